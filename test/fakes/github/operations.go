@@ -15,45 +15,47 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
 // operations lists everything that the server can do. The first one that matches
 // counts. What is below a repository is also found by the number of the
 // repository, where renamed ones redirect to.
-func (s *Server) operations() []operation {
+func operations() []operation {
 	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	row := serve.Row[Right, *call]
 	below := []operation{
-		{"get-repository", roleAPI, get, "", Read, (*call).getRepository},
-		{"list-releases", roleAPI, get, "/releases", Read, (*call).listReleases},
-		{"create-release", roleAPI, post, "/releases", Write, (*call).createRelease},
-		{"generate-notes", roleAPI, post, "/releases/generate-notes", Write, (*call).generateNotes},
-		{"get-latest", roleAPI, get, "/releases/latest", Read, (*call).getLatest},
-		{"get-release-by-tag", roleAPI, get, "/releases/tags/{tag...}", Read, (*call).getByTag},
-		{"get-asset", roleAPI, get, "/releases/assets/{asset}", Read, (*call).getAsset},
-		{"edit-asset", roleAPI, patch, "/releases/assets/{asset}", Write, (*call).editAsset},
-		{"delete-asset", roleAPI, del, "/releases/assets/{asset}", Write, (*call).deleteAsset},
-		{"get-release", roleAPI, get, "/releases/{release}", Read, (*call).getRelease},
-		{"edit-release", roleAPI, patch, "/releases/{release}", Write, (*call).editRelease},
-		{"delete-release", roleAPI, del, "/releases/{release}", Write, (*call).deleteRelease},
-		{"list-assets", roleAPI, get, "/releases/{release}/assets", Read, (*call).listAssets},
-		{"upload-asset", roleUpload, post, "/releases/{release}/assets", Write, (*call).upload},
-		{"get-ref", roleAPI, get, "/git/ref/{ref...}", Read, (*call).getRef},
-		{"delete-ref", roleAPI, del, "/git/refs/{ref...}", Write, (*call).deleteRef},
-		{"get-tag-object", roleAPI, get, "/git/tags/{sha}", Read, (*call).getTagObject},
-		{"get-commit", roleAPI, get, "/commits/{ref...}", Read, (*call).getCommit},
-		{"get-immutable", roleAPI, get, "/immutable-releases", Admin, (*call).getImmutable},
+		row("get-repository", roleAPI, get, "", Read, (*call).getRepository),
+		row("list-releases", roleAPI, get, "/releases", Read, (*call).listReleases),
+		row("create-release", roleAPI, post, "/releases", Write, (*call).createRelease),
+		row("generate-notes", roleAPI, post, "/releases/generate-notes", Write, (*call).generateNotes),
+		row("get-latest", roleAPI, get, "/releases/latest", Read, (*call).getLatest),
+		row("get-release-by-tag", roleAPI, get, "/releases/tags/{tag...}", Read, (*call).getByTag),
+		row("get-asset", roleAPI, get, "/releases/assets/{asset}", Read, (*call).getAsset),
+		row("edit-asset", roleAPI, patch, "/releases/assets/{asset}", Write, (*call).editAsset),
+		row("delete-asset", roleAPI, del, "/releases/assets/{asset}", Write, (*call).deleteAsset),
+		row("get-release", roleAPI, get, "/releases/{release}", Read, (*call).getRelease),
+		row("edit-release", roleAPI, patch, "/releases/{release}", Write, (*call).editRelease),
+		row("delete-release", roleAPI, del, "/releases/{release}", Write, (*call).deleteRelease),
+		row("list-assets", roleAPI, get, "/releases/{release}/assets", Read, (*call).listAssets),
+		row("upload-asset", roleUpload, post, "/releases/{release}/assets", Write, (*call).upload),
+		row("get-ref", roleAPI, get, "/git/ref/{ref...}", Read, (*call).getRef),
+		row("delete-ref", roleAPI, del, "/git/refs/{ref...}", Write, (*call).deleteRef),
+		row("get-tag-object", roleAPI, get, "/git/tags/{sha}", Read, (*call).getTagObject),
+		row("get-commit", roleAPI, get, "/commits/{ref...}", Read, (*call).getCommit),
+		row("get-immutable", roleAPI, get, "/immutable-releases", Admin, (*call).getImmutable),
 	}
 	out := []operation{
-		{"rate-limit", roleAPI, get, "/rate_limit", None, (*call).rateLimit},
-		{"get-user", roleAPI, get, "/user", None, (*call).getUser},
-		{"graphql", roleAPI, post, "/graphql", None, (*call).graphql},
-		{"download-latest", roleWeb, get, "/{owner}/{repo}/releases/latest/download/{name}", Read, (*call).webLatest},
-		{"download", roleWeb, get, "/{owner}/{repo}/releases/download/{tag}/{name}", Read, (*call).webDownload},
-		{bucket.Step, roleStorage, get, bucket.Pattern, None, (*call).storage},
+		row("rate-limit", roleAPI, get, "/rate_limit", None, (*call).rateLimit),
+		row("get-user", roleAPI, get, "/user", None, (*call).getUser),
+		row("graphql", roleAPI, post, "/graphql", None, (*call).graphql),
+		row("download-latest", roleWeb, get, "/{owner}/{repo}/releases/latest/download/{name}", Read, (*call).webLatest),
+		row("download", roleWeb, get, "/{owner}/{repo}/releases/download/{tag}/{name}", Read, (*call).webDownload),
+		row(bucket.Step, roleStorage, get, bucket.Pattern, None, (*call).storage),
 	}
 	for _, prefix := range []string{"/repos/{owner}/{repo}", "/repositories/{repository}"} {
 		for _, o := range below {
-			o.pattern = prefix + o.pattern
+			o.Pattern = prefix + o.Pattern
 			out = append(out, o)
 		}
 	}
@@ -61,9 +63,7 @@ func (s *Server) operations() []operation {
 }
 
 func (c *call) getRepository() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	return reply{status: http.StatusOK, body: c.renderRepository(c.repo)}
+	return serve.OK(c.renderRepository(c.repo))
 }
 
 // drafts reports whether the client sees drafts.
@@ -72,15 +72,7 @@ func (c *call) drafts() bool { return c.token != nil && c.right(c.repo) >= Write
 // page cuts a list as the query says and makes the Link header.
 func page[T any](c *call, all []T) ([]T, string) {
 	q := c.r.URL.Query()
-	number := func(name string, otherwise, most int) int {
-		n, err := strconv.Atoi(q.Get(name))
-		if err != nil || n < 1 {
-			return otherwise
-		}
-		return min(n, most)
-	}
-	size, current := number("per_page", 30, 100), number("page", 1, 1<<20)
-	last := max(1, (len(all)+size-1)/size)
+	some, current, _, last := serve.Part(q, all, 30)
 	base := c.place.api + "/repositories/" + strconv.FormatInt(c.repo.id, 10)
 	if parts := strings.SplitN(c.place.path, "/", 5); parts[1] == "repos" && len(parts) == 5 {
 		base += "/" + parts[4]
@@ -99,13 +91,10 @@ func page[T any](c *call, all []T) ([]T, string) {
 	add("next", current+1, current < last)
 	add("last", last, current < last)
 	add("first", 1, current > 1)
-	from := min((current-1)*size, len(all))
-	return all[from:min(from+size, len(all))], strings.Join(link, ", ")
+	return some, strings.Join(link, ", ")
 }
 
 func (c *call) listReleases() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	drafts := c.drafts()
 	seen := slices.DeleteFunc(slices.Clone(c.repo.releases), func(r *release) bool { return r.Draft && !drafts })
 	slices.SortFunc(seen, func(a, b *release) int { return cmp.Compare(b.ID, a.ID) })
@@ -114,66 +103,26 @@ func (c *call) listReleases() reply {
 	for _, r := range some {
 		out = append(out, c.renderRelease(c.repo, r))
 	}
-	return reply{status: http.StatusOK, body: out, link: link}
+	return reply{Status: http.StatusOK, Body: out, Link: link}
 }
 
-// release finds the release of the path, if the client sees it.
-func (c *call) release() *release {
-	id, err := strconv.ParseInt(c.vars["release"], 10, 64)
-	if err != nil {
-		return nil
-	}
-	r := c.repo.byID(id)
-	if r != nil && r.Draft && !c.drafts() {
-		return nil
-	}
-	return r
-}
+func (c *call) getRelease() reply { return c.show(c.release) }
 
-func (c *call) asset() *asset {
-	id, err := strconv.ParseInt(c.vars["asset"], 10, 64)
-	if err != nil {
-		return nil
-	}
-	for _, r := range c.repo.releases {
-		for _, a := range r.assets {
-			if a.ID == id && (!r.Draft || c.drafts()) {
-				return a
-			}
-		}
-	}
-	return nil
-}
-
-func (c *call) getRelease() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	r := c.release()
+// show describes a release, if there is one.
+func (c *call) show(r *release) reply {
 	if r == nil {
 		return notFound()
 	}
-	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, r)}
+	return serve.OK(c.renderRelease(c.repo, r))
 }
 
 // getByTag never finds a draft.
 func (c *call) getByTag() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	r := c.repo.byTag(c.vars["tag"], false)
-	if r == nil {
-		return notFound()
-	}
-	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, r)}
+	return c.show(c.repo.byTag(c.vars["tag"], false))
 }
 
 func (c *call) getLatest() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	r := c.repo.latestRelease()
-	if r == nil {
-		return notFound()
-	}
-	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, r)}
+	return c.show(c.repo.latestRelease())
 }
 
 // latestRelease is the one that was made the latest, else the one with the
@@ -238,7 +187,7 @@ func (c *call) change(r Release, f fields) (Release, reply, bool) {
 		switch *f.MakeLatest {
 		case "true", "false", "legacy":
 		default:
-			return r, reply{status: http.StatusUnprocessableEntity, body: message{
+			return r, reply{Status: http.StatusUnprocessableEntity, Body: message{
 				Message: "Invalid request.\n\n" + strconv.Quote(*f.MakeLatest) + " is not a possible value. Must be one of the following: true, false, legacy.", Docs: docs, Status: "422"}}, false
 		}
 		if *f.MakeLatest == "true" && (r.Draft || r.Prerelease) {
@@ -356,8 +305,6 @@ func (c *call) createRelease() reply {
 	if f.Tag == nil || *f.Tag == "" {
 		return invalid(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	r, answer, ok := c.change(Release{Author: c.token.User}, f)
 	if !ok {
 		return answer
@@ -380,11 +327,11 @@ func (c *call) createRelease() reply {
 		}
 	}
 	body := c.renderRelease(c.repo, rel)
-	return reply{status: http.StatusCreated, body: body, location: body["url"].(string)}
+	return reply{Status: http.StatusCreated, Body: body, Location: body["url"].(string)}
 }
 
 func immutable(what string) reply {
-	return reply{status: http.StatusUnprocessableEntity, body: message{Message: what, Docs: docs, Status: "422"}}
+	return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: what, Docs: docs, Status: "422"}}
 }
 
 func (c *call) editRelease() reply {
@@ -392,12 +339,7 @@ func (c *call) editRelease() reply {
 	if answer, ok := c.decode(&f); !ok {
 		return answer
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	rel := c.release()
-	if rel == nil {
-		return notFound()
-	}
+	rel := c.release
 	before := rel.Release
 	r, answer, ok := c.change(before, f)
 	if !ok {
@@ -425,18 +367,13 @@ func (c *call) editRelease() reply {
 		c.makeLatest(rel, f.MakeLatest, false)
 	}
 	rel.updated = fault.Now(c.r.Context())
-	return reply{status: http.StatusOK, body: c.renderRelease(c.repo, rel)}
+	return serve.OK(c.renderRelease(c.repo, rel))
 }
 
 func (c *call) deleteRelease() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	rel := c.release()
-	if rel == nil {
-		return notFound()
-	}
+	rel := c.release
 	c.repo.remove(rel.ID)
-	return reply{status: http.StatusNoContent}
+	return reply{Status: http.StatusNoContent}
 }
 
 func (c *call) notes(tag string) string {
@@ -451,22 +388,17 @@ func (c *call) generateNotes() reply {
 	if f.Tag == nil {
 		return invalid(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
 	}
-	return reply{status: http.StatusOK, body: object{"name": *f.Tag, "body": c.notes(*f.Tag)}}
+	return serve.OK(object{"name": *f.Tag, "body": c.notes(*f.Tag)})
 }
 
 func (c *call) listAssets() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	rel := c.release()
-	if rel == nil {
-		return notFound()
-	}
+	rel := c.release
 	some, link := page(c, rel.assets)
 	out := []object{}
 	for _, a := range some {
 		out = append(out, c.renderAsset(c.repo, a))
 	}
-	return reply{status: http.StatusOK, body: out, link: link}
+	return reply{Status: http.StatusOK, Body: out, Link: link}
 }
 
 // AssetName returns the name that GitHub gives to an asset that is uploaded under
@@ -516,12 +448,12 @@ func (c *call) upload() reply {
 	if fault.Has(ctx, fault.Starter) {
 		return failure(http.StatusBadGateway, "Server Error")
 	}
-	b, err := c.s.blobs.Receive(c.r.Body, length, fault.Has(ctx, fault.WrongDigest))
+	var b *blob.Blob
+	var err error
+	c.s.Unlocked(func() { b, err = c.s.Blobs.Receive(c.r.Body, length, fault.Has(ctx, fault.WrongDigest)) })
 	if err != nil {
 		return failure(http.StatusBadGateway, "Server Error")
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	if !slices.Contains(a.release.assets, a) {
 		return notFound()
 	}
@@ -531,7 +463,7 @@ func (c *call) upload() reply {
 	a.finish(b, c.s.opts.NoDigests)
 	a.updated = fault.Now(ctx)
 	body := c.renderAsset(c.repo, a)
-	return reply{status: http.StatusCreated, body: body, location: body["url"].(string)}
+	return reply{Status: http.StatusCreated, Body: body, Location: body["url"].(string)}
 }
 
 func (a *asset) finish(b *blob.Blob, noDigest bool) {
@@ -542,12 +474,8 @@ func (a *asset) finish(b *blob.Blob, noDigest bool) {
 }
 
 func (c *call) reserve(name, label string) (*asset, reply, bool) {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	rel := c.release()
+	rel := c.release
 	switch {
-	case rel == nil:
-		return nil, notFound(), false
 	case rel.Immutable:
 		return nil, immutable(cannotUpload), false
 	case rel.asset(name) != nil:
@@ -558,44 +486,35 @@ func (c *call) reserve(name, label string) (*asset, reply, bool) {
 	}
 	now := fault.Now(c.r.Context())
 	a := &asset{release: rel, uploader: c.token.User, created: now, updated: now}
-	a.Asset = Asset{ID: c.s.nextID(), Name: name, Label: label, State: Starter, ContentType: cmp.Or(c.r.Header.Get("Content-Type"), "application/octet-stream")}
+	a.Asset = Asset{ID: c.s.NextID(), Name: name, Label: label, State: Starter, ContentType: cmp.Or(c.r.Header.Get("Content-Type"), "application/octet-stream")}
 	rel.assets = append(rel.assets, a)
 	return a, reply{}, true
 }
 
 // getAsset describes an asset or, if the client asks for that, gives its bytes.
 func (c *call) getAsset() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	a := c.asset()
-	if a == nil {
-		return notFound()
-	}
+	a := c.asset
 	if !strings.Contains(c.r.Header.Get("Accept"), "application/octet-stream") {
-		return reply{status: http.StatusOK, body: c.renderAsset(c.repo, a)}
+		return serve.OK(c.renderAsset(c.repo, a))
 	}
 	if a.State != Uploaded {
 		return notFound()
 	}
 	if !c.s.opts.Direct {
-		return reply{status: http.StatusFound, location: c.signed(a)}
+		return reply{Status: http.StatusFound, Location: c.signed(a)}
 	}
-	b, name := a.blob, a.Name
+	b := a.blob
 	a.Downloads++
-	c.s.mu.Unlock()
-	defer c.s.mu.Lock()
-	c.w.Header().Set("Content-Disposition", "attachment; filename="+name)
-	bucket.Send(c.w, c.r, b)
-	return reply{done: true}
+	c.w.Header().Set("Content-Disposition", "attachment; filename="+a.Name)
+	c.s.Unlocked(func() { bucket.Send(c.w, c.r, b) })
+	return reply{Done: true}
 }
 
 // signed returns the address of the bytes.
-func (c *call) signed(a *asset) string { return c.place.storage + c.s.bucket.Address(a.ID, a.Name) }
+func (c *call) signed(a *asset) string { return c.place.storage + c.s.Bucket.Address(a.ID, a.Name) }
 
 func (c *call) storage() reply {
-	c.s.bucket.Serve(c.w, c.r, func(id int64) *blob.Blob {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
+	return c.s.Object(c.w, c.r, func(id int64) *blob.Blob {
 		a := c.s.assetByID(id)
 		if a == nil {
 			return nil
@@ -603,7 +522,6 @@ func (c *call) storage() reply {
 		a.Downloads++
 		return a.blob
 	})
-	return reply{done: true}
 }
 
 func (c *call) editAsset() reply {
@@ -614,12 +532,7 @@ func (c *call) editAsset() reply {
 	if answer, ok := c.decode(&f); !ok {
 		return answer
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	a := c.asset()
-	if a == nil {
-		return notFound()
-	}
+	a := c.asset
 	if a.release.Immutable {
 		return immutable("Cannot update assets of an immutable release.")
 	}
@@ -632,28 +545,21 @@ func (c *call) editAsset() reply {
 	}
 	set(&a.Label, f.Label)
 	a.updated = fault.Now(c.r.Context())
-	return reply{status: http.StatusOK, body: c.renderAsset(c.repo, a)}
+	return serve.OK(c.renderAsset(c.repo, a))
 }
 
 func (c *call) deleteAsset() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	a := c.asset()
-	if a == nil {
-		return notFound()
-	}
+	a := c.asset
 	if a.release.Immutable {
 		return immutable("Cannot delete asset from an immutable release.")
 	}
 	rel := a.release
 	rel.assets = slices.DeleteFunc(rel.assets, func(x *asset) bool { return x == a })
-	return reply{status: http.StatusNoContent}
+	return reply{Status: http.StatusNoContent}
 }
 
 // getRef answers refs/heads and refs/tags.
 func (c *call) getRef() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	kind, name, _ := strings.Cut(c.vars["ref"], "/")
 	sha, what := "", "commit"
 	switch kind {
@@ -672,20 +578,18 @@ func (c *call) getRef() reply {
 		return notFound()
 	}
 	api := c.place.api + "/repos/" + c.repo.fullName() + "/git/"
-	return reply{status: http.StatusOK, body: object{
+	return serve.OK(object{
 		"ref": "refs/" + c.vars["ref"], "node_id": nodeID("Ref", 1), "url": api + "refs/" + c.vars["ref"],
 		"object": object{"sha": sha, "type": what, "url": api + what + "s/" + sha},
-	}}
+	})
 }
 
 // deleteRef removes a tag. The release of the tag becomes a draft.
 func (c *call) deleteRef() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	name, ok := strings.CutPrefix(c.vars["ref"], "tags/")
 	_, exists := c.repo.tag(name)
 	if !ok || !exists {
-		return reply{status: http.StatusUnprocessableEntity, body: message{Message: "Reference does not exist", Docs: docs, Status: "422"}}
+		return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: "Reference does not exist", Docs: docs, Status: "422"}}
 	}
 	if rel := c.repo.byTag(name, false); rel != nil {
 		if rel.Immutable {
@@ -694,69 +598,63 @@ func (c *call) deleteRef() reply {
 		rel.Draft = true
 	}
 	c.repo.Tags = slices.DeleteFunc(c.repo.Tags, func(t Tag) bool { return t.Name == name })
-	return reply{status: http.StatusNoContent}
+	return reply{Status: http.StatusNoContent}
 }
 
 func (c *call) getTagObject() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	for _, t := range c.repo.Tags {
 		if t.Annotated && AnnotatedSHA(c.repo.fullName(), t.Name) == c.vars["sha"] {
 			api := c.place.api + "/repos/" + c.repo.fullName() + "/git/"
-			return reply{status: http.StatusOK, body: object{
+			return serve.OK(object{
 				"node_id": nodeID("Tag", 1), "tag": t.Name, "sha": c.vars["sha"], "url": api + "tags/" + c.vars["sha"], "message": t.Name,
 				"tagger": object{"name": "x", "email": "x@example.com", "date": stamp(c.repo.head().Date)},
 				"object": object{"sha": t.SHA, "type": "commit", "url": api + "commits/" + t.SHA},
-			}}
+			})
 		}
 	}
 	return notFound()
 }
 
 func (c *call) getCommit() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	commit, ok := c.repo.resolve(c.vars["ref"])
 	if !ok {
-		return reply{status: http.StatusUnprocessableEntity, body: message{Message: "No commit found for SHA: " + c.vars["ref"], Docs: docs, Status: "422"}}
+		return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: "No commit found for SHA: " + c.vars["ref"], Docs: docs, Status: "422"}}
 	}
 	if c.r.Header.Get("Accept") == "application/vnd.github.sha" {
 		c.w.Header().Set("Content-Type", "application/vnd.github.sha")
 		fmt.Fprint(c.w, commit.SHA)
-		return reply{done: true}
+		return reply{Done: true}
 	}
 	api := c.place.api + "/repos/" + c.repo.fullName()
 	who := object{"name": "x", "email": "x@example.com", "date": stamp(commit.Date)}
-	return reply{status: http.StatusOK, body: object{
+	return serve.OK(object{
 		"sha": commit.SHA, "node_id": nodeID("Commit", 1), "url": api + "/commits/" + commit.SHA,
 		"html_url": c.place.web + "/" + c.repo.fullName() + "/commit/" + commit.SHA,
 		"commit":   object{"author": who, "committer": who, "message": "x", "url": api + "/git/commits/" + commit.SHA, "comment_count": 0},
 		"author":   nil, "committer": nil, "parents": []object{},
-	}}
+	})
 }
 
 // getImmutable says that the setting is on, or is not found.
 func (c *call) getImmutable() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	if !c.repo.Immutable || c.place.enterprise {
 		return notFound()
 	}
-	return reply{status: http.StatusOK, body: object{"enabled": true, "enforced_by_owner": false}}
+	return serve.OK(object{"enabled": true, "enforced_by_owner": false})
 }
 
 func (c *call) rateLimit() reply {
 	h := c.w.Header()
 	number := func(name string) int { n, _ := strconv.Atoi(h.Get("X-RateLimit-" + name)); return n }
 	core := object{"limit": number("Limit"), "used": number("Used"), "remaining": number("Remaining"), "reset": number("Reset")}
-	return reply{status: http.StatusOK, body: object{"rate": core, "resources": object{"core": core, "search": core, "graphql": core}}}
+	return serve.OK(object{"rate": core, "resources": object{"core": core, "search": core, "graphql": core}})
 }
 
 func (c *call) getUser() reply {
 	if c.token == nil {
 		return failure(http.StatusUnauthorized, "Requires authentication")
 	}
-	return reply{status: http.StatusOK, body: c.user(c.token.User)}
+	return serve.OK(c.user(c.token.User))
 }
 
 // visible finds a public repository by the path. People have no token in the
@@ -768,34 +666,30 @@ func (c *call) visible() (*repository, reply, bool) {
 	}
 	if former {
 		parts := strings.SplitN(c.place.path, "/", 4)
-		return nil, reply{status: http.StatusMovedPermanently, location: c.place.web + "/" + repo.fullName() + "/" + parts[3]}, false
+		return nil, reply{Status: http.StatusMovedPermanently, Location: c.place.web + "/" + repo.fullName() + "/" + parts[3]}, false
 	}
 	return repo, reply{}, true
 }
 
 func (c *call) page404() reply {
 	http.Error(c.w, "Not Found", http.StatusNotFound)
-	return reply{done: true}
+	return reply{Done: true}
 }
 
 func (c *call) webDownload() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	repo, answer, ok := c.visible()
 	if !ok {
 		return answer
 	}
 	if rel := repo.byTag(c.vars["tag"], false); rel != nil {
 		if a := rel.asset(c.vars["name"]); a != nil && a.State == Uploaded {
-			return reply{status: http.StatusFound, location: c.signed(a)}
+			return reply{Status: http.StatusFound, Location: c.signed(a)}
 		}
 	}
 	return c.page404()
 }
 
 func (c *call) webLatest() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	repo, answer, ok := c.visible()
 	if !ok {
 		return answer
@@ -804,7 +698,7 @@ func (c *call) webLatest() reply {
 	if rel == nil {
 		return c.page404()
 	}
-	return reply{status: http.StatusFound, location: c.place.web + "/" + repo.fullName() + "/releases/download/" + url.PathEscape(rel.Tag) + "/" + url.PathEscape(c.vars["name"])}
+	return reply{Status: http.StatusFound, Location: c.place.web + "/" + repo.fullName() + "/releases/download/" + url.PathEscape(rel.Tag) + "/" + url.PathEscape(c.vars["name"])}
 }
 
 // graphql answers the two questions that gh has about releases.
@@ -820,17 +714,15 @@ func (c *call) graphql() reply {
 		return answer
 	}
 	text := func(name string) (s string) { _ = json.Unmarshal(q.Variables[name], &s); return s }
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	repo, _ := c.s.repo(text("owner") + "/" + text("name"))
 	if repo == nil || c.right(repo) == None {
-		return reply{status: http.StatusOK, body: object{"data": object{"repository": nil}, "errors": []object{{"type": "NOT_FOUND",
+		return reply{Status: http.StatusOK, Body: object{"data": object{"repository": nil}, "errors": []object{{"type": "NOT_FOUND",
 			"message": "Could not resolve to a Repository with the name '" + text("owner") + "/" + text("name") + "'."}}}}
 	}
 	c.repo = repo
 	asked := regexp.MustCompile(`^query (\w+)`).FindStringSubmatch(q.Query)
 	if asked == nil {
-		return reply{status: http.StatusOK, body: object{"errors": []object{{"message": "Parse error"}}}}
+		return serve.OK(object{"errors": []object{{"message": "Parse error"}}})
 	}
 	switch asked[1] {
 	case "RepositoryReleaseByTag":
@@ -842,7 +734,7 @@ func (c *call) graphql() reply {
 		if rel != nil {
 			body = object{"databaseId": rel.ID, "isDraft": rel.Draft}
 		}
-		return reply{status: http.StatusOK, body: object{"data": object{"repository": object{"release": body}}}}
+		return serve.OK(object{"data": object{"repository": object{"release": body}}})
 	case "RepositoryReleaseList":
 		nodes := []object{}
 		for _, rel := range slices.Backward(repo.releases) {
@@ -855,8 +747,8 @@ func (c *call) graphql() reply {
 			maps.DeleteFunc(node, func(field string, _ any) bool { return !strings.Contains(q.Query, field) })
 			nodes = append(nodes, node)
 		}
-		return reply{status: http.StatusOK, body: object{"data": object{"repository": object{"releases": object{
+		return reply{Status: http.StatusOK, Body: object{"data": object{"repository": object{"releases": object{
 			"nodes": nodes, "pageInfo": object{"hasNextPage": false, "endCursor": ""}}}}}}
 	}
-	return reply{status: http.StatusOK, body: object{"errors": []object{{"message": "the fake does not know the query " + asked[1]}}}}
+	return serve.OK(object{"errors": []object{{"message": "the fake does not know the query " + asked[1]}}})
 }

@@ -2,23 +2,18 @@ package github
 
 import (
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/route"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
@@ -46,25 +41,16 @@ type Options struct {
 }
 
 // Server is a GitHub. It is an http.Handler for all its hosts; Start gives it
-// addresses of its own.
+// addresses of its own: one each for the API and the pages, for uploads and for the
+// storage.
 type Server struct {
-	// Faults breaks requests and has the log of all of them.
-	Faults *fault.Injector
+	serve.Fake
 
-	opts    Options
-	blobs   blob.Store
-	handler http.Handler
-	routes  []operation
-	bucket  *bucket.Bucket
-
-	mu     sync.Mutex
-	lastID int64
+	opts   Options
+	routes []operation
 	tokens map[string]*Token
 	repos  []*repository
 	usage  map[string]*usage
-	listed map[string]role
-	sites  []*serve.Site
-	ca     *serve.Authority
 }
 
 // usage counts the requests of one user.
@@ -76,153 +62,63 @@ type usage struct {
 // New returns a server that does not listen. It knows no tokens and no
 // repositories.
 func New(o Options) *Server {
-	s := &Server{
-		Faults: fault.New(), opts: o, blobs: blob.Store{Dir: o.Dir}, bucket: bucket.New(),
-		tokens: map[string]*Token{}, usage: map[string]*usage{}, listed: map[string]role{}, lastID: 1000,
-	}
-	s.routes = s.operations()
-	inner := http.Handler(http.HandlerFunc(s.serve))
-	if o.Wrap != nil {
-		inner = o.Wrap(inner)
-	}
-	s.handler = s.Faults.Wrap(inner, s.Step)
+	s := &Server{opts: o, tokens: map[string]*Token{}, usage: map[string]*usage{}, routes: operations()}
+	s.Init(3, o.TLS, o.Dir, o.Wrap, s.serve, s.Step)
 	return s
 }
 
 // Start returns a server that listens until the test ends.
 func Start(tb testing.TB, o Options) *Server {
 	tb.Helper()
-	s := New(o)
-	if err := s.Listen(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
-}
-
-// Listen gives the server addresses on 127.0.0.1: one each for the API and the
-// pages, for uploads and for the storage. The last one is called localhost, so
-// that it is another host.
-func (s *Server) Listen() error {
-	if s.opts.TLS {
-		ca, err := serve.NewAuthority()
-		if err != nil {
-			return err
-		}
-		s.ca = ca
-	}
-	for _, r := range []role{roleAPI, roleUpload, roleStorage} {
-		site, err := serve.Start(s, s.ca)
-		if err != nil {
-			s.Close()
-			return err
-		}
-		s.mu.Lock()
-		s.sites = append(s.sites, site)
-		for _, name := range []string{"127.0.0.1", "localhost"} {
-			s.listed[name+":"+site.Port] = r
-		}
-		s.mu.Unlock()
-	}
-	return nil
-}
-
-// Close ends the listeners and all stalled requests.
-func (s *Server) Close() {
-	s.Faults.Close()
-	for _, site := range s.sites {
-		_ = site.Close()
-	}
+	return serve.Begin(tb, New(o))
 }
 
 // APIURL is the root of the API, with a slash at the end.
-func (s *Server) APIURL() string { return s.sites[0].URL("127.0.0.1") + "/" }
+func (s *Server) APIURL() string { return s.Address(0) + "/" }
 
 // UploadURL is the root for uploads, with a slash at the end.
-func (s *Server) UploadURL() string { return s.sites[1].URL("127.0.0.1") + "/" }
+func (s *Server) UploadURL() string { return s.Address(1) + "/" }
 
 // EnterpriseURL is the address of the same server as a GitHub Enterprise, without
 // a slash at the end. The API is below /api/v3/, uploads are below /api/uploads/.
-func (s *Server) EnterpriseURL() string { return s.sites[0].URL("127.0.0.1") }
+func (s *Server) EnterpriseURL() string { return s.Address(0) }
 
 // WebURL is where the pages and downloads for people are, without a slash at the
 // end.
-func (s *Server) WebURL() string { return s.sites[0].URL("127.0.0.1") }
+func (s *Server) WebURL() string { return s.Address(0) }
 
-// StorageURL is where downloads are redirected to.
-func (s *Server) StorageURL() string { return s.sites[2].URL("localhost") }
-
-// CA returns the certificate of the server's authority, or nil without TLS.
-func (s *Server) CA() []byte {
-	if s.ca == nil {
-		return nil
-	}
-	return s.ca.PEM()
-}
-
-// CAPool returns the same for a Go client.
-func (s *Server) CAPool() *x509.CertPool {
-	if s.ca == nil {
-		return nil
-	}
-	return s.ca.Pool()
-}
-
-// Leaks returns the requests that brought credentials to the storage, which a
-// careful client never does.
-func (s *Server) Leaks() []fault.Entry {
-	return bucket.Leaks(s.Faults.Log())
-}
-
-// ServeHTTP answers requests to all hosts.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
-
-// role is what kind of host a request is for.
-type role int
-
+// The kinds of hosts, in the order of their addresses. The pages share that of the API.
 const (
-	roleAPI role = iota + 1
+	roleAPI = iota
 	roleUpload
-	roleWeb
 	roleStorage
+	roleWeb
 )
 
 // place is where a request arrived: the kind of host, the path there, and the
 // addresses of all hosts as this client knows them.
 type place struct {
-	role                      role
+	role                      int
 	path                      string
 	api, upload, web, storage string
 	enterprise                bool
 }
 
 // enterprise are the folders of a GitHub Enterprise.
-func enterprise() []struct {
+var enterprise = []struct {
 	prefix string
-	role   role
-} {
-	return []struct {
-		prefix string
-		role   role
-	}{{"/api/v3", roleAPI}, {"/api/uploads", roleUpload}, {"/api/graphql", roleAPI}}
-}
+	role   int
+}{{"/api/v3", roleAPI}, {"/api/uploads", roleUpload}, {"/api/graphql", roleAPI}}
 
 func (s *Server) locate(r *http.Request) place {
-	scheme := "http://"
-	if r.TLS != nil {
-		scheme = "https://"
-	}
+	listed, scheme := s.At(r)
 	p := place{path: r.URL.EscapedPath()}
-	s.mu.Lock()
-	listed := s.listed[r.Host]
-	started := len(s.sites) > 2
-	s.mu.Unlock()
 	host := scheme + r.Host
-	p.api, p.upload, p.web, p.storage = host, host, host, host
-	if started {
+	p.api, p.upload, p.web, p.storage = host, host, host, scheme+storageHost(r.Host)
+	if listed >= 0 {
 		p.storage = s.StorageURL()
 	}
-	for _, e := range enterprise() {
+	for _, e := range enterprise {
 		rest, ok := strings.CutPrefix(p.path, e.prefix)
 		if !ok || rest != "" && rest[0] != '/' {
 			continue
@@ -232,14 +128,11 @@ func (s *Server) locate(r *http.Request) place {
 		if p.path = rest; e.prefix == "/api/graphql" {
 			p.path = "/graphql"
 		}
-		if listed == 0 {
-			p.storage = scheme + storageHost(r.Host)
-		}
 		return p
 	}
-	if listed != 0 {
+	if listed >= 0 {
 		p.role = listed
-		p.api, p.upload, p.web = s.sites[0].URL("127.0.0.1"), s.sites[1].URL("127.0.0.1"), s.sites[0].URL("127.0.0.1")
+		p.api, p.upload, p.web = s.Address(roleAPI), s.Address(roleUpload), s.Address(roleAPI)
 		if listed == roleAPI && !isAPI(p.path) {
 			p.role = roleWeb
 		}
@@ -284,54 +177,23 @@ func isAPI(path string) bool {
 	return false
 }
 
-// operation is something that clients can do.
-type operation struct {
-	step    string
-	role    role
-	method  string
-	pattern string
-	// need is the right on the repository of the path.
-	need Right
-	do   func(*call) reply
-}
+// operation needs a right on the repository of the path.
+type operation = serve.Operation[Right, *call]
 
-// find returns the operation of a request, or nil.
 func (s *Server) find(p place, method string) (*operation, map[string]string) {
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	for i := range s.routes {
-		o := &s.routes[i]
-		if o.role != p.role || o.method != method {
-			continue
-		}
-		if vars, ok := route.Match(o.pattern, p.path); ok {
-			return o, vars
-		}
-	}
-	return nil, nil
+	return serve.Find(s.routes, p.role, method, p.path)
 }
 
 // Step names the operation of a request, for rules and for the log. See Steps.
 func (s *Server) Step(r *http.Request) string {
 	if o, _ := s.find(s.locate(r), r.Method); o != nil {
-		return o.step
+		return o.Step
 	}
 	return ""
 }
 
 // Steps returns the names of all operations.
-func (s *Server) Steps() []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, o := range s.routes {
-		if !seen[o.step] {
-			seen[o.step] = true
-			out = append(out, o.step)
-		}
-	}
-	return out
-}
+func (s *Server) Steps() []string { return serve.Steps(s.routes) }
 
 // call is one request on its way through an operation.
 type call struct {
@@ -341,58 +203,46 @@ type call struct {
 	place place
 	vars  map[string]string
 	token *Token
-	repo  *repository
+	// What the path names, found before the operation begins.
+	repo    *repository
+	release *release
+	asset   *asset
 }
 
-// reply is what a request is answered. A nil body means none.
-type reply struct {
-	status   int
-	body     any
-	location string
-	link     string
-	// done says that the operation has answered by itself.
-	done bool
-}
+type reply = serve.Reply
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &call{s: s, w: w, r: r, place: s.locate(r)}
 	o, vars := s.find(c.place, r.Method)
-	if c.place.role == roleWeb || c.place.role == roleStorage {
-		if o == nil {
-			http.NotFound(w, r)
-			return
-		}
-		c.vars = vars
-		c.write(o.do(c))
-		return
-	}
 	c.vars = vars
-	h := w.Header()
-	h.Set("X-GitHub-Media-Type", "github.v3; format=json")
-	h.Set("X-GitHub-Request-Id", s.requestID())
-	h.Set("X-Content-Type-Options", "nosniff")
-	answer, ok := c.authenticate()
-	if ok {
-		answer, ok = c.limit(o)
-	}
-	switch {
-	case !ok:
-	case o == nil:
-		answer = notFound()
-	default:
-		answer = c.run(o)
-	}
-	if answer.status >= 400 {
-		// A client that is still sending may miss an early answer.
-		_, _ = io.Copy(io.Discard, r.Body)
-	}
-	c.write(answer)
+	c.write(s.Call(r, c.place.role == roleUpload, func() reply { return c.answer(o) }))
 }
 
-func (s *Server) requestID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return fmt.Sprintf("FAKE:%05X", s.nextID())
+// answer does what a request asks for, once it is known who asks, and for what.
+func (c *call) answer(o *operation) reply {
+	if c.place.role == roleWeb || c.place.role == roleStorage {
+		if o == nil {
+			return c.page404()
+		}
+		return o.Do(c)
+	}
+	h := c.w.Header()
+	h.Set("X-GitHub-Media-Type", "github.v3; format=json")
+	h.Set("X-GitHub-Request-Id", fmt.Sprintf("FAKE:%05X", c.s.NextID()))
+	h.Set("X-Content-Type-Options", "nosniff")
+	if answer, ok := c.authenticate(); !ok {
+		return answer
+	}
+	if answer, ok := c.limit(o); !ok {
+		return answer
+	}
+	if o == nil {
+		return notFound()
+	}
+	if answer, ok := c.open(o); !ok {
+		return answer
+	}
+	return o.Do(c)
 }
 
 // authenticate finds the token of a request. A wrong one is refused everywhere,
@@ -402,8 +252,6 @@ func (c *call) authenticate() (reply, bool) {
 	if !sent {
 		return reply{}, true
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	t := c.s.tokens[secret]
 	if t != nil && fault.Has(c.r.Context(), fault.ExpireToken) {
 		t.Expired = true
@@ -433,15 +281,13 @@ func (c *call) limit(o *operation) (reply, bool) {
 		}
 	}
 	now := fault.Now(c.r.Context())
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	u := s.usage[key]
 	if u == nil || time.Since(u.since) > time.Hour {
 		u = &usage{since: time.Now()}
 		s.usage[key] = u
 	}
 	allowed := true
-	if o == nil || o.step != "rate-limit" {
+	if o == nil || o.Step != "rate-limit" {
 		if allowed = u.used < limit; allowed {
 			u.used++
 		}
@@ -478,47 +324,53 @@ func (c *call) right(r *repository) Right {
 	return max(min(of, c.token.Right), public)
 }
 
-// run finds the repository of the path, checks the right and does it.
-func (c *call) run(o *operation) reply {
-	name := ""
+// open finds what the path names, and checks the right on the repository.
+func (c *call) open(o *operation) (reply, bool) {
+	name := c.vars["owner"] + "/" + c.vars["repo"]
+	repo, former := c.s.repo(name)
 	if id := c.vars["repository"]; id != "" {
-		c.s.mu.Lock()
-		for _, r := range c.s.repos {
-			if strconv.FormatInt(r.id, 10) == id {
-				name = r.fullName()
+		if i := slices.IndexFunc(c.s.repos, func(r *repository) bool { return c.named("repository", r.id) }); i >= 0 {
+			repo = c.s.repos[i]
+		}
+	} else if c.vars["repo"] == "" {
+		return reply{}, true
+	}
+	if repo == nil || c.right(repo) == None {
+		return notFound(), false
+	}
+	if former {
+		return c.moved(repo), false
+	}
+	if answer, ok := c.allow(repo, c.right(repo), o.Need); !ok {
+		return answer, false
+	}
+	c.repo = repo
+	for _, r := range repo.releases {
+		if r.Draft && !c.drafts() {
+			continue
+		}
+		if c.named("release", r.ID) {
+			c.release = r
+		}
+		for _, a := range r.assets {
+			if c.named("asset", a.ID) {
+				c.asset = a
 			}
 		}
-		c.s.mu.Unlock()
-		if name == "" {
-			return notFound()
-		}
-	} else if c.vars["repo"] != "" {
-		name = c.vars["owner"] + "/" + c.vars["repo"]
 	}
-	if name != "" {
-		c.s.mu.Lock()
-		repo, former := c.s.repo(name)
-		var have Right
-		if repo != nil {
-			have = c.right(repo)
-		}
-		c.s.mu.Unlock()
-		if have == None {
-			return notFound()
-		}
-		if former {
-			return c.moved(repo, name)
-		}
-		if answer, ok := c.allow(repo, have, o.need); !ok {
-			return answer
-		}
-		c.repo = repo
+	if c.vars["release"] != "" && c.release == nil || c.vars["asset"] != "" && c.asset == nil {
+		return notFound(), false
 	}
-	return o.do(c)
+	return reply{}, true
+}
+
+// named reports whether the path names something by its number.
+func (c *call) named(variable string, id int64) bool {
+	return c.vars[variable] == strconv.FormatInt(id, 10)
 }
 
 // moved answers a request to a repository that was renamed.
-func (c *call) moved(r *repository, name string) reply {
+func (c *call) moved(r *repository) reply {
 	base := c.place.api
 	if c.place.role == roleUpload {
 		base = c.place.upload
@@ -537,7 +389,7 @@ func (c *call) moved(r *repository, name string) reply {
 	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
 		status = http.StatusMovedPermanently
 	}
-	return reply{status: status, location: to, body: message{Message: "Moved Permanently", URL: to, Docs: "https://docs.github.com/v3/#http-redirects"}}
+	return reply{Status: status, Location: to, Body: message{Message: "Moved Permanently", URL: to, Docs: "https://docs.github.com/v3/#http-redirects"}}
 }
 
 func (c *call) allow(r *repository, have, need Right) (reply, bool) {
@@ -584,57 +436,34 @@ type fieldError struct {
 const docs = "https://docs.github.com/rest"
 
 func failure(status int, text string) reply {
-	return reply{status: status, body: message{Message: text, Docs: docs, Status: strconv.Itoa(status)}}
+	return reply{Status: status, Body: message{Message: text, Docs: docs, Status: strconv.Itoa(status)}}
 }
 
 func notFound() reply { return failure(http.StatusNotFound, "Not Found") }
 
 func invalid(errors ...fieldError) reply {
-	return reply{status: http.StatusUnprocessableEntity, body: message{Message: "Validation Failed", Docs: docs, Errors: errors, Status: "422"}}
+	return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: "Validation Failed", Docs: docs, Errors: errors, Status: "422"}}
 }
 
 // write sends a reply. The upload host has its own form of errors.
 func (c *call) write(a reply) {
-	if a.done {
-		return
-	}
 	h := c.w.Header()
-	if m, ok := a.body.(message); ok && c.place.role == roleUpload && a.location == "" {
+	if m, ok := a.Body.(message); ok && c.place.role == roleUpload && a.Location == "" {
 		m.RequestID, m.Status = h.Get("X-GitHub-Request-Id"), ""
-		a.body = m
+		a.Body = m
 	}
-	if a.location != "" {
-		h.Set("Location", a.location)
-	}
-	if a.link != "" {
-		h.Set("Link", a.link)
-	}
-	if a.body == nil {
-		c.w.WriteHeader(a.status)
-		return
-	}
-	raw, err := json.Marshal(a.body)
-	if err != nil {
-		http.Error(c.w, "", http.StatusInternalServerError)
-		return
-	}
-	sum := sha256.Sum256(raw)
-	etag := `W/"` + hex.EncodeToString(sum[:]) + `"`
-	h.Set("Content-Type", "application/json; charset=utf-8")
-	if a.status < 300 {
-		h.Set("Etag", etag)
-	}
-	if a.status == http.StatusOK && c.r.Method == http.MethodGet && c.r.Header.Get("If-None-Match") == etag {
-		c.refund()
-		h.Del("Content-Type")
-		c.w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	h.Set("Content-Length", strconv.Itoa(len(raw)))
-	c.w.WriteHeader(a.status)
-	if c.r.Method != http.MethodHead {
-		_, _ = c.w.Write(raw)
-	}
+	a.Write(c.w, c.r, "application/json; charset=utf-8", func(raw []byte) bool {
+		sum := sha256.Sum256(raw)
+		etag := `W/"` + hex.EncodeToString(sum[:]) + `"`
+		if a.Status < 300 {
+			h.Set("Etag", etag)
+		}
+		known := a.Status == http.StatusOK && c.r.Method == http.MethodGet && c.r.Header.Get("If-None-Match") == etag
+		if known {
+			c.refund()
+		}
+		return known
+	})
 }
 
 // refund gives back a request that found nothing new.
@@ -643,8 +472,8 @@ func (c *call) refund() {
 	if c.token != nil {
 		key = c.token.User
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
+	c.s.Mu.Lock()
+	defer c.s.Mu.Unlock()
 	if u := c.s.usage[key]; u != nil && u.used > 0 {
 		u.used--
 		h := c.w.Header()
@@ -661,7 +490,7 @@ func (c *call) decode(to any) (reply, bool) {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return reply{status: http.StatusUnprocessableEntity, body: message{
+		return reply{Status: http.StatusUnprocessableEntity, Body: message{
 			Message: "Invalid request.\n\nFor '" + kind.Field + "', " + kind.Value + " is not a " + kind.Type.String() + ".", Docs: docs, Status: "422"}}, false
 	case err != nil:
 		return failure(http.StatusBadRequest, "Problems parsing JSON"), false

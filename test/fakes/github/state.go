@@ -255,15 +255,15 @@ func (s *Server) AddToken(t Token) {
 	if t.User == "" {
 		t.User = "publisher"
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	s.tokens[t.Secret] = &t
 }
 
 // ExpireToken lets a token expire from now on.
 func (s *Server) ExpireToken(secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if t := s.tokens[secret]; t != nil {
 		t.Expired = true
 	}
@@ -272,8 +272,8 @@ func (s *Server) ExpireToken(secret string) {
 // AddRepository makes a repository. What is left empty in r gets a sensible
 // value; that includes one commit.
 func (s *Server) AddRepository(r Repository) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if r.DefaultBranch == "" {
 		r.DefaultBranch = "main"
 	}
@@ -286,7 +286,7 @@ func (s *Server) AddRepository(r Repository) {
 			r.Commits[i].Date = time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC)
 		}
 	}
-	repo := &repository{Repository: r, id: s.nextID(), used: map[string]bool{}}
+	repo := &repository{Repository: r, id: s.NextID(), used: map[string]bool{}}
 	for i, t := range repo.Tags {
 		if t.SHA == "" {
 			repo.Tags[i].SHA = repo.head().SHA
@@ -317,8 +317,8 @@ var errNoRepository = errors.New("no such repository")
 // AddRelease puts a release there as it is, for tests that begin in the middle
 // and for a second publisher. A published one gets its tag.
 func (s *Server) AddRelease(repo string, r Release) (id int64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	to, _ := s.repo(repo)
 	if to == nil {
 		return 0, fmt.Errorf("add release to %s: %w", repo, errNoRepository)
@@ -344,7 +344,7 @@ func (s *Server) AddRelease(repo string, r Release) (id int64, err error) {
 
 func (s *Server) newRelease(to *repository, r Release) *release {
 	rel := &release{Release: r}
-	rel.ID = s.nextID()
+	rel.ID = s.NextID()
 	rel.untagged = "untagged-" + AnnotatedSHA("draft", fmt.Sprint(rel.ID))[:20]
 	if rel.Author == "" {
 		rel.Author = "publisher"
@@ -363,8 +363,8 @@ func (s *Server) newRelease(to *repository, r Release) *release {
 
 // AddAsset puts an asset into a release.
 func (s *Server) AddAsset(repo string, release int64, a Asset) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	to, _ := s.repo(repo)
 	if to == nil {
 		return fmt.Errorf("add asset to %s: %w", repo, errNoRepository)
@@ -377,13 +377,13 @@ func (s *Server) AddAsset(repo string, release int64, a Asset) error {
 }
 
 func (s *Server) addAsset(to *release, a Asset) error {
-	b, err := s.blobs.Receive(bytes.NewReader(a.Data), int64(len(a.Data)), false)
+	b, err := s.Blobs.Receive(bytes.NewReader(a.Data), int64(len(a.Data)), false)
 	if err != nil {
 		return err
 	}
 	n := &asset{Asset: a, uploader: to.Author, created: to.Created, updated: to.Created, blob: b, release: to}
 	n.Data = nil
-	n.ID = s.nextID()
+	n.ID = s.NextID()
 	n.Size = b.Size
 	if n.State == "" {
 		n.State = Uploaded
@@ -400,8 +400,8 @@ func (s *Server) addAsset(to *release, a Asset) error {
 
 // RemoveRelease removes a release and leaves its tag, as GitHub does.
 func (s *Server) RemoveRelease(repo string, id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if r, _ := s.repo(repo); r != nil {
 		r.remove(id)
 	}
@@ -426,8 +426,8 @@ func (r *repository) remove(id int64) {
 // Releases returns the releases of a repository as they are now, drafts
 // included, oldest first.
 func (s *Server) Releases(repo string) []Release {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	r, _ := s.repo(repo)
 	if r == nil {
 		return nil
@@ -456,8 +456,8 @@ func (s *Server) Drafts(repo string) []Release {
 
 // Latest returns the tag of the latest release, or nothing.
 func (s *Server) Latest(repo string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	r, _ := s.repo(repo)
 	if r == nil {
 		return ""
@@ -470,16 +470,16 @@ func (s *Server) Latest(repo string) string {
 
 // AddTag creates a tag, as a push does.
 func (s *Server) AddTag(repo string, t Tag) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	r, _ := s.repo(repo)
 	r.Tags = append(r.Tags, t)
 }
 
 // Tags returns the tags of a repository, oldest first.
 func (s *Server) Tags(repo string) []Tag {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	r, _ := s.repo(repo)
 	if r == nil {
 		return nil
@@ -489,13 +489,13 @@ func (s *Server) Tags(repo string) []Tag {
 
 // Content returns the bytes of an asset as they are stored.
 func (s *Server) Content(asset int64) ([]byte, error) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	a := s.assetByID(asset)
 	var b *blob.Blob
 	if a != nil {
 		b = a.blob
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if b == nil {
 		return nil, fmt.Errorf("asset %d has no bytes", asset)
 	}
@@ -513,9 +513,4 @@ func (s *Server) assetByID(id int64) *asset {
 		}
 	}
 	return nil
-}
-
-func (s *Server) nextID() int64 {
-	s.lastID++
-	return s.lastID
 }

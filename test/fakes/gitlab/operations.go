@@ -3,6 +3,7 @@ package gitlab
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -14,37 +15,45 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
 // operations lists everything that the server can do. The first one that matches
 // counts.
 func operations() []operation {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	all, users, personal := []Kind{Personal, Job, Deploy}, []Kind{Personal, Job}, []Kind{Personal}
+	files := func(role Role) access { return access{[]Kind{Personal, Job, Deploy}, true, true, role} }
+	users := func(role Role) access { return access{tokens: []Kind{Personal, Job}, role: role} }
+	personal := access{tokens: []Kind{Personal}}
+	// Whoever creates something is asked to log in first.
+	creators := users(Developer)
+	creators.wall = true
 	const p = "/projects/{project}"
+	row := serve.Row[access, *call]
 	return []operation{
-		{"upload-file", put, p + "/packages/generic/{package}/{version}/{file...}", all, true, (*call).upload},
-		{"download-file", get, p + "/packages/generic/{package}/{version}/{file...}", all, true, (*call).download},
-		{"list-packages", get, p + "/packages", users, false, (*call).listPackages},
-		{"get-package", get, p + "/packages/{id}", users, false, (*call).getPackage},
-		{"delete-package", del, p + "/packages/{id}", users, false, (*call).deletePackage},
-		{"list-files", get, p + "/packages/{id}/package_files", users, false, (*call).listFiles},
-		{"delete-file", del, p + "/packages/{id}/package_files/{file}", users, false, (*call).deleteFile},
-		{"list-releases", get, p + "/releases", users, false, (*call).listReleases},
-		{"create-release", post, p + "/releases", users, false, (*call).createRelease},
-		{"get-release", get, p + "/releases/{tag}", users, false, (*call).getRelease},
-		{"edit-release", put, p + "/releases/{tag}", users, false, (*call).editRelease},
-		{"delete-release", del, p + "/releases/{tag}", users, false, (*call).deleteRelease},
-		{"list-links", get, p + "/releases/{tag}/assets/links", users, false, (*call).listLinks},
-		{"create-link", post, p + "/releases/{tag}/assets/links", users, false, (*call).createLink},
-		{"get-link", get, p + "/releases/{tag}/assets/links/{link}", users, false, (*call).getLink},
-		{"delete-link", del, p + "/releases/{tag}/assets/links/{link}", users, false, (*call).deleteLink},
-		{"get-tag", get, p + "/repository/tags/{tag}", personal, false, (*call).getTag},
-		{"get-commit", get, p + "/repository/commits/{sha}", personal, false, (*call).getCommit},
-		{"get-project", get, p, personal, false, (*call).getProject},
-		{"get-user", get, "/user", personal, false, (*call).getUser},
-		{"get-token", get, "/personal_access_tokens/self", personal, false, (*call).getToken},
-		{"get-version", get, "/version", personal, false, (*call).getVersion},
+		row("upload-file", 0, put, p+"/packages/generic/{package}/{version}/{file...}", files(Developer), (*call).upload),
+		row("download-file", 0, get, p+"/packages/generic/{package}/{version}/{file...}", files(NoMember), (*call).download),
+		row("list-packages", 0, get, p+"/packages", users(NoMember), (*call).listPackages),
+		row("get-package", 0, get, p+"/packages/{id}", users(NoMember), (*call).getPackage),
+		row("delete-package", 0, del, p+"/packages/{id}", users(Maintainer), (*call).deletePackage),
+		row("list-files", 0, get, p+"/packages/{id}/package_files", users(NoMember), (*call).listFiles),
+		row("delete-file", 0, del, p+"/packages/{id}/package_files/{file}", users(Maintainer), (*call).deleteFile),
+		row("list-releases", 0, get, p+"/releases", users(NoMember), (*call).listReleases),
+		row("create-release", 0, post, p+"/releases", creators, (*call).createRelease),
+		row("get-release", 0, get, p+"/releases/{tag}", users(NoMember), (*call).getRelease),
+		row("edit-release", 0, put, p+"/releases/{tag}", users(Developer), (*call).editRelease),
+		row("delete-release", 0, del, p+"/releases/{tag}", users(Developer), (*call).deleteRelease),
+		row("list-links", 0, get, p+"/releases/{tag}/assets/links", users(NoMember), (*call).listLinks),
+		row("create-link", 0, post, p+"/releases/{tag}/assets/links", users(Developer), (*call).createLink),
+		row("get-link", 0, get, p+"/releases/{tag}/assets/links/{link}", users(NoMember), (*call).getLink),
+		row("delete-link", 0, del, p+"/releases/{tag}/assets/links/{link}", users(Developer), (*call).deleteLink),
+		row("get-tag", 0, get, p+"/repository/tags/{name}", personal, (*call).getTag),
+		row("get-commit", 0, get, p+"/repository/commits/{sha}", personal, (*call).getCommit),
+		row("get-project", 0, get, p, personal, (*call).getProject),
+		row("get-user", 0, get, "/user", personal, (*call).getUser),
+		row("get-token", 0, get, "/personal_access_tokens/self", personal, (*call).getToken),
+		row("get-version", 0, get, "/version", personal, (*call).getVersion),
+		row(bucket.Step, 1, get, bucket.Pattern, access{}, (*call).object),
 	}
 }
 
@@ -62,35 +71,49 @@ func installable() []string { return []string{statusDefault, statusHidden, "depr
 // listed are the states that lists show.
 func listed() []string { return []string{statusDefault, "deprecated", statusError} }
 
-// open finds the project of the path for a client with at least that role. For
-// anyone who may not know of the project there is none. A wall says that
-// strangers are asked to log in first, as the endpoints of generic packages do.
-func (c *call) open(need Role, write, wall bool) (*project, reply, bool) {
-	p := c.s.project(c.vars["project"])
-	role := NoMember
+// open finds the project of the path for a client with at least that role, and what
+// the path names in it. For anyone who may not know of the project there is none.
+func (c *call) open(need access) (reply, bool) {
+	p, role, write := c.s.project(c.vars["project"]), NoMember, need.role > NoMember
 	if p != nil {
 		role = c.role(p)
 	}
 	public := p != nil && (!p.Private || p.PublicPackages && !write && strings.Contains(c.r.URL.Path, "/packages"))
 	switch {
-	case role == NoMember && !public && c.token == nil && wall:
-		return nil, unauthorized(), false
+	case role == NoMember && !public && c.token == nil && need.wall:
+		return unauthorized(), false
 	case role == NoMember && !public:
-		return nil, failure(http.StatusNotFound, "404 Project Not Found"), false
+		return failure(http.StatusNotFound, "404 Project Not Found"), false
 	}
 	if answer, ok := c.scope(write); !ok {
-		return nil, answer, false
+		return answer, false
 	}
 	switch {
-	case need > NoMember && c.token == nil:
-		return nil, unauthorized(), false
-	case role < need, write && p.Archived:
-		return nil, failure(http.StatusForbidden, "403 Forbidden"), false
+	case write && c.token == nil:
+		return unauthorized(), false
+	case role < need.role, write && p.Archived:
+		return failure(http.StatusForbidden, "403 Forbidden"), false
 	}
-	return p, reply{}, true
+	c.project = p
+	missing := func(name string, found bool) bool { return c.vars[name] != "" && !found }
+	at := func(id int64, name string) bool { return strconv.FormatInt(id, 10) == c.vars[name] }
+	if i := slices.IndexFunc(p.packages, func(k *pkg) bool { return at(k.ID, "id") && k.Status != statusPending }); i >= 0 {
+		c.pkg = p.packages[i]
+	}
+	if c.release = p.release(c.vars["tag"]); c.release != nil {
+		c.link = slices.IndexFunc(c.release.Links, func(l Link) bool { return at(l.ID, "link") })
+	}
+	switch {
+	case missing("tag", c.release != nil) && c.token != nil && role < Developer:
+		// Who may not create releases must not learn which exist.
+		return failure(http.StatusForbidden, "403 Forbidden"), false
+	case missing("id", c.pkg != nil), missing("tag", c.release != nil), missing("link", c.link >= 0):
+		return failure(http.StatusNotFound, "404 Not Found"), false
+	}
+	return reply{}, true
 }
 
-func bad(why string) reply { return reply{status: http.StatusBadRequest, body: object{"error": why}} }
+func bad(why string) reply { return reply{Status: http.StatusBadRequest, Body: object{"error": why}} }
 
 // checkNames reports which parts of the path GitLab refuses.
 func (c *call) checkNames() (fileName string, answer reply, ok bool) {
@@ -146,10 +169,7 @@ func (p *project) duplicatesAllowed(name, version string) bool {
 // upload takes a file. The same name again makes a second file, and the last one
 // is what readers get.
 func (c *call) upload() reply {
-	if c.token == nil {
-		return unauthorized()
-	}
-	query := c.r.URL.Query()
+	p, query := c.project, c.r.URL.Query()
 	name, answer, ok := c.checkNames()
 	if !ok {
 		return answer
@@ -160,36 +180,31 @@ func (c *call) upload() reply {
 	if s := query.Get("select"); query.Has("select") && s != "package_file" {
 		return bad("select does not have a valid value")
 	}
-	c.s.mu.Lock()
-	p, answer, ok := c.open(Developer, true, true)
-	if !ok {
-		c.s.mu.Unlock()
+	if answer, no := c.forbid(p); no {
 		return answer
 	}
-	answer, no := c.forbid(p)
 	existed := p.find(c.vars["package"], c.vars["version"], usable()) != nil
-	c.s.mu.Unlock()
-	if no {
-		return answer
-	}
 	limit := cmp.Or(c.s.opts.MaxFileSize, 5<<30)
-	if c.r.ContentLength > limit {
-		return failure(http.StatusBadRequest, "400 Bad request - File is too large")
+	var b *blob.Blob
+	err := errTooLarge
+	if c.r.ContentLength <= limit {
+		c.s.Unlocked(func() {
+			body := http.MaxBytesReader(c.w, c.r.Body, limit)
+			b, err = c.s.Blobs.Receive(body, c.r.ContentLength, fault.Has(c.r.Context(), fault.WrongDigest))
+		})
 	}
-	ctx := c.r.Context()
-	b, err := c.s.blobs.Receive(http.MaxBytesReader(c.w, c.r.Body, limit), c.r.ContentLength, fault.Has(ctx, fault.WrongDigest))
 	if err != nil {
 		return failure(http.StatusBadRequest, "400 Bad request - File is too large")
 	}
 	return c.store(p, name, existed, b)
 }
 
+var errTooLarge = errors.New("it is too large")
+
 // usable are the states in which a package takes another file.
 func usable() []string { return append(installable(), statusError, "processing") }
 
 func (c *call) store(p *project, name string, existed bool, b *blob.Blob) reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	query := c.r.URL.Query()
 	k := p.find(c.vars["package"], c.vars["version"], usable())
 	if k != nil && !existed && c.s.opts.RaceFirstUploads {
@@ -207,9 +222,9 @@ func (c *call) store(p *project, name string, existed bool, b *blob.Blob) reply 
 	f := c.s.addFile(k, name, b)
 	f.created = fault.Now(c.r.Context())
 	if query.Get("select") == "package_file" {
-		return reply{status: http.StatusOK, body: renderStored(k, f)}
+		return serve.OK(renderStored(k, f))
 	}
-	return reply{status: http.StatusCreated, body: object{"message": "201 Created"}}
+	return reply{Status: http.StatusCreated, Body: object{"message": "201 Created"}}
 }
 
 // download gives the last file of that name.
@@ -218,56 +233,33 @@ func (c *call) download() reply {
 	if !ok {
 		return answer
 	}
-	c.s.mu.Lock()
-	p, answer, ok := c.open(NoMember, false, true)
-	if !ok {
-		c.s.mu.Unlock()
-		return answer
-	}
 	var f *file
-	if k := p.find(c.vars["package"], c.vars["version"], installable()); k != nil {
+	if k := c.project.find(c.vars["package"], c.vars["version"], installable()); k != nil {
 		if f = k.file(name); f != nil {
 			k.downloaded = time.Now()
 		}
 	}
-	c.s.mu.Unlock()
 	if f == nil {
 		return failure(http.StatusNotFound, "404 Not Found")
 	}
-	h := c.w.Header()
 	if c.s.opts.DirectDownload {
 		storage, _ := c.s.storage(c.r)
-		h.Set("Location", storage+c.s.bucket.Address(f.ID, f.Name))
-		return reply{status: http.StatusFound}
+		return reply{Status: http.StatusFound, Location: storage + c.s.Bucket.Address(f.ID, f.Name)}
 	}
+	h := c.w.Header()
 	h.Set("X-Checksum-Sha256", f.SHA256)
 	h.Set("Content-Disposition", `attachment; filename="`+f.Name+`"`)
-	bucket.Send(c.w, c.r, f.blob)
-	return reply{done: true}
+	c.s.Unlocked(func() { bucket.Send(c.w, c.r, f.blob) })
+	return reply{Done: true}
 }
 
 // object is the storage.
-func (c *call) object() reply {
-	c.s.bucket.Serve(c.w, c.r, func(id int64) *blob.Blob {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
-		return c.s.fileByID(id)
-	})
-	return reply{done: true}
-}
+func (c *call) object() reply { return c.s.Object(c.w, c.r, c.s.fileByID) }
 
 // pages cuts a list as the query says and makes the headers.
 func pages[T any](c *call, all []T, render func(T) any) reply {
 	q := c.r.URL.Query()
-	number := func(name string, otherwise int) int {
-		n, err := strconv.Atoi(q.Get(name))
-		if err != nil || n < 1 {
-			return otherwise
-		}
-		return n
-	}
-	size, current := min(number("per_page", 20), 100), number("page", 1)
-	last := max(1, (len(all)+size-1)/size)
+	some, current, size, last := serve.Part(q, all, 20)
 	h := map[string]string{"X-Page": strconv.Itoa(current), "X-Per-Page": strconv.Itoa(size), "X-Total": strconv.Itoa(len(all)),
 		"X-Total-Pages": strconv.Itoa(last), "X-Next-Page": "", "X-Prev-Page": ""}
 	var link []string
@@ -294,22 +286,16 @@ func pages[T any](c *call, all []T, render func(T) any) reply {
 		}
 	}
 	h["Link"] = strings.Join(link, ", ")
-	from := min((current-1)*size, len(all))
 	out := []any{}
-	for _, x := range all[from:min(from+size, len(all))] {
+	for _, x := range some {
 		out = append(out, render(x))
 	}
-	return reply{status: http.StatusOK, body: out, header: h}
+	return reply{Status: http.StatusOK, Body: out, Header: h}
 }
 
 // listPackages finds packages. The name need only be a part of theirs.
 func (c *call) listPackages() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	p, answer, ok := c.open(NoMember, false, false)
-	if !ok {
-		return answer
-	}
+	p := c.project
 	q := c.r.URL.Query()
 	states := listed()
 	if q.Has("status") {
@@ -339,58 +325,24 @@ func (c *call) listPackages() reply {
 	return pages(c, found, func(k *pkg) any { return c.renderPackage(p, k) })
 }
 
-func (c *call) pkg(p *project) *pkg {
-	for _, k := range p.packages {
-		if strconv.FormatInt(k.ID, 10) == c.vars["id"] && k.Status != statusPending {
-			return k
-		}
-	}
-	return nil
-}
-
-// withPackage opens the package of the path.
-func (c *call) withPackage(need Role, do func(*project, *pkg) reply) reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	p, answer, ok := c.open(need, need > NoMember, false)
-	if !ok {
-		return answer
-	}
-	k := c.pkg(p)
-	if k == nil {
-		return failure(http.StatusNotFound, "404 Not Found")
-	}
-	return do(p, k)
-}
-
-func (c *call) getPackage() reply {
-	return c.withPackage(NoMember, func(p *project, k *pkg) reply {
-		return reply{status: http.StatusOK, body: c.renderPackage(p, k)}
-	})
-}
+func (c *call) getPackage() reply { return serve.OK(c.renderPackage(c.project, c.pkg)) }
 
 func (c *call) deletePackage() reply {
-	return c.withPackage(Maintainer, func(_ *project, k *pkg) reply {
-		k.Status = statusPending
-		return reply{status: http.StatusNoContent}
-	})
+	c.pkg.Status = statusPending
+	return reply{Status: http.StatusNoContent}
 }
 
 func (c *call) listFiles() reply {
-	return c.withPackage(NoMember, func(_ *project, k *pkg) reply {
-		return pages(c, k.files, func(f *file) any { return renderFile(k, f) })
-	})
+	return pages(c, c.pkg.files, func(f *file) any { return renderFile(c.pkg, f) })
 }
 
 func (c *call) deleteFile() reply {
-	return c.withPackage(Maintainer, func(_ *project, k *pkg) reply {
-		before := len(k.files)
-		k.files = slices.DeleteFunc(k.files, func(f *file) bool { return strconv.FormatInt(f.ID, 10) == c.vars["file"] })
-		if len(k.files) == before {
-			return failure(http.StatusNotFound, "404 Not Found")
-		}
-		return reply{status: http.StatusNoContent}
-	})
+	before := len(c.pkg.files)
+	c.pkg.files = slices.DeleteFunc(c.pkg.files, func(f *file) bool { return strconv.FormatInt(f.ID, 10) == c.vars["file"] })
+	if len(c.pkg.files) == before {
+		return failure(http.StatusNotFound, "404 Not Found")
+	}
+	return reply{Status: http.StatusNoContent}
 }
 
 func stamp(t time.Time) any {
@@ -423,12 +375,7 @@ func renderStored(k *pkg, f *file) object {
 }
 
 func (c *call) getProject() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	p, answer, ok := c.open(NoMember, false, false)
-	if !ok {
-		return answer
-	}
+	p := c.project
 	visibility, registry := "public", "enabled"
 	if p.Private {
 		visibility, registry = "private", "private"
@@ -453,14 +400,14 @@ func (c *call) getProject() reply {
 		}
 		out["permissions"] = object{"project_access": access, "group_access": nil}
 	}
-	return reply{status: http.StatusOK, body: out}
+	return serve.OK(out)
 }
 
 func (c *call) getUser() reply {
 	if c.token == nil {
 		return unauthorized()
 	}
-	return reply{status: http.StatusOK, body: object{"id": 1, "username": c.token.User, "name": c.token.User, "state": "active"}}
+	return serve.OK(object{"id": 1, "username": c.token.User, "name": c.token.User, "state": "active"})
 }
 
 func (c *call) getToken() reply {
@@ -471,14 +418,14 @@ func (c *call) getToken() reply {
 	if len(scopes) == 0 {
 		scopes = []string{"api"}
 	}
-	return reply{status: http.StatusOK, body: object{"id": 1, "name": "token", "revoked": false, "active": true, "scopes": scopes, "user_id": 1, "expires_at": nil}}
+	return serve.OK(object{"id": 1, "name": "token", "revoked": false, "active": true, "scopes": scopes, "user_id": 1, "expires_at": nil})
 }
 
 func (c *call) getVersion() reply {
 	if c.token == nil {
 		return unauthorized()
 	}
-	return reply{status: http.StatusOK, body: object{"version": cmp.Or(c.s.opts.Version, "17.5.0"), "revision": "fake"}}
+	return serve.OK(object{"version": cmp.Or(c.s.opts.Version, "17.5.0"), "revision": "fake"})
 }
 
 func (c *call) decode(to any) (reply, bool) {

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
 // linkFields are what clients send about a link.
@@ -37,61 +37,28 @@ func (p *project) release(tag string) *Release {
 	return nil
 }
 
-// withRelease opens the release of the path.
-func (c *call) withRelease(need Role, do func(*project, *Release) reply) reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	p, answer, ok := c.open(need, need > NoMember, false)
-	if !ok {
-		return answer
-	}
-	r := p.release(c.vars["tag"])
-	switch {
-	case r != nil:
-		return do(p, r)
-	case c.token == nil:
-		return failure(http.StatusNotFound, "404 Not Found")
-	case c.role(p) < Developer:
-		// Who may not create releases must not learn which exist.
-		return failure(http.StatusForbidden, "403 Forbidden")
-	}
-	return failure(http.StatusNotFound, "404 Not Found")
-}
-
 func (c *call) listReleases() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	p, answer, ok := c.open(NoMember, false, false)
-	if !ok {
-		return answer
-	}
+	p := c.project
 	all := slices.Clone(p.releases)
 	slices.Reverse(all)
-	return pages(c, all, func(r *Release) any { return c.renderRelease(p, r) })
+	return pages(c, all, func(r *Release) any { return c.renderRelease(r) })
 }
 
 func (c *call) createRelease() reply {
-	if c.token == nil {
-		return unauthorized()
-	}
 	var f releaseFields
 	if answer, ok := c.decode(&f); !ok {
 		return answer
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	if f.Tag == nil || *f.Tag == "" {
 		return bad("tag_name is missing")
 	}
-	p, answer, ok := c.open(Developer, true, false)
-	if !ok {
-		return answer
-	}
+	p := c.project
 	sha, exists := p.Tags[*f.Tag]
 	if !exists {
 		if f.Ref == nil || *f.Ref == "" {
 			return failure(http.StatusUnprocessableEntity, "Ref is not specified")
 		}
+		var ok bool
 		if sha, ok = p.resolve(*f.Ref); !ok {
 			return failure(http.StatusBadRequest, "Failed to create tag '%s': invalid reference name '%s'.", *f.Tag, *f.Ref)
 		}
@@ -113,7 +80,7 @@ func (c *call) createRelease() reply {
 	}
 	p.Tags[*f.Tag] = sha
 	p.releases = append(p.releases, r)
-	return reply{status: http.StatusCreated, body: c.renderRelease(p, r)}
+	return reply{Status: http.StatusCreated, Body: c.renderRelease(r)}
 }
 
 // resolve finds the commit of a branch, tag or SHA.
@@ -127,34 +94,28 @@ func (p *project) resolve(ref string) (string, bool) {
 	return ref, slices.Contains(p.Commits, ref)
 }
 
-func (c *call) getRelease() reply {
-	return c.withRelease(NoMember, func(p *project, r *Release) reply {
-		return reply{status: http.StatusOK, body: c.renderRelease(p, r)}
-	})
-}
+func (c *call) getRelease() reply { return serve.OK(c.renderRelease(c.release)) }
 
 func (c *call) editRelease() reply {
 	var f releaseFields
 	if answer, ok := c.decode(&f); !ok {
 		return answer
 	}
-	return c.withRelease(Developer, func(p *project, r *Release) reply {
-		if f.Name != nil {
-			r.Name = *f.Name
-		}
-		if f.Description != nil {
-			r.Description = *f.Description
-		}
-		return reply{status: http.StatusOK, body: c.renderRelease(p, r)}
-	})
+	r := c.release
+	if f.Name != nil {
+		r.Name = *f.Name
+	}
+	if f.Description != nil {
+		r.Description = *f.Description
+	}
+	return serve.OK(c.renderRelease(r))
 }
 
 func (c *call) deleteRelease() reply {
-	return c.withRelease(Developer, func(p *project, r *Release) reply {
-		body := c.renderRelease(p, r)
-		p.releases = slices.DeleteFunc(p.releases, func(x *Release) bool { return x == r })
-		return reply{status: http.StatusOK, body: body}
-	})
+	p, r := c.project, c.release
+	body := c.renderRelease(r)
+	p.releases = slices.DeleteFunc(p.releases, func(x *Release) bool { return x == r })
+	return serve.OK(body)
 }
 
 // addLink adds a link. Names, addresses and paths are there only once.
@@ -163,9 +124,9 @@ func (c *call) addLink(r *Release, f linkFields) (reply, bool) {
 		return bad("name, url is missing"), false
 	}
 	if u, err := url.Parse(f.URL); err != nil || u.Host == "" {
-		return reply{status: http.StatusBadRequest, body: object{"message": object{"url": []string{"is blocked: Only allowed schemes are http, https, ftp"}}}}, false
+		return reply{Status: http.StatusBadRequest, Body: object{"message": object{"url": []string{"is blocked: Only allowed schemes are http, https, ftp"}}}}, false
 	}
-	l := Link{ID: c.s.nextID(), Name: f.Name, URL: f.URL, Direct: cmp.Or(f.Direct, f.FilePath), Type: cmp.Or(f.Type, "other")}
+	l := Link{ID: c.s.NextID(), Name: f.Name, URL: f.URL, Direct: cmp.Or(f.Direct, f.FilePath), Type: cmp.Or(f.Type, "other")}
 	taken := object{}
 	for _, other := range r.Links {
 		for _, x := range []struct{ field, mine, theirs string }{{"name", l.Name, other.Name}, {"url", l.URL, other.URL}, {"filepath", l.Direct, other.Direct}} {
@@ -178,16 +139,15 @@ func (c *call) addLink(r *Release, f linkFields) (reply, bool) {
 		taken["filepath"] = []string{"is in an invalid format"}
 	}
 	if len(taken) > 0 {
-		return reply{status: http.StatusBadRequest, body: object{"message": taken}}, false
+		return reply{Status: http.StatusBadRequest, Body: object{"message": taken}}, false
 	}
 	r.Links = append(r.Links, l)
 	return reply{}, true
 }
 
 func (c *call) listLinks() reply {
-	return c.withRelease(NoMember, func(p *project, r *Release) reply {
-		return pages(c, r.Links, func(l Link) any { return c.renderLink(p, r, l) })
-	})
+	r := c.release
+	return pages(c, r.Links, func(l Link) any { return c.renderLink(r, l) })
 }
 
 func (c *call) createLink() reply {
@@ -195,42 +155,26 @@ func (c *call) createLink() reply {
 	if answer, ok := c.decode(&f); !ok {
 		return answer
 	}
-	return c.withRelease(Developer, func(p *project, r *Release) reply {
-		if answer, ok := c.addLink(r, f); !ok {
-			return answer
-		}
-		return reply{status: http.StatusCreated, body: c.renderLink(p, r, r.Links[len(r.Links)-1])}
-	})
+	r := c.release
+	if answer, ok := c.addLink(r, f); !ok {
+		return answer
+	}
+	return reply{Status: http.StatusCreated, Body: c.renderLink(r, r.Links[len(r.Links)-1])}
 }
 
-func (c *call) withLink(need Role, do func(*project, *Release, int) reply) reply {
-	return c.withRelease(need, func(p *project, r *Release) reply {
-		i := slices.IndexFunc(r.Links, func(l Link) bool { return strconv.FormatInt(l.ID, 10) == c.vars["link"] })
-		if i < 0 {
-			return failure(http.StatusNotFound, "404 Not Found")
-		}
-		return do(p, r, i)
-	})
-}
-
-func (c *call) getLink() reply {
-	return c.withLink(NoMember, func(p *project, r *Release, i int) reply {
-		return reply{status: http.StatusOK, body: c.renderLink(p, r, r.Links[i])}
-	})
-}
+func (c *call) getLink() reply { return serve.OK(c.renderLink(c.release, c.release.Links[c.link])) }
 
 func (c *call) deleteLink() reply {
-	return c.withLink(Developer, func(p *project, r *Release, i int) reply {
-		body := c.renderLink(p, r, r.Links[i])
-		r.Links = slices.Delete(r.Links, i, i+1)
-		return reply{status: http.StatusOK, body: body}
-	})
+	r, i := c.release, c.link
+	body := c.renderLink(r, r.Links[i])
+	r.Links = slices.Delete(r.Links, i, i+1)
+	return serve.OK(body)
 }
 
-func (c *call) renderLink(p *project, r *Release, l Link) object {
+func (c *call) renderLink(r *Release, l Link) object {
 	direct := l.URL
 	if l.Direct != "" {
-		direct = c.base + "/" + p.Path + "/-/releases/" + url.PathEscape(r.Tag) + "/downloads" + l.Direct
+		direct = c.base + "/" + c.project.Path + "/-/releases/" + url.PathEscape(r.Tag) + "/downloads" + l.Direct
 	}
 	return object{"id": l.ID, "name": l.Name, "url": l.URL, "direct_asset_url": direct, "link_type": l.Type}
 }
@@ -239,43 +183,31 @@ func (c *call) renderCommit(sha string) object {
 	return object{"id": sha, "short_id": sha[:min(8, len(sha))], "title": "x", "message": "x", "created_at": "2026-01-02T03:04:05.000Z"}
 }
 
-func (c *call) renderRelease(p *project, r *Release) object {
+func (c *call) renderRelease(r *Release) object {
 	links := []object{}
 	for _, l := range slices.Backward(r.Links) {
-		links = append(links, c.renderLink(p, r, l))
+		links = append(links, c.renderLink(r, l))
 	}
 	return object{
 		"tag_name": r.Tag, "name": r.Name, "description": r.Description, "created_at": stamp(r.Created), "released_at": stamp(r.Created),
 		"upcoming_release": false, "author": object{"id": 1, "username": "publisher", "name": "publisher", "state": "active"},
 		"commit": c.renderCommit(r.Commit), "assets": object{"count": len(links) + 4, "sources": []object{}, "links": links},
-		"_links": object{"self": c.base + "/" + p.Path + "/-/releases/" + url.PathEscape(r.Tag)},
+		"_links": object{"self": c.base + "/" + c.project.Path + "/-/releases/" + url.PathEscape(r.Tag)},
 	}
 }
 
 func (c *call) getTag() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	p, answer, ok := c.open(NoMember, false, false)
-	if !ok {
-		return answer
-	}
-	sha, ok := p.Tags[c.vars["tag"]]
+	sha, ok := c.project.Tags[c.vars["name"]]
 	if !ok {
 		return failure(http.StatusNotFound, "404 Tag Not Found")
 	}
-	return reply{status: http.StatusOK, body: object{"name": c.vars["tag"], "target": sha, "message": "", "protected": false, "release": nil, "commit": c.renderCommit(sha)}}
+	return serve.OK(object{"name": c.vars["name"], "target": sha, "message": "", "protected": false, "release": nil, "commit": c.renderCommit(sha)})
 }
 
 func (c *call) getCommit() reply {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	p, answer, ok := c.open(NoMember, false, false)
-	if !ok {
-		return answer
-	}
-	sha, ok := p.resolve(c.vars["sha"])
+	sha, ok := c.project.resolve(c.vars["sha"])
 	if !ok {
 		return failure(http.StatusNotFound, "404 Commit Not Found")
 	}
-	return reply{status: http.StatusOK, body: c.renderCommit(sha)}
+	return serve.OK(c.renderCommit(sha))
 }

@@ -2,20 +2,14 @@ package gitlab
 
 import (
 	"crypto/rand"
-	"crypto/x509"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/route"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
@@ -43,107 +37,32 @@ type Options struct {
 }
 
 // Server is a GitLab. It is an http.Handler for all its hosts; Start gives it
-// addresses of its own.
+// addresses of its own: one for the API and one for the storage.
 type Server struct {
-	// Faults breaks requests and has the log of all of them.
-	Faults *fault.Injector
+	serve.Fake
 
-	opts    Options
-	blobs   blob.Store
-	bucket  *bucket.Bucket
-	routes  []operation
-	handler http.Handler
-
-	mu       sync.Mutex
-	lastID   int64
+	opts     Options
+	routes   []operation
 	tokens   map[string]*Token
 	projects []*project
-	sites    []*serve.Site
-	ca       *serve.Authority
 }
 
 // New returns a server that does not listen. It knows no tokens and no projects.
 func New(o Options) *Server {
-	s := &Server{Faults: fault.New(), opts: o, blobs: blob.Store{Dir: o.Dir}, bucket: bucket.New(), tokens: map[string]*Token{}, lastID: 100}
-	s.routes = operations()
-	inner := http.Handler(http.HandlerFunc(s.serve))
-	if o.Wrap != nil {
-		inner = o.Wrap(inner)
-	}
-	s.handler = s.Faults.Wrap(inner, s.Step)
+	s := &Server{opts: o, tokens: map[string]*Token{}, routes: operations()}
+	s.Init(2, o.TLS, o.Dir, o.Wrap, s.serve, s.Step)
 	return s
 }
 
 // Start returns a server that listens until the test ends.
 func Start(tb testing.TB, o Options) *Server {
 	tb.Helper()
-	s := New(o)
-	if err := s.Listen(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
-}
-
-// Listen gives the server addresses on 127.0.0.1: one for the API and one for the
-// storage. The latter is called localhost, so that it is another host.
-func (s *Server) Listen() error {
-	if s.opts.TLS {
-		ca, err := serve.NewAuthority()
-		if err != nil {
-			return err
-		}
-		s.ca = ca
-	}
-	for range 2 {
-		site, err := serve.Start(s, s.ca)
-		if err != nil {
-			s.Close()
-			return err
-		}
-		s.mu.Lock()
-		s.sites = append(s.sites, site)
-		s.mu.Unlock()
-	}
-	return nil
-}
-
-// Close ends the listeners and all stalled requests.
-func (s *Server) Close() {
-	s.Faults.Close()
-	for _, site := range s.sites {
-		_ = site.Close()
-	}
+	return serve.Begin(tb, New(o))
 }
 
 // URL is the address of the GitLab, without a slash at the end. The API is below
 // /api/v4/.
-func (s *Server) URL() string { return s.sites[0].URL("127.0.0.1") + s.opts.Root }
-
-// StorageURL is where downloads are redirected to.
-func (s *Server) StorageURL() string { return s.sites[1].URL("localhost") }
-
-// CA returns the certificate of the server's authority, or nil without TLS.
-func (s *Server) CA() []byte {
-	if s.ca == nil {
-		return nil
-	}
-	return s.ca.PEM()
-}
-
-// CAPool returns the same for a Go client.
-func (s *Server) CAPool() *x509.CertPool {
-	if s.ca == nil {
-		return nil
-	}
-	return s.ca.Pool()
-}
-
-// Leaks returns the requests that brought credentials to the storage.
-func (s *Server) Leaks() []fault.Entry { return bucket.Leaks(s.Faults.Log()) }
-
-// ServeHTTP answers requests to all hosts.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+func (s *Server) URL() string { return s.Address(0) + s.opts.Root }
 
 // storageHost is the host of the storage of a GitLab. It is not below that, for
 // clients keep their credentials there.
@@ -155,78 +74,55 @@ func Hosts(domain string) []string { return []string{domain, storageHost(domain)
 // storage returns the address of the storage for the host of a request, and
 // whether the request is for the storage itself.
 func (s *Server) storage(r *http.Request) (address string, here bool) {
-	scheme := "http://"
-	if r.TLS != nil {
-		scheme = "https://"
+	switch host, scheme := s.At(r); host {
+	case -1:
+		return scheme + storageHost(r.Host), strings.HasPrefix(r.Host, "objects.")
+	default:
+		return s.StorageURL(), host == 1
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.sites) == 2 {
-		for i, site := range s.sites {
-			if strings.HasSuffix(r.Host, ":"+site.Port) {
-				return s.StorageURL(), i == 1
-			}
-		}
-	}
-	return scheme + storageHost(r.Host), strings.HasPrefix(r.Host, "objects.")
 }
 
-// operation is something that clients can do.
-type operation struct {
-	step    string
-	method  string
-	pattern string
+// access is what an operation needs.
+type access struct {
 	// tokens are the kinds that count here. Others are as if not sent.
 	tokens []Kind
 	// basic says that tokens may come with Basic authentication.
 	basic bool
-	do    func(*call) reply
+	// wall says that strangers are asked to log in before they hear that there is no
+	// such project, as the endpoints of generic packages do.
+	wall bool
+	// role is what the client has to be in the project to change it; who only reads
+	// need not be a member.
+	role Role
 }
+
+type operation = serve.Operation[access, *call]
 
 const api = "/api/v4"
 
 // find returns the operation of a request, or nil.
 func (s *Server) find(r *http.Request) (*operation, map[string]string) {
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
+	path := r.URL.EscapedPath()
 	if _, here := s.storage(r); here {
-		if values, ok := route.Match(bucket.Pattern, r.URL.EscapedPath()); ok && method == http.MethodGet {
-			return &operation{step: bucket.Step, do: (*call).object}, values
-		}
-		return nil, nil
+		return serve.Find(s.routes, 1, r.Method, path)
 	}
-	path, ok := strings.CutPrefix(r.URL.EscapedPath(), s.opts.Root+api)
+	path, ok := strings.CutPrefix(path, s.opts.Root+api)
 	if !ok {
 		return nil, nil
 	}
-	for i := range s.routes {
-		if o := &s.routes[i]; o.method == method {
-			if values, ok := route.Match(o.pattern, path); ok {
-				return o, values
-			}
-		}
-	}
-	return nil, nil
+	return serve.Find(s.routes, 0, r.Method, path)
 }
 
 // Step names the operation of a request, for rules and for the log. See Steps.
 func (s *Server) Step(r *http.Request) string {
 	if o, _ := s.find(r); o != nil {
-		return o.step
+		return o.Step
 	}
 	return ""
 }
 
 // Steps returns the names of all operations.
-func (s *Server) Steps() []string {
-	var out []string
-	for _, o := range s.routes {
-		out = append(out, o.step)
-	}
-	return append(out, bucket.Step)
-}
+func (s *Server) Steps() []string { return serve.Steps(s.routes) }
 
 // call is one request on its way through an operation.
 type call struct {
@@ -237,76 +133,50 @@ type call struct {
 	token *Token
 	// base is the address of the GitLab as this client knows it.
 	base string
+	// What the path names, found before the operation begins.
+	project *project
+	pkg     *pkg
+	release *Release
+	link    int
 }
 
-// reply is what a request is answered. A nil body means none.
-type reply struct {
-	status int
-	body   any
-	header map[string]string
-	// done says that the operation has answered by itself.
-	done bool
-}
+type reply = serve.Reply
 
 type object = map[string]any
 
 func failure(status int, format string, args ...any) reply {
-	return reply{status: status, body: object{"message": fmt.Sprintf(format, args...)}}
+	return reply{Status: status, Body: object{"message": fmt.Sprintf(format, args...)}}
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	scheme := "http://"
-	if r.TLS != nil {
-		scheme = "https://"
-	}
+	_, scheme := s.At(r)
 	c := &call{s: s, w: w, r: r, base: scheme + r.Host + s.opts.Root}
 	o, vars := s.find(r)
 	c.vars = vars
-	w.Header().Set("X-Request-Id", requestID())
-	switch {
-	case o == nil:
-		c.write(reply{status: http.StatusNotFound, body: object{"error": "404 Not Found"}})
-	case o.step == bucket.Step:
-		o.do(c)
-	default:
-		answer, ok := c.authenticate(o)
-		if ok {
-			answer = o.do(c)
-		}
-		if answer.status >= 400 {
-			// A client that is still sending may miss an early answer.
-			_, _ = io.Copy(io.Discard, r.Body)
-		}
-		c.write(answer)
-	}
+	w.Header().Set("X-Request-Id", rand.Text())
+	c.write(s.Call(r, o != nil && o.Step == "upload-file", func() reply { return c.answer(o) }))
 }
 
-func requestID() string { return rand.Text() }
-
-func (c *call) write(a reply) {
-	if a.done {
-		return
+// answer does what a request asks for, once it is known who asks, and for what.
+func (c *call) answer(o *operation) reply {
+	if o == nil {
+		return reply{Status: http.StatusNotFound, Body: object{"error": "404 Not Found"}}
 	}
-	h := c.w.Header()
-	for k, v := range a.header {
-		h.Set(k, v)
+	if o.Step == bucket.Step {
+		return o.Do(c)
 	}
-	if a.body == nil {
-		c.w.WriteHeader(a.status)
-		return
+	if answer, ok := c.authenticate(o.Need); !ok {
+		return answer
 	}
-	raw, err := json.Marshal(a.body)
-	if err != nil {
-		http.Error(c.w, "", http.StatusInternalServerError)
-		return
+	if c.vars["project"] != "" {
+		if answer, ok := c.open(o.Need); !ok {
+			return answer
+		}
 	}
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(raw)))
-	c.w.WriteHeader(a.status)
-	if c.r.Method != http.MethodHead {
-		_, _ = c.w.Write(raw)
-	}
+	return o.Do(c)
 }
+
+func (c *call) write(a reply) { a.Write(c.w, c.r, "application/json", nil) }
 
 // sent is a secret in a request and the kinds of tokens that may come that way.
 type sent struct {
@@ -351,17 +221,15 @@ func unauthorized() reply { return failure(http.StatusUnauthorized, "401 Unautho
 
 // authenticate finds the token of a request. A wrong one is refused, even where
 // none is needed; but with Basic authentication it only counts as none.
-func (c *call) authenticate(o *operation) (reply, bool) {
+func (c *call) authenticate(need access) (reply, bool) {
 	way, ok := c.sent()
 	if !ok {
 		return reply{}, true
 	}
-	allowed := func(k Kind) bool { return contains(o.tokens, k) && contains(way.kinds, k) }
-	if way.basic && !o.basic || !allowed(Personal) && !allowed(Job) && !allowed(Deploy) {
+	allowed := func(k Kind) bool { return slices.Contains(need.tokens, k) && slices.Contains(way.kinds, k) }
+	if way.basic && !need.basic || !allowed(Personal) && !allowed(Job) && !allowed(Deploy) {
 		return reply{}, true
 	}
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	t := c.s.tokens[way.secret]
 	if t != nil && fault.Has(c.r.Context(), fault.ExpireToken) {
 		t.Expired = true
@@ -374,19 +242,10 @@ func (c *call) authenticate(o *operation) (reply, bool) {
 	case way.basic:
 		return reply{}, true
 	case t != nil && t.Expired:
-		return reply{status: http.StatusUnauthorized, body: object{"error": "invalid_token",
+		return reply{Status: http.StatusUnauthorized, Body: object{"error": "invalid_token",
 			"error_description": "Token is expired. You can either do re-authorization or token refresh."}}, false
 	}
 	return unauthorized(), false
-}
-
-func contains(kinds []Kind, k Kind) bool {
-	for _, x := range kinds {
-		if x == k {
-			return true
-		}
-	}
-	return false
 }
 
 // role returns what the client is in a project.
@@ -418,16 +277,12 @@ func (c *call) scope(write bool) (reply, bool) {
 			wanted = wanted[:1]
 		}
 	}
-	for _, w := range wanted {
-		for _, s := range c.token.Scopes {
-			if s == w {
-				return reply{}, true
-			}
-		}
+	if slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(c.token.Scopes, w) }) {
+		return reply{}, true
 	}
 	if c.token.Kind == Deploy {
 		return failure(http.StatusForbidden, "403 Forbidden"), false
 	}
-	return reply{status: http.StatusForbidden, body: object{"error": "insufficient_scope",
+	return reply{Status: http.StatusForbidden, Body: object{"error": "insufficient_scope",
 		"error_description": "The request requires higher privileges than provided by the access token.", "scope": strings.Join(wanted, " ")}}, false
 }

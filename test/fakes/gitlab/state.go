@@ -171,15 +171,15 @@ type file struct {
 // AddToken makes a token known.
 func (s *Server) AddToken(t Token) {
 	t.User = cmp.Or(t.User, "publisher")
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	s.tokens[t.Secret] = &t
 }
 
 // ExpireToken lets a token expire from now on.
 func (s *Server) ExpireToken(secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if t := s.tokens[secret]; t != nil {
 		t.Expired = true
 	}
@@ -190,15 +190,15 @@ const headSHA = "1111111111111111111111111111111111111111"
 
 // AddProject makes a project. The error is that of the exceptions.
 func (s *Server) AddProject(p Project) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	p.DefaultBranch = cmp.Or(p.DefaultBranch, "main")
 	tags := map[string]string{}
 	for name, sha := range p.Tags {
 		tags[name] = cmp.Or(sha, headSHA)
 	}
 	p.Tags = tags
-	n := &project{Project: p, id: s.nextID()}
+	n := &project{Project: p, id: s.NextID()}
 	if p.Exceptions != "" {
 		var err error
 		if n.except, err = regexp.Compile(`^(?:` + p.Exceptions + `)$`); err != nil {
@@ -211,8 +211,8 @@ func (s *Server) AddProject(p Project) error {
 
 // SetDuplicates changes the setting of a project.
 func (s *Server) SetDuplicates(project string, allowed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if p := s.project(project); p != nil {
 		p.NoDuplicates = !allowed
 	}
@@ -231,15 +231,15 @@ func (s *Server) project(id string) *project {
 // AddPackage puts a package there as it is, for tests that begin in the middle
 // and for a second publisher.
 func (s *Server) AddPackage(to string, p Package) (id int64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	project := s.project(to)
 	if project == nil {
 		return 0, fmt.Errorf("add package: no project %s", to)
 	}
 	n := s.newPackage(project, p.Name, p.Version, cmp.Or(p.Status, statusDefault))
 	for _, f := range p.Files {
-		b, err := s.blobs.Receive(bytes.NewReader(f.Data), int64(len(f.Data)), false)
+		b, err := s.Blobs.Receive(bytes.NewReader(f.Data), int64(len(f.Data)), false)
 		if err != nil {
 			return 0, err
 		}
@@ -249,13 +249,13 @@ func (s *Server) AddPackage(to string, p Package) (id int64, err error) {
 }
 
 func (s *Server) newPackage(to *project, name, version, status string) *pkg {
-	n := &pkg{Package: Package{ID: s.nextID(), Name: name, Version: version, Status: status, Created: time.Now()}}
+	n := &pkg{Package: Package{ID: s.NextID(), Name: name, Version: version, Status: status, Created: time.Now()}}
 	to.packages = append(to.packages, n)
 	return n
 }
 
 func (s *Server) addFile(to *pkg, name string, b *blob.Blob) *file {
-	f := &file{File: File{ID: s.nextID(), Name: name, Size: b.Size, SHA256: b.SHA256}, created: time.Now(), blob: b}
+	f := &file{File: File{ID: s.NextID(), Name: name, Size: b.Size, SHA256: b.SHA256}, created: time.Now(), blob: b}
 	to.files = append(to.files, f)
 	return f
 }
@@ -263,8 +263,8 @@ func (s *Server) addFile(to *pkg, name string, b *blob.Blob) *file {
 // Packages returns the packages of a project as they are now, hidden ones
 // included, oldest first.
 func (s *Server) Packages(project string) []Package {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	p := s.project(project)
 	if p == nil {
 		return nil
@@ -295,7 +295,7 @@ func (s *Server) Package(project, name, version string) (Package, bool) {
 // Readable returns the bytes that a reader gets from a URL of clusterctl's form,
 // or false where there is a 404.
 func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	var b *blob.Blob
 	if p := s.project(project); p != nil {
 		if k := p.find(name, version, installable()); k != nil {
@@ -304,7 +304,7 @@ func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
 			}
 		}
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if b == nil {
 		return nil, false
 	}
@@ -314,9 +314,9 @@ func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
 
 // Content returns the bytes of a package file as they are stored.
 func (s *Server) Content(id int64) ([]byte, error) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	b := s.fileByID(id)
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if b == nil {
 		return nil, fmt.Errorf("no package file %d", id)
 	}
@@ -338,8 +338,8 @@ func (s *Server) fileByID(id int64) *blob.Blob {
 
 // Releases returns the releases of a project, oldest first.
 func (s *Server) Releases(project string) []Release {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	p := s.project(project)
 	if p == nil {
 		return nil
@@ -370,9 +370,4 @@ func (k *pkg) file(name string) *file {
 		}
 	}
 	return nil
-}
-
-func (s *Server) nextID() int64 {
-	s.lastID++
-	return s.lastID
 }

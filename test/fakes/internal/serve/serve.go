@@ -25,10 +25,20 @@ type Site struct {
 	Port   string
 	Scheme string
 	server *http.Server
+	run    func()
 }
 
 // Start serves h on a free port. Without an authority it speaks plain HTTP.
 func Start(h http.Handler, a *Authority) (*Site, error) {
+	s, err := listen(h, a)
+	if err == nil {
+		s.run()
+	}
+	return s, err
+}
+
+// listen is Start, but nothing is answered before run.
+func listen(h http.Handler, a *Authority) (*Site, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -42,7 +52,7 @@ func Start(h http.Handler, a *Authority) (*Site, error) {
 		s.Scheme = "https"
 		listener = tls.NewListener(listener, a.Config())
 	}
-	go func() { _ = s.server.Serve(listener) }()
+	s.run = func() { go func() { _ = s.server.Serve(listener) }() }
 	return s, nil
 }
 

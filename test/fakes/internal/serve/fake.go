@@ -1,0 +1,314 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
+)
+
+// Fake is what the fake services share: faults in front of them, addresses, a storage
+// that is another host, and one lock. It is an http.Handler for all its hosts.
+type Fake struct {
+	// Faults breaks requests and has the log of all of them.
+	Faults *fault.Injector
+	// Mu guards the state of the service. A call holds it, but while it waits for bytes.
+	Mu     sync.Mutex
+	Blobs  blob.Store
+	Bucket *bucket.Bucket
+
+	hosts   int
+	tls     bool
+	handler http.Handler
+	sites   []*Site
+	ca      *Authority
+	lastID  int64
+}
+
+// Init makes a fake that does not listen: with so many hosts, of which the last is the
+// storage, and with wrap, if it is not nil, between the faults and the service.
+func (f *Fake) Init(hosts int, tls bool, dir string, wrap func(http.Handler) http.Handler, service http.HandlerFunc, step func(*http.Request) string) {
+	f.Faults, f.Blobs, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), blob.Store{Dir: dir}, bucket.New(), hosts, tls, 1000
+	inner := http.Handler(service)
+	if wrap != nil {
+		inner = wrap(inner)
+	}
+	f.handler = f.Faults.Wrap(inner, step)
+}
+
+// Begin lets a server listen until the test ends.
+func Begin[S interface {
+	Listen() error
+	Close()
+}](tb testing.TB, s S) S {
+	tb.Helper()
+	if err := s.Listen(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Listen gives the hosts addresses on 127.0.0.1. The storage is called localhost, so
+// that it is another host.
+func (f *Fake) Listen() (err error) {
+	if f.tls {
+		if f.ca, err = NewAuthority(); err != nil {
+			return err
+		}
+	}
+	for range f.hosts {
+		site, err := listen(f, f.ca)
+		if err != nil {
+			f.Close()
+			return err
+		}
+		f.sites = append(f.sites, site)
+	}
+	for _, site := range f.sites {
+		site.run()
+	}
+	return nil
+}
+
+// Close ends the listeners and all stalled requests.
+func (f *Fake) Close() {
+	f.Faults.Close()
+	for _, site := range f.sites {
+		_ = site.Close()
+	}
+}
+
+// Address is the root of a host, without a slash at the end.
+func (f *Fake) Address(host int) string { return f.sites[host].URL("127.0.0.1") }
+
+// StorageURL is where downloads are redirected to.
+func (f *Fake) StorageURL() string { return f.sites[f.hosts-1].URL("localhost") }
+
+// At returns the host that a request is for, -1 if it names none that listens, and the
+// beginning of its address.
+func (f *Fake) At(r *http.Request) (host int, scheme string) {
+	scheme = "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return slices.IndexFunc(f.sites, func(s *Site) bool { return strings.HasSuffix(r.Host, ":"+s.Port) }), scheme
+}
+
+// CA returns the certificate of the server's authority, or nil without TLS.
+func (f *Fake) CA() []byte {
+	if f.ca == nil {
+		return nil
+	}
+	return f.ca.PEM()
+}
+
+// CAPool returns the same for a Go client.
+func (f *Fake) CAPool() *x509.CertPool {
+	if f.ca == nil {
+		return nil
+	}
+	return f.ca.Pool()
+}
+
+// Leaks returns the requests that brought credentials to the storage, which a
+// careful client never does.
+func (f *Fake) Leaks() []fault.Entry { return bucket.Leaks(f.Faults.Log()) }
+
+// ServeHTTP answers requests to all hosts.
+func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.handler.ServeHTTP(w, r) }
+
+// NextID returns a number for something new. It needs the lock.
+func (f *Fake) NextID() int64 {
+	f.lastID++
+	return f.lastID
+}
+
+// Call answers a request while no other is. The body of a request in JSON is there
+// before that.
+func (f *Fake) Call(r *http.Request, streams bool, do func() Reply) Reply {
+	body := r.Body
+	if !streams && r.ContentLength != 0 {
+		raw, _ := io.ReadAll(io.LimitReader(body, 1<<20)) // what is cut off is no JSON
+		r.Body = io.NopCloser(bytes.NewReader(raw))
+	}
+	answer := func() Reply {
+		f.Mu.Lock()
+		defer f.Mu.Unlock()
+		return do()
+	}()
+	if answer.Status >= 400 && r.ContentLength != 0 {
+		// A client that is still sending may miss an early answer.
+		_, _ = io.Copy(io.Discard, body)
+	}
+	return answer
+}
+
+// Unlocked lets others work while a call waits for bytes.
+func (f *Fake) Unlocked(do func()) {
+	f.Mu.Unlock()
+	defer f.Mu.Lock()
+	do()
+}
+
+// Object is the storage.
+func (f *Fake) Object(w http.ResponseWriter, r *http.Request, find func(id int64) *blob.Blob) Reply {
+	f.Unlocked(func() {
+		f.Bucket.Serve(w, r, func(id int64) *blob.Blob {
+			f.Mu.Lock()
+			defer f.Mu.Unlock()
+			return find(id)
+		})
+	})
+	return Reply{Done: true}
+}
+
+// Reply is what a request is answered.
+type Reply struct {
+	Status int
+	// Body is sent as JSON; nil means none.
+	Body           any
+	Location, Link string
+	Header         map[string]string
+	// Done says that the operation has answered by itself.
+	Done bool
+}
+
+// OK is the answer to what succeeded.
+func OK(body any) Reply { return Reply{Status: http.StatusOK, Body: body} }
+
+// Write sends a reply. Unchanged, if it is not nil, hears of the body, and says whether
+// the client has it.
+func (a Reply) Write(w http.ResponseWriter, r *http.Request, kind string, unchanged func(raw []byte) bool) {
+	if a.Done {
+		return
+	}
+	h := w.Header()
+	for k, v := range a.Header {
+		h.Set(k, v)
+	}
+	if a.Location != "" {
+		h.Set("Location", a.Location)
+	}
+	if a.Link != "" {
+		h.Set("Link", a.Link)
+	}
+	if a.Body == nil {
+		w.WriteHeader(a.Status)
+		return
+	}
+	raw, err := json.Marshal(a.Body)
+	if err != nil {
+		http.Error(w, "", http.StatusInternalServerError)
+		return
+	}
+	if unchanged != nil && unchanged(raw) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(raw)))
+	w.WriteHeader(a.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(raw)
+	}
+}
+
+// Operation is something that clients of a host can do, and what they need for it.
+type Operation[N, C any] struct {
+	Step            string
+	Host            int
+	Method, Pattern string
+	Need            N
+	Do              func(C) Reply
+}
+
+// Row makes an operation, for tables of them.
+func Row[N, C any](step string, host int, method, pattern string, need N, do func(C) Reply) Operation[N, C] {
+	return Operation[N, C]{step, host, method, pattern, need, do}
+}
+
+// Find returns the first operation that a request asks for, with the values in its
+// path, or nil.
+func Find[N, C any](all []Operation[N, C], host int, method, path string) (*Operation[N, C], map[string]string) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for i := range all {
+		if o := &all[i]; o.Host == host && o.Method == method {
+			if values, ok := match(o.Pattern, path); ok {
+				return o, values
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Steps returns the names of operations, each once.
+func Steps[N, C any](all []Operation[N, C]) (out []string) {
+	for _, o := range all {
+		if !slices.Contains(out, o.Step) {
+			out = append(out, o.Step)
+		}
+	}
+	return out
+}
+
+// match compares an escaped path with a pattern such as "/repos/{owner}/{repo}",
+// segment by segment. A last segment like {ref...} takes all that is left. The
+// values are unescaped, so they may contain slashes.
+func match(pattern, path string) (values map[string]string, ok bool) {
+	values = map[string]string{}
+	wanted := strings.Split(strings.Trim(pattern, "/"), "/")
+	got := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for n, w := range wanted {
+		if n >= len(got) {
+			return nil, false
+		}
+		name, variable := strings.CutPrefix(w, "{")
+		if !variable {
+			if got[n] != w {
+				return nil, false
+			}
+			continue
+		}
+		name = strings.TrimSuffix(name, "}")
+		value := got[n]
+		if rest, all := strings.CutSuffix(name, "..."); all {
+			name, value = rest, strings.Join(got[n:], "/")
+			got = got[:n+1]
+		}
+		value, err := url.PathUnescape(value)
+		if err != nil || value == "" {
+			return nil, false
+		}
+		values[name] = value
+	}
+	return values, len(wanted) == len(got)
+}
+
+// Part returns the elements of a page of a list, which the query names, with its
+// number, its size and the number of the last one.
+func Part[T any](q url.Values, all []T, size int) (some []T, page, per, last int) {
+	number := func(name string, otherwise int) int {
+		n, err := strconv.Atoi(q.Get(name))
+		if err != nil || n < 1 {
+			return otherwise
+		}
+		return min(n, 1<<20)
+	}
+	per, page = min(number("per_page", size), 100), number("page", 1)
+	from := min((page-1)*per, len(all))
+	return all[from:min(from+per, len(all))], page, per, max(1, (len(all)+per-1)/per)
+}
