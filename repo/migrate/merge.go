@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
@@ -128,10 +129,11 @@ func matches(selected, name string) bool {
 }
 
 // argumentPatch is what one JSON patch makes of the arguments at a path: all of
-// them are new, or one is added, replaced or removed.
+// them are new, or one is added, replaced or removed, in a list by its place.
 type argumentPatch struct {
 	path, op string
 	whole    bool
+	at       int // the place in the list; -1 for the name in a map, and for the end
 	args     []argument
 }
 
@@ -144,12 +146,19 @@ func (k *kustomizations) learnPatches(unit, text string) {
 		segments := pointer(e.Value.Text("path"))
 		for path := range argumentPaths(k.contract) {
 			parts := strings.Split(path, ".")
-			a := argumentPatch{path: path, op: e.Value.Text("op"), whole: len(segments) <= len(parts)}
-			if common := min(len(segments), len(parts)); common == 0 || !slices.Equal(segments[:common], parts[:common]) || len(segments) > len(parts)+1 {
+			a := argumentPatch{path: path, op: e.Value.Text("op"), whole: len(segments) <= len(parts), at: -1}
+			common := min(len(segments), len(parts))
+			if common == 0 || !slices.Equal(segments[:common], parts[:common]) {
 				continue
 			}
 			value := e.Value.Get("value")
 			switch {
+			case !a.whole && isIndex(segments[common]):
+				if !a.item(segments[common:], value) {
+					continue
+				}
+			case len(segments) > len(parts)+1:
+				continue
 			case !a.whole:
 				a.args = []argument{{name: segments[len(parts)], key: asText(segments[len(parts)])}}
 				if value != nil {
@@ -166,6 +175,23 @@ func (k *kustomizations) learnPatches(unit, text string) {
 			k.patches[unit] = append(k.patches[unit], a)
 		}
 	}
+}
+
+// item reads a patch of an item of a list, as a migration writes it; ok is false if it
+// is another one.
+func (p *argumentPatch) item(place []string, value *edit.Entry) (ok bool) {
+	if i, err := strconv.Atoi(place[0]); err == nil {
+		p.at = i
+	}
+	switch {
+	case len(place) == 2 && place[1] == "value" && value != nil && p.at >= 0:
+		p.args = []argument{{value: strings.TrimSpace(value.Value.String())}}
+	case len(place) > 1:
+		return false
+	case value != nil:
+		p.args = arguments(&edit.Node{Kind: edit.List, Entries: []*edit.Entry{edit.NewItem(value.Value.Clone())}})
+	}
+	return len(p.args) == 1 || p.op == "remove" && p.at >= 0
 }
 
 // argumentPaths are the paths of arguments in all kinds.
@@ -188,6 +214,19 @@ func (p argumentPatch) apply(args []argument) []argument {
 		return nil
 	case p.whole && (p.op == "add" || p.op == "replace"):
 		return p.args
+	case p.at > len(args), p.at == len(args) && p.op != "add":
+		return args // the list is not known
+	case p.at >= 0 && p.op == "remove":
+		return slices.Delete(slices.Clone(args), p.at, p.at+1)
+	case p.at >= 0 && p.op == "add":
+		return slices.Insert(slices.Clone(args), p.at, p.args...)
+	case p.at >= 0 && p.op == "replace":
+		out, arg := slices.Clone(args), p.args[0]
+		if arg.name == "" {
+			arg.name, arg.key = args[p.at].name, args[p.at].key
+		}
+		out[p.at] = arg
+		return out
 	case p.op == "remove":
 		return slices.DeleteFunc(slices.Clone(args), func(a argument) bool { return a.name == p.args[0].name })
 	case p.op == "add" || p.op == "replace":
