@@ -42,19 +42,18 @@ func FuzzVersion(f *testing.F) {
 }
 
 func TestCompareVersions(t *testing.T) {
-	order := []string{"v0.9.0", "v1.0.0-alpha.9", "v1.0.0-alpha.10", "v1.0.0-rc.0", "v1.0.0", "v1.0.1", "v1.10.0", "v2.0.0"}
+	order := []layouts.Version{{}}
+	for _, text := range []string{"v0.9.0", "v1.0.0-alpha.9", "v1.0.0-alpha.10", "v1.0.0-rc.0", "v1.0.0", "v1.0.1", "v1.10.0", "v2.0.0"} {
+		v, err := layouts.ParseVersion(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, v)
+	}
 	for i, a := range order {
 		for j, b := range order {
-			va, err := layouts.ParseVersion(a)
-			if err != nil {
-				t.Fatal(err)
-			}
-			vb, err := layouts.ParseVersion(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := va.Compare(vb); got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("%s against %s: %d", a, b, got)
+			if got := a.Compare(b); got < 0 != (i < j) || got > 0 != (i > j) {
+				t.Errorf("%q against %q: %d", a, b, got)
 			}
 		}
 	}
