@@ -124,7 +124,6 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestStored compares the new definitions with what a cluster may hold.
 // A large file is compared without its schemas in memory.
 func TestLargeComponents(t *testing.T) {
 	old := schemaIn("{type: object, properties: {a: {type: string}, b: {type: string}}}")
@@ -151,6 +150,7 @@ func TestLargeComponents(t *testing.T) {
 	}
 }
 
+// TestStored compares the new definitions with what a cluster may hold.
 func TestStored(t *testing.T) {
 	r := release("v1.0.0", map[string]string{"infrastructure-components.yaml": schemaIn("{type: object}")})
 	for stored, want := range map[string]string{

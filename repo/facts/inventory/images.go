@@ -79,7 +79,7 @@ func (p Parsed) Images(ctx context.Context, r *repo.Release) ([]Image, error) {
 // images collects what find appends for each document.
 func images(ctx context.Context, r *repo.Release, p Parsed, find func(*source, []Image, *yamldoc.Document, *yamldoc.Node, bool) []Image) ([]Image, error) {
 	look := func(s *source, d *yamldoc.Document) *seen { return &seen{images: find(s, nil, d, d.Root, true)} }
-	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p, look)
+	sources, err := load(ctx, r, p, look)
 	if ctx.Err() != nil {
 		return nil, err
 	}

@@ -42,10 +42,6 @@ func variables(t *testing.T, r *repo.Release) map[string]inventory.Variable {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return byName(list)
-}
-
-func byName(list []inventory.Variable) map[string]inventory.Variable {
 	out := map[string]inventory.Variable{}
 	for _, v := range list {
 		out[v.Name] = v
@@ -281,50 +277,11 @@ func TestClasses(t *testing.T) {
 			if tt.named && !slices.ContainsFunc(all["CLASS"].Notes, func(n inventory.Note) bool { return n.Kind == inventory.NoteClassName }) {
 				t.Errorf("CLASS names the class, but has notes %q", notes(all["CLASS"]))
 			}
-			list, err := inventory.ForTemplate(t.Context(), r, "ha")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, ok := byName(list)["IN_CLASS"]; ok != tt.pulled {
-				t.Errorf("IN_CLASS is needed for the flavor: %v, want %v", ok, tt.pulled)
-			}
 		})
 	}
 }
 
-func TestForTemplate(t *testing.T) {
-	r := release(
-		componentsFile, "a: ${A}",
-		templateFile, "a: ${B}",
-		"cluster-template-ha.yaml", "a: ${C}",
-		"cluster-template-broken.yaml", "a: ${",
-	)
-	names := func(flavor string) (out []string) {
-		list, err := inventory.ForTemplate(t.Context(), r, flavor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range list {
-			out = append(out, v.Name)
-		}
-		return out
-	}
-	if diff := cmp.Diff([]string{"B"}, names("")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"C"}, names("ha")); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := inventory.ForTemplate(t.Context(), r, "none"); err == nil || !strings.Contains(err.Error(), "cluster-template-none.yaml") || !strings.Contains(err.Error(), "ha") {
-		t.Errorf("error %v does not say what is missing and what is there", err)
-	}
-	var at *yamldoc.Error
-	if _, err := inventory.ForTemplate(t.Context(), r, "broken"); !errors.As(err, &at) || at.Pos != (yamldoc.Pos{Line: 1, Column: 4}) {
-		t.Errorf("error %v has no place", err)
-	}
-}
-
-// A file that cannot be read must not hide the others.
+// A file that cannot be read must not hide the others, and what is wrong has its place.
 func TestBrokenFile(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	r := release(componentsFile, "a: ${A}\nkind: Pod\nspec: {containers: [{image: x}]}", "cluster-template-a.yaml", "a: ${", templateFile, "a: ${B}\n---\na: [\n")
@@ -551,16 +508,6 @@ func TestCorpus(t *testing.T) {
 			for _, img := range images {
 				if img.SeenByClusterctl && !img.Canonical {
 					t.Errorf("%s:%d: clusterctl refuses %s", img.File, img.Line, img.Ref)
-				}
-			}
-			for _, a := range rel.Artifacts {
-				flavor, ok := layouts.Flavor(a.Name)
-				if !ok || flavor != "" && !strings.Contains(flavor, "topology") {
-					continue
-				}
-				needed, err := inventory.ForTemplate(t.Context(), rel, flavor)
-				if err != nil || len(needed) == 0 || len(needed) > len(list) {
-					t.Errorf("%s needs %d of %d variables, error %v", a.Path, len(needed), len(list), err)
 				}
 			}
 		}

@@ -81,16 +81,15 @@ func (s *source) letGo(d *yamldoc.Document) {
 // kinds are the files with variables, in the order in which a user meets them.
 var kinds = [...]layouts.FileKind{layouts.Components, layouts.ClusterTemplate, layouts.ClusterClass}
 
-// load reads the files of a release that want accepts. A file that cannot be
-// read does not hide the others: its error is joined to the result's. Look returns what
-// counts in a document.
-func load(ctx context.Context, r *repo.Release, want func(name string, kind layouts.FileKind) bool, parsed Parsed, look func(*source, *yamldoc.Document) *seen) ([]*source, error) {
+// load reads the files of a release. A file that cannot be read does not hide the
+// others: its error is joined to the result's. Look returns what counts in a document.
+func load(ctx context.Context, r *repo.Release, parsed Parsed, look func(*source, *yamldoc.Document) *seen) ([]*source, error) {
 	kindOf := kindsOf(r)
 	var sources []*source
 	var failures []error
 	for _, kind := range kinds {
 		for _, a := range r.Artifacts {
-			if kindOf(a) != kind || !want(a.Name, kind) {
+			if kindOf(a) != kind {
 				continue
 			}
 			if err := ctx.Err(); err != nil {

@@ -1,13 +1,9 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -96,50 +92,11 @@ func Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
 
 // Variables is the function Variables, which does not read these files again.
 func (p Parsed) Variables(ctx context.Context, r *repo.Release) ([]Variable, error) {
-	sources, err := load(ctx, r, func(string, layouts.FileKind) bool { return true }, p, (*source).lookForVariables)
+	sources, err := load(ctx, r, p, (*source).lookForVariables)
 	if ctx.Err() != nil {
 		return nil, err
 	}
 	return collect(sources, schemasOf(sources)), err
-}
-
-// ForTemplate returns the variables that one flavor needs, the default one if
-// flavor is empty: those of the template and of the ClusterClasses that
-// clusterctl pulls in with it, as far as the release has them and their names
-// are known without a value from the user. The error names a flavor that does
-// not exist, or what is missing from the result as with Variables.
-func ForTemplate(ctx context.Context, r *repo.Release, flavor string) ([]Variable, error) {
-	file := layouts.TemplateFile(flavor)
-	if r.Artifact(file) == nil {
-		return nil, fmt.Errorf("%s: no %s here%s", r.Path, file, available(r))
-	}
-	sources, err := load(ctx, r, func(name string, _ layouts.FileKind) bool { return name == file }, nil, (*source).lookForVariables)
-	pulled := map[string]bool{}
-	for _, s := range sources {
-		for _, c := range classesOf(s) {
-			pulled[c.file] = true
-		}
-	}
-	more, classErr := load(ctx, r, func(name string, _ layouts.FileKind) bool { return pulled[name] }, nil, (*source).lookForVariables)
-	// Only to tell the types of fields; what is wrong with them is not at issue.
-	components, _ := load(ctx, r, func(_ string, kind layouts.FileKind) bool { return kind == layouts.Components }, nil, (*source).lookForVariables)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return collect(append(sources, more...), schemasOf(components)), errors.Join(err, classErr)
-}
-
-func available(r *repo.Release) string {
-	var names []string
-	for _, a := range r.Artifacts {
-		if flavor, ok := layouts.Flavor(a.Name); ok {
-			names = append(names, cmp.Or(flavor, "the default one"))
-		}
-	}
-	if len(names) == 0 {
-		return "; the release has no cluster templates"
-	}
-	return "; the flavors are: " + strings.Join(names, ", ")
 }
 
 // lookForVariables returns what the variables of a release depend on.

@@ -154,7 +154,7 @@ func TestLinkSaysWhoMayOwn(t *testing.T) {
 	} {
 		f := finder{node: &Node{ID: c.from}, path: c.path}
 		if link, why := f.link(&Node{ID: c.to}); link != c.link || why != c.why {
-			t.Errorf("%s %v → %s: %s because %q", c.from, c.path, c.to, link, why)
+			t.Errorf("%s %v → %s: %d because %q", c.from, c.path, c.to, link, why)
 		}
 	}
 	for name, why := range map[string]string{"kubernetes": whyKubernetes, "controllers": whyControllers, "foreign": whyForeign, "topology": whyTopology} {

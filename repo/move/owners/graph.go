@@ -118,11 +118,6 @@ const (
 	Reference
 )
 
-var linkNames = [...]string{"owner", "soft-owner", "may-own", "reference"}
-
-// String returns a word for pictures and JSON.
-func (l Link) String() string { return linkNames[l] }
-
 // binds reports whether clusterctl follows the link.
 func (l Link) binds() bool { return l <= SoftOwner }
 
@@ -185,18 +180,6 @@ func (g *Graph) Link(e *Edge) {
 	g.linked[key] = e.Link
 	e.From.Out = append(e.From.Out, e)
 	e.To.In = append(e.To.In, e)
-}
-
-// Chain returns the edges that lead from a root of the move to the node, none if
-// it is moved for its own sake or not at all.
-func (n *Node) Chain() []*Edge {
-	var chain []*Edge
-	for e := n.By; e != nil && n.Cause == Owned; e = n.By {
-		chain = append(chain, e)
-		n = e.From
-	}
-	slices.Reverse(chain)
-	return chain
 }
 
 // place says where an edge comes from: "Machine x, spec.infrastructureRef".
