@@ -79,6 +79,13 @@ type Edit struct {
 	Rename string
 }
 
+// Unless makes a warning of a finding that holds only while the user does not set a
+// variable.
+func (f *Finding) Unless(variable string) {
+	f.Severity = Warning
+	f.Message += ", unless the user sets " + variable
+}
+
 // Help returns what to do.
 func (f *Finding) Help() string { return cmp.Or(f.Fix, f.Rule.Fix) }
 

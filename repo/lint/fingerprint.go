@@ -41,6 +41,7 @@ type origin struct {
 // about is what At or Spanning were given: a document with a node, or a byte range. It
 // is forgotten when the value of an origin is made of it.
 type about struct {
+	in         *File
 	doc        *yamldoc.Document
 	node       *yamldoc.Node
 	start, end int

@@ -246,11 +246,18 @@ func (p *Pass) Asked() bool { return p.asked }
 // ask. One that cannot be asked for is not a finding: the report is incomplete then.
 func (p *Pass) Images(names []ImageName) []Image { return p.part.images(names) }
 
-// Report adds a finding; rule and severity are filled in if they are not set.
+// Report adds a finding; rule and severity are filled in if they are not set. An error
+// at a value that is the default of a variable is a warning then, as users may set
+// another value; but what clusterctl refuses by default is an error.
 func (p *Pass) Report(f Finding) {
 	f.Rule = p.Rule
 	if f.Severity == Off {
 		f.Severity = p.Rule.Severity
+		if a := f.about; f.Severity == Error && p.Rule.Proof != Clusterctl && a != nil && a.node != nil && a.in.Artifact != nil {
+			if name := a.in.Default(a.doc, a.node); name != "" {
+				f.Unless(name)
+			}
+		}
 	}
 	if p.severity != Off {
 		f.Severity = p.severity
@@ -359,7 +366,7 @@ func At(f *File, d *yamldoc.Document, n *yamldoc.Node, format string, args ...an
 	pos := f.Raw.Pos(f.Raw.Offset(d.Pos(n))) // a parser may stop behind the end
 	return Finding{
 		File: f.Raw.Name, Pos: pos, End: d.End(n), Source: SourceLine(f, pos.Line),
-		Object: ObjectName(d), Message: fmt.Sprintf(format, args...), about: &about{doc: d, node: n},
+		Object: ObjectName(d), Message: fmt.Sprintf(format, args...), about: &about{in: f, doc: d, node: n},
 	}
 }
 

@@ -197,6 +197,8 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 		a.refusals.Add(1)
 	case e.Oracle.Verdict == examples.MoveLeaves, e.Oracle.Verdict == examples.MoveRefuses:
 		a.moves.Add(1)
+	case e.Oracle.Verdict == examples.TemplateRefuses && fromFile(bytesOf(f.File), dummies(bytesOf(f.File))) != nil:
+		a.refusals.Add(1) // other files of the release ask for the variable that this one has a default for
 	case show != nil && show(claim{f, p.Provider, bytesOf(f.File)}):
 		a.damages.Add(1)
 	case len(refused) > 0:
@@ -371,17 +373,10 @@ func judgeRelease(t testing.TB, r real.Release) []refusal {
 			continue
 		}
 		data := bytesOf(filepath.Join(r.Dir(), name))
-		with := func(v values) error {
-			out, err := template(data, alwaysSet(v), "default", false)
-			if err == nil {
-				_, err = out.Yaml()
-			}
-			return err
-		}
-		if err := with(dummies(data)); err != nil {
+		if err := fromFile(data, dummies(data)); err != nil {
 			out = append(out, refusal{
 				verdict: examples.TemplateRefuses, use: "generate cluster --from", err: err, blamed: []string{filepath.Join(r.Dir(), name), r.Dir()},
-				retry: func(values func(data []byte) values) error { return with(values(data)) },
+				retry: func(values func(data []byte) values) error { return fromFile(data, values(data)) },
 			})
 		}
 	}
@@ -400,6 +395,15 @@ func alwaysSet(v values) values {
 		v[name] = value
 	}
 	return v
+}
+
+// fromFile is what `generate cluster --from` makes of a template.
+func fromFile(data []byte, v values) error {
+	out, err := template(data, alwaysSet(v), "default", false)
+	if err == nil {
+		_, err = out.Yaml()
+	}
+	return err
 }
 
 // judgeVersions returns what clusterctl refuses to do with the versions of a

@@ -1,6 +1,10 @@
 package rules_test
 
 import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +13,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -162,6 +168,120 @@ func TestOpenValues(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestOpenExamples puts a variable in the place of each value of a bad example that is
+// another one in the good example. Where the good value would do, the rule may not call
+// the bad one an error if users set it, or can and clusterctl lets them.
+func TestOpenExamples(t *testing.T) {
+	errors := func(r *lint.Rule, text map[string]string) (out []string) {
+		dir := t.TempDir()
+		if err := (examples.Files{Text: text}).Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		repository, err := folder.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := lint.Run(t.Context(), repository, lint.Options{Rules: []*lint.Rule{r}, Select: []string{lint.SelectAll}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range report.Findings {
+			if f.Severity == lint.Error {
+				out = append(out, show(f))
+			}
+		}
+		return out
+	}
+	tried := 0
+	for _, r := range rules.All {
+		e, err := examples.Load(r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Source || len(e.Bad.Links) > 0 || r.ID == "PA020" || rules.FamilyOf(r.ID) == "VAR" { // about op, and variables
+			continue
+		}
+		bad := errors(r, e.Bad.Text)
+		for name, text := range e.Bad.Text {
+			if kind := layouts.KindOfFile(path.Base(name)); len(bad) == 0 || !slices.Contains(view.Substituted, kind) {
+				continue
+			}
+			right := scalars(name, e.Good.Text[name])
+			for at, n := range scalars(name, text) {
+				good, ok := right[at]
+				if !ok || good.text == n.text || strings.ContainsAny(good.text+n.text, "\n${}") {
+					continue
+				}
+				with := func(value string) []string {
+					changed := maps.Clone(e.Bad.Text)
+					changed[name] = text[:n.from] + value + text[n.to:]
+					return errors(r, changed)
+				}
+				left := len(with(good.text))
+				if left >= len(bad) {
+					continue
+				}
+				tried++
+				bare := strings.Trim(n.text, `"`)
+				if n.text != bare && !strings.HasPrefix(good.text, `"`) { // no string can be right
+					bare = n.text
+				}
+				values := []string{"${V}"}
+				if r.Proof != lint.Clusterctl { // which refuses the default
+					values = append(values, "${V:="+bare+"}")
+				}
+				for _, value := range values {
+					if list := with(strings.Replace(n.text, bare, value, 1)); len(list) > left {
+						t.Errorf("%s in the place of %s: %s", value, n.text, list)
+					}
+				}
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d values", tried)
+	}
+}
+
+// span is a value in a text.
+type span struct {
+	from, to int
+	text     string
+}
+
+// scalars are the values of a file by kind and path, but for those of several lines and
+// those that variables are a part of.
+func scalars(name, text string) map[string]span {
+	out := map[string]span{}
+	f := manifest.New(repo.BytesArtifact(name, []byte(text)), layouts.KindOfFile(path.Base(name)), text)
+	if f.Docs() == nil {
+		return out
+	}
+	for _, d := range f.Docs().Docs {
+		var walk func(n *yamldoc.Node, at string)
+		walk = func(n *yamldoc.Node, at string) {
+			for _, f := range n.Fields() {
+				walk(f.Value, at+"."+f.Name)
+			}
+			for i, item := range n.List() {
+				walk(item, fmt.Sprintf("%s[%d]", at, i))
+			}
+			if n.Is(yamldoc.Map) || n.Is(yamldoc.List) || at == ".apiVersion" || at == ".kind" {
+				return
+			}
+			from, to := d.Offsets(n)
+			if f.Text() != nil {
+				from, to = f.Text().RawOffset(from), f.Text().RawOffset(to)
+			}
+			out[d.Root.Get("kind").Str()+at] = span{from, to, text[from:to]}
+		}
+		if !d.Derived() {
+			walk(d.Root, "")
+		}
+	}
+	return out
 }
 
 // TestSpelledValues is about messages on values that are wrong for all users: they have

@@ -322,3 +322,16 @@ func (f *File) Variable(d *yamldoc.Document, n *yamldoc.Node) (ref vars.Ref, ok 
 	ref = t.Refs()[i]
 	return ref, ref.Op != "len" || !n.Is(yamldoc.Int)
 }
+
+// Default returns the variable whose default is all of a scalar; "" if there is none.
+func (f *File) Default(d *yamldoc.Document, n *yamldoc.Node) string {
+	r, ok := f.Variable(d, n)
+	if !ok || r.Default == "" || f.IsOption(r.Name) {
+		return ""
+	}
+	start, end := d.Offsets(n)
+	if strings.Trim(f.Raw.Data[f.Text().RawOffset(start):f.Text().RawOffset(end)], `"'`) != f.Raw.Data[r.Start:r.End] {
+		return ""
+	}
+	return r.Name
+}

@@ -416,7 +416,7 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
-	seen := map[[2]string]bool{}
+	seen := map[[2]string]*yamldoc.Node{}
 	for _, w := range c.Workers() {
 		n := notNull(w.Node.Get("class"))
 		list := clusterclass.Deployments
@@ -432,12 +432,10 @@ func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
 			p.On(c.Object, n, "an entry of %s has an empty class", list)
 		case len(n.Text()) > 256:
 			violations(p, c, n, append(w.Path, "class")...)
-		case seen[key]:
-			if !sampled(c.Object, n) {
-				p.On(c.Object, n, "two entries of %s have the class %q", list, w.Class)
-			}
+		case seen[key] != nil:
+			view.Settle(p, c.Object, lint.At(c.Object.File, c.Object.Doc, n, "two entries of %s have the class %q", list, w.Class), n, seen[key])
 		}
-		seen[key] = true
+		seen[key] = n
 	}
 }
 

@@ -171,7 +171,8 @@ func aggregatedVerbs(p *lint.Pass) {
 		}
 		switch {
 		case len(missing) > 0, !isCluster(k) && len(more) > 0:
-			p.On(role, rule.Get("verbs"), "Cluster API may not %s %s", phrase.And(append(missing, more...)), k.Plural)
+			f := lint.At(role.File, role.Doc, rule.Get("verbs"), "Cluster API may not %s %s", phrase.And(append(missing, more...)), k.Plural)
+			view.Settle(p, role, f, view.Within(rule)...)
 		case len(more) > 0:
 			f := lint.At(role.File, role.Doc, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass", phrase.And(more), k.Plural)
 			f.Severity = lint.Warning

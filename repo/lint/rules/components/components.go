@@ -666,7 +666,9 @@ func droppedStorageVersion(p *lint.Pass) {
 				continue
 			}
 			said[stored] = true
-			p.On(c.Object, view.Nearest(c.Object, "spec", "versions"), "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
+			n := view.Nearest(c.Object, "spec", "versions")
+			f := lint.At(c.Object.File, c.Object.Doc, n, "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
+			view.Settle(p, c.Object, f, view.Within(n)...)
 		}
 	}
 }

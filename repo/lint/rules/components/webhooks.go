@@ -168,7 +168,7 @@ func serviceSelector(p *lint.Pass) {
 		if !byWebhooks[o.Name] {
 			f.Severity = lint.Warning
 		}
-		p.Report(f)
+		view.Settle(p, o, f, view.Within(n)...)
 	}
 	for _, o := range all.Kind("", "Service") {
 		selector := o.Get("spec", "selector")
@@ -360,7 +360,8 @@ func certificateForService(p *lint.Pass) {
 		if n == nil {
 			n = c.Get("spec")
 		}
-		p.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
+		f := lint.At(c.File, c.Doc, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
+		view.Settle(p, c, f, view.Within(n)...)
 	}
 }
 

@@ -143,7 +143,8 @@ var _ = definitionRules.Add(lint.Rule{
 func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
 	n := k.Object.Get("metadata", "annotations", skipNameCheck)
 	if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
-		view.Accuse(p, k, n, 0, "%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.Role, want)
+		f := lint.At(p.File, k.Object.Doc, n, "%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.Role, want)
+		view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
 	}
 }
 
@@ -159,7 +160,9 @@ var _ = definitionRules.Add(lint.Rule{
 
 func pluralAndGroup(p *lint.Pass, k *contract.Kind) {
 	if want := k.Plural + "." + k.Group; k.Plural != "" && k.Group != "" && k.Object.Name != want {
-		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the CRD is named %q; it must be plural and group, %q", k.Object.Name, want)
+		n := view.Nearest(k.Object, "metadata", "name")
+		f := lint.At(p.File, k.Object.Doc, n, "the CRD is named %q; it must be plural and group, %q", k.Object.Name, want)
+		view.Settle(p, k.Object, f, n, k.Object.Get("spec", "names", "plural"), k.Object.Get("spec", "group"))
 	}
 }
 
@@ -364,7 +367,8 @@ var _ = definitionRules.Add(lint.Rule{
 
 func contractVersionServed(p *lint.Pass, k *contract.Kind) {
 	if label, version, ok := chosen(k); ok && version != nil && !version.Served {
-		view.Accuse(p, k, label, 0, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
+		f := lint.At(p.File, k.Object.Doc, label, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
+		view.Settle(p, k.Object, f, label, version.Node.Get("served"))
 	}
 }
 

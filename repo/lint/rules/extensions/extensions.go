@@ -184,7 +184,8 @@ func extensionCertificateName(p *lint.Pass) {
 			if n == nil {
 				n = c.Get("spec")
 			}
-			p.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
+			f := lint.At(c.File, c.Doc, n, "the Certificate is not valid for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
+			view.Settle(p, c, f, view.Within(n)...)
 		}
 	}
 }

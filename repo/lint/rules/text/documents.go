@@ -503,13 +503,19 @@ func duplicateObject(p *lint.Pass) {
 			seen[id] = o
 			continue
 		}
-		f := lint.At(p.File, o.Doc, o.Get("metadata", "name"), "%s %s is already defined in line %d", id.kind, id.name, first.Doc.Pos(first.Get("metadata", "name")).Line)
+		n, before := o.Get("metadata", "name"), first.Get("metadata", "name")
+		f := lint.At(p.File, o.Doc, n, "%s %s is already defined in line %d", id.kind, id.name, first.Doc.Pos(before).Line)
 		if first.Namespace != o.Namespace {
 			f.Message += ", and clusterctl puts both into the same namespace"
 		}
 		if sameText(first.Doc, o.Doc) {
 			f.Severity = lint.Warning
 			f.Message += " with the same content"
+		}
+		if r, ok := view.From(first, before); !view.DiffersByVariable(o, n, first) {
+			f.Severity = cmp.Or(f.Severity, p.Rule.Severity) // whatever the value is
+		} else if ok && f.Severity == lint.Off {
+			f.Unless(r.Name)
 		}
 		p.Report(f)
 	}

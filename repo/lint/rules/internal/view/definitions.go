@@ -21,14 +21,11 @@ func Definitions(p *lint.Pass) []*contract.Kind {
 	return roles
 }
 
-// Accuse reports a value of a definition, unless it comes from a variable.
+// Accuse reports a value of a definition that all in it decides; see Settle.
 func Accuse(p *lint.Pass, k *contract.Kind, n *yamldoc.Node, severity lint.Severity, format string, args ...any) {
-	if _, variable := p.File.Variable(k.Object.Doc, n); variable {
-		return
-	}
 	f := lint.At(p.File, k.Object.Doc, n, format, args...)
 	f.Severity = severity
-	p.Report(f)
+	Settle(p, k.Object, f, Within(n)...)
 }
 
 // Nearest follows a path as far as the values go.

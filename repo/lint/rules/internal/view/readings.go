@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,7 +96,9 @@ func SameType(o *manifest.Object, n *yamldoc.Node) bool {
 // is to be written.
 func Judge(p *lint.Pass, o *manifest.Object, n *yamldoc.Node, ok func(*yamldoc.Node) bool, say func(value string) lint.Finding) {
 	if Never(o.File, o.Doc, n, ok) {
-		p.Report(say(Spelling(o, n)))
+		f := say(Spelling(o, n))
+		f.Severity = cmp.Or(f.Severity, p.Rule.Severity)
+		p.Report(f)
 		return
 	}
 	Settle(p, o, say(n.Text()), n)
@@ -109,12 +112,17 @@ func Settle(p *lint.Pass, o *manifest.Object, f lint.Finding, by ...*yamldoc.Nod
 	}
 	for _, n := range by {
 		if r, ok := From(o, n); ok {
-			f.Severity = lint.Warning
-			f.Message += ", unless the user sets " + r.Name
+			f.Unless(r.Name)
 			break
 		}
 	}
 	p.Report(f)
+}
+
+// Within returns a value and all below it, for Settle.
+func Within(n *yamldoc.Node) (out []*yamldoc.Node) {
+	Each(n, func(n *yamldoc.Node) { out = append(out, n) })
+	return out
 }
 
 // Failure reports what is wrong with a value of an object.

@@ -193,7 +193,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 				parts = by
 			}
 			for _, part := range parts {
-				Each(part, func(n *yamldoc.Node) { by = append(by, n) })
+				by = append(by, Within(part)...)
 			}
 		}
 		Settle(p, o, f, by...)
