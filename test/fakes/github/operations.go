@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
@@ -51,7 +49,7 @@ func operations() []operation {
 		row("graphql", roleAPI, post, "/graphql", None, (*call).graphql),
 		row("download-latest", roleWeb, get, "/{owner}/{repo}/releases/latest/download/{name}", Read, (*call).webLatest),
 		row("download", roleWeb, get, "/{owner}/{repo}/releases/download/{tag}/{name}", Read, (*call).webDownload),
-		row(bucket.Step, roleStorage, get, bucket.Pattern, None, (*call).storage),
+		row(serve.StorageStep, roleStorage, get, serve.ObjectPattern, None, (*call).storage),
 	}
 	for _, prefix := range []string{"/repos/{owner}/{repo}", "/repositories/{repository}"} {
 		for _, o := range below {
@@ -448,7 +446,7 @@ func (c *call) upload() reply {
 	if fault.Has(ctx, fault.Starter) {
 		return failure(http.StatusBadGateway, "Server Error")
 	}
-	var b *blob.Blob
+	var b *serve.Blob
 	var err error
 	c.s.Unlocked(func() { b, err = c.s.Blobs.Receive(c.r.Body, length, fault.Has(ctx, fault.WrongDigest)) })
 	if err != nil {
@@ -466,7 +464,7 @@ func (c *call) upload() reply {
 	return reply{Status: http.StatusCreated, Body: body, Location: body["url"].(string)}
 }
 
-func (a *asset) finish(b *blob.Blob, noDigest bool) {
+func (a *asset) finish(b *serve.Blob, noDigest bool) {
 	a.blob, a.Size, a.State = b, b.Size, Uploaded
 	if !noDigest {
 		a.Digest = "sha256:" + b.SHA256
@@ -506,7 +504,7 @@ func (c *call) getAsset() reply {
 	b := a.blob
 	a.Downloads++
 	c.w.Header().Set("Content-Disposition", "attachment; filename="+a.Name)
-	c.s.Unlocked(func() { bucket.Send(c.w, c.r, b) })
+	c.s.Unlocked(func() { serve.Send(c.w, c.r, b) })
 	return reply{Done: true}
 }
 
@@ -514,7 +512,7 @@ func (c *call) getAsset() reply {
 func (c *call) signed(a *asset) string { return c.place.storage + c.s.Bucket.Address(a.ID, a.Name) }
 
 func (c *call) storage() reply {
-	return c.s.Object(c.w, c.r, func(id int64) *blob.Blob {
+	return c.s.Object(c.w, c.r, func(id int64) *serve.Blob {
 		a := c.s.assetByID(id)
 		if a == nil {
 			return nil

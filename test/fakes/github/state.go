@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
 // Right is what a user may do with a repository, or a token with all that its
@@ -181,7 +181,7 @@ type asset struct {
 	Asset
 	uploader         string
 	created, updated time.Time
-	blob             *blob.Blob
+	blob             *serve.Blob
 	release          *release
 }
 
@@ -258,15 +258,6 @@ func (s *Server) AddToken(t Token) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.tokens[t.Secret] = &t
-}
-
-// ExpireToken lets a token expire from now on.
-func (s *Server) ExpireToken(secret string) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if t := s.tokens[secret]; t != nil {
-		t.Expired = true
-	}
 }
 
 // AddRepository makes a repository. What is left empty in r gets a sensible
@@ -398,13 +389,19 @@ func (s *Server) addAsset(to *release, a Asset) error {
 	return nil
 }
 
-// RemoveRelease removes a release and leaves its tag, as GitHub does.
-func (s *Server) RemoveRelease(repo string, id int64) {
+// read returns what of a repository is asked for, nothing if there is none.
+func read[T any](s *Server, repo string, do func(*repository) T) (out T) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if r, _ := s.repo(repo); r != nil {
-		r.remove(id)
+		out = do(r)
 	}
+	return out
+}
+
+// RemoveRelease removes a release and leaves its tag, as GitHub does.
+func (s *Server) RemoveRelease(repo string, id int64) {
+	read(s, repo, func(r *repository) bool { r.remove(id); return true })
 }
 
 func (r *repository) byID(id int64) *release {
@@ -426,17 +423,12 @@ func (r *repository) remove(id int64) {
 // Releases returns the releases of a repository as they are now, drafts
 // included, oldest first.
 func (s *Server) Releases(repo string) []Release {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	r, _ := s.repo(repo)
-	if r == nil {
-		return nil
-	}
-	var out []Release
-	for _, rel := range r.releases {
-		out = append(out, rel.snapshot())
-	}
-	return out
+	return read(s, repo, func(r *repository) (out []Release) {
+		for _, rel := range r.releases {
+			out = append(out, rel.snapshot())
+		}
+		return out
+	})
 }
 
 // Published returns the release that readers see under a tag.
@@ -456,50 +448,32 @@ func (s *Server) Drafts(repo string) []Release {
 
 // Latest returns the tag of the latest release, or nothing.
 func (s *Server) Latest(repo string) string {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	r, _ := s.repo(repo)
-	if r == nil {
+	return read(s, repo, func(r *repository) string {
+		if rel := r.latestRelease(); rel != nil {
+			return rel.Tag
+		}
 		return ""
-	}
-	if rel := r.latestRelease(); rel != nil {
-		return rel.Tag
-	}
-	return ""
+	})
 }
 
 // AddTag creates a tag, as a push does.
 func (s *Server) AddTag(repo string, t Tag) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	r, _ := s.repo(repo)
-	r.Tags = append(r.Tags, t)
+	read(s, repo, func(r *repository) bool { r.Tags = append(r.Tags, t); return true })
 }
 
 // Tags returns the tags of a repository, oldest first.
 func (s *Server) Tags(repo string) []Tag {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	r, _ := s.repo(repo)
-	if r == nil {
-		return nil
-	}
-	return slices.Clone(r.Tags)
+	return read(s, repo, func(r *repository) []Tag { return slices.Clone(r.Tags) })
 }
 
 // Content returns the bytes of an asset as they are stored.
 func (s *Server) Content(asset int64) ([]byte, error) {
-	s.Mu.Lock()
-	a := s.assetByID(asset)
-	var b *blob.Blob
-	if a != nil {
-		b = a.blob
-	}
-	s.Mu.Unlock()
-	if b == nil {
-		return nil, fmt.Errorf("asset %d has no bytes", asset)
-	}
-	return b.Bytes()
+	return s.Bytes(func() *serve.Blob {
+		if a := s.assetByID(asset); a != nil {
+			return a.blob
+		}
+		return nil
+	})
 }
 
 func (s *Server) assetByID(id int64) *asset {

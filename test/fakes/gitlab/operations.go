@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
@@ -53,7 +51,7 @@ func operations() []operation {
 		row("get-user", 0, get, "/user", personal, (*call).getUser),
 		row("get-token", 0, get, "/personal_access_tokens/self", personal, (*call).getToken),
 		row("get-version", 0, get, "/version", personal, (*call).getVersion),
-		row(bucket.Step, 1, get, bucket.Pattern, access{}, (*call).object),
+		row(serve.StorageStep, 1, get, serve.ObjectPattern, access{}, (*call).object),
 	}
 }
 
@@ -185,7 +183,7 @@ func (c *call) upload() reply {
 	}
 	existed := p.find(c.vars["package"], c.vars["version"], usable()) != nil
 	limit := cmp.Or(c.s.opts.MaxFileSize, 5<<30)
-	var b *blob.Blob
+	var b *serve.Blob
 	err := errTooLarge
 	if c.r.ContentLength <= limit {
 		c.s.Unlocked(func() {
@@ -204,7 +202,7 @@ var errTooLarge = errors.New("it is too large")
 // usable are the states in which a package takes another file.
 func usable() []string { return append(installable(), statusError, "processing") }
 
-func (c *call) store(p *project, name string, existed bool, b *blob.Blob) reply {
+func (c *call) store(p *project, name string, existed bool, b *serve.Blob) reply {
 	query := c.r.URL.Query()
 	k := p.find(c.vars["package"], c.vars["version"], usable())
 	if k != nil && !existed && c.s.opts.RaceFirstUploads {
@@ -249,7 +247,7 @@ func (c *call) download() reply {
 	h := c.w.Header()
 	h.Set("X-Checksum-Sha256", f.SHA256)
 	h.Set("Content-Disposition", `attachment; filename="`+f.Name+`"`)
-	c.s.Unlocked(func() { bucket.Send(c.w, c.r, f.blob) })
+	c.s.Unlocked(func() { serve.Send(c.w, c.r, f.blob) })
 	return reply{Done: true}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
@@ -162,7 +161,7 @@ func (c *call) answer(o *operation) reply {
 	if o == nil {
 		return reply{Status: http.StatusNotFound, Body: object{"error": "404 Not Found"}}
 	}
-	if o.Step == bucket.Step {
+	if o.Step == serve.StorageStep {
 		return o.Do(c)
 	}
 	if answer, ok := c.authenticate(o.Need); !ok {

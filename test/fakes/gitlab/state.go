@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
 // Role is what a user is in a project.
@@ -165,7 +165,7 @@ type pkg struct {
 type file struct {
 	File
 	created time.Time
-	blob    *blob.Blob
+	blob    *serve.Blob
 }
 
 // AddToken makes a token known.
@@ -174,15 +174,6 @@ func (s *Server) AddToken(t Token) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.tokens[t.Secret] = &t
-}
-
-// ExpireToken lets a token expire from now on.
-func (s *Server) ExpireToken(secret string) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if t := s.tokens[secret]; t != nil {
-		t.Expired = true
-	}
 }
 
 // headSHA is the commit of the default branch.
@@ -207,15 +198,6 @@ func (s *Server) AddProject(p Project) error {
 	}
 	s.projects = append(s.projects, n)
 	return nil
-}
-
-// SetDuplicates changes the setting of a project.
-func (s *Server) SetDuplicates(project string, allowed bool) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if p := s.project(project); p != nil {
-		p.NoDuplicates = !allowed
-	}
 }
 
 // project finds a project by path or number.
@@ -254,7 +236,7 @@ func (s *Server) newPackage(to *project, name, version, status string) *pkg {
 	return n
 }
 
-func (s *Server) addFile(to *pkg, name string, b *blob.Blob) *file {
+func (s *Server) addFile(to *pkg, name string, b *serve.Blob) *file {
 	f := &file{File: File{ID: s.NextID(), Name: name, Size: b.Size, SHA256: b.SHA256}, created: time.Now(), blob: b}
 	to.files = append(to.files, f)
 	return f
@@ -295,35 +277,25 @@ func (s *Server) Package(project, name, version string) (Package, bool) {
 // Readable returns the bytes that a reader gets from a URL of clusterctl's form,
 // or false where there is a 404.
 func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
-	s.Mu.Lock()
-	var b *blob.Blob
-	if p := s.project(project); p != nil {
-		if k := p.find(name, version, installable()); k != nil {
-			if f := k.file(file); f != nil {
-				b = f.blob
+	raw, err := s.Bytes(func() *serve.Blob {
+		if p := s.project(project); p != nil {
+			if k := p.find(name, version, installable()); k != nil {
+				if f := k.file(file); f != nil {
+					return f.blob
+				}
 			}
 		}
-	}
-	s.Mu.Unlock()
-	if b == nil {
-		return nil, false
-	}
-	raw, err := b.Bytes()
+		return nil
+	})
 	return raw, err == nil
 }
 
 // Content returns the bytes of a package file as they are stored.
 func (s *Server) Content(id int64) ([]byte, error) {
-	s.Mu.Lock()
-	b := s.fileByID(id)
-	s.Mu.Unlock()
-	if b == nil {
-		return nil, fmt.Errorf("no package file %d", id)
-	}
-	return b.Bytes()
+	return s.Bytes(func() *serve.Blob { return s.fileByID(id) })
 }
 
-func (s *Server) fileByID(id int64) *blob.Blob {
+func (s *Server) fileByID(id int64) *serve.Blob {
 	for _, p := range s.projects {
 		for _, k := range p.packages {
 			for _, f := range k.files {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,8 +15,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/bucket"
 )
 
 // Fake is what the fake services share: faults in front of them, addresses, a storage
@@ -25,8 +24,8 @@ type Fake struct {
 	Faults *fault.Injector
 	// Mu guards the state of the service. A call holds it, but while it waits for bytes.
 	Mu     sync.Mutex
-	Blobs  blob.Store
-	Bucket *bucket.Bucket
+	Blobs  Store
+	Bucket *Bucket
 
 	hosts   int
 	tls     bool
@@ -39,7 +38,7 @@ type Fake struct {
 // Init makes a fake that does not listen: with so many hosts, of which the last is the
 // storage, and with wrap, if it is not nil, between the faults and the service.
 func (f *Fake) Init(hosts int, tls bool, dir string, wrap func(http.Handler) http.Handler, service http.HandlerFunc, step func(*http.Request) string) {
-	f.Faults, f.Blobs, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), blob.Store{Dir: dir}, bucket.New(), hosts, tls, 1000
+	f.Faults, f.Blobs, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), Store{Dir: dir}, newBucket(), hosts, tls, 1000
 	inner := http.Handler(service)
 	if wrap != nil {
 		inner = wrap(inner)
@@ -124,7 +123,14 @@ func (f *Fake) CAPool() *x509.CertPool {
 
 // Leaks returns the requests that brought credentials to the storage, which a
 // careful client never does.
-func (f *Fake) Leaks() []fault.Entry { return bucket.Leaks(f.Faults.Log()) }
+func (f *Fake) Leaks() (out []fault.Entry) {
+	for _, e := range f.Faults.Log() {
+		if e.Step == StorageStep && len(e.Credentials) > 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
 
 // ServeHTTP answers requests to all hosts.
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.handler.ServeHTTP(w, r) }
@@ -162,10 +168,21 @@ func (f *Fake) Unlocked(do func()) {
 	do()
 }
 
+// Bytes returns what is stored; find has the lock.
+func (f *Fake) Bytes(find func() *Blob) ([]byte, error) {
+	f.Mu.Lock()
+	b := find()
+	f.Mu.Unlock()
+	if b == nil {
+		return nil, errors.New("nothing is stored there")
+	}
+	return b.Bytes()
+}
+
 // Object is the storage.
-func (f *Fake) Object(w http.ResponseWriter, r *http.Request, find func(id int64) *blob.Blob) Reply {
+func (f *Fake) Object(w http.ResponseWriter, r *http.Request, find func(id int64) *Blob) Reply {
 	f.Unlocked(func() {
-		f.Bucket.Serve(w, r, func(id int64) *blob.Blob {
+		f.Bucket.serve(w, r, func(id int64) *Blob {
 			f.Mu.Lock()
 			defer f.Mu.Unlock()
 			return find(id)

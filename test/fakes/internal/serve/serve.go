@@ -1,5 +1,6 @@
 // Package serve starts HTTP servers on the loopback interface, with throw-away
-// certificates where TLS is wanted. It must not know what is served.
+// certificates where TLS is wanted, and holds what the fake services share: the search
+// for an operation, bytes, and a storage. It must not know any protocol.
 package serve
 
 import (

@@ -1,8 +1,4 @@
-// Package blob keeps the bytes that a fake server was given, in memory or in a
-// folder. It hashes them while they come in, as a server must.
-//
-// It must not know whose bytes they are.
-package blob
+package serve
 
 import (
 	"bytes"
@@ -14,7 +10,8 @@ import (
 	"os"
 )
 
-// Store makes blobs. The zero value keeps them in memory.
+// Store keeps the bytes that a fake was given, and hashes them while they come in, as a
+// server must. The zero value keeps them in memory.
 type Store struct {
 	// Dir is the folder for the bytes; empty means memory.
 	Dir string

@@ -1,7 +1,4 @@
-// Package bucket is the object storage behind a fake server: another host that
-// gives bytes to any client with a signed address, and that must not be sent
-// credentials. It must not know whose bytes they are.
-package bucket
+package serve
 
 import (
 	"crypto/hmac"
@@ -14,22 +11,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/blob"
 )
 
-// Step is the name of reading from a bucket in logs and rules.
-const Step = "storage"
+// StorageStep is the name of reading from a bucket in logs and rules.
+const StorageStep = "storage"
 
-// Pattern is the path of an object, as package route has it.
-const Pattern = "/objects/{id}"
+// ObjectPattern is the path of an object.
+const ObjectPattern = "/objects/{id}"
 
-// Bucket signs addresses and serves them.
+// Bucket is the object storage behind a fake: another host that gives bytes to any client
+// with a signed address, and that must not be sent credentials.
 type Bucket struct{ key []byte }
 
-// New returns a bucket with a key of its own.
-func New() *Bucket {
+// newBucket returns a bucket with a key of its own.
+func newBucket() *Bucket {
 	b := &Bucket{key: make([]byte, 32)}
 	_, _ = rand.Read(b.key)
 	return b
@@ -51,12 +46,12 @@ func (b *Bucket) Address(id int64, name string) string {
 	return "/objects/" + strconv.FormatInt(id, 10) + "?" + q.Encode()
 }
 
-// Serve answers a request for an object. As S3 does, it refuses an Authorization
+// serve answers a request for an object. As S3 does, it refuses an Authorization
 // header next to the signature.
-func (b *Bucket) Serve(w http.ResponseWriter, r *http.Request, find func(id int64) *blob.Blob) {
+func (b *Bucket) serve(w http.ResponseWriter, r *http.Request, find func(id int64) *Blob) {
 	id, err := strconv.ParseInt(strings.TrimPrefix(r.URL.Path, "/objects/"), 10, 64)
 	status, code, text := 0, "", ""
-	var found *blob.Blob
+	var found *Blob
 	switch {
 	case r.Header.Get("Authorization") != "":
 		status, code, text = http.StatusBadRequest, "InvalidArgument", "Only one auth mechanism allowed"
@@ -78,7 +73,7 @@ func (b *Bucket) Serve(w http.ResponseWriter, r *http.Request, find func(id int6
 }
 
 // Send writes bytes, or the range of them that the client asks for.
-func Send(w http.ResponseWriter, r *http.Request, b *blob.Blob) {
+func Send(w http.ResponseWriter, r *http.Request, b *Blob) {
 	f, err := b.Open()
 	if err != nil {
 		http.Error(w, "", http.StatusInternalServerError)
@@ -88,16 +83,4 @@ func Send(w http.ResponseWriter, r *http.Request, b *blob.Blob) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Etag", `"`+b.SHA256[:32]+`"`)
 	http.ServeContent(w, r, "", time.Time{}, f)
-}
-
-// Leaks returns the requests that brought credentials to a bucket, which a
-// careful client never does.
-func Leaks(log []fault.Entry) []fault.Entry {
-	var out []fault.Entry
-	for _, e := range log {
-		if e.Step == Step && len(e.Credentials) > 0 {
-			out = append(out, e)
-		}
-	}
-	return out
 }
