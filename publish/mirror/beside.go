@@ -28,6 +28,14 @@ type beside struct {
 	in  *Bundle
 }
 
+// failed says what could not be done with a file; it is nil if err is.
+func (b beside) failed(to, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", to, b.path(name), files.Cause(err))
+}
+
 func (b beside) path(name string) string { return filepath.Join(b.dir, filepath.FromSlash(name)) }
 
 // open opens the folder, which it makes if necessary.
@@ -81,6 +89,20 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// openArtifact opens a plain file, which can be read once, until it is closed.
+func openArtifact(root *os.Root, name string) (a *repo.Artifact, close func() error, err error) {
+	f, err := openFile(root, name, os.O_RDONLY)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) { return io.NopCloser(f), nil }), f.Close, nil
 }
 
 // names lists a folder.
@@ -155,17 +177,14 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 	if err != nil || old != nil && bytes.Equal(old, data) {
 		return false, err
 	}
-	fail := func(err error) (bool, error) {
-		return false, fmt.Errorf("write %s: %w", b.path(name), files.Cause(err))
-	}
 	root, err := b.open()
 	if err != nil {
-		return fail(err)
+		return false, b.failed("write", name, err)
 	}
 	defer root.Close()
 	if dir := path.Dir(name); dir != "." {
 		if err := root.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fail(err)
+			return false, b.failed("write", name, err)
 		}
 	}
 	// The prefix makes the next run remove it, should this one be killed.
@@ -175,10 +194,7 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 		}
 		return plain(root, name)
 	})
-	if err != nil {
-		return fail(err)
-	}
-	return true, nil
+	return err == nil, b.failed("write", name, err)
 }
 
 // journalFile remembers the releases of a run that has not come to its end. It
@@ -199,7 +215,7 @@ func (m *run) write(e entry) error {
 			root.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("write %s: %w", m.beside.path(journalFile), files.Cause(err))
+			return m.beside.failed("write", journalFile, err)
 		}
 		m.journal = f
 	}
@@ -207,20 +223,15 @@ func (m *run) write(e entry) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.journal.Write(slices.Concat([]byte("\n"), line, []byte("\n"))); err != nil {
-		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), files.Cause(err))
-	}
-	return nil
+	_, err = m.journal.Write(slices.Concat([]byte("\n"), line, []byte("\n")))
+	return m.beside.failed("write", journalFile, err)
 }
 
 func (m *run) closeJournal() error {
 	if m.journal == nil {
 		return nil
 	}
-	if err := m.journal.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", m.beside.path(journalFile), files.Cause(err))
-	}
-	return nil
+	return m.beside.failed("write", journalFile, m.journal.Close())
 }
 
 // load reads what earlier runs left.

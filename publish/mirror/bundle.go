@@ -277,20 +277,15 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	}
 	slices.SortFunc(listed, func(a, b Checksum) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range listed {
-		file, err := openFile(root, f.Name, os.O_RDONLY)
+		a, close, err := openArtifact(root, f.Name)
 		if err != nil {
 			return &unfitError{fmt.Errorf("%s: %w", f.Name, files.Cause(err))}
 		}
-		info, err := file.Stat()
-		if err == nil {
-			err = t.WriteHeader(header(f.Name, info.Size()))
+		var sum repo.Sum
+		if err = t.WriteHeader(header(f.Name, a.Size)); err == nil {
+			sum, err = a.Copy(ctx, t)
 		}
-		if err != nil {
-			file.Close()
-			return err
-		}
-		a := repo.NewArtifact(path.Base(f.Name), f.Name, info.Size(), func() (io.ReadCloser, error) { return file, nil })
-		sum, err := a.Copy(ctx, t)
+		_ = close() // reading is over
 		if err != nil {
 			return err
 		}

@@ -33,33 +33,24 @@ func Carried(c *Bundle) ([]Want, *Lock, error) {
 				return nil, nil, fmt.Errorf("%s: %s and %s disagree about it", got.Path, layouts.LockFile, layouts.ChecksumFile)
 			}
 		}
-		out = append(out, Want{From: carried{c, lock, b, l.Source}, Near: true, Provider: l.Identity(), File: l.Components, Version: Exactly(l.Version)})
+		from := carried{shelf{c, lock, func(other *Locked) bool { return other.Source == l.Source }}, b, l.Source}
+		out = append(out, Want{From: from, Near: true, Provider: l.Identity(), File: l.Components, Version: Exactly(l.Version)})
 	}
 	return out, lock, nil
 }
 
 // carried is one of the original places of a carried mirror.
 type carried struct {
-	c    *Bundle
-	lock *Lock
+	shelf
 	book *book
 	name string
 }
 
 func (s carried) String() string { return s.name }
 
-func (s carried) Versions(context.Context) (out []string, err error) {
-	for _, l := range s.lock.Releases {
-		if l.Source == s.name {
-			out = append(out, l.Version)
-		}
-	}
-	return out, nil
-}
-
-// Fetch lists the files of all that share a release.
-func (s carried) Fetch(_ context.Context, version string) (*repo.Release, error) {
-	return s.c.release(s.lock, version, s.book.from(s.name, version))
+// recorded is what the carried lock says about a release.
+func (s carried) recorded(label, version string) (*Locked, Listing) {
+	return s.book.release(label, version), s.book.listings[[2]string{s.name, version}]
 }
 
 // lock reads the lock file.
@@ -71,18 +62,35 @@ func (b *Bundle) lock() (*Lock, error) {
 	return l, err
 }
 
-// release lists the files of a release that the given entries of the lock have of it.
-func (b *Bundle) release(lock *Lock, version string, from []*Locked) (*repo.Release, error) {
-	if len(from) == 0 {
-		return nil, fmt.Errorf("%s has no %s: %w", b, version, fs.ErrNotExist)
+// shelf is those releases in a bundle that fit.
+type shelf struct {
+	b    *Bundle
+	lock *Lock
+	fits func(*Locked) bool
+}
+
+// Versions lists those of the releases.
+func (s shelf) Versions(context.Context) (out []string, err error) {
+	for i := range s.lock.Releases {
+		if l := &s.lock.Releases[i]; s.fits(l) {
+			out = append(out, l.Version)
+		}
 	}
-	r := &repo.Release{Version: version, Path: b.name + "/" + version}
-	if len(from) == 1 {
-		r.Provider, r.Path = from[0].Identity(), b.name+"/"+releasePath(lock, from[0])
-	}
-	for _, l := range from {
+	return out, nil
+}
+
+// Fetch lists the files of all that share a release.
+func (s shelf) Fetch(_ context.Context, version string) (*repo.Release, error) {
+	r := &repo.Release{Version: version, Path: s.b.name + "/" + version}
+	var from []*Locked
+	for i := range s.lock.Releases {
+		l := &s.lock.Releases[i]
+		if l.Version != version || !s.fits(l) {
+			continue
+		}
+		from = append(from, l)
 		for _, f := range l.Files {
-			a, err := b.File(releasePath(lock, l) + "/" + f.Name)
+			a, err := s.b.File(releasePath(s.lock, l) + "/" + f.Name)
 			if err != nil {
 				return nil, err
 			}
@@ -93,14 +101,15 @@ func (b *Bundle) release(lock *Lock, version string, from []*Locked) (*repo.Rele
 			}
 		}
 	}
+	switch len(from) {
+	case 0:
+		return nil, fmt.Errorf("%s has no %s: %w", s.b, version, fs.ErrNotExist)
+	case 1:
+		r.Provider, r.Path = from[0].Identity(), s.b.name+"/"+releasePath(s.lock, from[0])
+	}
 	r.Sort()
 	publish.CheckNames(r)
 	return r, nil
-}
-
-// recorded is what the carried lock says about a release.
-func (s carried) recorded(label, version string) (*Locked, Listing) {
-	return s.book.release(label, version), s.book.listings[[2]string{s.name, version}]
 }
 
 // Reading makes the options read the mirror in its bundle, if it is kept in one,
@@ -122,7 +131,7 @@ func (o *Options) Reading() (io.Closer, error) {
 	of := o.To.Of
 	o.To.Of = func(p layouts.Provider) (publish.Destination, error) {
 		to, err := of(p)
-		return carriage{to, b, lock, p}, err
+		return carriage{to, shelf{b, lock, func(l *Locked) bool { return l.Provider == p.Label() }}}, err
 	}
 	return b, nil
 }
@@ -130,26 +139,11 @@ func (o *Options) Reading() (io.Closer, error) {
 // carriage is the place of a provider in a bundle that is only read.
 type carriage struct {
 	publish.Destination
-	b    *Bundle
-	lock *Lock
-	p    layouts.Provider
+	in shelf
 }
 
-func (s carriage) Versions(context.Context) (out []string, err error) {
-	for _, l := range s.lock.Releases {
-		if l.Provider == s.p.Label() {
-			out = append(out, l.Version)
-		}
-	}
-	return out, nil
-}
+func (s carriage) Versions(ctx context.Context) ([]string, error) { return s.in.Versions(ctx) }
 
-func (s carriage) Fetch(_ context.Context, version string) (*repo.Release, error) {
-	var found []*Locked
-	for i := range s.lock.Releases {
-		if l := &s.lock.Releases[i]; l.Provider == s.p.Label() && l.Version == version {
-			found = append(found, l)
-		}
-	}
-	return s.b.release(s.lock, version, found)
+func (s carriage) Fetch(ctx context.Context, version string) (*repo.Release, error) {
+	return s.in.Fetch(ctx, version)
 }

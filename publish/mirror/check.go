@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -409,18 +408,7 @@ func (c *checker) open(name string) (a *repo.Artifact, close func() error, err e
 		a, err = c.beside.in.File(name)
 		return a, func() error { return nil }, err
 	}
-	f, err := openFile(c.root, name, os.O_RDONLY)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) {
-		return io.NopCloser(f), nil
-	}), f.Close, nil
+	return openArtifact(c.root, name)
 }
 
 // walk finds what is in no list.

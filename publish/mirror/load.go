@@ -294,7 +294,7 @@ func (m *copier) check(ctx context.Context, c *cargo) error {
 		l := m.lock.release(r.Provider.Label(), r.Version)
 		m.mu.Unlock()
 		if l != nil {
-			if err := m.unchanged(l, l.differences(r), c); err != nil {
+			if err := m.unchanged(l, l.differences(r, nil), c); err != nil {
 				return err
 			}
 		}

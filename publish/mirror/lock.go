@@ -160,16 +160,17 @@ func withoutQuery(path string) string {
 	return u.String()
 }
 
-// differences compares a locked release with its files now, which state their
-// checksums.
-func (l *Locked) differences(r *repo.Release) publish.Difference {
+// differences compares a locked release with its files now, as far as their checksums
+// are stated or among those that are known by name.
+func (l *Locked) differences(r *repo.Release, sums map[string]repo.Sum) publish.Difference {
 	var d publish.Difference
 	for i := range l.Files {
 		f := &l.Files[i]
+		sum, known := sums[f.Name]
 		switch a := r.Artifact(f.Name); {
 		case a == nil:
 			d.Missing = append(d.Missing, f.Name)
-		case f.differs(a):
+		case f.differs(a), known && sum != f.sum():
 			d.Changed = append(d.Changed, f.Name)
 		}
 	}

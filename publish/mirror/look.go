@@ -152,18 +152,8 @@ func complete(parts []part, locked []*Locked, labels []string) bool {
 // can be done without a download. The files of others that share the release
 // are no difference.
 func (c *cargo) glance(l *Locked) publish.Difference {
-	var d publish.Difference
-	for i := range l.Files {
-		f := &l.Files[i]
-		a := c.listed.Artifact(f.Name)
-		if a == nil {
-			d.Missing = append(d.Missing, f.Name)
-			continue
-		}
-		if sum, known := c.sums[f.Name]; a.Size != f.Size || known && sum != f.sum() {
-			d.Changed = append(d.Changed, f.Name)
-		}
-	}
+	d := l.differences(c.listed, c.sums)
+	d.Extra = nil
 	return d
 }
 

@@ -134,7 +134,7 @@ func (b beside) remove(names []string) error {
 		if err := root.RemoveAll(name); err != nil {
 			// A read-only file system refuses also what is not there.
 			if _, there := root.Lstat(name); !errors.Is(there, fs.ErrNotExist) {
-				return fmt.Errorf("remove %s: %w", b.path(name), files.Cause(err))
+				return b.failed("remove", name, err)
 			}
 		}
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
