@@ -56,9 +56,37 @@ func TestProviderErrorsHavePlaces(t *testing.T) {
 			}
 			var at *yamldoc.Error
 			if !errors.As(err, &at) {
-				t.Error("this is no *doc.Error")
+				t.Error("this is not a *yamldoc.Error")
 			}
 		})
+	}
+}
+
+// TestReferencesMoveToTheNamespace shows that make test has what test/oracle compares.
+func TestReferencesMoveToTheNamespace(t *testing.T) {
+	for object, references := range map[string]string{
+		"MutatingWebhookConfiguration admissionregistration.k8s.io/v1":        "webhooks: [{clientConfig: {url: u}}, {clientConfig: {service: {namespace: foo-system}}}]",
+		"MutatingWebhookConfiguration admissionregistration.k8s.io/v1beta1":   "webhooks: [{clientConfig: {url: u}}, {clientConfig: {service: {namespace: foo-system}}}]",
+		"ValidatingWebhookConfiguration admissionregistration.k8s.io/v1":      "webhooks: [{clientConfig: {url: u}}, {clientConfig: {service: {namespace: foo-system}}}]",
+		"ValidatingWebhookConfiguration admissionregistration.k8s.io/v1beta1": "webhooks: [{clientConfig: {url: u}}, {clientConfig: {service: {namespace: foo-system}}}]",
+		"CustomResourceDefinition apiextensions.k8s.io/v1":                    "spec: {conversion: {webhook: {clientConfig: {service: {namespace: foo-system}}}}}",
+		"CustomResourceDefinition apiextensions.k8s.io/v1beta1":               "spec: {conversion: {webhookClientConfig: {service: {namespace: foo-system}}}}",
+		"ClusterRoleBinding rbac.authorization.k8s.io/v1":                     "subjects: [{namespace: foo-system}]",
+		"RoleBinding rbac.authorization.k8s.io/v1":                            "subjects: [{namespace: foo-system}]",
+	} {
+		kind, version, _ := strings.Cut(object, " ")
+		out, err := RenderProvider(context.Background(), ProviderInput{
+			Provider: foo, TargetNamespace: "other", Variables: values{},
+			File: yamldoc.NewFile("f.yaml", []byte(namespace+"kind: "+kind+"\napiVersion: "+version+"\n"+references+"\n")),
+		})
+		if err != nil {
+			t.Errorf("%s: %v", object, err)
+			continue
+		}
+		text, err := out.YAML()
+		if text := string(text); err != nil || strings.Contains(text, "foo-system") || !strings.Contains(text, " namespace: other\n") {
+			t.Errorf("%s: %v\n%s", object, err, text)
+		}
 	}
 }
 
