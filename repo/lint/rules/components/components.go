@@ -63,11 +63,6 @@ func noNamespace(f *lint.File) bool {
 	return read
 }
 
-var (
-	dnsLabel     = view.Pattern(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	dnsSubdomain = view.Pattern(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-)
-
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP002", Name: "namespace-name", Since: "v0.1.0",
 	Title:    "The name of the Namespace must be a DNS label",
@@ -87,7 +82,7 @@ func namespaceName(p *lint.Pass) {
 		if _, variable := p.File.Variable(o.Doc, n); o.Name == "" && !variable {
 			continue // no name at all, which is the same fault in any object
 		}
-		if !dnsLabel().MatchString(o.Name) {
+		if !layouts.IsDNSLabel(o.Name) {
 			p.On(o, n, "%q is not a DNS label", view.ScalarText(n))
 		}
 	}

@@ -47,6 +47,11 @@ func ofKinds(group string, rows map[string][]demand) func(*lint.Pass) {
 	}
 }
 
+// ofWebhooks is the check of a rule that has demands for webhooks of both kinds.
+func ofWebhooks(rows ...demand) func(*lint.Pass) {
+	return ofKinds(admissionGroup, map[string][]demand{"ValidatingWebhookConfiguration": rows, "MutatingWebhookConfiguration": rows})
+}
+
 var roleDemands = []demand{
 	{"rules.*", needs("verbs")},
 	{"aggregationRule", needs("clusterRoleSelectors")},

@@ -1,10 +1,11 @@
 package components
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -372,20 +373,10 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration. Cluster API needs dry runs for ClusterClasses.",
 	Fix:    "Set sideEffects: None, or NoneOnDryRun.",
-	Kinds:  view.Installed, Check: sideEffects,
+	Kinds:  view.Installed, Check: ofWebhooks(
+		demand{"webhooks.*", needs("sideEffects")},
+		demand{"webhooks.*.sideEffects", oneOf("", "None", "NoneOnDryRun")}),
 })
-
-func sideEffects(p *lint.Pass) {
-	for _, w := range current(p.File.Objects()) {
-		n := w.node.Get("sideEffects")
-		switch {
-		case n == nil || n.Is(yamldoc.Null):
-			p.On(w.object, w.name(), "the webhook has no sideEffects")
-		case n.Is(yamldoc.String) && n.Text() != "None" && n.Text() != "NoneOnDryRun" && !view.Open(w.object, n):
-			p.On(w.object, n, "sideEffects is %q; it must be None or NoneOnDryRun", n.Text())
-		}
-	}
-}
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH008", Name: "review-versions", Since: "v0.1.0",
@@ -527,17 +518,8 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Set timeoutSeconds to at most 30, or remove it for the default of 10.",
-	Kinds:  view.Installed, Check: webhookTimeout,
+	Kinds:  view.Installed, Check: ofWebhooks(demand{"webhooks.*.timeoutSeconds", between(1, 30)}),
 })
-
-func webhookTimeout(p *lint.Pass) {
-	for _, w := range current(p.File.Objects()) {
-		n := w.node.Get("timeoutSeconds")
-		if v, ok := n.Int(); ok && (v < 1 || v > 30) && !view.Open(w.object, n) {
-			p.On(w.object, n, "the timeout is %d seconds; it must be between 1 and 30", v)
-		}
-	}
-}
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH012", Name: "webhook-name", Since: "v0.1.0",
@@ -546,35 +528,16 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhookConfiguration",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Use a name such as validation.foomachine.infrastructure.cluster.x-k8s.io.",
-	Kinds:  view.Installed, Check: webhookName,
+	Kinds:  view.Installed, Check: ofWebhooks(
+		demand{"webhooks.*", needs("name")},
+		demand{"webhooks", distinct("name")},
+		demand{"webhooks.*.name", form(func(name string) []string {
+			if strings.Count(name, ".") < 2 {
+				return []string{"a domain of at least three parts is needed"}
+			}
+			return validation.IsDNS1123Subdomain(name)
+		})}),
 })
-
-func webhookName(p *lint.Pass) {
-	type key struct {
-		object *manifest.Object
-		name   string
-	}
-	seen := map[key]bool{}
-	for _, w := range current(p.File.Objects()) {
-		n := w.node.Get("name")
-		problem := ""
-		switch {
-		case n == nil || n.Is(yamldoc.Null):
-			problem = "the webhook has no name"
-		case !n.Is(yamldoc.String) || view.Open(w.object, n):
-		case !dnsSubdomain().MatchString(n.Text()) || len(n.Text()) > 253:
-			problem = fmt.Sprintf("%q is not a domain", n.Text())
-		case strings.Count(n.Text(), ".") < 2:
-			problem = fmt.Sprintf("%q has fewer than three parts", n.Text())
-		case seen[key{w.object, n.Text()}]:
-			problem = fmt.Sprintf("the name %q is used by two webhooks", n.Text())
-		}
-		if problem != "" {
-			p.On(w.object, w.name(), "%s", problem)
-		}
-		seen[key{w.object, n.Str()}] = true
-	}
-}
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH013", Name: "webhook-address", Since: "v0.1.0",
@@ -583,18 +546,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Set clientConfig.service.",
-	Kinds:  view.Installed, Check: webhookAddress,
+	Kinds:  view.Installed, Check: ofWebhooks(
+		demand{"webhooks.*", needs("clientConfig")},
+		demand{"webhooks.*.clientConfig", choice(true, "service", "url")}),
 })
-
-func webhookAddress(p *lint.Pass) {
-	for _, w := range current(p.File.Objects()) {
-		config := w.node.Get("clientConfig")
-		has := func(field string) bool { n := config.Get(field); return n != nil && !n.Is(yamldoc.Null) }
-		switch {
-		case has("service") && has("url"):
-			p.On(w.object, config.Get("url"), "the webhook has both a Service and a URL")
-		case !has("service") && !has("url"):
-			p.On(w.object, w.name(), "the webhook has neither a Service nor a URL")
-		}
-	}
-}
