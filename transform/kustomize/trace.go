@@ -95,7 +95,7 @@ func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Trac
 // Files returns all files that the kustomization is made from.
 func (t *Tracer) Files() []*yamldoc.File {
 	var out []*yamldoc.File
-	for _, name := range t.tree.names() {
+	for _, name := range t.tree.Inputs() {
 		if data, err := t.tree.Read(filepath.FromSlash(name)); err == nil {
 			out = append(out, yamldoc.NewFile(path.Join(filepath.ToSlash(t.tree.Name), name), data))
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,12 +64,8 @@ func (t *Tree) Close() error { return t.files.Close() }
 // with returns a view of the tree with further replaced files.
 func (t *Tree) with(replace map[string][]byte) *Tree {
 	all := make(map[string][]byte, len(t.replace)+len(replace))
-	for name, data := range t.replace {
-		all[name] = data
-	}
-	for name, data := range replace {
-		all[name] = data
-	}
+	maps.Copy(all, t.replace)
+	maps.Copy(all, replace)
 	view := *t
 	view.replace, view.schemas = all, &sync.Map{}
 	return &view
@@ -118,10 +115,7 @@ func (t *Tree) Read(rel string) (data []byte, err error) {
 
 // Inputs returns the files on disk that were read so far, by path relative to the
 // tree, sorted.
-func (t *Tree) Inputs() []string { return t.names() }
-
-// names returns the files that were read so far.
-func (t *Tree) names() []string {
+func (t *Tree) Inputs() []string {
 	var out []string
 	t.cache.Range(func(key, _ any) bool {
 		out = append(out, key.(string))

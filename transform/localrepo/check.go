@@ -69,10 +69,11 @@ func (k *checker) refuse(at yamldoc.Pos, format string, args ...any) {
 }
 
 func (k *checker) provider(p *Provider, where string) {
+	_, known := p.Provider().Type.Info()
 	switch problems := p.Provider().Problems(); {
 	case p.Name.Value == "":
 		k.refuse(cmp.Or(p.Name.At, p.At), "%s.Name is empty", where)
-	case !slices.ContainsFunc(layouts.Types, func(t layouts.TypeInfo) bool { return string(t.Type) == p.Type.Value }):
+	case !known:
 		var types []string
 		for _, t := range layouts.Types {
 			types = append(types, string(t.Type))

@@ -86,7 +86,7 @@ func Develop(ctx context.Context, sources []string, o Options) (d *Development, 
 	errs := make([]error, len(d.planned))
 	parallel.Limited(requests, len(d.planned), func(i int) {
 		p := d.planned[i]
-		made, err := transform.Make(ctx, p.tree, &config.Plan{RemoteBases: true, Providers: []config.PlannedProvider{p.planned}}, o.build(p.tree))
+		made, err := transform.Make(ctx, p.tree, &config.Plan{RemoteBases: true, Providers: []config.PlannedProvider{p.planned}}, o.build())
 		if err != nil {
 			errs[i] = fmt.Errorf("%s: %w", p.tree, &transform.BuildError{Dir: p.tree, Err: err})
 			return

@@ -123,23 +123,19 @@ func (c *Config) versions() iter.Seq2[*Provider, *Version] {
 	}
 }
 
-func (c *Config) files() iter.Seq[*File] {
-	return func(yield func(*File) bool) {
-		lists := [][]File{}
-		for _, p := range c.Providers {
-			lists = append(lists, p.Files)
-		}
-		for _, v := range c.versions() {
-			lists = append(lists, v.Files)
-		}
-		for _, list := range lists {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
+func (c *Config) files() (out []*File) {
+	add := func(list []File) {
+		for i := range list {
+			out = append(out, &list[i])
 		}
 	}
+	for i := range c.Providers {
+		add(c.Providers[i].Files)
+	}
+	for _, v := range c.versions() {
+		add(v.Files)
+	}
+	return out
 }
 
 // Provider returns the provider in the words of this project.
@@ -386,7 +382,7 @@ func (r *reader) files(to *[]File) func(*yamldoc.Node, string) {
 
 // defaults fills in what the framework assumes; system and machine are those of Go.
 func (c *Config) defaults(system, machine string) {
-	for f := range c.files() {
+	for _, f := range c.files() {
 		if f.Source.Value != "" && f.Target.Value == "" {
 			f.Target.Value = filepath.Base(f.Source.Value)
 		}

@@ -20,9 +20,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -56,8 +58,6 @@ type Options struct {
 	// Absent is told of a version that layouts.ErrUnavailable keeps away, which is then
 	// left out; nil makes it an error.
 	Absent func(error)
-	// Input is told of each file that was read, as an absolute path; it may be nil.
-	Input func(file string)
 }
 
 // Suite is an E2EConfig that was read and checked.
@@ -110,7 +110,10 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	if s.top, err = top(name); err != nil {
 		return nil, wrong(err)
 	}
-	s.recipes = once(s.top)
+	s.recipes = sync.OnceValue(func() *made {
+		fsys := os.DirFS(s.top)
+		return &made{s.top, fsys, recipes.Read(fsys).Products}
+	})
 	stream, err := s.substituted(yamldoc.NewFile(name, data))
 	if err != nil {
 		return nil, wrong(err)
@@ -127,7 +130,7 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	s.unresolved = s.resolve(ctx)
 	s.Config.defaults(runtime.GOOS, runtime.GOARCH)
 	own, err := s.Config.check(func(f File) error {
-		_, _, err := s.output(f)
+		_, _, err := s.find(s.Config.path(f.Source.Value))
 		return err
 	})
 	s.Own, s.Refused = own, errors.Join(s.unresolved, err)
@@ -160,25 +163,22 @@ func (s *Suite) resolve(ctx context.Context) error {
 	type task struct {
 		p *Provider
 		v *Version
-		m layouts.Marker
 	}
 	var tasks []task
-	var faults []error
 	for p, v := range s.Config.versions() {
-		text, ok := v.Marker()
-		if !ok || !s.chosen(p, v, false) {
-			continue
+		if _, ok := v.Marker(); ok && s.chosen(p, v, false) {
+			tasks = append(tasks, task{p, v})
 		}
-		m, err := layouts.ParseMarker(text)
-		if err != nil {
-			faults = append(faults, s.Config.Errorf(v.Name.At, "failed resolving release url %q: %w", v.Name.Value, err))
-			continue
-		}
-		tasks = append(tasks, task{p, v, m})
 	}
+	var faults []error
 	errs, versions := make([]error, len(tasks)), make([]string, len(tasks))
 	parallel.Limited(requests, len(tasks), func(i int) {
-		versions[i], errs[i] = s.opts.Upstream.Version(ctx, tasks[i].p.Provider(), tasks[i].m)
+		text, _ := tasks[i].v.Marker()
+		m, err := layouts.ParseMarker(text)
+		if err == nil {
+			versions[i], err = s.opts.Upstream.Version(ctx, tasks[i].p.Provider(), m)
+		}
+		errs[i] = err
 	})
 	for i, t := range tasks {
 		if errs[i] != nil {
@@ -301,7 +301,7 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	for _, r := range releases {
 		plan.Providers = append(plan.Providers, r.planned)
 	}
-	opts := s.opts.build(dir)
+	opts := s.opts.build()
 	opts.Overlay = overlay
 	made, err := transform.Make(ctx, dir, plan, opts)
 	for err != nil && s.supply(ctx, err, dir, overlay) {
@@ -325,12 +325,8 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 }
 
 // build are the options for a source tree.
-func (o *Options) build(dir string) transform.Options {
-	out := transform.Options{Bare: true, Tolerant: true, AllowRemote: o.AllowRemote, Cache: o.Cache}
-	if o.Input != nil {
-		out.Input = func(file string) { o.Input(filepath.Join(dir, filepath.FromSlash(file))) }
-	}
-	return out
+func (o *Options) build() transform.Options {
+	return transform.Options{Bare: true, Tolerant: true, AllowRemote: o.AllowRemote, Cache: o.Cache}
 }
 
 // finish does to a built release what only the framework does.
@@ -442,7 +438,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			m.places[out.File] = v.Value.At
 		}
 		for _, f := range slices.Concat(p.Files, v.Files) {
-			out, from, err := s.output(f)
+			out, joined, err := s.find(s.Config.path(f.Source.Value))
 			out.Name = filepath.Clean(f.Target.Value)
 			out.Kind = layouts.KindOfFile(out.Name)
 			switch {
@@ -452,7 +448,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 				out.Kustomize = relative(dir, out.Kustomize)
 			case err == nil:
 				out.File = relative(dir, s.Config.path(f.Source.Value))
-				overlay[out.File], err = s.text(ctx, from, overlay, dir)
+				overlay[out.File], err = s.join(ctx, joined, overlay, dir)
 			}
 			if err != nil {
 				faults = append(faults, s.Config.Errorf(f.Source.At, "%w", err))
@@ -552,7 +548,7 @@ func (s *Suite) common() string {
 			enclose(name)
 		}
 	}
-	for f := range s.Config.files() {
+	for _, f := range s.Config.files() {
 		enclose(s.Config.path(f.Source.Value))
 	}
 	return dir

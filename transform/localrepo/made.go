@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
@@ -24,13 +23,6 @@ type made struct {
 	top      string
 	fsys     fs.FS
 	products []recipes.Product
-}
-
-func once(top string) func() *made {
-	return sync.OnceValue(func() *made {
-		fsys := os.DirFS(top)
-		return &made{top, fsys, recipes.Read(fsys).Products}
-	})
 }
 
 // product returns the recipe that makes a file, by its path in the tree: one for that
@@ -49,48 +41,46 @@ func (m *made) product(name string) (recipes.Product, bool) {
 	return recipes.Product{}, false
 }
 
-// source is what a file that is not in the tree is made from: one of a
-// kustomization, several joined, and a file. Paths are absolute.
-type source struct {
-	file          string
-	kustomization string
-	joined        []recipes.Product
-	unrestricted  bool
-}
-
-// find returns what a file is made from: the file itself, what a recipe names, or
-// the kustomization next to it that has its name.
-func (s *Suite) find(name string) (source, error) {
+// find returns what a file is made from, with absolute paths: the file itself, what a
+// recipe names, or the kustomization next to it that has its name. Several
+// kustomizations are joined.
+func (s *Suite) find(name string) (out config.Output, joined []recipes.Product, err error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return source{file: name}, nil
+		return config.Output{File: name}, nil, nil
 	}
 	m := s.recipes()
 	missing := errors.New("the file does not exist")
 	rel, err := filepath.Rel(m.top, name)
 	if err != nil || !filepath.IsLocal(rel) {
-		return source{}, missing
+		return out, nil, missing
 	}
 	abs := func(rel string) string { return filepath.Join(m.top, filepath.FromSlash(rel)) }
 	is := func(dir string) bool { return dir != "" && fs.ValidPath(dir) && config.IsKustomization(m.fsys, dir) }
+	built := func(dir string, unrestricted bool) (config.Output, []recipes.Product, error) {
+		out.Kustomize = abs(dir)
+		if unrestricted {
+			out.LoadRestrictor = config.NoRestrictions
+		}
+		return out, nil, nil
+	}
 	rel = filepath.ToSlash(rel)
 	p, ok := m.product(rel)
 	switch {
 	case ok && p.Joined != nil && !slices.ContainsFunc(p.Joined, func(q recipes.Product) bool { return len(q.Through) > 0 || !is(q.Kustomize) }):
-		return source{joined: p.Joined}, nil
+		return out, p.Joined, nil
 	case ok && len(p.Through) == 0 && is(p.Kustomize) && p.Unsorted:
-		return source{joined: []recipes.Product{p}}, nil
+		return out, []recipes.Product{p}, nil
 	case ok && len(p.Through) == 0 && is(p.Kustomize):
-		return source{kustomization: abs(p.Kustomize), unrestricted: p.Unrestricted}, nil
+		return built(p.Kustomize, p.Unrestricted)
 	case ok && len(p.Through) == 0 && len(p.From) == 1 && p.From[0] != rel:
 		return s.find(abs(p.From[0]))
 	case ok:
-		return source{}, fmt.Errorf("the file does not exist; %s makes it%s", p.Place, m.target(p.Place))
+		return out, nil, fmt.Errorf("the file does not exist; %s makes it%s", p.Place, m.target(p.Place))
 	}
-	stem := strings.TrimSuffix(rel, path.Ext(rel))
-	if is(stem) {
-		return source{kustomization: abs(stem), unrestricted: true}, nil
+	if stem := strings.TrimSuffix(rel, path.Ext(rel)); is(stem) {
+		return built(stem, true)
 	}
-	return source{}, missing
+	return out, nil, missing
 }
 
 var targetLine = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
@@ -110,37 +100,19 @@ func (m *made) target(at recipes.Place) string {
 	return ""
 }
 
-// output says what a file of the repository is made from, with absolute paths.
-func (s *Suite) output(f File) (config.Output, source, error) {
-	from, err := s.find(s.Config.path(f.Source.Value))
-	out := config.Output{File: from.file, Kustomize: from.kustomization}
-	if from.unrestricted {
-		out.LoadRestrictor = config.NoRestrictions
-	}
-	return out, from, err
-}
-
-// text builds what a recipe joins, or makes for a kustomization to read.
-func (s *Suite) text(ctx context.Context, from source, overlay map[string][]byte, dir string) ([]byte, error) {
-	if from.file != "" {
-		return os.ReadFile(from.file)
-	}
+// join builds what a recipe joins.
+func (s *Suite) join(ctx context.Context, products []recipes.Product, overlay map[string][]byte, dir string) ([]byte, error) {
 	tree, err := kustomize.OpenTree(dir, overlay)
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
 	tree.Cache = s.opts.Cache
-	build := func(name string, o kustomize.Options) ([]byte, error) {
-		o.AllowRemote = s.opts.AllowRemote
-		return kustomize.Text(ctx, tree, relative(dir, name), o)
-	}
-	if from.kustomization != "" {
-		return build(from.kustomization, kustomize.Options{NoLoadRestrictions: from.unrestricted})
-	}
 	var parts [][]byte
-	for _, p := range from.joined {
-		part, err := build(filepath.Join(s.top, filepath.FromSlash(p.Kustomize)), kustomize.Options{NoLoadRestrictions: p.Unrestricted, Unsorted: p.Unsorted})
+	for _, p := range products {
+		part, err := kustomize.Text(ctx, tree, relative(dir, filepath.Join(s.top, filepath.FromSlash(p.Kustomize))), kustomize.Options{
+			NoLoadRestrictions: p.Unrestricted, Unsorted: p.Unsorted, AllowRemote: s.opts.AllowRemote,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -166,11 +138,19 @@ func (s *Suite) supply(ctx context.Context, err error, dir string, overlay map[s
 	if _, ok := overlay[rel]; ok {
 		return false
 	}
-	from, err := s.find(filepath.Join(dir, filepath.FromSlash(rel)))
+	out, joined, err := s.find(filepath.Join(dir, filepath.FromSlash(rel)))
 	if err != nil {
 		return false
 	}
-	data, err := s.text(ctx, from, overlay, dir)
+	var data []byte
+	if out.File != "" {
+		data, err = os.ReadFile(out.File)
+	} else {
+		if out.Kustomize != "" {
+			joined = []recipes.Product{{Kustomize: relative(s.top, out.Kustomize), Unrestricted: out.LoadRestrictor != ""}}
+		}
+		data, err = s.join(ctx, joined, overlay, dir)
+	}
 	if err != nil {
 		return false
 	}
