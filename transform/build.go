@@ -407,16 +407,15 @@ func (p *building) source(ctx context.Context, o *config.Output) ([]byte, error)
 		return p.join(o)
 	case o.Kustomize != "":
 		opts := kustomize.Options{NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions, AllowRemote: p.allowRemote}
-		if p.opts.Bare {
-			return kustomize.Text(ctx, p.tree, o.Kustomize, opts)
+		if !p.opts.Bare {
+			files := kustomize.Kustomizations(p.tree, o.Kustomize)
+			p.mu.Lock()
+			for _, k := range files {
+				p.kustomizations[k.File.Name] = k
+			}
+			p.mu.Unlock()
 		}
-		files := kustomize.Kustomizations(p.tree, o.Kustomize)
-		p.mu.Lock()
-		for _, k := range files {
-			p.kustomizations[k.File.Name] = k
-		}
-		p.mu.Unlock()
-		if o.Kind != layouts.Components {
+		if p.opts.Bare || o.Kind != layouts.Components {
 			return kustomize.Text(ctx, p.tree, o.Kustomize, opts)
 		}
 		objs, err := kustomize.Build(ctx, p.tree, o.Kustomize, opts)

@@ -98,14 +98,8 @@ func (j *suiteJudge) sayAt(id string, at yamldoc.Pos, format string, args ...any
 func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.Options) (*Result, error) {
 	j.say("SUITE002", m.Idle...)
 	j.say("SUITE003", m.Repeated...)
-	r := &repo.Repository{}
+	r := m.Repository("")
 	for _, release := range m.Releases {
-		i := slices.IndexFunc(r.Providers, func(p *repo.Provider) bool { return p.Provider == release.Provider })
-		if i < 0 {
-			i = len(r.Providers)
-			r.Providers = append(r.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label()})
-		}
-		r.Providers[i].Releases = append(r.Providers[i].Releases, release)
 		j.contract(m, release)
 	}
 	j.variables(ctx, m)

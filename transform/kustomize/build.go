@@ -74,10 +74,6 @@ func Prepare() {
 // known before the build: cycles, missing files, remote bases, paths that
 // leave the tree.
 func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	dir = path.Clean(dir)
 	if text, ok := tree.kept(dir, opts); ok {
 		if objs, ok := parsed(text); ok {
 			return objs, nil
@@ -89,10 +85,6 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 
 // Text is Build for who needs only what kustomize prints.
 func Text(ctx context.Context, tree *Tree, dir string, opts Options) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	dir = path.Clean(dir)
 	if text, ok := tree.kept(dir, opts); ok {
 		return text, nil
 	}
@@ -105,6 +97,10 @@ func Text(ctx context.Context, tree *Tree, dir string, opts Options) ([]byte, er
 
 // buildAndKeep also returns what the cache got, if that is known.
 func buildAndKeep(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[string]any, []byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	dir = path.Clean(dir)
 	if tree.Cache == nil || opts.AllowRemote {
 		objs, err := buildAnew(ctx, tree, dir, opts)
 		return objs, nil, err

@@ -239,18 +239,15 @@ func (s *Suite) chosen(p *Provider, v *Version, resolved bool) bool {
 	})
 }
 
-// Made is the repository of a suite.
+// Made is the repository of a suite, with each file as the framework writes it.
 type Made struct {
-	// Releases have each file as the framework writes it.
-	Releases []*repo.Release
+	*transform.Build
 	// Idle are replacements that match nothing.
 	Idle []*yamldoc.Error
 	// Repeated are versions that a later one of the same name replaces.
 	Repeated []*yamldoc.Error
 	// Declared are the versions of the configuration by LABEL/VERSION.
 	Declared map[string]*Version
-	// Tracer leads places in the releases back to the tree.
-	Tracer *transform.Tracer
 
 	places map[string]yamldoc.Pos
 }
@@ -315,7 +312,7 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 		m.Declared[r.Path] = releases[i].version
 		m.places[r.Path] = releases[i].version.Name.At
 	}
-	m.Releases, m.Tracer = made.Releases, made.Tracer
+	m.Build = made
 	for name, at := range m.places {
 		if _, ok := overlay[name]; ok {
 			m.places[path.Join(filepath.ToSlash(dir), name)] = at

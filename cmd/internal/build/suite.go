@@ -13,8 +13,7 @@ import (
 
 // buildSuite writes the local repository of an E2EConfig.
 func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.Source, name, out string) error {
-	switch {
-	case s.Config != "":
+	if s.Config != "" {
 		return cli.Usagef("%s is an E2EConfig, which says itself what to build; leave out --config", name)
 	}
 	defer s.Mute(env)()
