@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,8 +81,8 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		Timelines: o.Timelines, Pictures: o.Pictures,
 	}
 	c := r.Count()
-	for i, n := range []int{c.Errors, c.Warnings, c.Infos} {
-		name := severityNames[i].name
+	for i, n := range []int{c.Errors, c.Warnings, c.Infos} { // worst first
+		name := severityName(lint.Error - lint.Severity(i))
 		data.Severities = append(data.Severities, name)
 		one := count{name, strings.TrimPrefix(phrase.Count(n, name), strconv.Itoa(n)+" "), n}
 		if n == 0 {
@@ -97,9 +98,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	// shows it, and any other browser shows all of it.
 	rows := findingRows(r)
 	data.First = rows[:min(len(rows), pageLength)]
-	for rows = rows[len(data.First):]; len(rows) > 0; rows = rows[min(len(rows), pageLength):] {
-		data.Rest = append(data.Rest, rows[:min(len(rows), pageLength)])
-	}
+	data.Rest = slices.Collect(slices.Chunk(rows[len(data.First):], pageLength))
 	if len(data.Rest) > 0 {
 		data.More = fmt.Sprintf("These are %d of %s. If no others follow, the browser stopped the script of this page: allow it, or turn off scripts to see all.",
 			pageLength, phrase.Count(len(r.Findings), "finding"))
@@ -114,17 +113,10 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	return writeHTML(w, job(r)+": "+verdict(r), pageScript, body)
 }
 
-// severityNames are the severities as people call them, worst first.
-var severityNames = []struct {
-	severity lint.Severity
-	name     string
-}{{lint.Error, "error"}, {lint.Warning, "warning"}, {lint.Info, "note"}}
-
+// severityName is what people call a severity.
 func severityName(s lint.Severity) string {
-	for _, row := range severityNames {
-		if row.severity == s {
-			return row.name
-		}
+	if s == lint.Info {
+		return "note"
 	}
 	return s.String()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,12 +73,7 @@ func ReadSurvey(name string, data []byte) (*inventory.Survey, error) {
 	return &file.Survey, nil
 }
 
-func surveyName(p *inventory.Provider) string {
-	if p.Label == "" {
-		return p.Subject
-	}
-	return p.Label
-}
+func surveyName(p *inventory.Provider) string { return cmp.Or(p.Label, p.Subject) }
 
 // surveySummary counts what the reader of a fleet looks for.
 func surveySummary(s *inventory.Survey) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -142,18 +143,16 @@ func (p *page) variables(r *repo.Release, variables []inventory.Variable) {
 // byNeed returns the variables with those first that a user must set, then
 // those with a default, and last those that clusterctl sets.
 func byNeed(variables []inventory.Variable) []inventory.Variable {
-	var ranks [3][]inventory.Variable
-	for i := range variables {
-		rank := 2
-		switch v := &variables[i]; {
+	rank := func(v inventory.Variable) int {
+		switch {
 		case v.Required:
-			rank = 0
+			return 0
 		case v.Option == "":
-			rank = 1
+			return 1
 		}
-		ranks[rank] = append(ranks[rank], variables[i])
+		return 2
 	}
-	return slices.Concat(ranks[:]...)
+	return slices.SortedStableFunc(slices.Values(variables), func(a, b inventory.Variable) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // defaultOf says what the value is if the user gives none, or where it comes from.

@@ -188,14 +188,7 @@ func byIndex(a, b *yamldoc.Node, path string, visit func(path string, a, b *yaml
 	switch {
 	case a.Is(yamldoc.Map) && b.Is(yamldoc.Map):
 		pairs(a.Fields(), b.Fields(), func(f yamldoc.Field) string { return f.Name }, func(name string, x, y *yamldoc.Field) {
-			var m, n *yamldoc.Node
-			if x != nil {
-				m = x.Value
-			}
-			if y != nil {
-				n = y.Value
-			}
-			byIndex(m, n, join(path, name), visit)
+			byIndex(deref(x).Value, deref(y).Value, join(path, name), visit)
 		})
 	case a.Is(yamldoc.List) && b.Is(yamldoc.List):
 		for i := range max(len(a.List()), len(b.List())) {

@@ -112,14 +112,7 @@ func (c *comparison) definitions() {
 	}
 	var all []pair
 	pairs(definitionsOf(c.old), definitionsOf(c.new), func(d *crd.CRD) string { return d.Object.Name }, func(name string, a, b **crd.CRD) {
-		p := pair{name: name}
-		if a != nil {
-			p.old = *a
-		}
-		if b != nil {
-			p.new = *b
-		}
-		all = append(all, p)
+		all = append(all, pair{name, deref(a), deref(b)})
 	})
 	found := make([][]Change, len(all))
 	parallel.Each(len(all), func(i int) {

@@ -250,6 +250,14 @@ func (i id) String() string {
 	return i.kind + " " + name
 }
 
+// deref is what a pointer leads to, or the zero value.
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
 // pairs calls visit for everything that is in one of two lists, in the order of
 // the old list, then of the new one. What is on one side only comes with nil for
 // the other. The second thing with the same key is paired with the second.

@@ -39,13 +39,13 @@ func (c *comparison) variables(ctx context.Context) error {
 			case x == nil && y.Default == nil && !given:
 				add(key{Added, Breaking, "", ""}, file)
 			case x == nil:
-				add(key{Added, Neutral, "", text(y.Default)}, file)
+				add(key{Added, Neutral, "", deref(y.Default)}, file)
 			case y == nil:
-				add(key{Removed, Neutral, text(x.Default), ""}, file)
+				add(key{Removed, Neutral, deref(x.Default), ""}, file)
 			case x.Default != nil && y.Default == nil && !given:
-				add(key{Changed, Breaking, text(x.Default), ""}, file)
-			case text(x.Default) != text(y.Default):
-				k := key{Changed, Attention, text(x.Default), text(y.Default)}
+				add(key{Changed, Breaking, deref(x.Default), ""}, file)
+			case deref(x.Default) != deref(y.Default):
+				k := key{Changed, Attention, deref(x.Default), deref(y.Default)}
 				if x.Default == nil {
 					k.impact = Neutral
 				}
@@ -84,13 +84,6 @@ func (c *comparison) variables(ctx context.Context) error {
 		}
 	})
 	return nil
-}
-
-func text(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
 }
 
 // shared leaves the files of a variable that the other release has too.

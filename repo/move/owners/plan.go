@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
@@ -481,20 +482,9 @@ func (b *planner) owners() {
 			continue
 		}
 		for k := range o.Owners {
-			b.Link(&Edge{From: b.owner(n, o, &o.Owners[k]), To: n, By: n, Field: ownerField(k), Why: whyWritten, Written: true})
+			b.Link(&Edge{From: b.owner(n, o, &o.Owners[k]), To: n, By: n, Field: "metadata.ownerReferences." + strconv.Itoa(k), Why: whyWritten, Written: true})
 		}
 	}
-}
-
-var ownerFields = [...]string{
-	"metadata.ownerReferences.0", "metadata.ownerReferences.1", "metadata.ownerReferences.2", "metadata.ownerReferences.3",
-}
-
-func ownerField(k int) string {
-	if k < len(ownerFields) {
-		return ownerFields[k] // most of a million
-	}
-	return fmt.Sprintf("metadata.ownerReferences.%d", k)
 }
 
 // owner returns the node that an ownerReference leads to.

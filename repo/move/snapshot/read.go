@@ -30,7 +30,8 @@ func (s *Snapshot) Read(ctx context.Context, name string, in io.Reader) error {
 	if r.next != "" {
 		s.Problem(&yamldoc.Error{File: name, Err: errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does")})
 	}
-	if r.first != nil && r.first.savedAs() == filepath.Base(name) {
+	// As clusterctl names it (clusterctl: client/cluster/objectgraph.go, getFilename).
+	if o := r.first; o != nil && filepath.Base(name) == fmt.Sprintf("%s_%s_%s.yaml", o.Kind, o.Namespace, o.Name) {
 		s.Saved++
 	}
 	return err

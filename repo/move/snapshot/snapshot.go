@@ -1,9 +1,6 @@
 package snapshot
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Mark is a set of labels, annotations and fields; only their presence counts.
 type Mark uint8
@@ -191,10 +188,4 @@ func (o *Object) String() string {
 		return o.Kind + " " + o.Name
 	}
 	return o.Kind + " " + o.Namespace + "/" + o.Name
-}
-
-// savedAs is the file in which clusterctl move --to-directory puts an object
-// (clusterctl: client/cluster/objectgraph.go, getFilename).
-func (o *Object) savedAs() string {
-	return fmt.Sprintf("%s_%s_%s.yaml", o.Kind, o.Namespace, o.Name)
 }
