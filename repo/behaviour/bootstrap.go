@@ -136,11 +136,8 @@ func bootstrapSecret(c *change) {
 		if !c.read["secrets"] || c.denied["secrets"] != "" || c.o.isDeleting() {
 			return
 		}
-		if c.secretNamed(c.o.namespace, n) == nil {
-			c.report([]string{"status.dataSecretName", "status.initialization", "status.ready"}, "the Secret %s does not exist", n)
-			return
-		}
-		c.held()
+		c.demand(c.secretNamed(c.o.namespace, n) != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"},
+			"the Secret %s does not exist", n)
 	})
 }
 
@@ -148,11 +145,8 @@ func bootstrapName(c *change) {
 	if !created(c) {
 		return
 	}
-	if c.cur.Get("status", "dataSecretName").Str() == "" {
-		c.report([]string{"status.dataSecretName", "status.initialization", "status.ready"}, "the data is reported as created, but status.dataSecretName is empty")
-		return
-	}
-	c.held()
+	c.demand(c.cur.Get("status", "dataSecretName").Str() != "", []string{"status.dataSecretName", "status.initialization", "status.ready"},
+		"the data is reported as created, but status.dataSecretName is empty")
 }
 
 func bootstrapFixed(c *change) {
@@ -165,11 +159,7 @@ func bootstrapFixed(c *change) {
 		c.o.seen.secret = ""
 		return
 	}
-	if before != now {
-		c.report([]string{"status.dataSecretName"}, "dataSecretName changed from %s to %s", before, now)
-		return
-	}
-	c.held()
+	c.demand(before == now, []string{"status.dataSecretName"}, "dataSecretName changed from %s to %s", before, now)
 }
 
 func (c *change) withSecret(do func(*change, *object)) {
@@ -197,11 +187,8 @@ func filled(s *object, key string) bool {
 
 func bootstrapValue(c *change) {
 	c.withSecret(func(c *change, s *object) {
-		if !filled(s, "value") {
-			c.report([]string{"status.dataSecretName"}, "the Secret %s has no data under the key value", s.name)
-			return
-		}
-		c.held()
+		c.demand(filled(s, "value"), []string{"status.dataSecretName"},
+			"the Secret %s has no data under the key value", s.name)
 	})
 }
 
@@ -384,11 +371,8 @@ func planeReplicas(c *change) {
 		if len(all) == 0 {
 			return // Machines of other kinds, or none
 		}
-		if want != int64(len(all)) {
-			c.report([]string{"status.replicas"}, "status.replicas is %d, but the ControlPlane owns %d Machines", want, len(all))
-			return
-		}
-		c.held()
+		c.demand(want == int64(len(all)), []string{"status.replicas"},
+			"status.replicas is %d, but the ControlPlane owns %d Machines", want, len(all))
 	})
 }
 
@@ -492,11 +476,9 @@ func planeVersions(c *change) {
 			any = any || v.Get("replicas").Exists()
 			sum += number(v.Get("replicas"))
 		}
-		if want := number(c.cur.Get("status", "replicas")); any && sum != want {
-			c.report([]string{"status.versions", "status.replicas"}, "the replicas in status.versions add up to %d, but status.replicas is %d", sum, want)
-			return
-		}
-		c.held()
+		want := number(c.cur.Get("status", "replicas"))
+		c.demand(!any || sum == want, []string{"status.versions", "status.replicas"},
+			"the replicas in status.versions add up to %d, but status.replicas is %d", sum, want)
 	})
 }
 
@@ -669,10 +651,7 @@ func planeUpToDate(c *change) {
 		if p == nil || !p.get("status", "initialization").Exists() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
 			return
 		}
-		if !condition(c.cur, "UpToDate").Exists() {
-			c.report([]string{"status.conditions"}, "the Machine has no condition UpToDate %s after it was created", c.opts.Settle)
-			return
-		}
-		c.held()
+		c.demand(condition(c.cur, "UpToDate").Exists(), []string{"status.conditions"},
+			"the Machine has no condition UpToDate %s after it was created", c.opts.Settle)
 	})
 }

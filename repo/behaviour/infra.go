@@ -121,11 +121,8 @@ func staysProvisioned(c *change) {
 	if c.user || c.wiped || !initialization(c.o.tag, c.prev) {
 		return
 	}
-	if initialization(c.o.tag, c.cur) {
-		c.held()
-		return
-	}
-	c.report([]string{"status.initialization", "status.ready"}, "the object was initialized, and is not any more")
+	c.demand(initialization(c.o.tag, c.cur), []string{"status.initialization", "status.ready"},
+		"the object was initialized, and is not any more")
 }
 
 func (c *change) turned() bool {
@@ -164,11 +161,7 @@ func endpointFixed(c *change) {
 		c.report([]string{"spec.controlPlaneEndpoint"}, "the endpoint %s was removed", before)
 		return
 	}
-	if before == now {
-		c.held()
-		return
-	}
-	c.report([]string{"spec.controlPlaneEndpoint"}, "the endpoint changed from %s to %s", before, now)
+	c.demand(before == now, []string{"spec.controlPlaneEndpoint"}, "the endpoint changed from %s to %s", before, now)
 }
 
 func endpointGiven(c *change) {
@@ -180,11 +173,8 @@ func endpointGiven(c *change) {
 	if cl == nil || endpoint(cl.cur) == "" {
 		return
 	}
-	if endpoint(cl.cur) == now {
-		c.held()
-		return
-	}
-	c.report([]string{"spec.controlPlaneEndpoint"}, "the Cluster has the endpoint %s, but the InfraCluster got %s", endpoint(cl.cur), now)
+	c.demand(endpoint(cl.cur) == now, []string{"spec.controlPlaneEndpoint"},
+		"the Cluster has the endpoint %s, but the InfraCluster got %s", endpoint(cl.cur), now)
 }
 
 func endpointWhole(c *change) {
@@ -328,11 +318,8 @@ func machineProviderID(c *change) {
 	if !c.turned() {
 		return
 	}
-	if c.cur.Get("spec", "providerID").Str() == "" {
-		c.report([]string{"spec.providerID", "status.initialization", "status.ready"}, "the machine is provisioned, but has no provider ID")
-		return
-	}
-	c.held()
+	c.demand(c.cur.Get("spec", "providerID").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
+		"the machine is provisioned, but has no provider ID")
 }
 
 func machineProviderIDFixed(c *change) {
@@ -420,11 +407,8 @@ func machineAfterCluster(c *change) {
 		if cl == nil || len(c.o.owners) == 0 {
 			return
 		}
-		if infrastructureReady(cl.cur) {
-			c.held()
-			return
-		}
-		c.report([]string{"spec.providerID", "status.initialization", "status.ready"}, "the machine was made before the infrastructure of Cluster %s was provisioned", cl.name)
+		c.demand(infrastructureReady(cl.cur), []string{"spec.providerID", "status.initialization", "status.ready"},
+			"the machine was made before the infrastructure of Cluster %s was provisioned", cl.name)
 	})
 }
 
@@ -475,11 +459,9 @@ func machineDomain(c *change) {
 		if m == nil || m.get("spec", "failureDomain").Str() == "" {
 			return
 		}
-		if want, is := m.get("spec", "failureDomain").Str(), c.cur.Get("status", "failureDomain").Str(); want != is {
-			c.report([]string{"status.failureDomain"}, "the machine is in %q, but Machine %s asks for %q", is, m.name, want)
-			return
-		}
-		c.held()
+		want, is := m.get("spec", "failureDomain").Str(), c.cur.Get("status", "failureDomain").Str()
+		c.demand(want == is, []string{"status.failureDomain"},
+			"the machine is in %q, but Machine %s asks for %q", is, m.name, want)
 	})
 }
 
@@ -508,11 +490,8 @@ func machineInPlace(c *change) {
 	if c.user || c.wiped || c.o.seen.patched.IsZero() || !provisioned(c.prev) || before.Len() == 0 || c.now.Sub(c.o.seen.patched) > c.opts.Settle || c.o.isDeleting() {
 		return
 	}
-	if before.Equal(c.cur.Get("status", "addresses")) {
-		c.held()
-		return
-	}
-	c.report([]string{"status.addresses"}, "the addresses changed %s after the spec was changed", c.now.Sub(c.o.seen.patched).Round(time.Second))
+	c.demand(before.Equal(c.cur.Get("status", "addresses")), []string{"status.addresses"},
+		"the addresses changed %s after the spec was changed", c.now.Sub(c.o.seen.patched).Round(time.Second))
 }
 
 func machineAsked(c *change) {
@@ -527,11 +506,8 @@ func machineAsked(c *change) {
 		return
 	}
 	c.even(apart, func(c *change) {
-		if m.gone || m.isDeleting() {
-			c.held()
-			return
-		}
-		c.report([]string{"metadata.deletionTimestamp"}, "deleted at %s, but Machine %s is not", clock(c.o.deleting), m.name)
+		c.demand(m.gone || m.isDeleting(), []string{"metadata.deletionTimestamp"},
+			"deleted at %s, but Machine %s is not", clock(c.o.deleting), m.name)
 	})
 }
 

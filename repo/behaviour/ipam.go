@@ -134,11 +134,8 @@ func addressName(c *change) {
 	if c.prev.Exists() {
 		return
 	}
-	if n := c.cur.Get("spec", "claimRef", "name").Str(); n != c.o.name {
-		c.report([]string{"metadata.name", "spec.claimRef"}, "the IPAddress is for the claim %q", n)
-		return
-	}
-	c.held()
+	n := c.cur.Get("spec", "claimRef", "name").Str()
+	c.demand(n == c.o.name, []string{"metadata.name", "spec.claimRef"}, "the IPAddress is for the claim %q", n)
 }
 
 func foreignClaims(c *change) {
@@ -200,11 +197,8 @@ func claimWithoutCluster(c *change) {
 		if cl == nil || cl.cluster == "" || c.o.isDeleting() || cl.isDeleting() {
 			return
 		}
-		if c.clusterOf(cl) == nil {
-			c.report([]string{"spec.claimRef"}, "the address was given, but Cluster %s does not exist", cl.cluster)
-			return
-		}
-		c.held()
+		c.demand(c.clusterOf(cl) != nil, []string{"spec.claimRef"},
+			"the address was given, but Cluster %s does not exist", cl.cluster)
 	})
 }
 
@@ -218,11 +212,9 @@ func claimFinalizer(c *change) {
 		if cl == nil || !cl.watched || version == 0 {
 			return
 		}
-		if first := cl.seen.finalized; first == 0 || first > version {
-			c.report([]string{"spec.claimRef"}, "the address was created before claim %s had a finalizer", cl.name)
-			return
-		}
-		c.held()
+		first := cl.seen.finalized
+		c.demand(first != 0 && first <= version, []string{"spec.claimRef"},
+			"the address was created before claim %s had a finalizer", cl.name)
 	})
 }
 
@@ -268,11 +260,8 @@ func addressFinalizer(c *change) {
 		if c.o.isDeleting() {
 			return
 		}
-		if c.cur.Get("metadata", "finalizers").Len() == 0 {
-			c.report([]string{"metadata.finalizers"}, "the IPAddress has no finalizer")
-			return
-		}
-		c.held()
+		c.demand(c.cur.Get("metadata", "finalizers").Len() > 0, []string{"metadata.finalizers"},
+			"the IPAddress has no finalizer")
 	})
 }
 
@@ -338,11 +327,7 @@ func addressGoesFirst(c *change) {
 		return
 	}
 	c.even(5*time.Second, func(c *change) {
-		if a.alive() {
-			c.report([]string{"status.addressRef"}, "the claim is gone, but IPAddress %s still exists", n)
-			return
-		}
-		c.held()
+		c.demand(!a.alive(), []string{"status.addressRef"}, "the claim is gone, but IPAddress %s still exists", n)
 	})
 }
 

@@ -982,6 +982,20 @@ func (c *change) driven() bool {
 
 func (c *change) held() { c.verdicts[c.check.ID].Held++ }
 
+// demand notes that the check held, or makes a finding if it did not. What the arguments
+// are is computed in both cases.
+func (c *change) demand(held bool, paths []string, format string, args ...any) {
+	c.demandOn(c.o, held, paths, format, args...)
+}
+
+func (c *change) demandOn(o *object, held bool, paths []string, format string, args ...any) {
+	if held {
+		c.held()
+		return
+	}
+	c.reportOn(o, paths, format, args...)
+}
+
 // mostFindings bounds the memory; more are only counted.
 const mostFindings = 5000
 

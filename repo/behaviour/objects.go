@@ -298,11 +298,8 @@ func showsPaused(c *change) {
 		if !p.Exists() {
 			return // the kind does not show it at all
 		}
-		if p.Get("status").Str() == "True" {
-			c.held()
-			return
-		}
-		c.report([]string{"status.conditions[Paused]"}, "the condition Paused is %s, %s after the pause began at %s", p.Get("status").Str(), c.opts.Pause, clock(since))
+		c.demand(p.Get("status").Str() == "True", []string{"status.conditions[Paused]"},
+			"the condition Paused is %s, %s after the pause began at %s", p.Get("status").Str(), c.opts.Pause, clock(since))
 	})
 }
 
@@ -316,11 +313,7 @@ func (c *change) resumes(format string) {
 		if !c.pausedSince(c.o).IsZero() || !c.o.resumed.Equal(ended) || len(c.o.owners) == 0 && c.o.tag != cluster || !condition(c.cur, "Paused").Exists() {
 			return
 		}
-		if !isPaused(c.cur) {
-			c.held()
-			return
-		}
-		c.report([]string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
+		c.demand(!isPaused(c.cur), []string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
 	})
 }
 
@@ -379,11 +372,8 @@ func catchesUp(c *change) {
 		if !c.pausedSince(c.o).IsZero() || !ok || c.o.isDeleting() {
 			return
 		}
-		if got >= want {
-			c.held()
-			return
-		}
-		c.report([]string{"metadata.generation", "status.observedGeneration"}, "generation %d, made during the pause, is not observed %s after it", want, c.opts.Settle)
+		c.demand(got >= want, []string{"metadata.generation", "status.observedGeneration"},
+			"generation %d, made during the pause, is not observed %s after it", want, c.opts.Settle)
 	})
 }
 
@@ -458,10 +448,7 @@ func finalizerFirst(c *change) {
 }
 
 func finalizerKept(c *change) {
-	if c.user || c.gap || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
-		return
-	}
-	if c.driven() {
+	if c.user || c.gap || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.driven() {
 		return
 	}
 	if lost := lostFinalizers(c.prev, c.cur); len(lost) > 0 {
@@ -690,11 +677,8 @@ func generationFollows(c *change) {
 		if !ok || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle+apart || len(c.o.owners) == 0 || hasAnnotation(c.cur, managedAnnotation) {
 			return
 		}
-		if got >= want {
-			c.held()
-			return
-		}
-		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration is %d, %s after generation %d", got, 2*c.opts.Settle, want)
+		c.demand(got >= want, []string{"metadata.generation", "status.observedGeneration"},
+			"status.observedGeneration is %d, %s after generation %d", got, 2*c.opts.Settle, want)
 	})
 }
 
@@ -702,11 +686,7 @@ func readyStays(c *change) {
 	if c.user || c.wiped || !condition(c.prev, "Ready").Exists() {
 		return
 	}
-	if condition(c.cur, "Ready").Exists() {
-		c.held()
-		return
-	}
-	c.report([]string{"status.conditions[Ready]"}, "the condition Ready disappeared")
+	c.demand(condition(c.cur, "Ready").Exists(), []string{"status.conditions[Ready]"}, "the condition Ready disappeared")
 }
 
 func ownerFirst(c *change) {
@@ -737,10 +717,7 @@ func ownerKept(c *change) {
 		c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s disappeared", lost.kind, lost.name)
 		return
 	}
-	if before.uid == "" || before.uid == now.uid {
-		return
-	}
-	if c.driven() {
+	if before.uid == "" || before.uid == now.uid || c.driven() {
 		return
 	}
 	paths := []string{"metadata.ownerReferences"}
@@ -891,10 +868,7 @@ func blockMoveRemoved(c *change) {
 		if !c.pausedSince(c.o).Equal(since) {
 			return
 		}
-		if !hasAnnotation(c.cur, blockMove) {
-			c.held()
-			return
-		}
-		c.report([]string{"metadata.annotations"}, "the annotation %s is still there %s after the pause began", blockMove, 4*c.opts.Settle)
+		c.demand(!hasAnnotation(c.cur, blockMove), []string{"metadata.annotations"},
+			"the annotation %s is still there %s after the pause began", blockMove, 4*c.opts.Settle)
 	})
 }

@@ -91,11 +91,8 @@ func poolProvisioned(c *change) {
 		if !poolFilled(c.cur) || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() || !c.o.wiped.IsZero() {
 			return
 		}
-		if poolReports(c.cur) {
-			c.held()
-			return
-		}
-		c.report([]string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"}, "the pool has instances, but does not report that it is provisioned %s later", c.opts.Settle)
+		c.demand(poolReports(c.cur), []string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"},
+			"the pool has instances, but does not report that it is provisioned %s later", c.opts.Settle)
 	})
 }
 
@@ -164,11 +161,9 @@ func poolFollows(c *change) {
 		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete || hasAnnotation(c.cur, replicasManaged) {
 			return
 		}
-		if n := infra.get("spec", "providerIDList").Len(); int64(n) != number(want) {
-			c.reportOn(infra, []string{"spec.providerIDList", "status.replicas"}, "providerIDList has %d entries, but the MachinePool has wanted %d replicas for %s", n, number(want), c.opts.Delete)
-			return
-		}
-		c.held()
+		n := infra.get("spec", "providerIDList").Len()
+		c.demandOn(infra, int64(n) == number(want), []string{"spec.providerIDList", "status.replicas"},
+			"providerIDList has %d entries, but the MachinePool has wanted %d replicas for %s", n, number(want), c.opts.Delete)
 	})
 }
 
@@ -203,11 +198,7 @@ func poolKind(c *change) {
 	if before == "" || now == "" || c.user {
 		return
 	}
-	if before != now {
-		c.report([]string{"status.infrastructureMachineKind"}, "the kind changed from %s to %s", before, now)
-		return
-	}
-	c.held()
+	c.demand(before == now, []string{"status.infrastructureMachineKind"}, "the kind changed from %s to %s", before, now)
 }
 
 func poolCount(c *change) {
@@ -230,11 +221,9 @@ func poolCount(c *change) {
 		if s := c.clusters[c.o.cluster]; s != nil && c.now.Sub(s.cause) < c.opts.Settle-apart {
 			return
 		}
-		if want := number(c.cur.Get("status", "replicas")); n != want {
-			c.report([]string{"status.replicas", "status.infrastructureMachineKind"}, "status.replicas is %d, but the pool has %d InfraMachines", want, n)
-			return
-		}
-		c.held()
+		want := number(c.cur.Get("status", "replicas"))
+		c.demand(n == want, []string{"status.replicas", "status.infrastructureMachineKind"},
+			"status.replicas is %d, but the pool has %d InfraMachines", want, n)
 	})
 }
 
@@ -259,11 +248,8 @@ func poolMachineDeleted(c *change) {
 		return
 	}
 	c.even(c.opts.Settle, func(c *change) {
-		if infra.gone || infra.isDeleting() || !c.pausedSince(infra).IsZero() {
-			c.held()
-			return
-		}
-		c.reportOn(infra, []string{"metadata.deletionTimestamp"}, "Machine %s is gone, but its InfraMachine is not being deleted %s later", c.o.name, c.opts.Settle)
+		c.demandOn(infra, infra.gone || infra.isDeleting() || !c.pausedSince(infra).IsZero(), []string{"metadata.deletionTimestamp"},
+			"Machine %s is gone, but its InfraMachine is not being deleted %s later", c.o.name, c.opts.Settle)
 	})
 }
 
@@ -283,11 +269,8 @@ func poolScaledGone(c *change) {
 	}
 	c.mark("scaled")
 	c.even(apart, func(c *change) {
-		if m.gone || m.isDeleting() || pool.gone || pool.isDeleting() {
-			c.held()
-			return
-		}
-		c.report([]string{"metadata.deletionTimestamp"}, "the InfraMachine was deleted, but Machine %s is not", m.name)
+		c.demand(m.gone || m.isDeleting() || pool.gone || pool.isDeleting(), []string{"metadata.deletionTimestamp"},
+			"the InfraMachine was deleted, but Machine %s is not", m.name)
 	})
 }
 
@@ -307,11 +290,8 @@ func poolInstances(c *change) {
 		}
 		slices.Sort(ids)
 		slices.Sort(in)
-		if !slices.Equal(ids, in) {
-			c.report([]string{"spec.providerIDList", "status.instances"}, "status.instances and providerIDList name different instances")
-			return
-		}
-		c.held()
+		c.demand(slices.Equal(ids, in), []string{"spec.providerIDList", "status.instances"},
+			"status.instances and providerIDList name different instances")
 	})
 }
 
