@@ -116,20 +116,13 @@ var controlPlaneChecks = []*Check{
 		Check{Rule: severity(lint.Info), Role: contract.ControlPlane, Contract: contract.V1Beta2, Violation: "an owned Machine lacks it when the bound has passed", Within: Settle, Risk: Medium, on: []string{machine}, version: planeUpToDate}),
 }
 
-func created(c *change) bool {
-	return !c.user && !c.gap && dataCreated(c.cur) && !dataCreated(c.prev) && (c.prev.Exists() || c.o.watched)
-}
-
 func (j *Judge) secretNamed(namespace, secretName string) *object {
-	if o := j.named[name{"", secret, namespace, secretName}]; o.alive() {
-		return o
-	}
-	return nil
+	return j.live(name{"", secret, namespace, secretName})
 }
 
 func bootstrapSecret(c *change) {
 	n := c.cur.Get("status", "dataSecretName").Str()
-	if !created(c) || n == "" {
+	if !c.first(dataCreated) || n == "" {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -142,7 +135,7 @@ func bootstrapSecret(c *change) {
 }
 
 func bootstrapName(c *change) {
-	if !created(c) {
+	if !c.first(dataCreated) {
 		return
 	}
 	c.demand(c.cur.Get("status", "dataSecretName").Str() != "", []string{"status.dataSecretName", "status.initialization", "status.ready"},
@@ -164,7 +157,7 @@ func bootstrapFixed(c *change) {
 
 func (c *change) withSecret(do func(*change, *object)) {
 	n := c.cur.Get("status", "dataSecretName").Str()
-	if !created(c) || n == "" {
+	if !c.first(dataCreated) || n == "" {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -206,7 +199,7 @@ func bootstrapForm(c *change) {
 }
 
 func bootstrapOneInit(c *change) {
-	if !created(c) {
+	if !c.first(dataCreated) {
 		return
 	}
 	m, cl := c.machineOf(c.o), c.clusterOf(c.o)
@@ -238,12 +231,8 @@ func bootstrapInPlace(c *change) {
 	}
 }
 
-func (c *change) inits() bool {
-	return !c.user && !c.gap && initialized(c.cur) && !initialized(c.prev) && (c.prev.Exists() || c.o.watched)
-}
-
 func planeKubeconfig(c *change) {
-	if !c.inits() {
+	if !c.first(initialized) {
 		return
 	}
 	c.later(c.opts.Pause, func(c *change) {
@@ -270,7 +259,7 @@ func planeKubeconfig(c *change) {
 }
 
 func planeCertificates(c *change) {
-	if !c.inits() {
+	if !c.first(initialized) {
 		return
 	}
 	c.later(apart, func(c *change) {

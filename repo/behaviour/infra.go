@@ -125,12 +125,13 @@ func staysProvisioned(c *change) {
 		"the object was initialized, and is not any more")
 }
 
-func (c *change) turned() bool {
-	return !c.user && !c.gap && provisioned(c.cur) && !provisioned(c.prev) && (c.prev.Exists() || c.o.watched)
+// first reports whether a controller made the object show something for the first time.
+func (c *change) first(shows func(record.Value) bool) bool {
+	return !c.user && !c.gap && shows(c.cur) && !shows(c.prev) && (c.prev.Exists() || c.o.watched)
 }
 
 func clusterEndpoint(c *change) {
-	if !c.turned() {
+	if !c.first(provisioned) {
 		return
 	}
 	c.later(4*c.opts.Settle, func(c *change) {
@@ -315,7 +316,7 @@ func orphanDeleted(c *change) {
 }
 
 func machineProviderID(c *change) {
-	if !c.turned() {
+	if !c.first(provisioned) {
 		return
 	}
 	c.demand(c.cur.Get("spec", "providerID").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
@@ -352,7 +353,7 @@ func machineProviderIDUnique(c *change) {
 }
 
 func machineNode(c *change) {
-	if !c.turned() || c.ownedBy(machinePool) {
+	if !c.first(provisioned) || c.ownedBy(machinePool) {
 		return
 	}
 	since := c.now
@@ -413,7 +414,7 @@ func machineAfterCluster(c *change) {
 }
 
 func machineAfterBootstrap(c *change) {
-	if !c.turned() || !c.o.wiped.IsZero() {
+	if !c.first(provisioned) || !c.o.wiped.IsZero() {
 		return
 	}
 	c.later(apart, func(c *change) {

@@ -81,10 +81,7 @@ func claimPool(v record.Value) [2]string {
 
 // claimOf finds the claim of an IPAddress.
 func (j *Judge) claimOf(a *object) *object {
-	if o := j.named[name{ipamGroup, claim, a.namespace, a.get("spec", "claimRef", "name").Str()}]; o.alive() {
-		return o
-	}
-	return nil
+	return j.live(name{ipamGroup, claim, a.namespace, a.get("spec", "claimRef", "name").Str()})
 }
 
 // gives notes that a pool gives addresses, and with which finalizers on its claims.
@@ -361,18 +358,8 @@ func addressProtected(c *change) {
 	})
 }
 
-// infraOwner finds the InfraMachine that owns a claim.
-func (j *Judge) infraOwner(o *object) (owner, *object) {
-	for _, r := range o.owners {
-		if m := j.objects[r.uid]; m != nil && m.tag == infraMachine {
-			return r, m
-		}
-	}
-	return owner{}, nil
-}
-
 func claimOwner(c *change) {
-	r, m := c.infraOwner(c.o)
+	r, m := c.ownerTagged(c.o, infraMachine)
 	if m == nil || c.prev.Exists() || c.o.byUser {
 		return
 	}
@@ -387,7 +374,7 @@ func claimOwner(c *change) {
 }
 
 func claimReleased(c *change) {
-	_, m := c.infraOwner(c.o)
+	_, m := c.ownerTagged(c.o, infraMachine)
 	if m == nil || c.o.seen.had["consumer"] {
 		return
 	}

@@ -884,9 +884,9 @@ func (j *Judge) act(e *record.Event) {
 	}
 }
 
-// Finish ends the stream: what would have to be seen later stays open. It returns the
+// finish ends the stream: what would have to be seen later stays open. It returns the
 // findings in the order of objects and checks.
-func (j *Judge) Finish() []*Finding {
+func (j *Judge) finish() []*Finding {
 	j.release(j.newest)
 	j.advance(j.newest.Add(-lag))
 	if j.stale > 0 {
@@ -1090,13 +1090,28 @@ func (j *Judge) owner(o *object, kind string) *object {
 	return nil
 }
 
-// referred finds the object that a reference of a core object leads to.
-func (j *Judge) referred(from *object, v record.Value) *object {
-	r := refOf(v)
-	if o := j.named[name{r.group, r.kind, from.namespace, r.name}]; o.alive() {
+// ownerTagged finds the owner of a role or a core kind, also one that is gone.
+func (j *Judge) ownerTagged(o *object, tag string) (owner, *object) {
+	for _, r := range o.owners {
+		if found := j.objects[r.uid]; found != nil && found.tag == tag {
+			return r, found
+		}
+	}
+	return owner{}, nil
+}
+
+// live finds an object that is not gone by its name.
+func (j *Judge) live(n name) *object {
+	if o := j.named[n]; o.alive() {
 		return o
 	}
 	return nil
+}
+
+// referred finds the object that a reference of a core object leads to.
+func (j *Judge) referred(from *object, v record.Value) *object {
+	r := refOf(v)
+	return j.live(name{r.group, r.kind, from.namespace, r.name})
 }
 
 // members with a tag, live ones only.

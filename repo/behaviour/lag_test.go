@@ -99,7 +99,7 @@ func verdicts(events []*record.Event) map[string]string {
 		j.Add(e)
 	}
 	out := map[string]string{}
-	for _, f := range j.Finish() {
+	for _, f := range j.finish() {
 		out[f.Check.ID+" "+f.Object] = f.Message
 	}
 	return out

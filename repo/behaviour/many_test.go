@@ -38,7 +38,7 @@ func TestManyMachines(t *testing.T) {
 		j.Add(e)
 	}
 	t.Logf("%d events in %s", len(events), time.Since(begin))
-	for _, f := range j.Finish() {
+	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s", f.Check.ID, f.Object, f.Message)
 	}
 	for _, o := range j.objects {

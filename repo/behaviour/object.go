@@ -188,26 +188,19 @@ func conditions(v record.Value) record.Value {
 	return record.Value{}
 }
 
-// provisioned is what an infrastructure object reports under either contract.
-func provisioned(v record.Value) bool {
+// reached reads a field of the initialization, or that of the older contract.
+func reached(v record.Value, field, older string) bool {
 	if init := v.Get("status", "initialization"); init.Exists() {
-		return init.Get("provisioned").True()
+		return init.Get(field).True()
 	}
-	return v.Get("status", "ready").True()
+	return v.Get("status", older).True()
 }
 
-func dataCreated(v record.Value) bool {
-	if init := v.Get("status", "initialization"); init.Exists() {
-		return init.Get("dataSecretCreated").True()
-	}
-	return v.Get("status", "ready").True()
-}
-
-func initialized(v record.Value) bool {
-	if init := v.Get("status", "initialization"); init.Exists() {
-		return init.Get("controlPlaneInitialized").True()
-	}
-	return v.Get("status", "initialized").True()
+func provisioned(v record.Value) bool { return reached(v, "provisioned", "ready") }
+func dataCreated(v record.Value) bool { return reached(v, "dataSecretCreated", "ready") }
+func initialized(v record.Value) bool { return reached(v, "controlPlaneInitialized", "initialized") }
+func infrastructureReady(v record.Value) bool {
+	return reached(v, "infrastructureProvisioned", "infrastructureReady")
 }
 
 // initialization is what the role reports when its work is done for the first time.
@@ -219,13 +212,6 @@ func initialization(tag string, v record.Value) bool {
 		return initialized(v)
 	}
 	return provisioned(v) || tag == infraPool && v.Get("status", "ready").True()
-}
-
-func infrastructureReady(cluster record.Value) bool {
-	if init := cluster.Get("status", "initialization"); init.Exists() {
-		return init.Get("infrastructureProvisioned").True()
-	}
-	return cluster.Get("status", "infrastructureReady").True()
 }
 
 func endpointOf(v record.Value) (host string, port int64) {

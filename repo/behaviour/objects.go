@@ -692,7 +692,7 @@ func readyStays(c *change) {
 func ownerFirst(c *change) {
 	begins := c.begins()
 	if c.o.tag == bootstrapRole {
-		begins = !c.user && !c.gap && dataCreated(c.cur) && !dataCreated(c.prev) && (c.prev.Exists() || c.o.watched)
+		begins = c.first(dataCreated)
 	}
 	if !begins {
 		return

@@ -65,12 +65,8 @@ var poolChecks = []*Check{
 
 // poolOf finds the InfraMachinePool of an InfraMachine.
 func (j *Judge) poolOf(o *object) *object {
-	for _, r := range o.owners {
-		if p := j.objects[r.uid]; p != nil && p.tag == infraPool {
-			return p
-		}
-	}
-	return nil
+	_, pool := j.ownerTagged(o, infraPool)
+	return pool
 }
 
 func poolFilled(v record.Value) bool {

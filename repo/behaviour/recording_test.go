@@ -46,7 +46,7 @@ func TestRecording(t *testing.T) {
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
 	}
-	for _, f := range j.Finish() {
+	for _, f := range j.finish() {
 		kind, _, _ := strings.Cut(f.Object, " ")
 		got[f.Check.ID+" "+kind]++
 		if len(f.Evidence()) < 2 || f.New.Line == 0 {
@@ -70,7 +70,7 @@ func TestShuffled(t *testing.T) {
 	}
 	count := func(j *Judge) map[string]int {
 		out := map[string]int{}
-		for _, f := range j.Finish() {
+		for _, f := range j.finish() {
 			out[f.Check.ID]++
 		}
 		return out

@@ -20,7 +20,7 @@ import (
 func (j *Judge) Report(command, subject string) *lint.Report {
 	r := &lint.Report{}
 	seen := map[string]int{}
-	for _, f := range j.Finish() {
+	for _, f := range j.finish() {
 		one := f.lint()
 		one.Fingerprint = f.fingerprint(seen)
 		r.Findings = append(r.Findings, one)

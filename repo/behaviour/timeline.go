@@ -52,7 +52,7 @@ type Timelines struct {
 // Timelines begins to collect; the events must be those that were judged.
 func (j *Judge) Timelines() *Timelines {
 	t := &Timelines{byUID: map[string]*Timeline{}, pauses: map[string][]Span{}}
-	for _, f := range j.Finish() {
+	for _, f := range j.finish() {
 		line := t.byUID[f.UID]
 		if line == nil {
 			if len(t.all) == mostTimelines {

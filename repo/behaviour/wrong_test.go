@@ -10,17 +10,28 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 )
 
-func judge(l *life) *Judge {
+// judge judges a life that is recorded by a clock which is ahead by some time.
+func judge(l *life, ahead time.Duration) *Judge {
 	j := New(DefaultOptions())
 	for _, e := range l.run() {
+		e.At = e.At.Add(ahead)
 		j.Add(e)
 	}
 	return j
 }
 
+// found are the checks with findings.
+func found(j *Judge) []string {
+	ids := map[string]bool{}
+	for _, f := range j.finish() {
+		ids[f.Check.ID] = true
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
 func TestHealthy(t *testing.T) {
-	j := judge(newLife())
-	for _, f := range j.Finish() {
+	j := judge(newLife(), 0)
+	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 	}
 	if len(j.Problems()) > 0 {
@@ -38,14 +49,10 @@ func TestWrongDoers(t *testing.T) {
 		}
 		l := newLife()
 		edit(l)
-		found := map[string]bool{}
-		j := judge(l)
-		for _, f := range j.Finish() {
-			found[f.Check.ID] = true
-		}
-		if !found[c.ID] || len(found) != 1 {
-			t.Errorf("%s: found %v", c.ID, slices.Sorted(maps.Keys(found)))
-			for _, f := range j.Finish() {
+		j := judge(l, 0)
+		if got := found(j); !slices.Equal(got, []string{c.ID}) {
+			t.Errorf("%s: found %v", c.ID, got)
+			for _, f := range j.finish() {
 				t.Logf("  %s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 			}
 		}
@@ -64,17 +71,8 @@ func TestClockSkew(t *testing.T) {
 		for id, edit := range wrong {
 			l := newLife()
 			edit(l)
-			j := New(DefaultOptions())
-			for _, e := range l.run() {
-				e.At = e.At.Add(by)
-				j.Add(e)
-			}
-			found := map[string]bool{}
-			for _, f := range j.Finish() {
-				found[f.Check.ID] = true
-			}
-			if !found[id] || len(found) != 1 {
-				t.Errorf("%s, clock off by %s: found %v", id, by, slices.Sorted(maps.Keys(found)))
+			if got := found(judge(l, by)); !slices.Equal(got, []string{id}) {
+				t.Errorf("%s, clock off by %s: found %v", id, by, got)
 			}
 		}
 	}
@@ -84,11 +82,7 @@ func TestClockSkew(t *testing.T) {
 // names, and different ones for different faults.
 func TestFingerprints(t *testing.T) {
 	prints := func(l *life, by time.Duration, rename string) []string {
-		j := New(DefaultOptions())
-		for _, e := range l.run() {
-			e.At = e.At.Add(by)
-			j.Add(e)
-		}
+		j := judge(l, by)
 		var out []string
 		for _, f := range j.Findings() {
 			f.Object = strings.Replace(f.Object, "t/w1", rename, 1)
