@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -180,16 +181,9 @@ func copied(v any) any {
 }
 
 // name and namespace of the Cluster.
-func (t *Topology) name() string { return or(text(t.Cluster, "metadata", "name"), "test-cluster") }
+func (t *Topology) name() string { return cmp.Or(text(t.Cluster, "metadata", "name"), "test-cluster") }
 func (t *Topology) namespace() string {
-	return or(text(t.Cluster, "metadata", "namespace"), "test-ns")
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+	return cmp.Or(text(t.Cluster, "metadata", "namespace"), "test-ns")
 }
 
 // topology is that part of the Cluster.
@@ -200,11 +194,11 @@ func (t *Topology) topology() object {
 }
 
 // Version is the version of Kubernetes of the Cluster.
-func (t *Topology) Version() string { return or(text(t.topology(), "version"), "v1.34.0") }
+func (t *Topology) Version() string { return cmp.Or(text(t.topology(), "version"), "v1.34.0") }
 
 // className is the name of the ClusterClass that the Cluster names.
 func (t *Topology) className() string {
-	return or(or(text(t.topology(), "classRef", "name"), text(t.topology(), "class")), t.Class.Name())
+	return cmp.Or(text(t.topology(), "classRef", "name"), text(t.topology(), "class"), t.Class.Name())
 }
 
 // cluster returns the Cluster as it is sent: without status and what only an API
@@ -248,7 +242,7 @@ func (t *Topology) reference(r object, version contract.Contract) object {
 	}
 	out := object{"kind": text(r, "kind"), "name": text(r, "name")}
 	if version == contract.V1Beta1 {
-		out["apiVersion"] = or(text(r, "apiVersion"), group+"/"+string(contract.V1Beta1))
+		out["apiVersion"] = cmp.Or(text(r, "apiVersion"), group+"/"+string(contract.V1Beta1))
 		out["namespace"] = t.namespace()
 	} else {
 		out["apiGroup"] = group
