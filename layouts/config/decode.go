@@ -122,15 +122,12 @@ func (d *decoder) want(n *yamldoc.Node, k yamldoc.Kind, key string) bool {
 	if k == yamldoc.String && n.Kind != yamldoc.Null && n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
 		hint = fmt.Sprintf(": write it in quotes, %q", n.Text())
 	}
-	d.errorf(n, "%s must be %s, not %s%s", what, kindWords[k], article(n.Kind), hint)
-	return false
-}
-
-func article(k yamldoc.Kind) string {
-	if k == yamldoc.Null {
-		return "empty"
+	got := n.Kind.Noun()
+	if n.Kind == yamldoc.Null {
+		got = "empty"
 	}
-	return k.Noun()
+	d.errorf(n, "%s must be %s, not %s%s", what, kindWords[k], got, hint)
+	return false
 }
 
 // unique returns the fields of a mapping and reports the repeated ones.

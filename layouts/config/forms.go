@@ -25,7 +25,7 @@ var forms = map[string]form{
 	"file":    {checkFileName, `^[^/\\]+$`},
 	"pattern": {checkPattern, `^[^/\\]+$`},
 	"name":    {checkName, `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`},
-	"regexp":  {checkRegexp, ""},
+	"regexp":  {func(s string) error { _, err := regexp.Compile(s); return err }, ""},
 	"digest":  {checkDigest, `^[a-z0-9]+:[0-9a-f]{32,}$`},
 	"text":    {func(string) error { return nil }, ""},
 }
@@ -103,11 +103,6 @@ func checkName(s string) error {
 		return fmt.Errorf("%q must consist of lower-case letters, digits and dashes, begin and end with a letter or digit, and have at most 63 characters", s)
 	}
 	return nil
-}
-
-func checkRegexp(s string) error {
-	_, err := regexp.Compile(s)
-	return err
 }
 
 func checkDigest(s string) error {

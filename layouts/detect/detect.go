@@ -87,7 +87,7 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		out.Providers = append(out.Providers, d.describe(f, config.Provider{}, len(out.Providers)))
 	}
 	if len(out.Providers) == 0 && len(problems) == 0 {
-		add(&NothingError{d.nothing()})
+		add(&NothingError{cause{d.nothing()}})
 	}
 	add(d.metadata(&out))
 	add(d.published(&out))
@@ -220,7 +220,7 @@ func (d *detection) discover() ([]candidate, error) {
 			d.note("", "%s builds no provider: %s", dir, not.reason)
 		case err != nil:
 			reasons = append(reasons, err.Error())
-			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, Err: fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))})
+			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
 		default:
 			out = append(out, candidate{id, dir})
 		}
@@ -385,37 +385,25 @@ type UndecidedError struct {
 	Folder string
 	// Guess is a possible answer; its name may be empty.
 	Guess layouts.Provider
-	Err   error
+	cause
 }
 
-// Error returns what was looked for, and which lines settle the question.
-func (e *UndecidedError) Error() string { return e.Err.Error() }
+// cause says what was looked for, and which lines settle the question.
+type cause struct{ error }
 
-// Unwrap returns the cause.
-func (e *UndecidedError) Unwrap() error { return e.Err }
+// Unwrap returns the error, which has a position if an entry asks for it.
+func (c cause) Unwrap() error { return c.error }
 
 // NothingError is a tree in which no provider was found.
-type NothingError struct{ Err error }
-
-// Error returns what was looked for, and what might be a provider.
-func (e *NothingError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *NothingError) Unwrap() error { return e.Err }
+type NothingError struct{ cause }
 
 // MetadataError is a provider for which several metadata.yaml are possible.
 type MetadataError struct {
 	// Provider is the folder of its kustomization.
 	Provider string
 	Files    []string
-	Err      error
+	cause
 }
-
-// Error returns which line settles the question.
-func (e *MetadataError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *MetadataError) Unwrap() error { return e.Err }
 
 // maxSuggestions bounds the length of a message.
 const maxSuggestions = 5
@@ -563,5 +551,5 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	}
 	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])
-	return "", &MetadataError{Provider: clean(p.Components.Path), Files: d.metadatas, Err: err}
+	return "", &MetadataError{Provider: clean(p.Components.Path), Files: d.metadatas, cause: cause{err}}
 }

@@ -35,15 +35,12 @@ func (d *detection) components() {
 		if id.Name == "" || id.Type == "" && err != nil || slices.ContainsFunc(given, func(p config.Provider) bool { return p.Label() == label && p.Components.Path != "" }) {
 			continue // detection says what is missing, or the configuration knows better
 		}
-		entry := config.Components{Path: dir}
-		if info, _ := typ.Info(); product.Name != info.ComponentsFile {
-			entry.File = product.Name
-		}
-		if product.Unrestricted {
-			entry.LoadRestrictor = config.NoRestrictions
+		e := entry(product)
+		if info, _ := typ.Info(); product.Name == info.ComponentsFile {
+			e.File = ""
 		}
 		if i, ok := at[label]; ok {
-			d.variant(&c.Providers[i], i, entry, product)
+			d.variant(&c.Providers[i], i, e, product)
 			continue
 		}
 		i := slices.IndexFunc(given, func(p config.Provider) bool { return p.Label() == label })
@@ -52,9 +49,18 @@ func (d *detection) components() {
 			c.Providers = append(c.Providers, config.Provider{Type: typ.Short(), Name: id.Name})
 		}
 		at[label] = i
-		c.Providers[i].Components = entry
+		c.Providers[i].Components = e
 		d.note(fmt.Sprintf("providers[%d].components", i), "%s: %s builds %s from %s", label, product.Place, product.Name, dir)
 	}
+}
+
+// entry describes the components that a recipe builds.
+func entry(product recipes.Product) config.Components {
+	out := config.Components{Path: product.Kustomize, File: product.Name}
+	if product.Unrestricted {
+		out.LoadRestrictor = config.NoRestrictions
+	}
+	return out
 }
 
 // variant adds further components of a provider.
@@ -119,6 +125,8 @@ func (d *detection) published(c *config.Config) (err error) {
 		if a, ok := d.asset(c, product); ok && said.Assets == nil {
 			p.Assets = append(p.Assets, a)
 			d.note(key+"assets", "%s: %s puts %s into the release", p.Label(), product.Place, product.Name)
+		} else if k, _ := d.kustomization(product.Kustomize); k != nil && k.namespace != "" && said.Variants == nil && layouts.KindOfFile(product.Name) == layouts.Asset {
+			d.variant(p, i, entry(product), product)
 		}
 	}
 	return err
@@ -270,7 +278,7 @@ func (d *detection) generated(c *config.Config) {
 		}
 		for i := range c.Providers {
 			p := &c.Providers[i]
-			if at := base(p.Components.Path); at != "." && !strings.HasPrefix(dir, at+"/") || p.SourceReplacements != nil && !p.Origin.IsZero() {
+			if at := Base(p.Components.Path); at != "." && !strings.HasPrefix(dir, at+"/") || p.SourceReplacements != nil && !p.Origin.IsZero() {
 				continue
 			}
 			p.SourceReplacements = append(p.SourceReplacements, config.SourceReplacement{File: file, Old: g.Name, New: path.Base(from)})

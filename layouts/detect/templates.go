@@ -23,7 +23,7 @@ func (d *detection) templates(c *config.Config) error {
 		if p.Type != layouts.Infrastructure.Short() && len(c.Providers) > 1 {
 			continue
 		}
-		dir := path.Join(base(p.Components.Path), "templates")
+		dir := path.Join(Base(p.Components.Path), "templates")
 		for _, place := range []string{dir, path.Join(dir, "flavors")} {
 			if p.Templates == nil && slices.Contains(d.dangling, place) {
 				return fmt.Errorf("%s, where templates belong, is a link that leads nowhere", place)
@@ -68,7 +68,7 @@ func (d *detection) otherTemplates(c *config.Config, i int, dir string) {
 	folders = few(folders)
 	switch {
 	case len(folders) == 0:
-	case len(folders) == 1 && !d.isKustomization(folders[0]):
+	case len(folders) == 1 && !config.IsKustomization(d.fsys, folders[0]):
 		d.note("", "%s: the templates are in %s, the only folder that holds any", label, folders[0])
 		d.committed(c, i, folders[0])
 	default:
@@ -87,13 +87,8 @@ func few(names []string) []string {
 	return names
 }
 
-func (d *detection) isKustomization(dir string) bool {
-	k, _ := d.kustomization(dir)
-	return k != nil
-}
-
-// base is the folder that a provider lives in: the one that holds its config.
-func base(components string) string {
+// Base is the folder that a provider lives in: the one that holds its config.
+func Base(components string) string {
 	names := strings.Split(clean(components), "/")
 	for i, n := range slices.Backward(names) {
 		if n == "config" {
@@ -157,7 +152,7 @@ func (d *detection) committed(c *config.Config, i int, dir string) {
 func (d *detection) nested(dir string) {
 	for _, f := range d.finished {
 		at := path.Dir(f)
-		if !strings.HasPrefix(at, dir+"/") || d.isKustomization(at) {
+		if !strings.HasPrefix(at, dir+"/") || config.IsKustomization(d.fsys, at) {
 			continue
 		}
 		d.note("", "%s is not released, because it is not directly in %s; if it should be, list it under templates or clusterClasses", f, dir)

@@ -149,10 +149,16 @@ func (s *shell) removes(names []string, sc *scope) {
 	}
 }
 
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
 // programName is the program without its folder, version and mark.
 func programName(arg string) string {
 	if strings.HasSuffix(arg, string(markEnd)) { // $(KUSTOMIZE), whatever it is
 		arg = strings.ToLower(arg[strings.LastIndex(arg, string(markStart)):])
+	}
+	arg, _, _ = strings.Cut(arg, "@") // go run MODULE/v5@VERSION
+	if majorVersion.MatchString(path.Base(arg)) {
+		arg = path.Dir(arg)
 	}
 	name := strings.Trim(path.Base(arg), string(markStart)+string(markEnd))
 	if strings.HasPrefix(name, "kustomize") {

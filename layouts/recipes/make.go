@@ -145,6 +145,7 @@ func (m *rules) read(name, text string) {
 	whole := strings.Contains(text, "\n.ONESHELL:")
 	open := false // lines of a recipe belong to the last rule
 	defining := false
+	var others []bool // for each condition, whether its else was reached
 	for _, l := range logical(text) {
 		first, _, _ := strings.Cut(strings.TrimSpace(l.text), " ")
 		switch {
@@ -153,6 +154,12 @@ func (m *rules) read(name, text string) {
 			m.unread(Place{name, l.at}, true, "a definition of several lines is skipped")
 		case first == "endef":
 			defining = false
+		case strings.HasPrefix(first, "if") && slices.Contains(directives, first):
+			others = append(others, false)
+		case first == "else" && len(others) > 0:
+			others[len(others)-1] = true
+		case first == "endif" && len(others) > 0:
+			others = others[:len(others)-1]
 		}
 		if defining {
 			continue
@@ -178,7 +185,9 @@ func (m *rules) read(name, text string) {
 			continue
 		}
 		if a := assignment.FindStringSubmatch(flat(l.text)); a != nil {
-			m.assign(a[1], a[2], strings.TrimSpace(uncommented(a[3])))
+			if _, set := m.vars[a[1]]; !set || !slices.Contains(others, true) {
+				m.assign(a[1], a[2], strings.TrimSpace(uncommented(a[3])))
+			}
 			continue
 		}
 		r := ruleLine.FindStringSubmatch(flat(l.text))

@@ -146,7 +146,8 @@ func releaseGoals(m *rules) (out [][]string) {
 	if slices.Contains(all, "release") {
 		out = append(out, []string{"release"})
 	}
-	return append(out, all, builders)
+	none := func(goals []string) bool { return len(goals) == 0 }
+	return slices.CompactFunc(slices.DeleteFunc(append(out, all, builders), none), slices.Equal)
 }
 
 // follow runs recipes and looks at what lies in the release in the end.

@@ -56,23 +56,18 @@ func (p *proposer) build(dir string, unrestricted bool, replace map[string][]byt
 	return o
 }
 
-// tries reports whether a folder builds, with the restrictor or else without.
-func (p *proposer) tries(dir string, unrestricted bool) bool {
-	return p.build(dir, unrestricted, nil).err == nil || !unrestricted && p.build(dir, true, nil).err == nil
-}
-
-// objects is what a folder that builds consists of.
-func (p *proposer) objects(dir string) map[string]int {
+// tries builds a folder with the load restrictor, or else without.
+func (p *proposer) tries(dir string) outcome {
 	if o := p.build(dir, false, nil); o.err == nil {
-		return o.kinds
+		return o
 	}
-	return p.build(dir, true, nil).kinds
+	return p.build(dir, true, nil)
 }
 
 // installable reports whether a folder that builds holds what clusterctl installs:
 // a Namespace with a controller.
 func (p *proposer) installable(dir string) bool {
-	kinds := p.objects(dir)
+	kinds := p.tries(dir).kinds
 	return kinds["Namespace"] == 1 && kinds["Deployment"]+kinds["StatefulSet"]+kinds["DaemonSet"] > 0
 }
 
@@ -87,17 +82,6 @@ func (p *proposer) kustomizations(dir string) []string {
 	p.walk(dir, func(name string, entry fs.DirEntry) {
 		if slices.Contains(layouts.KustomizationFiles, entry.Name()) && len(out) < maxFolders {
 			out = append(out, path.Dir(name))
-		}
-	})
-	return out
-}
-
-// manifests lists finished components of the tree, by their names.
-func (p *proposer) manifests() []string {
-	var out []string
-	p.walk(".", func(name string, entry fs.DirEntry) {
-		if entry.Type().IsRegular() && layouts.KindOfFile(entry.Name()) == layouts.Components && len(out) < maxFolders {
-			out = append(out, name)
 		}
 	})
 	return out
@@ -257,11 +241,9 @@ func (p *proposer) substitute(i int, dir string, unrestricted bool) bool {
 		if source == "" || file == "" {
 			return false
 		}
-		name := source
+		name := strings.Repeat("../", strings.Count(missing.Dir, "/")+1) + source
 		if path.Dir(source) == missing.Dir {
 			name = path.Base(source)
-		} else if name = relative(missing.Dir, source); name == "" {
-			return false
 		}
 		if before, ok := replace[file]; ok {
 			data = before
@@ -272,11 +254,6 @@ func (p *proposer) substitute(i int, dir string, unrestricted bool) bool {
 		delete(p.built, fmt.Sprint(dir, unrestricted, slices.Sorted(maps.Keys(replace))))
 	}
 	return false
-}
-
-func relative(dir, file string) string {
-	up := strings.Repeat("../", strings.Count(dir, "/")+1)
-	return up + file
 }
 
 func (p *proposer) kustomization(dir string) (file string, data []byte) {

@@ -52,7 +52,10 @@ type Proposal struct {
 func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	on, err := files.Open(dir)
 	if err != nil {
-		return nil, &transform.InputError{Err: fmt.Errorf("cannot read the source tree %s: %w", dir, pathless(err))}
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = e.Err
+		}
+		return nil, &transform.InputError{Err: fmt.Errorf("cannot read the source tree %s: %w", dir, err)}
 	}
 	defer on.Close()
 	hints, err := transform.Hints(dir)
@@ -91,13 +94,6 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 		}
 	}
 	return p.proposal()
-}
-
-func pathless(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 type proposer struct {
@@ -179,7 +175,7 @@ func (p *proposer) settle(err error) bool {
 	case *detect.AmbiguousError:
 		return p.chooseFolder(e)
 	case *detect.UndecidedError:
-		if e.Guess.Name == "" || !p.tries(e.Folder, false) {
+		if e.Guess.Name == "" || p.tries(e.Folder).err != nil {
 			return false
 		}
 		p.add(config.Provider{Type: e.Guess.Type.Short(), Name: e.Guess.Name, Components: config.Components{Path: e.Folder}},
@@ -210,7 +206,7 @@ func (p *proposer) chooseFolder(e *detect.AmbiguousError) bool {
 				n += 100
 			}
 		}
-		if p.tries(dir, false) {
+		if p.tries(dir).err == nil {
 			n += 50
 		}
 		return n - strings.Count(dir, "/")
@@ -238,7 +234,7 @@ func (p *proposer) elsewhere() bool {
 	best := map[string]candidate{}
 	for _, dir := range p.kustomizations(".") {
 		id, err := detect.Identify(p.fsys, dir, p.hints)
-		if err != nil || id.Name == "" || !p.tries(dir, false) || !p.installable(dir) {
+		if err != nil || id.Name == "" || p.tries(dir).err != nil || !p.installable(dir) {
 			continue
 		}
 		if old, ok := best[id.Label()]; !ok || strings.Count(dir, "/") < strings.Count(old.dir, "/") {
@@ -246,12 +242,14 @@ func (p *proposer) elsewhere() bool {
 		}
 	}
 	if len(best) == 0 {
-		for _, file := range p.manifests() {
-			id, err := detect.Identify(p.fsys, file, p.hints)
-			if err == nil && id.Name != "" {
+		p.walk(".", func(file string, entry fs.DirEntry) {
+			if !entry.Type().IsRegular() || layouts.KindOfFile(entry.Name()) != layouts.Components {
+				return
+			}
+			if id, err := detect.Identify(p.fsys, file, p.hints); err == nil && id.Name != "" {
 				best[id.Label()] = candidate{file, id}
 			}
-		}
+		})
 	}
 	for _, label := range sortedKeys(best) {
 		c := best[label]

@@ -269,8 +269,13 @@ jobs:
 		files: with(acme, files{"metadata.yaml": "", "infrastructure-acme/v0.0.0/metadata.yaml": series(1, 2), "infrastructure-acme/v0.0.0/cluster-template.yaml": cluster("x"),
 			"config/default/manager_image_patch.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: manager, namespace: system}\n" +
 				"spec:\n  template:\n    spec:\n      containers:\n      - name: manager\n        image: example.com/acme:dev\n",
-			"Makefile": `IMG ?= example.com/acme-manager
-ARCH ?= amd64
+			"Makefile": `ARCH ?= amd64
+KUSTOMIZE ?= go run sigs.k8s.io/kustomize/kustomize/v5@v5.3.0
+ifeq (,$(DIGEST))
+IMG := example.com/acme-manager
+else
+IMG := example.com/acme-manager@$(DIGEST)
+endif
 set-image:
 	sed -i'' -e 's@image: .*@image: \"'"$(IMG):$(TAG)"'\"@' config/default/manager_image_patch.yaml
 docker-build:
@@ -279,12 +284,13 @@ infra: docker-build
 	$(MAKE) set-image
 	printf '%s\n' '---' 'kind: Namespace' > infrastructure-acme/v0.0.0/infrastructure-components.yaml
 	tmp="$$(mktemp -d)"; cp -R config "$$tmp/config"; cd "$$tmp/config/manager" && \
-	kustomize build "$$tmp/config/default" >> "$(CURDIR)/infrastructure-acme/v0.0.0/infrastructure-components.yaml"
+	$(KUSTOMIZE) build "$$tmp/config/default" >> "$(CURDIR)/infrastructure-acme/v0.0.0/infrastructure-components.yaml"
+	$(KUSTOMIZE) build config/default > infrastructure-acme/v0.0.0/install.yaml
 	$(MAKE) set-image TAG=dev
 `}),
-		want:    map[string]string{"infrastructure-acme v0.2.0": "cluster-template.yaml infrastructure-components.yaml"},
-		left:    []string{"^Makefile:9 writes a part of infrastructure-components.yaml with printf, and the build leaves that part out$"},
-		decided: []string{"Makefile:9 builds infrastructure-components.yaml from config/default"},
+		want:    map[string]string{"infrastructure-acme v0.2.0": "cluster-template.yaml infrastructure-components.yaml install.yaml"},
+		left:    []string{"^Makefile:14 writes a part of infrastructure-components.yaml with printf, and the build leaves that part out$"},
+		decided: []string{"Makefile:14 builds infrastructure-components.yaml from config/default"},
 		text:    []string{"  - name: example.com/acme\n    newName: example.com/acme-manager\n    newTag: '{version}'\n", "# the one that the recipes publish"},
 	},
 	{

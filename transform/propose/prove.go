@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -132,7 +133,7 @@ func (p *proposer) replaced(image recipes.Image) []string {
 // nearest reports whether no other provider lives nearer to a folder than the i-th.
 func (p *proposer) nearest(i int, dir string) bool {
 	near := func(c config.Provider) int {
-		switch at := base(c.Components.Path); {
+		switch at := detect.Base(c.Components.Path); {
 		case at == ".":
 			return 0
 		case dir == at || strings.HasPrefix(dir, at+"/"):

@@ -22,7 +22,8 @@ func (p *proposer) templates() {
 		if !p.hasTemplates(i) {
 			continue
 		}
-		if decided := p.opts.Given != nil && p.declaredTemplates(i); decided {
+		label := p.c.Providers[i].Label()
+		if p.opts.Given != nil && slices.ContainsFunc(p.opts.Given.Providers, func(c config.Provider) bool { return c.Label() == label && c.Templates != nil }) {
 			continue
 		}
 		p.joinTemplates(i)
@@ -32,42 +33,22 @@ func (p *proposer) templates() {
 	}
 }
 
-func (p *proposer) declaredTemplates(i int) bool {
-	return slices.ContainsFunc(p.opts.Given.Providers, func(c config.Provider) bool {
-		return c.Label() == p.c.Providers[i].Label() && c.Templates != nil
-	})
-}
-
 // hasTemplates reports whether the i-th provider is the one that templates of the
 // tree belong to: an infrastructure provider, or the only one.
 func (p *proposer) hasTemplates(i int) bool {
 	return len(p.c.Providers) == 1 || p.c.Providers[i].Type == layouts.Infrastructure.Short()
 }
 
-// base is the folder that a provider lives in.
-func base(components string) string {
-	before, _, ok := strings.Cut("/"+path.Clean(components)+"/", "/config/")
-	if !ok {
-		return "."
-	}
-	return path.Clean("./" + strings.TrimPrefix(before, "/"))
-}
-
-// outputs are what the i-th provider builds now, by name; nil if the plan has a
-// problem, which the proof reports.
-func (p *proposer) outputs(i int) map[string]config.Output {
+// outputs are the names of what the i-th provider builds now; nil if the plan has
+// a problem, which the proof reports.
+func (p *proposer) outputs(i int) []string {
 	only := *p.c
-	only.Providers = []config.Provider{p.c.Providers[i]}
-	only.Publish = nil
+	only.Providers, only.Publish = []config.Provider{p.c.Providers[i]}, nil
 	plan, err := config.Resolve(p.fsys, &only, nil)
 	if err != nil || len(plan.Providers) != 1 {
 		return nil
 	}
-	out := map[string]config.Output{}
-	for _, o := range plan.Providers[0].Outputs {
-		out[o.Name] = o
-	}
-	return out
+	return plan.Providers[0].Names()
 }
 
 // builtTemplates builds the kustomizations among the templates of the i-th
@@ -126,7 +107,7 @@ func root(pattern string) string {
 // isTemplate reports whether a folder that builds makes a cluster: a Cluster, or
 // for classes a ClusterClass.
 func (p *proposer) isTemplate(dir string) bool {
-	kinds := p.objects(dir)
+	kinds := p.tries(dir).kinds
 	return kinds["Cluster"]+kinds["ClusterClass"] > 0
 }
 
@@ -171,7 +152,7 @@ func (p *proposer) joinTemplates(i int) {
 		}
 		kept := c.Templates
 		c.Templates = append(rest, joined)
-		if after := p.outputs(i); !slices.Equal(sortedKeys(after), sortedKeys(before)) {
+		if !slices.Equal(p.outputs(i), before) {
 			c.Templates = kept
 		}
 	}
@@ -180,10 +161,10 @@ func (p *proposer) joinTemplates(i int) {
 // foundTemplates looks for kustomizations that make clusters where no recipe and
 // no convention names any: in folders of templates.
 func (p *proposer) foundTemplates(i int) {
-	at := path.Join(base(p.c.Providers[i].Components.Path), "templates")
+	at := path.Join(detect.Base(p.c.Providers[i].Components.Path), "templates")
 	byParent := map[string][]string{}
 	for _, dir := range p.kustomizations(at) {
-		if p.tries(dir, false) && p.objects(dir)["Cluster"] > 0 {
+		if p.tries(dir).err == nil && p.tries(dir).kinds["Cluster"] > 0 {
 			byParent[path.Dir(dir)] = append(byParent[path.Dir(dir)], dir)
 		}
 	}
@@ -286,7 +267,7 @@ func (p *proposer) others() {
 			continue
 		}
 		i := slices.IndexFunc(p.c.Providers, func(c config.Provider) bool { return c.Label() == id.Label() })
-		if i < 0 || !p.tries(dir, false) || !p.installable(dir) {
+		if i < 0 || p.tries(dir).err != nil || !p.installable(dir) {
 			continue
 		}
 		info, _ := id.Type.Info()
