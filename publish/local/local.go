@@ -298,8 +298,9 @@ func (d *Folder) aside(disk disk, dir, old string) (note string, err error) {
 		return "", err
 	}
 	entries, err := os.ReadDir(d.path(dir))
+	made := old + "-copy"
 	if err == nil {
-		err = disk.mkdir(old)
+		err = disk.mkdir(made)
 	}
 	for _, e := range entries {
 		if err == nil && !e.Type().IsRegular() {
@@ -308,7 +309,7 @@ func (d *Folder) aside(disk disk, dir, old string) (note string, err error) {
 		if err != nil {
 			break
 		}
-		err = disk.write(path.Join(old, e.Name()), func(w io.Writer) error {
+		err = disk.write(path.Join(made, e.Name()), func(w io.Writer) error {
 			f, err := os.Open(d.path(path.Join(dir, e.Name())))
 			if err != nil {
 				return err
@@ -317,6 +318,9 @@ func (d *Folder) aside(disk disk, dir, old string) (note string, err error) {
 			_, err = io.Copy(w, f)
 			return err
 		})
+	}
+	if err == nil {
+		err = disk.rename(made, old) // where new folders cannot be renamed either, nothing is removed
 	}
 	if err != nil {
 		return "", err

@@ -512,7 +512,7 @@ type overlay struct {
 }
 
 func (o overlay) rename(from, to string) error {
-	if slices.Contains(o.lower, from) {
+	if o.lower == nil || slices.Contains(o.lower, from) {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EXDEV}
 	}
 	return o.disk.rename(from, to)
@@ -529,11 +529,18 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if _, err := d.Put(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
-	lower := &Folder{root: root, open: func(root string) (disk, error) {
-		disk, err := openDisk(root)
-		return overlay{disk, []string{"infrastructure-foo/v1.0.0"}}, err
-	}}
+	of := func(lower []string) *Folder {
+		return &Folder{root: root, open: func(root string) (disk, error) {
+			disk, err := openDisk(root)
+			return overlay{disk, lower}, err
+		}}
+	}
+	lower := of([]string{"infrastructure-foo/v1.0.0"})
 	two := release("v1.0.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.0.0")
+	if _, err := of(nil).Replace(t.Context(), two); !errors.Is(err, syscall.EXDEV) {
+		t.Error(err)
+	}
+	holds(t, d, one)
 	result, err := lower.Replace(t.Context(), two)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -28,6 +29,9 @@ func operatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]b
 			"provider.cluster.x-k8s.io/type": word,
 		}}}
 		if reference, ok := strings.CutPrefix(urls[p], "oci://"); ok {
+			if host, _, _ := strings.Cut(reference, "/"); transport.ThisMachine(host) {
+				reference = "http://" + reference // as everything else speaks to it
+			}
 			fetch = map[string]any{"oci": reference}
 		}
 		text, err := yamldoc.Marshal(map[string]any{

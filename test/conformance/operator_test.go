@@ -82,16 +82,6 @@ func TestOperator(t *testing.T) {
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", name, files, err)
 		}
-		for _, f := range files {
-			// The registry of the test has no TLS, which the operator has to be told.
-			text, err := os.ReadFile(f)
-			if err == nil {
-				err = os.WriteFile(f, []byte(strings.ReplaceAll(string(text), "oci: 127.0.0.1", "oci: http://127.0.0.1")), 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
 		installed := strings.Count(reader.must(t, slices.Concat(args, files)...), "\n")
 		labels := map[string]bool{}
 		for _, r := range all {
