@@ -215,6 +215,10 @@ var serviceDemands = []demand{
 			if len(ports.List()) > 1 && unset(port.Get("name")) {
 				fail.By(port, port.Get("name")).Says("has several ports, so each needs a name; port %s has none", port.Get("port").Text())
 			}
+			inside := unset(n.Get("type")) || n.Get("type").Str() == "ClusterIP"
+			if v, _ := port.Get("nodePort").Int(); inside && v != 0 {
+				fail.By(port.Get("nodePort"), n.Get("type")).Says("has a nodePort, which the type ClusterIP does not allow")
+			}
 		}
 	}},
 	{"spec.type", oneOf("", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName")},

@@ -55,11 +55,6 @@ func (w webhook) serving(r *lint.Release) *manifest.Object {
 	return r.Installed().Find("", "Service", w.service().Get("name").Str())
 }
 
-// current are the webhooks in the version of the API that there is today.
-func current(objects []*manifest.Object) []webhook {
-	return slices.DeleteFunc(webhooks(objects), func(w webhook) bool { return w.object.Version != "v1" })
-}
-
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH001", Name: "webhook-service", Since: "v0.1.0",
 	Title:    "The Service and port of a webhook must be in the components",
@@ -390,7 +385,10 @@ var _ = webhookRules.Add(lint.Rule{
 
 func reviewVersions(p *lint.Pass) {
 	var outdated []webhook
-	for _, w := range current(p.File.Objects()) {
+	for _, w := range webhooks(p.File.Objects()) {
+		if w.object.Version != "v1" {
+			continue
+		}
 		list := w.node.Get("admissionReviewVersions")
 		known := map[string]bool{}
 		for _, n := range list.List() {
