@@ -94,6 +94,9 @@ func Is(name string) bool {
 		return false
 	}
 	s := yamldoc.Parse(yamldoc.NewFile(name, data))
+	if len(s.Docs) > 0 && s.Docs[0].Err != nil { // Open says what is wrong
+		return bytes.Contains(data, []byte("type: CoreProvider")) && bytes.Contains(data, []byte("versions:"))
+	}
 	return len(s.Docs) > 0 && isConfig(s.Docs[0])
 }
 

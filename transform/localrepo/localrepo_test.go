@@ -63,6 +63,26 @@ func options() localrepo.Options {
 	}
 }
 
+// TestBrokenConfiguration demands the place of what is not YAML, not another idea of
+// what the file is.
+func TestBrokenConfiguration(t *testing.T) {
+	for text, want := range map[string]bool{
+		config: true,
+		strings.Replace(config, "variables: {", "variables: {{", 1):                          true,
+		"providers: [{name: a, type: CoreProvider, url: x}]\n":                               false, // clusterctl's own
+		"providers: [{name: a, type: CoreProvider, url: x}]\na: b: c\n":                      false,
+		"kind: ConfigMap\ndata: {x: 'providers: versions: type: CoreProvider', y: [a, b]}\n": false,
+	} {
+		name := tree(t, text)
+		if got := localrepo.Is(name); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+		if _, err := localrepo.Open(t.Context(), name, options()); strings.Contains(text, "{{") && (err == nil || !strings.Contains(err.Error(), "docker.yaml:10:1: not YAML")) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 func TestBuild(t *testing.T) {
 	s, err := localrepo.Open(t.Context(), tree(t, config), options())
 	if err != nil {
