@@ -201,7 +201,7 @@ func (c *checker) lists() error {
 	}
 	lock, err := parseLock(data)
 	if err != nil {
-		c.add(Damaged, layouts.LockFile, "%v; restore the file from a copy of the mirror", err)
+		c.add(Damaged, layouts.LockFile, "%v", err)
 		return nil
 	}
 	c.report.Lock = lock

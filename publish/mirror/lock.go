@@ -283,19 +283,23 @@ func (b *book) lock() *Lock {
 // parseLock reads a lock file.
 func parseLock(data []byte) (*Lock, error) {
 	l := &Lock{}
-	if err := json.Unmarshal(data, l); err != nil {
-		return nil, err
-	}
-	if err := repo.UnambiguousJSON(data); err != nil {
-		return nil, fmt.Errorf("it %w", err)
-	}
-	if l.SchemaVersion != lockVersion {
+	err := json.Unmarshal(data, l)
+	if err == nil && l.SchemaVersion != lockVersion {
 		return nil, fmt.Errorf("it has the schema version %d, and this program knows %d; use the program that wrote it, or a newer one", l.SchemaVersion, lockVersion)
 	}
-	if l.Sources == nil || l.Releases == nil {
-		return nil, errors.New("it lists no sources and no releases, so no mirror wrote it")
+	if ambiguous := repo.UnambiguousJSON(data); err == nil && ambiguous != nil {
+		err = fmt.Errorf("it %w", ambiguous)
 	}
-	return l, l.check()
+	if err == nil && (l.Sources == nil || l.Releases == nil) {
+		err = errors.New("it lists no sources and no releases, so no mirror wrote it")
+	}
+	if err == nil {
+		err = l.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; restore the file from a copy of the mirror", err)
+	}
+	return l, nil
 }
 
 // check makes sure that nothing in the lock is used as a path or checksum

@@ -52,9 +52,6 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() {
 		return cli.Usagef("%s: only a folder can be repaired; a bundle is mirrored again, or carried over again", name)
 	}
-	if report.Lock == nil {
-		return fmt.Errorf("%s cannot be used to repair the mirror: it is missing or damaged; restore it from a copy, or move the mirror away and mirror again", layouts.LockFile)
-	}
 	opts := mirror.Options{Repair: true}
 	if _, err := mirrorAt(env, name, &opts); err != nil {
 		return err
