@@ -320,8 +320,16 @@ type BuildError struct {
 	Err error
 }
 
-// Error returns the text of the cause.
-func (e *BuildError) Error() string { return e.Err.Error() }
+// Error returns the text of the cause, with its places named from where Dir is.
+func (e *BuildError) Error() string {
+	text := e.Err.Error()
+	for _, at := range e.Places() {
+		there := *at
+		there.File = filepath.Join(e.Dir, filepath.FromSlash(at.File))
+		text = strings.Replace(text, at.Error(), there.Error(), 1)
+	}
+	return text
+}
 
 // Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }

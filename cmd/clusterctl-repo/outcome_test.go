@@ -34,7 +34,7 @@ type sink struct {
 var sinks = []sink{
 	{name: "standard output"},
 	{name: "file", file: "report"},
-	{name: "no folder", file: "missing/report", err: "missing/report"},
+	{name: "long name", file: strings.Repeat("x", 300), err: "xxx"},
 	{name: "closed pipe", out: syscall.EPIPE, err: syscall.EPIPE.Error()},
 	{name: "full standard output", out: syscall.ENOSPC, err: syscall.ENOSPC.Error()},
 	{name: "full disk", file: "/dev/full", err: "/dev/full"},

@@ -39,11 +39,14 @@ func Open(path, kubeContext string) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
 	kubeconfig := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubeContext})
-	namespace, _, err := kubeconfig.Namespace()
+	config, err := kubeconfig.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no kubeconfig names a cluster: pass --kubeconfig, or set KUBECONFIG")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	config, err := kubeconfig.ClientConfig()
+	namespace, _, err := kubeconfig.Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}

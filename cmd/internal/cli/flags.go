@@ -3,6 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -100,6 +103,52 @@ func (f filled) Set(value string) error {
 		}
 	}
 	return f.Value.Set(value)
+}
+
+// written are the flags that name a file to write, and not one to read.
+var written = []string{"output", "receipt", "record", "write-to"}
+
+// CheckFiles refuses flags whose file cannot be there, to be read or to be written,
+// before any work is done.
+func (e *Env) CheckFiles(f *pflag.FlagSet) error {
+	var errs []error
+	f.Visit(func(f *pflag.Flag) {
+		if placeholder, _ := pflag.UnquoteUsage(f); !strings.Contains(placeholder, "FILE") {
+			return
+		}
+		value := f.Value
+		if v, ok := value.(filled); ok {
+			value = v.Value
+		}
+		names := []string{value.String()}
+		if list, ok := value.(pflag.SliceValue); ok {
+			names = list.GetSlice()
+		}
+		for _, name := range names {
+			if f.Name == "output" {
+				_, name, _ = strings.Cut(name, "=")
+			}
+			if name == "" || name == "-" {
+				continue
+			}
+			write := slices.Contains(written, f.Name)
+			info, err := os.Stat(e.Path(name))
+			switch {
+			case err == nil && info.IsDir():
+				err = errors.New("it is a folder, not a file")
+			case write && errors.Is(err, fs.ErrNotExist):
+				if _, err = os.Stat(filepath.Dir(e.Path(name))); err != nil {
+					err = fmt.Errorf("the folder %s does not exist", filepath.Dir(name))
+				}
+			case write:
+				continue
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("--%s %s: %w", f.Name, name, Cause(err)))
+			}
+		}
+	})
+	return UsageError(errors.Join(errs...))
 }
 
 // Core is the flag --core-version.

@@ -196,6 +196,9 @@ func (f *moveFlags) moves(ctx context.Context, env *cli.Env, args []string) (*mo
 			return nil, err
 		}
 	}
+	if len(s.Objects) == 0 && len(s.Problems) > 0 {
+		return nil, errors.Join(s.Problems...)
+	}
 	objects := 0
 	for i := range s.Objects {
 		if _, ok := s.Objects[i].Detail.(*snapshot.Definition); !ok {

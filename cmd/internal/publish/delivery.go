@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -100,21 +98,6 @@ func (d *delivery) decorated(env *cli.Env, s publish.Site) publish.Site {
 	)
 }
 
-// checkRecord refuses a file of --receipt that could not be written in the end.
-func (d *delivery) checkRecord(env *cli.Env) error {
-	if d.receipt == "" || d.receipt == "-" {
-		return nil
-	}
-	name := env.Path(d.receipt)
-	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
-		return cli.Usagef("--receipt %s: the folder %s does not exist", d.receipt, filepath.Dir(d.receipt))
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return cli.Usagef("--receipt %s: it is a folder", d.receipt)
-	}
-	return nil
-}
-
 // writeRecord writes the file of --receipt. Failures say what was not published.
 func (d *delivery) writeRecord(env *cli.Env, failures ...error) error {
 	if d.receipt == "" || d.dryRun {
@@ -143,9 +126,6 @@ type step struct {
 // first one is written.
 func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) error {
 	if err := d.key.Load(env); err != nil {
-		return err
-	}
-	if err := d.checkRecord(env); err != nil {
 		return err
 	}
 	var parcels []publish.Parcel

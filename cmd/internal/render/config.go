@@ -52,6 +52,8 @@ registry.
 				folder, static := open.Static(name)
 				if static {
 					name = folder
+				} else if url != "" {
+					return cli.Usagef("--url only works with a TARGET of the form static:DIR, not with %s", name)
 				}
 				t, err := targets.Open(cmd.Context(), env, name, nil)
 				if err != nil {

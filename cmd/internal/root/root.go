@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -67,9 +68,14 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 
   # The release target of a Makefile
   clusterctl-repo release --version v1.2.3 --to /srv/repository`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return env.Begin(c.Name()) },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := env.Begin(c.Name()); err != nil {
+				return err
+			}
+			return env.CheckFiles(c.Flags())
+		},
 	}
 	if env.IsPlugin() {
 		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "clusterctl repo"}
@@ -103,11 +109,10 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(c *cobra.Command, args []string) error {
-			_, rest, err := c.Root().Find(args)
-			if err == nil && len(rest) > 0 {
-				err = fmt.Errorf("unknown help topic %q", strings.Join(args, " "))
+			if found, rest, _ := c.Root().Find(args); len(rest) > 0 {
+				return unknownCommand(found, rest[0])
 			}
-			return err
+			return nil
 		}
 	}
 	// Cobra checks the number of arguments itself; that is wrong usage too.
@@ -135,7 +140,10 @@ func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				if words := err.Error(); strings.HasPrefix(words, "accepts ") || strings.HasPrefix(words, "requires ") {
+				if _, coded := cli.Code(err); coded {
+					return err
+				}
+				if first, _, _ := strings.Cut(err.Error(), " "); first == "accepts" || first == "requires" || first == "unknown" {
 					err = fmt.Errorf("wrong number of arguments: %d given; usage: %s", len(args), c.UseLine())
 				}
 				return cli.UsageError(err)
@@ -200,6 +208,14 @@ func flagError(c *cobra.Command, err error) error {
 			}
 		})
 		err = cli.Unknown("flag", name, known)
+	} else if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var short []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Shorthand != "" {
+				short = append(short, "-"+f.Shorthand)
+			}
+		})
+		err = fmt.Errorf("unknown flag -%s (known with one letter: %s)", e.GetSpecifiedName(), phrase.And(short))
 	} else if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		var number *strconv.NumError
 		if f := e.GetFlag(); f.Name == "version" && !c.HasParent() {

@@ -333,6 +333,9 @@ func ParseURL(env *cli.Env, raw string) (layouts.Location, error) {
 		return layouts.Location{}, cli.UsageError(err)
 	}
 	l, err := layouts.ParseURL(raw, env.Places().Servers())
+	if err != nil && !strings.Contains(err.Error(), raw) {
+		err = fmt.Errorf("%s: %w", raw, err)
+	}
 	return l, cli.UsageError(err)
 }
 

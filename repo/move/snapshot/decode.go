@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -424,6 +425,9 @@ func (s *Snapshot) decode(name string, p piece) decoded {
 			if d := s.decode(name, p); d.err == nil {
 				return d
 			}
+		}
+		if wrong := (&stdjson.UnmarshalTypeError{}); errors.As(err, &wrong) {
+			err = fmt.Errorf("not a Kubernetes object: %s is a %s", cmp.Or(wrong.Field, "this"), wrong.Value)
 		}
 		return decoded{err: p.fail(name, err)}
 	}

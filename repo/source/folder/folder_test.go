@@ -384,7 +384,8 @@ func TestOpenRefuses(t *testing.T) {
 		tree, open, want string
 		is               error
 	}{
-		"missing":              {"", "nowhere", "it does not exist", fs.ErrNotExist},
+		"missing":              {"", "nowhere", "does not exist", fs.ErrNotExist},
+		"missing version":      {"addon-foo/v1.0.0/metadata.yaml", "addon-foo/v1.0.1", `does not exist; did you mean "v1.0.0"? (known: v1.0.0)`, fs.ErrNotExist},
 		"file":                 {"f", "f", "it is a file", nil},
 		"empty":                {"d/", "d", "the folder is empty", nil},
 		"source tree":          {"s/go.mod\ns/metadata.yaml\ns/config/default/kustomization.yaml\ns/templates/cluster-template.yaml", "s", "source tree", nil},
@@ -408,7 +409,11 @@ func TestOpenRefuses(t *testing.T) {
 			if !errors.Is(err, folder.ErrNotRepository) || tc.is != nil && !errors.Is(err, tc.is) {
 				t.Fatalf("got %v", err)
 			}
-			for _, part := range []string{dir, tc.want, "expected"} {
+			parts := []string{dir, tc.want}
+			if tc.is == nil {
+				parts = append(parts, "expected")
+			}
+			for _, part := range parts {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q does not say %q", err, part)
 				}

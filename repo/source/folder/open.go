@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // ErrNotRepository is wrapped by the error of Open for a path that is neither
@@ -31,7 +32,28 @@ type NotRepositoryError struct {
 
 // Error says what was found and what was expected.
 func (e *NotRepositoryError) Error() string {
+	if errors.Is(e.Err, fs.ErrNotExist) {
+		return fmt.Sprintf("%s does not exist%s", e.Path, neighbours(e.Path))
+	}
 	return fmt.Sprintf("%s is %v: %s; expected a folder with <label>/<version>/<files>, a <label> folder such as infrastructure-foo, or a <label>/<version> folder", e.Path, ErrNotRepository, e.Reason)
+}
+
+// neighbours are the end of a message about a path that does not exist: what was probably
+// meant, and the versions that there are where one was named.
+func neighbours(path string) string {
+	parent := filepath.Dir(path)
+	var names []string
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		if !hidden(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	hint := phrase.DidYouMean(filepath.Base(path), names)
+	if _, err := layouts.ParseLabel(filepath.Base(parent)); err == nil && len(names) > 0 {
+		hint += fmt.Sprintf(" (known: %s)", phrase.Few(names, 10))
+	}
+	return hint
 }
 
 // Unwrap makes the error match ErrNotRepository and its cause.

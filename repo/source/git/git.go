@@ -52,6 +52,9 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
+		if strings.Contains(err.Error(), "not a git repository") {
+			return nil, ErrNoRepository
+		}
 		return nil, fmt.Errorf("%w: %w", ErrNoRepository, err)
 	}
 	root := filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))
