@@ -183,12 +183,14 @@ func (l listed) Versions(context.Context) ([]string, error) {
 }
 
 func (l listed) Fetch(_ context.Context, version string) (*repo.Release, error) {
+	var known []string
 	for _, r := range l.p.Releases {
 		if r.Version == version {
 			return r, nil
 		}
+		known = append(known, r.Version)
 	}
-	return nil, fmt.Errorf("%s has no version %s: %w", l.p.Path, version, fs.ErrNotExist)
+	return nil, fmt.Errorf("it has %s: %w", few(known), fs.ErrNotExist)
 }
 
 func (l listed) String() string { return l.p.Path }

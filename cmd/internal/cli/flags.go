@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -46,7 +47,8 @@ type shape struct {
 }
 
 var shapes = map[string]shape{
-	"namespace": {layouts.IsDNSLabel, "the name of one namespace"},
+	"kubernetes-version": {func(s string) bool { _, err := version.ParseSemantic(s); return err == nil }, "a version such as v1.34.0"},
+	"namespace":          {layouts.IsDNSLabel, "the name of one namespace"},
 	"platform": {func(s string) bool {
 		parts := strings.Split(s, "/")
 		return len(parts) >= 2 && len(parts) <= 3 && !slices.Contains(parts, "") && !strings.ContainsAny(s, " \t,:@")

@@ -2,6 +2,7 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -192,6 +193,9 @@ func (m *migration) file(name, shown string) (*migrate.Report, error) {
 	data, err := cli.ReadDocuments(name)
 	if err != nil {
 		return nil, err
+	}
+	if !bytes.Contains(data, []byte("kind")) {
+		return nil, cli.Usagef("%s holds no Kubernetes object", shown)
 	}
 	return m.one(shown, data), nil
 }

@@ -135,7 +135,7 @@ func (r *rendering) file(env *cli.Env, name string) (*yamldoc.File, error) {
 	}
 	f := r.release.Artifact(name)
 	if f == nil {
-		return nil, fmt.Errorf("%s has no file %s", r.release.Path, name)
+		return nil, targets.NoFile(r.release, name)
 	}
 	data, err := f.Bytes()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -128,7 +129,7 @@ func openLocation(ctx context.Context, env *cli.Env, raw string, l layouts.Locat
 		return nil, fmt.Errorf("%s: %w", raw, err)
 	}
 	if t.Repository.Providers[0].Releases[0].Artifact(l.File) == nil {
-		return nil, fmt.Errorf("%s: %s has no file %s", raw, t.Repository.Providers[0].Releases[0].Path, l.File)
+		return nil, fmt.Errorf("%s: %w", raw, NoFile(t.Repository.Providers[0].Releases[0], l.File))
 	}
 	t.File = l.File
 	return t, nil
@@ -160,7 +161,7 @@ func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Locatio
 		return nil, fmt.Errorf("%s: the server answers with the release %s", raw, whole.Version)
 	}
 	if l.File != "" && whole.Artifact(l.File) == nil {
-		return nil, fmt.Errorf("%s: %s has no file %s", raw, whole.Path, l.File)
+		return nil, fmt.Errorf("%s: %w", raw, NoFile(whole, l.File))
 	}
 	if p, err := layouts.ParseLabel(l.Package); err == nil && l.Kind == layouts.GitLab {
 		whole.Provider = p // so we name packages
@@ -182,6 +183,17 @@ func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Locatio
 		return nil, cli.Usagef("%s: the release holds %[3]d providers, and %[2]s is not the components file of any; name one of their components files", raw, l.File, len(releases))
 	}
 	return t, nil
+}
+
+// NoFile is the error for a file that a release does not have. It lists those of its kind.
+func NoFile(r *repo.Release, name string) error {
+	var names []string
+	for _, a := range r.Artifacts {
+		if layouts.KindOfFile(a.Name) == layouts.KindOfFile(name) {
+			names = append(names, a.Name)
+		}
+	}
+	return fmt.Errorf("%s has no file %s%s", r.Path, name, phrase.Among(name, names))
 }
 
 // Identify names a provider as clusterctl does for the repository on GitHub that
@@ -244,9 +256,13 @@ func (t *Target) Destination(env *cli.Env, r *repo.Release) (publish.Destination
 // narrow leaves one version of the only provider.
 func (t *Target) narrow(version string) error {
 	p := t.Repository.Providers[0]
-	i := slices.IndexFunc(p.Releases, func(r *repo.Release) bool { return r.Version == version })
+	var known []string
+	for _, r := range p.Releases {
+		known = append(known, r.Version)
+	}
+	i := slices.Index(known, version)
 	if i < 0 {
-		return fmt.Errorf("%s has no version %s", p.Label(), version)
+		return fmt.Errorf("%s has no version %s%s", p.Label(), version, phrase.Among(version, known))
 	}
 	p.Releases = p.Releases[i : i+1]
 	t.Version, t.Partial = version, true

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -162,7 +161,7 @@ func (s *Snapshot) readFolder(ctx context.Context, dir string) error {
 		return s.Read(ctx, full, f)
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%s: %w", dir, ErrNothing)
+		err = ErrNothing
 	}
 	return err
 }

@@ -49,11 +49,10 @@ func neighbours(path string) string {
 			names = append(names, e.Name())
 		}
 	}
-	hint := phrase.DidYouMean(filepath.Base(path), names)
-	if _, err := layouts.ParseLabel(filepath.Base(parent)); err == nil && len(names) > 0 {
-		hint += fmt.Sprintf(" (known: %s)", phrase.Few(names, 10))
+	if _, err := layouts.ParseLabel(filepath.Base(parent)); err == nil {
+		return phrase.Among(filepath.Base(path), names)
 	}
-	return hint
+	return phrase.DidYouMean(filepath.Base(path), names)
 }
 
 // Unwrap makes the error match ErrNotRepository and its cause.

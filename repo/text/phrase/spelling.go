@@ -35,13 +35,31 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Unknown is a message about a word that is not among those there are. It names the one
-// that was probably meant, and lists them, nearest first. Flags are written with dashes.
+// Unknown is a message about a word that is not among those there are, with what Among
+// says. Flags are written with dashes.
 func Unknown(what, word string, known []string) string {
 	if len(known) == 0 {
 		return fmt.Sprintf("unknown %s %q: there are none", what, word)
 	}
-	meant := Nearest(word, known)
+	dashes := ""
+	if what == "flag" {
+		dashes = "--"
+	}
+	return fmt.Sprintf("unknown %s %q%s", what, dashes+word, among(word, known, dashes))
+}
+
+// Among is the end of a message about a word that is not among the known ones: the one
+// that was probably meant, and all of them, nearest first; "" if none is known.
+func Among(word string, known []string) string { return among(word, known, "") }
+
+func among(word string, known []string, dashes string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	meant, hint := Nearest(word, known), ""
+	if meant != "" {
+		hint = fmt.Sprintf("; did you mean %q?", dashes+meant)
+	}
 	far := func(s string) int {
 		if s == meant {
 			return -1
@@ -49,17 +67,10 @@ func Unknown(what, word string, known []string) string {
 		return Distance(word, s)
 	}
 	near := slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return cmp.Compare(far(a), far(b)) })
-	dashes, hint := "", ""
-	if what == "flag" {
-		dashes = "--"
-	}
-	if meant != "" {
-		hint = fmt.Sprintf("; did you mean %q?", dashes+meant)
-	}
 	for i := range near {
 		near[i] = dashes + near[i]
 	}
-	return fmt.Sprintf("unknown %s %q%s (known: %s)", what, dashes+word, hint, Few(near, 10))
+	return fmt.Sprintf("%s (known: %s)", hint, Few(near, 10))
 }
 
 // Distance counts the insertions, deletions and substitutions of bytes, and the
