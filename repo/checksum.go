@@ -247,7 +247,7 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 			continue
 		}
 		if first := listed[name]; first > 0 {
-			problem(n, "%s was already listed in line %d", name, first)
+			problem(n, "%s was already listed on line %d", name, first)
 			continue
 		}
 		listed[name] = n

@@ -69,7 +69,7 @@ func TestVerifyChecksums(t *testing.T) {
 		"empty":         {"", "a has no line"},
 		"other sum":     {strings.Repeat("0", 64) + "  a\n", "line 1: a has the checksum " + sumOfHello},
 		"unknown file":  {sumOfHello + "  a\n" + sumOfHello + "  b\n", "line 2: b is not there"},
-		"twice":         {sumOfHello + "  a\n" + sumOfHello + "  a\n", "line 2: a was already listed in line 1"},
+		"twice":         {sumOfHello + "  a\n" + sumOfHello + "  a\n", "line 2: a was already listed on line 1"},
 		"itself":        {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS\n", "line 2: SHA256SUMS cannot be listed in SHA256SUMS, because it is made of that"},
 		"its signature": {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS.sig\n", "line 2: SHA256SUMS.sig cannot be listed in SHA256SUMS, because it is made of that"},
 		"short sum":     {sumOfHello[1:] + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},

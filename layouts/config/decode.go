@@ -136,7 +136,7 @@ func (d *decoder) unique(n *yamldoc.Node) []yamldoc.Field {
 	first := make(map[string]*yamldoc.Node, len(n.Fields()))
 	for _, f := range n.Fields() {
 		if k, ok := first[f.Name]; ok {
-			d.errorf(f.Key(), "the key %q was already given in line %d", f.Name, d.doc.Pos(k).Line)
+			d.errorf(f.Key(), "the key %q was already given on line %d", f.Name, d.doc.Pos(k).Line)
 			continue
 		}
 		first[f.Name] = f.Key()

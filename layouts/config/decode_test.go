@@ -95,7 +95,7 @@ func TestDecodeMistakes(t *testing.T) {
 		}},
 		"key of another place": {header + "images: []\n", []string{`c.yaml:3:1: unknown key "images"; it belongs to providers[]`}},
 		"case":                 {header + "RemoteBases: true\n", []string{`c.yaml:3:1: unknown key "RemoteBases"; did you mean "remoteBases"?`}},
-		"twice":                {header + "metadata: a\nmetadata: b\n", []string{`c.yaml:4:1: the key "metadata" was already given in line 3`}},
+		"twice":                {header + "metadata: a\nmetadata: b\n", []string{`c.yaml:4:1: the key "metadata" was already given on line 3`}},
 		"number for text": {header + "providers:\n- images:\n  - name: c\n    newTag: 1.10\n", []string{
 			`c.yaml:6:13: "newTag" must be a text, not a number: write it in quotes, "1.10"`,
 		}},

@@ -57,7 +57,7 @@ var controlPlaneChecks = []*Check{
 	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", Must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",
 		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
-		Check{Role: contract.ControlPlane, Violation: "the Secret is missing or has another form when the bound has passed", Within: Pause, Needs: secretsNeeded, on: []string{controlPlane}, version: planeKubeconfig}),
+		Check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound", Within: Pause, Needs: secretsNeeded, on: []string{controlPlane}, version: planeKubeconfig}),
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", Should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",

@@ -64,7 +64,7 @@ func TestSuppressedFindings(t *testing.T) {
 func TestFingerprintsSurviveLineNumbersInMessages(t *testing.T) {
 	at := func(line int) string {
 		rule := &lint.Rule{ID: "TEST003", Severity: lint.Info, Scope: lint.ScopeRepository, Check: func(p *lint.Pass) {
-			p.Path("x", "stands already in line %d, and again", line)
+			p.Path("x", "stands already on line %d, and again", line)
 		}}
 		return run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}}).Findings[0].Fingerprint
 	}

@@ -128,7 +128,7 @@ var words = map[string]string{
 	"exec":          "run the commands that the configuration lists",
 	"remote":        "load the bases of kustomizations from the network, if the configuration allows it",
 	"failures":      "exit with 0 although some providers cannot be read",
-	"changed":       "take versions whose files are not what they were when they were mirrored",
+	"changed":       "accept versions whose files changed since they were mirrored",
 	"draft":         "finish what another run began and left: a draft on GitHub, a claim elsewhere; only if that run has ended",
 	"completion":    "GitHub: add files to a published release that lacks nothing but files",
 	"unreadable":    "GitLab: publish where clusterctl does not look, such as a host whose name does not begin with gitlab.",

@@ -36,7 +36,7 @@ func oneNamespace(p *lint.Pass) {
 	past := false
 	for _, o := range p.File.Objects() {
 		if past && o.Kind == "Namespace" {
-			p.On(o, o.Get("kind"), "this is a second Namespace; the first is %s in line %d", first.Name, first.Doc.Pos(first.Get("kind")).Line)
+			p.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d", first.Name, first.Doc.Pos(first.Get("kind")).Line)
 		}
 		past = past || o == first
 	}

@@ -425,7 +425,7 @@ func seriesTwice(p *lint.Pass) {
 		}
 		f := lint.Finding{
 			File: p.File.Raw.Name, Pos: s.Pos, Source: lint.SourceLine(p.File, s.Pos.Line), Severity: lint.Warning,
-			Message: fmt.Sprintf("series %s is already listed in line %d", s, other.Pos.Line),
+			Message: fmt.Sprintf("series %s is already listed on line %d", s, other.Pos.Line),
 		}
 		if other.Contract != s.Contract {
 			f.Severity = lint.Error
@@ -785,7 +785,7 @@ func metadataKeys(p *lint.Pass) {
 			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, phrase.DidYouMean(f.Name, known))
 		}
 		view.Repeated(n, func(first, again *yamldoc.Field) {
-			p.Node(d, again.Key(), "the key %s is already in line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+			p.Node(d, again.Key(), "the key %s is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
 		})
 	}
 	check(d.Root, metadataFields)

@@ -183,7 +183,7 @@ func duplicateKey(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		view.Each(d.Root, func(n *yamldoc.Node) {
 			view.Repeated(n, func(first, again *yamldoc.Field) {
-				p.Node(d, again.Key(), "the key %q is already in line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+				p.Node(d, again.Key(), "the key %q is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
 			})
 		})
 	})
@@ -504,7 +504,7 @@ func duplicateObject(p *lint.Pass) {
 			continue
 		}
 		n, before := o.Get("metadata", "name"), first.Get("metadata", "name")
-		f := lint.At(p.File, o.Doc, n, "%s %s is already defined in line %d", id.kind, id.name, first.Doc.Pos(before).Line)
+		f := lint.At(p.File, o.Doc, n, "%s %s is already defined on line %d", id.kind, id.name, first.Doc.Pos(before).Line)
 		if first.Namespace != o.Namespace {
 			f.Message += ", and clusterctl puts both into the same namespace"
 		}

@@ -259,7 +259,7 @@ func defaultNotEverywhere(p *lint.Pass) {
 		optional := view.IsDefault(first.Op) && first.Default != ""
 		switch {
 		case optional && !view.IsDefault(r.Op):
-			f := lint.Spanning(p.File, r.Start, r.End, "%s is empty here if %s is not set, because only other uses have a default, such as %s in line %d",
+			f := lint.Spanning(p.File, r.Start, r.End, "%s is empty here if %s is not set, because only other uses have a default, such as %s on line %d",
 				expression(p.File, &r), r.Name, expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
 			if r.Op == "len" {
 				f.Message = strings.Replace(f.Message, "is empty here", "is 0 here", 1)
@@ -269,7 +269,7 @@ func defaultNotEverywhere(p *lint.Pass) {
 			}
 			p.Report(f)
 		case first.Default == "" && view.IsDefault(r.Op) && r.Default != "" && r.Depth == 0:
-			f := lint.Spanning(p.File, r.Start, r.End, "the default in %s is never used, because %s in line %d has none and makes the variable required",
+			f := lint.Spanning(p.File, r.Start, r.End, "the default in %s is never used, because %s on line %d has none and makes the variable required",
 				expression(p.File, &r), expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
 			f.Severity = lint.Warning
 			p.Report(f)
@@ -303,7 +303,7 @@ func differentDefaults(p *lint.Pass) {
 			first[r.Name] = &rs[i]
 		case strings.Trim(other.Default, `"'`) != strings.Trim(r.Default, `"'`) && !reported[r.Name]:
 			reported[r.Name] = true
-			p.Span(r.Start, r.End, "the default of %s is %q here and %q in line %d", r.Name, r.Default, other.Default, p.File.Raw.Pos(other.Start).Line)
+			p.Span(r.Start, r.End, "the default of %s is %q here and %q on line %d", r.Name, r.Default, other.Default, p.File.Raw.Pos(other.Start).Line)
 		}
 	}
 }
