@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -47,7 +46,7 @@ type shape struct {
 }
 
 var shapes = map[string]shape{
-	"kubernetes-version": {func(s string) bool { _, err := version.ParseSemantic(s); return err == nil }, "a version such as v1.34.0"},
+	"kubernetes-version": {func(s string) bool { _, err := layouts.ParseVersion(s); return err == nil }, "a version such as v1.34.0"},
 	"namespace":          {layouts.IsDNSLabel, "the name of one namespace"},
 	"platform": {func(s string) bool {
 		parts := strings.Split(s, "/")
