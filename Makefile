@@ -169,6 +169,6 @@ mutate-short: ## The same with a few changes of each package, always the same on
 	$(GO) run ./test/mutate -sample 25
 
 .PHONY: bench
-bench: conformance-programs ## Measure the budgets beside other programs, on a quiet machine; BENCH='Lint|Build' for some
+bench: conformance-programs ## Measure the budgets next to other programs, on a quiet machine; BENCH='Lint|Build' for some
 	cd test/oracle && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 5x . ./suites
 	cd test/conformance && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 3x .

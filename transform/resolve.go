@@ -20,7 +20,7 @@ type Resolved struct {
 	Version string
 	// Partial is set if there may be versions that Repository does not hold.
 	Partial bool
-	// Guessed is set if nobody named the version that was built.
+	// Guessed is set if the version that was built was not given.
 	Guessed bool
 	// Build is nil for finished releases.
 	Build *Build

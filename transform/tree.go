@@ -324,9 +324,11 @@ type BuildError struct {
 func (e *BuildError) Error() string {
 	text := e.Err.Error()
 	for _, at := range e.Places() {
-		there := *at
-		there.File = filepath.Join(e.Dir, filepath.FromSlash(at.File))
-		text = strings.Replace(text, at.Error(), there.Error(), 1)
+		inside := *at
+		inside.File = strings.TrimPrefix(at.File, filepath.ToSlash(e.Dir)+"/")
+		if !strings.Contains(text, at.Error()) {
+			text = strings.Replace(text, inside.Error(), at.Error(), 1)
+		}
 	}
 	return text
 }

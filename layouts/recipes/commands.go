@@ -101,7 +101,7 @@ func repeated(args []string) (command []string, each bool) {
 		if strings.HasPrefix(flag, "-I") {
 			item = flag[2:]
 		}
-		if len(flag) == 2 && strings.Contains("IadEeLlnPs", flag[1:]) && len(args) > 0 {
+		if len(flag) == 2 && strings.Contains("IadELnPs", flag[1:]) && len(args) > 0 {
 			if flag == "-I" {
 				item = args[0]
 			}

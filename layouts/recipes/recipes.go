@@ -70,6 +70,11 @@ func (p Product) For(name string) (Product, bool) {
 		return Product{}, false
 	}
 	for i, value := range m[1:] {
+		for j := range i { // one gap has one value
+			if values[2*j] == values[2*i] && values[2*j+1] != value {
+				return Product{}, false
+			}
+		}
 		values[2*i+1] = value
 	}
 	fill := strings.NewReplacer(values...)
@@ -249,7 +254,7 @@ func (r *reader) workflow(name string, data []byte) {
 			if text == "" || !slices.ContainsFunc(at, func(key string) bool { return slices.Contains(commandKeys, key) }) {
 				return true
 			}
-			// Steps of a list are one script in GitLab; in GitHub each begins anew.
+			// Steps of a list are one script in GitLab; in GitHub each starts again.
 			if of := strings.TrimRight(at.String(), "0123456789"); last == nil || of != job {
 				last, job = newScope("."), of
 				if !r.spend(Place{name, d.Pos(n).Line}, len(env)) {

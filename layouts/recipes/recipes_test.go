@@ -127,12 +127,15 @@ func FuzzMakefile(f *testing.F) {
 func TestFor(t *testing.T) {
 	fsys := fstest.MapFS{"flavors.sh": {Data: []byte("src=e2e/$1/sources/\nout=e2e/$1/generated\n" +
 		"find ${src}* -type d -print0 | xargs -0 -I {} basename {} | xargs -t -I {} ./bin/kustomize build --reorder none ${src}{} -o ${out}/flavor-{}.yaml\n" +
-		"mv $out/flavor-default.yaml $out/flavor.yaml\nkustomize build e2e/$2 > e2e/$1.yaml\n")}}
+		"mv $out/flavor-default.yaml $out/flavor.yaml\nkustomize build e2e/$2 > e2e/$1.yaml\n" +
+		"ls in | xargs -I {} kustomize build in/{} -o {}/flavor-{}.yaml\n")}}
 	for name, want := range map[string]string{
 		"e2e/a/generated/flavor-x.yaml": "e2e/a/sources/x unsorted",
 		"e2e/a/generated/flavor.yaml":   "[e2e/a/generated/flavor-default.yaml]",
 		"e2e/a/generated/y/flavor.yaml": "",
 		"e2e/a.yaml":                    "",
+		"x/flavor-x.yaml":               "in/x[]",
+		"x/flavor-y.yaml":               "",
 	} {
 		got := ""
 		for _, p := range recipes.Read(fsys).Products {

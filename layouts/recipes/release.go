@@ -191,7 +191,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 				add(p)
 			}
 		}
-		for dir := range folders {
+		for _, dir := range slices.Sorted(maps.Keys(folders)) {
 			if layouts.InRelease(dir) { // what is committed there is a part of it
 				r.uploader = main.Place
 				r.uploaded(dir+"/*.yaml", add)

@@ -162,7 +162,7 @@ func (j *suiteJudge) contract(m *localrepo.Made, r *repo.Release) {
 		}
 	}
 	text, err := r.Components().Text()
-	if err != nil || strings.Contains(text, contract.Contract(declared.Value).Label()) {
+	if err != nil || strings.Contains(text, contract.Contract(declared.Value).Label()+":") {
 		return // the common case, without a parser
 	}
 	all, _ := Definitions(r)

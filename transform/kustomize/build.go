@@ -83,7 +83,7 @@ func Build(ctx context.Context, tree *Tree, dir string, opts Options) ([]map[str
 	return objs, err
 }
 
-// Text is Build for who needs only what kustomize prints.
+// Text is Build for callers that need only what kustomize prints.
 func Text(ctx context.Context, tree *Tree, dir string, opts Options) ([]byte, error) {
 	if text, ok := tree.kept(dir, opts); ok {
 		return text, nil

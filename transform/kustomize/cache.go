@@ -96,8 +96,8 @@ func (c *Cache) Get(key string, ask func(question string) string) (result []byte
 	return result, true
 }
 
-// Put keeps a result. What cannot be kept is made again next time, so that it
-// tells none.
+// Put keeps a result. What cannot be kept is built again next time, so Put returns
+// no error.
 func (c *Cache) Put(key string, saw Seen, result []byte) {
 	if c == nil || len(result) > cacheLimit/8 {
 		return

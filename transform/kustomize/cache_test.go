@@ -61,7 +61,7 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 		t.Error("the entry of another key counts")
 	}
 
-	// What is no entry: Get neither blocks nor reads it, and Put replaces it.
+	// What is not an entry: Get neither blocks nor reads it, and Put replaces it.
 	elsewhere := filepath.Join(t.TempDir(), "entry")
 	if err := os.WriteFile(elsewhere, whole, 0o600); err != nil {
 		t.Fatal(err)

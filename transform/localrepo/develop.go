@@ -88,7 +88,10 @@ func Develop(ctx context.Context, sources []string, o Options) (d *Development, 
 		p := d.planned[i]
 		made, err := transform.Make(ctx, p.tree, &config.Plan{RemoteBases: true, Providers: []config.PlannedProvider{p.planned}}, o.build())
 		if err != nil {
-			errs[i] = fmt.Errorf("%s: %w", p.tree, &transform.BuildError{Dir: p.tree, Err: err})
+			failed := &transform.BuildError{Dir: p.tree, Err: err}
+			if errs[i] = failed; failed.Places() == nil {
+				errs[i] = fmt.Errorf("%s: %w", p.tree, failed)
+			}
 			return
 		}
 		d.Releases[i] = made.Releases[0]

@@ -165,13 +165,13 @@ func (c *Config) path(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.Dir, name)
 	}
-	if real, err := filepath.EvalSymlinks(name); err == nil && !strings.HasPrefix(real, c.real+string(filepath.Separator)) {
+	if real, err := filepath.EvalSymlinks(name); err == nil && real != c.real && !strings.HasPrefix(real, c.real+string(filepath.Separator)) {
 		return real
 	}
 	return name
 }
 
-// Local returns the path of a version by URL that is no URL.
+// Local returns the path of a version by URL that is not a URL.
 func (c *Config) Local(v *Version) (string, bool) {
 	scheme, rest, ok := strings.Cut(v.Value.Value, "://")
 	switch {

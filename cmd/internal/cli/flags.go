@@ -137,12 +137,15 @@ func (e *Env) CheckFiles(f *pflag.FlagSet) error {
 			switch {
 			case err == nil && info.IsDir():
 				err = errors.New("it is a folder, not a file")
-			case write && errors.Is(err, fs.ErrNotExist):
-				if _, err = os.Stat(filepath.Dir(e.Path(name))); err != nil {
-					err = fmt.Errorf("the folder %s does not exist", filepath.Dir(name))
-				}
 			case write:
-				continue
+				switch dir, wrong := os.Stat(filepath.Dir(e.Path(name))); {
+				case errors.Is(wrong, fs.ErrNotExist):
+					err = fmt.Errorf("the folder %s does not exist", filepath.Dir(name))
+				case wrong == nil && !dir.IsDir():
+					err = fmt.Errorf("%s is not a folder", filepath.Dir(name))
+				default:
+					continue
+				}
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("--%s %s: %w", f.Name, name, Cause(err)))

@@ -62,12 +62,8 @@ func (j *judging) replay(ctx context.Context, env *cli.Env, names []string) erro
 		if err != nil {
 			return err
 		}
-		if judge.Events == 0 {
-			why := ""
-			if len(faults) > 0 {
-				why = fmt.Sprintf(" (%s)", faults[0].Err)
-			}
-			return cli.Usagef("%s holds no events%s; a recording is written by contract watch --record", filepath.ToSlash(name), why)
+		if judge.Events == 0 && len(faults) == 0 {
+			return cli.Usagef("%s holds no events; a recording is written by contract watch --record", filepath.ToSlash(name))
 		}
 		events += judge.Events
 		r := judge.Report(all.Command, "")

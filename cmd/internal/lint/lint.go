@@ -346,7 +346,7 @@ func (f *flags) lint(ctx context.Context, env *cli.Env, names []string, o check.
 			repositories = append(repositories, r.Repository)
 		}
 	}
-	// What an interrupt kept from being read is not a finding and no failure.
+	// What an interrupt kept from being read is neither a finding nor a failure.
 	return all, repositories, ctx.Err()
 }
 

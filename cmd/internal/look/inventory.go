@@ -1,5 +1,6 @@
 // Package look has the verbs that show what is in a release, between two and in many,
-// and what a move would do: vars, images, diff, survey and move-plan. It must not judge.
+// and what a move would do: vars, images, diff, survey and move-plan. It
+// must not know rules, nor what clusterctl move does.
 package look
 
 import (

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// moveFlags are the moveFlags of move-plan.
+// moveFlags are the flags of move-plan.
 type moveFlags struct {
 	source        targets.Source
 	out           cli.Outputs
@@ -316,7 +316,7 @@ func readSnapshot(ctx context.Context, env *cli.Env, s *snapshot.Snapshot, name 
 	return nil
 }
 
-// movesOfSnapshot plans the move of the namespace that the moveFlags tell.
+// movesOfSnapshot plans the move of the namespace that the flags name.
 func (f *moveFlags) movesOfSnapshot(ctx context.Context, env *cli.Env, s *snapshot.Snapshot, o owners.Options, what string) (*moves, error) {
 	o.All = f.allNamespaces
 	if o.Namespace == "" {

@@ -2,7 +2,6 @@
 package migrate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -193,9 +192,6 @@ func (m *migration) file(name, shown string) (*migrate.Report, error) {
 	data, err := cli.ReadDocuments(name)
 	if err != nil {
 		return nil, err
-	}
-	if !bytes.Contains(data, []byte("kind")) {
-		return nil, cli.Usagef("%s holds no Kubernetes object", shown)
 	}
 	return m.one(shown, data), nil
 }

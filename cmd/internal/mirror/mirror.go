@@ -328,7 +328,7 @@ func credible(env *cli.Env, signing *targets.Key, verify *targets.Verification, 
 			}
 			good, err := verify.Signed(env, sums, sig)
 			if _, wrong := errors.AsType[*sign.SignatureError](err); wrong {
-				err = nil // what it does not vouch for is verified by itself, and signed anew
+				err = nil // what it does not vouch for is verified by itself, and signed again
 			}
 			return good, err
 		}

@@ -79,9 +79,11 @@ func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.V
 	}
 	signed, err := keys.Signed(env, report.Checksums, report.Signature)
 	if wrong, ok := errors.AsType[*sign.SignatureError](err); ok {
-		report.Problems = append(report.Problems, mirror.Problem{
-			Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: wrong.Error() + "; get the mirror again, or have its owner sign it again",
-		})
+		message := wrong.Error()
+		if len(wrong.Keys) > 0 {
+			message += "; get the mirror again, or have its owner sign it again"
+		}
+		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message})
 		return report, nil
 	}
 	if err != nil || signed {
