@@ -284,7 +284,7 @@ func (b *book) lock() *Lock {
 func parseLock(data []byte) (*Lock, error) {
 	l := &Lock{}
 	err := json.Unmarshal(data, l)
-	if err == nil && l.SchemaVersion != lockVersion {
+	if l.SchemaVersion != lockVersion && (err == nil || l.SchemaVersion != 0) { // also if its fields have other types
 		return nil, fmt.Errorf("it has the schema version %d, and this program knows %d; use the program that wrote it, or a newer one", l.SchemaVersion, lockVersion)
 	}
 	if ambiguous := repo.UnambiguousJSON(data); err == nil && ambiguous != nil {

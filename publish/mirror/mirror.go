@@ -40,7 +40,7 @@ type Options struct {
 	Apart bool
 	// in is the bundle, if the mirror is read there; see Reading.
 	in *Bundle
-	// Jobs limits what continues at the same time: downloads, looks at what there is,
+	// Jobs limits what runs at the same time: downloads, looks at what there is,
 	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
 	// DryRun changes nothing and downloads no more than it needs to know which
@@ -172,7 +172,7 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 	if err = do(m); err == nil && opts.Bundle != "" && !opts.DryRun {
 		err = h.store(ctx, &m.result)
 	}
-	// What fills a disk is worth less than the room.
+	// On a full disk the room is worth more than what was staged, even by earlier runs.
 	useless = h.filled && len(m.fresh) == 0 || errors.Is(err, syscall.ENOSPC)
 	return m.ended(err)
 }
@@ -218,7 +218,7 @@ func (m *run) ended(err error) (*Result, error) {
 type planner struct {
 	*run
 	// looks are held while sources and the mirror are asked what they have, which
-	// takes time but no bandwidth, and so continues next to the downloads.
+	// takes time but no bandwidth, and so runs alongside the downloads.
 	looks chan struct{}
 	// listed releases were fetched to find the latest version, by source and
 	// version.

@@ -30,7 +30,7 @@ func operatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]b
 		}}}
 		if reference, ok := strings.CutPrefix(urls[p], "oci://"); ok {
 			if host, _, _ := strings.Cut(reference, "/"); transport.ThisMachine(host) {
-				reference = "http://" + reference // as everything else speaks to it
+				reference = "http://" + reference // else the operator speaks TLS
 			}
 			fetch = map[string]any{"oci": reference}
 		}

@@ -44,7 +44,7 @@ func StaticCredential(c Credential) Credentials {
 	return func(context.Context, string) (Credential, error) { return c, nil }
 }
 
-// FirstCredential asks one after the other until one of them knows one.
+// FirstCredential asks one after the other until one of them has a credential.
 func FirstCredential(sources ...Credentials) Credentials {
 	return func(ctx context.Context, host string) (Credential, error) {
 		for _, source := range sources {

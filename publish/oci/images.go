@@ -43,8 +43,8 @@ type Store struct {
 	Dir string
 	// Open opens a repository of a registry.
 	Open func(host, repository string) (*Repository, error)
-	// Suspects are files of the layout, by their paths in it, that were damaged when
-	// somebody looked: those that still are come again.
+	// Suspects are files of the layout, by their paths in it, that a check
+	// called damaged: those that still are damaged are fetched again.
 	Suspects []string
 	// Carried are mirrors whose images come first.
 	Carried []Carrier

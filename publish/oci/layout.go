@@ -126,7 +126,7 @@ func (l *Layout) forget(names []string) error {
 			h := d.Algorithm().Hash()
 			_, err = io.Copy(h, r)
 			r.Close() // only read
-			if err == nil && digest.NewDigest(d.Algorithm(), h) != d {
+			if err != nil || digest.NewDigest(d.Algorithm(), h) != d {
 				err = l.root.Remove(name)
 			}
 		}

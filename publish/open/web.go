@@ -78,7 +78,7 @@ func unfit(data []byte) string {
 	case len(bytes.TrimSpace(data)) == 0:
 		return "an empty file"
 	case markup.Match(data):
-		return "an HTML page"
+		return "an HTML or XML page"
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
 		return "binary data"
 	}

@@ -4,6 +4,6 @@
 // a download that broke off.
 //
 // It must not know what the requests mean. It never repeats a request that may
-// have changed something: its error then says that it is unknown, and the
+// have changed something: its error then says that the outcome is unknown, and the
 // caller looks at what is there (publish.Temporary).
 package transport

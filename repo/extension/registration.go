@@ -79,7 +79,10 @@ func FindServer(objects []*manifest.Object, service string) (*Server, error) {
 	if service == "" && len(services) == 1 {
 		service = full(services[0])
 	}
-	i := slices.IndexFunc(services, func(o *manifest.Object) bool { return full(o) == service })
+	// Clusterctl moves a Service without a namespace to the one of the provider.
+	i := slices.IndexFunc(services, func(o *manifest.Object) bool {
+		return full(o) == service || o.Namespace == "" && strings.HasSuffix(service, "/"+o.Name)
+	})
 	switch {
 	case service == "" && len(services) == 0:
 		return nil, fmt.Errorf("the components have no Service")

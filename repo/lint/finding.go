@@ -270,7 +270,7 @@ func (r *Report) Rename(rename func(file string) string) {
 		before := f.File
 		f.File = rename(before)
 		if about := f.Rule.Scope; (about == ScopeComments || about == ScopeKustomizations) && filepath.Base(f.File) != filepath.Base(before) {
-			f.Fingerprint = "" // it has the name of the file
+			f.Fingerprint = "" // it was made from the old name
 		}
 		for j := range r.Findings[i].Also {
 			r.Findings[i].Also[j].File = rename(r.Findings[i].Also[j].File)

@@ -447,7 +447,7 @@ func replaced(err error) bool {
 }
 
 // patch writes a merge patch, which the server refuses if the name belongs to another
-// object already. That, and that the object is gone, is not an error.
+// object meanwhile. That, and that the object is gone, is not an error.
 func (d *driver) patch(ctx context.Context, action string, o *unstructured.Unstructured, sub string, patch map[string]any) error {
 	meta, _ := patch["metadata"].(map[string]any)
 	guarded := map[string]any{"uid": string(o.GetUID())}
@@ -489,7 +489,7 @@ func (d *driver) annotation(ctx context.Context, action string, o *unstructured.
 	return d.patch(ctx, action, o, "", map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
 }
 
-// remove deletes the object, but none that has its name already.
+// remove deletes the object, but not another one that has taken its name.
 func (d *driver) remove(ctx context.Context, o *unstructured.Unstructured) error {
 	if err := d.journal(time.Now(), "delete", o, ""); err != nil {
 		return err

@@ -186,6 +186,9 @@ func (p *argumentPatch) item(place []string, value *edit.Entry) (ok bool) {
 	switch {
 	case len(place) == 2 && place[1] == "value" && value != nil && p.at >= 0:
 		p.args = []argument{{value: strings.TrimSpace(value.Value.String())}}
+		if p.op == "add" { // to a member, which there is
+			p.op = "replace"
+		}
 	case len(place) > 1:
 		return false
 	case value != nil:

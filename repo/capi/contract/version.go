@@ -19,7 +19,7 @@ func (p Profile) Contracts() []Contract {
 	return Accepted[:]
 }
 
-// Choose returns the contract that Cluster API treats as a kind, and the version
+// Choose returns the contract that Cluster API uses for a kind, and the version
 // of the API that it uses: of the first label that is not empty the highest
 // version, whether or not the definition has it (internal/contract/version.go,
 // GetLatestContractAndAPIVersionFromContract). It is false without a label.

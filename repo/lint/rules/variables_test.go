@@ -307,6 +307,23 @@ func TestSpelledValues(t *testing.T) {
 	}
 }
 
+// TestQuotedVariable is about a text where a number belongs: no value of the variable
+// makes it one, so it stays an error also with a default.
+func TestQuotedVariable(t *testing.T) {
+	for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
+		"infrastructure-foo/v1.0.0/cluster-template.yaml": "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata: {name: a}\n" +
+			"spec: {clusterName: a, replicas: \"${N:=3}\", template: {spec: {clusterName: a}}}\n",
+	}}) {
+		if strings.HasPrefix(f.Fix, "Remove the quotes") {
+			if f.Severity != lint.Error {
+				t.Errorf("%s %s: %s", f.Rule.ID, f.Message, f.Severity)
+			}
+			return
+		}
+	}
+	t.Error("nothing says that the quotes are wrong")
+}
+
 // eachScalar visits the values of a document, but for those that say which object it is.
 func eachScalar(n *yamldoc.Node, visit func(*yamldoc.Node)) {
 	for _, f := range n.Fields() {

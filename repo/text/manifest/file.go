@@ -306,7 +306,7 @@ func (f *File) Alone(r vars.Ref) bool {
 
 // Variable reports whether a scalar came, in part or whole, from a variable, so
 // that its value is only a sample or a default. It returns the expression. A
-// length, ${#A}, is not a such scalar if nothing else makes a text of it: it is a
+// length, ${#A}, is not such a scalar if nothing else makes a text of it: it is a
 // number whatever the variable holds.
 func (f *File) Variable(d *yamldoc.Document, n *yamldoc.Node) (ref vars.Ref, ok bool) {
 	text := f.Text()

@@ -22,7 +22,7 @@ type algorithm struct {
 	// verify reports whether sig is one of a message, or its hash.
 	verify func(k crypto.PublicKey, h crypto.Hash, message, sig []byte) bool
 	// hashes that a signature may be of; we sign the first. It is the one that
-	// cosign verify-blob treats as granted, whatever the key. The others are
+	// cosign verify-blob always uses, whatever the key. The others are
 	// those that cosign sign-blob takes. 0 is the message as it is.
 	hashes []crypto.Hash
 }

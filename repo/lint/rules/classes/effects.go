@@ -109,8 +109,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		e.add(f, " while variable "+unset[0]+" is not set")
 	}
 	for _, v := range c.Variables() {
-		for i := range v.Schema.Node.Get("enum").List() {
-			value := v.Schema.Node.Get("enum").List()[i]
+		for _, value := range v.Schema.Node.Get("enum").List() {
 			found := usual.with(extension.Samples{Chosen: map[string]*yamldoc.Node{v.Name: value}}).faults(p)
 			for _, f := range found {
 				if f.reads[v.Name] && !slices.ContainsFunc(required, func(g fault) bool { return g.node == f.node }) {

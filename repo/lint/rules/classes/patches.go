@@ -2,9 +2,11 @@ package classes
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -769,6 +771,8 @@ var _ = patchRules.Add(lint.Rule{
 	Kinds:  view.Substituted, Check: eachClass(patchOneDocument),
 })
 
+var actions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{\{.*?\}\}`) })
+
 func patchOneDocument(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
 		n := j.from.Get("template")
@@ -778,7 +782,8 @@ func patchOneDocument(p *lint.Pass, c *clusterclass.Class) {
 		documents := 0
 		chunks, _ := yamldoc.Split(n.Text())
 		for _, chunk := range chunks {
-			if slices.ContainsFunc(strings.Split(chunk.Data, "\n"), func(line string) bool {
+			text := actions().ReplaceAllString(chunk.Data, "") // they may print nothing
+			if slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
 				line = strings.TrimSpace(line)
 				return line != "" && line != "---" && !strings.HasPrefix(line, "#")
 			}) {

@@ -663,7 +663,11 @@ func droppedStorageVersion(p *lint.Pass) {
 			said[stored] = true
 			n := view.Nearest(c.Object, "spec", "versions")
 			f := lint.At(c.Object.File, c.Object.Doc, n, "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
-			view.Settle(p, c.Object, f, view.Within(n)...)
+			var names []*yamldoc.Node
+			for _, v := range c.Object.Get("spec", "versions").List() {
+				names = append(names, v.Get("name"))
+			}
+			view.Settle(p, c.Object, f, names...)
 		}
 	}
 }

@@ -357,7 +357,7 @@ func certificateForService(p *lint.Pass) {
 			n = c.Get("spec")
 		}
 		f := lint.At(c.File, c.Doc, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
-		view.Settle(p, c, f, view.Within(n)...)
+		view.Settle(p, c, f, view.Within(c.Get("spec", "dnsNames"))...)
 	}
 }
 

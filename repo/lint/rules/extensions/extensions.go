@@ -185,7 +185,7 @@ func extensionCertificateName(p *lint.Pass) {
 				n = c.Get("spec")
 			}
 			f := lint.At(c.File, c.Doc, n, "the Certificate is not valid for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
-			view.Settle(p, c, f, view.Within(n)...)
+			view.Settle(p, c, f, view.Within(c.Get("spec", "dnsNames"))...)
 		}
 	}
 }

@@ -84,8 +84,8 @@ var _ = commentRules.Add(lint.Rule{
 	Scope:  lint.ScopeKustomizations, Check: deprecatedFields,
 })
 
-// deprecatedFields is one finding for a tree, where the first of the fields is: who
-// mends one kustomization mends them all.
+// deprecatedFields makes one finding for a tree, at the first such field: one command
+// fixes them all.
 func deprecatedFields(p *lint.Pass) {
 	var fields, others []string
 	var first *lint.Finding
