@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
@@ -30,7 +31,7 @@ type Fake struct {
 	hosts   int
 	tls     bool
 	handler http.Handler
-	sites   []*Site
+	sites   atomic.Pointer[[]*Site] // requests may come by a proxy before there are any
 	ca      *Authority
 	lastID  int64
 }
@@ -67,15 +68,20 @@ func (f *Fake) Listen() (err error) {
 			return err
 		}
 	}
+	var sites []*Site
 	for range f.hosts {
-		site, err := listen(f, f.ca)
-		if err != nil {
-			f.Close()
-			return err
+		var site *Site
+		if site, err = listen(f, f.ca); err != nil {
+			break
 		}
-		f.sites = append(f.sites, site)
+		sites = append(sites, site)
 	}
-	for _, site := range f.sites {
+	f.sites.Store(&sites)
+	if err != nil {
+		f.Close()
+		return err
+	}
+	for _, site := range sites {
 		site.run()
 	}
 	return nil
@@ -84,16 +90,23 @@ func (f *Fake) Listen() (err error) {
 // Close ends the listeners and all stalled requests.
 func (f *Fake) Close() {
 	f.Faults.Close()
-	for _, site := range f.sites {
+	for _, site := range f.listening() {
 		_ = site.Close()
 	}
 }
 
+func (f *Fake) listening() []*Site {
+	if sites := f.sites.Load(); sites != nil {
+		return *sites
+	}
+	return nil
+}
+
 // Address is the root of a host, without a slash at the end.
-func (f *Fake) Address(host int) string { return f.sites[host].URL("127.0.0.1") }
+func (f *Fake) Address(host int) string { return f.listening()[host].URL("127.0.0.1") }
 
 // StorageURL is where downloads are redirected to.
-func (f *Fake) StorageURL() string { return f.sites[f.hosts-1].URL("localhost") }
+func (f *Fake) StorageURL() string { return f.listening()[f.hosts-1].URL("localhost") }
 
 // At returns the host that a request is for, -1 if it names none that listens, and the
 // beginning of its address.
@@ -102,7 +115,7 @@ func (f *Fake) At(r *http.Request) (host int, scheme string) {
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	return slices.IndexFunc(f.sites, func(s *Site) bool { return strings.HasSuffix(r.Host, ":"+s.Port) }), scheme
+	return slices.IndexFunc(f.listening(), func(s *Site) bool { return strings.HasSuffix(r.Host, ":"+s.Port) }), scheme
 }
 
 // CA returns the certificate of the server's authority, or nil without TLS.
