@@ -39,8 +39,8 @@ var conversions = []conversion{
 }
 
 // Converted returns the type that clusterctl converts an object to when it reads
-// it from a file. Clusterctl goes by the kind alone: an object of another group
-// is converted too, or refused. Known is empty for an object that clusterctl
+// it from a file, by the kind alone: an object of another group is converted too,
+// or refused. Known is empty for an object that clusterctl
 // leaves alone; otherwise it is the apiVersions that can be converted, and the
 // type is nil if the object has none of them.
 func Converted(file layouts.FileKind, apiVersion, kind string) (t *Type, known []string) {
