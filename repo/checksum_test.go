@@ -248,8 +248,8 @@ func TestHashed(t *testing.T) {
 	}
 }
 
-// TestHugeFiles checks that a file that others read whole is refused for its size, and
-// that one that nobody does is not.
+// TestHugeFiles checks that a file that programs read whole is refused for its size, and
+// that any other file is not.
 func TestHugeFiles(t *testing.T) {
 	for name, refused := range map[string]bool{"metadata.yaml": true, "SHA256SUMS": true, "image.tar": false} {
 		opened := false

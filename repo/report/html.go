@@ -49,7 +49,7 @@ func fillTemplate(name string, data any) (string, error) {
 	}
 	var b strings.Builder
 	err = all.ExecuteTemplate(&b, name, data)
-	return strings.ReplaceAll(markup.Clean(b.String()), "&#43;", "+"), err // which nobody need escape
+	return strings.ReplaceAll(markup.Clean(b.String()), "&#43;", "+"), err // a plus sign is safe in a text
 }
 
 // findingsHTML writes one page that needs nothing else. It is complete without the
