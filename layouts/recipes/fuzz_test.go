@@ -39,7 +39,7 @@ func FuzzRecipes(f *testing.F) {
 		}
 		start := time.Now()
 		defer func() {
-			if d := time.Since(start); d > 5*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("it took %s", d)
 			}
 		}()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,7 +160,7 @@ func attack(t *testing.T, serve adversary, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peak := watchMemory(t)
+	peak := watchMemory()
 	for verb, do := range map[string]func(context.Context, publish.Destination) error{
 		"Versions": func(ctx context.Context, d publish.Destination) error { _, err := d.Versions(ctx); return err },
 		"Fetch": func(ctx context.Context, d publish.Destination) error {
@@ -179,7 +180,7 @@ func attack(t *testing.T, serve adversary, name string) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := do(ctx, d)
 		cancel()
-		if took := time.Since(began); took > 20*time.Second {
+		if took := time.Since(began); took > 50*time.Second {
 			t.Errorf("%s took %s: %v", verb, took, err)
 		}
 		if err != nil {
@@ -188,7 +189,7 @@ func attack(t *testing.T, serve adversary, name string) {
 			t.Errorf("%s succeeds", verb)
 		}
 	}
-	if mb := peak() >> 20; mb > 150*detector {
+	if mb := peak() >> 20; mb > 150 {
 		t.Errorf("%d MB of memory", mb)
 	}
 	if base.leaks.Load() > 0 {
@@ -238,17 +239,18 @@ func (d *divert) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // watchMemory returns a function that ends watching and returns how much memory
-// was in use at most.
-func watchMemory(t *testing.T) func() uint64 {
-	runtime.GC()
+// was in use at most, as the collector found it: how much garbage waits for the
+// collector depends on how busy the machine is.
+func watchMemory() func() uint64 {
+	runtime.GC() // what earlier tests left does not count
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	var most uint64
 	stop := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
+			metrics.Read(live)
+			most = max(most, live[0].Value.Uint64())
 			select {
 			case <-stop:
 				return
