@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -146,7 +147,7 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 		return nil, err
 	}
 	if url := p.forgotten(name); url != "" {
-		return nil, fmt.Errorf("%s would be a folder; write %s for the project, or ./%[1]s for the folder", name, url)
+		return nil, fmt.Errorf("%s would be a folder; write %s for the server, or ./%[1]s for the folder", name, url)
 	}
 	return local.New(p.path(filepath.FromSlash(place.Folder)))
 }
@@ -175,23 +176,27 @@ func (p *Places) path(name string) string {
 	return filepath.Join(p.Dir, name)
 }
 
-// forgotten returns the URL of the project that a user means who writes
-// github.com/OWNER/REPO or git@github.com:OWNER/REPO; nothing if there is a
-// folder of that name, or no such server.
+// forgotten returns the URL that a user means who writes github.com/OWNER/REPO,
+// git@github.com:OWNER/REPO or the name of a registry's repository without oci://;
+// nothing if there is a folder of that name, or its first part is not like a host.
 func (p *Places) forgotten(name string) string {
 	path := name
 	if rest, ok := strings.CutPrefix(name, "git@"); ok {
 		path = strings.Replace(rest, ":", "/", 1)
 	}
-	first, _, _ := strings.Cut(name, "/")
+	first, _, deep := strings.Cut(name, "/")
 	if _, err := os.Lstat(p.path(first)); err == nil || first == "" {
 		return ""
 	}
 	url := "https://" + strings.TrimSuffix(path, ".git")
-	if place, err := layouts.ParsePlace(url, p.Servers()); err != nil || place.Kind == layouts.Local {
-		return ""
+	if place, err := layouts.ParsePlace(url, p.Servers()); err == nil && place.Kind != layouts.Local {
+		return url
 	}
-	return url
+	// So are ghcr.io and localhost:5000, but not out, v1.2 or .cache.
+	if host, _ := regexp.MatchString(`^[a-z0-9][a-z0-9.-]*(\.[a-z]{2,}|:[0-9]+)$`, first); deep && host {
+		return "oci://" + name
+	}
+	return ""
 }
 
 // remote opens the destination of a provider on a server. Of the location only
