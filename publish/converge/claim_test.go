@@ -148,3 +148,17 @@ func TestContests(t *testing.T) {
 		}
 	}
 }
+
+// scribbled is a board that has words already.
+type scribbled []string
+
+func (s scribbled) Set(context.Context, string) error      { return nil }
+func (s scribbled) List(context.Context) ([]string, error) { return s, nil }
+
+// TestRoundsApart reads the marks of one round only.
+func TestRoundsApart(t *testing.T) {
+	got, err := setAndList(t.Context(), scribbled{"1-a-x", "2-a-y", "3-c-z"}, mark{2, proposes, "own"})
+	if want := []mark{{2, proposes, "own"}, {2, proposes, "y"}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}

@@ -309,6 +309,35 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestRefusalsInOrder has those of the first step first, and none of the steps that
+// move --from-directory does not have.
+func TestRefusalsInOrder(t *testing.T) {
+	s := taken(t, strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false")+
+		definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl))
+	for restore, want := range map[bool][]owners.Step{false: {owners.Contract, owners.Discovery}, true: {owners.Contract}} {
+		var got []owners.Step
+		for _, r := range owners.FromSnapshot(s, owners.Options{All: true, Restore: restore}).Refusals {
+			got = append(got, r.Step)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("restore %v: refusals of the steps %v, want %v", restore, got, want)
+		}
+	}
+}
+
+// TestDefinitionOfTheCluster prefers it to the one in the file of a release, whichever
+// comes first.
+func TestDefinitionOfTheCluster(t *testing.T) {
+	file, live := crdOf("FooNew", "Namespaced", ""), crdOf("FooNew", "Namespaced", byClusterctl+`, clusterctl.cluster.x-k8s.io/move: ""`)
+	for _, both := range []string{file + live, live + file} {
+		p := planOf(t, base+both+existing(prov, "FooNew ns/n", "u-n", nil, ""))
+		i := slices.IndexFunc(p.Nodes, func(n *owners.Node) bool { return n.Kind == "FooNew" })
+		if i < 0 || p.Nodes[i].Verdict != owners.Moves {
+			t.Errorf("it does not move: %d of %v", i, p.Nodes)
+		}
+	}
+}
+
 // FuzzFromSnapshot makes sure that every object of any text gets a verdict.
 func FuzzFromSnapshot(f *testing.F) {
 	f.Add(base)
