@@ -150,3 +150,14 @@ func TestFor(t *testing.T) {
 		}
 	}
 }
+
+// TestMakeInAFolder follows make to the Makefile of another folder.
+func TestMakeInAFolder(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{
+		"Makefile":     {Data: []byte("release:\n\tmake -C sub all\n")},
+		"sub/Makefile": {Data: []byte("all:\n\tkustomize build config > ../out/infrastructure-components.yaml\n")},
+	})
+	if r == nil || len(r.Products) != 1 || r.Products[0].Kustomize != "sub/config" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -224,3 +224,23 @@ func TestTemplatesApart(t *testing.T) {
 		}
 	}
 }
+
+// TestKept tells since which version changes outside of spec are kept.
+func TestKept(t *testing.T) {
+	for _, c := range []struct {
+		path  []string
+		minor int
+		want  bool
+	}{
+		{[]string{"spec", "a"}, 0, true},
+		{[]string{"metadata", "labels", "a"}, 13, false},
+		{[]string{"metadata", "labels", "a"}, 14, true},
+		{[]string{"metadata", "labels"}, 14, true},
+		{[]string{"metadata"}, 14, false},
+		{[]string{"metadata", "finalizers"}, 14, false},
+	} {
+		if got := Kept(c.path, c.minor); got != c.want {
+			t.Errorf("v1.%d keeps %v: %v", c.minor, c.path, got)
+		}
+	}
+}
