@@ -25,6 +25,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -135,13 +136,16 @@ func kinds() map[string]kindOf {
 	return map[string]kindOf{
 		"lint": {report.FindingsFormats, func(w io.Writer, format string, texts func() string) error {
 			r := lintReport(texts)
-			t := filled[report.Timeline](texts)
+			t := &behaviour.Timeline{
+				Object: texts(), Moments: filled[[]behaviour.Moment](texts), Pauses: make([]behaviour.Span, 1),
+				Findings: []*behaviour.Finding{{Check: behaviour.All[0], Message: texts(), New: filled[behaviour.Proof](texts)}},
+			}
 			begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			for i := range t.Moments {
 				t.Moments[i].At = begin.Add(time.Duration(i) * time.Second)
 			}
 			return report.WriteFindings(w, format, r, report.Options{
-				Paint: plain, Version: "v1.0.0", Below: "sub", Timelines: []report.Timeline{t},
+				Paint: plain, Version: "v1.0.0", Below: "sub", Timelines: []*behaviour.Timeline{t},
 				Pictures: []report.Picture{{Title: texts(), Graph: report.Owners(movePlan(texts).Graph)}},
 			})
 		}},

@@ -76,7 +76,7 @@ type Verdict struct{ Held, Violated int }
 type Judge struct {
 	opts     Options
 	now      time.Time
-	waiting  queue
+	waiting  record.Heap[arrived]
 	began    time.Time // when the first event came
 	newest   time.Time // of all events that came
 	counter  uint64    // the largest resourceVersion that came
@@ -94,7 +94,7 @@ type Judge struct {
 	journal  map[string]map[string]bool // UID, resourceVersions
 	acted    map[string]time.Time       // last action on a UID
 	restarts []time.Time
-	timers   timers
+	timers   record.Heap[timer]
 	last     map[string]time.Time // by kind, when the last version came
 
 	findings []*Finding
@@ -199,26 +199,6 @@ type arrived struct {
 
 func (a arrived) Compare(b arrived) int {
 	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq))
-}
-
-type (
-	timers = pile[timer]
-	queue  = pile[arrived]
-)
-
-// pile is a heap.
-type pile[T interface{ Compare(T) int }] []T
-
-func (p pile[T]) Len() int           { return len(p) }
-func (p pile[T]) Less(i, j int) bool { return p[i].Compare(p[j]) < 0 }
-func (p pile[T]) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
-func (p *pile[T]) Push(x any)        { *p = append(*p, x.(T)) }
-func (p *pile[T]) Pop() any {
-	var none T
-	last := (*p)[len(*p)-1]
-	(*p)[len(*p)-1] = none
-	*p = (*p)[:len(*p)-1]
-	return last
 }
 
 func (j *Judge) after(d time.Duration, do func()) {

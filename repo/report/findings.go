@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
@@ -46,7 +47,7 @@ type Options struct {
 	// Latencies are shown as a table; they are those of calls to an extension.
 	Latencies []extension.Latency
 	// Timelines are shown by html.
-	Timelines []Timeline
+	Timelines []*behaviour.Timeline
 }
 
 // Picture is a graph with a heading. The style sheet of the page knows the

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -36,7 +37,7 @@ var templates = sync.OnceValues(func() (*template.Template, error) {
 	}
 	return template.New("").Funcs(template.FuncMap{
 		"visible": phrase.Visible, "lines": visibleLines, "line": oneLine, "spans": codeSpans, "count": phrase.Count[int],
-		"severity": severityName, "built": built, "place": findingPlace, "timeline": Timeline.view, "picture": Picture.view,
+		"severity": severityName, "built": built, "place": findingPlace, "timeline": viewOf, "picture": Picture.view,
 		"join": func(list []string) string { return strings.Join(list, ", ") },
 	}).Parse(text.String())
 })
@@ -73,7 +74,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		First      []findingRow
 		More       string
 		Rest       [][]findingRow
-		Timelines  []Timeline
+		Timelines  []*behaviour.Timeline
 		Pictures   []Picture
 		Latencies  [][]string
 	}{

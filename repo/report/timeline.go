@@ -4,38 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
-
-// Timeline is what happened to an object that findings are about.
-type Timeline struct {
-	Object string
-	// Moments are in the order of their times; Omitted counts those after the last one.
-	Moments []Moment
-	Omitted int
-	// Pauses are times in which the object was paused.
-	Pauses []Span
-	Faults []Fault
-}
-
-// Moment is a version of an object, or something that was done to it.
-type Moment struct {
-	At            time.Time
-	Version, What string
-	Changes       []string
-}
-
-// Span is a time; without End it lasts.
-type Span struct{ Begin, End time.Time }
-
-// Fault is a finding on a timeline.
-type Fault struct {
-	At            time.Time
-	Version       string
-	Rule, Message string
-	Severity      lint.Severity
-}
 
 // timelineView is a timeline as a page shows it: versions as ticks, pauses as areas and
 // findings as dots.
@@ -57,14 +28,14 @@ type timelineRow struct{ Class, At, Version, What, Rule, Text string }
 // timelineWidth is that of the picture, in its own units; the template has it too.
 const timelineWidth = 1000
 
-// view is the timeline of an object with moments.
-func (t Timeline) view() timelineView {
+// viewOf is the timeline of an object with moments.
+func viewOf(t *behaviour.Timeline) timelineView {
 	begin, end := t.Moments[0].At, t.Moments[len(t.Moments)-1].At
 	var rules []string
-	for _, f := range t.Faults {
-		rules = append(rules, f.Rule)
-		if f.At.After(end) {
-			end = f.At
+	for _, f := range t.Findings {
+		rules = append(rules, f.Check.ID)
+		if f.New.At.After(end) {
+			end = f.New.At
 		}
 	}
 	if !end.After(begin) {
@@ -84,19 +55,19 @@ func (t Timeline) view() timelineView {
 			v.Pauses = append(v.Pauses, timelineMark{X: x(p.Begin), Width: max(x(p.End)-x(p.Begin), 1), Title: "paused from " + stamp(p.Begin) + " to " + stamp(p.End)})
 		}
 	}
-	for _, f := range t.Faults {
-		v.Dots = append(v.Dots, timelineMark{X: x(f.At), Class: severityName(f.Severity), Title: f.Rule + " at " + stamp(f.At)})
+	for _, f := range t.Findings {
+		v.Dots = append(v.Dots, timelineMark{X: x(f.New.At), Class: severityName(f.Severity), Title: f.Check.ID + " at " + stamp(f.New.At)})
 	}
-	shown := make([]bool, len(t.Faults))
+	shown := make([]bool, len(t.Findings))
 	for i, m := range t.Moments {
 		v.Ticks = append(v.Ticks, x(m.At))
-		v.Rows = append(v.Rows, timelineRow{At: stamp(m.At), Version: m.Version, What: m.What, Text: strings.Join(m.Changes, "\n")})
-		for k, f := range t.Faults {
-			if shown[k] || f.Version != m.Version && (i+1 < len(t.Moments) || t.Omitted > 0) {
+		v.Rows = append(v.Rows, timelineRow{At: stamp(m.At), Version: m.ResourceVersion, What: m.What, Text: strings.Join(m.Changes, "\n")})
+		for k, f := range t.Findings {
+			if shown[k] || f.New.ResourceVersion != m.ResourceVersion && (i+1 < len(t.Moments) || t.Omitted > 0) {
 				continue
 			}
 			shown[k] = true
-			v.Rows = append(v.Rows, timelineRow{severityName(f.Severity), stamp(f.At), f.Version, "", f.Rule, f.Message})
+			v.Rows = append(v.Rows, timelineRow{severityName(f.Severity), stamp(f.New.At), f.New.ResourceVersion, "", f.Check.ID, f.Message})
 		}
 	}
 	if t.Omitted > 0 {

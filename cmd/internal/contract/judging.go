@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
 // judging is what replay, watch and drive share: how long checks wait, and how findings
@@ -80,7 +79,7 @@ func (j *judging) parse(env *cli.Env) error {
 
 // explain says what the stream of a recording could not show, and returns what happened
 // to the objects with findings if an output shows it.
-func (j *judging) explain(ctx context.Context, env *cli.Env, judge *behaviour.Judge, name string) ([]report.Timeline, error) {
+func (j *judging) explain(ctx context.Context, env *cli.Env, judge *behaviour.Judge, name string) ([]*behaviour.Timeline, error) {
 	undecided(env, judge)
 	if !j.out.Has("html") {
 		return nil, nil
@@ -90,7 +89,7 @@ func (j *judging) explain(ctx context.Context, env *cli.Env, judge *behaviour.Ju
 
 // timelines reads a recording once more for what happened to the objects with findings.
 // Standard input cannot be read again, so it has none.
-func timelines(ctx context.Context, env *cli.Env, j *behaviour.Judge, name string) ([]report.Timeline, error) {
+func timelines(ctx context.Context, env *cli.Env, j *behaviour.Judge, name string) ([]*behaviour.Timeline, error) {
 	t := j.Timelines()
 	if t.Empty() {
 		return nil, nil
@@ -102,21 +101,7 @@ func timelines(ctx context.Context, env *cli.Env, j *behaviour.Judge, name strin
 	if _, err := readRecording(ctx, env, name, t.Add); err != nil {
 		return nil, err
 	}
-	var out []report.Timeline
-	for _, line := range t.All() {
-		l := report.Timeline{Object: line.Object, Omitted: line.Omitted}
-		for _, m := range line.Moments {
-			l.Moments = append(l.Moments, report.Moment{At: m.At, Version: m.ResourceVersion, What: m.What, Changes: m.Changes})
-		}
-		for _, p := range line.Pauses {
-			l.Pauses = append(l.Pauses, report.Span(p))
-		}
-		for _, f := range line.Findings {
-			l.Faults = append(l.Faults, report.Fault{At: f.New.At, Version: f.New.ResourceVersion, Rule: f.Check.ID, Message: f.Message, Severity: f.Severity})
-		}
-		out = append(out, l)
-	}
-	return out, nil
+	return t.All(), nil
 }
 
 // undecided says what a recording could not show.

@@ -55,7 +55,7 @@ func (j *judging) replay(ctx context.Context, env *cli.Env, names []string) erro
 	all := &lint.Report{Command: "contract replay"}
 	events := 0
 	var subjects []string
-	var lines []report.Timeline
+	var lines []*behaviour.Timeline
 	for _, name := range names {
 		judge := behaviour.New(j.options)
 		faults, err := readRecording(ctx, env, name, judge.Add)

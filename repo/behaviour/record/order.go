@@ -1,12 +1,15 @@
 package record
 
-import "container/heap"
+import (
+	"cmp"
+	"container/heap"
+)
 
 // Order gives events back in the order of their times. It holds at most Most events.
 type Order struct {
 	Most int
 
-	waiting queue
+	waiting Heap[waiting]
 	seq     int
 }
 
@@ -16,26 +19,33 @@ type waiting struct {
 	seq     int
 }
 
-type queue []waiting
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i], &q[j]
-	if !a.At.Equal(b.At) {
-		return a.At.Before(b.At)
+// Compare orders by time, then by version, then as the events came.
+func (a waiting) Compare(b waiting) int {
+	switch {
+	case !a.At.Equal(b.At):
+		return a.At.Compare(b.At)
+	case a.version != b.version && a.version != 0 && b.version != 0:
+		return cmp.Compare(a.version, b.version)
 	}
-	if a.version != b.version && a.version != 0 && b.version != 0 {
-		return a.version < b.version
-	}
-	return a.seq < b.seq
+	return cmp.Compare(a.seq, b.seq)
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(waiting)) }
-func (q *queue) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	old[len(old)-1] = waiting{}
-	*q = old[:len(old)-1]
+
+// Heap implements heap.Interface: its first element is the smallest.
+type Heap[T interface{ Compare(T) int }] []T
+
+func (h Heap[T]) Len() int           { return len(h) }
+func (h Heap[T]) Less(i, j int) bool { return h[i].Compare(h[j]) < 0 }
+func (h Heap[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *Heap[T]) Push(x any) { *h = append(*h, x.(T)) }
+
+// Pop implements heap.Interface.
+func (h *Heap[T]) Pop() any {
+	var none T
+	last := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = none
+	*h = (*h)[:len(*h)-1]
 	return last
 }
 
