@@ -554,10 +554,11 @@ func checked(s crd.Schema, object json.RawMessage, prefix []string) []crd.Violat
 	}
 	checker := crd.Checker{Received: true}
 	spec, value := crd.Schema{Node: s.Node.Get("properties", "spec")}, docs[0].Root.Get(prefix...)
-	if list := checker.Check(spec, value, true, prefix...); len(list) > 0 {
+	list := checker.Check(spec, value, true, prefix...)
+	if view.Refused(list) {
 		return list
 	}
-	return view.BrokenRules(nil, spec, value, cel.Values{Received: true}, prefix...)
+	return append(list, view.BrokenRules(nil, spec, value, cel.Values{Received: true}, prefix...)...)
 }
 
 // blame returns the text of the patch that causes a violation: what the last

@@ -106,3 +106,80 @@ spec: {high: %s, name: "${FOO_NAME}"}
 }
 
 func severity(f lint.Finding) string { return f.Severity.String() }
+
+// TestRulesInPatchedTemplates: the API server drops fields that the definition does not
+// have, such as the metadata that Cluster API writes, and then evaluates the rules.
+func TestRulesInPatchedTemplates(t *testing.T) {
+	const definition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: footemplates.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: FooTemplate, plural: footemplates, singular: footemplate, listKind: FooTemplateList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              template:
+                type: object
+                properties:
+                  spec:
+                    type: object
+                    properties: {zone: {type: string}, high: {type: integer}}
+                    x-kubernetes-validations: [{rule: "!has(self.high) || self.high > 3", message: too low}]
+`
+	const class = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: a}
+spec:
+  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1, kind: FooTemplate, name: a}}
+  controlPlane: {templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: BarTemplate, name: a}}
+  variables:
+  - name: size
+    required: false
+    schema: {openAPIV3Schema: {type: integer, default: 5, enum: [5, 7%s]}}
+  patches:
+  - name: size
+    definitions:
+    - selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1, kind: FooTemplate, matchResources: {infrastructureCluster: true}}
+      jsonPatches:
+      - {op: add, path: /spec/template/spec/high, %s}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1
+kind: FooTemplate
+metadata: {name: a}
+spec: {template: {spec: {zone: a%s}}}
+`
+	for _, c := range []struct{ other, write, more, want string }{
+		{"", "valueFrom: {variable: size}", "", ""},
+		{"", "value: 4", ", odd: b", ""},
+		{"", "value: 2", "", "PA023"},
+		{", 1", "valueFrom: {variable: size}", "", "PA023"},
+		{"", "value: 4", ", high: 2, odd: b", "CC007"},
+	} {
+		findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{
+			"infrastructure-foo/v1.0.0/infrastructure-components.yaml": definition,
+			"infrastructure-foo/v1.0.0/clusterclass-a.yaml":            fmt.Sprintf(class, c.other, c.write, c.more),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range findings {
+			if strings.Contains(f.Message, "breaks a validation rule: too low") {
+				got += f.Rule.ID
+			}
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

@@ -121,17 +121,23 @@ func MisfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object
 	if version == nil || !version.Served {
 		return nil // TPL013
 	}
-	list := checker.CheckObject(version.Schema, o.Doc.Root)
 	webhook := sync.OnceValue(func() bool { return Mutated(r, definition) })
-	if len(list) == 0 {
-		if list = BrokenRules(o, version.Schema, o.Doc.Root, cel.Values{Received: true, Resource: true}); len(list) > 0 && webhook() {
-			return nil // the webhook may change what the rules read
-		}
-		return list
-	}
-	return slices.DeleteFunc(list, func(v crd.Violation) bool {
+	list := slices.DeleteFunc(checker.CheckObject(version.Schema, o.Doc.Root), func(v crd.Violation) bool {
 		return OfStatus(v) || v.Fault == crd.Missing && webhook()
 	})
+	if Refused(list) {
+		return list
+	}
+	if broken := BrokenRules(o, version.Schema, o.Doc.Root, cel.Values{Received: true, Resource: true}); len(broken) > 0 && !webhook() {
+		list = append(list, broken...) // a webhook may change what the rules read
+	}
+	return list
+}
+
+// Refused reports whether the API server refuses an object before it comes to the rules
+// in CEL. Unknown fields do not count: it has dropped them by then.
+func Refused(list []crd.Violation) bool {
+	return slices.ContainsFunc(list, func(v crd.Violation) bool { return v.Fault != crd.Unknown })
 }
 
 // BrokenRules returns the rules in CEL that a value breaks, which otherwise matches
