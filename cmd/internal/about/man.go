@@ -26,6 +26,10 @@ the folder DIR, which is made if necessary.`,
 				_, err := env.Out.Write(manPage(c.Root(), programBuild()))
 				return err
 			}
+			if sub, _, err := c.Root().Find(args); err == nil && sub != c.Root() {
+				return cli.Usagef("%[1]s would be a folder for the pages of all commands; "+
+					`run "clusterctl-repo %[1]s --help", or write ./%[1]s for the folder`, args[0])
+			}
 			if err := env.MakeFolder(args[0]); err != nil {
 				return err
 			}
