@@ -204,6 +204,17 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestWrongKind: clusterctl knows a Cluster by the kind of the first reference to it, and
+// moves it for the labels of its own kind.
+func TestWrongKind(t *testing.T) {
+	p := planOf(t, base+existing(core, "ClusterClass ns/cc", "u-cc", nil, "")+
+		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc}}}\n"+ready)+
+		existing(core, "Machine ns/m", "u-m", []string{core + " FooCluster d u-d"}, "status: {nodeRef: {name: a}}\n"))
+	if len(p.Failures) != 1 || p.Failures[0].Step != owners.Create || p.Failures[0].Node.String() != "Cluster ns/d" || !p.Failures[0].Sometimes {
+		t.Errorf("%+v", p.Failures)
+	}
+}
+
 // TestGaps demands that what is missing or contradicts itself is said.
 func TestGaps(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
