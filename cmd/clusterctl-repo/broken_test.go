@@ -136,8 +136,8 @@ func lintSource(t *testing.T, dir, config string) map[string]seenFinding {
 	if config != "" {
 		args = append(args, "--config", config)
 	}
-	// In the folder of this package it would look for .git up to the top, and every
-	// command of git changes that folder: go test could never serve its last result.
+	// Not in the folder of this package: lint would look for .git above it, which every
+	// git command changes, and go test could never reuse a cached result.
 	code, stdout, stderr := run(t, t.TempDir(), args...)
 	if code != cli.ExitOK {
 		t.Fatalf("lint %s: exit code %d: %s", dir, code, stderr)

@@ -516,22 +516,23 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// What the recipes publish is no provider where the configuration wants none found.
+// TestNothingIsLookedFor: with discovery disabled, products of recipes are not taken for
+// providers.
 func TestNothingIsLookedFor(t *testing.T) {
 	c := &config.Config{}
 	c.Discovery.Disabled = true
 	fsys := tree(join(metadata, "Makefile=release:\n\tkustomize build config/default > out/infrastructure-components.yaml\n",
 		product("config/default", "infrastructure-x", infra))...)
 	if got, _, err := Complete(fsys, &config.Config{}, Hints{}); err != nil || len(got.Providers) != 1 {
-		t.Fatalf("else it finds %v, %v", got, err)
+		t.Fatalf("with discovery: %v, %v", got, err)
 	}
 	if got, _, err := Complete(fsys, c, Hints{}); err == nil {
 		t.Errorf("it finds %v", got.Providers)
 	}
 }
 
-// Released folders are no sources, and metadata.yaml at the root is ours without a
-// series.
+// TestScan skips folders of releases and, except at the root, metadata.yaml without
+// releaseSeries.
 func TestScan(t *testing.T) {
 	d := &detection{survey: newSurvey(tree("metadata.yaml=kind: Metadata\n", "a/metadata.yaml=kind: Metadata\n", "b/"+metadata,
 		"infrastructure-x/v1.0.0/"+metadata)), file: &config.Config{}}

@@ -149,7 +149,7 @@ func TestContests(t *testing.T) {
 	}
 }
 
-// scribbled is a board that has words already.
+// scribbled is a board that already has marks.
 type scribbled []string
 
 func (s scribbled) Set(context.Context, string) error      { return nil }

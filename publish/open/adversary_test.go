@@ -238,9 +238,9 @@ func (d *divert) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// watchMemory returns a function that ends watching and returns how much memory
-// was in use at most, as the collector found it: how much garbage waits for the
-// collector depends on how busy the machine is.
+// watchMemory returns a function that ends watching and returns the most memory that
+// was alive after a collection; the heap grows to twice that between two. Garbage does
+// not count: how much of it waits depends on how busy the machine is.
 func watchMemory() func() uint64 {
 	runtime.GC() // what earlier tests left does not count
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

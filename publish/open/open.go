@@ -192,9 +192,11 @@ func (p *Places) forgotten(name string) string {
 	if place, err := layouts.ParsePlace(url, p.Servers()); err == nil && place.Kind != layouts.Local {
 		return url
 	}
-	// So are ghcr.io and localhost:5000, but not out, v1.2 or .cache.
+	// ghcr.io and localhost:5000 look like hosts; out, v1.2 and .cache do not.
 	if host, _ := regexp.MatchString(`^[a-z0-9][a-z0-9.-]*(\.[a-z]{2,}|:[0-9]+)$`, first); deep && host {
-		return "oci://" + name
+		if _, err := layouts.ParsePlace("oci://"+name, p.Servers()); err == nil {
+			return "oci://" + name
+		}
 	}
 	return ""
 }

@@ -28,8 +28,8 @@ type timelineRow struct{ Class, At, Version, What, Rule, Text string }
 // timelineWidth is that of the picture, in its own units; the template has it too.
 const timelineWidth = 1000
 
-// viewOf is the timeline of an object with moments.
-func viewOf(t *behaviour.Timeline) timelineView {
+// viewOfTimeline lays out a timeline that has at least one moment.
+func viewOfTimeline(t *behaviour.Timeline) timelineView {
 	begin, end := t.Moments[0].At, t.Moments[len(t.Moments)-1].At
 	var rules []string
 	for _, f := range t.Findings {

@@ -2,6 +2,7 @@ package about
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -26,7 +27,8 @@ the folder DIR, which is made if necessary.`,
 				_, err := env.Out.Write(manPage(c.Root(), programBuild()))
 				return err
 			}
-			if sub, _, err := c.Root().Find(args); err == nil && sub != c.Root() {
+			_, missing := os.Lstat(env.Path(args[0]))
+			if sub, _, err := c.Root().Find(args); missing != nil && err == nil && sub != c.Root() {
 				return cli.Usagef("%[1]s would be a folder for the pages of all commands; "+
 					`run "clusterctl-repo %[1]s --help", or write ./%[1]s for the folder`, args[0])
 			}

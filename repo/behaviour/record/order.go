@@ -19,7 +19,7 @@ type waiting struct {
 	seq     int
 }
 
-// Compare orders by time, then by version, then as the events came.
+// Compare orders by time, then by version if both have one, then as the events came.
 func (a waiting) Compare(b waiting) int {
 	switch {
 	case !a.At.Equal(b.At):

@@ -225,7 +225,7 @@ func TestTemplatesApart(t *testing.T) {
 	}
 }
 
-// TestKept tells since which version changes outside of spec are kept.
+// TestKept tells from which version on changes outside of spec are kept.
 func TestKept(t *testing.T) {
 	for _, c := range []struct {
 		path  []string

@@ -58,8 +58,9 @@ type Values struct {
 
 // Evaluate returns the rules of a schema that a new value breaks, as the API server
 // evaluates them (apiextensions-apiserver pkg/apiserver/schema/cel, Validate). The
-// value has to match the schema otherwise. Rules that do not compile are skipped, and so are those
-// that call functions of Kubernetes without a binding here. Path is where the value stands.
+// value has to match the schema otherwise, but for fields that the schema does not have.
+// Rules that do not compile are skipped, and so are those that call functions of
+// Kubernetes without a binding here. Path is where the value stands.
 func Evaluate(schema, value *yamldoc.Node, of Values, path ...string) []Violation {
 	e := evaluation{of: of, types: check{types: map[*yamldoc.Node]*kube.DeclType{}}, known: map[[2]*yamldoc.Node]ref.Val{}, budget: mostPerRun}
 	e.value(schema, value, value, place{root: of.Resource}, slices.Clip(path))

@@ -246,10 +246,10 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 		return never // because it is not read
 	}
 	// Under another kind clusterctl does not see what it belongs to without an
-	// ownerReference: it leaves it behind, or moves it in spite of a cycle. The labels are
-	// those of the kind that was listed, so that what they mark is still moved.
-	alone := n.Move == Unmarked && n.Hierarchy == Unmarked
-	if soft != nil && moves && alone && id != n.ID && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
+	// ownerReference: it leaves it behind, or moves it in spite of a cycle. What a label
+	// marks is still moved: clusterctl reads the labels of the listed object and its kind.
+	marked := n.Move != Unmarked || n.Hierarchy != Unmarked
+	if soft != nil && moves && !marked && id != n.ID && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
 		b.Failures = append(b.Failures, Fault{
 			Step: After, Node: n, Sometimes: !a.always, Fix: fix, cure: a.cure,
 			Reason: fmt.Sprintf("%s calls it %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, id, soft.From, when),

@@ -320,8 +320,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRefusalsInOrder has those of the first step first, and none of the steps that
-// move --from-directory does not have.
+// TestRefusalsInOrder: refusals of earlier steps come first, and those of steps that
+// move --from-directory does not have are left out.
 func TestRefusalsInOrder(t *testing.T) {
 	s := taken(t, strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false")+
 		definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl))
@@ -336,8 +336,8 @@ func TestRefusalsInOrder(t *testing.T) {
 	}
 }
 
-// TestDefinitionOfTheCluster prefers it to the one in the file of a release, whichever
-// comes first.
+// TestDefinitionOfTheCluster: a definition in the cluster counts before one in a
+// release's file, whichever comes first.
 func TestDefinitionOfTheCluster(t *testing.T) {
 	file, live := crdOf("FooNew", "Namespaced", ""), crdOf("FooNew", "Namespaced", byClusterctl+`, clusterctl.cluster.x-k8s.io/move: ""`)
 	for _, both := range []string{file + live, live + file} {

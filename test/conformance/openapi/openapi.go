@@ -127,9 +127,6 @@ func (s *Spec) Wrap(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		s.mu.Lock()
-		s.checked[route.Operation.OperationID]++
-		s.mu.Unlock()
 		in := &openapi3filter.RequestValidationInput{Request: bare, PathParams: vars, Route: route, Options: &openapi3filter.Options{
 			// Files are not JSON, and come with every media type.
 			ExcludeRequestBody: route.Operation.OperationID == "repos/upload-release-asset", SkipSettingDefaults: true, MultiError: true,
@@ -137,7 +134,7 @@ func (s *Spec) Wrap(h http.Handler) http.Handler {
 		if !in.Options.ExcludeRequestBody {
 			raw, err := io.ReadAll(r.Body)
 			if err != nil {
-				// A client that was killed: half a request breaks no rule of the description.
+				// Perhaps the client was killed: half a request breaks no rule. The server sees the same error.
 				r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(raw), iotest.ErrReader(err)))
 				h.ServeHTTP(w, r)
 				return
@@ -148,6 +145,9 @@ func (s *Spec) Wrap(h http.Handler) http.Handler {
 				bare.Header.Set("Content-Type", "application/json")
 			}
 		}
+		s.mu.Lock()
+		s.checked[route.Operation.OperationID]++
+		s.mu.Unlock()
 		badRequest := openapi3filter.ValidateRequest(r.Context(), in)
 		a := &answer{ResponseWriter: w, status: http.StatusOK}
 		h.ServeHTTP(a, r)

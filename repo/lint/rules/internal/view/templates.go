@@ -128,10 +128,11 @@ func MisfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object
 	if Refused(list) {
 		return list
 	}
-	if broken := BrokenRules(o, version.Schema, o.Doc.Root, cel.Values{Received: true, Resource: true}); len(broken) > 0 && !webhook() {
-		list = append(list, broken...) // a webhook may change what the rules read
+	broken := slices.DeleteFunc(BrokenRules(o, version.Schema, o.Doc.Root, cel.Values{Received: true, Resource: true}), OfStatus)
+	if len(broken) > 0 && webhook() {
+		return list // the webhook may change what the rules read
 	}
-	return list
+	return append(list, broken...)
 }
 
 // Refused reports whether the API server refuses an object before it comes to the rules
@@ -140,8 +141,9 @@ func Refused(list []crd.Violation) bool {
 	return slices.ContainsFunc(list, func(v crd.Violation) bool { return v.Fault != crd.Unknown })
 }
 
-// BrokenRules returns the rules in CEL that a value breaks, which otherwise matches
-// its schema. Rules that read what only the user knows are skipped, if it is of an object.
+// BrokenRules returns the rules in CEL that a value breaks. Apart from unknown fields, which
+// are ignored, it must match its schema. Rules that read what only the user knows are
+// skipped, if it is of an object.
 func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.Values, path ...string) []crd.Violation {
 	if o != nil {
 		of.Open = func(n *yamldoc.Node) bool { return Open(o, n) }
