@@ -189,7 +189,7 @@ func attack(t *testing.T, serve adversary, name string) {
 			t.Errorf("%s succeeds", verb)
 		}
 	}
-	if mb := peak() >> 20; mb > 150 {
+	if mb := peak() >> 20; mb > 100 {
 		t.Errorf("%d MB of memory", mb)
 	}
 	if base.leaks.Load() > 0 {
