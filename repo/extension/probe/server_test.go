@@ -102,7 +102,8 @@ func healthy() *server {
 		default:
 			s.answers[h.Name] = success()
 		}
-		s.handlers = append(s.handlers, object{"name": name(h.Name), "requestHook": object{"apiVersion": extension.APIVersion, "hook": h.Name}})
+		// The longest time there is: a machine with much to do answers late.
+		s.handlers = append(s.handlers, object{"name": name(h.Name), "timeoutSeconds": 30, "requestHook": object{"apiVersion": extension.APIVersion, "hook": h.Name}})
 	}
 	s.answers["GeneratePatches"] = jsonPatch("DockerMachineTemplate", goodPatch)
 	s.answers["DiscoverVariables"] = success(object{"variables": []object{
