@@ -150,14 +150,23 @@ func (b *planner) first(i int32, all []alias) []alias {
 		x.always = true
 		return []alias{x}
 	}
+	listed := owner.movable() && b.listed(owner) && len(b.external[owner]) == 0 // fetched because another names it
+	// What is fetched comes after what is listed, and after the only one that names it.
+	late := func(a alias) bool {
+		by := b.external[a.by]
+		return len(by) > 0 && (listed || !slices.ContainsFunc(by, func(n *Node) bool { return n != owner }) ||
+			slices.ContainsFunc(all, func(x alias) bool { return len(b.external[x.by]) == 0 }))
+	}
 	best := map[string]alias{}
 	for _, a := range all {
+		if late(a) {
+			continue
+		}
 		if old, ok := best[a.list]; !ok || b.earlier(a.by, old.by) {
 			best[a.list] = a
 		}
 	}
 	same, ok := best[own]
-	listed := owner.movable() && b.listed(owner) && !b.external[owner] // fetched because another names it
 	before := ok && (!listed || b.earlier(same.by, owner))
 	if ok && !before {
 		delete(best, own)
@@ -241,15 +250,19 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 		return step
 	}
 	soft := n.first(func(e *Edge) bool { return e.Link == SoftOwner })
-	moves := n.Verdict == Moves || n.Verdict == Copied
-	if !n.Wanted || !moves && (soft == nil || id == n.ID) {
-		return never // because it is not read
-	}
 	// Under another kind clusterctl does not see what it belongs to without an
 	// ownerReference: it leaves it behind, or moves it in spite of a cycle. What a label
 	// marks is still moved: clusterctl reads the labels of the listed object and its kind.
-	marked := n.Move != Unmarked || n.Hierarchy != Unmarked
-	if soft != nil && moves && !marked && id != n.ID && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
+	owner := func(want func(*Node) bool) bool {
+		return n.first(func(e *Edge) bool { return e.Link == Owner && want(e.From) }) != nil
+	}
+	loose := soft != nil && id != n.ID
+	left := loose && n.Move == Unmarked && n.Hierarchy == Unmarked && !owner((*Node).takesAlong)
+	moves := n.Verdict.moves()
+	if !n.Wanted || !moves && (!loose || left || owner(func(o *Node) bool { return !o.Verdict.moves() })) {
+		return never // because it is not read
+	}
+	if left {
 		b.Failures = append(b.Failures, Fault{
 			Step: After, Node: n, Sometimes: !a.always, Fix: fix, cure: a.cure,
 			Reason: fmt.Sprintf("%s calls it %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, id, soft.From, when),
@@ -273,21 +286,37 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	return ends
 }
 
+// takesAlong reports whether clusterctl moves what the node owns.
+func (n *Node) takesAlong() bool { return n.Verdict.moves() && (n.Cause == Root || n.Cause == Owned) }
+
 // overlooked notes that clusterctl may take an object for another one, and then does
 // not look at it as it does at Clusters, ClusterClasses and Machines. A move that
 // the other name ends in one step only comes to later ones under the right name.
-// Refusals because of an ownerReference stay: it is read under any name.
+// Refusals because of an ownerReference stay: it is read under any name. What only
+// a Cluster names in another namespace is not even fetched then.
 func (b *planner) overlooked(n *Node, ends Step) {
 	for i := range b.Refusals {
-		if r := &b.Refusals[i]; r.Node == n && r.at == nil && r.Step >= Discovery && r.Step < ends {
+		if r := &b.Refusals[i]; (r.Node == n && r.at == nil || b.fetchedFor(r.Node, n)) && r.Step >= Discovery && r.Step < ends {
 			r.Sometimes = true
 		}
 	}
 	for i := range b.Failures {
-		if f := &b.Failures[i]; f.Node == n && (f.Step == Resume || f.Step == ResumeClasses || f.Step == Ready && ends == never) && f.Step < ends {
+		f := &b.Failures[i]
+		looked := f.Node == n && (f.Step == Resume || f.Step == ResumeClasses || f.Step == Ready && ends == never)
+		if (looked || b.fetchedFor(f.Node, n)) && f.Step < ends {
 			f.Sometimes = true
 		}
 	}
+}
+
+// fetchedFor reports whether clusterctl only fetches a node because of another one.
+func (b *planner) fetchedFor(n, other *Node) bool {
+	for _, by := range b.external[n] {
+		if by != other && !b.fetchedFor(by, other) {
+			return false
+		}
+	}
+	return len(b.external[n]) > 0
 }
 
 // mistaken returns the step before the move begins in which clusterctl fails to read

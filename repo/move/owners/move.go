@@ -61,6 +61,9 @@ var verdictNames = [...]string{"left", "unclear", "copied", "moves", "deleted"}
 // String returns a word for pictures and JSON.
 func (v Verdict) String() string { return verdictNames[v] }
 
+// moves reports whether the object arrives in the target.
+func (v Verdict) moves() bool { return v == Moves || v == Copied }
+
 // Cause says why a verdict is what it is.
 type Cause uint8
 

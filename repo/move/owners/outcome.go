@@ -149,7 +149,7 @@ func (b *planner) fail() {
 			b.failure(Ready, n, "wait until its controller removes the annotation, or find out why it does not",
 				"the annotation %s blocks the move", BlockMoveAnnotation)
 		}
-		moved := n.Verdict == Moves || n.Verdict == Copied
+		moved := n.Verdict.moves()
 		if moved && b.s.Objects[i].Has(snapshot.Deleting) && !b.Restore {
 			b.failure(After, n, "wait until it is gone before the move, or delete it again in the target",
 				"it is being deleted, but its copy in the target is not: its controller treats it as wanted and reconciles it again")

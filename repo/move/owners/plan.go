@@ -128,7 +128,7 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 		byUID:       make(map[string]int32, len(s.Objects)),
 		nodes:       make([]*Node, len(s.Objects)),
 		absent:      map[string]*Node{},
-		external:    map[*Node]bool{},
+		external:    map[*Node][]*Node{},
 		undefined:   map[groupKind]int{},
 	}
 	if o.Restore {
@@ -198,8 +198,9 @@ type planner struct {
 	secrets     bool
 	machines    bool // whether the snapshot has any
 	missing     int  // owners that it should have
-	// external are the nodes that clusterctl does not list, but fetches one by one.
-	external map[*Node]bool
+	// external are the nodes that clusterctl does not list, but fetches because
+	// others name them, with those others.
+	external map[*Node][]*Node
 	// target is nil if the target is not known.
 	target *target
 	// odd are the ownerReferences that do not name their owner as it is, by the
@@ -425,7 +426,13 @@ func (b *planner) classesElsewhere() {
 	done := map[ID]bool{}
 	observed(b, func(n *Node, o *snapshot.Object, c *snapshot.Cluster) {
 		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: cmp.Or(c.ClassNamespace, o.Namespace), Name: c.Class}
-		if c.Class == "" || id.Namespace == b.Namespace || done[id] {
+		if c.Class == "" || id.Namespace == b.Namespace {
+			return
+		}
+		if class := b.Find(id); done[id] {
+			if len(b.external[class]) > 0 {
+				b.external[class] = append(b.external[class], n)
+			}
 			return
 		}
 		done[id] = true
@@ -464,9 +471,9 @@ func (b *planner) fetch(by *Node, id ID, version string) *snapshot.Object {
 			b.Elsewhere--
 		}
 		b.take(i, n)
-		b.external[n] = true
-	} else if n.Scope == Ignored {
-		b.external[n] = true
+		b.external[n] = []*Node{by}
+	} else if n.Scope == Ignored || len(b.external[n]) > 0 {
+		b.external[n] = append(b.external[n], by)
 	}
 	n.observe()
 	n.mark(o)
@@ -747,7 +754,7 @@ func (p *Plan) Certain() bool {
 func (g *Graph) Order() [][]*Node {
 	var out [][]*Node
 	for _, n := range g.Nodes {
-		if n.Verdict != Moves && n.Verdict != Copied {
+		if !n.Verdict.moves() {
 			continue
 		}
 		for len(out) <= n.Layer {

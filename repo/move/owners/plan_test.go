@@ -215,6 +215,31 @@ func TestWrongKind(t *testing.T) {
 	}
 }
 
+// TestOverlooked: what clusterctl only fetches for a Cluster, or only waits for because
+// of one, is a matter of chance if it may know that Cluster by a wrong kind.
+func TestOverlooked(t *testing.T) {
+	const unready = "    clusterctl.cluster.x-k8s.io/block-move: \"\"\n"
+	p := planOf(t, base+existing(core, "ClusterClass other/cc", "u-cc", nil, "  annotations:\n    cluster.x-k8s.io/paused: \"\"\n"+unready)+
+		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"+ready)+
+		existing(core, "Machine ns/m", "u-m", []string{core + " FooCluster d u-d"}, "status: {nodeRef: {name: a}}\n"))
+	for _, f := range slices.Concat(p.Refusals, p.Failures) {
+		if !f.Sometimes {
+			t.Errorf("certain: %+v", f)
+		}
+	}
+	if len(p.Refusals) != 1 || len(p.Failures) != 2 {
+		t.Errorf("%+v, %+v", p.Refusals, p.Failures)
+	}
+	// The template is fetched after the class, so it does not matter how it calls it.
+	p = planOf(t, base+crdOf("FooTemplate", "Namespaced", byClusterctl)+
+		existing(core, "ClusterClass other/cc", "u-cc", nil, "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooTemplate, name: t}}}\n")+
+		existing("foo.cluster.x-k8s.io/v1", "FooTemplate other/t", "u-t", []string{"cluster.x-k8s.io/v0 ClusterClass cc u-cc"}, "")+
+		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"+ready))
+	if len(p.Refusals)+len(p.Failures) > 0 {
+		t.Errorf("%+v, %+v", p.Refusals, p.Failures)
+	}
+}
+
 // TestGaps demands that what is missing or contradicts itself is said.
 func TestGaps(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{

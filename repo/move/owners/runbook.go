@@ -280,7 +280,7 @@ func (r *runbook) run() Section {
 func (r *runbook) of(kind string, moved bool) []*Node {
 	var out []*Node
 	for _, n := range r.Nodes {
-		if n.Group == coreGroup && n.Kind == kind && n.movable() && (!moved || n.Verdict == Moves || n.Verdict == Copied) {
+		if n.Group == coreGroup && n.Kind == kind && n.movable() && (!moved || n.Verdict.moves()) {
 			out = append(out, n)
 		}
 	}

@@ -133,7 +133,7 @@ func version(text string) (*semver.Version, error) {
 // moving visits the objects that are made in the target, in their order.
 func (b *planner) moving(visit func(n *Node, o *snapshot.Object)) {
 	for i, n := range b.nodes {
-		if n != nil && (n.Verdict == Moves || n.Verdict == Copied) {
+		if n != nil && n.Verdict.moves() {
 			visit(n, &b.s.Objects[i])
 		}
 	}
@@ -281,7 +281,7 @@ func users(t *target, class *Node) string {
 // that they call.
 func (b *planner) targetExtensions(t *target) {
 	observed(b, func(n *Node, _ *snapshot.Object, c *snapshot.Class) {
-		if n.Verdict != Moves && n.Verdict != Copied {
+		if !n.Verdict.moves() {
 			return
 		}
 		for _, handler := range c.Extensions {
@@ -296,7 +296,7 @@ func (b *planner) targetExtensions(t *target) {
 			}
 			moves := b.Find(ID{Group: runtimeGroup, Kind: "ExtensionConfig", Name: name})
 			switch {
-			case o == nil && moves != nil && (moves.Verdict == Moves || moves.Verdict == Copied):
+			case o == nil && moves != nil && moves.Verdict.moves():
 			case o == nil:
 				hurts(fmt.Sprintf("install the extension in the target and create the ExtensionConfig %s before the move", name), "the target has no ExtensionConfig %s", name)
 			case config == nil:
