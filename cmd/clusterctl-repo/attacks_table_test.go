@@ -420,7 +420,7 @@ var registryAttacks = []attack{
 	}, tries: atRegistry, want: "infrastructure-foo-v0.1.0-components.yaml"},
 	{name: "layer without a title", threat: "a layer has no name, which only other readers use", stops: "such artifacts are refused", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, nil)) })
-	}, tries: atRegistry[:1], want: "has layers without the name of a file"},
+	}, tries: atRegistry[:1], want: "has 1 layer without a file name"},
 	{name: "title with a path", threat: "the name of a layer is a path", stops: "nothing may lie next to the files", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("../metadata.yaml"))) })
 	}, tries: atRegistry, want: "is not a valid release file name"},

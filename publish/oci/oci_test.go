@@ -314,7 +314,7 @@ func TestReadOthers(t *testing.T) {
 		{name: "the operator's plugin", layers: []v1.Descriptor{layer(test, a, title, "metadata.yaml"), layer(test, b, title, "components.yaml")}, files: "components.yaml metadata.yaml"},
 		{name: "two names for one blob", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml")}, files: "a.yaml b.yaml"},
 		{name: "a layer twice", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "a.yaml")}, files: "a.yaml"},
-		{name: "a layer without a title", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b)}, files: "a.yaml", incomplete: "has layers without the name of a file (1)"},
+		{name: "a layer without a title", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b)}, files: "a.yaml", incomplete: "has 1 layer without a file name"},
 		{name: "two contents for one name", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "a.yaml")}, err: `two different files with the name "a.yaml"`},
 		{name: "paths", layers: []v1.Descriptor{layer(test, a, title, "out/metadata.yaml"), layer(test, b, title, "../../etc/passwd"), layer(test, a, title, ".."), layer(test, b, title, `..\x`), layer(test, b, title, "/abs"), layer(test, b, title, "ok.yaml")}, files: "ok.yaml", odd: `"../../etc/passwd" is not a valid release file name`},
 		{name: "a folder of oras", layers: []v1.Descriptor{layer(test, a, title, "folder", "io.deis.oras.content.unpack", "true"), layer(test, b, title, "a.yaml")}, files: "a.yaml", odd: "is a packed folder"},

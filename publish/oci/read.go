@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // maxManifest is the largest manifest that registries have to accept
@@ -129,7 +130,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 		}
 		r.Artifacts = packed
 	} else if untitled > 0 {
-		r.Incomplete = fmt.Sprintf("has layers without the name of a file (%d), which other readers may treat as something", untitled)
+		r.Incomplete = fmt.Sprintf("has %s without a file name, which other readers may interpret", phrase.Count(untitled, "layer"))
 	}
 	r.Sort()
 	return r, nil

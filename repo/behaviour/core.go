@@ -8,13 +8,13 @@ import (
 
 // coreChecks are about Cluster API itself: what providers rely on.
 var coreChecks = []*Check{
-	row("BEH701", "core-resumes", "Core objects must leave the pause with their Cluster", Must, "cluster-api internal/controllers/machine, SetupWithManager; seen in v1.14.2",
+	row("BEH701", "core-resumes", "Core objects must resume together with their Cluster", Must, "cluster-api internal/controllers/machine, SetupWithManager; seen in v1.14.2",
 		"Core does not reconcile the object until something else touches it: no health checks, no deletion of its Node.",
-		"Annotate the object to make core look at it. Providers: set owner references again soon after the pause, which wakes core.",
+		"Annotate the object so that core reconciles it. Providers: set owner references again soon after the pause, which wakes core.",
 		Check{Role: contract.Core, Action: actStrip + ", unpause", Violation: "a Machine, MachineSet, MachineDeployment or MachinePool shows Paused=True when the bound after the pause has passed", Within: Settle, on: []string{machine, machineSet, deployment, machinePool}, resumed: coreResumed}),
 	row("BEH702", "core-reads-provisioned", "Core must accept status.initialization.provisioned of an InfraMachinePool", Must, pagePool+"initialization completed; cluster-api internal/controllers/machinepool, external.IsReady in v1.14.2",
-		"The MachinePool waits for its infrastructure forever, although the provider keeps to the contract.",
-		"Set status.ready as well, as long as Cluster API up to v1.14 reads only that.",
+		"The MachinePool waits for its infrastructure forever, although the provider follows the contract.",
+		"Set status.ready as well, because Cluster API up to v1.14 reads only that.",
 		Check{Role: contract.Core, Contract: contract.V1Beta2, Violation: "provisioned is true without status.ready, and the MachinePool does not report its infrastructure when the bound has passed", Within: Pause, on: []string{infraPool}, version: coreReads}),
 }
 

@@ -34,7 +34,7 @@ func (j *Judge) Report(command, subject string) *lint.Report {
 	return out
 }
 
-var errNothing = errors.New("nothing was judged: no check could be decided by what happened")
+var errNothing = errors.New("nothing was judged: what happened was not enough to decide any check")
 
 func (f *Finding) lint() lint.Finding {
 	out := lint.Finding{

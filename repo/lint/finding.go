@@ -98,7 +98,7 @@ type Counts struct {
 type Report struct {
 	// Findings are sorted by file, line, column and rule.
 	Findings []Finding
-	// Suppressed are findings that comments silence, or files in Weighed.
+	// Suppressed are findings that comments suppress, or files in Weighed.
 	Suppressed []Suppressed
 	// Weighed are files among the judged ones that changed severities.
 	Weighed []Weighed
@@ -211,7 +211,7 @@ func (r *Report) finish() {
 	for i := range r.Findings {
 		all = append(all, &r.Findings[i])
 	}
-	// Those that comments silence count last, so that a comment changes no other
+	// Those that comments suppress count last, so that a comment changes no other
 	// fingerprint.
 	for i := range r.Suppressed {
 		all = append(all, &r.Suppressed[i].Finding)

@@ -6,7 +6,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// IgnoreMark begins a comment that silences rules:
+// IgnoreMark begins a comment that suppresses rules:
 //
 //	# clusterctl-repo:ignore RULE[,RULE...] the reason
 const IgnoreMark = "clusterctl-repo:ignore"
@@ -207,7 +207,7 @@ func isSeparator(line string) bool { return strings.HasPrefix(line, "---") }
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// Suppressed is a finding that a comment silences, or the file By.
+// Suppressed is a finding that a comment suppresses, or the file By.
 type Suppressed struct {
 	Finding
 	By, Reason string

@@ -22,7 +22,7 @@ import (
 type Options struct {
 	// Rules to apply, usually rules.All.
 	Rules []*Rule
-	// Severity overrides the severity of rules by ID; Off silences them, and
+	// Severity overrides the severity of rules by ID; Off turns them off, and
 	// anything else also asks for what is optional (Rule.OptIn).
 	Severity map[string]Severity
 	// Own are severities that the judged files bring along.
@@ -51,11 +51,11 @@ type Options struct {
 	Sources func() []*yamldoc.File
 	// Origin returns the line of Sources that the value of a finding in a finished
 	// file was made from, which is not where the finding is shown: comments there
-	// silence it, and are not judged themselves. It is called like Trace, and "" says
+	// suppress it, and are not judged themselves. It is called like Trace, and "" says
 	// that the line is not known.
 	Origin func(f *Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (file string, line int)
 	// Foreign says that the files are those of others, who must not decide for the
-	// reader which errors count: comments silence only warnings and notes.
+	// reader which errors count: comments suppress only warnings and notes.
 	Foreign bool
 	// Kustomizations are those that the files were built from.
 	Kustomizations []*yamldoc.Stream
@@ -178,7 +178,7 @@ func (r *part) comments() {
 	known, ran := map[string]bool{}, map[string]bool{}
 	for _, rule := range r.opts.Rules {
 		known[rule.ID] = true
-		// A comment may silence a finding that is only made when asked for.
+		// A comment may suppress a finding that is only made when asked for.
 		ran[rule.ID] = r.opts.applies(rule) && (rule.OptIn == "" || r.opts.asked(rule))
 	}
 	r.apply(ScopeComments, Pass{

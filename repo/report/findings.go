@@ -127,7 +127,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		_ = writeTable(&b, latencyRows(o.Latencies), columns(w))
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s %s%s%s\n", verdict(r), scope(r), silenced(r), incomplete(r))
+	fmt.Fprintf(&b, "%s %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -202,21 +202,21 @@ func scope(r *lint.Report) string {
 	return fmt.Sprintf("in %s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
 }
 
-// suppressed counts what comments and files among the judged ones silence; empty if
+// suppressedBy counts what comments and files among the judged ones suppress; empty if
 // that is nothing.
-func silenced(r *lint.Report) string {
+func suppressedBy(r *lint.Report) string {
 	var parts []string
 	n := len(r.Suppressed)
 	for _, w := range r.Weighed {
 		n -= w.Silenced
 	}
 	if n > 0 {
-		parts = append(parts, "comments silence "+phrase.Count(n, "finding"))
+		parts = append(parts, "comments suppress "+phrase.Count(n, "finding"))
 	}
 	for _, w := range r.Weighed {
 		var does []string
 		if w.Silenced > 0 {
-			does = append(does, "silences "+phrase.Count(w.Silenced, "finding"))
+			does = append(does, "suppresses "+phrase.Count(w.Silenced, "finding"))
 		}
 		if w.Lowered > 0 {
 			does = append(does, "lowers "+phrase.Count(w.Lowered, "finding"))

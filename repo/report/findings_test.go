@@ -707,7 +707,7 @@ func TestHTML(t *testing.T) {
 			t.Errorf("no place of %q on the page", f.Message)
 		}
 	}
-	for _, want := range []string{"clusterctl-repo v1.2.3 looked at", "comments silence 1 finding", "spec.a|b[0] in the built object", "infrastructure-acme in repository", "AcmeCluster", "permission denied", "clusterctl-repo explain META006"} {
+	for _, want := range []string{"clusterctl-repo v1.2.3 looked at", "comments suppress 1 finding", "spec.a|b[0] in the built object", "infrastructure-acme in repository", "AcmeCluster", "permission denied", "clusterctl-repo explain META006"} {
 		if !strings.Contains(p.text, want) {
 			t.Errorf("no %q on the page", want)
 		}

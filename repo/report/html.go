@@ -78,7 +78,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		Pictures   []Picture
 		Latencies  [][]string
 	}{
-		By: "clusterctl-repo" + version + " looked " + looked(r) + silenced(r), Failures: r.Failures, Rules: rulesOf(r), OfRule: map[string]int{},
+		By: "clusterctl-repo" + version + " looked " + looked(r) + suppressedBy(r), Failures: r.Failures, Rules: rulesOf(r), OfRule: map[string]int{},
 		Timelines: o.Timelines, Pictures: o.Pictures,
 	}
 	c := r.Count()

@@ -45,7 +45,7 @@ func junitResult(element, attrs, text string) string {
 // a severity are failures; others are tests that passed, with the finding as
 // their output. The first suite is the run itself, so that a clean report is not
 // empty, which test systems take for a mistake; what could not be checked is an
-// error there, and what comments silence is skipped.
+// error there, and what comments suppress is skipped.
 func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	run := &junitSuite{name: job(r), names: map[string]int{}}
 	for _, err := range r.Failures {

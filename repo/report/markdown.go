@@ -21,7 +21,7 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 	if r.Subject != "" {
 		at = "at " + prose(r.Subject)
 	}
-	fmt.Fprintf(&b, "Looked %s%s.\n", at, prose(silenced(r)))
+	fmt.Fprintf(&b, "Looked %s%s.\n", at, prose(suppressedBy(r)))
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(&b, "\n**Not everything could be checked:**\n\n")
 		var rows []string

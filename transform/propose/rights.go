@@ -128,7 +128,7 @@ func (s *side) series(b *transform.Build) {
 	}
 	for _, step := range s.steps() {
 		if step.Declared == "" || !step.Ready() {
-			fail("metadata.yaml", fmt.Sprintf("the series %s was not begun: %s is not ready for contract %s", s.opts.Series.Series(), step.CRD.Kind, s.opts.To), "do first what is left in the CRDs")
+			fail("metadata.yaml", fmt.Sprintf("the series %s was not started: %s is not ready for contract %s", s.opts.Series.Series(), step.CRD.Kind, s.opts.To), "first finish what is left to do in the CRDs")
 			return
 		}
 	}

@@ -31,12 +31,12 @@ var FlagValues = map[string][]string{
 // MayBeEmpty are the flags whose empty value means something, and what. All other flags
 // refuse it: in a Makefile it comes from a variable that is not set.
 var MayBeEmpty = map[string]string{
-	"mirror --image-registry":             "images come from where they are again",
-	"mirror --platform":                   "images come with all platforms again",
-	"render cluster --flavor":             "the default template, as clusterctl takes it",
-	"render cluster --target-namespace":   "the default namespace, as clusterctl takes it",
-	"render cluster --kubernetes-version": "the variable KUBERNETES_VERSION, as clusterctl takes it",
-	"render provider --target-namespace":  "the namespace of the components, as clusterctl takes it",
+	"mirror --image-registry":             "images are no longer taken from another registry",
+	"mirror --platform":                   "images are mirrored for all platforms again",
+	"render cluster --flavor":             "the default template, as in clusterctl",
+	"render cluster --target-namespace":   "the default namespace, as in clusterctl",
+	"render cluster --kubernetes-version": "the variable KUBERNETES_VERSION, as in clusterctl",
+	"render provider --target-namespace":  "the namespace of the components, as in clusterctl",
 }
 
 // shape is what the values of a flag look like, in all commands that have it.

@@ -73,7 +73,7 @@ var Glossary = map[string]string{
 	"notes-file":                  "GitHub, GitLab: take the text of the release from this `FILE`",
 	"objects":                     "make requests from the ClusterClass, its templates and the Cluster in this `FILE`",
 	"oci-format":                  "oci://: write the files as layers, or as one archive (`FORMAT`)",
-	"offline":                     "E2EConfig: use only versions by URL that earlier runs have fetched",
+	"offline":                     "E2EConfig: use URL versions only if an earlier run fetched them",
 	"out":                         "write files into this `FOLDER`",
 	"output":                      "write the result as `FORMAT[=FILE]`",
 	"pin":                         "name the version instead of latest",

@@ -164,10 +164,10 @@ func (f *driveFlags) undo(ctx context.Context, env *cli.Env, cluster *live.Clust
 		return err
 	}
 	if j.Namespace != f.namespace || j.Server != server {
-		return cli.Usagef("%s is the journal of a run that did not end, in namespace %s of a server with the UID %q; run it there again, or name another file",
+		return cli.Usagef("%s is the journal of a run that did not finish, in namespace %s of a server with the UID %q; run it there again, or name another file",
 			f.record, j.Namespace, j.Server)
 	}
-	env.Say("the last run did not end; removing what it left in %s", f.namespace)
+	env.Say("the last run did not finish; removing what it left in %s", f.namespace)
 	left, err := cluster.Undo(ctx, o, &j)
 	tellLeft(env, cluster, left)
 	if err == nil && len(left) > 0 {

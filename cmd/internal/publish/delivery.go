@@ -167,10 +167,10 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 			failures := []error{err}
 			left := len(parcels) - i - 1
 			if left > 0 {
-				failures = append(failures, fmt.Errorf("%d further releases were not begun", left))
+				failures = append(failures, fmt.Errorf("%d further releases were not started", left))
 			}
 			if left > 0 && ctx.Err() == nil {
-				env.Say("%d further releases were not begun; the same command continues from here", left)
+				env.Say("%d further releases were not started; the same command continues from here", left)
 			}
 			return errors.Join(err, d.writeRecord(env, failures...))
 		}

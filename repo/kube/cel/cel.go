@@ -55,7 +55,7 @@ func Check(schema *yamldoc.Node, name string) []Fault {
 	c := check{types: map[*yamldoc.Node]*kube.DeclType{}, name: name}
 	c.schema(schema, place{root: true, limited: true, most: 1})
 	if c.total > mostTotalCost && c.highest <= mostCost { // otherwise one rule is to blame
-		c.add("", c.expensive, "all rules together cost %s the limit of the API server; limit lists, maps and texts with maxItems, maxProperties and maxLength", factor(c.total, mostTotalCost))
+		c.add("", c.expensive, "all rules together cost %s the limit of the API server; limit lists, maps and strings with maxItems, maxProperties and maxLength", factor(c.total, mostTotalCost))
 	}
 	return c.faults
 }
@@ -317,7 +317,7 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place, id ident
 		case err != nil:
 			c.add(c.path(), r.Get("rule"), "a rule of %s does not compile: %v", c.named(), err)
 		case cost > mostCost:
-			c.add(c.path(), r.Get("rule"), "a rule of %s costs %s the limit of the API server; limit lists, maps and texts with maxItems, maxProperties and maxLength", c.named(), factor(cost, mostCost))
+			c.add(c.path(), r.Get("rule"), "a rule of %s costs %s the limit of the API server; limit lists, maps and strings with maxItems, maxProperties and maxLength", c.named(), factor(cost, mostCost))
 		case compiled.usesOld && at.unrelated:
 			c.add(c.path(), r.Get("rule"), "a rule of %s uses oldSelf, which does not exist in an atomic list or map", c.named())
 		case !compiled.usesOld && optional != nil && optional.Kind != yamldoc.Null:

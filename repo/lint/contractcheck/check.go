@@ -40,7 +40,7 @@ type Options struct {
 	Profile contract.Profile
 	// Role is that of all kinds; empty to recognize each.
 	Role contract.Role
-	// Severity overrides the severity of rules by ID; Off silences them.
+	// Severity overrides the severity of rules by ID; Off turns them off.
 	Severity map[string]lint.Severity
 }
 

@@ -26,8 +26,8 @@ type owned struct {
 // byClusterName are the kinds whose own controllers make the Cluster their owner
 // (core/reconcilers: the function of each that ensures ownership).
 var byClusterName = []owned{
-	{groupKind{coreGroup, "Machine"}, "the Machine controller adopts Machines that nothing controls for their Cluster"},
-	{groupKind{coreGroup, "MachineSet"}, "the MachineSet controller adopts MachineSets without a MachineDeployment for their Cluster"},
+	{groupKind{coreGroup, "Machine"}, "the Machine controller makes the Cluster the owner of Machines without a controlling owner"},
+	{groupKind{coreGroup, "MachineSet"}, "the MachineSet controller makes the Cluster the owner of MachineSets without a MachineDeployment"},
 	{groupKind{coreGroup, "MachineDeployment"}, "the MachineDeployment controller makes the Cluster its owner"},
 	{groupKind{coreGroup, "MachinePool"}, "the MachinePool controller makes the Cluster its owner"},
 	{groupKind{coreGroup, "MachineHealthCheck"}, "the MachineHealthCheck controller makes the Cluster its owner"},
