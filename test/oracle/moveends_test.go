@@ -183,8 +183,8 @@ func (m *maker) compareEnds(t *testing.T, round int, namespace string, plan *own
 // compareSets compares what a move made and deleted with the plan.
 func (m *maker) compareSets(t *testing.T, round int, plan *owners.Plan, from, to *recorder) {
 	t.Helper()
-	if slices.ContainsFunc(plan.Failures, func(f owners.Fault) bool { return f.Step == owners.After && f.Sometimes }) {
-		return // what arrives is a matter of chance, which the plan says
+	if slices.ContainsFunc(plan.Failures, func(f owners.Fault) bool { return f.Hurts() && !strings.Contains(f.Reason, "being deleted") }) {
+		return // what arrives is not what would move by itself, as the plan says
 	}
 	var moves, deletes []string
 	for _, step := range plan.Order() {

@@ -216,7 +216,7 @@ func (b *planner) judge(i int32, all []alias) {
 			a.cure.version = apiVersion(o.Group, o.Version)
 		}
 		ends := b.misread(i, id, a, fix)
-		if id != n.ID {
+		if otherwise(n, id, a) {
 			b.overlooked(n, ends)
 		}
 	}
@@ -256,7 +256,7 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	owner := func(want func(*Node) bool) bool {
 		return n.first(func(e *Edge) bool { return e.Link == Owner && want(e.From) }) != nil
 	}
-	loose := soft != nil && id != n.ID
+	loose := soft != nil && otherwise(n, id, a)
 	left := loose && n.Move == Unmarked && n.Hierarchy == Unmarked && !owner((*Node).takesAlong)
 	moves := n.Verdict.moves()
 	if !n.Wanted || !moves && (!loose || left || owner(func(o *Node) bool { return !o.Verdict.moves() })) {
@@ -265,11 +265,11 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	if left {
 		b.Failures = append(b.Failures, Fault{
 			Step: After, Node: n, Sometimes: !a.always, Fix: fix, cure: a.cure,
-			Reason: fmt.Sprintf("%s calls it %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, id, soft.From, when),
+			Reason: fmt.Sprintf("%s calls it %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, apiVersion(a.Group, a.Version), id, soft.From, when),
 		})
 		return never
 	}
-	reason, ends := "", Create
+	reason, step, ends := "", Create, Create
 	other, exists := b.lookup(id)
 	switch {
 	case b.served(a.Group, a.Kind, a.Version) == no:
@@ -278,12 +278,18 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 		reason = fmt.Sprintf("%s calls it %s %s %s, which does not exist; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, a.Name, when)
 	case other != i:
 		reason = fmt.Sprintf("%s calls it %s, so clusterctl moves that object in its place%s", where, id, when)
-		ends = never
+		step, ends = After, never
 	default:
 		return never
 	}
-	b.Failures = append(b.Failures, Fault{Step: Create, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
+	b.Failures = append(b.Failures, Fault{Step: step, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
 	return ends
+}
+
+// otherwise reports whether clusterctl does not know by an alias what an object is. Of
+// Secrets it compares the version too (objectgraph.go, getSecrets).
+func otherwise(n *Node, id ID, a alias) bool {
+	return id != n.ID || n.Group == "" && n.Kind == "Secret" && a.Version != "v1"
 }
 
 // takesAlong reports whether clusterctl moves what the node owns.
