@@ -59,13 +59,17 @@ func answering(handlers string) http.HandlerFunc {
 	}
 }
 
-// serve starts a server until the script ends, and sets URL and the file ca.crt:
-// serve NAME.
+// serve starts a server until the script ends, and sets URL and the file ca.crt; with
+// the first request it makes the file asked: serve NAME.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || extensions[args[0]] == nil {
 		ts.Fatalf("usage: serve NAME")
 	}
-	server := httptest.NewUnstartedServer(extensions[args[0]])
+	asked := ts.MkAbs("asked")
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = os.WriteFile(asked, nil, 0o644)
+		extensions[args[0]](w, r)
+	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.EnableHTTP2 = true
 	server.StartTLS()
