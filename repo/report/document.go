@@ -94,17 +94,15 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 	}
 	b := bufio.NewWriterSize(w, 1<<16)
 	sep := "{\n  "
-	for _, part := range []any{h, body} {
-		for name, value := range members(reflect.ValueOf(withLists(part))) {
-			b.WriteString(sep + strconv.Quote(name) + ": ")
-			sep = ",\n  "
-			write := func(b *bufio.Writer) error { return encode(b, value, "  ") }
-			if list, ok := value.(stream); ok {
-				write = list.write
-			}
-			if err := write(b); err != nil {
-				return err
-			}
+	for _, m := range append(members(h), members(body)...) {
+		b.WriteString(sep + strconv.Quote(m.name) + ": ")
+		sep = ",\n  "
+		write := func(b *bufio.Writer) error { return encode(b, m.value, "  ") }
+		if list, ok := m.value.(stream); ok {
+			write = list.write
+		}
+		if err := write(b); err != nil {
+			return err
 		}
 	}
 	b.WriteString("\n}\n")
@@ -129,20 +127,45 @@ func jsonFields(t reflect.Type) (out []jsonField) {
 	return out
 }
 
-// members are what encoding/json writes of a struct, in its order.
-func members(v reflect.Value) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		v := reflect.Indirect(v)
-		for _, f := range jsonFields(v.Type()) {
-			value := v.FieldByIndex(f.Index)
-			if empty := value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0; empty && f.omit {
-				continue
-			}
-			if !yield(f.name, value.Interface()) {
-				return
-			}
+// object is a JSON object that keeps the order of its members.
+type object []member
+
+type member struct {
+	name  string // with ",omitempty", the member is left out if its value is empty
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	out := bytes.NewBufferString("{")
+	for _, m := range o {
+		name, omit := strings.CutSuffix(m.name, ",omitempty")
+		if omit && empty(reflect.ValueOf(m.value)) {
+			continue
+		}
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		out.WriteString(strconv.Quote(name) + ":")
+		if err := encode(out, m.value, ""); err != nil {
+			return nil, err
 		}
 	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+func empty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
+
+// members are what encoding/json writes of a struct, in its order.
+func members(body any) (out object) {
+	v := reflect.Indirect(reflect.ValueOf(withLists(body)))
+	for _, f := range jsonFields(v.Type()) {
+		if value := v.FieldByIndex(f.Index); !f.omit || !empty(value) {
+			out = append(out, member{f.name, value.Interface()})
+		}
+	}
+	return out
 }
 
 // stream is a member that is a list with very many entries, which are written one at a
@@ -187,15 +210,17 @@ func writeList[T any](b *bufio.Writer, all iter.Seq[T], write func(T) error) err
 	return nil
 }
 
-// encode writes a value with indentation, the first line excepted, and without a line
-// end.
-func encode(b *bufio.Writer, v any, indent string) error {
+// encode writes a value with indentation, the first line excepted, without a line end
+// and without escaping what HTML would mind.
+func encode(w io.Writer, v any, indent string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent(indent, "  ")
-	err := e.Encode(v)
-	b.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 	return err
 }
 
@@ -209,53 +234,27 @@ func (d Document) Schema() ([]byte, error) {
 	s.Required = append(s.Required, body.Required...)
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "clusterctl-repo: "+d.Title
 	for i, value := range []any{d.Kind, d.Version} {
-		p := s.Properties[i].schema
+		p := s.Properties[i].value.(*schema)
 		p.Const, p.Type = value, nil
 	}
 	var out bytes.Buffer
-	err := writeJSON(&out, s)
-	return out.Bytes(), err
+	err := encode(&out, s, "")
+	return append(out.Bytes(), '\n'), err
 }
 
 // schema is the part of JSON schema that Go types need.
 type schema struct {
-	Schema      string     `json:"$schema,omitempty"`
-	Title       string     `json:"title,omitempty"`
-	Description string     `json:"description,omitempty"`
-	Const       any        `json:"const,omitempty"`
-	Type        any        `json:"type,omitempty"`
-	Enum        []string   `json:"enum,omitempty"`
-	Names       *schema    `json:"propertyNames,omitempty"`
-	Properties  properties `json:"properties,omitempty"`
-	Required    []string   `json:"required,omitempty"`
-	Items       *schema    `json:"items,omitempty"`
-	Additional  *schema    `json:"additionalProperties,omitempty"`
-}
-
-// properties keep their order.
-type properties []property
-
-type property struct {
-	name   string
-	schema *schema
-}
-
-// MarshalJSON implements json.Marshaler.
-func (p properties) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	for i, one := range p {
-		value, err := json.Marshal(one.schema)
-		if err != nil {
-			return nil, err
-		}
-		sep := byte(',')
-		if i == 0 {
-			sep = '{'
-		}
-		fmt.Fprintf(&out, "%c%q:%s", sep, one.name, value)
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	Schema      string   `json:"$schema,omitempty"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Const       any      `json:"const,omitempty"`
+	Type        any      `json:"type,omitempty"`
+	Enum        []string `json:"enum,omitempty"`
+	Names       *schema  `json:"propertyNames,omitempty"`
+	Properties  object   `json:"properties,omitempty"`
+	Required    []string `json:"required,omitempty"`
+	Items       *schema  `json:"items,omitempty"`
+	Additional  *schema  `json:"additionalProperties,omitempty"`
 }
 
 var (
@@ -348,7 +347,11 @@ func schemaOf(t reflect.Type) *schema {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return orNull(schemaOf(t.Elem()))
+		s := schemaOf(t.Elem())
+		if word, ok := s.Type.(string); ok {
+			s.Type = []string{word, "null"} // what encoding/json makes of nil
+		}
+		return s
 	case reflect.Struct:
 		return structSchema(t)
 	case reflect.Slice, reflect.Array:
@@ -374,14 +377,6 @@ func schemaOf(t reflect.Type) *schema {
 	return &schema{Type: "integer"}
 }
 
-// orNull permits null, which encoding/json makes of nil.
-func orNull(s *schema) *schema {
-	if word, ok := s.Type.(string); ok {
-		s.Type = []string{word, "null"}
-	}
-	return s
-}
-
 // limit permits only the words of a set: as the string, or as the keys of a map.
 func (s *schema) limit(words []string) {
 	if s.Type == "object" {
@@ -404,7 +399,7 @@ func structSchema(t reflect.Type) *schema {
 		} else if words, ok := one.Type.([]string); ok {
 			one.Type = words[0]
 		}
-		s.Properties = append(s.Properties, property{f.name, one})
+		s.Properties = append(s.Properties, member{f.name, one})
 	}
 	return s
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -328,13 +327,4 @@ func findingJSON(f *lint.Finding) jsonFinding {
 		jsonPosition: jsonPosition{f.File, f.Pos.Line, f.Pos.Column}, EndLine: f.End.Line, EndColumn: f.End.Column,
 		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
 	}
-}
-
-// writeJSON prints a document with indentation and without escaping what HTML
-// would mind.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -17,97 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// The SARIF 2.1.0 objects that are written, in the order of the standard.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		ColumnKind  string            `json:"columnKind"`
-		Results     []sarifResult     `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name            string      `json:"name"`
-		Version         string      `json:"version,omitempty"`
-		SemanticVersion string      `json:"semanticVersion,omitempty"`
-		InformationURI  string      `json:"informationUri"`
-		Rules           []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID                   string             `json:"id"`
-		Name                 string             `json:"name,omitempty"`
-		ShortDescription     sarifText          `json:"shortDescription"`
-		FullDescription      sarifText          `json:"fullDescription"`
-		HelpURI              string             `json:"helpUri"`
-		Help                 sarifText          `json:"help"`
-		DefaultConfiguration sarifConfiguration `json:"defaultConfiguration"`
-		Properties           sarifProperties    `json:"properties"`
-	}
-	sarifText struct {
-		Text     string `json:"text"`
-		Markdown string `json:"markdown,omitempty"`
-	}
-	sarifConfiguration struct {
-		Level string `json:"level"`
-	}
-	sarifProperties struct {
-		Proof  string   `json:"proof"`
-		Source string   `json:"source"`
-		Tags   []string `json:"tags"`
-	}
-	sarifInvocation struct {
-		ExecutionSuccessful        bool                `json:"executionSuccessful"`
-		ToolExecutionNotifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
-	}
-	sarifNotification struct {
-		Level   string    `json:"level"`
-		Message sarifText `json:"message"`
-	}
-	sarifResult struct {
-		RuleID              string             `json:"ruleId"`
-		RuleIndex           int                `json:"ruleIndex"`
-		Level               string             `json:"level"`
-		Message             sarifText          `json:"message"`
-		Locations           []sarifLocation    `json:"locations"`
-		RelatedLocations    []sarifLocation    `json:"relatedLocations,omitempty"`
-		PartialFingerprints map[string]string  `json:"partialFingerprints,omitempty"`
-		Suppressions        []sarifSuppression `json:"suppressions"`
-	}
-	sarifSuppression struct {
-		Kind          string `json:"kind"`
-		Justification string `json:"justification"`
-	}
-	sarifLocation struct {
-		PhysicalLocation sarifPhysicalLocation  `json:"physicalLocation"`
-		LogicalLocations []sarifLogicalLocation `json:"logicalLocations,omitempty"`
-	}
-	sarifPhysicalLocation struct {
-		ArtifactLocation sarifArtifactLocation `json:"artifactLocation"`
-		Region           *sarifRegion          `json:"region,omitempty"`
-	}
-	sarifArtifactLocation struct {
-		URI       string `json:"uri"`
-		URIBaseID string `json:"uriBaseId,omitempty"`
-	}
-	sarifRegion struct {
-		StartLine   int `json:"startLine"`
-		StartColumn int `json:"startColumn,omitempty"`
-		EndLine     int `json:"endLine,omitempty"`
-		EndColumn   int `json:"endColumn,omitempty"`
-	}
-	sarifLogicalLocation struct {
-		FullyQualifiedName string `json:"fullyQualifiedName"`
-		Kind               string `json:"kind"`
-	}
-)
-
 var sarifLevels = map[lint.Severity]string{lint.Off: "none", lint.Error: "error", lint.Warning: "warning", lint.Info: "note"}
 
 // What GitHub takes of a run, and shows of it (GitHub: SARIF support for code
@@ -124,9 +33,10 @@ const (
 func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
 	for most := sarifResults; ; {
 		var out bytes.Buffer
-		if err := writeJSON(&out, sarifOf(r, o, most)); err != nil {
+		if err := encode(&out, sarifOf(r, o, most), ""); err != nil {
 			return err
 		}
+		out.WriteByte('\n')
 		size, err := compressed(out.Bytes())
 		if err != nil {
 			return err
@@ -154,28 +64,21 @@ func compressed(data []byte) (int, error) {
 	return out.Len(), err
 }
 
-// sarifOf makes a run with at most so many results.
-func sarifOf(r *lint.Report, o Options, most int) sarifLog {
-	version := o.Version
-	run := sarifRun{
-		Tool: sarifTool{sarifDriver{
-			Name: "clusterctl-repo", Version: version,
-			InformationURI: "https://github.com/clusterctl-repo/clusterctl-repo",
-			Rules:          []sarifRule{},
-		}},
-		ColumnKind: "unicodeCodePoints",
-		Results:    []sarifResult{},
+// sarifOf makes a log of one run with at most so many results. Its objects have their
+// members in the order of the standard.
+func sarifOf(r *lint.Report, o Options, most int) object {
+	semantic := ""
+	if v, err := layouts.ParseVersion(o.Version); err == nil {
+		semantic = strings.TrimPrefix(v.String(), "v")
 	}
-	if v, err := layouts.ParseVersion(version); err == nil {
-		run.Tool.Driver.SemanticVersion = strings.TrimPrefix(v.String(), "v")
-	}
-	invocation := sarifInvocation{ExecutionSuccessful: len(r.Failures) == 0}
+	var notifications []object
 	notify := func(level, format string, args ...any) {
-		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{level, sarifText{Text: fmt.Sprintf(format, args...)}})
+		notifications = append(notifications, object{{"level", level}, {"message", sarifText(fmt.Sprintf(format, args...))}})
 	}
 	for _, err := range r.Failures {
 		notify("error", "%s", err)
 	}
+	complete := len(r.Failures) == 0
 	var left int
 	if r, left = mostSevere(r, most); left > 0 {
 		notify("warning", "GitHub takes %d results of a run and %d bytes, compressed, so the %d least severe of %d are left out; -o json has all",
@@ -184,37 +87,51 @@ func sarifOf(r *lint.Report, o Options, most int) sarifLog {
 	if n := len(r.Findings) + len(r.Suppressed); n > sarifShown {
 		notify("note", "GitHub shows the %d most severe of these %d results", sarifShown, n)
 	}
-	run.Invocations = []sarifInvocation{invocation}
 
-	rules := &lint.Report{Findings: slices.Clone(r.Findings)}
+	with := &lint.Report{Findings: slices.Clone(r.Findings)}
 	for _, silenced := range r.Suppressed {
-		rules.Findings = append(rules.Findings, silenced.Finding)
+		with.Findings = append(with.Findings, silenced.Finding)
 	}
-	index := map[string]int{}
-	for i, rule := range rulesOf(rules) {
+	index, rules, results := map[string]int{}, []object{}, []object{}
+	for i, rule := range rulesOf(with) {
 		index[rule.ID] = i
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(rule))
+		rules = append(rules, sarifRule(rule))
 	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		run.Results = append(run.Results, sarifResultOf(f, index[f.Rule.ID], o.Below))
-	}
-	for i := range r.Suppressed {
-		f := &r.Suppressed[i].Finding
-		result := sarifResultOf(f, index[f.Rule.ID], o.Below)
-		kind := "inSource"
-		if r.Suppressed[i].By != "" {
-			kind = "external"
+	for i := range with.Findings {
+		f := &with.Findings[i]
+		suppressions := []object{} // for all results, or for none (section 3.27.23)
+		if i >= len(r.Findings) {
+			by := &r.Suppressed[i-len(r.Findings)]
+			kind := "inSource"
+			if by.By != "" {
+				kind = "external"
+			}
+			suppressions = append(suppressions, object{{"kind", kind}, {"justification", by.Reason}})
 		}
-		result.Suppressions = []sarifSuppression{{kind, r.Suppressed[i].Reason}}
-		run.Results = append(run.Results, result)
+		results = append(results, append(sarifResult(f, index[f.Rule.ID], o.Below), member{"suppressions", suppressions}))
 	}
-	return sarifLog{
-		Schema:  "https://json.schemastore.org/sarif-2.1.0.json",
-		Version: "2.1.0",
-		Runs:    []sarifRun{run},
+	return object{
+		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+		{"version", "2.1.0"},
+		{"runs", []object{{
+			{"tool", object{{"driver", object{
+				{"name", "clusterctl-repo"},
+				{"version,omitempty", o.Version},
+				{"semanticVersion,omitempty", semantic},
+				{"informationUri", "https://github.com/clusterctl-repo/clusterctl-repo"},
+				{"rules", rules},
+			}}}},
+			{"invocations", []object{{
+				{"executionSuccessful", complete},
+				{"toolExecutionNotifications,omitempty", notifications},
+			}}},
+			{"columnKind", "unicodeCodePoints"},
+			{"results", results},
+		}}},
 	}
 }
+
+func sarifText(text string) object { return object{{"text", text}} }
 
 // mostSevere returns a report with at most so many findings and suppressed ones
 // together: the most severe ones, in their order, and how many are left out.
@@ -252,40 +169,47 @@ const site = "https://clusterctl-repo.github.io/clusterctl-repo/"
 // long as the rule exists.
 func HelpURI(id string) string { return site + "rules/" + id + "/" }
 
-func sarifRuleOf(r *lint.Rule) sarifRule {
+func sarifRule(r *lint.Rule) object {
 	family := strings.ToLower(strings.TrimRightFunc(r.ID, unicode.IsDigit))
-	return sarifRule{
-		ID: r.ID, Name: r.Name,
-		ShortDescription: sarifText{Text: r.Title},
-		FullDescription:  sarifText{Text: r.Why},
-		HelpURI:          HelpURI(r.ID),
-		Help: sarifText{
-			Text: fmt.Sprintf("%s\n\nWhat to do: %s\n\nProven by: %s (%s)\n", r.Why, r.Fix, r.Proof, r.Source),
-			Markdown: fmt.Sprintf("%s\n\n**What to do:** %s\n\nProven by %s (%s). `clusterctl-repo explain %s` shows a bad and a good example.\n",
-				ruleProse(r.Why), ruleProse(r.Fix), r.Proof, ruleProse(r.Source), r.ID),
-		},
-		DefaultConfiguration: sarifConfiguration{sarifLevels[r.Severity]},
-		Properties:           sarifProperties{Proof: string(r.Proof), Source: r.Source, Tags: []string{"cluster-api", family}},
+	return object{
+		{"id", r.ID},
+		{"name,omitempty", r.Name},
+		{"shortDescription", sarifText(r.Title)},
+		{"fullDescription", sarifText(r.Why)},
+		{"helpUri", HelpURI(r.ID)},
+		{"help", object{
+			{"text", fmt.Sprintf("%s\n\nWhat to do: %s\n\nProven by: %s (%s)\n", r.Why, r.Fix, r.Proof, r.Source)},
+			{"markdown", fmt.Sprintf("%s\n\n**What to do:** %s\n\nProven by %s (%s). `clusterctl-repo explain %s` shows a bad and a good example.\n",
+				ruleProse(r.Why), ruleProse(r.Fix), r.Proof, ruleProse(r.Source), r.ID)},
+		}},
+		{"defaultConfiguration", object{{"level", sarifLevels[r.Severity]}}},
+		{"properties", object{{"proof", r.Proof}, {"source", r.Source}, {"tags", []string{"cluster-api", family}}}},
 	}
 }
 
-func sarifResultOf(f *lint.Finding, rule int, below string) sarifResult {
-	result := sarifResult{
-		RuleID: f.Rule.ID, RuleIndex: rule, Level: sarifLevels[f.Severity],
-		Message: sarifText{Text: sarifMessage(f)}, Locations: []sarifLocation{sarifLocationOf(f, below)},
-		Suppressions: []sarifSuppression{}, // for all results, or for none (section 3.27.23)
-	}
+func sarifResult(f *lint.Finding, rule int, below string) object {
+	text := sarifMessage(f)
+	var related []object
 	for i, p := range f.Also {
 		if i == sarifLocations {
-			result.Message.Text += fmt.Sprintf("\n\nThe same fault stands in %s.", phrase.Count(len(f.Also)-i, "more place"))
+			text += fmt.Sprintf("\n\nThe same fault stands in %s.", phrase.Count(len(f.Also)-i, "more place"))
 			break
 		}
-		result.RelatedLocations = append(result.RelatedLocations, sarifLocationOf(&lint.Finding{File: p.File, Pos: p.Pos}, below))
+		related = append(related, sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below))
 	}
+	var fingerprints object
 	if f.Fingerprint != "" {
-		result.PartialFingerprints = map[string]string{"clusterctlRepoFinding/v2": f.Fingerprint}
+		fingerprints = object{{"clusterctlRepoFinding/v2", f.Fingerprint}}
 	}
-	return result
+	return object{
+		{"ruleId", f.Rule.ID},
+		{"ruleIndex", rule},
+		{"level", sarifLevels[f.Severity]},
+		{"message", sarifText(text)},
+		{"locations", []object{sarifLocation(f, below)}},
+		{"relatedLocations,omitempty", related},
+		{"partialFingerprints,omitempty", fingerprints},
+	}
 }
 
 // sarifMessage says what is wrong and, if it is special to this place, what to
@@ -298,40 +222,40 @@ func sarifMessage(f *lint.Finding) string {
 	return strings.ReplaceAll(text, "](", "] (")
 }
 
-func sarifLocationOf(f *lint.Finding, below string) sarifLocation {
-	var l sarifLocation
-	l.PhysicalLocation.ArtifactLocation = sarifArtifact(fromRoot(below, f.File))
+func sarifLocation(f *lint.Finding, below string) object {
+	var region object
 	if !f.Pos.IsZero() {
-		region := &sarifRegion{StartLine: f.Pos.Line, StartColumn: f.Pos.Column}
+		region = object{{"startLine", f.Pos.Line}, {"startColumn,omitempty", f.Pos.Column}}
 		if f.Pos.Before(f.End) {
-			region.EndLine, region.EndColumn = f.End.Line, f.End.Column
+			region = append(region, object{{"endLine,omitempty", f.End.Line}, {"endColumn,omitempty", f.End.Column}}...)
 		}
-		l.PhysicalLocation.Region = region
 	}
+	var logical []object
 	if f.Object != "" {
-		l.LogicalLocations = append(l.LogicalLocations, sarifLogicalLocation{f.Object, "resource"})
+		logical = append(logical, object{{"fullyQualifiedName", f.Object}, {"kind", "resource"}})
 	}
 	if f.Way != "" {
-		l.LogicalLocations = append(l.LogicalLocations, sarifLogicalLocation{f.Way, "member"})
+		logical = append(logical, object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
 	}
-	return l
+	return object{
+		{"physicalLocation", object{{"artifactLocation", sarifArtifact(fromRoot(below, f.File))}, {"region,omitempty", region}}},
+		{"logicalLocations,omitempty", logical},
+	}
 }
 
 // sarifArtifact makes a URI of a path or URL. A relative path inside of the
 // working directory refers to the root of the sources, which the reader knows.
-func sarifArtifact(file string) sarifArtifactLocation {
+func sarifArtifact(file string) object {
 	slashed := filepath.ToSlash(file)
+	uri, base := percent(path.Clean(slashed)), ""
 	if u, err := url.Parse(slashed); err == nil && u.Scheme != "" && u.Host != "" {
-		return sarifArtifactLocation{URI: u.String()}
+		uri = u.String()
+	} else if filepath.IsAbs(file) {
+		uri = "file:///" + percent(strings.TrimPrefix(slashed, "/"))
+	} else if !slices.Contains(strings.Split(path.Clean(slashed), "/"), "..") {
+		base = "%SRCROOT%"
 	}
-	if filepath.IsAbs(file) {
-		return sarifArtifactLocation{URI: "file:///" + percent(strings.TrimPrefix(slashed, "/"))}
-	}
-	relative := path.Clean(slashed)
-	if slices.Contains(strings.Split(relative, "/"), "..") {
-		return sarifArtifactLocation{URI: percent(relative)}
-	}
-	return sarifArtifactLocation{URI: percent(relative), URIBaseID: "%SRCROOT%"}
+	return object{{"uri", uri}, {"uriBaseId,omitempty", base}}
 }
 
 // percent escapes a path for a URI (RFC 3986, section 2). Slashes stay.
