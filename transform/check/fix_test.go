@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -192,6 +195,40 @@ func TestFixBringsNoFinding(t *testing.T) {
 	f := fixed(t, dir, nil)
 	if !equal(before, content(t, dir)) || len(f.Refused) != 1 || !strings.Contains(f.Refused[0].Reason, "would then have another finding") {
 		t.Errorf("fixes %+v, refused %+v", f.Fixes, f.Refused)
+	}
+}
+
+// TestFixExamples makes every edit that a rule offers in its bad example: it removes its
+// finding and brings no other, and the rules that offer one are these.
+func TestFixExamples(t *testing.T) {
+	offered := map[string]bool{}
+	for _, r := range rules.All {
+		e, err := examples.Load(r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := e.Bad.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if e.Source {
+			continue
+		}
+		f := fixed(t, dir, nil)
+		for _, u := range f.Refused {
+			t.Errorf("%s: %s is not fixed: %s", r.ID, u.Finding.Message, u.Reason)
+		}
+		for _, fix := range f.Fixes {
+			offered[fix.Rule.ID] = true
+			for _, left := range f.After.Report.Findings {
+				if left.Fingerprint == fix.Fingerprint && left.File == fix.File {
+					t.Errorf("%s: %s is fixed, and still there", r.ID, fix.Message)
+				}
+			}
+		}
+	}
+	if got := strings.Join(slices.Sorted(maps.Keys(offered)), " "); got != "CC020 META002 META006 REPO002 TPL016 VAR017 YAML006 YAML009" {
+		t.Errorf("edits are offered by %s", got)
 	}
 }
 

@@ -278,7 +278,7 @@ var _ = classRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "Cluster API provider contracts, the pages of the roles",
 	Why:    "Cluster API creates an object of this kind and waits forever for fields that only another role has.",
-	Fix:    "Refer to a template of the expected role.",
+	Fix:    "Refer to a template of the expected role, and add it to the file if it is missing.",
 	Kinds:  view.Substituted, Check: eachClass(classTemplateRole),
 })
 
@@ -454,7 +454,7 @@ var _ = classRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classAdmission + ", validateMachineHealthCheckClasses",
 	Why:    "The API server refuses the class, because a health check needs machines.",
-	Fix:    "Add spec.controlPlane.machineInfrastructure, or remove the health check.",
+	Fix:    "Add spec.controlPlane.machineInfrastructure and its template, or remove the health check.",
 	Kinds:  view.Substituted, Check: eachClass(classHealthCheckMachines),
 })
 
@@ -755,7 +755,7 @@ var _ = classRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: classContract + "; clusterctl client/config.go, GetClusterTemplate",
 	Why:    `Users must set the variable, but "clusterctl generate cluster --list-variables" does not list it. It also ties the class to one cluster.`,
-	Fix:    "Use variables of the ClusterClass instead.",
+	Fix:    "Write a fixed value; patches can set it from a variable of the ClusterClass.",
 	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Check: classVariables,
 })
 
@@ -832,7 +832,7 @@ var _ = classRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: classCRD + "; " + classAdmission,
 	Why:    "The API server refuses the class.",
-	Fix:    "Change the value so that it is within the limit.",
+	Fix:    "Change the value so that it is within the limit, or remove it.",
 	Kinds:  view.Substituted, Check: eachClass(classLimits),
 })
 
@@ -882,7 +882,7 @@ var _ = classRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl fetches the file named after a Cluster's class and does not check its content. The Cluster then waits for a class that does not exist.",
-	Fix:    "Give the file and the ClusterClass the same name.",
+	Fix:    "Give the ClusterClass the name in the file name, or rename the file if no template uses the other class.",
 	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Check: classFileName,
 })
 

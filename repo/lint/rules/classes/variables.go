@@ -107,7 +107,7 @@ var _ = variableRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: variableAdmission + "; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
 	Why:    "The API server refuses the class.",
-	Fix:    "Correct the rule.",
+	Fix:    "Correct the expression, its message or its fieldPath. To lower the cost, set limits such as maxItems and maxLength.",
 	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfRule),
 })
 

@@ -127,7 +127,7 @@ var _ = componentRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, IsResourceNamespaced",
 	Why:    "Users who compare the printed manifest with the cluster see a difference: clusterctl adds a namespace to all but sixteen known kinds, and the API server drops it.",
-	Fix:    "Safe to ignore if the object is needed.",
+	Fix:    "Use a kind with a namespace if that is enough, such as Issuer. Safe to ignore otherwise.",
 	Kinds:  view.Installed, Check: namespaceForClusterScope,
 })
 
@@ -398,7 +398,7 @@ var _ = componentRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace; internal/util/objs.go, IsDeploymentWithManager",
 	Why:    `"clusterctl init --wait-providers" returns before the provider works, because it only waits for containers with this name.`,
-	Fix:    `Name the container "manager".`,
+	Fix:    `Run the controller in a Deployment, in a container named "manager".`,
 	Scope:  lint.ScopeRelease, Check: managerContainer,
 })
 
@@ -513,7 +513,7 @@ var _ = componentRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
 	Why:    "Users of the same release run different programs and cannot go back, because the tag can change at any time.",
-	Fix:    "Set the tag of the release at build time, for example with images in clusterctl-repo.yaml.",
+	Fix:    "Set the tag of the release at build time, for example with images in clusterctl-repo.yaml. Give other images a fixed tag or a digest.",
 	Kinds:  view.Installed, Check: imageVersion,
 })
 

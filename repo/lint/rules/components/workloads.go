@@ -21,7 +21,7 @@ var _ = workloadRules.Add(lint.Rule{
 	OptIn:  "missing resource requests alone, which Cluster API's own controllers lack too",
 	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
 	Why:    "Kubernetes does not restart a hanging controller, and sends webhook calls to one that is not ready. Without requests its pod is evicted first when a node runs out of memory.",
-	Fix:    "Add the missing fields to the pod or container.",
+	Fix:    "Set what is missing of serviceAccountName in the pod, and readinessProbe, livenessProbe and resources.requests in the container. Add the ServiceAccount and a binding for it.",
 	Kinds:  view.Installed, Check: managerResources,
 })
 
@@ -128,7 +128,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Pod Security Standards, Restricted",
 	Why:    "Clusters that enforce the restricted Pod Security Standard do not start the pods; elsewhere a flaw in the controller exposes the node.",
-	Fix:    "Set runAsNonRoot and seccompProfile for the pod, and allowPrivilegeEscalation: false and capabilities drop ALL for each container.",
+	Fix:    "Remove settings that give the pod rights on its node. Set runAsNonRoot: true and seccompProfile for the pod, and allowPrivilegeEscalation: false and capabilities.drop: [ALL] for each container.",
 	Kinds:  view.Installed, Check: podSecurity,
 })
 

@@ -23,7 +23,7 @@ var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers"}
 
 const (
 	neverInitialized = "Cluster API waits forever: the API server drops the field from the controller's report, because the schema does not have it."
-	generateAgain    = "Add the field to the Go type and generate the CRD again. If several versions are served, add it to the one in the contract label."
+	generateAgain    = "Add the field to the Go type, or correct its type, and generate the CRD again. If several versions are served, change the one in the contract label."
 	countersMissing  = `The status of the Cluster, and "clusterctl describe cluster", show no numbers for the control plane: Cluster API copies the counters, and leaves out those that are missing or not integers. Nothing waits for them.`
 	noClusterClass   = "Users cannot use the kind in a ClusterClass."
 	addTemplateKind  = "Add a kind named KINDTemplate with spec.template.metadata and spec.template.spec."
@@ -207,7 +207,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines: readinessGates, taints",
 	Why:    "The topology controller fails to apply them, because it merges the lists by key.",
-	Fix:    "Use a map by conditionType with at most 32 readiness gates, and a map by key and effect with at most 64 taints.",
+	Fix:    "Use a map by conditionType with at most 32 readiness gates, and a map by key and effect with at most 64 taints. Make these keys required.",
 	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.MachineLists, contract.ControlPlane), eachRole(machineLists, contract.ControlPlane)),
 })
 
@@ -316,7 +316,7 @@ var _ = infraClusterRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page InfraCluster, failure domains; internal/contract/infrastructure_cluster.go, FailureDomains",
 	Why:    "Clusters fail to reconcile, because Cluster API cannot read the failure domains.",
-	Fix:    "Use a list of objects with name for v1beta2, or a map of objects by name for v1beta1.",
+	Fix:    "Use a list of objects with a required name and the markers +listType=map and +listMapKey=name for v1beta2, or a map of objects by name for v1beta1.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomains, contract.InfraCluster),
 })
 
@@ -482,7 +482,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, version",
 	Why:    "Workers are never upgraded: the topology controller assumes that the control plane is still being created.",
-	Fix:    "Add status.version, or status.versions for Cluster API v1.14 and newer.",
+	Fix:    "Add status.versions, a list of clusterv1.StatusVersion with +listType=map and +listMapKey=version. Cluster API before v1.14 reads status.version.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Version, contract.ControlPlane),
 })
 
@@ -492,7 +492,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
 	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object. When it reads the reference again, each subfield must be there.",
-	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2, or label the version only for v1beta1.",
+	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2. If everything in the version follows v1beta1, label it for v1beta1 only.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Machines, contract.ControlPlane),
 })
 
@@ -612,7 +612,7 @@ var _ = infraClusterRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraCluster, failure domains",
 	Why:    "Two controllers that use server-side apply overwrite each other's failure domains.",
-	Fix:    "Add the markers +listType=map and +listMapKey=name, and the string field name.",
+	Fix:    "Add the markers +listType=map and +listMapKey=name, and the required string field name.",
 	Kinds:  view.DefinitionFiles, Check: eachRole(failureDomainsMap, contract.InfraCluster),
 })
 
@@ -701,7 +701,7 @@ var _ = infraClusterRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Contract,
 	Source: "contract page InfraCluster, resource definition: a generally applied convention",
 	Why:    "Users and tools do not recognize the role of the kind by its name.",
-	Fix:    "Name the kind after the infrastructure, followed by Cluster.",
+	Fix:    "Name the kind after the infrastructure, followed by Cluster, and its template after the kind, followed by Template.",
 	Kinds:  view.DefinitionFiles, Check: eachRole(clusterName, contract.InfraCluster),
 })
 

@@ -154,7 +154,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", ValidateCustomResourceDefinition",
 	Why:    "The API server refuses the CRD, and the installation stops.",
-	Fix:    "Set metadata.name to spec.names.plural, a dot and spec.group.",
+	Fix:    "Correct metadata.name or spec.names.plural; the name is the plural, a dot and spec.group.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(pluralAndGroup),
 })
 
@@ -378,7 +378,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "A later Cluster API, or a changed label, makes Cluster API use a version that is not available.",
-	Fix:    "Remove the version from the label.",
+	Fix:    "Remove the version from the label, or the whole label if it lists no other.",
 	Kinds:  view.DefinitionFiles, Check: shared(staleContractVersion),
 })
 
@@ -425,7 +425,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
 	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version.",
-	Fix:    "Keep each version only in the label of the contract that it implements.",
+	Fix:    "Keep each version only in the label of the contract that it implements, and remove labels that are then empty.",
 	Kinds:  view.DefinitionFiles, Check: shared(twoContracts),
 })
 
@@ -473,7 +473,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: versionSection + ": the value is an underscore-delimited list",
 	Why:    "Objects fail to reconcile: Cluster API reads the whole text as one version, which does not exist.",
-	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2.",
+	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2, and list only versions that the CRD has.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelSeparator),
 })
 
@@ -531,7 +531,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "metadata.yaml names one contract per series",
 	Why:    "The contract in metadata.yaml is wrong for some of the kinds.",
-	Fix:    "Label all kinds for the contract in metadata.yaml.",
+	Fix:    "List the version of each kind in the label of the contract in metadata.yaml, and in no other label.",
 	Kinds:  view.DefinitionFiles, Check: mixedContracts,
 })
 
@@ -608,7 +608,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, conditions; util/conditions/getter.go",
 	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has another type than metav1.Condition, its controllers panic.",
-	Fix:    "Add status.conditions as a list of metav1.Condition.",
+	Fix:    "Add status.conditions as a list of metav1.Condition with the markers +listType=map and +listMapKey=type.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conditions),
 })
 
@@ -625,7 +625,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
 	Why:    "Two controllers that use server-side apply overwrite each other's conditions.",
-	Fix:    "Add the markers +listType=map and +listMapKey=type.",
+	Fix:    "Add the markers +listType=map and +listMapKey=type, and make type required, as in metav1.Condition.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conditionsMap),
 })
 

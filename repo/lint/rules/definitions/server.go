@@ -88,7 +88,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes, Versions in CustomResourceDefinitions",
 	Why:    "Fields that the other version does not have are lost when an object is read and written, because the API server only changes apiVersion.",
-	Fix:    "Serve one version, or add a conversion webhook.",
+	Fix:    "Serve only the stored version, or add a conversion webhook with its Service.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conversionNone),
 })
 
@@ -171,7 +171,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: crdValidation + ", validateCustomResourceConversion",
 	Why:    "The API server refuses the CRD, and the installation stops.",
-	Fix:    "Set spec.conversion.webhook.clientConfig with either a service or a url, or the strategy None without a webhook.",
+	Fix:    "Set spec.conversion.webhook.clientConfig with either a service of the components or a url. If the versions have the same schema, use the strategy None without a webhook.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conversionSettings),
 })
 
@@ -461,7 +461,7 @@ var _ = definitionRules.Add(lint.Rule{
 	OptIn:  "CRDs that only kubectl apply without --server-side refuses",
 	Source: "kubectl apply, last-applied-configuration; etcd, request size",
 	Why:    `"kubectl apply" without --server-side refuses CRDs above 256 KiB, and etcd refuses requests above 1.5 MiB.`,
-	Fix:    "Omit descriptions with controller-gen crd:maxDescLen=0, or tell users to apply with --server-side. clusterctl is not affected by the lower limit.",
+	Fix:    "Omit descriptions with controller-gen crd:maxDescLen=0. Below the limit of etcd, clusterctl and kubectl apply --server-side install the CRD as it is.",
 	Kinds:  view.DefinitionFiles, Check: definitionSize,
 })
 

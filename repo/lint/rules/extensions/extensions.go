@@ -382,7 +382,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, format byte; core/reconcilers/extensionconfig, reconcileCABundle",
 	Why:    "The extension is not discovered: without a CA bundle Cluster API trusts only public authorities, and the kubeadm control plane provider never calls the extension. A CA bundle that is not base64 is refused.",
-	Fix:    "Annotate the object with " + view.InjectCAFromSecret + ": NAMESPACE/SECRET.",
+	Fix:    "Annotate the object with " + view.InjectCAFromSecret + ": NAMESPACE/SECRET, and remove caBundle.",
 	Kinds:  view.Substituted, Check: extensionCA,
 })
 
@@ -567,7 +567,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, spec.settings",
 	Why:    "The API server refuses values that are not strings. Secrets are visible to everyone who can read ExtensionConfigs, and are sent with every request.",
-	Fix:    "Put the value in quotes. Let the server read secrets from a Secret.",
+	Fix:    "Put the value in quotes. Remove secrets, and let the server read them from a Secret.",
 	Kinds:  view.Substituted, Check: extensionSettings,
 })
 
@@ -676,7 +676,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Registering Runtime Extensions",
 	Why:    "The extension could register itself for every hook of every cluster, which is up to administrators.",
-	Fix:    "Include the ExtensionConfig in the components, or document it.",
+	Fix:    "Remove these verbs from the role. Include the ExtensionConfig in the components, or document how to create it.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
 })
 
@@ -718,7 +718,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, sections Security Model and Availability",
 	Why:    "Users can neither create nor change clusters that use the extension while its only pod is down.",
-	Fix:    "Add the missing fields.",
+	Fix:    "Set readOnlyRootFilesystem: true and replicas: 2, and add a NetworkPolicy, as far as they are missing.",
 	Scope:  lint.ScopeRelease, Check: extensionHardening,
 })
 

@@ -216,7 +216,7 @@ var _ = repositoryRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    "Every command that lists providers fails, because clusterctl replaces variables in provider URLs.",
-	Fix:    "Correct the expression.",
+	Fix:    "Write ${NAME}, or ${NAME:-default} with a default.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })
 

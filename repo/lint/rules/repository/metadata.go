@@ -149,7 +149,7 @@ func metadataFault(p *lint.Pass) {
 		for _, field := range view.Fields(d[0].Root) {
 			if field.Name != "releaseSeries" && strings.EqualFold(field.Name, "releaseSeries") {
 				f = lint.At(p.File, d[0], field.Key(), "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
-				f.Severity = lint.Error
+				f.Severity, f.Fix = lint.Error, "Write releaseSeries."
 			}
 		}
 	}
@@ -806,7 +806,7 @@ var _ = metadataRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Metadata YAML",
 	Why:    "Users can install the provider but not use it: clusterctl reads the contract from the metadata, Cluster API from the labels of the CRDs.",
-	Fix:    "Add the label cluster.x-k8s.io/CONTRACT: VERSION to the CRDs, or correct the contract of the series.",
+	Fix:    "List the version of the CRDs in the label cluster.x-k8s.io/CONTRACT and in no other, or correct the contract of the series.",
 	Scope:  lint.ScopeRelease, Check: contractAndCRDs,
 })
 

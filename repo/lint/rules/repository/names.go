@@ -36,7 +36,7 @@ var _ = nameRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, validateProvider",
 	Why:    "Every command of clusterctl fails because of one such entry in clusterctl.yaml.",
-	Fix:    "Rename the provider.",
+	Fix:    "Correct the type of the provider, or its name: that of the core provider is " + layouts.CoreName + ".",
 	Scope:  lint.ScopeRepository, Check: providerName,
 })
 
@@ -121,7 +121,7 @@ var _ = nameRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    `"clusterctl init" installs another provider than users expect, because the entry overrides the built-in provider with the same type and name.`,
-	Fix:    "Choose another name. Safe to ignore if this is a fork or a mirror.",
+	Fix:    "Choose another name, for example with the GitHub organization in front. Safe to ignore if this is a fork or a mirror.",
 	Scope:  lint.ScopeRepository, Check: shadowsBuiltIn,
 })
 

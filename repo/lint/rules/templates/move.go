@@ -277,7 +277,7 @@ var _ = moveRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/cluster/mover.go, getMoveSequence",
 	Why:    `"clusterctl move" silently leaves all these objects behind, with everything they own, because each waits for another.`,
-	Fix:    "Remove one of the ownerReferences.",
+	Fix:    "Remove the ownerReference of an object that moves without it, such as one with a move label.",
 	Kinds:  rendered, Check: ownerCycle,
 })
 

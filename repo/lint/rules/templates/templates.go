@@ -347,7 +347,7 @@ var _ = templateRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "References do not work: clusterctl puts all objects into the target namespace, but does not change references.",
-	Fix:    "Remove the namespace, or write ${NAMESPACE}.",
+	Fix:    "Remove the namespace from all objects, or write ${NAMESPACE} everywhere.",
 	Kinds:  templates, Check: severalNamespaces,
 })
 

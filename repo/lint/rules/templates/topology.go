@@ -224,7 +224,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: clusterAdmission + ", validate",
 	Why:    "The Cluster API webhook refuses a Cluster with neither. With a topology, Cluster API sets the references.",
-	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef.",
+	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef with the objects that they name.",
 	Kinds:  rendered, Check: perCluster(clusterWithoutSpec),
 })
 
@@ -385,7 +385,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api internal/topology/variables, validateClusterVariables",
 	Why:    "The Cluster API webhook refuses the Cluster.",
-	Fix:    "Correct the name, or define the variable in the ClusterClass.",
+	Fix:    "Correct the name, or define the variable in the ClusterClass and use it in a patch.",
 	Kinds:  rendered, Check: perTopology(unknownVariable),
 })
 

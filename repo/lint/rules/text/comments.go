@@ -23,7 +23,7 @@ var _ = commentRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment has no effect. Without a reason, readers cannot tell whether it is still needed.",
-	Fix:    "Write # " + lint.IgnoreMark + " RULE followed by the reason.",
+	Fix:    "Write # " + lint.IgnoreMark + " RULE followed by the reason, or remove the comment.",
 	Scope:  lint.ScopeComments, Check: ignoreComment,
 })
 

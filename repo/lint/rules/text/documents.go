@@ -104,7 +104,7 @@ var _ = documentRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl util/yaml/yaml.go, ToUnstructured",
 	Why:    "clusterctl refuses the whole file, with a message that prints the document instead of a line number.",
-	Fix:    "Correct the document.",
+	Fix:    "Write every document as a mapping with apiVersion, kind and metadata.",
 	Kinds:  view.Substituted, Check: documentParses,
 })
 

@@ -662,7 +662,7 @@ var _ = variableRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, convertLegacyVars",
 	Why:    "clusterctl only removes spaces around a single name, and refuses them next to a default. It also removes them in an escaped $${ A }.",
-	Fix:    "Write ${NAME}.",
+	Fix:    "Write ${NAME}, or $${NAME} where the dollar sign is escaped.",
 	Kinds:  view.Substituted, Check: spacesInVariable,
 })
 
