@@ -97,7 +97,7 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 	for _, m := range append(members(h), members(body)...) {
 		b.WriteString(sep + strconv.Quote(m.name) + ": ")
 		sep = ",\n  "
-		write := func(b *bufio.Writer) error { return encode(b, m.value, "  ") }
+		write := func(b *bufio.Writer) error { return encode(b, m.value, "  ", "  ") }
 		if list, ok := m.value.(stream); ok {
 			write = list.write
 		}
@@ -147,7 +147,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 			out.WriteByte(',')
 		}
 		out.WriteString(strconv.Quote(name) + ":")
-		if err := encode(out, m.value, ""); err != nil {
+		if err := encode(out, m.value, "", ""); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +183,7 @@ type (
 )
 
 func (s entries[T]) write(b *bufio.Writer) error {
-	return writeList(b, iter.Seq[T](s), func(e T) error { return encode(b, withLists(e), "    ") })
+	return writeList(b, iter.Seq[T](s), func(e T) error { return encode(b, withLists(e), "    ", "  ") })
 }
 
 func (s entryLines[T]) write(b *bufio.Writer) error {
@@ -212,11 +212,11 @@ func writeList[T any](b *bufio.Writer, all iter.Seq[T], write func(T) error) err
 
 // encode writes a value with indentation, the first line excepted, without a line end
 // and without escaping what HTML would mind.
-func encode(w io.Writer, v any, indent string) error {
+func encode(w io.Writer, v any, prefix, indent string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	e.SetIndent(indent, "  ")
+	e.SetIndent(prefix, indent)
 	if err := e.Encode(v); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (d Document) Schema() ([]byte, error) {
 		p.Const, p.Type = value, nil
 	}
 	var out bytes.Buffer
-	err := encode(&out, s, "")
+	err := encode(&out, s, "", "  ")
 	return append(out.Bytes(), '\n'), err
 }
 

@@ -79,47 +79,45 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	paint := o.Paint
 	var b strings.Builder
 	helped := map[string]bool{}
-	excerpts := 0
-	all := byRule(r)
-	for i, f := range all {
-		if first := i == 0 || !sameGroup(all[i-1], f); first {
-			n := 1
-			for i+n < len(all) && sameGroup(all[i+n], f) {
-				n++
+	type kind struct {
+		rule     string
+		severity lint.Severity
+	}
+	for _, same := range groups(byRule(r), func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
+		if n, first := len(same), same[0]; n > 1 {
+			fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(first.Rule.ID), phrase.Visible(first.Rule.Title), phrase.Count(n, first.Severity.String()))
+		}
+		excerpts := shownExcerpts
+		for _, f := range same {
+			severity := f.Severity.String() + ":"
+			switch f.Severity {
+			case lint.Error:
+				severity = paint.Red(severity)
+			case lint.Warning:
+				severity = paint.Yellow(severity)
+			default:
+				severity = paint.Blue(severity)
 			}
-			if n > 1 {
-				fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(f.Rule.ID), phrase.Visible(f.Rule.Title), phrase.Count(n, f.Severity.String()))
+			fmt.Fprintf(&b, "%s %s %s [%s]\n", paint.Bold(place(f.File, f.Pos)+":"), severity, statement(f), f.Rule.ID)
+			if s, ok := sourceOf(f); ok && excerpts > 0 {
+				excerpts--
+				line, mark := s.monospaced()
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), line)
+				at := strings.IndexByte(mark, '^')
+				fmt.Fprintf(&b, "  %s %s%s\n", paint.Dim("|"), mark[:at], paint.Red(mark[at:]))
 			}
-			excerpts = shownExcerpts
-		}
-		severity := f.Severity.String() + ":"
-		switch f.Severity {
-		case lint.Error:
-			severity = paint.Red(severity)
-		case lint.Warning:
-			severity = paint.Yellow(severity)
-		default:
-			severity = paint.Blue(severity)
-		}
-		fmt.Fprintf(&b, "%s %s %s [%s]\n", paint.Bold(place(f.File, f.Pos)+":"), severity, statement(f), f.Rule.ID)
-		if s, ok := sourceOf(f); ok && excerpts > 0 {
-			excerpts--
-			line, mark := s.monospaced()
-			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), line)
-			at := strings.IndexByte(mark, '^')
-			fmt.Fprintf(&b, "  %s %s%s\n", paint.Dim("|"), mark[:at], paint.Red(mark[at:]))
-		}
-		for _, line := range f.Evidence {
-			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), oneLine(line))
-		}
-		if f.Way != "" {
-			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
-		}
-		// Advice that was given for the rule need not be repeated.
-		if help := f.Help(); help != "" && !helped[f.Rule.ID+help] {
-			helped[f.Rule.ID+help] = true
-			fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), oneLine(help))
-			fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
+			for _, line := range f.Evidence {
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), oneLine(line))
+			}
+			if f.Way != "" {
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
+			}
+			// Advice that was given for the rule need not be repeated.
+			if help := f.Help(); help != "" && !helped[f.Rule.ID+help] {
+				helped[f.Rule.ID+help] = true
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), oneLine(help))
+				fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
+			}
 		}
 	}
 	if len(o.Latencies) > 0 {
@@ -144,8 +142,6 @@ func byRule(r *lint.Report) []*lint.Finding {
 	})
 	return out
 }
-
-func sameGroup(a, b *lint.Finding) bool { return a.Rule.ID == b.Rule.ID && a.Severity == b.Severity }
 
 // incomplete says that a report is incomplete; empty if it is not.
 func incomplete(r *lint.Report) string {

@@ -56,10 +56,6 @@ func fillTemplate(name string, data any) (string, error) {
 // findingsHTML writes one page that needs nothing else. It is complete without the
 // script, which filters and turns pages.
 func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
-	version := ""
-	if o.Version != "" {
-		version = " " + phrase.Visible(o.Version)
-	}
 	type count struct {
 		Class, Noun string
 		N           int
@@ -78,7 +74,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		Pictures   []Picture
 		Latencies  [][]string
 	}{
-		By: "clusterctl-repo" + version + " looked " + looked(r) + suppressedBy(r), Failures: r.Failures, Rules: rulesOf(r), OfRule: map[string]int{},
+		By: producer(o.Version) + " looked " + looked(r) + suppressedBy(r), Failures: r.Failures, Rules: rulesOf(r), OfRule: map[string]int{},
 		Timelines: o.Timelines, Pictures: o.Pictures,
 	}
 	c := r.Count()
@@ -112,6 +108,11 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		return err
 	}
 	return writeHTML(w, job(r)+": "+verdict(r), pageScript, body)
+}
+
+// producer names this program on a page; the version may be empty.
+func producer(version string) string {
+	return strings.TrimSpace("clusterctl-repo " + phrase.Visible(version))
 }
 
 // severityName is what people call a severity.

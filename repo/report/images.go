@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,25 +33,19 @@ type imageEntry struct {
 
 // images adds the images of a release.
 func (p *page) images(r *repo.Release, images []inventory.Image) {
-	users := map[string][]string{}
-	var refs []string
-	for i := range images {
-		ref, object := images[i].Ref, images[i].Object
-		if users[ref] == nil {
-			refs = append(refs, ref)
-		}
-		if n := len(users[ref]); n == 0 || users[ref][n-1] != object {
-			users[ref] = append(users[ref], object)
-		}
-	}
+	sameRef := groups(images, func(i inventory.Image) string { return i.Ref })
 	if !p.isText() {
 		p.table("Images", "Image", "Used by")
-		for _, ref := range refs {
-			p.row(code(ref), few(users[ref]))
+		for _, same := range sameRef {
+			var users []string
+			for i := range same {
+				users = append(users, same[i].Object)
+			}
+			p.row(code(same[0].Ref), few(slices.Compact(users)))
 		}
 		return
 	}
-	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", phrase.Count(len(refs), "image"), " in ", phrase.Count(len(images), "container"))
+	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
 	if len(images) == 0 {
 		return
 	}

@@ -81,12 +81,13 @@ var fates = []struct{ word, people, heading string }{
 // moveRow is an object of a plan, ready to be shown.
 type moveRow struct {
 	*owners.Node
+	file        string // of the plan
 	fate        string
 	reason, fix string
 }
 
 // rowsOf lists the objects of a plan, in its order. What is only named is none.
-func rowsOf(p *owners.Plan) []moveRow {
+func rowsOf(p MovePlan) []moveRow {
 	blocked := map[*owners.Node]*owners.Fault{}
 	for i := range p.Refusals {
 		if r := &p.Refusals[i]; blocked[r.Node] == nil {
@@ -98,7 +99,7 @@ func rowsOf(p *owners.Plan) []moveRow {
 		if n.Absent || n.Scope == owners.Elsewhere && !n.Lost && n.Verdict != owners.Unclear {
 			continue
 		}
-		row := moveRow{Node: n, fate: n.Verdict.String()}
+		row := moveRow{Node: n, file: p.File, fate: n.Verdict.String()}
 		if r := blocked[n]; r != nil {
 			row.fate, row.reason, row.fix = fates[0].word, r.Reason, r.Fix
 		}
@@ -205,7 +206,7 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 		body.Summary[fate.word] = 0
 	}
 	for i, p := range plans {
-		rows[i] = rowsOf(p.Plan)
+		rows[i] = rowsOf(p)
 		for _, r := range rows[i] {
 			body.Summary[r.fate]++
 			if r.Lost {
@@ -471,17 +472,13 @@ func mermaidText(s string) string {
 
 // movesHTML writes one page that needs nothing else.
 func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
-	version := ""
-	if o.Version != "" {
-		version = " " + phrase.Visible(o.Version)
-	}
 	p := &page{format: "html"}
 	p.moveProblems(plans, o)
 	for i := range plans {
 		p.move(i, &plans[i])
 	}
 	return p.html(w, "clusterctl-repo move-plan", "What clusterctl move would do",
-		"clusterctl-repo"+version+" planned "+phrase.Count(len(plans), "move")+". "+conclusion(plans, o))
+		producer(o.Version)+" planned "+phrase.Count(len(plans), "move")+". "+conclusion(plans, o))
 }
 
 func (p *page) moveProblems(plans []MovePlan, o MoveOptions) {
@@ -502,7 +499,7 @@ const mostArticles = 1000
 
 // move adds the ith plan.
 func (p *page) move(i int, plan *MovePlan) {
-	rows := rowsOf(plan.Plan)
+	rows := rowsOf(*plan)
 	t := tallyOf(rows)
 	p.section("", "group")
 	p.heading(2, plan.Title)

@@ -41,57 +41,19 @@ func flocks(plans []MovePlan, all bool) []flock {
 	return out
 }
 
-// fold are objects of one kind to which the same happens for the same reason.
-type fold struct {
-	first *moveRow
-	names []string // a few, in their order
-	known map[string]bool
-	files []string
-}
-
 // mostNamed objects or files are named.
 const mostNamed = 5
 
-func foldsOf(plans []MovePlan, all []([]moveRow), want func(*moveRow) bool) []*fold {
-	type key struct {
-		fate, group, kind, why, todo string
-		lost                         bool
+// titleOf names objects of one kind, of which some may be left out.
+func titleOf(nodes []*owners.Node, all int) string {
+	if all == 1 {
+		return nodes[0].String()
 	}
-	var out []*fold
-	found := map[key]*fold{}
-	for i, rows := range all {
-		for k := range rows {
-			r := &rows[k]
-			if !want(r) {
-				continue
-			}
-			id := key{r.fate, r.Group, r.Kind, r.why(), r.todo(), r.Lost}
-			f := found[id]
-			if f == nil {
-				f = &fold{first: r, known: map[string]bool{}}
-				found[id] = f
-				out = append(out, f)
-			}
-			if name := strings.TrimPrefix(r.String(), r.Kind+" "); !f.known[name] {
-				f.known[name] = true
-				if len(f.names) < mostNamed {
-					f.names = append(f.names, name)
-				}
-			}
-			if file := plans[i].File; file != "" && (len(f.files) == 0 || f.files[len(f.files)-1] != file) {
-				f.files = append(f.files, file)
-			}
-		}
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = strings.TrimPrefix(n.String(), n.Kind+" ")
 	}
-	return out
-}
-
-// title names the objects of a fold.
-func (f *fold) title() string {
-	if len(f.known) == 1 {
-		return f.first.String()
-	}
-	return fmt.Sprintf("%s (%d): %s", f.first.Kind, len(f.known), phrase.FewOf(f.names, mostNamed, len(f.known)))
+	return fmt.Sprintf("%s (%d): %s", nodes[0].Kind, all, phrase.FewOf(names, mostNamed, all))
 }
 
 func movesText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
@@ -124,21 +86,28 @@ func worstOf(plans []MovePlan, o MoveOptions) owners.Outcome {
 }
 
 func flockText(w *bufio.Writer, f flock, o MoveOptions) {
-	all := make([][]moveRow, len(f.plans))
+	var shown []*moveRow
 	t := tallyOf(nil)
-	for i, p := range f.plans {
-		all[i] = rowsOf(p.Plan)
-		t.add(all[i])
+	for _, p := range f.plans {
+		rows := rowsOf(p)
+		t.add(rows)
+		for i := range rows {
+			if r := &rows[i]; r.Lost || r.fate == owners.Unclear.String() || o.All && r.fate != fates[0].word {
+				shown = append(shown, r)
+			}
+		}
 	}
 	fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(phrase.Visible(f.title)), t.sentence())
 	for _, p := range f.plans {
 		moveRefusals(w, p, o.Paint)
 		moveFailures(w, p, o.Paint)
 	}
-	for _, fold := range foldsOf(f.plans, all, func(r *moveRow) bool {
-		return r.Lost || r.fate == owners.Unclear.String() || o.All && r.fate != fates[0].word
-	}) {
-		foldText(w, fold, len(f.plans), o.Paint)
+	type fold struct {
+		fate, group, kind, why, todo string
+		lost                         bool
+	}
+	for _, rows := range groups(shown, func(r *moveRow) fold { return fold{r.fate, r.Group, r.Kind, r.why(), r.todo(), r.Lost} }) {
+		rowsText(w, rows, len(f.plans), o.Paint)
 	}
 	if kinds := t.kinds(); len(kinds) > 1 {
 		w.WriteByte('\n')
@@ -157,7 +126,7 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 	if len(p.Notes) > 0 {
 		fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Worth knowing:"))
 		for i := range p.Notes {
-			writeFault(w, p.Notes[i].Node.String(), &p.Notes[i], o.Paint)
+			writeFault(w, p.Notes[i:i+1], o.Paint)
 		}
 	}
 	if len(p.Gaps) > 0 {
@@ -176,42 +145,40 @@ func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
 	if !slices.ContainsFunc(p.Refusals, func(r owners.Fault) bool { return !r.Sometimes }) {
 		title = "clusterctl may refuse to start, depending on chance:"
 	}
-	var folds []faultFold
-	for i := range p.Refusals {
-		folds = append(folds, faultFold{&p.Refusals[i], p.Refusals[i].Node.String()})
-	}
-	writeFaults(w, paint.Red(title), folds, paint)
+	writeFaults(w, paint.Red(title), slices.Collect(slices.Chunk(p.Refusals, 1)), paint)
 }
 
 // mostReasons of a kind are shown in text.
 const mostReasons = 50
 
 // writeFaults writes reasons with what to do about them.
-func writeFaults(w *bufio.Writer, title string, folds []faultFold, paint Painter) {
+func writeFaults(w *bufio.Writer, title string, all [][]owners.Fault, paint Painter) {
 	fmt.Fprintf(w, "\n%s\n", title)
-	for i, f := range folds {
+	for i, same := range all {
 		if i == mostReasons {
-			fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(folds)-i)
+			fmt.Fprintf(w, "  and %d more; -o json lists all\n", len(all)-i)
 			break
 		}
-		writeFault(w, f.title, f.first, paint)
+		writeFault(w, same, paint)
 	}
 }
 
-func writeFault(w *bufio.Writer, title string, f *owners.Fault, paint Painter) {
-	fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(title)), phrase.Visible(f.Reason), paint.Dim("to do:"), phrase.Visible(f.Fix))
+// writeFault writes the same fault of objects of one kind.
+func writeFault(w *bufio.Writer, same []owners.Fault, paint Painter) {
+	nodes := make([]*owners.Node, len(same))
+	for i := range same {
+		nodes[i] = same[i].Node
+	}
+	fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(titleOf(nodes, len(nodes)))), phrase.Visible(same[0].Reason),
+		paint.Dim("to do:"), phrase.Visible(same[0].Fix))
 }
 
 // moveFailures writes what goes wrong after the start, with what each step leaves
 // behind.
 func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
-	for from := 0; from < len(p.Failures); {
-		step := p.Failures[from].Step
-		to := from
-		for to < len(p.Failures) && p.Failures[to].Step == step {
-			to++
-		}
-		list := p.Failures[from:to]
+	type fold struct{ kind, reason, fix string }
+	for _, list := range groups(p.Failures, func(f owners.Fault) owners.Step { return f.Step }) {
+		step := list[0].Step
 		a := step.Aftermath()
 		title := "clusterctl would start and then fail, " + a.When + ":"
 		switch {
@@ -220,49 +187,20 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
 		case !slices.ContainsFunc(list, func(f owners.Fault) bool { return !f.Sometimes }):
 			title = "clusterctl may start and then fail, " + a.When + ":"
 		}
-		writeFaults(w, paint.Red(title), foldFailures(list), paint)
+		writeFaults(w, paint.Red(title), groups(list, func(f owners.Fault) fold { return fold{f.Node.Kind, f.Reason, f.Fix} }), paint)
 		if step != owners.After {
 			fmt.Fprintf(w, "  %s %s\n  %s %s\n", paint.Dim("source then:"), a.Source, paint.Dim("target then:"), a.Target)
 			for i, text := range a.Recover {
 				fmt.Fprintf(w, "  %s %s\n", paint.Dim(fmt.Sprintf("recover %d:", i+1)), text)
 			}
 		}
-		from = to
 	}
 }
 
-// faultFold are failures of objects of one kind for the same reason.
-type faultFold struct {
-	first *owners.Fault
-	title string
-}
-
-func foldFailures(list []owners.Fault) []faultFold {
-	type key struct {
-		kind, reason, fix string
-	}
-	var out []faultFold
-	place := map[key]int{} // in out
-	names := map[key][]string{}
-	for i := range list {
-		f := &list[i]
-		k := key{f.Node.Kind, f.Reason, f.Fix}
-		if names[k] == nil {
-			place[k] = len(out)
-			out = append(out, faultFold{f, f.Node.String()})
-		}
-		names[k] = append(names[k], strings.TrimPrefix(f.Node.String(), f.Node.Kind+" "))
-		if n := len(names[k]); n > 1 {
-			out[place[k]].title = fmt.Sprintf("%s (%d): %s", k.kind, n, phrase.FewOf(names[k], mostNamed, n))
-		}
-	}
-	return out
-}
-
-// foldText writes objects with the reason, and if they are lost with the way there
-// and what to do.
-func foldText(w *bufio.Writer, f *fold, templates int, paint Painter) {
-	r := f.first
+// rowsText writes objects of one kind to which the same happens, with the reason, and
+// if they are lost with the way there and what to do.
+func rowsText(w *bufio.Writer, rows []*moveRow, templates int, paint Painter) {
+	r := rows[0]
 	word := r.fate
 	for _, fate := range fates {
 		if fate.word == r.fate {
@@ -275,12 +213,21 @@ func foldText(w *bufio.Writer, f *fold, templates int, paint Painter) {
 	case r.fate == owners.Unclear.String():
 		word = paint.Yellow(word)
 	}
-	fmt.Fprintf(w, "\n%s %s\n", word, paint.Bold(phrase.Visible(f.title())))
+	objects := groups(rows, (*moveRow).String)
+	var named []*owners.Node
+	for _, same := range objects[:min(len(objects), mostNamed)] {
+		named = append(named, same[0].Node)
+	}
+	fmt.Fprintf(w, "\n%s %s\n", word, paint.Bold(phrase.Visible(titleOf(named, len(objects)))))
 	if templates > 1 {
-		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(f.files), templates, phrase.Visible(phrase.FewOf(f.files, mostNamed, len(f.files))))
+		var files []string
+		for _, same := range groups(rows, func(r *moveRow) string { return r.file }) {
+			files = append(files, same[0].file)
+		}
+		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(files), templates, phrase.Visible(phrase.Few(files, mostNamed)))
 	}
 	fmt.Fprintf(w, "  %s %s\n", paint.Dim("why:"), phrase.Visible(r.why()))
-	if path := r.path(); path != "" && len(f.known) == 1 {
+	if path := r.path(); path != "" && len(objects) == 1 {
 		fmt.Fprintf(w, "  %s %s\n", paint.Dim("owners:"), path)
 	}
 	if r.Verdict == owners.Deleted {

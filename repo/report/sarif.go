@@ -33,7 +33,7 @@ const (
 func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
 	for most := sarifResults; ; {
 		var out bytes.Buffer
-		if err := encode(&out, sarifOf(r, o, most), ""); err != nil {
+		if err := encode(&out, sarifOf(r, o, most), "", "  "); err != nil {
 			return err
 		}
 		out.WriteByte('\n')

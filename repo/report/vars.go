@@ -94,11 +94,9 @@ func (p *page) variables(r *repo.Release, variables []inventory.Variable) {
 			v := &variables[i]
 			var files []string
 			for _, u := range v.Uses {
-				if n := len(files); n == 0 || files[n-1] != u.File {
-					files = append(files, u.File)
-				}
+				files = append(files, u.File)
 			}
-			p.row(code(v.Name), raw(v.Type), defaultOf(v), few(files))
+			p.row(code(v.Name), raw(v.Type), defaultOf(v), few(slices.Compact(files)))
 		}
 		return
 	}
