@@ -126,20 +126,12 @@ func writeYAML(w io.Writer, v any) error {
 
 func (f contractField) condition() string {
 	var parts []string
-	if f.If != "" {
-		parts = append(parts, "if there is "+strings.ReplaceAll(f.If, " ", " and "))
-	}
-	if f.Or != "" {
-		parts = append(parts, "or "+f.Or)
-	}
-	if f.Was != "" {
-		parts = append(parts, "before: "+f.Was)
-	}
-	if f.Since != "" {
-		parts = append(parts, "since "+f.Since)
-	}
-	if f.Until != "" {
-		parts = append(parts, "until "+f.Until)
+	for _, c := range [][2]string{
+		{"if there is ", strings.ReplaceAll(f.If, " ", " and ")}, {"or ", f.Or}, {"before: ", f.Was}, {"since ", f.Since}, {"until ", f.Until},
+	} {
+		if c[1] != "" {
+			parts = append(parts, c[0]+c[1])
+		}
 	}
 	return strings.Join(parts, "; ")
 }
@@ -274,25 +266,26 @@ func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
 		}
 		p.row(line...)
 	}
-	missing := false
+	var missing []string
 	for _, r := range rows {
 		for _, c := range r.Cells {
 			for _, m := range c.Missing {
-				if !c.Declared {
-					continue
+				if c.Declared {
+					missing = append(missing, r.Provider+" "+r.Version+", "+c.Name+": "+m)
 				}
-				switch {
-				case missing || p.isText():
-				case format == "html":
-					p.section("", "")
-					p.heading(2, "Missing")
-				default:
-					p.para("Missing:")
-				}
-				missing = true
-				p.at(2).item(r.Provider + " " + r.Version + ", " + c.Name + ": " + m)
 			}
 		}
+	}
+	switch {
+	case len(missing) == 0 || p.isText():
+	case format == "html":
+		p.section("", "")
+		p.heading(2, "Missing")
+	default:
+		p.para("Missing:")
+	}
+	for _, line := range missing {
+		p.at(2).item(line)
 	}
 	if format == "html" {
 		return p.html(w, "Providers and contracts", "Providers and contracts", "")

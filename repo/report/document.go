@@ -85,10 +85,7 @@ func (d Document) Write(w io.Writer, failures []error, body any) error {
 }
 
 func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppressed, body any) error {
-	h := head{Kind: d.Kind, SchemaVersion: d.Version}
-	for _, err := range failures {
-		h.Failures = append(h.Failures, err.Error())
-	}
+	h := head{Kind: d.Kind, SchemaVersion: d.Version, Failures: messages(failures)}
 	for i := range suppressed {
 		h.Suppressed = append(h.Suppressed, jsonSuppressed{findingJSON(&suppressed[i].Finding), suppressed[i].Reason})
 	}
@@ -107,6 +104,13 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 	}
 	b.WriteString("\n}\n")
 	return b.Flush()
+}
+
+func messages(all []error) (out []string) {
+	for _, err := range all {
+		out = append(out, err.Error())
+	}
+	return out
 }
 
 // jsonField is a field of a struct, or of one in it, that encoding/json writes.

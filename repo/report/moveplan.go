@@ -221,9 +221,7 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 		body.Gaps = append(body.Gaps, p.Gaps...)
 		body.Certain = body.Certain && p.Certain()
 	}
-	for _, err := range o.incomplete() {
-		body.Problems = append(body.Problems, err.Error())
-	}
+	body.Problems = messages(o.incomplete())
 	return documentOf("move-plan").Write(w, o.incomplete(), body)
 }
 
@@ -320,17 +318,11 @@ func (t *tally) kinds() [][]string {
 func orderOf(p *owners.Plan) []string {
 	var out []string
 	for _, step := range p.Order() {
-		number := map[string]int{}
-		var kinds []string
-		for _, n := range step {
-			if number[n.Kind] == 0 {
-				kinds = append(kinds, n.Kind)
-			}
-			number[n.Kind]++
-		}
-		slices.Sort(kinds)
-		for i, kind := range kinds {
-			kinds[i] = fmt.Sprintf("%s (%d)", printable(kind), number[kind])
+		byKind := groups(step, func(n *owners.Node) string { return n.Kind })
+		slices.SortFunc(byKind, func(a, b []*owners.Node) int { return cmp.Compare(a[0].Kind, b[0].Kind) })
+		kinds := make([]string, len(byKind))
+		for i, nodes := range byKind {
+			kinds[i] = fmt.Sprintf("%s (%d)", printable(nodes[0].Kind), len(nodes))
 		}
 		out = append(out, strings.Join(kinds, ", "))
 	}
@@ -482,10 +474,7 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 }
 
 func (p *page) moveProblems(plans []MovePlan, o MoveOptions) {
-	var gaps []string
-	for _, err := range o.incomplete() {
-		gaps = append(gaps, err.Error())
-	}
+	gaps := messages(o.incomplete())
 	for _, plan := range plans {
 		gaps = append(gaps, plan.Gaps...)
 	}

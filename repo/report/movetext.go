@@ -19,28 +19,6 @@ func conclusion(plans []MovePlan, o MoveOptions) string {
 	return owners.Conclude(all, len(o.Problems) == 0)
 }
 
-// flock are the plans of a release, which are shown together, or one other plan.
-type flock struct {
-	title string
-	plans []MovePlan
-}
-
-// flocks puts the templates of a release together, unless everything is shown.
-func flocks(plans []MovePlan, all bool) []flock {
-	var out []flock
-	for _, p := range plans {
-		last := len(out) - 1
-		if !all && p.File != "" && last >= 0 && out[last].plans[0].File != "" && out[last].plans[0].Provider == p.Provider && out[last].plans[0].Version == p.Version {
-			f := &out[last]
-			f.plans = append(f.plans, p)
-			f.title = fmt.Sprintf("%s %s, %d templates", p.Provider, p.Version, len(f.plans))
-			continue
-		}
-		out = append(out, flock{p.Title, []MovePlan{p}})
-	}
-	return out
-}
-
 // mostNamed objects or files are named.
 const mostNamed = 5
 
@@ -57,11 +35,21 @@ func titleOf(nodes []*owners.Node, all int) string {
 }
 
 func movesText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
-	for i, f := range flocks(plans, o.All) {
+	type release struct {
+		provider, version string
+		alone             *owners.Plan
+	}
+	// The templates of a release are shown together, unless everything is shown.
+	for i, together := range groups(plans, func(p MovePlan) release {
+		if o.All || p.File == "" {
+			return release{alone: p.Plan}
+		}
+		return release{p.Provider, p.Version, nil}
+	}) {
 		if i > 0 {
 			w.WriteByte('\n')
 		}
-		flockText(w, f, o)
+		moveText(w, together, o)
 	}
 	w.WriteByte('\n')
 	last := conclusion(plans, o)
@@ -85,10 +73,15 @@ func worstOf(plans []MovePlan, o MoveOptions) owners.Outcome {
 	return worst
 }
 
-func flockText(w *bufio.Writer, f flock, o MoveOptions) {
+// moveText writes the plans of a release, or one other plan.
+func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
+	p, title := plans[0], plans[0].Title
+	if len(plans) > 1 {
+		title = fmt.Sprintf("%s %s, %d templates", p.Provider, p.Version, len(plans))
+	}
 	var shown []*moveRow
 	t := tallyOf(nil)
-	for _, p := range f.plans {
+	for _, p := range plans {
 		rows := rowsOf(p)
 		t.add(rows)
 		for i := range rows {
@@ -97,8 +90,8 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(phrase.Visible(f.title)), t.sentence())
-	for _, p := range f.plans {
+	fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(phrase.Visible(title)), t.sentence())
+	for _, p := range plans {
 		moveRefusals(w, p, o.Paint)
 		moveFailures(w, p, o.Paint)
 	}
@@ -107,16 +100,15 @@ func flockText(w *bufio.Writer, f flock, o MoveOptions) {
 		lost                         bool
 	}
 	for _, rows := range groups(shown, func(r *moveRow) fold { return fold{r.fate, r.Group, r.Kind, r.why(), r.todo(), r.Lost} }) {
-		rowsText(w, rows, len(f.plans), o.Paint)
+		rowsText(w, rows, len(plans), o.Paint)
 	}
 	if kinds := t.kinds(); len(kinds) > 1 {
 		w.WriteByte('\n')
 		_ = writeTable(w, kinds, 0) // numbers
 	}
-	if len(f.plans) > 1 {
+	if len(plans) > 1 {
 		return // each template has an order of its own
 	}
-	p := f.plans[0]
 	if order := orderOf(p.Plan); len(order) > 0 {
 		fmt.Fprintf(w, "\n%s\n", o.Paint.Bold("Order:"))
 		for i, kinds := range order {

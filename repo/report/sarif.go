@@ -142,22 +142,17 @@ func mostSevere(r *lint.Report, most int) (*lint.Report, int) {
 	}
 	out := *r
 	out.Suppressed = r.Suppressed[:max(0, min(len(r.Suppressed), most-len(r.Findings)))]
-	over := len(r.Findings) - most
-	if over <= 0 {
-		return &out, left
-	}
-	out.Findings = slices.Clone(r.Findings)
-	for _, s := range []lint.Severity{lint.Info, lint.Warning, lint.Error} {
-		// The last ones go first.
-		slices.Reverse(out.Findings)
-		out.Findings = slices.DeleteFunc(out.Findings, func(f lint.Finding) bool {
-			if f.Severity != s || over <= 0 {
-				return false
+	if len(r.Findings) > most {
+		kept := map[*lint.Finding]bool{}
+		for _, f := range worstFirst(r)[:most] {
+			kept[f] = true
+		}
+		out.Findings = nil
+		for i := range r.Findings {
+			if f := &r.Findings[i]; kept[f] {
+				out.Findings = append(out.Findings, *f)
 			}
-			over--
-			return true
-		})
-		slices.Reverse(out.Findings)
+		}
 	}
 	return &out, left
 }

@@ -32,9 +32,7 @@ func ReadMovePlan(in io.Reader) ([]owners.Expected, error) {
 		if o.File != "" {
 			return nil, errors.New("this is the plan of templates, which arrive nowhere; make one of a management cluster")
 		}
-		out = append(out, owners.Expected{
-			ID: o.ID, Verdict: o.Verdict, Owners: o.Owners,
-		})
+		out = append(out, owners.Expected{ID: o.ID, Verdict: o.Verdict, Owners: o.Owners})
 	}
 	return out, nil
 }
@@ -63,11 +61,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 		}
 	}
 	if format == "json" {
-		out := verifiedBody{Expected: expected, Deviations: v.Deviations}
-		for _, err := range v.Problems {
-			out.Problems = append(out.Problems, err.Error())
-		}
-		return documentOf("move-verify").Write(w, v.Problems, out)
+		return documentOf("move-verify").Write(w, v.Problems, verifiedBody{expected, v.Deviations, messages(v.Problems)})
 	}
 	b := bufio.NewWriter(w)
 	for _, d := range v.Deviations {
