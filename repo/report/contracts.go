@@ -127,7 +127,8 @@ func writeYAML(w io.Writer, v any) error {
 func (f contractField) condition() string {
 	var parts []string
 	for _, c := range [][2]string{
-		{"if there is ", strings.ReplaceAll(f.If, " ", " and ")}, {"or ", f.Or}, {"before: ", f.Was}, {"since ", f.Since}, {"until ", f.Until},
+		{"if there is ", strings.ReplaceAll(f.If, " ", " and ")}, {"or ", f.Or},
+		{"before: ", f.Was}, {"since ", f.Since}, {"until ", f.Until},
 	} {
 		if c[1] != "" {
 			parts = append(parts, c[0]+c[1])

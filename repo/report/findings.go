@@ -85,7 +85,8 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	}
 	for _, same := range groups(byRule(r), func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
 		if n, first := len(same), same[0]; n > 1 {
-			fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(first.Rule.ID), phrase.Visible(first.Rule.Title), phrase.Count(n, first.Severity.String()))
+			title := phrase.Visible(first.Rule.Title)
+			fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(first.Rule.ID), title, phrase.Count(n, first.Severity.String()))
 		}
 		excerpts := shownExcerpts
 		for _, f := range same {

@@ -37,7 +37,8 @@ var templates = sync.OnceValues(func() (*template.Template, error) {
 	}
 	return template.New("").Funcs(template.FuncMap{
 		"visible": phrase.Visible, "lines": visibleLines, "line": oneLine, "spans": codeSpans, "count": phrase.Count[int],
-		"severity": severityName, "built": built, "place": findingPlace, "timeline": viewOfTimeline, "picture": Picture.view,
+		"severity": severityName, "built": built, "place": findingPlace, "found": surveyFound,
+		"timeline": viewOfTimeline, "picture": Picture.view,
 		"join": func(list []string) string { return strings.Join(list, ", ") },
 	}).Parse(text.String())
 })

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -181,17 +183,12 @@ func migrationText(r *migrate.Report, brief bool) *page {
 // migrationMarkdown has the most important first, with all places.
 func migrationMarkdown(r *migrate.Report) *page {
 	p := &page{format: "markdown"}
-	for level := migrate.Manual; level >= migrate.Note; level-- {
-		title := false
-		for _, f := range r.Findings() {
-			if f.Level != level {
-				continue
-			}
-			if !title {
-				p.heading(2, migrationTitles[level])
-				p.table("", "place", "object", "what", "help")
-				title = true
-			}
+	byLevel := groups(r.Findings(), func(f migrate.Finding) migrate.Level { return f.Level })
+	slices.SortFunc(byLevel, func(a, b []migrate.Finding) int { return cmp.Compare(b[0].Level, a[0].Level) })
+	for _, same := range byLevel {
+		p.heading(2, migrationTitles[same[0].Level])
+		p.table("", "place", "object", "what", "help")
+		for _, f := range same {
 			p.row([]any{f.File, raw(":" + strconv.Itoa(f.Line))}, f.Object, f.Message, f.Help)
 		}
 	}

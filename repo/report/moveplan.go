@@ -350,13 +350,9 @@ const mostBoxes = 400
 // drawn are the objects worth drawing: not those without links that are left where
 // they belong.
 func drawn(g *owners.Graph) []*owners.Node {
-	var all []*owners.Node
-	for _, n := range g.Nodes {
-		if n.Lost || n.Verdict != owners.Left || len(n.In)+len(n.Out) > 0 || n.Object != nil {
-			all = append(all, n)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(g.Nodes), func(n *owners.Node) bool {
+		return !n.Lost && n.Verdict == owners.Left && len(n.In)+len(n.Out) == 0 && n.Object == nil
+	})
 }
 
 // shown picks at most so many of them: those that are lost first, with their owners.

@@ -99,7 +99,9 @@ func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 		fate, group, kind, why, todo string
 		lost                         bool
 	}
-	for _, rows := range groups(shown, func(r *moveRow) fold { return fold{r.fate, r.Group, r.Kind, r.why(), r.todo(), r.Lost} }) {
+	for _, rows := range groups(shown, func(r *moveRow) fold {
+		return fold{r.fate, r.Group, r.Kind, r.why(), r.todo(), r.Lost}
+	}) {
 		rowsText(w, rows, len(plans), o.Paint)
 	}
 	if kinds := t.kinds(); len(kinds) > 1 {
@@ -161,8 +163,9 @@ func writeFault(w *bufio.Writer, same []owners.Fault, paint Painter) {
 	for i := range same {
 		nodes[i] = same[i].Node
 	}
-	fmt.Fprintf(w, "  %s: %s\n    %s %s\n", paint.Bold(phrase.Visible(titleOf(nodes, len(nodes)))), phrase.Visible(same[0].Reason),
-		paint.Dim("to do:"), phrase.Visible(same[0].Fix))
+	title := phrase.Visible(titleOf(nodes, len(nodes)))
+	fmt.Fprintf(w, "  %s: %s\n", paint.Bold(title), phrase.Visible(same[0].Reason))
+	fmt.Fprintf(w, "    %s %s\n", paint.Dim("to do:"), phrase.Visible(same[0].Fix))
 }
 
 // moveFailures writes what goes wrong after the start, with what each step leaves
@@ -179,7 +182,8 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
 		case !slices.ContainsFunc(list, func(f owners.Fault) bool { return !f.Sometimes }):
 			title = "clusterctl may start and then fail, " + a.When + ":"
 		}
-		writeFaults(w, paint.Red(title), groups(list, func(f owners.Fault) fold { return fold{f.Node.Kind, f.Reason, f.Fix} }), paint)
+		folds := groups(list, func(f owners.Fault) fold { return fold{f.Node.Kind, f.Reason, f.Fix} })
+		writeFaults(w, paint.Red(title), folds, paint)
 		if step != owners.After {
 			fmt.Fprintf(w, "  %s %s\n  %s %s\n", paint.Dim("source then:"), a.Source, paint.Dim("target then:"), a.Target)
 			for i, text := range a.Recover {
@@ -216,7 +220,8 @@ func rowsText(w *bufio.Writer, rows []*moveRow, templates int, paint Painter) {
 		for _, same := range groups(rows, func(r *moveRow) string { return r.file }) {
 			files = append(files, same[0].file)
 		}
-		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(files), templates, phrase.Visible(phrase.Few(files, mostNamed)))
+		few := phrase.Visible(phrase.Few(files, mostNamed))
+		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(files), templates, few)
 	}
 	fmt.Fprintf(w, "  %s %s\n", paint.Dim("why:"), phrase.Visible(r.why()))
 	if path := r.path(); path != "" && len(objects) == 1 {

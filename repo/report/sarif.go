@@ -73,7 +73,8 @@ func sarifOf(r *lint.Report, o Options, most int) object {
 	}
 	var notifications []object
 	notify := func(level, format string, args ...any) {
-		notifications = append(notifications, object{{"level", level}, {"message", sarifText(fmt.Sprintf(format, args...))}})
+		message := sarifText(fmt.Sprintf(format, args...))
+		notifications = append(notifications, object{{"level", level}, {"message", message}})
 	}
 	for _, err := range r.Failures {
 		notify("error", "%s", err)
@@ -108,7 +109,8 @@ func sarifOf(r *lint.Report, o Options, most int) object {
 			}
 			suppressions = append(suppressions, object{{"kind", kind}, {"justification", by.Reason}})
 		}
-		results = append(results, append(sarifResult(f, index[f.Rule.ID], o.Below), member{"suppressions", suppressions}))
+		result := sarifResult(f, index[f.Rule.ID], o.Below)
+		results = append(results, append(result, member{"suppressions", suppressions}))
 	}
 	return object{
 		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
@@ -233,7 +235,10 @@ func sarifLocation(f *lint.Finding, below string) object {
 		logical = append(logical, object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
 	}
 	return object{
-		{"physicalLocation", object{{"artifactLocation", sarifArtifact(fromRoot(below, f.File))}, {"region,omitempty", region}}},
+		{"physicalLocation", object{
+			{"artifactLocation", sarifArtifact(fromRoot(below, f.File))},
+			{"region,omitempty", region},
+		}},
 		{"logicalLocations,omitempty", logical},
 	}
 }

@@ -190,13 +190,12 @@ func (p *page) provider(one *inventory.Provider) {
 	}
 	for i := range one.Releases {
 		r := &one.Releases[i]
-		found := fmt.Sprintf("%s, %s, %d infos", phrase.Count(r.Errors, "error"), phrase.Count(r.Warnings, "warning"), r.Infos)
 		if p.format == "html" {
-			p.template("release", surveyRelease{r, found})
+			p.template("release", r)
 			continue
 		}
 		p.heading(3, r.Version)
-		p.para(found, "; images: ", strings.Join(r.Images, ", "))
+		p.para(surveyFound(r), "; images: ", strings.Join(r.Images, ", "))
 		if len(r.Findings) == 0 {
 			p.item()
 		}
@@ -206,8 +205,8 @@ func (p *page) provider(one *inventory.Provider) {
 	}
 }
 
-// surveyRelease is a release that can be unfolded.
-type surveyRelease struct {
-	*inventory.Release
-	Found string // the number of findings
+// surveyFound counts the findings of a release.
+func surveyFound(r *inventory.Release) string {
+	return fmt.Sprintf("%s, %s, %d infos",
+		phrase.Count(r.Errors, "error"), phrase.Count(r.Warnings, "warning"), r.Infos)
 }

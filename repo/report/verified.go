@@ -61,7 +61,8 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 		}
 	}
 	if format == "json" {
-		return documentOf("move-verify").Write(w, v.Problems, verifiedBody{expected, v.Deviations, messages(v.Problems)})
+		body := verifiedBody{expected, v.Deviations, messages(v.Problems)}
+		return documentOf("move-verify").Write(w, v.Problems, body)
 	}
 	b := bufio.NewWriter(w)
 	for _, d := range v.Deviations {
