@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -143,13 +144,13 @@ func bootstrapName(c *change) {
 }
 
 func bootstrapFixed(c *change) {
-	before, now := c.o.seen.secret, c.cur.Get("status", "dataSecretName").Str()
+	before, now := c.o.seen.kept[secretPath], c.cur.Get("status", "dataSecretName").Str()
 	if before == "" || c.user || c.wiped || now == "" && (c.o.isDeleting() || c.gap) {
 		return
 	}
 	if now == "" {
 		c.report([]string{"status.dataSecretName"}, "dataSecretName %s was removed", before)
-		c.o.seen.secret = ""
+		delete(c.o.seen.kept, secretPath)
 		return
 	}
 	c.demand(before == now, []string{"status.dataSecretName"}, "dataSecretName changed from %s to %s", before, now)
@@ -222,7 +223,7 @@ func bootstrapInPlace(c *change) {
 	}
 	for _, r := range c.o.owners {
 		config := c.objects[r.uid]
-		if !config.alive() || config.tag != bootstrapRole || slices.ContainsFunc(config.owners, func(r owner) bool { return r.kind == machinePool }) {
+		if !config.alive() || config.tag != bootstrapRole || config.ownedBy(machinePool) {
 			continue
 		}
 		if patched := config.seen.patched; !patched.IsZero() && c.now.Sub(patched) <= c.opts.Settle && config.get("status", "dataSecretName").Str() == c.o.name {
@@ -320,25 +321,18 @@ func planeCounters(c *change) {
 	c.held()
 }
 
-// machinesOf are the Machines that a ControlPlane controls, and the time of the newest
-// change among them.
-func (j *Judge) machinesOf(plane *object) (out []*object, newest time.Time) {
-	for _, m := range j.childrenOf(plane.uid) {
-		if m.tag == machine && controllerOf(m.owners).uid == plane.uid {
-			out = append(out, m)
-			if m.proof.At.After(newest) {
-				newest = m.proof.At
-			}
-		}
-	}
-	return out, newest
+// machinesOf are the Machines that a ControlPlane controls.
+func (j *Judge) machinesOf(plane *object) []*object {
+	return slices.DeleteFunc(j.childrenTagged(plane.uid, machine), func(m *object) bool {
+		return controllerOf(m.owners).uid != plane.uid
+	})
 }
 
 // calm looks again when neither the ControlPlane nor its Machines came or went for the
 // bound.
 func (c *change) calm(do func(*change, []*object)) {
 	c.rests(func(c *change) {
-		all, _ := c.machinesOf(c.o)
+		all := c.machinesOf(c.o)
 		for _, m := range all {
 			if m.isDeleting() || c.now.Sub(m.born) < c.opts.Settle {
 				return
@@ -370,24 +364,24 @@ func planeScales(c *change) {
 		return
 	}
 	want, wait := c.cur.Get("spec", "replicas"), 4*c.opts.Settle
-	var look func(*change)
-	look = func(c *change) {
-		all, newest := c.machinesOf(c.o)
+	c.until(wait, wait, func(c *change) bool {
+		all := c.machinesOf(c.o)
 		if c.o.isDeleting() || len(all) == 0 || !c.cur.Get("spec", "replicas").Equal(want) {
-			return
+			return false
 		}
 		if int64(len(all)) == number(want) {
 			c.held()
-			return
+			return false
 		}
-		waits := slices.ContainsFunc(all, func(m *object) bool { return m.isDeleting() || !m.get("status", "nodeRef").Exists() })
-		if waits || c.now.Sub(newest) < wait || c.now.Sub(c.o.proof.At) < wait || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < wait {
-			c.later(wait, look)
-			return
+		waits := slices.ContainsFunc(all, func(m *object) bool {
+			return m.isDeleting() || !m.get("status", "nodeRef").Exists() || c.now.Sub(m.proof.At) < wait
+		})
+		if waits || c.now.Sub(c.o.proof.At) < wait || !c.runs(wait) {
+			return true
 		}
 		c.report([]string{"spec.replicas", "status.replicas"}, "spec.replicas is %d, but the ControlPlane has %d Machines and nothing changes", number(want), len(all))
-	}
-	c.later(wait, look)
+		return false
+	})
 }
 
 // selects reports whether a selector in the form KEY, !KEY, KEY=VALUE or KEY!=VALUE matches.
@@ -498,7 +492,7 @@ func planeVersion(c *change) {
 		return
 	}
 	c.later(apart, func(c *change) {
-		all, _ := c.machinesOf(c.o)
+		all := c.machinesOf(c.o)
 		now := c.cur.Get("status", "version").Str()
 		for _, m := range all {
 			if is := m.get("spec", "version").Str(); is != "" && compareVersions(now, is) > 0 && m.born.Before(c.o.proof.At) {
@@ -526,13 +520,13 @@ func planeMetadata(c *change) {
 			return
 		}
 	}
-	had, _ := c.machinesOf(c.o)
+	had := c.machinesOf(c.o)
 	replicas := c.prev.Get("spec", "replicas")
 	c.later(2*c.opts.Settle, func(c *change) {
-		if !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle || c.o.isDeleting() || !c.cur.Get("spec", "machineTemplate", "metadata").Equal(now) {
+		if !c.runs(2*c.opts.Settle) || c.o.isDeleting() || !c.cur.Get("spec", "machineTemplate", "metadata").Equal(now) {
 			return
 		}
-		all, _ := c.machinesOf(c.o)
+		all := c.machinesOf(c.o)
 		for _, m := range all {
 			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(replicas) {
 				c.report([]string{"spec.machineTemplate.metadata"}, "changed labels made the new Machine %s", m.name)
@@ -552,10 +546,7 @@ func planeMetadata(c *change) {
 }
 
 func rolloutOf(v record.Value) string {
-	if after := v.Get("spec", "rollout", "after").Str(); after != "" {
-		return after
-	}
-	return v.Get("spec", "rolloutAfter").Str()
+	return cmp.Or(v.Get("spec", "rollout", "after").Str(), v.Get("spec", "rolloutAfter").Str())
 }
 
 func planeRollout(c *change) {
@@ -576,10 +567,10 @@ func planeRollout(c *change) {
 	}
 	start := c.now
 	c.later(wait, func(c *change) {
-		if rolloutOf(c.cur) != after || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < wait {
+		if rolloutOf(c.cur) != after || c.o.isDeleting() || !c.runs(wait) {
 			return
 		}
-		all, _ := c.machinesOf(c.o)
+		all := c.machinesOf(c.o)
 		for _, m := range all {
 			if m.born.After(start) {
 				c.held()
@@ -617,12 +608,11 @@ func planeDomains(c *change) {
 }
 
 func planeExternal(c *change) {
-	if !c.cur.Get("status", "externalManagedControlPlane").True() || c.o.seen.had["external"] {
+	if !c.cur.Get("status", "externalManagedControlPlane").True() || !c.once("external") {
 		return
 	}
-	c.mark("external")
 	c.later(c.opts.Settle, func(c *change) {
-		all, _ := c.machinesOf(c.o)
+		all := c.machinesOf(c.o)
 		if len(all) > 0 && c.cur.Get("status", "externalManagedControlPlane").True() {
 			c.report([]string{"status.externalManagedControlPlane"}, "the control plane is external, but owns %s", all[0])
 			return
@@ -637,7 +627,7 @@ func planeUpToDate(c *change) {
 	}
 	c.later(c.opts.Settle, func(c *change) {
 		p := c.planeOf(c.o)
-		if p == nil || !p.get("status", "initialization").Exists() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
+		if p == nil || !p.get("status", "initialization").Exists() || c.o.isDeleting() || !c.runs(c.opts.Settle) {
 			return
 		}
 		c.demand(condition(c.cur, "UpToDate").Exists(), []string{"status.conditions"},

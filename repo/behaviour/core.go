@@ -24,10 +24,9 @@ func coreResumed(c *change) {
 
 func coreReads(c *change) {
 	status := c.cur.Get("status")
-	if !status.Get("initialization", "provisioned").True() || status.Get("ready").True() || len(c.o.owners) == 0 || c.o.seen.had["reads"] {
+	if !status.Get("initialization", "provisioned").True() || status.Get("ready").True() || len(c.o.owners) == 0 || !c.once("reads") {
 		return
 	}
-	c.mark("reads")
 	c.later(max(apart, c.opts.Pause-lag), func(c *change) { // core takes no time for it
 		delete(c.o.seen.had, "reads")
 		mp := c.owner(c.o, machinePool)

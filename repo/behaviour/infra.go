@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ func clusterEndpoint(c *change) {
 	}
 	c.later(4*c.opts.Settle, func(c *change) {
 		cl := c.clusterOf(c.o)
-		if cl == nil || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 4*c.opts.Settle {
+		if cl == nil || c.o.isDeleting() || !c.runs(4*c.opts.Settle) {
 			return
 		}
 		if endpoint(c.cur) != "" || endpoint(cl.cur) != "" {
@@ -151,7 +152,7 @@ func clusterEndpoint(c *change) {
 }
 
 func endpointFixed(c *change) {
-	before, now := c.o.seen.endpoint, endpoint(c.cur)
+	before, now := c.o.seen.kept[endpointPath], endpoint(c.cur)
 	if before == "" || c.user {
 		return
 	}
@@ -167,7 +168,7 @@ func endpointFixed(c *change) {
 
 func endpointGiven(c *change) {
 	now := endpoint(c.cur)
-	if now == "" || c.o.seen.endpoint != "" || c.user {
+	if now == "" || c.o.seen.kept[endpointPath] != "" || c.user {
 		return
 	}
 	cl := c.clusterOf(c.o)
@@ -195,10 +196,8 @@ func endpointWhole(c *change) {
 func domains(v record.Value) []string {
 	var out []string
 	for d := range v.Get("status", "failureDomains").Items() {
-		if name := d.Get("name").Str(); name != "" {
+		if name := cmp.Or(d.Get("name").Str(), d.Key()); name != "" {
 			out = append(out, name)
-		} else if d.Key() != "" {
-			out = append(out, d.Key())
 		}
 	}
 	return out
@@ -277,7 +276,7 @@ func externallyManaged(c *change) {
 // learnWriters notes who writes the status of objects of a kind.
 func (c *change) learnWriters() {
 	for _, w := range c.o.writers {
-		if w.Subresource == "status" && !byUser(nil, []record.Writer{w}, true) {
+		if w.Subresource == "status" && !byUser(nil, []record.Writer{w}) {
 			c.kinds[c.writerKey(w)] = true
 		}
 	}
@@ -303,10 +302,9 @@ func goesLast(c *change) {
 }
 
 func orphanDeleted(c *change) {
-	if !c.o.isDeleting() || len(c.o.owners) > 0 || c.o.seen.had["orphan"] || c.cur.Get("metadata", "finalizers").Len() == 0 {
+	if !c.o.isDeleting() || len(c.o.owners) > 0 || c.cur.Get("metadata", "finalizers").Len() == 0 || !c.once("orphan") {
 		return
 	}
-	c.mark("orphan")
 	c.later(2*c.opts.Settle, func(c *change) {
 		if len(c.o.owners) > 0 || !c.pausedSince(c.o).IsZero() {
 			return
@@ -324,7 +322,7 @@ func machineProviderID(c *change) {
 }
 
 func machineProviderIDFixed(c *change) {
-	before, now := c.o.seen.providerID, c.cur.Get("spec", "providerID").Str()
+	before, now := c.o.seen.kept[providerIDPath], c.cur.Get("spec", "providerID").Str()
 	if before == "" || c.user {
 		return
 	}
@@ -353,26 +351,25 @@ func machineProviderIDUnique(c *change) {
 }
 
 func machineNode(c *change) {
-	if !c.first(provisioned) || c.ownedBy(machinePool) {
+	if !c.first(provisioned) || c.o.ownedBy(machinePool) {
 		return
 	}
 	since := c.now
-	var look func(*change)
-	look = func(c *change) {
+	c.until(2*c.opts.Settle, 2*c.opts.Settle, func(c *change) bool {
 		m, cl := c.machineOf(c.o), c.clusterOf(c.o)
 		if m == nil || cl == nil || m.isDeleting() || c.o.isDeleting() {
-			return
+			return false
 		}
 		switch {
 		case m.get("status", "nodeRef").Exists():
 			c.held()
-		case !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle || c.now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
-			c.later(2*c.opts.Settle, look)
+		case !c.runs(2*c.opts.Settle) || c.now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
+			return true
 		case c.planeReady(cl):
 			c.report([]string{"spec.providerID", "status.initialization"}, "provisioned, but Machine %s has no Node %s later", m.name, c.now.Sub(since).Round(time.Second))
 		}
-	}
-	c.later(2*c.opts.Settle, look)
+		return false
+	})
 }
 
 // youngerHasNode reports whether a Machine of the Cluster with an InfraMachine of the same
@@ -434,14 +431,13 @@ func machineAfterBootstrap(c *change) {
 }
 
 func deletedBeforeCluster(c *change) {
-	if !c.o.isDeleting() || c.o.seen.had["early"] || len(c.o.owners) == 0 {
+	if !c.o.isDeleting() || len(c.o.owners) == 0 {
 		return
 	}
 	cl := c.clusterOf(c.o)
-	if cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() {
+	if cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() || !c.once("early") {
 		return
 	}
-	c.mark("early")
 	c.later(c.opts.Settle, func(c *change) {
 		if cl := c.clusterOf(c.o); cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() {
 			return

@@ -112,7 +112,7 @@ func (c *change) answered() {
 			c.held()
 			return
 		}
-		if c.pools[claimPool(c.cur)] == nil || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
+		if c.pools[claimPool(c.cur)] == nil || c.o.isDeleting() || !c.runs(c.opts.Settle) {
 			return
 		}
 		if c.o.cluster != "" && c.clusterOf(c.o) == nil {
@@ -288,7 +288,7 @@ func addressUnique(c *change) {
 }
 
 func addressReference(c *change) {
-	before, now := c.o.seen.address, c.cur.Get("status", "addressRef", "name").Str()
+	before, now := c.o.seen.kept[addressPath], c.cur.Get("status", "addressRef", "name").Str()
 	if now == "" || c.user {
 		return
 	}
@@ -329,19 +329,12 @@ func addressGoesFirst(c *change) {
 }
 
 func claimDeleted(c *change) {
-	if !c.o.isDeleting() || c.o.seen.had["deleted"] {
+	if !c.o.isDeleting() || !c.once("deleted") {
 		return
 	}
-	c.mark("deleted")
-	var look func(*change)
-	look = func(c *change) {
-		if !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
-			c.later(c.opts.Settle, look)
-			return
-		}
-		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers", "spec.poolRef"}, "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
-	}
-	c.later(c.opts.Delete, look)
+	c.until(c.opts.Delete, c.opts.Settle, func(c *change) bool {
+		return c.stays(!c.runs(c.opts.Settle), "spec.poolRef")
+	})
 }
 
 func addressProtected(c *change) {
@@ -375,21 +368,14 @@ func claimOwner(c *change) {
 
 func claimReleased(c *change) {
 	_, m := c.ownerTagged(c.o, infraMachine)
-	if m == nil || c.o.seen.had["consumer"] {
+	if m == nil || !c.once("consumer") {
 		return
 	}
-	c.mark("consumer")
-	var look func(*change)
-	look = func(c *change) {
-		if m.gone && m.isDeleting() && !c.o.isDeleting() {
-			if c.now.Sub(m.proof.At) >= 2*c.opts.Settle {
-				c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"}, "%s is gone, but its claim is not being deleted", m)
-				return
-			}
+	c.until(2*c.opts.Settle, 2*c.opts.Settle, func(c *change) bool {
+		if m.gone && m.isDeleting() && !c.o.isDeleting() && c.now.Sub(m.proof.At) >= 2*c.opts.Settle {
+			c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"}, "%s is gone, but its claim is not being deleted", m)
+			return false
 		}
-		if !c.o.isDeleting() {
-			c.later(2*c.opts.Settle, look)
-		}
-	}
-	c.later(2*c.opts.Settle, look)
+		return !c.o.isDeleting()
+	})
 }

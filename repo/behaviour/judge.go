@@ -124,11 +124,9 @@ type skew struct {
 // learn takes the time at which writes were seen, and returns those of the oldest and the
 // newest of them; both are zero if no manager wrote.
 func (s *skew) learn(at time.Time, old, new []record.Writer) (first, newest time.Time) {
-	for _, w := range new {
+	for _, w := range written(old, new) {
 		t, err := time.Parse(time.RFC3339, w.Time)
-		// What others take from a manager changes its fields, but not its time.
-		known := func(o record.Writer) bool { o.Fields = w.Fields; return o == w }
-		if err != nil || slices.ContainsFunc(old, known) {
+		if err != nil {
 			continue
 		}
 		if first.IsZero() || t.Before(first) {
@@ -336,7 +334,7 @@ func (j *Judge) add(e *record.Event) {
 	if fresh {
 		c.prev = record.Value{}
 	}
-	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] || byUser(o.writers, e.Writers, fresh)
+	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] || byUser(o.writers, e.Writers)
 	if e.Type == record.Deleted {
 		c.prev = o.cur
 		j.end(c, e)
@@ -360,11 +358,8 @@ func short(note record.Value) string {
 // what is known.
 func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof, fresh bool) {
 	meta := e.Object.Get("metadata")
-	uid := meta.Get("uid").Str()
 	n := name{group, kind, meta.Get("namespace").Str(), meta.Get("name").Str()}
-	if uid == "" {
-		uid = strings.Join([]string{group, kind, n.namespace, n.name}, "/")
-	}
+	uid := uidOf(e)
 	o = j.objects[uid]
 	version := e.Version()
 	if o != nil {
@@ -392,9 +387,18 @@ func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof,
 	created, _ := time.Parse(time.RFC3339, meta.Get("creationTimestamp").Str())
 	// Recordings of others do not tell what a list held, so the age does.
 	o.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.best()).Sub(created).Abs() < lag+apart
-	o.byUser = byUser(nil, e.Writers, true)
+	o.byUser = byUser(nil, e.Writers)
 	j.objects[uid], j.named[n] = o, o
 	return o, old, true
+}
+
+// uidOf is the UID of an object, or its full name if a recording leaves UIDs out.
+func uidOf(e *record.Event) string {
+	meta := e.Object.Get("metadata")
+	if uid := meta.Get("uid").Str(); uid != "" {
+		return uid
+	}
+	return strings.Join([]string{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}, "/")
 }
 
 // turns notes that objects of the same name take turns, which is so if two servers write
@@ -437,38 +441,31 @@ var people = []string{
 
 // byUser reports whether the managers that wrote between two versions are all tools of
 // people. Removals carry no name.
-func byUser(old, new []record.Writer, fresh bool) bool {
-	changed := 0
-	for _, w := range new {
-		if !fresh && slices.Contains(old, w) {
-			continue
-		}
-		changed++
-		if !slices.Contains(people, w.Manager) && !strings.HasPrefix(w.Manager, "kubectl-") {
-			return false
-		}
-	}
-	return changed > 0
+func byUser(old, new []record.Writer) bool {
+	wrote := writersOver(old, new)
+	return len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w record.Writer) bool {
+		return !slices.Contains(people, w.Manager) && !strings.HasPrefix(w.Manager, "kubectl-")
+	})
 }
 
-// without a name: no manager wrote between two versions, so something was removed.
-func unnamed(old, new []record.Writer) bool {
-	for _, w := range new {
-		if !slices.Contains(old, w) {
-			return false
-		}
-	}
-	return true
+// writersOver are the managers of a version that those of the one before it do not equal. If
+// there are none, no manager wrote between the two, so something was removed.
+func writersOver(old, new []record.Writer) []record.Writer {
+	return slices.DeleteFunc(slices.Clone(new), func(w record.Writer) bool { return slices.Contains(old, w) })
+}
+
+// written are those that wrote between two versions: what others take from a manager
+// changes its fields, but not its time.
+func written(old, new []record.Writer) []record.Writer {
+	return slices.DeleteFunc(slices.Clone(new), func(w record.Writer) bool {
+		return slices.ContainsFunc(old, func(o record.Writer) bool { o.Fields = w.Fields; return o == w })
+	})
 }
 
 func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 	o := c.o
-	anonymous := unnamed(o.writers, e.Writers)
-	for _, w := range e.Writers {
-		if fresh || !slices.ContainsFunc(o.writers, func(old record.Writer) bool { old.Fields = w.Fields; return old == w }) {
-			c.wrote = append(c.wrote, w)
-		}
-	}
+	anonymous := len(writersOver(o.writers, e.Writers)) == 0
+	c.wrote = written(o.writers, e.Writers)
 	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
 	o.version = max(o.version, e.Version())
 	before := o.writers
@@ -490,17 +487,11 @@ func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 	if !hasAnnotation(c.cur, managedAnnotation) {
 		c.learnWriters()
 	}
-	for _, check := range j.byTag[o.tag] {
-		if check.version != nil {
-			one := *c
-			one.check = check
-			check.version(&one)
-		}
-	}
+	c.tell(func(check *Check) func(*change) { return check.version })
 	if c.wiped {
 		o.wiped = e.At
 		o.seen.before = valuesOf(o.tag, c.prev)
-		o.seen.secret = ""
+		delete(o.seen.kept, secretPath)
 	}
 	if !c.user {
 		o.changed = e.At
@@ -563,23 +554,36 @@ func (j *Judge) withdraw(o *object, from time.Time) {
 	})
 }
 
+// The paths of values that must not change.
+const (
+	providerIDPath = "spec.providerID"
+	endpointPath   = "spec.controlPlaneEndpoint"
+	secretPath     = "status.dataSecretName"
+	poolKindPath   = "status.infrastructureMachineKind"
+	addressPath    = "status.addressRef.name"
+)
+
+// identityPaths are those that must be the same when a status is made again.
+var (
+	identityPaths = []string{providerIDPath, endpointPath, secretPath}
+	lastingPaths  = append(slices.Clone(identityPaths), poolKindPath, addressPath)
+)
+
+// lasting reads one of them, an endpoint if it is whole.
+func lasting(v record.Value, path string) string {
+	if path == endpointPath {
+		return endpoint(v)
+	}
+	return at(v, path).Str()
+}
+
 // remember keeps the last values that must not change.
 func (j *Judge) remember(o *object) {
 	s := &o.seen
-	if id := o.get("spec", "providerID").Str(); id != "" {
-		s.providerID = id
-	}
-	if e := endpoint(o.cur); e != "" {
-		s.endpoint = e
-	}
-	if n := o.get("status", "dataSecretName").Str(); n != "" {
-		s.secret = n
-	}
-	if k := o.get("status", "infrastructureMachineKind").Str(); k != "" {
-		s.poolKind = k
-	}
-	if a := o.get("status", "addressRef", "name").Str(); a != "" {
-		s.address = a
+	for _, path := range lastingPaths {
+		if v := lasting(o.cur, path); v != "" {
+			put(&s.kept, path, v)
+		}
 	}
 	if s.finalized == 0 && o.get("metadata", "finalizers").Len() > 0 {
 		s.finalized = o.version
@@ -592,14 +596,8 @@ func valuesOf(tag string, v record.Value) map[string]string {
 	if initialization(tag, v) {
 		out["initialized"] = "true"
 	}
-	for path, text := range map[string]string{
-		"spec.providerID":           v.Get("spec", "providerID").Str(),
-		"spec.controlPlaneEndpoint": endpoint(v),
-		"status.dataSecretName":     v.Get("status", "dataSecretName").Str(),
-	} {
-		if text != "" {
-			out[path] = text
-		}
+	for _, path := range identityPaths {
+		out[path] = lasting(v, path)
 	}
 	if a := v.Get("status", "addresses"); a.Len() > 0 {
 		out["status.addresses"] = a.Text()
@@ -650,10 +648,7 @@ func (j *Judge) index(c *change) {
 	if key != o.cluster {
 		delete(j.members[o.cluster], o)
 		if key != "" {
-			if j.members[key] == nil {
-				j.members[key] = map[*object]bool{}
-			}
-			j.members[key][o] = true
+			add(j.members, key, o)
 		}
 		o.cluster = key
 	}
@@ -661,10 +656,7 @@ func (j *Judge) index(c *change) {
 		delete(j.children[r.Get("uid").Str()], o)
 	}
 	for _, r := range o.owners {
-		if j.children[r.uid] == nil {
-			j.children[r.uid] = map[*object]bool{}
-		}
-		j.children[r.uid][o] = true
+		add(j.children, r.uid, o)
 	}
 	switch o.tag {
 	case cluster:
@@ -715,6 +707,11 @@ func (j *Judge) pausedSince(o *object) time.Time {
 		since = s.paused
 	}
 	return since
+}
+
+// runs reports whether the object is not paused, and has not been for some time.
+func (c *change) runs(d time.Duration) bool {
+	return c.pausedSince(c.o).IsZero() && c.now.Sub(c.o.resumed) >= d
 }
 
 // pauses follows spec.paused of Clusters, the annotation, and the condition.
@@ -774,20 +771,14 @@ func (j *Judge) begin(o *object, unknown bool) {
 	if unknown {
 		return
 	}
-	for _, check := range j.byTag[o.tag] {
-		if check.paused != nil {
-			check.paused(&change{Judge: j, check: check, o: o, cur: o.cur, old: o.proof})
-		}
-	}
+	c := &change{Judge: j, o: o, cur: o.cur, old: o.proof}
+	c.tell(func(check *Check) func(*change) { return check.paused })
 }
 
 func (j *Judge) resume(o *object, at time.Time) {
 	o.resumed = at
-	for _, check := range j.byTag[o.tag] {
-		if check.resumed != nil {
-			check.resumed(&change{Judge: j, check: check, o: o, cur: o.cur, old: o.proof})
-		}
-	}
+	c := &change{Judge: j, o: o, cur: o.cur, old: o.proof}
+	c.tell(func(check *Check) func(*change) { return check.resumed })
 }
 
 // end judges that an object is gone.
@@ -799,12 +790,8 @@ func (j *Judge) end(c *change, e *record.Event) {
 	if e.Version() > 0 {
 		c.user = j.journal[o.uid][strconv.FormatUint(e.Version(), 10)]
 	}
-	for _, check := range j.byTag[o.tag] {
-		if check.gone != nil && !e.Initial {
-			one := *c
-			one.check = check
-			check.gone(&one)
-		}
+	if !e.Initial {
+		c.tell(func(check *Check) func(*change) { return check.gone })
 	}
 	o.gone = true
 	j.cause(o.cluster, e.At)
@@ -832,7 +819,7 @@ func (j *Judge) forget(o *object) {
 	if o.tag == cluster {
 		delete(j.clusters, o.cluster)
 	}
-	if id := o.seen.providerID; id != "" && j.ids[id] == o {
+	if id := o.seen.kept[providerIDPath]; id != "" && j.ids[id] == o {
 		delete(j.ids, id)
 	}
 	if o.tag == address && j.ips[ipKey(o)] == o {
@@ -854,10 +841,7 @@ func (j *Judge) act(e *record.Event) {
 	}
 	j.acted[uid] = e.At
 	if version != "" {
-		if j.journal[uid] == nil {
-			j.journal[uid] = map[string]bool{}
-		}
-		j.journal[uid][version] = true
+		add(j.journal, uid, version)
 	}
 	if o := j.objects[uid]; o != nil {
 		j.cause(o.cluster, e.At)
@@ -929,6 +913,26 @@ func tagOfResource(resource string) string {
 		}
 	}
 	return otherKind
+}
+
+// tell calls what the checks of the object do about the change.
+func (c *change) tell(of func(*Check) func(*change)) {
+	for _, check := range c.byTag[c.o.tag] {
+		if do := of(check); do != nil {
+			one := *c
+			one.check = check
+			do(&one)
+		}
+	}
+}
+
+// until looks again after some time, and then as long as there is a reason to wait.
+func (c *change) until(first, again time.Duration, look func(*change) (wait bool)) {
+	c.later(first, func(c *change) {
+		if look(c) {
+			c.until(again, again, look)
+		}
+	})
 }
 
 // later looks again after some time, at the version that is the last one then. Nothing
@@ -1094,23 +1098,18 @@ func (j *Judge) referred(from *object, v record.Value) *object {
 	return j.live(name{r.group, r.kind, from.namespace, r.name})
 }
 
-// members with a tag, live ones only.
-func (j *Judge) membersTagged(cluster, tag string) []*object {
-	var out []*object
-	for _, m := range j.membersOf(cluster) {
-		if m.tag == tag && !m.gone {
-			out = append(out, m)
-		}
-	}
-	return out
+// membersTagged are the live members of a Cluster with a tag, in a stable order.
+func (j *Judge) membersTagged(cluster, tag string) []*object { return tagged(j.members[cluster], tag) }
+
+// childrenTagged are the live objects with a tag that an object owns.
+func (j *Judge) childrenTagged(uid, tag string) []*object { return tagged(j.children[uid], tag) }
+
+func tagged(set map[*object]bool, tag string) []*object {
+	return slices.DeleteFunc(sorted(set), func(m *object) bool { return m.tag != tag || m.gone })
 }
 
 // membersOf are those of a Cluster in a stable order.
-func (j *Judge) membersOf(cluster string) []*object {
-	return sorted(j.members[cluster])
-}
-
-func (j *Judge) childrenOf(uid string) []*object { return sorted(j.children[uid]) }
+func (j *Judge) membersOf(cluster string) []*object { return sorted(j.members[cluster]) }
 
 func sorted(set map[*object]bool) []*object {
 	out := slices.Collect(maps.Keys(set))
@@ -1118,6 +1117,21 @@ func sorted(set map[*object]bool) []*object {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
 	})
 	return out
+}
+
+// add puts an element into the set of a key.
+func add[K, V comparable](sets map[K]map[V]bool, key K, element V) {
+	set := sets[key]
+	put(&set, element, true)
+	sets[key] = set
+}
+
+// put sets a key of a map that may not have been made.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -83,16 +84,16 @@ type object struct {
 
 // memory is what checks remember of earlier versions.
 type memory struct {
-	providerID, endpoint, secret, poolKind, address string
-	before                                          map[string]string // a wipe
-	writes, specs                                   []time.Time
-	flips                                           map[string]*flip
-	left                                            map[string]bool // IDs that left a pool
-	finalized                                       uint64          // resourceVersion of the first version with a finalizer
-	patched                                         time.Time       // a person changed the spec
-	finalizers                                      []string
-	had                                             map[string]bool
-	owners                                          map[string]string // API versions of owners before a pause
+	kept          map[string]string // the last values that must not change, by path
+	before        map[string]string // a wipe
+	writes, specs []time.Time
+	flips         map[string]*flip
+	left          map[string]bool // IDs that left a pool
+	finalized     uint64          // resourceVersion of the first version with a finalizer
+	patched       time.Time       // a person changed the spec
+	finalizers    []string
+	had           map[string]bool
+	owners        map[string]string // API versions of owners before a pause
 }
 
 type flip struct {
@@ -130,11 +131,7 @@ func (o *object) alive() bool { return o != nil && !o.gone }
 func (o *object) isDeleting() bool { return !o.deleting.IsZero() }
 
 func (o *object) provider() bool {
-	switch o.tag {
-	case infraCluster, infraMachine, infraPool, bootstrapRole, controlPlane:
-		return true
-	}
-	return false
+	return slices.Contains(providerRoles, o.tag)
 }
 
 func label(v record.Value, key string) string { return v.Get("metadata", "labels", key).Str() }
@@ -143,18 +140,9 @@ func hasAnnotation(v record.Value, key string) bool {
 	return v.Get("metadata", "annotations", key).Exists()
 }
 
-func finalizersOf(v record.Value) []string {
-	var out []string
-	for f := range v.Get("metadata", "finalizers").Items() {
-		out = append(out, f.Str())
-	}
-	return out
-}
+func finalizersOf(v record.Value) []string { return list(v.Get("metadata", "finalizers")) }
 
-func generationOf(v record.Value) int64 {
-	n, _ := v.Get("metadata", "generation").Int()
-	return n
-}
+func generationOf(v record.Value) int64 { return number(v.Get("metadata", "generation")) }
 
 // condition finds a condition wherever a version of the contract has it.
 func condition(v record.Value, kind string) record.Value {
@@ -216,8 +204,7 @@ func initialization(tag string, v record.Value) bool {
 
 func endpointOf(v record.Value) (host string, port int64) {
 	e := v.Get("spec", "controlPlaneEndpoint")
-	port, _ = e.Get("port").Int()
-	return e.Get("host").Str(), port
+	return e.Get("host").Str(), number(e.Get("port"))
 }
 
 func endpoint(v record.Value) string {

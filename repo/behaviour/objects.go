@@ -157,14 +157,12 @@ func work(prev, cur record.Value) []string {
 			v = old
 		}
 		if k := v.Kind(); (k == record.Map || k == record.List) && v.Len() > 0 && (!old.Exists() || !new.Exists()) {
-			i := 0
 			for item := range v.Items() {
 				key := item.Key()
 				sep := "."
 				if k == record.List {
 					key, sep = "["+item.Get("type").Str()+"]", ""
 				}
-				i++
 				if old.Exists() {
 					leaf(path+sep+key, item, record.Value{})
 				} else {
@@ -318,10 +316,9 @@ func (c *change) resumes(format string) {
 }
 
 func missingPaused(c *change) {
-	if !c.prev.Exists() || len(c.o.owners) == 0 || c.o.seen.had["paused"] {
+	if !c.prev.Exists() || len(c.o.owners) == 0 || !c.once("paused") {
 		return
 	}
-	c.mark("paused")
 	c.later(c.opts.Settle, func(c *change) {
 		key := c.check.ID + " " + c.o.kind + "." + c.o.group
 		if c.kinds[key] || len(c.o.owners) == 0 || c.o.isDeleting() || !c.reconciled() {
@@ -336,12 +333,11 @@ func missingPaused(c *change) {
 	})
 }
 
-// mark remembers that a check began to wait.
-func (c *change) mark(what string) {
-	if c.o.seen.had == nil {
-		c.o.seen.had = map[string]bool{}
-	}
-	c.o.seen.had[what] = true
+// once reports that a check begins to wait, and remembers it.
+func (c *change) once(what string) bool {
+	begins := !c.o.seen.had[what]
+	put(&c.o.seen.had, what, true)
+	return begins
 }
 
 // reconciled reports whether a controller works on the object: it has a finalizer, or a
@@ -354,7 +350,7 @@ func (c *change) reconciled() bool {
 		return false
 	}
 	for _, w := range c.o.writers {
-		if w.Subresource == "status" && byUser(nil, []record.Writer{w}, true) {
+		if w.Subresource == "status" && byUser(nil, []record.Writer{w}) {
 			return false
 		}
 	}
@@ -382,13 +378,9 @@ func lostFinalizers(prev, cur record.Value) []string {
 		return nil
 	}
 	now := finalizersOf(cur)
-	var out []string
-	for _, f := range finalizersOf(prev) {
-		if !slices.Contains(now, f) && f != "foregroundDeletion" && f != "orphan" {
-			out = append(out, f)
-		}
-	}
-	return out
+	return slices.DeleteFunc(finalizersOf(prev), func(f string) bool {
+		return slices.Contains(now, f) || f == "foregroundDeletion" || f == "orphan"
+	})
 }
 
 func pausedFinalizer(c *change) {
@@ -430,7 +422,7 @@ func (c *change) begins() bool {
 
 // byUserID reports whether the only sign is a provider ID that the maker gave.
 func (o *object) byUserID(v record.Value) bool {
-	return o.byUser && !initialization(o.tag, v) && o.seen.providerID != "" && o.seen.providerID == v.Get("spec", "providerID").Str()
+	return o.byUser && !initialization(o.tag, v) && o.seen.kept[providerIDPath] != "" && o.seen.kept[providerIDPath] == v.Get("spec", "providerID").Str()
 }
 
 func finalizerFirst(c *change) {
@@ -476,29 +468,30 @@ func finalizerRestored(c *change) {
 }
 
 func deletionEnds(c *change) {
-	if !c.o.isDeleting() || c.o.seen.had["deleting"] {
+	if !c.o.isDeleting() || !c.once("deleting") {
 		return
 	}
-	c.mark("deleting")
-	var look func(*change)
-	look = func(c *change) {
+	c.until(c.opts.Delete, c.opts.Settle, func(c *change) bool {
 		switch cl := c.clusterOf(c.o); {
 		case len(c.o.owners) == 0, // see orphan-deleted
 			c.o.tag == infraMachine && cl != nil && !infrastructureReady(cl.cur): // see deleted-before-cluster
-			return
+			return false
 		}
-		if c.waits() {
-			c.later(c.opts.Settle, look)
-			return
-		}
-		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
+		return c.stays(c.waits())
+	})
+}
+
+// stays makes a finding about a deleted object that has no reason to wait.
+func (c *change) stays(waits bool, paths ...string) bool {
+	if !waits {
+		c.report(append([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, paths...), "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
 	}
-	c.later(c.opts.Delete, look)
+	return waits
 }
 
 // waits reports whether a deleted object has a reason to stay.
 func (c *change) waits() bool {
-	if !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle || len(c.children[c.o.uid]) > 0 {
+	if !c.runs(c.opts.Settle) || len(c.children[c.o.uid]) > 0 {
 		return true
 	}
 	switch c.o.tag {
@@ -538,7 +531,7 @@ const (
 
 func comesToRest(c *change) {
 	s := c.clusters[c.o.cluster]
-	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || c.o.tag == bootstrapRole && c.ownedBy(machinePool) {
+	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || c.o.tag == bootstrapRole && c.o.ownedBy(machinePool) {
 		return
 	}
 	c.specLoop()
@@ -573,8 +566,8 @@ func (c *change) specLoop() {
 	}
 }
 
-func (c *change) ownedBy(kind string) bool {
-	return slices.ContainsFunc(c.o.owners, func(r owner) bool { return r.kind == kind })
+func (o *object) ownedBy(kind string) bool {
+	return slices.ContainsFunc(o.owners, func(r owner) bool { return r.kind == kind })
 }
 
 func noFight(c *change) {
@@ -589,11 +582,8 @@ func noFight(c *change) {
 		f := s.flips[d.Path]
 		switch {
 		case f == nil:
-			if s.flips == nil {
-				s.flips = map[string]*flip{}
-			}
 			if len(s.flips) < 100 {
-				s.flips[d.Path] = &flip{last: d.New.Text(), before: d.Old.Text(), first: c.now}
+				put(&s.flips, d.Path, &flip{last: d.New.Text(), before: d.Old.Text(), first: c.now})
 			}
 			continue
 		case f.before != d.New.Text() || c.now.Sub(f.first) > time.Minute:
@@ -674,7 +664,7 @@ func generationFollows(c *change) {
 	want := generationOf(c.cur)
 	c.later(2*c.opts.Settle, func(c *change) {
 		got, ok := c.cur.Get("status", "observedGeneration").Int()
-		if !ok || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < 2*c.opts.Settle+apart || len(c.o.owners) == 0 || hasAnnotation(c.cur, managedAnnotation) {
+		if !ok || c.o.isDeleting() || !c.runs(2*c.opts.Settle+apart) || len(c.o.owners) == 0 || hasAnnotation(c.cur, managedAnnotation) {
 			return
 		}
 		c.demand(got >= want, []string{"metadata.generation", "status.observedGeneration"},
@@ -767,7 +757,7 @@ func ownerChain(c *change) {
 			c.held()
 			return
 		}
-		if c.o.isDeleting() || c.clusterOf(c.o) == nil || !c.o.wiped.IsZero() || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Settle {
+		if c.o.isDeleting() || c.clusterOf(c.o) == nil || !c.o.wiped.IsZero() || !c.runs(c.opts.Settle) {
 			return
 		}
 		c.report([]string{"metadata.labels", "metadata.ownerReferences"}, "the object belongs to Cluster %s, but has no owner reference %s after it was created", c.o.label(clusterLabel), c.opts.Settle)

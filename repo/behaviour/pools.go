@@ -70,8 +70,7 @@ func (j *Judge) poolOf(o *object) *object {
 }
 
 func poolFilled(v record.Value) bool {
-	n, _ := v.Get("status", "replicas").Int()
-	return n > 0 || v.Get("spec", "providerIDList").Len() > 0
+	return number(v.Get("status", "replicas")) > 0 || v.Get("spec", "providerIDList").Len() > 0
 }
 
 func poolReports(v record.Value) bool {
@@ -79,10 +78,9 @@ func poolReports(v record.Value) bool {
 }
 
 func poolProvisioned(c *change) {
-	if !poolFilled(c.cur) || c.o.seen.had["filled"] || c.user || c.o.isDeleting() {
+	if !poolFilled(c.cur) || c.user || c.o.isDeleting() || !c.once("filled") {
 		return
 	}
-	c.mark("filled")
 	c.later(c.opts.Settle, func(c *change) {
 		if !poolFilled(c.cur) || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() || !c.o.wiped.IsZero() {
 			return
@@ -154,7 +152,7 @@ func poolFollows(c *change) {
 	want := c.cur.Get("spec", "replicas")
 	c.later(c.opts.Delete, func(c *change) {
 		infra := c.referred(c.o, c.cur.Get("spec", "template", "spec", "infrastructureRef"))
-		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) || !c.pausedSince(c.o).IsZero() || c.now.Sub(c.o.resumed) < c.opts.Delete || hasAnnotation(c.cur, replicasManaged) {
+		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) || !c.runs(c.opts.Delete) || hasAnnotation(c.cur, replicasManaged) {
 			return
 		}
 		n := infra.get("spec", "providerIDList").Len()
@@ -174,10 +172,7 @@ func poolGone(c *change) {
 	s := &c.o.seen
 	for _, id := range before {
 		if !slices.Contains(now, id) && len(s.left) < mostLeft {
-			if s.left == nil {
-				s.left = map[string]bool{}
-			}
-			s.left[id] = true
+			put(&s.left, id, true)
 		}
 	}
 	for _, id := range now {
@@ -190,7 +185,7 @@ func poolGone(c *change) {
 }
 
 func poolKind(c *change) {
-	before, now := c.o.seen.poolKind, c.cur.Get("status", "infrastructureMachineKind").Str()
+	before, now := c.o.seen.kept[poolKindPath], c.cur.Get("status", "infrastructureMachineKind").Str()
 	if before == "" || now == "" || c.user {
 		return
 	}
@@ -202,22 +197,14 @@ func poolCount(c *change) {
 		return
 	}
 	c.rests(func(c *change) {
-		n, newest := int64(0), c.o.proof.At
-		for _, m := range c.childrenOf(c.o.uid) {
-			if m.tag == infraMachine {
-				n++
-				if m.proof.At.After(newest) {
-					newest = m.proof.At
-				}
-				if m.isDeleting() {
-					return
-				}
-			}
+		machines := c.childrenTagged(c.o.uid, infraMachine)
+		if slices.ContainsFunc(machines, (*object).isDeleting) {
+			return
 		}
 		if s := c.clusters[c.o.cluster]; s != nil && c.now.Sub(s.cause) < c.opts.Settle-apart {
 			return
 		}
-		want := number(c.cur.Get("status", "replicas"))
+		n, want := int64(len(machines)), number(c.cur.Get("status", "replicas"))
 		c.demand(n == want, []string{"status.replicas", "status.infrastructureMachineKind"},
 			"status.replicas is %d, but the pool has %d InfraMachines", want, n)
 	})
@@ -257,13 +244,9 @@ func poolScales(c *change) {
 
 func poolScaledGone(c *change) {
 	pool, m := c.poolOf(c.o), c.machineOf(c.o)
-	if c.user || pool == nil || m == nil || !pool.alive() || pool.isDeleting() || c.o.seen.had["scaled"] {
+	if c.user || pool == nil || m == nil || !pool.alive() || pool.isDeleting() || c.driven() || !c.once("scaled") {
 		return
 	}
-	if c.driven() {
-		return
-	}
-	c.mark("scaled")
 	c.even(apart, func(c *change) {
 		c.demand(m.gone || m.isDeleting() || pool.gone || pool.isDeleting(), []string{"metadata.deletionTimestamp"},
 			"the InfraMachine was deleted, but Machine %s is not", m.name)
@@ -296,10 +279,10 @@ func poolGoesLast(c *change) {
 		return
 	}
 	// Garbage collection soon removes the references to the pool.
-	machines := c.childrenOf(c.o.uid)
+	machines := c.childrenTagged(c.o.uid, infraMachine)
 	c.even(apart+apart, func(c *change) {
 		for _, m := range machines {
-			if m.tag == infraMachine && !m.gone {
+			if !m.gone {
 				c.report([]string{"metadata.deletionTimestamp"}, "the pool is gone, but its %s still exists", m)
 				return
 			}

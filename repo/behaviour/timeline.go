@@ -87,8 +87,7 @@ func (t *Timelines) Add(e *record.Event) {
 	if e.Group() == coreGroup && e.Kind() == cluster {
 		t.pause(meta.Get("namespace").Str()+"/"+meta.Get("name").Str(), e)
 	}
-	uid := cmp.Or(meta.Get("uid").Str(), strings.Join([]string{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}, "/"))
-	line := t.byUID[uid]
+	line := t.byUID[uidOf(e)]
 	if line == nil || e.Version() != 0 && e.Version() <= line.version && e.Type != record.Deleted {
 		return
 	}
