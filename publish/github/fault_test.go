@@ -196,7 +196,7 @@ func TestRandomFaults(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel()
 	h := start(t, fake.Options{})
-	h.patience = 150 * time.Millisecond
+	h.patience = 500 * time.Millisecond
 	for _, f := range fault.Stalls() {
 		for _, step := range []string{"get-repository", "create-release", "upload-asset", "edit-release"} {
 			if err := survive(t, h, secret, rule(step, 1, 1, f)); err != nil {
