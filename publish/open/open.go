@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -149,7 +150,18 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 	if url := p.forgotten(name); url != "" {
 		return nil, fmt.Errorf("%s would be a folder; write %s for the server, or ./%[1]s for the folder", name, url)
 	}
-	return local.New(p.path(filepath.FromSlash(place.Folder)))
+	dir := p.path(filepath.FromSlash(place.Folder))
+	if _, err := os.Lstat(dir); err != nil && isArchive(dir) {
+		return nil, fmt.Errorf("%s would be a folder; only mirror writes an archive, and its name must end with .tar;"+
+			" make the folder first if you mean one", name)
+	}
+	return local.New(dir)
+}
+
+// isArchive reports whether a name is that of an archive, which a user expects to
+// be a file. A hidden one is the folder in which mirror makes a bundle.
+func isArchive(name string) bool {
+	return filepath.Base(name)[0] != '.' && slices.Contains([]string{".tar", ".tgz", ".gz", ".zip"}, filepath.Ext(name))
 }
 
 // Location opens the place of a release on a server, for reading. No request
@@ -177,7 +189,7 @@ func (p *Places) path(name string) string {
 }
 
 // forgotten returns the URL that a user means who writes github.com/OWNER/REPO,
-// git@github.com:OWNER/REPO or the name of a registry's repository without oci://;
+// git@github.com:OWNER/REPO, oci:HOST/REPO or the name of a registry's repository without oci://;
 // nothing if there is a folder of that name, or its first part is not like a host.
 func (p *Places) forgotten(name string) string {
 	path := name
@@ -189,6 +201,9 @@ func (p *Places) forgotten(name string) string {
 		return ""
 	}
 	url := "https://" + strings.TrimSuffix(path, ".git")
+	if scheme, rest, _ := strings.Cut(name, ":"); scheme == "oci" || scheme == "https" {
+		url = scheme + "://" + strings.TrimLeft(rest, "/")
+	}
 	if place, err := layouts.ParsePlace(url, p.Servers()); err == nil && place.Kind != layouts.Local {
 		return url
 	}
