@@ -187,7 +187,11 @@ func (b *builder) checkImages() error {
 			if image.Provider != "" {
 				at = " of " + image.Provider
 			}
-			return fmt.Errorf("no container%s has the image %s; the components have: %s", at, image.Name, strings.Join(slices.Sorted(maps.Keys(b.images)), ", "))
+			has, hint := slices.Sorted(maps.Keys(b.images)), ""
+			if len(has) > 0 {
+				hint = fmt.Sprintf("; name one of them, such as --image %s=%s", has[0], splitImage(has[0]).apply(image.Image))
+			}
+			return fmt.Errorf("no container%s has the image %s; the components have: %s%s", at, image.Name, strings.Join(has, ", "), hint)
 		case len(labels) > 1 && !strings.Contains(image.Name, "/"):
 			return fmt.Errorf("image %s is a placeholder in the components of %s; say which one you mean, such as --image %s:%s=%s", image.Name, strings.Join(labels, " and "), labels[0], image.Name, splitImage(image.Name).apply(image.Image))
 		}

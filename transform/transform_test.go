@@ -267,7 +267,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"image of the command line that is nowhere": {
 			opts: Options{Images: []Image{{Image: config.Image{Name: "nope", NewTag: "v1"}}}},
-			want: []string{"no container has the image nope", "controller, registry.example.com:5000/proxy"},
+			want: []string{"no container has the image nope", "controller, registry.example.com:5000/proxy; name one of them, such as --image controller=controller:v1"},
 		},
 		"image of the configuration that is nowhere": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  images:\n  - name: nope\n    newTag: v1\n"},
