@@ -404,6 +404,8 @@ func TestWhatIsNotThere(t *testing.T) {
 	shared, own := twoPlaces()
 	own.releases["v3.0.0"] = []string{"metadata.yaml", metadataOf("v3.0.0", "v1beta2")}
 	own.releases["v4.0.0"] = []string{"infrastructure-components.yaml", "kind: Namespace\n", "metadata.yaml", "x"}
+	late := map[string][]string{"v9.0.0": {"metadata.yaml", metadataOf("v9.0.0", "v1beta2"), "core-components.yaml", "kind: Namespace\n"}}
+	late["v9.0.0"][1] = strings.ReplaceAll(late["v9.0.0"][1], "9", "10") // a series without a release
 	for name, tc := range map[string]struct {
 		want Want
 		text string
@@ -415,6 +417,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		"components":        {Want{From: own, Version: selector(t, "v3.0.0")}, "has no components file"},
 		"name":              {Want{From: own, Version: selector(t, "v4.0.0")}, "do not tell which provider"},
 		"any version":       {Want{From: newPlace("https://empty", nil)}, "find the latest version at https://empty"},
+		"latest":            {Want{From: newPlace("https://late", late)}, "; choose with @VERSION from v9.0.0"},
 		"cert-manager.yaml": {Want{From: own, Provider: layouts.CertManager, Version: selector(t, "v1.2.0")}, "has no file cert-manager.yaml"},
 	} {
 		dir := memoryDir(t)

@@ -107,7 +107,11 @@ func (s Selector) choose(ctx context.Context, from Source, read func(version str
 	if s.rule == nil {
 		latest, err := metadata.Latest(versions, read)
 		if err != nil {
-			return nil, fmt.Errorf("find the latest version at %s: %w", from, err)
+			hint := ""
+			if len(versions) > 0 {
+				hint = "; choose with @VERSION from " + strings.Join(versions, ", ")
+			}
+			return nil, fmt.Errorf("find the latest version at %s: %w%s", from, err, hint)
 		}
 		return []string{latest}, nil
 	}

@@ -83,7 +83,11 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", dir, cause(err))
 	case !info.IsDir():
-		return nil, &NotRepositoryError{Path: dir, Reason: "it is a file"}
+		reason := "it is a file"
+		if filepath.Ext(dir) == ".tar" {
+			reason = "it is a file; clusterctl-repo mirror makes a folder with clusterctl.yaml of a bundle"
+		}
+		return nil, &NotRepositoryError{Path: dir, Reason: reason}
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -239,7 +243,7 @@ func (r *reader) look(name string) (shape, error) {
 	case below == labelled && !components:
 		return isRoot, nil
 	case source || hinted:
-		return 0, &NotRepositoryError{Path: r.path, Reason: "it looks like a source tree", Source: true}
+		return 0, &NotRepositoryError{Path: r.path, Reason: "it looks like a source tree, so make its releases with clusterctl-repo build", Source: true}
 	case own >= weak:
 		return isLabel, nil
 	case below >= weak:
