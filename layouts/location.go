@@ -136,7 +136,7 @@ func ParseURL(raw string, servers Servers) (Location, error) {
 	if err == nil && l.Kind == GitHub {
 		if sound, ok := l.withoutDownload(); ok {
 			return Location{}, &URLError{
-				Message: fmt.Sprintf("%s is the link to a download, not the URL of a release", raw),
+				Message: fmt.Sprintf("%s is a download link, not the URL of a release", raw),
 				Help:    "Use " + sound.URL(),
 			}
 		}

@@ -55,7 +55,7 @@ func ParsePlace(raw string, servers Servers) (Place, error) {
 			return Place{}, err
 		}
 		if l.Version != "" {
-			return Place{}, fmt.Errorf("%s: a destination has no tag; the version becomes the tag", raw)
+			return Place{}, fmt.Errorf("%s: a destination must not have a tag; the version becomes the tag", raw)
 		}
 		host, name, _ := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
 		return Place{Kind: OCI, Server: host, Name: name}, nil
@@ -71,7 +71,7 @@ func parseForge(raw string, servers Servers) (Place, error) {
 		return Place{}, fmt.Errorf("destination: %w", err)
 	}
 	if u.User != nil {
-		return Place{}, fmt.Errorf("%s: a destination has no user and password; tokens come from the environment", u.Redacted())
+		return Place{}, fmt.Errorf("%s: a destination must not have a user or password; tokens come from the environment", u.Redacted())
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return Place{}, fmt.Errorf("%s: a destination ends with the name of the project", raw)
@@ -80,7 +80,7 @@ func parseForge(raw string, servers Servers) (Place, error) {
 	server := u.Scheme + "://" + u.Host
 	kind, root := forge(u, servers)
 	if kind != GitHub && kind != GitLab {
-		return Place{}, fmt.Errorf("%s: nothing is known about %s; a destination is https://github.com/OWNER/REPO, or a project on a host whose name begins with gitlab. or github., or on the one in GITHUB_SERVER_URL or CI_SERVER_URL", raw, u.Host)
+		return Place{}, fmt.Errorf("%s: the host %s is unknown; a destination is https://github.com/OWNER/REPO, or a project on a host whose name begins with gitlab. or github., or on the one in GITHUB_SERVER_URL or CI_SERVER_URL", raw, u.Host)
 	}
 	if rest, ok := strings.CutPrefix(name, root+"/"); ok && root != "" {
 		name, server = rest, server+"/"+root

@@ -188,7 +188,7 @@ func (p Provider) Problems() []Problem {
 		if p.Type == Core {
 			add("NAME004", "the core provider must be named %q, not %q", CoreName, p.Name)
 		} else {
-			add("NAME004", "the name %q is reserved for the core provider, and the type here is %s", CoreName, p.Type)
+			add("NAME004", "the name %q is reserved for the core provider, but the type here is %s", CoreName, p.Type)
 		}
 	}
 	return out

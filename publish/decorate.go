@@ -39,9 +39,9 @@ func (d dryRun) Verify(context.Context, *repo.Release) error { return nil }
 // Receipt is what was published where.
 type Receipt struct {
 	Version   string        `json:"version" doc:"the version of the release"`
-	To        string        `json:"to" doc:"the place, written as the flag --to takes it"`
+	To        string        `json:"to" doc:"the place, in the form that the flag --to accepts"`
 	Where     string        `json:"where" doc:"where the release is now: a URL or a path"`
-	Unchanged bool          `json:"unchanged" doc:"the place had the same release already"`
+	Unchanged bool          `json:"unchanged" doc:"the place already had the same release"`
 	Digest    string        `json:"digest,omitempty" doc:"the digest of the manifest in a registry; absent elsewhere"`
 	Files     []ReceiptFile `json:"files" doc:"the files of the release"`
 	Notes     []string      `json:"notes,omitempty" doc:"what the user should know; absent if there is nothing"`

@@ -27,7 +27,7 @@ type LatestError struct {
 
 func (e *LatestError) Error() string {
 	if e.Before {
-		return fmt.Sprintf(`clusterctl cannot use "latest" of %s at %s, also once this is there: %v`, e.Provider, e.To, e.Err)
+		return fmt.Sprintf(`clusterctl cannot use "latest" of %s at %s, even once this is published: %v`, e.Provider, e.To, e.Err)
 	}
 	return fmt.Sprintf(`clusterctl could no longer resolve "latest" of %s at %s: %v`, e.Provider, e.To, e.Err)
 }
@@ -114,7 +114,7 @@ func latest(ctx context.Context, to Destination, p layouts.Provider, versions []
 			var err error
 			switch r, err = to.Fetch(ctx, version); {
 			case errors.Is(err, fs.ErrNotExist) && isFolder(to):
-				return nil, fmt.Errorf("there is no folder %s", version)
+				return nil, fmt.Errorf("the folder %s does not exist", version)
 			case errors.Is(err, fs.ErrNotExist):
 				return nil, metadata.ErrNoRelease
 			case err != nil:

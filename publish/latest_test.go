@@ -142,7 +142,7 @@ func (rooted) URL(version, file string) (string, error) {
 
 func TestLatestAtOnePlace(t *testing.T) {
 	ctx := context.Background()
-	const refused, told, fine = "could no longer", "also once this is there", ""
+	const refused, told, fine = "could no longer", "even once this is published", ""
 	works := series("v1.0.0", "1.0=v1beta2")
 	for name, c := range map[string]struct {
 		have   []*repo.Release

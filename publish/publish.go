@@ -281,7 +281,7 @@ func CheckNames(r *repo.Release) {
 		err := CheckFileName(a.Name)
 		if err != nil {
 			const long = 80 // enough to recognize it
-			r.Oddities = append(r.Oddities, repo.Oddity{Kind: repo.OddEntry, Path: fmt.Sprintf("%s/%.*q", strings.TrimSuffix(r.Path, "/"), long, a.Name), Why: "has a name that no file of a release can have"})
+			r.Oddities = append(r.Oddities, repo.Oddity{Kind: repo.OddEntry, Path: fmt.Sprintf("%s/%.*q", strings.TrimSuffix(r.Path, "/"), long, a.Name), Why: "has a name that a file of a release cannot have"})
 		}
 		return err != nil
 	})
@@ -289,7 +289,7 @@ func CheckNames(r *repo.Release) {
 
 // Check refuses a release that no destination can hold whole: an invalid
 // provider (none at all is the sign of several) or version, no files, a file whose name does not survive, two names
-// that are equal where case does not count, or something next to the files
+// that are equal where case does not matter, or something next to the files
 // that would be left behind. It does not look inside the files; lint does.
 func Check(r *repo.Release) error {
 	if problems := r.Provider.Problems(); len(problems) > 0 && r.Provider != (layouts.Provider{}) {
@@ -308,13 +308,13 @@ func Check(r *repo.Release) error {
 		}
 		key := strings.ToLower(a.Name)
 		if other, clash := names[key]; clash {
-			return fmt.Errorf("cannot publish %s: the file names %q and %q are equal where case does not count, for example on macOS and Windows; rename one", Name(r), other, a.Name)
+			return fmt.Errorf("cannot publish %s: the file names %q and %q are equal where case does not matter, for example on macOS and Windows; rename one", Name(r), other, a.Name)
 		}
 		names[key] = a.Name
 	}
 	for _, o := range r.Oddities {
 		if o.Kind != repo.OddHidden {
-			return fmt.Errorf("cannot publish %s: %s %s; remove it or make it a plain file", Name(r), o.Path, o.Why)
+			return fmt.Errorf("cannot publish %s: %s %s; remove it or replace it with a plain file", Name(r), o.Path, o.Why)
 		}
 	}
 	return nil

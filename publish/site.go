@@ -109,7 +109,7 @@ func Merge(ctx context.Context, releases []*repo.Release) (*repo.Release, error)
 				return nil, err
 			}
 			if !same {
-				return nil, fmt.Errorf("%s and %s are different, and one place cannot hold both; give every provider a place of its own by writing {provider} into the name of the repository", b.Path, a.Path)
+				return nil, fmt.Errorf("%s and %s are different, and one place cannot hold both; give every provider its own place by writing {provider} in the name of the repository", b.Path, a.Path)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func (a *Artifact) compare(sum Sum) error {
 	if a.stated == nil || *a.stated == sum {
 		return nil
 	}
-	return fmt.Errorf("%s: the content has the checksum %s, but %s was stated; it was changed or damaged on its way", a.Path, sum, a.stated)
+	return fmt.Errorf("%s: the content has the checksum %s, but %s was stated; it was changed or damaged in transit", a.Path, sum, a.stated)
 }
 
 // Sum reads the content, unless that is Hashed, and returns its checksum. Errors
@@ -252,12 +252,12 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 		}
 		listed[name] = n
 		if !summed(name) {
-			problem(n, "%s cannot be listed in %s, because it is made of that", name, file.Name)
+			problem(n, "%s cannot be listed in %s, because it is made from that file", name, file.Name)
 			continue
 		}
 		a := missing[name]
 		if a == nil {
-			problem(n, "%s is not there", name)
+			problem(n, "%s is missing", name)
 			continue
 		}
 		delete(missing, name)

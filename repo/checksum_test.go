@@ -68,14 +68,14 @@ func TestVerifyChecksums(t *testing.T) {
 		"with folder":   {sumOfHello + "  ./a\n", ""},
 		"empty":         {"", "a has no line"},
 		"other sum":     {strings.Repeat("0", 64) + "  a\n", "line 1: a has the checksum " + sumOfHello},
-		"unknown file":  {sumOfHello + "  a\n" + sumOfHello + "  b\n", "line 2: b is not there"},
+		"unknown file":  {sumOfHello + "  a\n" + sumOfHello + "  b\n", "line 2: b is missing"},
 		"twice":         {sumOfHello + "  a\n" + sumOfHello + "  a\n", "line 2: a was already listed on line 1"},
-		"itself":        {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS\n", "line 2: SHA256SUMS cannot be listed in SHA256SUMS, because it is made of that"},
-		"its signature": {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS.sig\n", "line 2: SHA256SUMS.sig cannot be listed in SHA256SUMS, because it is made of that"},
+		"itself":        {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS\n", "line 2: SHA256SUMS cannot be listed in SHA256SUMS, because it is made from that file"},
+		"its signature": {sumOfHello + "  a\n" + sumOfHello + "  SHA256SUMS.sig\n", "line 2: SHA256SUMS.sig cannot be listed in SHA256SUMS, because it is made from that file"},
 		"short sum":     {sumOfHello[1:] + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
 		"no hex":        {strings.Repeat("x", 64) + "  a\n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
 		"no name":       {sumOfHello + "  \n", "line 1: expected 64 hexadecimal digits, two spaces and a file name\na has no line"},
-		"escape":        {sumOfHello + "  ../a\n", "line 1: ../a is not there\na has no line"},
+		"escape":        {sumOfHello + "  ../a\n", "line 1: ../a is missing\na has no line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := repo.VerifyChecksums(t.Context(), release("a", "hello\n", "SHA256SUMS", tc.sums, "SHA256SUMS.sig", "x"))

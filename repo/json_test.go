@@ -18,7 +18,7 @@ func TestUnambiguousJSON(t *testing.T) {
 	for bad, want := range map[string]string{
 		`{"a": 1, "a": 1}`:                     `"a" and "a"`,
 		`{"a": 1, "b": {}, "A": 2}`:            `"a" and "A"`,
-		`[{"x": [{"sub": 1, "\u017Fub": 2}]}]`: "readers take one or the other",
+		`[{"x": [{"sub": 1, "\u017Fub": 2}]}]`: "readers differ in which one they use",
 		`{"a": {"b": 1}, "c": 2, "\u0061": 3}`: `"a" and "a"`,
 		"{\"a\xff\": 1}":                       "UTF-8",
 		`{"a": 1`:                              "EOF",

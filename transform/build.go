@@ -193,7 +193,7 @@ func (b *builder) checkImages() error {
 			}
 			return fmt.Errorf("no container%s has the image %s; the components have: %s%s", at, image.Name, strings.Join(has, ", "), hint)
 		case len(labels) > 1 && !strings.Contains(image.Name, "/"):
-			return fmt.Errorf("image %s is a placeholder in the components of %s; say which one you mean, such as --image %s:%s=%s", image.Name, strings.Join(labels, " and "), labels[0], image.Name, splitImage(image.Name).apply(image.Image))
+			return fmt.Errorf("image %s is a placeholder in the components of %s; choose one, such as --image %s:%s=%s", image.Name, strings.Join(labels, " and "), labels[0], image.Name, splitImage(image.Name).apply(image.Image))
 		}
 	}
 	return nil

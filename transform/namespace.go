@@ -85,7 +85,7 @@ func checkNamespace(objs []object) (problems []objectProblem) {
 		return []objectProblem{{nil, "missing Namespace object; the contract requires exactly one, in which clusterctl installs the provider"}}
 	case len(namespaces) > 1:
 		for _, o := range namespaces[1:] {
-			problems = append(problems, objectProblem{o, fmt.Sprintf("found a second Namespace besides %s, and clusterctl refuses files with two; keep the one the provider runs in", namespaces[0].name())})
+			problems = append(problems, objectProblem{o, fmt.Sprintf("found a second Namespace besides %s, but clusterctl refuses files with two; keep the one the provider runs in", namespaces[0].name())})
 		}
 		return problems
 	}
@@ -104,7 +104,7 @@ func checkNamespace(objs []object) (problems []objectProblem) {
 		case ns == "":
 			problems = append(problems, objectProblem{o, fmt.Sprintf("the object has no namespace and would not be installed into %s; set `namespace: %s` in the kustomization", target, target)})
 		default:
-			problems = append(problems, objectProblem{o, fmt.Sprintf("the object is in the namespace %s; all namespaced objects of a provider have to be in its own, %s, and clusterctl would move it there", ns, target)})
+			problems = append(problems, objectProblem{o, fmt.Sprintf("the object is in the namespace %s; all namespaced objects of a provider must be in its namespace, %s, and clusterctl would move it there", ns, target)})
 		}
 	}
 	return problems

@@ -79,7 +79,7 @@ func Finished(r *repo.Repository) *Resolved {
 func finished(r *repo.Repository, o *Options) (*Resolved, error) {
 	out := Finished(r)
 	if len(o.Images) > 0 || o.AsIs || o.AddSeries {
-		o.note(false, "%s is built already: --image, --as-is and --add-series have no effect on it", r.Path)
+		o.note(false, "%s is already built: --image, --as-is and --add-series have no effect on it", r.Path)
 	}
 	if !o.Version.IsZero() {
 		var there []string
@@ -91,7 +91,7 @@ func finished(r *repo.Repository, o *Options) (*Resolved, error) {
 		}
 		r.Providers = slices.DeleteFunc(r.Providers, func(p *repo.Provider) bool { return len(p.Releases) == 0 })
 		if slices.Sort(there); len(r.Providers) == 0 {
-			return nil, wrongf("%s is built already and has no version %s; it has %s", r.Path, o.Version, strings.Join(slices.Compact(there), ", "))
+			return nil, wrongf("%s is already built and has no version %s; it has %s", r.Path, o.Version, strings.Join(slices.Compact(there), ", "))
 		}
 		out.Version, out.Partial = o.Version.All, true
 	}

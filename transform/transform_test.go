@@ -210,7 +210,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"object in another namespace": {
 			edits: []string{"namespace: capf-system\n", "", "  namespace: system\n", "  namespace: kube-system\n"},
-			want:  []string{"config/manager/manager.yaml:9:9: Deployment kube-system/capf-controller-manager: ", "its own, system"},
+			want:  []string{"config/manager/manager.yaml:9:9: Deployment kube-system/capf-controller-manager: ", "its namespace, system"},
 		},
 		"object without namespace": {
 			edits: []string{"namespace: capf-system\n", "", "  namespace: system\n", ""},

@@ -33,7 +33,7 @@ func ParseVersions(text string) (v Versions, err error) {
 		case single:
 			v.set(label, tag)
 		case v.All != "":
-			return v, wrongf("%q names two versions for all providers; write LABEL=VERSION for those of single ones", text)
+			return v, wrongf("%q names two versions for all providers; write LABEL=VERSION for single providers", text)
 		case part == "":
 			return v, wrongf("%q has an empty version", text)
 		default:
@@ -84,7 +84,7 @@ func release(c *config.Config, tag string) (layouts.Version, error) {
 	}
 	v, err := layouts.ParseVersion(text)
 	if err == nil && !v.HasV() && c.Version.TagPattern == "" && c.Version.StripPrefix == "" {
-		err = fmt.Errorf("the version %q lacks the leading v, without which clusterctl never finds it as the latest; did you mean v%[1]s? To release it all the same, set version.tagPattern in %s", tag, config.FileName)
+		err = fmt.Errorf("the version %q lacks the leading v, without which clusterctl never finds it as the latest; did you mean v%[1]s? To release it anyway, set version.tagPattern in %s", tag, config.FileName)
 	}
 	return v, err
 }

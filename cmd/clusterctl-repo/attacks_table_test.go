@@ -11,7 +11,7 @@ import (
 
 // listAttacks are about the list, its signature and the statement.
 var listAttacks = []attack{
-	{name: "signature of another version", threat: "the signature of another version is put next to the list", stops: "the signature of the list", do: func(w *attacked) {
+	{name: "signature of another version", threat: "the signature of another version is placed next to the list", stops: "the signature of the list", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem", "--provenance=false")
 		w.write(v1+"SHA256SUMS.sig", w.read("other/infrastructure-foo/v0.2.0/SHA256SUMS.sig"))
 	}, want: "does not sign SHA256SUMS"},
@@ -27,22 +27,22 @@ var listAttacks = []attack{
 		w.remove(v1 + "SHA256SUMS")
 		w.write(v1+"SHA256SUMS/x", "")
 	}, want: "has no SHA256SUMS"},
-	{name: "CRLF", threat: "the owner of the key signs a list with CRLF, whose identity others read otherwise", stops: "the identity, byte by byte", do: func(w *attacked) {
+	{name: "CRLF", threat: "the owner of the key signs a list with CRLF, whose identity others read differently", stops: "the identity, byte by byte", do: func(w *attacked) {
 		w.change(v1+"SHA256SUMS", "\n", "\r\n")
 		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "the signature is about"},
-	{name: "file listed twice", threat: "a signed list has two lines for a file, of which programs take one or the other", stops: "each file needs exactly one line", do: func(w *attacked) {
+	}, want: "the signature is for"},
+	{name: "file listed twice", threat: "a signed list has two lines for a file, of which programs use one or the other", stops: "each file needs exactly one line", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+" *metadata.yaml\n")
 		w.signByHand(v1 + "SHA256SUMS")
 	}, want: "metadata.yaml was already listed"},
-	{name: "file listed twice with a dot", threat: "the second line says ./metadata.yaml", stops: "the same", do: func(w *attacked) {
+	{name: "file listed twice with a dot", threat: "the second line is ./metadata.yaml", stops: "the same", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+"  ./metadata.yaml\n")
 		w.signByHand(v1 + "SHA256SUMS")
 	}, want: "metadata.yaml was already listed"},
 	{name: "list with a path", threat: "a signed list names a file elsewhere", stops: "every line needs its file in the release", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+"  ../v0.2.0/metadata.yaml\n")
 		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "../v0.2.0/metadata.yaml is not there"},
+	}, want: "../v0.2.0/metadata.yaml is missing"},
 	{name: "list with an escaped name", threat: "a signed list has a line that only some programs understand", stops: "other lines are refused", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+`\`+strings.Repeat("0", 64)+`  a\nb`+"\n")
 		w.signByHand(v1 + "SHA256SUMS")
@@ -54,30 +54,30 @@ var listAttacks = []attack{
 	{name: "two identities", threat: "a signed list names two versions, one for each reader", stops: "each identity must be that of the place", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+"# clusterctl-repo release: infrastructure-foo v9.9.9\n")
 		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "the signature is about infrastructure-foo v0.1.0, infrastructure-foo v9.9.9"},
-	{name: "two providers", threat: "a signed list names two providers, and lies in the folder of one", stops: "the same", do: func(w *attacked) {
+	}, want: "the signature is for infrastructure-foo v0.1.0, infrastructure-foo v9.9.9"},
+	{name: "two providers", threat: "a signed list names two providers, and is in the folder of one", stops: "the same", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+"# clusterctl-repo release: infrastructure-bar v0.1.0\n")
 		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "the signature is about"},
+	}, want: "the signature is for"},
 	{name: "signature of a mirror", threat: "the signed checksums of a mirror pass for those of a release", stops: "every line needs its file in the release", do: func(w *attacked) {
 		w.mirrored("--sign-key", "key.pem")
 		for _, name := range []string{"SHA256SUMS", "SHA256SUMS.sig"} {
 			w.write(v1+name, w.read("mirror/"+name))
 		}
 		w.remove("mirror")
-	}, want: "is not there"},
-	{name: "duplicate key in the statement", threat: "the statement has a key twice, of which readers take one or the other", stops: "ambiguous JSON is refused", do: func(w *attacked) {
+	}, want: "is missing"},
+	{name: "duplicate key in the statement", threat: "the statement has a key twice, of which readers use one or the other", stops: "ambiguous JSON is refused", do: func(w *attacked) {
 		w.stated()
 		w.change(v1+"provenance.intoto.json", `"version": "v0.1.0"`, `"version": "v9.9.9", "version": "v0.1.0"`)
 		w.remove(v1 + "provenance.intoto.jsonl")
 		w.relist()
-	}, want: "readers take one or the other"},
+	}, want: "readers differ in which one they use"},
 	{name: "key in another case in the statement", threat: "the statement has keys that differ by case, which only some readers tell apart", stops: "the same", do: func(w *attacked) {
 		w.stated()
 		w.change(v1+"provenance.intoto.json", `"subject":`, `"Subject": [], "subject":`)
 		w.remove(v1 + "provenance.intoto.jsonl")
 		w.relist()
-	}, want: "readers take one or the other"},
+	}, want: "readers differ in which one they use"},
 	{name: "statement about other bytes", threat: "the statement is about files that were changed", stops: "every subject needs its checksum", do: func(w *attacked) {
 		w.stated()
 		w.write(v1+"metadata.yaml", w.read(v1+"metadata.yaml")+"# x\n")
@@ -100,51 +100,51 @@ var listAttacks = []attack{
 
 // folderAttacks are about what else lies in a repository.
 var folderAttacks = []attack{
-	{name: "pipe", threat: "a flavor is a pipe, which gives each reader something else", stops: "nothing may lie next to the files", do: func(w *attacked) {
+	{name: "pipe", threat: "a flavor is a pipe, which gives each reader something else", stops: "no other entries are allowed", do: func(w *attacked) {
 		if _, ok := newFIFO(w.t, w.at(v1+"cluster-template-evil.yaml")); !ok {
 			w.t.Skip("no pipes here")
 		}
 	}, want: "is a device, pipe or socket"},
 	{name: "link in a circle", threat: "a flavor is a link to itself", stops: "links are refused", do: func(w *attacked) { w.link("cluster-template-evil.yaml", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml cannot be read"},
-	{name: "link to a folder", threat: "an entry is a link to a folder", stops: "nothing may lie next to the files", do: func(w *attacked) { w.link("..", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml is a folder"},
-	{name: "hard link", threat: "a file is also elsewhere, and is changed there", stops: "its checksum in the signed list, whenever it is read", do: func(w *attacked) {
+	{name: "link to a folder", threat: "an entry is a link to a folder", stops: "no other entries are allowed", do: func(w *attacked) { w.link("..", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml is a folder"},
+	{name: "hard link", threat: "a file has a second name elsewhere, and is changed there", stops: "its checksum in the signed list, whenever it is read", do: func(w *attacked) {
 		if err := os.Link(w.at(v1+"metadata.yaml"), w.at("elsewhere")); err != nil {
 			w.t.Skip("no hard links here")
 		}
 		w.write("elsewhere", w.read("elsewhere")+"# x\n")
 	}, want: "metadata.yaml has the checksum"},
-	{name: "name in another case", threat: "a file is there again with a name in another case", stops: "every file needs its line", do: func(w *attacked) { w.write(v1+"METADATA.yaml", w.read(v1+"metadata.yaml")) }, want: "METADATA.yaml"},
+	{name: "name in another case", threat: "a file is repeated under a name in another case", stops: "every file needs its line", do: func(w *attacked) { w.write(v1+"METADATA.yaml", w.read(v1+"metadata.yaml")) }, want: "METADATA.yaml"},
 	{name: "name with a line break", threat: "the name of a flavor spans two lines", stops: "every file needs its line", do: func(w *attacked) { w.write(v1+"cluster-template-a\nb.yaml", template) }, want: "has no line"},
 	{name: "folder in the place of a file", threat: "a folder has the name of a file", stops: "every line needs its file", do: func(w *attacked) {
 		w.remove(v1 + "metadata.yaml")
 		w.write(v1+"metadata.yaml/x", "")
 	}, want: "metadata.yaml is a folder"},
-	{name: "version in upper case", threat: "the release also lies in V0.2.0", stops: "folders with releases need a version as name", do: func(w *attacked) {
+	{name: "version in upper case", threat: "the release is also in V0.2.0", stops: "folders with releases need a version as name", do: func(w *attacked) {
 		w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/V0.2.0")
 	}, want: "V0.2.0 holds a release"},
-	{name: "build metadata", threat: "the release also lies in v0.1.0+evil, which compares as equal", stops: "the signed identity", do: func(w *attacked) {
+	{name: "build metadata", threat: "the release is also in v0.1.0+evil, which compares as equal", stops: "the signed identity", do: func(w *attacked) {
 		w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.1.0+evil")
 	}, want: "but this is infrastructure-foo v0.1.0+evil"},
-	{name: "pre-release", threat: "the release also lies in v0.2.0-rc.1", stops: "the signed identity", do: func(w *attacked) {
+	{name: "pre-release", threat: "the release is also in v0.2.0-rc.1", stops: "the signed identity", do: func(w *attacked) {
 		w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.2.0-rc.1")
 	}, want: "but this is infrastructure-foo v0.2.0-rc.1"},
-	{name: "label in upper case", threat: "the releases also lie in Infrastructure-foo", stops: "folders with releases need a label as name", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/Infrastructure-foo") }, want: "Infrastructure-foo holds releases"},
-	{name: "label that leads out", threat: "the folder of a provider is a link out of the repository", stops: "nothing is read outside of it", do: func(w *attacked) {
+	{name: "label in upper case", threat: "the releases are also in Infrastructure-foo", stops: "folders with releases need a label as name", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/Infrastructure-foo") }, want: "Infrastructure-foo holds releases"},
+	{name: "label that leads out", threat: "the folder of a provider is a link out of the repository", stops: "nothing outside it is read", do: func(w *attacked) {
 		w.copy("repo/infrastructure-foo", "outside/infrastructure-bar")
 		w.link(w.at("outside/infrastructure-bar"), "repo/infrastructure-bar")
 	}, want: "infrastructure-bar cannot be read"},
 	{name: "version folder of its own", threat: "only the folder of a version is given, which is a link with another name", stops: "versions that are links are refused", do: func(w *attacked) { w.link("v0.1.0", "repo/infrastructure-foo/v0.2.0") },
 		tries: [][]string{{"lint", "repo/infrastructure-foo/v0.2.0", "--fail-on", "never"}}, want: "v0.2.0 is a symbolic link"},
-	{name: "overrides", threat: "files lie in the folder overrides, which clusterctl reads instead", stops: "that folder must be empty", do: func(w *attacked) {
+	{name: "overrides", threat: "files are in the folder overrides, which clusterctl reads instead", stops: "that folder must be empty", do: func(w *attacked) {
 		w.write("repo/overrides/infrastructure-foo/v0.1.0/infrastructure-components.yaml", template)
 	}, want: "clusterctl may read instead"},
-	{name: "cert-manager", threat: "an unsigned cert-manager lies next to the providers", stops: "it needs a signature, unless the policy names it", do: func(w *attacked) { w.write("repo/cert-manager/v1.19.1/cert-manager.yaml", template) }, want: "has no SHA256SUMS"},
+	{name: "cert-manager", threat: "an unsigned cert-manager is next to the providers", stops: "it needs a signature, unless the policy names it", do: func(w *attacked) { w.write("repo/cert-manager/v1.19.1/cert-manager.yaml", template) }, want: "has no SHA256SUMS"},
 	{name: "rollback", threat: "v0.1.0 is replaced by what was signed as v0.1.0 in another repository of the same key", stops: "nothing, if the same key signed two contents as one version; a mirror that has the first one refuses the second", do: func(w *attacked) {
 		w.must("mirror", "repo@v0.1.0", "--to", "mirror", "--verify-key", "pub.pem")
 		w.write("src/config/namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: evil-system}\n")
 		w.remove("repo")
 		w.must("release", "src", "--version", "v0.1.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem", "--provenance=false")
-	}, tries: [][]string{{"mirror", "repo@v0.1.0", "--to", "mirror"}, {"mirror", "repo@v0.1.0", "--to", "mirror", "--dry-run"}}, want: "is not what it was when it was mirrored"},
+	}, tries: [][]string{{"mirror", "repo@v0.1.0", "--to", "mirror"}, {"mirror", "repo@v0.1.0", "--to", "mirror", "--dry-run"}}, want: "has changed since it was mirrored"},
 }
 
 // policyAttacks are about what a policy permits.
@@ -153,11 +153,11 @@ var policyAttacks = []attack{
 		w.remove(v1 + "SHA256SUMS.sig")
 		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem}]\nunsigned: [{provider: infrastructure-foo, versions: [v0.2.0], reason: x}]\n")
 	}, args: []string{"--policy", "trust.yaml"}, want: "is not signed"},
-	{name: "exception for another provider", threat: "the policy permits providers whose labels look alike", stops: "patterns fit whole labels", do: func(w *attacked) {
+	{name: "exception for another provider", threat: "the policy permits providers whose labels look alike", stops: "patterns match whole labels", do: func(w *attacked) {
 		w.remove(v1 + "SHA256SUMS.sig")
 		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem}]\nunsigned: [{provider: infrastructure-fo, reason: x}, {provider: \"*-foo-*\", reason: x}]\n")
 	}, args: []string{"--policy", "trust.yaml"}, want: "is not signed"},
-	{name: "key of a part of the label", threat: "a key is trusted for infrastructure, not for infrastructure-foo", stops: "patterns fit whole labels", do: func(w *attacked) {
+	{name: "key of a part of the label", threat: "a key is trusted for infrastructure, not for infrastructure-foo", stops: "patterns match whole labels", do: func(w *attacked) {
 		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem, providers: [infrastructure]}]\n")
 	}, args: []string{"--policy", "trust.yaml"}, want: "does not trust for infrastructure-foo"},
 	{name: "policy without keys", threat: "the policy has no key", stops: "without a key, nothing is signed", do: func(w *attacked) {
@@ -166,10 +166,10 @@ var policyAttacks = []attack{
 	{name: "empty list of providers", threat: "a key has an empty list of providers, which could mean all or none", stops: "the policy is refused", do: func(w *attacked) {
 		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem, providers: []}]\n")
 	}, tries: [][]string{{"lint", "repo", "--policy", "trust.yaml"}, {"mirror", "repo@v0.1.0", "--to", "mirror", "--policy", "trust.yaml"}}, want: "providers is empty"},
-	{name: "key twice in the policy", threat: "the policy has a field twice, of which readers take one or the other", stops: "the policy is refused", do: func(w *attacked) {
+	{name: "key twice in the policy", threat: "the policy has a field twice, of which readers use one or the other", stops: "the policy is refused", do: func(w *attacked) {
 		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: otherpub.pem}]\nkeys: [{file: pub.pem}]\n")
 	}, tries: [][]string{{"lint", "repo", "--policy", "trust.yaml"}}, want: "keys"},
-	{name: "private key to verify with", threat: "the private key is given to verify with", stops: "private keys are refused", do: func(w *attacked) {
+	{name: "private key to verify with", threat: "the private key is given for verification", stops: "private keys are refused", do: func(w *attacked) {
 		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: key.pem}]\n")
 	}, tries: [][]string{{"lint", "repo", "--policy", "trust.yaml"}}, want: "holds a private key"},
 	{name: "required provenance of a mirror", threat: "the signature of a mirror replaces the statement that is required", stops: "it replaces signatures only", do: func(w *attacked) { w.mirrored("--sign-key", "key.pem") },
@@ -212,7 +212,7 @@ var mirrorAttacks = []attack{
 		w.write("mirror/images.txt", "registry.example.com/evil:v1\n")
 		w.sum()
 	}, tries: verifyMirror, want: "images.txt: unsigned"},
-	{name: "mirror with another ConfigMap", threat: "the operator gets something else than clusterctl", stops: "the same", do: func(w *attacked) {
+	{name: "mirror with another ConfigMap", threat: "the operator gets something other than clusterctl", stops: "the same", do: func(w *attacked) {
 		w.mirrored("--config-maps")
 		w.change("mirror/capi-operator/infrastructure-foo-v0.1.0.yaml", "foo", "bar")
 		w.sum()
@@ -232,7 +232,7 @@ var mirrorAttacks = []attack{
 		w.remove("mirror/" + inBundle + "metadata.yaml")
 		w.link(w.at("elsewhere"), "mirror/"+inBundle+"metadata.yaml")
 	}, tries: verifyMirror, want: "metadata.yaml: damaged"},
-	{name: "mirror with an old signature", threat: "checksums and signature of an earlier state are put back", stops: "they do not fit the files", do: func(w *attacked) {
+	{name: "mirror with an old signature", threat: "the checksums and signature of an earlier state are restored", stops: "they do not match the files", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem")
 		w.mirrored("--sign-key", "key.pem")
 		sums, sig := w.read("mirror/SHA256SUMS"), w.read("mirror/SHA256SUMS.sig")
@@ -248,15 +248,15 @@ var mirrorAttacks = []attack{
 		w.mirrored()
 		w.change("mirror/SHA256SUMS", "\n", "\r\n")
 	}, tries: verifyMirror, want: "SHA256SUMS: damaged"},
-	{name: "mirror with a path that leads out", threat: "the checksums of a mirror name a file outside of it", stops: "the same", do: func(w *attacked) {
+	{name: "mirror with a path that leads out", threat: "the checksums of a mirror name a file outside it", stops: "the same", do: func(w *attacked) {
 		w.mirrored()
 		w.write("mirror/SHA256SUMS", w.read("mirror/SHA256SUMS")+strings.Repeat("0", 64)+"  ../repo/x\n")
 	}, tries: verifyMirror, want: "SHA256SUMS: damaged"},
-	{name: "lock with a key twice", threat: "the lock has a key twice, of which readers take one or the other", stops: "ambiguous JSON is refused", do: func(w *attacked) {
+	{name: "lock with a key twice", threat: "the lock has a key twice, of which readers use one or the other", stops: "ambiguous JSON is refused", do: func(w *attacked) {
 		w.mirrored()
 		w.change("mirror/mirror.lock.json", `"releases":`, `"releases": [], "releases":`)
 		w.sum()
-	}, tries: [][]string{{"mirror", "verify", "mirror"}, {"mirror", "repo@v0.1.0", "--to", "mirror"}}, want: "readers take one or the other"},
+	}, tries: [][]string{{"mirror", "verify", "mirror"}, {"mirror", "repo@v0.1.0", "--to", "mirror"}}, want: "readers differ in which one they use"},
 	{name: "lock with a release twice", threat: "the lock has two contents for one release", stops: "each release is there once", do: func(w *attacked) {
 		w.mirrored()
 		var lock map[string]any
@@ -276,7 +276,7 @@ var mirrorAttacks = []attack{
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 		w.must("mirror", "repo@v0.2.0", "--to", "mirror")
 	}, tries: [][]string{{"mirror", "repo@v0.1.0", "--to", "mirror", "--sign-key", "key.pem"}}, want: "the mirror cannot be signed"},
-	{name: "mirror that is forged, repaired and signed", threat: "the owner of a mirror is led to sign what was changed in it, lock and all", stops: "repair and prune only sign a mirror that the key has signed before, or releases with a trusted signature", do: func(w *attacked) {
+	{name: "mirror that is forged, repaired and signed", threat: "the owner of a mirror is tricked into signing what was changed in it, lock and all", stops: "repair and prune only sign a mirror that the key has signed before, or releases with a trusted signature", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 		w.must("mirror", "repo@v0.2.0", "--to", "mirror", "--sign-key", "key.pem")
 		w.remove("mirror/SHA256SUMS.sig")
@@ -305,17 +305,17 @@ var bundleAttacks = []attack{
 		w.bundled(nil, func(m []member) ([]member, string) {
 			return append(m, file(inBundle+"cluster-template-evil.yaml", template)), ""
 		})
-	}, tries: useBundle, want: "is not in SHA256SUMS, or is there twice"},
+	}, tries: useBundle, want: "is not listed exactly once in SHA256SUMS"},
 	{name: "bundle with a member twice", threat: "a file is in a bundle twice, of which programs unpack the last", stops: "the same", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) { return append(m, file(inBundle+"metadata.yaml", template)), "" })
-	}, tries: useBundle, want: "is not in SHA256SUMS, or is there twice"},
+	}, tries: useBundle, want: "is not listed exactly once in SHA256SUMS"},
 	{name: "bundle with two lists", threat: "a bundle has a second list", stops: "the same", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) { return append(m, m[0]), "" })
-	}, tries: useBundle, want: `"SHA256SUMS" is not in SHA256SUMS`},
+	}, tries: useBundle, want: `"SHA256SUMS" is not listed exactly once`},
 	{name: "bundle in another order", threat: "the list comes after files that it should judge", stops: "it comes first", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) { return append(m[1:], m[0]), "" })
 	}, tries: useBundle, want: "not with SHA256SUMS"},
-	{name: "bundle with a link", threat: "a member is a link", stops: "only plain files are taken", do: func(w *attacked) {
+	{name: "bundle with a link", threat: "a member is a link", stops: "only plain files are accepted", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) {
 			i := index(m, inBundle+"metadata.yaml")
 			m[i].Typeflag, m[i].Linkname = tar.TypeSymlink, "/etc/passwd"
@@ -335,7 +335,7 @@ var bundleAttacks = []attack{
 			return m, ""
 		})
 	}, tries: useBundle, want: "disagree about it"},
-	{name: "bundle with a changed file", threat: "a file of a bundle is changed in its length", stops: "the checksums", do: func(w *attacked) {
+	{name: "bundle with a changed file", threat: "the length of a file in a bundle is changed", stops: "the checksums", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) {
 			i := index(m, inBundle+"metadata.yaml")
 			m[i].content = strings.Replace(m[i].content, "v1beta2", "v1beta1", 1)
@@ -359,7 +359,7 @@ var bundleAttacks = []attack{
 	}, tries: verifyBundle, want: "infrastructure-foo/v9.9.9/metadata.yaml: unexpected"},
 	{name: "bundle with a path that leads out", threat: "a member leads out of the folder", stops: "such names are refused", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) { return list(append(m, file("../evil", template))), "" })
-	}, tries: useBundle, want: "is not a checksum and the path of a file"},
+	}, tries: useBundle, want: "is not a checksum followed by the path of a file"},
 	{name: "bundle with another list", threat: "files and list of a signed bundle are changed", stops: "the signature of the list, then that of each release", do: func(w *attacked) {
 		w.bundled([]string{"--sign-key", "key.pem"}, func(m []member) ([]member, string) {
 			i := index(m, "mirror.lock.json")
@@ -411,7 +411,7 @@ var registryAttacks = []attack{
 			return append(layers, w.registry.blob(template, title("cluster-template-evil.yaml")))
 		})
 	}, tries: atRegistry, want: "cluster-template-evil.yaml has no line"},
-	{name: "layer for the operator", threat: "a layer has the name of components that the operator asks for first", stops: "every file needs its line, unless it is the same as that which it stands for", do: func(w *attacked) {
+	{name: "layer for the operator", threat: "a layer has the name of components that the operator asks for first", stops: "every file needs its line, unless it is the same as the file it stands for", do: func(w *attacked) {
 		w.layers(func(layers []any) []any {
 			a := title("infrastructure-foo-v0.1.0-components.yaml")
 			a["io.github.clusterctl-repo.alias-of"] = "infrastructure-components.yaml"
@@ -421,32 +421,32 @@ var registryAttacks = []attack{
 	{name: "layer without a title", threat: "a layer has no name, which only other readers use", stops: "such artifacts are refused", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, nil)) })
 	}, tries: atRegistry[:1], want: "has 1 layer without a file name"},
-	{name: "title with a path", threat: "the name of a layer is a path", stops: "nothing may lie next to the files", do: func(w *attacked) {
+	{name: "title with a path", threat: "the name of a layer is a path", stops: "no other entries are allowed", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("../metadata.yaml"))) })
 	}, tries: atRegistry, want: "is not a valid release file name"},
 	{name: "title in another case", threat: "the name of a layer differs from another by case", stops: "every file needs its line", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("Metadata.yaml"))) })
-	}, tries: atRegistry, want: "are one name where case does not count"},
-	{name: "packed folder", threat: "a layer is an archive that oras unpacks over the files", stops: "nothing may lie next to the files", do: func(w *attacked) {
+	}, tries: atRegistry, want: "are the same name where case does not matter"},
+	{name: "packed folder", threat: "a layer is an archive that oras unpacks over the files", stops: "no other entries are allowed", do: func(w *attacked) {
 		w.layers(func(layers []any) []any {
 			a := title("metadata")
 			a["io.deis.oras.content.unpack"] = "true"
 			return append(layers, w.registry.blob(template, a))
 		})
 	}, tries: atRegistry, want: "is a packed folder"},
-	{name: "title twice", threat: "two layers have one name, of which readers take one or the other", stops: "such artifacts are refused", do: func(w *attacked) {
+	{name: "title twice", threat: "two layers have one name, of which readers use one or the other", stops: "such artifacts are refused", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("metadata.yaml"))) })
 	}, tries: atRegistry, want: "two different files with the name"},
-	{name: "duplicate key in a manifest", threat: "a manifest has two lists of layers, of which readers take one or the other", stops: "ambiguous JSON is refused", do: func(w *attacked) {
+	{name: "duplicate key in a manifest", threat: "a manifest has two lists of layers, of which readers use one or the other", stops: "ambiguous JSON is refused", do: func(w *attacked) {
 		w.publish(func(map[string]any) {})
 		m := string(w.registry.do(http.MethodGet, artifact+"manifests/v0.1.0", "", nil))
 		w.registry.put("v0.1.0", []byte(strings.Replace(m, `"layers":`, `"layers":[],"layers":`, 1)))
-	}, tries: atRegistry, want: "readers take one or the other"},
+	}, tries: atRegistry, want: "readers differ in which one they use"},
 	{name: "key in another case in a manifest", threat: "a manifest has keys that differ by case", stops: "the same", do: func(w *attacked) {
 		w.publish(func(map[string]any) {})
 		m := string(w.registry.do(http.MethodGet, artifact+"manifests/v0.1.0", "", nil))
 		w.registry.put("v0.1.0", []byte(strings.Replace(m, `"layers":`, `"Layers":[],"layers":`, 1)))
-	}, tries: atRegistry, want: "readers take one or the other"},
+	}, tries: atRegistry, want: "readers differ in which one they use"},
 	{name: "relabelled artifact", threat: "the annotations of an artifact name another provider", stops: "the signed identity", do: func(w *attacked) {
 		w.publish(func(m map[string]any) {
 			for key, value := range m["annotations"].(map[string]any) {
@@ -507,5 +507,5 @@ var registryAttacks = []attack{
 			}
 			return layers
 		})
-	}, tries: atRegistry[:1], want: "it was changed or damaged on its way"},
+	}, tries: atRegistry[:1], want: "it was changed or damaged in transit"},
 }

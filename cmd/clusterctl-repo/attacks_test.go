@@ -151,10 +151,10 @@ var releaseAttacks = []attack{
 	{name: "changed file and list", threat: "a file and its line in the list are changed", stops: "the signature of the list", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", strings.Replace(w.read(v1+"SHA256SUMS"), "a", "b", 1))
 	}, want: "does not sign SHA256SUMS"},
-	{name: "removed file", threat: "a file is removed", stops: "every line needs its file", do: func(w *attacked) { w.remove(v1 + "metadata.yaml") }, want: "metadata.yaml is not there"},
+	{name: "removed file", threat: "a file is removed", stops: "every line needs its file", do: func(w *attacked) { w.remove(v1 + "metadata.yaml") }, want: "metadata.yaml is missing"},
 	{name: "added file", threat: "a flavor is added", stops: "every file needs its line", do: func(w *attacked) { w.write(v1+"cluster-template-evil.yaml", template) }, want: "cluster-template-evil.yaml has no line"},
-	{name: "hidden file", threat: "a hidden file is added", stops: "nothing may lie next to the files", do: func(w *attacked) { w.write(v1+".cluster-template.yaml", template) }, want: "is hidden"},
-	{name: "folder in a version", threat: "a folder is added to a version", stops: "nothing may lie next to the files", do: func(w *attacked) { w.write(v1+"sub/cluster-template.yaml", template) }, want: "is a folder"},
+	{name: "hidden file", threat: "a hidden file is added", stops: "no other entries are allowed", do: func(w *attacked) { w.write(v1+".cluster-template.yaml", template) }, want: "is hidden"},
+	{name: "folder in a version", threat: "a folder is added to a version", stops: "no other entries are allowed", do: func(w *attacked) { w.write(v1+"sub/cluster-template.yaml", template) }, want: "is a folder"},
 	{name: "link out of the release", threat: "a flavor is a link to a file elsewhere, which clusterctl follows", stops: "links are refused", do: func(w *attacked) {
 		w.write("outside.yaml", template)
 		w.link(w.at("outside.yaml"), v1+"cluster-template-evil.yaml")
@@ -166,12 +166,12 @@ var releaseAttacks = []attack{
 	}, want: "metadata.yaml is a symbolic link"},
 	{name: "broken link", threat: "a link leads nowhere until someone writes its target", stops: "links are refused", do: func(w *attacked) { w.link("nowhere", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml cannot be read"},
 	{name: "version that is a link", threat: "a further version is a link to the signed one", stops: "versions that are links are refused", do: func(w *attacked) { w.link("v0.1.0", "repo/infrastructure-foo/v0.1.1") }, want: "v0.1.1 is a symbolic link"},
-	{name: "equal version", threat: "the release also lies in a folder with an equal version (`0.1.0`)", stops: "the signed identity", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/0.1.0") }, want: "0.1.0"},
-	{name: "folder with another name than a version", threat: "it also lies in a folder that is read when it is named", stops: "folders with releases need a version as name", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/stable") }, want: "stable holds a release"},
-	{name: "replayed version", threat: "an old release is passed off as a new version", stops: "the signed identity", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.2.0") }, want: "the signature is about infrastructure-foo v0.1.0, but this is infrastructure-foo v0.2.0"},
-	{name: "other label", threat: "a release is passed off as that of another provider", stops: "the signed identity", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/infrastructure-bar") }, want: "the signature is about infrastructure-foo v0.1.0, but this is infrastructure-bar v0.1.0"},
+	{name: "equal version", threat: "the release is also in a folder with an equal version (`0.1.0`)", stops: "the signed identity", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/0.1.0") }, want: "0.1.0"},
+	{name: "folder with another name than a version", threat: "it is also in a folder that is read when it is named", stops: "folders with releases need a version as name", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/stable") }, want: "stable holds a release"},
+	{name: "replayed version", threat: "an old release is passed off as a new version", stops: "the signed identity", do: func(w *attacked) { w.copy("repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.2.0") }, want: "the signature is for infrastructure-foo v0.1.0, but this is infrastructure-foo v0.2.0"},
+	{name: "other label", threat: "a release is passed off as that of another provider", stops: "the signed identity", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/infrastructure-bar") }, want: "the signature is for infrastructure-foo v0.1.0, but this is infrastructure-bar v0.1.0"},
 	{name: "label that is a link", threat: "the folder of another provider is a link to a signed one", stops: "the signed identity", do: func(w *attacked) { w.link("infrastructure-foo", "repo/infrastructure-bar") }, want: "but this is infrastructure-bar v0.1.0"},
-	{name: "folder with another name than a label", threat: "releases lie in a folder with another name than a label", stops: "folders with releases need a label as name", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/Foo") }, want: "Foo holds releases"},
+	{name: "folder with another name than a label", threat: "releases are in a folder whose name is not a label", stops: "folders with releases need a label as name", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/Foo") }, want: "Foo holds releases"},
 	{name: "unsigned version", threat: "an unsigned version is added", stops: "every version needs a signature, unless the policy names it", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 	}, want: "v0.2.0 is not signed"},
@@ -182,7 +182,7 @@ var releaseAttacks = []attack{
 	{name: "key of another provider", threat: "the key of one provider signs for another", stops: "the providers of each key in the policy", do: func(w *attacked) {
 		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem, providers: [bootstrap-*]}]\n")
 	}, args: []string{"--policy", "trust.yaml"}, want: "does not trust for infrastructure-foo"},
-	{name: "signature of files alone", threat: "a list without identity is signed and reused", stops: "the identity is demanded", do: func(w *attacked) {
+	{name: "signature of files alone", threat: "a list without identity is signed and reused", stops: "the identity is required", do: func(w *attacked) {
 		var list strings.Builder
 		for line := range strings.Lines(w.read(v1 + "SHA256SUMS")) {
 			if !strings.HasPrefix(line, "#") {
@@ -195,7 +195,7 @@ var releaseAttacks = []attack{
 	{name: "statement of another release", threat: "a release with its statement is passed off as another version", stops: "the identity in list and statement", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem")
 		w.copy("other/infrastructure-foo/v0.2.0", "repo/infrastructure-foo/v0.2.1")
-	}, want: "it is about version v0.2.0"},
+	}, want: "it is for version v0.2.0"},
 	{name: "no provenance", threat: "the source is concealed", stops: "`--require-provenance`", do: func(*attacked) {}, args: []string{"--require-provenance"}, want: "has no provenance.intoto.json, which is required"},
 	{name: "provenance without a commit", threat: "a release is built from uncommitted files", stops: "`--require-provenance`", do: func(w *attacked) {
 		w.remove("repo")
@@ -278,7 +278,7 @@ var provenElsewhere = [][3]string{
 	{"a file changes after it was verified", "every reader compares with the verified checksum", "repo/trust/sign TestVerifiedContentIsPinned"},
 	{"an OCI artifact has a layer without a name, with a path, or an alias for another file", "such artifacts are refused", "publish/oci TestReadOthers"},
 	{"a GitLab package that the token cannot list holds a further flavor", "what cannot be listed is refused; a mirror copies signed files only", "repo/trust/sign TestVerifyDemandsTheIdentity"},
-	{"the owner of the key is led to sign a release that is labelled wrongly", "what contradicts itself is not signed", "repo/trust/sign TestReleaseDoesNotSignWhatContradictsIt"},
+	{"the owner of the key is tricked into signing a release that is labelled wrongly", "what contradicts itself is not signed", "repo/trust/sign TestReleaseDoesNotSignWhatContradictsIt"},
 }
 
 // The table in the documentation has exactly these attacks; -update writes it.

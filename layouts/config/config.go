@@ -35,11 +35,11 @@ type Config struct {
 	Version     Version             `yaml:"version" doc:"Which git tags are release versions."`
 	Discovery   Discovery           `yaml:"discovery" doc:"How providers are found in the tree."`
 	Metadata    string              `yaml:"metadata" is:"path" doc:"The metadata.yaml that all providers share, unless they name their own."`
-	RemoteBases bool                `yaml:"remoteBases" doc:"Kustomizations may load bases from the network. The command line has to agree with --allow remote."`
-	Generated   []Generated         `yaml:"generated" doc:"Files that a command makes before the build. Commands run only with --allow exec; without it the files have to be there."`
+	RemoteBases bool                `yaml:"remoteBases" doc:"Kustomizations may load bases from the network. The command line must also allow it, with --allow remote."`
+	Generated   []Generated         `yaml:"generated" doc:"Files that a command generates before the build. Commands run only with --allow exec; without it the files must already exist."`
 	Providers   []Provider          `yaml:"providers" doc:"The providers of this tree. An entry refines the detected provider with the same label or the same components path, or adds one."`
 	Rules       map[string]Severity `yaml:"rules" doc:"Severities by rule ID, for lint."`
-	Roles       map[string]string   `yaml:"roles" doc:"Roles in the contracts of Cluster API by KIND.GROUP, for kinds whose names do not tell, such as FooThing.infrastructure.cluster.x-k8s.io: InfraMachine."`
+	Roles       map[string]string   `yaml:"roles" doc:"Roles in the contracts of Cluster API by KIND.GROUP, for kinds whose names do not show it, such as FooThing.infrastructure.cluster.x-k8s.io: InfraMachine."`
 	Publish     []Destination       `yaml:"publish" doc:"Where releases go."`
 }
 
@@ -49,7 +49,7 @@ type Version struct {
 	Origin `yaml:"-"`
 
 	TagPattern  string `yaml:"tagPattern" is:"regexp" doc:"Regular expression of the tags that are releases; \"^v\" if absent. Tags of nested modules such as api/v1.2.3 do not match it."`
-	StripPrefix string `yaml:"stripPrefix" doc:"Text at the start of a tag that is not part of the version."`
+	StripPrefix string `yaml:"stripPrefix" doc:"String at the start of a tag that is not part of the version."`
 }
 
 // Discovery limits the detection of providers.
@@ -57,8 +57,8 @@ type Discovery struct {
 	Origin `yaml:"-"`
 
 	Disabled bool     `yaml:"disabled" doc:"Build only the providers listed in this file."`
-	Ignore   []string `yaml:"ignore" is:"glob" doc:"Folders in which no provider is looked for; * stands for a part of a name, ** for any number of folders."`
-	LeaveOut []string `yaml:"leaveOut" is:"glob" doc:"Names of files that the recipes of the tree publish and that this configuration leaves out or names otherwise on purpose."`
+	Ignore   []string `yaml:"ignore" is:"glob" doc:"Folders in which providers are not searched for; * stands for a part of a name, ** for any number of folders."`
+	LeaveOut []string `yaml:"leaveOut" is:"glob" doc:"Names of files that the recipes of the tree publish and that this configuration leaves out or renames on purpose."`
 }
 
 // Generated is a set of files that is made before the build. Without Run it
@@ -66,7 +66,7 @@ type Discovery struct {
 type Generated struct {
 	Origin `yaml:"-"`
 
-	Files []string `yaml:"files" required:"true" is:"path" doc:"The files that have to exist afterwards."`
+	Files []string `yaml:"files" required:"true" is:"path" doc:"The files that must exist afterwards."`
 	Run   []string `yaml:"run" doc:"The command and its arguments, started without a shell."`
 	Dir   string   `yaml:"dir" is:"path" doc:"The folder the command runs in; the root of the tree if absent."`
 }
@@ -79,13 +79,13 @@ type Provider struct {
 
 	Type               string              `yaml:"type" enum:"core,bootstrap,control-plane,infrastructure,ipam,runtime-extension,addon" doc:"The provider type; from the API group of the CRDs if absent."`
 	Name               string              `yaml:"name" is:"name" doc:"The provider name, without its type; from the provider label or the name of the repository if absent."`
-	Components         Components          `yaml:"components" doc:"What the components file is made from."`
+	Components         Components          `yaml:"components" doc:"What the components file is built from."`
 	Variants           []Components        `yaml:"variants" doc:"Further components files of the same release, such as infrastructure-components-supervisor.yaml. Images and patches apply to them too."`
 	Metadata           string              `yaml:"metadata" is:"path" doc:"The metadata.yaml of this provider."`
-	SourceReplacements []SourceReplacement `yaml:"sourceReplacements" doc:"Literal text to replace in source files, in memory, before the build."`
+	SourceReplacements []SourceReplacement `yaml:"sourceReplacements" doc:"Literal string to replace in source files, in memory, before the build."`
 	Images             []Image             `yaml:"images" doc:"Images to set in the built components."`
 	Patches            []Patch             `yaml:"patches" doc:"Kustomize patches over the built components."`
-	Replacements       []Replacement       `yaml:"replacements" doc:"Literal text to replace in finished output files."`
+	Replacements       []Replacement       `yaml:"replacements" doc:"Literal string to replace in finished output files."`
 	Templates          []Template          `yaml:"templates" doc:"The cluster templates. An empty list means that there are none."`
 	ClusterClasses     []ClusterClass      `yaml:"clusterClasses" doc:"The ClusterClass files. An empty list means that there are none."`
 	Assets             []Asset             `yaml:"assets" doc:"Other files of the release."`
@@ -123,8 +123,8 @@ type SourceReplacement struct {
 	Origin `yaml:"-"`
 
 	File string `yaml:"file" required:"true" is:"path" doc:"The source file."`
-	Old  string `yaml:"old" required:"true" doc:"The text to replace, as it stands in the file."`
-	New  string `yaml:"new" is:"text" doc:"What it becomes. {version} stands for the version of the release, {number} for the same without its v."`
+	Old  string `yaml:"old" required:"true" doc:"The string to replace, as it is in the file."`
+	New  string `yaml:"new" is:"string" doc:"The replacement. {version} stands for the version of the release, {number} for the same without its v."`
 }
 
 // Image sets an image by its old name, in containers and init containers.
@@ -132,11 +132,11 @@ type Image struct {
 	Origin `yaml:"-"`
 
 	Name       string  `yaml:"name" required:"true" doc:"The image name to look for, without tag and digest."`
-	NewName    string  `yaml:"newName" is:"text" doc:"The new image name; unchanged if absent."`
-	NewTag     string  `yaml:"newTag" is:"text" doc:"The new tag, often {version}."`
+	NewName    string  `yaml:"newName" is:"string" doc:"The new image name; unchanged if absent."`
+	NewTag     string  `yaml:"newTag" is:"string" doc:"The new tag, often {version}."`
 	Digest     string  `yaml:"digest" is:"digest" doc:"The new digest, instead of a tag."`
 	PullPolicy string  `yaml:"pullPolicy" enum:"Always,IfNotPresent,Never" doc:"The imagePullPolicy of the containers whose image was replaced."`
-	Keep       bool    `yaml:"keep" doc:"The image is meant as it is, although release refuses others that are not set and have another tag than the version."`
+	Keep       bool    `yaml:"keep" doc:"The image is intended, although release refuses images that are not set here and whose tag is not the version."`
 	Places     []Place `yaml:"places" doc:"Other places that hold this image, its name or its tag."`
 }
 
@@ -148,7 +148,7 @@ type Place struct {
 	Name  string `yaml:"name" doc:"The name of the object; every object of the kind if absent."`
 	Env   string `yaml:"env" doc:"An environment variable of its containers."`
 	Key   string `yaml:"key" doc:"A key of the data of a Secret or ConfigMap."`
-	Value string `yaml:"value" is:"text" doc:"What to write there; {image} if absent. {image}, {tag}, {version} and {number} are filled in."`
+	Value string `yaml:"value" is:"string" doc:"What to write there; {image} if absent. {image}, {tag}, {version} and {number} are filled in."`
 }
 
 // Patch is one entry of kustomize's patches field, inline.
@@ -179,8 +179,8 @@ type Replacement struct {
 	Origin `yaml:"-"`
 
 	Files string `yaml:"files" required:"true" is:"glob" doc:"The names of the output files, with * for any text."`
-	Old   string `yaml:"old" required:"true" doc:"The text to replace, as it stands in the output."`
-	New   string `yaml:"new" is:"text" doc:"What it becomes; {version} and {number} are filled in."`
+	Old   string `yaml:"old" required:"true" doc:"The string to replace, as it is in the output."`
+	New   string `yaml:"new" is:"string" doc:"The replacement; {version} and {number} are filled in."`
 }
 
 // Template selects the sources of cluster templates. Exactly one of Files and
@@ -192,8 +192,8 @@ type Template struct {
 	Kustomize      string              `yaml:"kustomize" is:"glob" doc:"Folders of kustomizations, such as templates/flavors/*."`
 	Exclude        []string            `yaml:"exclude" is:"glob" doc:"What the pattern finds but should not."`
 	Flavor         string              `yaml:"flavor" is:"pattern" doc:"The flavor, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after cluster-template- of their name, for kustomizations the stars joined by dashes. A part \"default\" is left out; the flavor \"default\" is cluster-template.yaml."`
-	Rename         map[string]string   `yaml:"rename" doc:"Flavors to give another name."`
-	Aliases        map[string][]string `yaml:"aliases" doc:"Flavors to write under further names too."`
+	Rename         map[string]string   `yaml:"rename" doc:"Flavors to rename."`
+	Aliases        map[string][]string `yaml:"aliases" doc:"Flavors to also write under further names."`
 	LoadRestrictor LoadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
 }
 
@@ -206,8 +206,8 @@ type ClusterClass struct {
 	Kustomize      string              `yaml:"kustomize" is:"glob" doc:"Folders of kustomizations, such as templates/clusterclasses/*."`
 	Exclude        []string            `yaml:"exclude" is:"glob" doc:"What the pattern finds but should not."`
 	Class          string              `yaml:"class" is:"pattern" doc:"The name of the class, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after clusterclass- of their name, for kustomizations the stars joined by dashes."`
-	Rename         map[string]string   `yaml:"rename" doc:"Classes to give another name."`
-	Aliases        map[string][]string `yaml:"aliases" doc:"Classes to write under further names too."`
+	Rename         map[string]string   `yaml:"rename" doc:"Classes to rename."`
+	Aliases        map[string][]string `yaml:"aliases" doc:"Classes to also write under further names."`
 	LoadRestrictor LoadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
 }
 
@@ -218,7 +218,7 @@ type Asset struct {
 
 	Files   string   `yaml:"files" is:"glob" doc:"Files to copy."`
 	Exclude []string `yaml:"exclude" is:"glob" doc:"What the pattern finds but should not."`
-	Concat  []Part   `yaml:"concat" doc:"Files to join into one, in this order, as documents of one YAML stream."`
+	Concat  []Part   `yaml:"concat" doc:"Files to concatenate into one, in this order, as documents of one YAML stream."`
 	Run     []string `yaml:"run" doc:"A command whose output becomes the file; runs only with --allow exec."`
 	Name    string   `yaml:"name" is:"pattern" doc:"The name in the release, with {1}, {2} for what the stars of the pattern stand for and {version}; the name of the source if absent."`
 }

@@ -31,7 +31,7 @@ func Decode(name string, data []byte) (*Config, error) {
 	d := &decoder{doc: stream.Docs[0]}
 	if len(stream.Docs) > 1 {
 		second := stream.Docs[1]
-		d.problems = append(d.problems, &yamldoc.Error{File: name, Pos: second.Pos(nil), Err: errors.New("a second document; the configuration is one document")})
+		d.problems = append(d.problems, &yamldoc.Error{File: name, Pos: second.Pos(nil), Err: errors.New("a second document; the configuration must be one document")})
 	}
 	var c Config
 	d.value(stream.Docs[0].Root, reflect.ValueOf(&c).Elem(), "")
@@ -107,7 +107,7 @@ var kindWords = map[yamldoc.Kind]string{
 	yamldoc.Map:    "a mapping of keys to values",
 	yamldoc.List:   "a list, each item on a line with a dash before it",
 	yamldoc.Bool:   "true or false",
-	yamldoc.String: "a text",
+	yamldoc.String: "a string",
 }
 
 func (d *decoder) want(n *yamldoc.Node, k yamldoc.Kind, key string) bool {

@@ -27,7 +27,7 @@ var forms = map[string]form{
 	"name":    {checkName, `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`},
 	"regexp":  {func(s string) error { _, err := regexp.Compile(s); return err }, ""},
 	"digest":  {checkDigest, `^[a-z0-9]+:[0-9a-f]{32,}$`},
-	"text":    {func(string) error { return nil }, ""},
+	"string":  {func(string) error { return nil }, ""},
 }
 
 // placeholders are the variables of a configuration, written {version}.
@@ -47,7 +47,7 @@ func checkVariables(s string, also func(string) bool) error {
 	}
 	for _, m := range brace.FindAllStringSubmatch(s, -1) {
 		if !slices.Contains(placeholders, m[1]) && !also(m[1]) {
-			return fmt.Errorf("unknown variable %q; known are {%s}%s", m[0], strings.Join(placeholders, "}, {"), phrase.DidYouMean(m[1], placeholders))
+			return fmt.Errorf("unknown variable %q; known: {%s}%s", m[0], strings.Join(placeholders, "}, {"), phrase.DidYouMean(m[1], placeholders))
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func checkPath(s string) error {
 	case path.IsAbs(s) || drive.MatchString(s):
 		return fmt.Errorf("%q is absolute; paths are relative to the root of the source tree", s)
 	case strings.HasPrefix(path.Clean(s)+"/", "../"):
-		return fmt.Errorf("%q leads out of the source tree; copy what it names into the tree", s)
+		return fmt.Errorf("%q leads out of the source tree; copy its target into the tree", s)
 	case strings.ContainsRune(s, 0):
 		return errors.New("a path cannot hold a NUL character")
 	}

@@ -116,7 +116,7 @@ func Resolve(fsys fs.FS, c *Config, version func(label string) layouts.Version) 
 	for i := range c.Providers {
 		p := r.provider(&c.Providers[i], c.Metadata, version)
 		if label := p.Label(); byLabel[label] {
-			r.add(p.Origin.Errorf("name", "%s is described twice; join the entries, and use variants for further components files", label))
+			r.add(p.Origin.Errorf("name", "%s is described twice; merge the entries, and use variants for further components files", label))
 			continue
 		} else {
 			byLabel[label] = true
@@ -159,9 +159,9 @@ func (r *resolver) generated(g Generated) {
 		if r.isFile(path.Clean(f)) {
 			continue
 		}
-		how := "make it before the build"
+		how := "create it before the build"
 		if len(g.Run) > 0 {
-			how = fmt.Sprintf("it is made by %q, which runs only with --allow exec", strings.Join(g.Run, " "))
+			how = fmt.Sprintf("it is created by %q, which runs only with --allow exec", strings.Join(g.Run, " "))
 		}
 		r.add(g.Errorf(fmt.Sprintf("files[%d]", i), "the generated file %s does not exist; %s", f, how))
 	}
@@ -195,7 +195,7 @@ func (r *resolver) provider(c *Provider, sharedMetadata string, versionOf func(l
 	w.components(c.Components)
 	for _, v := range c.Variants {
 		if v.File == "" {
-			r.add(v.Errorf("", "a variant needs a name: say file, such as %s", strings.TrimSuffix(w.recommendedFile(), ".yaml")+"-variant.yaml"))
+			r.add(v.Errorf("", "a variant needs a name: set file, such as %s", strings.TrimSuffix(w.recommendedFile(), ".yaml")+"-variant.yaml"))
 			continue
 		}
 		w.components(v)
@@ -256,7 +256,7 @@ func (w *planning) components(c Components) {
 		if origin.IsZero() {
 			origin = w.out.Origin
 		}
-		w.add(origin.Errorf("", "%s: nothing says what its components are made from; add components: {path: FOLDER} with the folder of the kustomization", w.out.Label()))
+		w.add(origin.Errorf("", "%s: the source of its components is unknown; add components: {path: FOLDER} with the folder of the kustomization", w.out.Label()))
 	case w.isFile(at):
 		o.File = at
 		o.LoadRestrictor = ""
@@ -333,7 +333,7 @@ func (w *planning) templates(t Template, kind layouts.FileKind) {
 		default:
 			var ok bool
 			if word, ok = name.of(path.Base(m.path)); !ok {
-				w.add(t.Errorf(key, "%s is not named %s; say the name with %s, or leave the file out with exclude", m.path, name.want, name.key))
+				w.add(t.Errorf(key, "%s is not named %s; set the name with %s, or leave the file out with exclude", m.path, name.want, name.key))
 				continue
 			}
 		}
@@ -362,7 +362,7 @@ func (w *planning) templates(t Template, kind layouts.FileKind) {
 	}
 	for from := range t.Aliases {
 		if !used["alias "+from] {
-			w.add(t.Errorf("aliases."+from, "nothing is named %q, so it cannot have another name", from))
+			w.add(t.Errorf("aliases."+from, "nothing is named %q, so it cannot be given another name", from))
 		}
 	}
 }
@@ -421,7 +421,7 @@ func (w *planning) asset(a Asset) {
 		o.Kind = layouts.Asset
 		switch kind := layouts.KindOfFile(expand(o.Name, w.vars)); {
 		case kind == layouts.Metadata, kind.Attests():
-			w.add(a.Errorf("name", "%s is made by the build and cannot be an asset", o.Name))
+			w.add(a.Errorf("name", "%s is created by the build and cannot be an asset", o.Name))
 			return
 		case kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
 			o.Kind = kind
@@ -472,9 +472,9 @@ func (r *resolver) parts(plan *Plan, o Output) {
 		}
 		switch {
 		case source == nil:
-			r.add(part.Errorf("output", "%s: the build makes no %s", o.Name, part.Output))
+			r.add(part.Errorf("output", "%s: the build does not create %s", o.Name, part.Output))
 		case source.Concat != nil:
-			r.add(part.Errorf("output", "%s: %s is itself joined from parts; name the parts", o.Name, part.Output))
+			r.add(part.Errorf("output", "%s: %s is itself merged from parts; name the parts", o.Name, part.Output))
 		}
 	}
 }
@@ -489,7 +489,7 @@ func (w *planning) texts(c *Provider) {
 		case err != nil:
 			w.add(s.Errorf("file", "the source file %s cannot be read: %w", s.File, err))
 		case !bytes.Contains(data, []byte(s.Old)):
-			w.add(s.Errorf("old", "%s does not hold the text to replace, %q", s.File, s.Old))
+			w.add(s.Errorf("old", "%s does not contain the string to replace, %q", s.File, s.Old))
 		}
 		s.New = expand(s.New, w.vars)
 		w.out.SourceReplacements = append(w.out.SourceReplacements, s)
@@ -501,7 +501,7 @@ func (w *planning) texts(c *Provider) {
 			i.Places[j].Value = expand(i.Places[j].Value, w.vars)
 		}
 		if i.NewTag != "" && i.Digest != "" {
-			w.add(i.Errorf("digest", "the image %s gets a tag and a digest; say one", i.Name))
+			w.add(i.Errorf("digest", "the image %s gets both a tag and a digest; give only one", i.Name))
 		}
 		w.out.Images = append(w.out.Images, i)
 	}

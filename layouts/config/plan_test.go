@@ -138,7 +138,7 @@ func TestResolveMistakes(t *testing.T) {
 		want   []string
 	}{
 		"no components": {header + "metadata: metadata.yaml\nproviders:\n- {type: addon, name: x}\n", baseFiles, []string{
-			"c.yaml:5:3: addon-x: nothing says what its components are made from; add components: {path: FOLDER} with the folder of the kustomization"}},
+			"c.yaml:5:3: addon-x: the source of its components is unknown; add components: {path: FOLDER} with the folder of the kustomization"}},
 		"missing folder": {base(""), []string{"metadata.yaml"}, []string{
 			"c.yaml:7:22: infrastructure-example: config/default is neither a manifest nor a folder with a kustomization.yaml"}},
 		"missing metadata": {base(""), baseFiles[1:], []string{
@@ -147,34 +147,34 @@ func TestResolveMistakes(t *testing.T) {
 			"c.yaml:9:12: infrastructure-example: no file in the tree matches templates/*.yaml",
 			"c.yaml:10:16: infrastructure-example: no folder with a kustomization.yaml in the tree matches templates/*"}},
 		"bad template name": {base("  templates:\n  - files: t/*.yaml\n"), append(baseFiles, "t/cluster-templates.yaml"), []string{
-			"c.yaml:9:12: t/cluster-templates.yaml is not named cluster-template.yaml or cluster-template-FLAVOR.yaml; say the name with flavor, or leave the file out with exclude"}},
+			"c.yaml:9:12: t/cluster-templates.yaml is not named cluster-template.yaml or cluster-template-FLAVOR.yaml; set the name with flavor, or leave the file out with exclude"}},
 		"collision": {base("  templates:\n  - {kustomize: a/*}\n  - {kustomize: b/*}\n"), append(baseFiles, "a/x/kustomization.yaml", "b/x/kustomization.yaml"), []string{
 			"c.yaml:10:5: infrastructure-example: two sources for cluster-template-x.yaml: a/x and b/x; leave one out with exclude or give it another name"}},
 		"useless rename": {base("  templates:\n  - kustomize: a/*\n    rename: {y: z}\n    aliases: {w: [v]}\n"), append(baseFiles, "a/x/kustomization.yaml"), []string{
 			`c.yaml:10:17: nothing is named "y", so it cannot be renamed`,
-			`c.yaml:11:18: nothing is named "w", so it cannot have another name`}},
+			`c.yaml:11:18: nothing is named "w", so it cannot be given another name`}},
 		"metadata as an asset": {base("  assets:\n  - files: x/metadata.yaml\n"), append(baseFiles, "x/metadata.yaml"), []string{
-			"c.yaml:9:5: metadata.yaml is made by the build and cannot be an asset"}},
+			"c.yaml:9:5: metadata.yaml is created by the build and cannot be an asset"}},
 		"asset without a name": {base("  assets:\n  - run: [x]\n"), baseFiles, []string{
 			"c.yaml:9:5: an asset that is not a copy of a file needs a name"}},
 		"parts": {base("  assets:\n  - {name: a, concat: [{file: x.yaml}, {output: infrastructure-example/y.yaml}, {output: infrastructure-example/a}]}\n"), baseFiles, []string{
 			"c.yaml:9:31: a: the file x.yaml does not exist",
-			"c.yaml:9:49: a: the build makes no infrastructure-example/y.yaml",
-			"c.yaml:9:90: a: infrastructure-example/a is itself joined from parts; name the parts"}},
+			"c.yaml:9:49: a: the build does not create infrastructure-example/y.yaml",
+			"c.yaml:9:90: a: infrastructure-example/a is itself merged from parts; name the parts"}},
 		"variant without a name": {base("  variants: [{path: config/default}]\n"), baseFiles, []string{
-			"c.yaml:8:14: a variant needs a name: say file, such as infrastructure-components-variant.yaml"}},
+			"c.yaml:8:14: a variant needs a name: set file, such as infrastructure-components-variant.yaml"}},
 		"source replacement": {base("  sourceReplacements:\n  - {file: no.yaml, old: a}\n  - {file: metadata.yaml, old: a}\n"), baseFiles, []string{
 			"c.yaml:9:12: the source file no.yaml cannot be read: open no.yaml: file does not exist",
-			`c.yaml:10:32: metadata.yaml does not hold the text to replace, "a"`}},
+			`c.yaml:10:32: metadata.yaml does not contain the string to replace, "a"`}},
 		"replacement": {base("  replacements: [{files: x*, old: a}]\n"), baseFiles, []string{
 			"c.yaml:8:26: infrastructure-example: no output is named x*"}},
 		"tag and digest": {base("  images: [{name: a, newTag: b, digest: 'sha256:00000000000000000000000000000000'}]\n"), baseFiles, []string{
-			"c.yaml:8:41: the image a gets a tag and a digest; say one"}},
+			"c.yaml:8:41: the image a gets both a tag and a digest; give only one"}},
 		"generated": {base("generated:\n- files: [a.yaml]\n- files: [metadata.yaml, b.yaml]\n  run: [make, b]\n"), baseFiles, []string{
-			"c.yaml:9:11: the generated file a.yaml does not exist; make it before the build",
-			`c.yaml:10:26: the generated file b.yaml does not exist; it is made by "make b", which runs only with --allow exec`}},
+			"c.yaml:9:11: the generated file a.yaml does not exist; create it before the build",
+			`c.yaml:10:26: the generated file b.yaml does not exist; it is created by "make b", which runs only with --allow exec`}},
 		"label twice": {base("- type: infrastructure\n  name: example\n  components: {path: config/default}\n"), baseFiles, []string{
-			"c.yaml:9:9: infrastructure-example is described twice; join the entries, and use variants for further components files"}},
+			"c.yaml:9:9: infrastructure-example is described twice; merge the entries, and use variants for further components files"}},
 		"publish": {base("publish: [{to: x, providers: [infrastructure-other]}]\n"), baseFiles, []string{
 			`c.yaml:8:31: no provider "infrastructure-other" in this tree`}},
 		"core": {strings.Replace(base(""), "infrastructure", "core", 1), baseFiles, []string{

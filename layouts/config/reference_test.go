@@ -19,7 +19,7 @@ const referenceIntro = "# Configuration\n\n<!-- Made from layouts/config by `mak
 	"For completion and checks in an editor, begin the file with\n\n```yaml\n" +
 	"# yaml-language-server: $schema=https://raw.githubusercontent.com/clusterctl-repo/clusterctl-repo/main/docs/clusterctl-repo.schema.json\n```\n\n" +
 	"or write the schema next to it: `clusterctl-repo schema > clusterctl-repo.schema.json`.\n\n" +
-	"In names and texts, `{version}` stands for the version of the release, `{number}` for the same without its v, `{label}`, `{type}` and\n" +
+	"In names and strings, `{version}` stands for the version of the release, `{number}` for the same without its v, `{label}`, `{type}` and\n" +
 	"`{name}` for the provider. Paths are relative to the file; `*` stands for a part of a name, `**` for any number of folders.\n"
 
 // TestReference makes docs/configuration.md: each structure with its keys and an
@@ -99,7 +99,7 @@ func valueOf(t reflect.Type, f field) string {
 	case f.form != "":
 		return f.form
 	}
-	return "text"
+	return "string"
 }
 
 // keysOf returns all keys of a document.

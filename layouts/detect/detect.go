@@ -185,7 +185,7 @@ func (d *detection) scan() error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("look through the source tree: %w", err)
+		return fmt.Errorf("search the source tree: %w", err)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (d *detection) discover() ([]candidate, error) {
 			d.note("", "%s builds no provider: %s", dir, not.reason)
 		case err != nil:
 			reasons = append(reasons, err.Error())
-			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSay it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
+			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
 		default:
 			out = append(out, candidate{id, dir})
 		}
@@ -286,9 +286,9 @@ func (d *detection) declared(p config.Provider, found []candidate, taken []bool,
 		var not notProvider
 		switch {
 		case errors.As(err, &not):
-			return p, p.Components.Errorf("path", "%s shows no type and name, as %w; say both", at, err)
+			return p, p.Components.Errorf("path", "%s shows no type and name, as %w; set both", at, err)
 		case err != nil:
-			return p, p.Components.Errorf("path", "%w; say type and name", err)
+			return p, p.Components.Errorf("path", "%w; set type and name", err)
 		}
 		return d.refined(p, candidate{id, at}, found, taken, i), nil
 	}
@@ -297,7 +297,7 @@ func (d *detection) declared(p config.Provider, found []candidate, taken []bool,
 	}
 	if match < 0 {
 		if at == "" {
-			return p, p.Errorf("", "nothing says what the provider is made from: no config/default in the tree builds %s. Add the folder of its kustomization:\n  components:\n    path: FOLDER",
+			return p, p.Errorf("", "the source of the provider is unknown: no config/default in the tree builds %s. Add the folder of its kustomization:\n  components:\n    path: FOLDER",
 				layouts.Provider{Type: t, Name: cmp.Or(p.Name, "NAME")}.Label())
 		}
 		return p, nil
@@ -332,10 +332,10 @@ func (d *detection) describe(f candidate, said config.Provider, i int) config.Pr
 	}
 	if said.Name == "" {
 		if d.note(key+".name", "%s", f.nameReason); f.nameReason == d.repo.reason() && d.repo.from == fromFolder {
-			d.note("", "%s is named after the folder %s, which another checkout may not have; say name in its entry", f.Label(), d.repo.name)
+			d.note("", "%s is named after the folder %s, which another checkout may not have; set name in its entry", f.Label(), d.repo.name)
 		}
 		if other := d.repo.embedded(f.Provider); other != "" {
-			d.note(key+".name", "clusterctl's own list has this repository as %s: that is the name people install it by", other)
+			d.note(key+".name", "clusterctl's own list has this repository as %s: that is the name under which users install it", other)
 		}
 	}
 	if remote := d.facts(f.dir).remote; len(remote) > 0 {
@@ -440,9 +440,9 @@ func (d *detection) nothing() error {
 		dir, guess := "FOLDER", identity{Provider: layouts.Provider{Type: d.repo.typ, Name: d.repo.provider}}
 		if other := d.otherCRDs(); len(other) == 1 {
 			dir = other[0]
-			msg += fmt.Sprintf(". If %s is one all the same, say so in %s:", dir, config.FileName)
+			msg += fmt.Sprintf(". If %s is one anyway, declare it in %s:", dir, config.FileName)
 		} else {
-			msg += fmt.Sprintf("; no other kustomization builds CRDs of Cluster API either. Say in %s where it is:", config.FileName)
+			msg += fmt.Sprintf("; no other kustomization builds CRDs of Cluster API either. Set its place in %s:", config.FileName)
 		}
 		return fmt.Errorf("%s\n%s%s", msg, d.header(), entryLines(dir, guess))
 	}
@@ -549,7 +549,7 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	case 1:
 		return d.metadatas[0], nil
 	}
-	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Say which one in %s:\nmetadata: %s",
+	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Choose one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])
 	return "", &MetadataError{Provider: clean(p.Components.Path), Files: d.metadatas, cause: cause{err}}
 }

@@ -228,25 +228,25 @@ func TestQuestions(t *testing.T) {
 		fix    string // lines of the message that decode, after filling in NAME and FOLDER
 	}{
 		"nothing": {nil, "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
-			"no other kustomization builds CRDs of Cluster API either. Say in clusterctl-repo.yaml where it is:\nproviders:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: NAME\n  components:\n    path: FOLDER", ""},
+			"no other kustomization builds CRDs of Cluster API either. Set its place in clusterctl-repo.yaml:\nproviders:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: NAME\n  components:\n    path: FOLDER", ""},
 		"elsewhere": {join(product("config/thing", "", infra), "go.mod=module example.org/cluster-api-provider-x\n"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor. " +
 			"These kustomizations build CRDs of Cluster API; name the right ones in clusterctl-repo.yaml:\n", "providers:\n- type: infrastructure\n  name: x\n  components:\n    path: config/thing"},
 		"another product": {product("config/default", "", "example.org"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
 			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider. " +
-			"If config/default is one all the same, say so in clusterctl-repo.yaml:\n",
+			"If config/default is one anyway, declare it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: NAME\n  components:\n    path: config/default"},
 		"no name": {product("config/default", "", infra), "",
-			"config/default builds a provider whose name is unknown: it has no label cluster.x-k8s.io/provider, and the repository is not named cluster-api-provider-NAME.\nSay it in clusterctl-repo.yaml:\n",
+			"config/default builds a provider whose name is unknown: it has no label cluster.x-k8s.io/provider, and the repository is not named cluster-api-provider-NAME.\nSet it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
 		"no type": {product("config/default", "", bootstrap, controlPlane), "",
-			"config/default builds CRDs of several provider types: bootstrap, control-plane.\nSay it in clusterctl-repo.yaml:\n",
+			"config/default builds CRDs of several provider types: bootstrap, control-plane.\nSet it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: bootstrap\n  name: NAME\n  components:\n    path: config/default"},
 		"neither type nor CRD": {product("config/default", "thing", "example.org"), "",
-			"config/default builds a provider \"thing\" of unknown type: it has no CRD of an API group of Cluster API, and the label in config/default/kustomization.yaml lacks the prefix of a type.\nSay it in clusterctl-repo.yaml:\n",
+			"config/default builds a provider \"thing\" of unknown type: it has no CRD of an API group of Cluster API, and the label in config/default/kustomization.yaml lacks the prefix of a type.\nSet it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: thing\n  components:\n    path: config/default"},
 		"foreign CRDs in a known repository": {join(product("config/default", "", "example.org"), "go.mod=module example.org/cluster-api-bootstrap-provider-x\n"), "", "no provider found: looked for kustomizations in config/default, at any depth, outside folders such as test, hack, examples and vendor; " +
 			"config/default builds no provider: it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider. " +
-			"If config/default is one all the same, say so in clusterctl-repo.yaml:\n",
+			"If config/default is one anyway, declare it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: bootstrap\n  name: x\n  components:\n    path: config/default"},
 		"two of a kind elsewhere": {join(product("config/a/x", "infrastructure-x", infra), product("config/b/x", "infrastructure-x", infra)), "",
 			"both config/a/x and config/b/x build infrastructure-x. Choose one in clusterctl-repo.yaml:\nproviders:\n- type: infrastructure\n  name: x\n  components:\n    path: config/a/x\nor leave one out:\n",
@@ -255,12 +255,12 @@ func TestQuestions(t *testing.T) {
 			"both a/config/default and b/config/default build infrastructure-x. Choose one in clusterctl-repo.yaml:\nproviders:\n- type: infrastructure\n  name: x\n  components:\n    path: a/config/default\nor leave one out:\n",
 			"discovery:\n  ignore:\n  - b/config/default"},
 		"two metadata files": {join(product("config/default", "infrastructure-x", infra), "a/metadata.yaml=releaseSeries:", "b/metadata.yaml=releaseSeries:"), "",
-			"config/default has no metadata.yaml in a folder above it, and the tree holds several: a/metadata.yaml, b/metadata.yaml. Say which one in clusterctl-repo.yaml:\n",
+			"config/default has no metadata.yaml in a folder above it, and the tree holds several: a/metadata.yaml, b/metadata.yaml. Choose one in clusterctl-repo.yaml:\n",
 			"metadata: a/metadata.yaml"},
 		"entry without a source": {product("config/default", "infrastructure-x", infra), "providers:\n- type: infrastructure\n  name: other\n",
-			"c.yaml:4:3: nothing says what the provider is made from: no config/default in the tree builds infrastructure-other. Add the folder of its kustomization:\n  components:\n    path: FOLDER", ""},
+			"c.yaml:4:3: the source of the provider is unknown: no config/default in the tree builds infrastructure-other. Add the folder of its kustomization:\n  components:\n    path: FOLDER", ""},
 		"entry that builds nothing": {product("config/default", "infrastructure-x", infra), "providers:\n- components: {path: config/none}\n",
-			"c.yaml:4:22: config/none shows no type and name, as it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider; say both", ""},
+			"c.yaml:4:22: config/none shows no type and name, as it has no CRD of an API group of Cluster API and no label cluster.x-k8s.io/provider; set both", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -451,15 +451,15 @@ func TestNotes(t *testing.T) {
 		"nested files": {join(one, "templates/cluster-template.yaml", "templates/sub/clusterclass-a.yaml"),
 			config.Note{Text: "templates/sub/clusterclass-a.yaml is not released, because it is not directly in templates; if it should be, list it under templates or clusterClasses"}},
 		"kustomizations that may be flavors": {join(one, "templates/some/a/kustomization.yaml"),
-			config.Note{Text: "infrastructure-x: the kustomizations in templates/some/* are not built; clusterctl-repo init adds those that make cluster templates"}},
+			config.Note{Text: "infrastructure-x: the kustomizations in templates/some/* are not built; clusterctl-repo init adds those that build cluster templates"}},
 		"templates in many folders": {join(one, "a/cluster-template.yaml", "b/cluster-template.yaml", "c/cluster-template.yaml", "d/cluster-template.yaml", "e/cluster-template.yaml", "f/cluster-template.yaml"),
 			config.Note{Text: "infrastructure-x: no templates are in templates, but some are in a, b, c, d, e, …; list those that are released under templates in its entry"}},
 		"templates in another folder": {join(one, "a/cluster-template.yaml"),
 			config.Note{Text: "infrastructure-x: the templates are in a, the only folder that holds any"}},
 		"clusterctl's name, from the module": {join(product("config/default", "infrastructure-linode", infra), "go.mod=module github.com/linode/cluster-api-provider-linode/v2\n"),
-			config.Note{Key: "providers[0].name", Text: "clusterctl's own list has this repository as linode-linode: that is the name people install it by"}},
+			config.Note{Key: "providers[0].name", Text: "clusterctl's own list has this repository as linode-linode: that is the name under which users install it"}},
 		"clusterctl's name, from the remote": {join(product("config/default", "infrastructure-linode", infra), ".git/config=[remote \"origin\"]\n\turl = git@github.com:Linode/cluster-api-provider-linode.git\n"),
-			config.Note{Key: "providers[0].name", Text: "clusterctl's own list has this repository as linode-linode: that is the name people install it by"}},
+			config.Note{Key: "providers[0].name", Text: "clusterctl's own list has this repository as linode-linode: that is the name under which users install it"}},
 		"why not the place": {join(product("config/default", "x", bootstrap, controlPlane), product("config/bootstrap", "bootstrap-x", bootstrap, controlPlane)),
 			config.Note{Text: "config/default builds CRDs of several provider types: bootstrap, control-plane"}},
 	}

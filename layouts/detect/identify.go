@@ -208,7 +208,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 	switch {
 	case typed && misspelt:
 		info, _ := labelled.Type.Info()
-		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s, which writes the prefix %s in another way", layouts.ProviderLabel, label.value, label.file, info.Prefix)
+		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s, which spells the prefix %s differently", layouts.ProviderLabel, label.value, label.file, info.Prefix)
 	case typed:
 		id.Name, id.nameReason = labelled.Name, fmt.Sprintf("from the label %s: %s in %s", layouts.ProviderLabel, label.value, label.file)
 	case label.value != "":
@@ -218,7 +218,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 	switch {
 	case typed && (f.types[labelled.Type] || len(f.types) == 0):
 		if f.crds == 0 && !f.missing && f.remote == nil && ownsCRDs(labelled.Type) {
-			return id, notProvider{fmt.Sprintf("the label in %s says %s, but no CRD belongs to it", label.file, label.value)}
+			return id, notProvider{fmt.Sprintf("the label in %s is %s, but no CRD belongs to it", label.file, label.value)}
 		}
 		id.Type, id.typeReason = labelled.Type, "from the label in "+label.file
 	case len(f.types) > 0:
@@ -309,7 +309,7 @@ func typeOf(dir string, types map[layouts.ProviderType]bool, repo repository) (l
 	case types[repo.typ]:
 		return repo.typ, "from the API groups of its CRDs and the name of the repository", nil
 	case types[layouts.Infrastructure]:
-		return layouts.Infrastructure, "from the API groups of its CRDs: an infrastructure provider may bring control planes and bootstrap configurations of its own", nil
+		return layouts.Infrastructure, "from the API groups of its CRDs: an infrastructure provider may include its own control planes and bootstrap configurations", nil
 	}
 	words := make([]string, len(all))
 	for i, t := range all {

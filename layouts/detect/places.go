@@ -30,7 +30,7 @@ func (d *detection) places() []string {
 		whole, ok := wholes[dir]
 		switch {
 		case ok:
-			d.note("", "%s is a part of %s, which puts several together and sets the label %s for all", dir, whole, layouts.ProviderLabel)
+			d.note("", "%s is a part of %s, which combines several and sets the label %s for all", dir, whole, layouts.ProviderLabel)
 		case inPlace(dir):
 			out = append(out, dir)
 		}

@@ -282,7 +282,7 @@ func (d *detection) generated(c *config.Config) {
 				continue
 			}
 			p.SourceReplacements = append(p.SourceReplacements, config.SourceReplacement{File: file, Old: g.Name, New: path.Base(from)})
-			d.note(fmt.Sprintf("providers[%d].sourceReplacements", i), "%s names %s, which only %s makes from %s; set in images what it changes", file, g.Name, g.Place, path.Base(from))
+			d.note(fmt.Sprintf("providers[%d].sourceReplacements", i), "%s names %s, which only %s makes from %s; set its changes under images", file, g.Name, g.Place, path.Base(from))
 		}
 	}
 }
@@ -308,13 +308,13 @@ func (d Difference) printed() bool { return d.Filter == "printf" || d.Filter == 
 func (d Difference) String() string {
 	switch {
 	case d.printed():
-		return fmt.Sprintf("%s writes a part of %s with %s, and the build leaves that part out", d.Place, d.Name, d.Filter)
+		return fmt.Sprintf("%s writes a part of %s with %s, but the build leaves that part out", d.Place, d.Name, d.Filter)
 	case d.Filter != "":
-		return fmt.Sprintf("%s sends %s through %s, which the build does not run", d.Place, d.Name, d.Filter)
+		return fmt.Sprintf("%s pipes %s through %s, which the build does not run", d.Place, d.Name, d.Filter)
 	case d.As != "":
-		return fmt.Sprintf("%s publishes %s, and the build makes it as %s", d.Place, d.Name, d.As)
+		return fmt.Sprintf("%s publishes %s, but the build writes it as %s", d.Place, d.Name, d.As)
 	}
-	return fmt.Sprintf("%s publishes %s, and the build leaves it out", d.Place, d.Name)
+	return fmt.Sprintf("%s publishes %s, but the build leaves it out", d.Place, d.Name)
 }
 
 // Compare says what the recipes publish and a plan does not make.

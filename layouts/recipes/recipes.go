@@ -230,7 +230,7 @@ func (r *reader) spend(at Place, cost int) bool {
 		return false
 	}
 	if r.work += cost; r.work > maxWork {
-		r.unread(at, false, "the recipes are too long to be followed to their end")
+		r.unread(at, false, "the recipes are too long to be read completely")
 	}
 	return r.work <= maxWork
 }

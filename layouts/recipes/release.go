@@ -240,7 +240,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 	}
 	for _, u := range out.Unread {
 		if !u.Detail && out.Open == "" {
-			out.Open = u.Place.String() + " was not understood: " + u.Why
+			out.Open = u.Place.String() + " was not recognized: " + u.Why
 		}
 	}
 	return out

@@ -173,7 +173,7 @@ func (s *shell) assign(list []*syntax.Assign, in *scope) {
 	}
 }
 
-var errUnknown = errors.New("it cannot be told without running it")
+var errUnknown = errors.New("it is unknown without running it")
 
 // multiplies reports whether the braces of a word stand for more words than a
 // recipe of files needs: {1..1000000}, or many alternatives in a row.

@@ -28,12 +28,12 @@ type LostError struct {
 
 // Error says how to continue.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("another publisher has claimed this version for other content (%s); let it finish or run it again, or publish this content under a new version", e.Winner)
+	return fmt.Sprintf("another publisher has claimed this version for other content (%s); let it finish or run that publisher again, or publish this content under a new version", e.Winner)
 }
 
 // errContended says that publishers of other contents are at it at the same
 // moment.
-var errContended = errors.New("publishers of different contents contend for this version")
+var errContended = errors.New("publishers with different content compete for this version")
 
 // maxRounds ends a contest that does not. A publisher that is alone for a
 // moment needs one more round than there are.

@@ -186,7 +186,7 @@ func (d *Repository) needsWrite() string {
 	return "the token in " + d.opt.TokenName + ` needs the right "Contents: read and write" (classic tokens: the scope repo; in a workflow: permissions: contents: write)`
 }
 
-var errCut = errors.New("the answer breaks off or is not that of GitHub")
+var errCut = errors.New("the answer is truncated or does not come from GitHub")
 
 // send makes one request, and reads the answer into out.
 func (d *Repository) send(ctx context.Context, req *http.Request, out any) (next int, err error) {

@@ -122,13 +122,13 @@ func New(o Options) (*Repository, error) {
 		o.TokenName = "GITHUB_TOKEN"
 	}
 	if o.Token != "" && !transport.Protected(api) {
-		return nil, fmt.Errorf("%s is not encrypted, so the token in %s is not sent there; use https", o.APIURL, o.TokenName)
+		return nil, fmt.Errorf("%s does not use encryption, so the token in %s is not sent there; use https", o.APIURL, o.TokenName)
 	}
 	if o.Tool == "" {
 		o.Tool = "clusterctl-repo"
 	}
 	if n := utf8.RuneCountInString(o.Notes); n > maxNotes {
-		return nil, fmt.Errorf("the release notes have %d characters, and GitHub takes about %d; shorten them", n, maxNotes)
+		return nil, fmt.Errorf("the release notes have %d characters, and GitHub accepts about %d; shorten them", n, maxNotes)
 	}
 	hosts := []string{api.Host}
 	usual, err := parseServer(apiOf(*server))

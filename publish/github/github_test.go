@@ -93,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				wantNote := map[bool]string{true: "clusterctl reads releases from github.com only"}[d.enterprise()]
 				if tc.former {
-					wantNote = "is called acme/" + at + " now"
+					wantNote = "is now called acme/" + at
 				}
 				if !strings.Contains(strings.Join(got.Notes, "\n"), wantNote) || wantNote == "" && len(got.Notes) > 0 {
 					t.Errorf("notes %q", got.Notes)
@@ -246,12 +246,12 @@ func TestRefused(t *testing.T) {
 		"foreign draft":     {before: &fake.Release{Tag: "v1.0.0", Draft: true}, want: "adopt it with --allow draft"},
 		"empty file":        {r: files("v1.0.0", "metadata.yaml", ""), want: "is empty"},
 		"too many files":    {r: many, want: "at most 1000"},
-		"too big":           {r: big, want: "takes less than"},
-		"two dots":          {r: files("v1.0.0", "a..b", "x"), want: "one dot of two"},
+		"too big":           {r: big, want: "accepts less than"},
+		"two dots":          {r: files("v1.0.0", "a..b", "x"), want: "two dots in a row"},
 		"name":              {r: files("v1.0.0", "a b", "x"), want: "file name"},
 		"latest":            {r: sample("v1.0.0-rc.0"), edit: func(o *Options) { o.Latest = new(true) }, want: "pre-release cannot be the latest"},
 		"published already": {before: &fake.Release{Tag: "v1.0.0", Assets: []fake.Asset{{Name: "metadata.yaml", Data: []byte("x")}}}, want: "changed metadata.yaml"},
-		"published in part": {before: &fake.Release{Tag: "v1.0.0", Assets: []fake.Asset{{Name: "metadata.yaml", Data: []byte("v1.0.0")}}}, want: "ask to complete it"},
+		"published in part": {before: &fake.Release{Tag: "v1.0.0", Assets: []fake.Asset{{Name: "metadata.yaml", Data: []byte("v1.0.0")}}}, want: "allow completion with --allow completion"},
 		"published in part, but immutable": {before: &fake.Release{Tag: "v1.0.0", Immutable: true, Assets: []fake.Asset{{Name: "metadata.yaml", Data: []byte("v1.0.0")}}},
 			edit: func(o *Options) { o.Complete = true }, want: "under a new version"},
 		"two foreign drafts": {before: &fake.Release{Tag: "v1.0.0", Draft: true, Name: "twice"}, edit: func(o *Options) { o.AdoptDraft = true }, want: "delete all but one"},
@@ -639,7 +639,7 @@ func TestNew(t *testing.T) {
 		"dots":       {Options{Name: ".."}, "is not a GitHub repository"},
 		"server":     {Options{ServerURL: "git.example.com"}, "must have the form"},
 		"password":   {Options{ServerURL: "https://u:" + secret + "@git.example.com"}, "must have the form"},
-		"open":       {Options{ServerURL: "http://git.example.com", Token: secret}, "is not encrypted"},
+		"open":       {Options{ServerURL: "http://git.example.com", Token: secret}, "does not use encryption"},
 		"loopback":   {Options{ServerURL: "http://127.0.0.1:8080", Token: secret}, "http://127.0.0.1:8080 http://127.0.0.1:8080/api/v3"},
 		"notes":      {Options{Notes: strings.Repeat("ä", maxNotes+1)}, "shorten them"},
 	} {

@@ -49,11 +49,11 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*job, error)
 	for _, a := range r.Artifacts {
 		switch {
 		case a.Size <= 0:
-			return nil, fmt.Errorf("%s is empty, which GitHub refuses; remove it or put something in", a.Path)
+			return nil, fmt.Errorf("%s is empty, which GitHub refuses; remove it or add content", a.Path)
 		case a.Size >= maxSize:
-			return nil, fmt.Errorf("%s has %d bytes, and GitHub takes less than %d", a.Path, a.Size, maxSize)
+			return nil, fmt.Errorf("%s has %d bytes, and GitHub accepts less than %d", a.Path, a.Size, maxSize)
 		case strings.Contains(a.Name, ".."):
-			return nil, fmt.Errorf("%s: GitHub makes one dot of two in a row; rename the file", a.Path)
+			return nil, fmt.Errorf("%s: GitHub replaces two dots in a row with one; rename the file", a.Path)
 		}
 	}
 	if d.opt.Latest != nil && *d.opt.Latest && d.prerelease(r.Version) {
@@ -239,12 +239,12 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "the repository is archived or disabled, or the token may not write", Step: "refuse",
-			Why:    "the first change would be refused, and perhaps not the second",
+			Why:    "the first change would be refused, but perhaps not the second",
 			Is:     func(s *state) bool { return s.unwritable != nil },
 			Refuse: func(s *state) error { return s.unwritable },
 		},
 		{
-			When: "it is published and lacks nothing but files, under the same plan or with `--allow completion`", Step: "upload the files",
+			When: "it is published and only lacks files, under the same plan or with `--allow completion`", Step: "upload the files",
 			Why: "others can publish a draft before its files are there",
 			Is:  func(s *state) bool { return s.published != nil },
 			Do:  func(ctx context.Context, s *state) error { return j.visibly(j.fill(ctx, s)) },
@@ -269,7 +269,7 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "the draft to adopt has files that the release does not have", Step: "refuse",
-			Why:    "they were added to be published",
+			Why:    "they were added for publication",
 			Is:     func(s *state) bool { return s.adopt && len(s.extra) > 0 },
 			Refuse: tooMuch,
 		},
@@ -281,13 +281,13 @@ func (j *job) table() converge.Table[*state] {
 		},
 		{
 			When: "files of the draft are missing or wrong", Step: "delete the wrong files, upload the missing ones",
-			Why: "an upload may have broken off; checksums decide",
+			Why: "an upload may have been interrupted; checksums decide",
 			Is:  func(s *state) bool { return len(s.remove)+len(s.upload) > 0 },
 			Do:  j.fill,
 		},
 		{
-			When: "all files are there, after a look at everything", Step: "publish the draft",
-			Why: "one request makes release and tag visible; GitHub gives the tag to one release only",
+			When: "all files are there, after everything was checked", Step: "publish the draft",
+			Why: "one request makes the release and its tag visible; GitHub gives the tag to one release only",
 			Do:  j.publish,
 		},
 	}
@@ -373,7 +373,7 @@ func (j *job) compare(ctx context.Context, s *state) error {
 		s.fillable, s.unwritable = true, j.writable()
 		return j.audit(ctx, s) // what readers could not read is removed
 	case incomplete && !s.published.Immutable:
-		s.conflict = fmt.Errorf("%w; if the published files are good and it was only not finished, ask to complete it (--allow completion)", conflict)
+		s.conflict = fmt.Errorf("%w; if the published files are correct and only incomplete, allow completion with --allow completion", conflict)
 	}
 	return nil
 }
@@ -546,7 +546,7 @@ func (j *job) notes(ctx context.Context, s *state) (out []string) {
 		out = append(out, fmt.Sprintf("clusterctl reads releases from github.com only, not from %s; for clusterctl, mirror them to a folder, a GitLab server or github.com", j.opt.ServerURL))
 	}
 	if !strings.EqualFold(string(j.home.FullName), j.full()) && j.home.FullName != "" {
-		out = append(out, fmt.Sprintf("%s is called %s now; GitHub redirects from the old name", j.full(), j.home.FullName))
+		out = append(out, fmt.Sprintf("%s is now called %s; GitHub redirects from the old name", j.full(), j.home.FullName))
 	}
 	if s.published != nil && s.published.Immutable {
 		return append(out, "the release is immutable")
@@ -556,7 +556,7 @@ func (j *job) notes(ctx context.Context, s *state) (out []string) {
 	}
 	// It is 404 where it is off, unknown, or may not be seen.
 	if s.published == nil && j.get(ctx, "immutable-releases", &setting) == nil && setting.Enabled {
-		out = append(out, "releases of this repository are immutable: once published, this version can never be replaced, and its tag never be used again")
+		out = append(out, "releases of this repository are immutable: once published, this version can never be replaced, and its tag can never be reused")
 	}
 	return out
 }

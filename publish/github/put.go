@@ -240,7 +240,7 @@ func (j *job) upload(ctx context.Context, r *release, a *repo.Artifact) error {
 		return nil
 	}
 	if now, err := a.Sum(ctx); err != nil || now != j.sums[a.Name] {
-		return errors.Join(fmt.Errorf("%s changed while it was published; start again when nothing changes it", a.Path), err)
+		return errors.Join(fmt.Errorf("%s changed while it was published; start again when nothing else changes it", a.Path), err)
 	}
 	return &publish.Temporary{Err: fmt.Errorf("GitHub stored %s in the state %s, with %d bytes and the digest %s, but %d bytes with sha256:%s were sent", a.Name, got.State, got.Size, got.Digest, a.Size, j.sums[a.Name])}
 }
@@ -254,7 +254,7 @@ func (d *Repository) authorize(req *http.Request) error {
 		return nil // the transport does it
 	}
 	if api := d.api.BaseURL; !transport.ThisMachine(api.Host) || api.Hostname() != at.Hostname() {
-		return fmt.Errorf("%s wants files to be uploaded to %s, and the token in %s is not for that host", d, at.Host, d.opt.TokenName)
+		return fmt.Errorf("%s requires uploads to %s, but the token in %s is not for that host", d, at.Host, d.opt.TokenName)
 	}
 	req.Header.Set("Authorization", bearer(d.opt.Token))
 	return nil

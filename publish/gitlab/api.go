@@ -244,11 +244,11 @@ func (p *Package) preflight(ctx context.Context) error {
 	case err != nil:
 		return err
 	case got.Archived:
-		return errors.New("the project is archived and takes no files; unarchive it")
+		return errors.New("the project is archived and accepts no files; unarchive it")
 	case got.Registry == "disabled" || got.Packages != nil && !*got.Packages:
 		return errors.New("the package registry of the project is off; turn it on (Settings > General > Visibility)")
 	case !got.mayUpload():
-		return fmt.Errorf("the token in %s has too low a role in the project; it needs %s", p.o.TokenName, tokenKinds[p.o.TokenKind].rights)
+		return fmt.Errorf("the role of the token in %s in the project is too low; it needs %s", p.o.TokenName, tokenKinds[p.o.TokenKind].rights)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, err
 	s, err := p.list(ctx, version)
 	incomplete := ""
 	if err == errUnlisted {
-		incomplete = "cannot be listed with this token, so it may hold files that are in no list; use a token that may list packages"
+		incomplete = "cannot be listed with this token, so it may hold unlisted files; use a token that may list packages"
 		s, err = p.guess(ctx, version)
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, err
 	}
 	publish.CheckNames(out)
 	if len(out.Artifacts) == 0 || !s.visible {
-		return fail(fmt.Errorf("there is no such version, or it is not public and the token may not see it: %w", fs.ErrNotExist))
+		return fail(fmt.Errorf("the version does not exist, or it is not public and the token may not see it: %w", fs.ErrNotExist))
 	}
 	out.Sort()
 	return out, nil

@@ -128,7 +128,7 @@ func parseBase(raw string) (*url.URL, error) {
 		return nil, fmt.Errorf("the address of the server must have the form https://gitlab.example.com")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("the address of the server, %s://%s, must have no user, query or fragment; give the token on its own", u.Scheme, u.Host)
+		return nil, fmt.Errorf("the address of the server, %s://%s, must have no user, query or fragment; pass the token separately", u.Scheme, u.Host)
 	}
 	return u, nil
 }
@@ -161,7 +161,7 @@ func checkVersion(version string) error {
 		return err
 	}
 	if !plain(version) {
-		return fmt.Errorf("version %q has characters that GitLab does not take", version)
+		return fmt.Errorf("version %q has characters that GitLab does not accept", version)
 	}
 	return nil
 }

@@ -500,8 +500,8 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"guest", developer, fake.Options{}, func(p *fake.Project) { p.Members["publisher"] = fake.Guest }, nil, "at least the role Developer"},
-		{"no member of a private project", developer, fake.Options{}, func(p *fake.Project) { p.Members, p.Private = nil, true }, nil, "no such project, or the access token in GITLAB_TOKEN may not see it"},
-		{"other project", developer, fake.Options{}, func(p *fake.Project) { p.Path = "group/other" }, nil, "no such project"},
+		{"no member of a private project", developer, fake.Options{}, func(p *fake.Project) { p.Members, p.Private = nil, true }, nil, "the project does not exist, or the access token in GITLAB_TOKEN may not see it"},
+		{"other project", developer, fake.Options{}, func(p *fake.Project) { p.Path = "group/other" }, nil, "the project does not exist"},
 		{"read only", developer, fake.Options{}, nil, func(k *fake.Token) { k.Scopes = []string{"read_api"} }, "the scope api"},
 		{"read only deploy token", users[3], fake.Options{}, nil, func(k *fake.Token) { k.Scopes = []string{"read_package_registry"} }, "write_package_registry"},
 		{"expired", developer, fake.Options{}, nil, func(k *fake.Token) { k.Expired = true }, "access token in GITLAB_TOKEN is unknown, expired or revoked"},

@@ -206,8 +206,8 @@ func (s step) String() string {
 func (j *job) table() converge.Table[state] {
 	return converge.Table[state]{
 		{
-			When: "a file that GitLab has taken does not show", Step: "wait",
-			Why: "lists may be late, or another publisher deletes it",
+			When: "a file that GitLab has accepted does not show", Step: "wait",
+			Why: "lists may be delayed, or another publisher deletes it",
 			Is:  func(s state) bool { return s.unseen != nil },
 			Do:  func(_ context.Context, s state) error { return s.unseen },
 		},
@@ -218,8 +218,8 @@ func (j *job) table() converge.Table[state] {
 			Refuse: func(s state) error { return s.conflict },
 		},
 		{
-			When: "another publisher replaced a file of this run, or a file cannot be deleted that does not belong there", Step: "refuse",
-			Why:    "readers would get a mixture of two contents",
+			When: "another publisher replaced a file of this run, or a file that does not belong there cannot be deleted", Step: "refuse",
+			Why:    "readers would get a mixture of both",
 			Is:     func(s state) bool { return s.mixed != nil },
 			Refuse: func(s state) error { return s.mixed },
 		},
@@ -236,7 +236,7 @@ func (j *job) table() converge.Table[state] {
 		},
 		{
 			When: "the components file is there, and the package is hidden again", Step: "wait, then upload the components file again",
-			Why: "an equal publisher that began at the same moment hides it until it is done",
+			Why: "an equal publisher that started at the same moment hides it until it is done",
 			Is:  func(s state) bool { return s.hidden },
 			Do:  j.unhide,
 		},
@@ -357,7 +357,7 @@ func (j *job) clear(ctx context.Context, s state) error {
 // unhide lets the gate be opened again.
 func (j *job) unhide(context.Context, state) error {
 	delete(j.sent, j.gate().Name)
-	return &publish.Temporary{Err: fmt.Errorf("another publisher is at work on %s, and hides it meanwhile", j.r.Version)}
+	return &publish.Temporary{Err: fmt.Errorf("another publisher is working on %s and hides it meanwhile", j.r.Version)}
 }
 
 // claimLook is how long uploads continue without a look at the gate while the version
@@ -421,7 +421,7 @@ func (j *job) assess(s *state) {
 	open = open && !slices.Contains(broken, gate)
 	for _, name := range diff.Missing {
 		if j.sent[name] {
-			s.unseen = &publish.Temporary{Err: fmt.Errorf("%s took the file %s, but does not show it; another publisher may have deleted it", j.p.server, name)}
+			s.unseen = &publish.Temporary{Err: fmt.Errorf("%s accepted the file %s, but does not show it; another publisher may have deleted it", j.p.server, name)}
 		}
 	}
 	// Readers see a release once the gate is open. What is listed for everyone
@@ -434,7 +434,7 @@ func (j *job) assess(s *state) {
 	}
 	for _, name := range diff.Changed {
 		if j.sent[name] {
-			s.mixed = fmt.Errorf("another publisher replaced %s of %s right now; let one of the two finish", name, j.r.Version)
+			s.mixed = fmt.Errorf("another publisher has just replaced %s of %s; let one of the two finish", name, j.r.Version)
 		}
 	}
 	if s.unseen != nil || s.conflict != nil || s.mixed != nil {

@@ -41,7 +41,7 @@ func (p *Package) tagged(ctx context.Context, r *repo.Release) error {
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the project has no tag %s for its release; push it, or say which commit it is for", r.Version)
+		return fmt.Errorf("the project has no tag %s for its release; push it, or name its commit", r.Version)
 	}
 	if refused(err, http.StatusUnauthorized, http.StatusForbidden) {
 		return nil
@@ -75,7 +75,7 @@ func (p *Package) release(ctx context.Context, r *repo.Release) (made bool, err 
 			},
 			{
 				When: "GitLab refuses the release or a link, and does not have it", Step: "refuse",
-				Why:    "only a person can change what it is refused for",
+				Why:    "only a person can change the cause of the refusal",
 				Is:     func(s *projectRelease) bool { return s.refused(refusals) != nil },
 				Refuse: func(s *projectRelease) error { return s.refused(refusals) },
 			},

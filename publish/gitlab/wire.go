@@ -122,12 +122,12 @@ var advice = []struct {
 }{
 	{http.StatusBadRequest, "Duplicate package", "the group does not allow duplicates (Settings > Packages and registries), and an unfinished upload left another file of that name; delete this version of the package, or allow duplicates for it"},
 	{http.StatusBadRequest, "too large", "ask the administrator for a higher limit for generic packages"},
-	{http.StatusRequestEntityTooLarge, "", "GitLab or a proxy before it has a limit for uploads; ask the administrator for a higher one"},
+	{http.StatusRequestEntityTooLarge, "", "GitLab or a proxy in front of it limits uploads; ask the administrator for a higher one"},
 	{http.StatusUnauthorized, "", "the {token} is unknown, expired or revoked, or of another kind; make a new one"},
 	{http.StatusForbidden, "insufficient_scope", "the {token} needs {rights}"},
-	{http.StatusForbidden, "protected", "a protection rule keeps this package for higher roles (Settings > Packages and registries)"},
+	{http.StatusForbidden, "protected", "a protection rule reserves this package for higher roles (Settings > Packages and registries)"},
 	{http.StatusForbidden, "", "the {token} needs {rights}, and the package registry of the project must be on"},
-	{http.StatusNotFound, "", "there is no such project, or the {token} may not see it; it needs {rights}"},
+	{http.StatusNotFound, "", "the project does not exist, or the {token} may not see it; it needs {rights}"},
 	{http.StatusUnprocessableEntity, "Ref is not specified", "the tag does not exist; push it, or name its commit"},
 }
 
@@ -145,7 +145,7 @@ func (p *Package) explain(err error) error {
 	}
 	if _, ok := errors.AsType[*url.Error](err); !ok {
 		// The library could not read the answer.
-		return &publish.Temporary{Err: &garbled{fmt.Errorf("the answer of %s breaks off or is not that of GitLab: %w", p.server, err)}}
+		return &publish.Temporary{Err: &garbled{fmt.Errorf("the answer of %s is truncated or does not come from GitLab: %w", p.server, err)}}
 	}
 	err = transport.Clean(err)
 	said, ok := errors.AsType[*refusal](err)

@@ -29,7 +29,7 @@ func Hold(dir, name string) (io.Closer, error) {
 	case errors.Is(err, errOdd):
 		return nil, fmt.Errorf("%s in %s is not a plain file; remove it", holdFile, dir)
 	case errors.Is(err, errLocked):
-		return nil, fmt.Errorf("another run works in %s; start again when it has ended", name)
+		return nil, fmt.Errorf("another run is working in %s; start again when it has ended", name)
 	}
 	return nil, fmt.Errorf("lock %s: %w", name, err)
 }

@@ -19,7 +19,7 @@ func TestHold(t *testing.T) {
 		if runtime.GOOS == "linux" {
 			t.Error("two are in the folder")
 		}
-	} else if !strings.Contains(err.Error(), "another run works in "+dir) {
+	} else if !strings.Contains(err.Error(), "another run is working in "+dir) {
 		t.Error(err)
 	}
 	if err := first.Close(); err != nil {

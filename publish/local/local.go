@@ -325,7 +325,7 @@ func (d *Folder) aside(disk disk, dir, old string) (note string, err error) {
 	if err != nil {
 		return "", err
 	}
-	note = fmt.Sprintf("%s was away for a moment while it was replaced, because %s", d.path(dir), fixed)
+	note = fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
 	return note, disk.removeAll(dir)
 }
 
@@ -436,7 +436,7 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 		case e.Name() == name:
 			return false, fmt.Errorf("%s is not a folder; move it away", where)
 		case strings.EqualFold(e.Name(), name):
-			return false, fmt.Errorf("%s is there, and its name differs from %s only by case; both cannot exist on macOS and Windows", where, name)
+			return false, fmt.Errorf("%s exists, and its name differs from %s only by case; both cannot exist on macOS and Windows", where, name)
 		}
 	}
 	return found, nil

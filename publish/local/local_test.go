@@ -545,7 +545,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "was away for a moment") {
+	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "was unavailable for a moment") {
 		t.Errorf("%q", result.Notes)
 	}
 	holds(t, d, two)

@@ -267,7 +267,7 @@ func (m *run) load() error {
 	}
 	for _, name := range layouts.RootFiles {
 		if _, err := os.Lstat(m.beside.path(name)); err == nil {
-			return fmt.Errorf("%s is there, but no %s next to it, so it is not from a mirror and is not overwritten; move it away or take another folder", m.beside.path(name), layouts.LockFile)
+			return fmt.Errorf("%s exists without %s next to it, so it is not from a mirror and is not overwritten; move it away or use another folder", m.beside.path(name), layouts.LockFile)
 		}
 	}
 	return nil

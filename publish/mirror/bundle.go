@@ -64,7 +64,7 @@ func OpenBundle(name string) (*Bundle, error) {
 	b := &Bundle{name: name, file: f, places: map[string]span{}}
 	if err := b.index(info.Size()); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s is not a whole bundle: %w", name, err)
+		return nil, fmt.Errorf("%s is not a complete bundle: %w", name, err)
 	}
 	return b, nil
 }
@@ -112,7 +112,7 @@ func (b *Bundle) index(size int64) error {
 		}
 		sum, listed := sums[h.Name]
 		if !listed {
-			return fmt.Errorf("%q is not in %s, or is there twice", h.Name, layouts.ChecksumFile)
+			return fmt.Errorf("%q is not listed exactly once in %s", h.Name, layouts.ChecksumFile)
 		}
 		delete(sums, h.Name)
 		// The reader of the archive takes no more than it needs.
@@ -171,7 +171,7 @@ func parseIndex(data []byte) (map[string]repo.Sum, error) {
 	out := make(map[string]repo.Sum, len(listed))
 	for _, s := range listed {
 		if s.Name == layouts.ChecksumFile || s.Name == layouts.SignatureFile {
-			return nil, fmt.Errorf("%s lists %q, which it must not", layouts.ChecksumFile, s.Name)
+			return nil, fmt.Errorf("%s must not list %q", layouts.ChecksumFile, s.Name)
 		}
 		out[s.Name] = s.Sum
 	}

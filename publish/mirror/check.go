@@ -44,7 +44,7 @@ func (ProblemKind) Words() []string {
 
 // Problem is one thing that is wrong with a mirror.
 type Problem struct {
-	Kind     ProblemKind `json:"kind" doc:"missing: listed and not there; damaged: other content than recorded; unexpected: in no list; unfinished: left by a run that was stopped; unsigned: without a signature by a demanded key"`
+	Kind     ProblemKind `json:"kind" doc:"missing: listed but absent; damaged: the content differs from the record; unexpected: not listed; unfinished: left by an interrupted run; unsigned: without a signature by a required key"`
 	Path     string      `json:"path" doc:"the file, relative to the root of the mirror, with slashes"`
 	Message  string      `json:"message" doc:"what is wrong and what to do"`
 	Provider string      `json:"provider,omitempty" doc:"the provider label; absent if the file belongs to no release"`
@@ -95,7 +95,7 @@ func Check(ctx context.Context, name string, jobs int) (*Report, error) {
 		broken: map[*Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() && IsBundle(name) {
-		c.again, c.remake = "carry the bundle over again", "make the bundle again"
+		c.again, c.remake = "copy the bundle again", "recreate the bundle"
 		if c.beside.in, err = OpenBundle(name); err != nil {
 			c.add(Damaged, name, "%v; %s", err, c.again)
 			return c.report, nil
@@ -206,7 +206,7 @@ func (c *checker) lists() error {
 	}
 	c.report.Lock = lock
 	for _, n := range lock.Requires {
-		c.report.Notes = append(c.report.Notes, fmt.Sprintf("it is a difference, and the other side has to have %s %s", n.Provider, n.Version))
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf("it holds only what is new, and the other side must already have %s %s", n.Provider, n.Version))
 	}
 	if to := lock.Settings.To; to != "" {
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf("the releases are in %s; only the other files are checked here", to))
@@ -224,7 +224,7 @@ func (c *checker) lists() error {
 		for _, f := range l.Files {
 			name := releasePath(lock, l) + "/" + f.Name
 			if w := c.wanted[name]; sums != nil && (w == nil || w.sum != f.sum()) {
-				c.add(Damaged, layouts.ChecksumFile, "it does not give the checksum of %s that %s has; %s", name, layouts.LockFile, c.again)
+				c.add(Damaged, layouts.ChecksumFile, "it lacks the checksum of %s that %s has; %s", name, layouts.LockFile, c.again)
 			}
 			c.wanted[name] = &wanted{sum: f.sum(), size: f.Size, by: layouts.LockFile, of: l}
 		}
@@ -245,7 +245,7 @@ func (c *checker) strangers(listed []Checksum) {
 				continue // it is missing, as after a prune that was stopped
 			}
 		}
-		c.add(Unexpected, name, "%s lists it, but it belongs to no release in %s, and no run of mirror writes it; %s", layouts.ChecksumFile, layouts.LockFile, c.remake)
+		c.add(Unexpected, name, "%s lists it, but it belongs to no release in %s, and mirror never writes it; %s", layouts.ChecksumFile, layouts.LockFile, c.remake)
 	}
 }
 
@@ -288,7 +288,7 @@ func ParseSums(data []byte) (out []Checksum, err error) {
 		hex, name, two := strings.Cut(text, "  ")
 		sum, ok := repo.ParseSum(hex)
 		if !ended || !two || !ok || !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return out, fmt.Errorf("line %d is not a checksum and the path of a file in the mirror", len(out)+1)
+			return out, fmt.Errorf("line %d is not a checksum followed by the path of a file in the mirror", len(out)+1)
 		}
 		if seen[name] {
 			return out, fmt.Errorf("line %d lists %q again", len(out)+1, name)
@@ -366,7 +366,7 @@ func (c *checker) contents(ctx context.Context) error {
 			return nil
 		}
 		if w.size < 0 && v.size > files.MaxSize {
-			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, more than the %d that it may have", v.size, files.MaxSize)
+			v.kind, v.why = Damaged, fmt.Sprintf("the file has %d bytes, more than the allowed %d", v.size, files.MaxSize)
 			return nil
 		}
 		sum, err := a.Sum(ctx)
@@ -430,11 +430,11 @@ func (c *checker) walk(ctx context.Context) error {
 		case name == ".", c.wanted[name] != nil, name == layouts.ChecksumFile, name == layouts.SignatureFile:
 			return nil
 		case base == journalFile:
-			c.add(Unfinished, name, "a run of mirror was stopped; run it again to finish it")
+			c.add(Unfinished, name, "a run of mirror was interrupted; run it again to finish it")
 			return nil
 		case strings.HasPrefix(base, ownPrefix):
 			if base != holdFile {
-				c.add(Unfinished, name, "a run that was stopped left it; run mirror repair")
+				c.add(Unfinished, name, "an interrupted run left it behind; run mirror repair")
 			}
 			return skip(e)
 		case strings.HasPrefix(base, "."):

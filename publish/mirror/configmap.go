@@ -86,7 +86,7 @@ func configMap(l *Locked, r *repo.Release) ([]byte, error) {
 		return nil, err
 	}
 	if size := len(metadata) + packed.Len(); size > maxConfigMap {
-		return nil, fmt.Errorf("the components have %d bytes even when they are compressed, and a ConfigMap takes %d", size, maxConfigMap)
+		return nil, fmt.Errorf("the components have %d bytes even when compressed, and a ConfigMap holds %d", size, maxConfigMap)
 	}
 	header["annotations"] = map[string]any{"provider.cluster.x-k8s.io/compressed": "true"}
 	out["binaryData"] = map[string]any{"components": base64.StdEncoding.EncodeToString(packed.Bytes())}

@@ -35,7 +35,7 @@ func TestConfigMaps(t *testing.T) {
 		{From: newPlace("https://odd", map[string][]string{"v1.0.0+Build": filesOf(core, "v1.0.0")}), Version: selector(t, "v1.0.0+Build")},
 	}
 	result := mirrored(t, wants, opts)
-	if len(result.Warnings) != 2 || !strings.Contains(result.Warnings[0], `"core-cluster-api-v1.0.0+Build" cannot be the name`) || !strings.Contains(result.Warnings[1], "even when they are compressed") {
+	if len(result.Warnings) != 2 || !strings.Contains(result.Warnings[0], `"core-cluster-api-v1.0.0+Build" cannot be the name`) || !strings.Contains(result.Warnings[1], "even when compressed") {
 		t.Errorf("%q", result.Warnings)
 	}
 	files := tree(t, dir)

@@ -29,7 +29,7 @@ func misfits(releases []Locked) (out []string) {
 		case r.Contract == "":
 			out = append(out, fmt.Sprintf("%s %s: %s gives no contract for this version, so clusterctl refuses it", r.Provider, r.Version, layouts.MetadataFile))
 		case len(cores) > 0 && !slices.Contains(fit, r.Contract):
-			out = append(out, fmt.Sprintf("%s %s has the contract %s, and no %s in the mirror can work with that: it has %s; clusterctl would refuse to install them together", r.Provider, r.Version, r.Contract, layouts.CoreName, strings.Join(cores, ", ")))
+			out = append(out, fmt.Sprintf("%s %s has the contract %s, and no %s in the mirror supports it: the mirror has %s; clusterctl would refuse to install them together", r.Provider, r.Version, r.Contract, layouts.CoreName, strings.Join(cores, ", ")))
 		}
 	}
 	return out

@@ -176,7 +176,7 @@ func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[st
 	})
 	inv.add(m.Settings.MoreImages)
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
-		m.warn("clusterctl rewrites only images of components; it does not take %d from %s: %s; provide them under their own names", len(left), m.Settings.ImageRegistry, few(left))
+		m.warn("clusterctl rewrites only images of components; it does not pull %d from %s: %s; provide them under their own names", len(left), m.Settings.ImageRegistry, few(left))
 	}
 	return append(docs,
 		document{operatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
@@ -332,7 +332,7 @@ func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
 
 // lostAdvice says what to do about a release that the lock lists and the mirror
 // lacks.
-const lostAdvice = "restore it with mirror repair, or forget it with mirror prune"
+const lostAdvice = "restore it with mirror repair, or drop it with mirror prune"
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is no longer what was.
@@ -340,7 +340,7 @@ func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) err
 	if m.vouched[[2]string{l.Provider, l.Version}] {
 		own := m.own(l, r)
 		if len(own.Artifacts) != len(l.Files) {
-			return fmt.Errorf("%s %s in the mirror is not what %s says; run mirror repair", l.Provider, l.Version, layouts.LockFile)
+			return fmt.Errorf("%s %s in the mirror does not match %s; run mirror repair", l.Provider, l.Version, layouts.LockFile)
 		}
 		for _, a := range own.Artifacts {
 			if _, err := a.Sum(ctx); err != nil {

@@ -112,13 +112,13 @@ func (p part) choose(split []*repo.Release) ([]*repo.Release, error) {
 		if p.file != "" {
 			r := fits(ofFile)
 			if r == nil {
-				return nil, fmt.Errorf("there is no components file %s", p.file)
+				return nil, fmt.Errorf("the components file %s does not exist", p.file)
 			}
 			split = []*repo.Release{r}
 		}
 		for _, r := range split {
 			if problems := r.Provider.Problems(); len(problems) > 0 {
-				return nil, fmt.Errorf("the components do not tell which provider they belong to (label %s); name the provider in a clusterctl.yaml and use --config", layouts.ProviderLabel)
+				return nil, fmt.Errorf("the components do not show which provider they belong to (label %s); name the provider in a clusterctl.yaml and use --config", layouts.ProviderLabel)
 			}
 		}
 		return split, nil
@@ -264,7 +264,7 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 func (m *copier) check(ctx context.Context, c *cargo) error {
 	// Of cert-manager one file is copied, whatever else there is.
 	if c.whole.Incomplete != "" && c.whole.Artifact(layouts.ChecksumFile) == nil && c.releases[0].Provider != layouts.CertManager {
-		return fmt.Errorf("%s from %s %s; a release without %s is only copied from where its files can be listed", publish.Name(c.whole), c.from, c.whole.Incomplete, layouts.ChecksumFile)
+		return fmt.Errorf("%s from %s %s; a release without %s can only be copied from a place that lists its files", publish.Name(c.whole), c.from, c.whole.Incomplete, layouts.ChecksumFile)
 	}
 	if m.Verify != nil && !c.trusted {
 		whole := *c.whole

@@ -199,7 +199,7 @@ func (e *ChangedError) Error() string {
 	if e.From != e.Locked {
 		other = fmt.Sprintf(" (from %s)", e.Locked)
 	}
-	return fmt.Sprintf("%s at %s is not what it was when it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you take it with --allow changed", e.Release, e.From, other, e.In("gone", "new"))
+	return fmt.Sprintf("%s at %s has changed since it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you accept it with --allow changed", e.Release, e.From, other, e.In("gone", "new"))
 }
 
 // book is the lock in memory.
@@ -285,13 +285,13 @@ func parseLock(data []byte) (*Lock, error) {
 	l := &Lock{}
 	err := json.Unmarshal(data, l)
 	if l.SchemaVersion != lockVersion && (err == nil || l.SchemaVersion != 0) { // also if its fields have other types
-		return nil, fmt.Errorf("it has the schema version %d, and this program knows %d; use the program that wrote it, or a newer one", l.SchemaVersion, lockVersion)
+		return nil, fmt.Errorf("it has the schema version %d, but this program supports %d; use the program that wrote it, or a newer one", l.SchemaVersion, lockVersion)
 	}
 	if ambiguous := repo.UnambiguousJSON(data); err == nil && ambiguous != nil {
 		err = fmt.Errorf("it %w", ambiguous)
 	}
 	if err == nil && (l.Sources == nil || l.Releases == nil) {
-		err = errors.New("it lists no sources and no releases, so no mirror wrote it")
+		err = errors.New("it lists no sources and no releases, so it was not written by mirror")
 	}
 	if err == nil {
 		err = l.check()
@@ -306,7 +306,7 @@ func parseLock(data []byte) (*Lock, error) {
 // without being one.
 func (l *Lock) check() error {
 	if f := l.Settings.Folder; f != "" && !filepath.IsLocal(filepath.FromSlash(f)) {
-		return fmt.Errorf("the folder %q is not below the mirror", f)
+		return fmt.Errorf("the folder %q is not inside the mirror", f)
 	}
 	if r := l.Settings.ImageRegistry; r != "" {
 		if err := CheckRegistry(r); err != nil {

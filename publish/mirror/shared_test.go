@@ -161,7 +161,7 @@ func TestContracts(t *testing.T) {
 		{"v1beta2", "v1beta2", ""},
 		{"v1beta2", "v1beta1", ""},
 		{"v1beta1", "v1beta1", ""},
-		{"v1beta1", "v1beta2", "infrastructure-foo v1.0.0 has the contract v1beta2, and no cluster-api in the mirror can work with that: it has v1.0.0 (v1beta1); clusterctl would refuse to install them together"},
+		{"v1beta1", "v1beta2", "infrastructure-foo v1.0.0 has the contract v1beta2, and no cluster-api in the mirror supports it: the mirror has v1.0.0 (v1beta1); clusterctl would refuse to install them together"},
 		{"v1beta2", "v1alpha4", "infrastructure-foo v1.0.0 has the contract v1alpha4"},
 		{"", "v1beta1", ""},
 	} {

@@ -49,7 +49,7 @@ func (m *planner) isAcross(c *cargo) (bool, error) {
 func (m *finisher) unmet() {
 	for _, n := range m.Needs {
 		if m.lock.release(n.Provider, n.Version) == nil {
-			m.warn("the bundle relies on %s %s, which is not in this mirror; carry a bundle that holds it", n.Provider, n.Version)
+			m.warn("the bundle relies on %s %s, which is not in this mirror; transfer a bundle that holds it", n.Provider, n.Version)
 		}
 	}
 }

@@ -299,7 +299,7 @@ func TestRivals(t *testing.T) {
 						defer mu.Unlock()
 						if err == nil {
 							want = append(want, "infrastructure-foo "+v)
-						} else if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "another run works in "+where) {
+						} else if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "another run is working in "+where) {
 							t.Errorf("%v: %s", err, out)
 						}
 					})

@@ -125,7 +125,7 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 			return nil, err
 		}
 		if len(providers) != 1 || providers[0].Provider.Name == "" {
-			return nil, fmt.Errorf("the archive form holds one provider, but the release has %d that are known; give every provider a repository with {provider}", len(providers))
+			return nil, fmt.Errorf("the archive form holds one provider, but the release has %d; give every provider its own repository with {provider}", len(providers))
 		}
 		b.notes = []string{"no released Cluster API operator reads the archive form, which is proposed in cluster-api#13729"}
 	} else {
@@ -148,7 +148,7 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 		return nil, err
 	}
 	if len(b.manifest) > maxManifest {
-		return nil, fmt.Errorf("%d files make a manifest of %d bytes, and registries accept %d", len(r.Artifacts), len(b.manifest), maxManifest)
+		return nil, fmt.Errorf("%d files need a manifest of %d bytes, but registries accept %d", len(r.Artifacts), len(b.manifest), maxManifest)
 	}
 	b.desc = describe(m.MediaType, sha256.Sum256(b.manifest), int64(len(b.manifest)))
 	return b, nil

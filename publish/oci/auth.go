@@ -216,17 +216,17 @@ const maxToken = 1 << 20
 func (s *session) token(ctx context.Context, q challenge, c Credential, need string) (string, error) {
 	realm, err := url.Parse(q.params["realm"])
 	if err != nil || realm.Host == "" || realm.User != nil {
-		s.refused = "the registry does not say where to get a token"
+		s.refused = "the registry does not state where to get a token"
 		return "", nil
 	}
 	if !transport.Protected(realm) {
 		if s.scheme == "https" || c != (Credential{}) {
-			s.refused = fmt.Sprintf("the registry wants a token from %s://%s, and no credentials go there without encryption", realm.Scheme, realm.Host)
+			s.refused = fmt.Sprintf("the registry asks for a token from %s://%s, but credentials are not sent there without encryption", realm.Scheme, realm.Host)
 			return "", nil
 		}
 	}
 	if c != (Credential{}) && !s.trusts(realm) {
-		s.refused = fmt.Sprintf("the registry wants the credentials for %s sent to %s, which they do not belong to; if that is its token server, set %s=%[2]s", s.name, realm.Host, TokenServerVariable)
+		s.refused = fmt.Sprintf("the registry asks to send the credentials for %s to %s, which they do not belong to; if that is its token server, set %s=%[2]s", s.name, realm.Host, TokenServerVariable)
 		c = Credential{}
 	}
 	scope := cmp.Or(q.params["scope"], "repository:"+s.repository+":"+need)

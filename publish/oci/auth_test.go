@@ -76,9 +76,9 @@ func TestCredentials(t *testing.T) {
 		{"token server without the right", broken(403), right, []string{"refuses a token with the status 403"}},
 		{"token server that is down", broken(503), right, []string{"503", "/token"}},
 		{"token server that moved", broken(307), right, []string{"refuses a token with the status 307"}},
-		{"token server without encryption", challenge(`Bearer realm="http://auth.invalid/token",service="x"`), right, []string{"wants a token from http://auth.invalid, and no credentials go there without encryption"}},
-		{"token server that is none", challenge(`Bearer realm="/token"`), right, []string{"does not say where to get a token"}},
-		{"token server with a password", challenge(`Bearer realm="https://a:b@auth.invalid/"`), right, []string{"does not say where to get a token"}},
+		{"token server without encryption", challenge(`Bearer realm="http://auth.invalid/token",service="x"`), right, []string{"asks for a token from http://auth.invalid, but credentials are not sent there without encryption"}},
+		{"token server that is none", challenge(`Bearer realm="/token"`), right, []string{"does not state where to get a token"}},
+		{"token server with a password", challenge(`Bearer realm="https://a:b@auth.invalid/"`), right, []string{"does not state where to get a token"}},
 		{"another way to log in", challenge(`Negotiate abc`), right, []string{"does not accept the credentials"}},
 		{"no way to log in", challenge(``), oci.Credential{}, []string{"there are no credentials"}},
 	} {
@@ -247,7 +247,7 @@ func TestDockerCredentials(t *testing.T) {
 		{"no file first", "registry.example.com", []string{none, plain}, robot, ""},
 		{"no files at all", "registry.example.com", nil, oci.Credential{}, ""},
 		{"a broken entry", "registry.example.com", []string{odd}, oci.Credential{}, "log in again with `docker login registry.example.com`"},
-		{"a broken file", "registry.example.com", []string{garbage}, oci.Credential{}, "garbage.json is not JSON"},
+		{"a broken file", "registry.example.com", []string{garbage}, oci.Credential{}, "garbage.json is not readable, or not JSON"},
 		{"no helper", "registry.example.com", []string{missing}, oci.Credential{}, "credential helper for registry.example.com that is not installed"},
 	} {
 		got, err := oci.DockerCredentials(tc.files...)(t.Context(), tc.host)

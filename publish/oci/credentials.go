@@ -72,7 +72,7 @@ func DockerCredentials(files ...string) Credentials {
 func dockerCredential(ctx context.Context, file, host string) (Credential, error) {
 	store, err := credentials.NewStore(file, credentials.StoreOptions{})
 	if err != nil {
-		return Credential{}, fmt.Errorf("the configuration of Docker cannot be read: %s is not JSON as Docker writes it, or not readable", file)
+		return Credential{}, fmt.Errorf("the configuration of Docker cannot be read: %s is not readable, or not JSON as Docker writes it", file)
 	}
 	c, err := store.Get(ctx, credentials.ServerAddressFromRegistry(host))
 	switch {

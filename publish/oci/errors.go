@@ -58,7 +58,7 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 	case code == http.StatusUnauthorized:
 		why := d.session.secrets.Quote(d.session.why())
 		if why == "" {
-			why = "the registry does not say how to log in"
+			why = "the registry does not state how to log in"
 		}
 		return fmt.Errorf("%w: %s; log in with `docker login %s`, or set %s and %s, or %s", status, why, host, UserVariable, PasswordVariable, AccessTokenVariable)
 	case code == http.StatusForbidden && write:
@@ -68,7 +68,7 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 	case code == http.StatusNotFound && write:
 		return fmt.Errorf("%w%s; create the repository %s in the registry first, or check its name and whether the user may push there", status, d.quote(said), repository)
 	case code < http.StatusBadRequest:
-		return fmt.Errorf("%w, which is not a registry's answer to this", status)
+		return fmt.Errorf("%w, which is not how a registry answers this request", status)
 	default:
 		return fmt.Errorf("%w%s", status, d.quote(said))
 	}

@@ -67,7 +67,7 @@ func suffer(t *testing.T, rules ...fault.Rule) error {
 	switch {
 	case first == nil && (!there || result.Unchanged):
 		t.Errorf("success, but the tag is there: %t; result %+v", there, result)
-	case first != nil && there && !strings.Contains(first.Error(), "publish once more") && !strings.Contains(first.Error(), "read oci://"):
+	case first != nil && there && !strings.Contains(first.Error(), "publish again") && !strings.Contains(first.Error(), "read oci://"):
 		t.Errorf("the tag is there, and the error does not say so: %v", first)
 	case first != nil && !there && strings.Contains(first.Error(), "is already"):
 		t.Errorf("nothing is there: %v", first)
@@ -211,7 +211,7 @@ func TestTagDecides(t *testing.T) {
 	}{
 		{"refused, but set", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "refusal", Status: 403, Handled: true}}, ""},
 		{"taken, but shown late", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, ""},
-		{"taken, but never shown", fault.Rule{Nth: tag, Times: fault.Always, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, "accepted the last step (set the tag), but does not show it; publish once more"},
+		{"taken, but never shown", fault.Rule{Nth: tag, Times: fault.Always, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, "accepted the last step (set the tag), but does not show it; publish again"},
 		{"refused", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "refusal", Status: 403}}, "set the tag v1.2.3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func (s *Store) Bring(ctx context.Context, images []Wanted, platforms []string, 
 			}
 		}
 		if err != nil && ctx.Err() == nil && img.Guess {
-			s.Warn(fmt.Sprintf("the image %s, which is only named in a text or flag, is left out: %v", img.Ref, err))
+			s.Warn(fmt.Sprintf("the image %s, which is only named in a string or flag, is left out: %v", img.Ref, err))
 			continue
 		}
 		if err != nil {
@@ -166,7 +166,7 @@ func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *Lay
 func (s *Store) place(ref string) (d *Repository, tag, digest string, err error) {
 	named, err := imageref.Parse(ref)
 	if err != nil {
-		return nil, "", "", fmt.Errorf("%s is not the name of an image: %w", ref, err)
+		return nil, "", "", fmt.Errorf("%s is not an image name: %w", ref, err)
 	}
 	d, err = s.Open(named.Domain, named.Path)
 	return d, named.Tag, named.Digest, err
@@ -214,7 +214,7 @@ func (s *Store) Push(ctx context.Context, images []Wanted, registry string) (n i
 				n++
 				break
 			}
-			text := fmt.Sprintf("the registry refuses %s of the image %s, because only their vendor distributes some layers; the rest was pushed", strings.Join(left, ", "), img.Ref)
+			text := fmt.Sprintf("the registry refuses %s of the image %s, because some layers may only be distributed by their vendor; the rest was pushed", strings.Join(left, ", "), img.Ref)
 			if digest != "" {
 				text += ", but not under " + digest + ", by which the image is named"
 			} else {
@@ -228,7 +228,7 @@ func (s *Store) Push(ctx context.Context, images []Wanted, registry string) (n i
 		}
 	}
 	if len(missing) > 0 {
-		s.Warn(fmt.Sprintf("%d images were not pushed, because neither the bundle nor the mirror holds them: %s; make it with --images", len(missing), strings.Join(missing, ", ")))
+		s.Warn(fmt.Sprintf("%d images were not pushed, because neither the bundle nor the mirror holds them: %s; create it with --images", len(missing), strings.Join(missing, ", ")))
 	}
 	return n, nil
 }
@@ -240,7 +240,7 @@ func Target(img Wanted, registry string) (string, error) {
 	}
 	named, err := imageref.Parse(img.Ref)
 	if err != nil {
-		return "", fmt.Errorf("%s is not the name of an image: %w", img.Ref, err)
+		return "", fmt.Errorf("%s is not an image name: %w", img.Ref, err)
 	}
 	domain := strings.ReplaceAll(named.Domain, ":", "-")
 	_, rest, _ := strings.Cut(named.String(), "/")

@@ -78,7 +78,7 @@ func New(o Options) (*Repository, error) {
 		return nil, fmt.Errorf("%q is not the host of a registry; it is a name, and a port if needed, such as registry.example.com:5000", o.Host)
 	}
 	if err := ref.ValidateRepository(); err != nil {
-		return nil, fmt.Errorf("%q is not the name of a repository in a registry; it consists of lower-case letters, digits and single . _ - inside parts that slashes divide", o.Repository)
+		return nil, fmt.Errorf("%q is not the name of a repository in a registry; it consists of lower-case letters, digits and single . _ - in parts separated by slashes", o.Repository)
 	}
 	s := newSession(ref, o)
 	client := transport.New(s, o.Policy)
@@ -153,7 +153,7 @@ func (d *Repository) checkTag(version string) error {
 		return err
 	}
 	if v.Build() != "" {
-		return fmt.Errorf("version %s cannot be published to a registry, because a tag must not contain a plus sign; use a version without the build part +%s", version, v.Build())
+		return fmt.Errorf("version %s cannot be published to a registry, because a tag must not contain a plus sign; use a version without the build metadata +%s", version, v.Build())
 	}
 	ref := d.remote.Reference
 	ref.Reference = version

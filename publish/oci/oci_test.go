@@ -244,7 +244,7 @@ func TestNotes(t *testing.T) {
 	for want, r := range map[string]*repo.Release{
 		"does not find the metadata.yaml of infrastructure-acme":                                       {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a")}},
 		"may not find the components of infrastructure-acme":                                           {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components-a.yaml", "a"), file("infrastructure-components-b.yaml", "b")}},
-		"finds another file than infrastructure-components.yaml for the components of infrastructure-": {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a"), file("infrastructure-acme-v1.0.0-components.yaml", "b")}},
+		"finds a file other than infrastructure-components.yaml for the components of infrastructure-": {Provider: p, Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a"), file("infrastructure-acme-v1.0.0-components.yaml", "b")}},
 		"may not find a provider of the type InfrastructureProvider":                                   {Artifacts: []*repo.Artifact{file("infrastructure-components.yaml", "a: 1")}},
 	} {
 		r.Version = "v1.0.0"
@@ -378,7 +378,7 @@ func TestArchiveRefusals(t *testing.T) {
 		`"../x" is not a valid release file name`:     archive(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}),
 		`"a/b.yaml" is not a valid release file name`: archive(t, tar.Header{Name: "a/b.yaml", Typeflag: tar.TypeReg}),
 		`"l" is not a plain file`:                     archive(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
-		`"./a" is there twice`:                        archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg}, tar.Header{Name: "./a", Typeflag: tar.TypeReg}),
+		`"./a" is listed twice`:                       archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg}, tar.Header{Name: "./a", Typeflag: tar.TypeReg}),
 		"it holds more than 67108864 bytes":           archive(t, tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 40 << 20}, tar.Header{Name: "b", Typeflag: tar.TypeReg, Size: 40 << 20}),
 		"gzip: invalid header":                        []byte("no archive at all"),
 	} {
@@ -429,7 +429,7 @@ func TestRefusals(t *testing.T) {
 	d := s.open()
 	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
 	for version, want := range map[string]string{
-		"v1.0.0+build.5":                     "a tag must not contain a plus sign; use a version without the build part +build.5",
+		"v1.0.0+build.5":                     "a tag must not contain a plus sign; use a version without the build metadata +build.5",
 		"v1.0.0-" + strings.Repeat("a", 128): "at most 128",
 		"1":                                  "not a semantic version",
 	} {

@@ -137,7 +137,7 @@ func aliases(providers []*repo.Release, sums map[string]repo.Sum) (out []alias, 
 				continue // an old operator is worth an alias, but no note
 			}
 			if !finds(components.Name, names) {
-				note("finds another file than %s for the components of %s", components.Name, p)
+				note("finds a file other than %s for the components of %s", components.Name, p)
 			}
 			if !finds(layouts.MetadataFile, metadataTitles(word, p.Name, r.Version)) {
 				note("does not find the %s of %s", layouts.MetadataFile, p)

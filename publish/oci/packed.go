@@ -25,7 +25,7 @@ func (b *bundle) archive(ctx context.Context, m *v1.Manifest) error {
 		total += a.Size
 	}
 	if total > repo.MaxFileSize {
-		return fmt.Errorf("the files have %d bytes together, and an archive may hold %d; use the form of single files", total, repo.MaxFileSize)
+		return fmt.Errorf("the files have %d bytes in total, but an archive may hold %d; use the form of single files", total, repo.MaxFileSize)
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -107,7 +107,7 @@ func unpackArchive(where string, data []byte) (out []*repo.Artifact, err error) 
 		case publish.CheckFileName(name) != nil:
 			return nil, fmt.Errorf("%q is not a valid release file name", h.Name)
 		case seen[name]:
-			return nil, fmt.Errorf("%q is there twice", h.Name)
+			return nil, fmt.Errorf("%q is listed twice", h.Name)
 		case h.Size > left.N:
 			return nil, fmt.Errorf("it holds more than %d bytes", repo.MaxFileSize)
 		}

@@ -101,7 +101,7 @@ func (p *upload) table() converge.Table[state] {
 		},
 		{
 			When: "the tag has the same content, but referrers are not listed", Step: "attach the referrers",
-			Why: "an earlier run broke off, or two runs wrote the list of a registry without referrers at once",
+			Why: "an earlier run was interrupted, or two runs wrote the list of a registry without referrers at the same time",
 			Is:  func(s state) bool { return s.there },
 			Do:  p.attach,
 		},
@@ -118,8 +118,8 @@ func (p *upload) table() converge.Table[state] {
 			Do:  p.store,
 		},
 		{
-			When: "what was stored was not read again", Step: "read the manifest and the files by their digests",
-			Why: "some registries report as stored what they have not stored; no tag must name that",
+			When: "what was stored has not been read back", Step: "read the manifest and the files by their digests",
+			Why: "some registries report as stored what they have not stored; no tag may name that",
 			Is:  func(s state) bool { return !p.read },
 			Do:  p.readBack,
 		},
@@ -253,9 +253,9 @@ func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, 
 	after := "nothing became visible to readers"
 	switch {
 	case s.there:
-		after = "the version is visible to readers; publish once more to finish it"
+		after = "the version is visible to readers; publish again to finish it"
 	case p.tagged:
-		after = "publish once more to see whether the tag was set"
+		after = "publish again to see whether the tag was set"
 	}
 	return publish.Result{}, fmt.Errorf("publish %s to %s: %w; %s", publish.Name(r), d, err, after)
 }

@@ -109,7 +109,7 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 		}
 		switch err := publish.CheckFileName(title); {
 		case layer.Annotations[unpack] == "true":
-			odd(repo.OddSubfolder, "is a packed folder, and nothing looks into it")
+			odd(repo.OddSubfolder, "is a packed folder, which is not unpacked")
 		case err != nil:
 			odd(repo.OddEntry, "is not a valid release file name")
 		default:

@@ -51,7 +51,7 @@ type served struct {
 func (s served) URL(version, componentsFile string) (string, error) {
 	switch {
 	case s.address == "":
-		return "", errors.New("the address of the web server is not known; give it with --url, such as --url https://gitlab.example.com")
+		return "", errors.New("the address of the web server is unknown; pass it with --url, such as --url https://gitlab.example.com")
 	case version == layouts.Latest:
 		return "", errors.New("clusterctl cannot ask a web server for the latest version; name a version (--pin)")
 	}

@@ -203,5 +203,5 @@ func proxyOf(list string) (*url.URL, error) {
 		}
 		return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 	}
-	return nil, errors.New("it is not known where Go modules come from; set GOPROXY to the URL of a module proxy")
+	return nil, errors.New("the source of Go modules is unknown; set GOPROXY to the URL of a module proxy")
 }

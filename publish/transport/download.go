@@ -209,11 +209,11 @@ func (d *download) accept(resp *http.Response) error {
 	}
 	etag := resp.Header.Get("Etag")
 	if d.at > 0 && d.etag != "" && etag != "" && etag != d.etag {
-		return fmt.Errorf("GET %s: the file was changed while it was read; begin again", bare(resp.Request.URL))
+		return fmt.Errorf("GET %s: the file was changed while it was read; start again", bare(resp.Request.URL))
 	}
 	if d.size < 0 && resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 {
 		// HTTP/1.0 ends such an answer by closing the connection.
-		return fmt.Errorf("GET %s: the server says neither how long the file is nor where it ends, so a file that was cut short would pass for a whole one", bare(resp.Request.URL))
+		return fmt.Errorf("GET %s: the server states neither the length of the file nor where it ends, so a truncated file would look complete", bare(resp.Request.URL))
 	}
 	if d.size < 0 {
 		d.size = size
@@ -270,7 +270,7 @@ func (d *download) retry(err error) error {
 		d.broken, d.since, d.from = 0, time.Now(), d.at
 	}
 	if d.broken++; d.broken >= d.policy.Attempts {
-		return &publish.Temporary{Err: fmt.Errorf("the download from %s broke off %d times without progress, after %d bytes: %w", d.host(), d.broken, d.at, err)}
+		return &publish.Temporary{Err: fmt.Errorf("the download from %s was interrupted %d times without progress, after %d bytes: %w", d.host(), d.broken, d.at, err)}
 	}
 	return d.policy.Sleep(d.ctx, d.policy.backoff(d.broken))
 }

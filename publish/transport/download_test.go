@@ -104,8 +104,8 @@ func TestDownload(t *testing.T) {
 		{name: "changed, no ranges, says the length", server: source{length: true, cut: []int{100 << 10}, change: shorter}, size: -1, requests: 2, want: "bytes of a file that should have"},
 		{name: "other size", server: source{length: true}, size: 5, requests: 1, want: "offers 307200 bytes of a file that should have 5"},
 		{name: "breaks ten times with progress", server: source{length: true, ranges: true, cut: []int{1000, 300, 5000, 300, 400, 500, 600, 700, 800, 900}}, size: size, requests: 11},
-		{name: "too short for ever", server: source{}, size: size + 1, requests: 5, want: "broke off 5 times without progress", temporary: true},
-		{name: "breaks for ever", server: source{length: true, ranges: true, cut: []int{1, 1, 1, 1, 1, 1, 1}}, size: size, requests: 5, want: "broke off 5 times without progress, after 5 bytes", temporary: true},
+		{name: "too short for ever", server: source{}, size: size + 1, requests: 5, want: "was interrupted 5 times without progress", temporary: true},
+		{name: "breaks for ever", server: source{length: true, ranges: true, cut: []int{1, 1, 1, 1, 1, 1, 1}}, size: size, requests: 5, want: "was interrupted 5 times without progress, after 5 bytes", temporary: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -39,7 +39,7 @@ type ExcessError struct{ Host, What string }
 
 // Error names the server and the limit.
 func (e *ExcessError) Error() string {
-	return fmt.Sprintf("%s sends %s; it may not be the server that it should be", e.Host, e.What)
+	return fmt.Sprintf("%s sends %s; it may not be the intended server", e.Host, e.What)
 }
 
 // Bounded returns a client like one that New made, for an API: an answer that

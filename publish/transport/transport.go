@@ -165,7 +165,7 @@ func New(base http.RoundTripper, policy Policy, credentials ...Credential) *http
 	return &http.Client{Transport: t, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		err := checkRedirect(req, via)
 		if err == nil && t.echoes(req.URL, via[0]) {
-			err = fmt.Errorf("%s redirects to a URL that holds the credential; that is not followed", via[0].URL.Host)
+			err = fmt.Errorf("%s redirects to a URL that contains the credential; this redirect is not followed", via[0].URL.Host)
 		}
 		if err != nil {
 			return &redirectError{via[0].URL, err}
@@ -217,9 +217,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	case len(via) >= maxRedirects:
 		return fmt.Errorf("stopped after %d redirects", maxRedirects)
 	case first.URL.Scheme == "https" && req.URL.Scheme != "https":
-		return fmt.Errorf("%s redirects to %s without encryption; that is not followed", first.URL.Host, req.URL.Host)
+		return fmt.Errorf("%s redirects to %s without encryption; this redirect is not followed", first.URL.Host, req.URL.Host)
 	case !safe(first.Method) && req.URL.Host != first.URL.Host:
-		return fmt.Errorf("%s redirects a %s to %s; that is not followed", first.URL.Host, first.Method, req.URL.Host)
+		return fmt.Errorf("%s redirects a %s to %s; this redirect is not followed", first.URL.Host, first.Method, req.URL.Host)
 	case !safe(first.Method) && safe(req.Method):
 		// A 301 or 302 turns a POST into a GET, whose success would mean nothing.
 		return fmt.Errorf("%s moved to %s; use the new address", first.URL.EscapedPath(), req.URL.EscapedPath())

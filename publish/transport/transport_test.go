@@ -368,7 +368,7 @@ func TestRedirectWithTheCredential(t *testing.T) {
 		client := New(nil, Policy{Attempts: 1}, Credential{Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Header: "Authorization", Value: "Bearer " + secret})
 		_, err := client.Get(server.URL + "/asked")
 		server.Close()
-		if text := Clean(err).Error(); !strings.Contains(text, "holds the credential") || !strings.Contains(text, "/asked") || strings.Contains(text, secret[1:]) {
+		if text := Clean(err).Error(); !strings.Contains(text, "contains the credential") || !strings.Contains(text, "/asked") || strings.Contains(text, secret[1:]) {
 			t.Error(text)
 		}
 	}

@@ -18,7 +18,7 @@ var bootstrapChecks = []*Check{
 	row("BEH401", "bootstrap-secret", "The bootstrap Secret must exist when it is reported", Must, pageConfig+"data secret",
 		"The infrastructure provider starts the machine and does not find its data.",
 		"Create the Secret before setting status.initialization.dataSecretCreated.",
-		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName", Needs: secretsNeeded, Risk: Medium, Beware: "two watches have no common order; the check waits two seconds", on: []string{bootstrapRole}, version: bootstrapSecret}),
+		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName", Needs: secretsNeeded, Risk: Medium, Beware: "two watches, which have no common order; the check waits two seconds", on: []string{bootstrapRole}, version: bootstrapSecret}),
 	row("BEH402", "bootstrap-secret-name", "dataSecretName must be set with dataSecretCreated", Must, pageConfig+"data secret",
 		"Core cannot pass the data to the Machine.",
 		"Set both in one patch.",
@@ -46,7 +46,7 @@ var bootstrapChecks = []*Check{
 	row("BEH408", "bootstrap-in-place", "Changing the spec should not make new data after the bootstrap", Should, pageConfig+"in-place changes",
 		"Machines that reboot find data that does not fit them.",
 		"Ignore changes of the spec once dataSecretCreated is true.",
-		Check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: Settle, Needs: secretsNeeded, Risk: Medium, Beware: "configurations of pools rotate and are left out", on: []string{secret}, version: bootstrapInPlace}),
+		Check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: Settle, Needs: secretsNeeded, Risk: Medium, Beware: "configurations that rotate; those of pools are left out", on: []string{secret}, version: bootstrapInPlace}),
 }
 
 // controlPlaneChecks are about ControlPlanes and the Machines that they make.
@@ -62,13 +62,13 @@ var controlPlaneChecks = []*Check{
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", Should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
-		Check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks type or label", Needs: secretsNeeded, Risk: Medium, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
+		Check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks the type or the label", Needs: secretsNeeded, Risk: Medium, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
 	row("BEH504", "plane-machine-labels", "Control plane Machines must have the labels of Cluster API", Must, pagePlane+"machines",
 		"Core does not count the Machine as control plane and deletes it with the workers.",
 		"Set the labels cluster.x-k8s.io/control-plane and cluster.x-k8s.io/cluster-name when you create Machines.",
 		Check{Role: contract.ControlPlane, Violation: "a Machine owned by a ControlPlane lacks one of them", on: []string{machine}, version: planeLabels}),
 	row("BEH505", "plane-counters", "Counters of a ControlPlane must not exceed its replicas", Must, pagePlane+"replicas",
-		"Cluster topology considers an upgrade complete that is not.",
+		"Cluster topology considers an unfinished upgrade complete.",
 		"Count only Machines that status.replicas counts too.",
 		Check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
 	row("BEH506", "plane-replicas", "status.replicas of a ControlPlane should be the number of its Machines", Should, pagePlane+"replicas",
@@ -83,7 +83,7 @@ var controlPlaneChecks = []*Check{
 		"Autoscalers count the wrong Machines.",
 		"Write the labels of the Machines as a selector, for example cluster.x-k8s.io/cluster-name=NAME,cluster.x-k8s.io/control-plane.",
 		Check{Role: contract.ControlPlane, Violation: "at rest it selects other Machines than those that the ControlPlane owns", Within: Settle, Risk: Medium, on: []string{controlPlane}, version: planeSelector}),
-	row("BEH509", "plane-versions", "status.versions should be ordered, and its replicas add up", Should, pagePlane+"version",
+	row("BEH509", "plane-versions", "status.versions should be ordered, and its replicas should add up", Should, pagePlane+"version",
 		"Cluster topology computes a wrong state of the upgrade.",
 		"List each version of the Machines once, the oldest first, with the number of Machines.",
 		Check{Role: contract.ControlPlane, Violation: "an entry is older than the one before it, or the sum differs from status.replicas at rest", Within: Settle, on: []string{controlPlane}, version: planeVersions}),
@@ -95,16 +95,16 @@ var controlPlaneChecks = []*Check{
 		"Users who add a label wait for it, or lose their Machines to a rollout.",
 		"Propagate metadata.labels and annotations without a rollout.",
 		Check{Role: contract.ControlPlane, Action: "patch the labels of the machine template", Violation: "twice the bound later a Machine lacks the label or has been replaced", Within: Settle, on: []string{controlPlane}, version: planeMetadata}),
-	row("BEH512", "plane-rollout", "rollout.after should make new Machines", Should, pagePlane+"rolloutAfter",
+	row("BEH512", "plane-rollout", "rollout.after should create new Machines", Should, pagePlane+"rolloutAfter",
 		"Users who renew certificates by a rollout keep the old Machines.",
 		"Replace Machines that were created before the time.",
 		Check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created when the bound, or for a time in the past four times the settle bound, has passed", Within: Delete, Risk: Medium, on: []string{controlPlane}, version: planeRollout}),
 	row("BEH513", "plane-domains", "Control plane Machines should only be in failure domains for control planes", Should, pagePlane+"placement",
-		"The control plane runs where its endpoint or etcd does not reach it.",
+		"The control plane runs where its endpoint or etcd cannot reach it.",
 		"Choose only failure domains with controlPlane: true.",
 		Check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster lists without controlPlane: true", Risk: Medium, on: []string{machine}, version: planeDomains}),
 	row("BEH514", "plane-external", "An external control plane must not have control plane Machines", Must, pagePlane+"externalManagedControlPlane",
-		"Core waits for Nodes that never come.",
+		"Core waits for Nodes that never appear.",
 		"Set status.externalManagedControlPlane only if the control plane runs outside of the Cluster.",
 		Check{Role: contract.ControlPlane, Violation: "status.externalManagedControlPlane is true and the ControlPlane owns Machines", on: []string{controlPlane}, version: planeExternal}),
 	row("BEH515", "plane-endpoint-fixed", "The endpoint of a ControlPlane must not change", Must, pagePlane+"control plane endpoint",
@@ -529,7 +529,7 @@ func planeMetadata(c *change) {
 		all := c.machinesOf(c.o)
 		for _, m := range all {
 			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(replicas) {
-				c.report([]string{"spec.machineTemplate.metadata"}, "changed labels made the new Machine %s", m.name)
+				c.report([]string{"spec.machineTemplate.metadata"}, "changed labels created the new Machine %s", m.name)
 				return
 			}
 			for l := range now.Get("labels").Items() {
@@ -578,7 +578,7 @@ func planeRollout(c *change) {
 			}
 		}
 		if len(all) > 0 {
-			c.report([]string{"spec.rollout", "spec.rolloutAfter"}, "the time for the rollout was %s, but no Machine was created since", after)
+			c.report([]string{"spec.rollout", "spec.rolloutAfter"}, "the time for the rollout was %s, but no Machine has been created since", after)
 		}
 	})
 }

@@ -20,7 +20,7 @@ var clusterChecks = []*Check{
 	row("BEH102", "cluster-endpoint", "A provisioned InfraCluster should have a control plane endpoint", Should, pageCluster+"control plane endpoint",
 		"Machines never join: the Cluster has no address of the API server.",
 		"Set spec.controlPlaneEndpoint before reporting provisioned, unless the control plane provider sets one.",
-		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when four times the bound have passed", Within: Settle, Risk: Medium, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
+		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when four times the bound has passed", Within: Settle, Risk: Medium, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
 	row("BEH103", "cluster-endpoint-fixed", "The endpoint of an InfraCluster must not change", Must, pageCluster+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
@@ -45,7 +45,7 @@ var clusterChecks = []*Check{
 		"The controller and the external system overwrite each other's status or create infrastructure twice.",
 		"Skip objects with the annotation cluster.x-k8s.io/managed-by, with the predicate ResourceIsNotExternallyManaged. The page of the book calls it a label; the code of Cluster API reads the annotation.",
 		Check{Role: contract.InfraCluster, Action: actManaged, Violation: "a finalizer, or a status by the controller of the kind, appears on the annotated object", on: []string{infraCluster}, version: externallyManaged}),
-	row("BEH109", "cluster-goes-last", "The InfraCluster should go after its InfraMachines", Typical, pageCluster+"typical workflow, deleted resource",
+	row("BEH109", "cluster-goes-last", "The InfraCluster should be gone after its InfraMachines", Typical, pageCluster+"typical workflow, deleted resource",
 		"Machines stay behind in networks that cannot be deleted.",
 		"Remove the finalizer only after the infrastructure of all machines is gone.",
 		Check{Role: contract.InfraCluster, Action: actDelete, Violation: "the InfraCluster is gone while InfraMachines of the Cluster exist", on: []string{infraCluster}, gone: goesLast}),
@@ -58,7 +58,7 @@ var clusterChecks = []*Check{
 // machineChecks are about InfraMachines, those of pools included.
 var machineChecks = []*Check{
 	row("BEH201", "machine-provider-id", "A provisioned InfraMachine must have a provider ID", Must, pageMachine+"provider ID",
-		"Core never matches the Machine with its Node, so the Machine never gets ready.",
+		"Core never matches the Machine with its Node, so the Machine never becomes ready.",
 		"Patch spec.providerID before, or together with, status.initialization.provisioned.",
 		Check{Role: contract.InfraMachine, Violation: "a version reports provisioned without spec.providerID", on: []string{infraMachine}, version: machineProviderID}),
 	row("BEH202", "machine-provider-id-fixed", "The provider ID must not change", Must, pageMachine+"provider ID",
@@ -69,18 +69,18 @@ var machineChecks = []*Check{
 		"Two Machines claim the same Node; deleting one drains the other.",
 		"Put the ID of the instance into the provider ID.",
 		Check{Role: contract.InfraMachine, Violation: "two InfraMachines have the same provider ID", on: []string{infraMachine}, version: machineProviderIDUnique}),
-	row("BEH204", "machine-node", "The provider ID should be that of the Node", Should, pageMachine+"provider ID",
+	row("BEH204", "machine-node", "The provider ID should match that of the Node", Should, pageMachine+"provider ID",
 		"The Machine waits for its Node forever; MachineHealthChecks and rollouts stop.",
 		"Use the value that the cloud controller manager or the kubelet writes into Node.spec.providerID.",
 		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed, or a younger Machine got one", Within: Delete, Risk: Medium, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
 	row("BEH205", "machine-stays-provisioned", "An InfraMachine must stay provisioned", Must, pageMachine+"initialization completed",
-		"A running Machine is considered new; controllers stop working on it.",
+		"Core treats a running Machine as new; controllers stop working on it.",
 		"Never reset status.initialization.provisioned to false; report later problems in conditions.",
 		Check{Role: contract.InfraMachine, Violation: "provisioned changes from true to false or disappears", on: []string{infraMachine}, version: staysProvisioned}),
 	row("BEH206", "machine-after-cluster", "InfraMachines should wait for the infrastructure of the Cluster", Typical, pageMachine+"typical workflow, normal resource",
 		"Machines start in networks that do not exist yet, and fail or end up in a default network.",
 		"Return while Cluster.status.initialization.infrastructureProvisioned is not true.",
-		Check{Role: contract.InfraMachine, Action: actManaged + " that never gets ready", Violation: "the InfraMachine reports provisioned or gets a provider ID before", on: []string{infraMachine}, version: machineAfterCluster}),
+		Check{Role: contract.InfraMachine, Action: actManaged + " that never becomes ready", Violation: "the InfraMachine reports provisioned or gets a provider ID before", on: []string{infraMachine}, version: machineAfterCluster}),
 	row("BEH207", "machine-after-bootstrap", "InfraMachines should wait for the bootstrap data", Typical, pageMachine+"typical workflow, normal resource",
 		"The machine starts without bootstrap data and never joins.",
 		"Return while Machine.spec.bootstrap.dataSecretName is empty.",
@@ -89,7 +89,7 @@ var machineChecks = []*Check{
 		"A Cluster whose infrastructure fails cannot be deleted; users remove finalizers by hand.",
 		"Handle deletionTimestamp before checking whether the infrastructure of the Cluster is ready, and treat what does not exist as deleted.",
 		Check{Role: contract.InfraMachine, Action: "delete a Machine of a Cluster whose infrastructure never came", Violation: "the deleted InfraMachine is still there when the bound has passed", Within: Settle, on: []string{infraMachine}, version: deletedBeforeCluster}),
-	row("BEH209", "machine-failure-domain", "The failure domain of the Machine should be followed", Should, pageMachine+"failure domain",
+	row("BEH209", "machine-failure-domain", "The failure domain of the Machine should be respected", Should, pageMachine+"failure domain",
 		"Control plane machines end up in one failure domain.",
 		"Place the instance in Machine.spec.failureDomain, and report it in status.failureDomain.",
 		Check{Role: contract.InfraMachine, Violation: "status.failureDomain differs from Machine.spec.failureDomain", on: []string{infraMachine}, version: machineDomain}),
@@ -123,7 +123,7 @@ func staysProvisioned(c *change) {
 		return
 	}
 	c.demand(initialization(c.o.tag, c.cur), []string{"status.initialization", "status.ready"},
-		"the object was initialized, and is not any more")
+		"the object was initialized, but no longer is")
 }
 
 // first reports whether a controller made the object show something for the first time.
@@ -406,7 +406,7 @@ func machineAfterCluster(c *change) {
 			return
 		}
 		c.demand(infrastructureReady(cl.cur), []string{"spec.providerID", "status.initialization", "status.ready"},
-			"the machine was made before the infrastructure of Cluster %s was provisioned", cl.name)
+			"the machine was created before the infrastructure of Cluster %s was provisioned", cl.name)
 	})
 }
 

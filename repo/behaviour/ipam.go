@@ -17,14 +17,14 @@ var ipamChecks = []*Check{
 		Check{Role: contract.IPPool, Violation: "a claim for a pool that gives addresses has none when the bound has passed, and no condition says that the pool is exhausted", Within: Settle, Risk: Medium, Beware: "exhausted pools", on: []string{claim}, version: claimAnswered, resumed: claimResumed}),
 	row("BEH602", "address-name", "An IPAddress should have the name of its claim", Should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5",
 		"Two reconciliations at the same time can give one claim two addresses.",
-		"Name the IPAddress like the claim.",
+		"Give the IPAddress the name of the claim.",
 		Check{Role: contract.IPPool, Violation: "name and spec.claimRef.name of an IPAddress differ", on: []string{address}, version: addressName}),
 	row("BEH603", "foreign-claims", "Claims for pools of other providers must be left alone", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 1",
 		"A foreign finalizer on the claim is never removed, so the claim, its machine and the Cluster cannot be deleted.",
 		"Check group and kind of spec.poolRef before the first write, also for claims that a change of the Cluster enqueued.",
 		Check{Role: contract.IPPool, Action: actForeign + " with a Cluster, then unpause or restart", Violation: "a claim gets the finalizer that a provider sets on the claims of its own pools, but its pool is in another group", Within: Pause, on: []string{claim}, version: foreignClaims}),
 	row("BEH604", "claim-paused", "Claims of a paused Cluster must wait", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 2",
-		"clusterctl move loses or doubles the address.",
+		"clusterctl move loses or duplicates the address.",
 		"Check the pause of the Cluster and of the claim first.",
 		Check{Role: contract.IPPool, Action: "create a claim while paused", Violation: "an IPAddress is created for a claim that was made during the pause, or after the bound", Within: Pause, on: []string{address}, version: claimPaused}),
 	row("BEH605", "claim-without-cluster", "Claims of a Cluster that does not exist should wait", Typical, pageIPAM+"IPAM provider, normal IPAddressClaim, step 2.3",
@@ -36,9 +36,9 @@ var ipamChecks = []*Check{
 		"Add the finalizer and patch the claim before allocating the address.",
 		Check{Role: contract.IPPool, Violation: "an IPAddress is older than the first version of its claim that has a finalizer", on: []string{address}, version: claimFinalizer}),
 	row("BEH607", "address-owners", "An IPAddress must be owned by its claim and its pool", Must, pageIPAM+"IPAM provider, normal IPAddressClaim, steps 5.2 and 5.3",
-		"clusterctl move leaves the address behind, or the pool goes while addresses are in use.",
+		"clusterctl move leaves the address behind, or the pool disappears while addresses are in use.",
 		"Set the claim as controller and the pool as owner, both with blockOwnerDeletion.",
-		Check{Role: contract.IPPool, Violation: "the claim is not the controlling owner, the pool is not an owner that does not control, or blockOwnerDeletion is missing", on: []string{address}, version: addressOwners}),
+		Check{Role: contract.IPPool, Violation: "the claim is not the controlling owner, the pool is not a non-controlling owner, or blockOwnerDeletion is missing", on: []string{address}, version: addressOwners}),
 	row("BEH608", "address-finalizer", "An IPAddress should have a finalizer", Should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5.4",
 		"An IPAddress deleted by mistake is given to another machine.",
 		"Create the IPAddress with a finalizer, and remove it when the claim is deleted.",
@@ -51,11 +51,11 @@ var ipamChecks = []*Check{
 		"The infrastructure provider configures the machine with no address or with another one.",
 		"Set status.addressRef once, after the IPAddress was created.",
 		Check{Role: contract.IPPool, Violation: "the name changes, or names an IPAddress that does not exist", on: []string{claim}, version: addressReference}),
-	row("BEH611", "address-goes-first", "The IPAddress must go before its claim", Must, pageIPAM+"IPAM provider, deleted IPAddressClaim",
+	row("BEH611", "address-goes-first", "The IPAddress must be gone before its claim", Must, pageIPAM+"IPAM provider, deleted IPAddressClaim",
 		"The address is never released.",
 		"Delete the IPAddress, and remove the finalizer of the claim when it is gone.",
 		Check{Role: contract.IPPool, Action: "delete a claim", Violation: "the claim is gone, and its IPAddress exists five seconds later", on: []string{claim}, gone: addressGoesFirst}),
-	row("BEH612", "claim-deleted", "Deleted claims should go away", Should, pageIPAM+"IPAM provider, deleted IPAddressClaim",
+	row("BEH612", "claim-deleted", "Deleted claims should disappear", Should, pageIPAM+"IPAM provider, deleted IPAddressClaim",
 		"The machine and the Cluster cannot be deleted.",
 		"Release the address and remove the finalizer also when the pool or the Cluster is gone.",
 		Check{Role: contract.IPPool, Action: actDelete, Violation: "deletionTimestamp of the claim is older than the bound", Within: Delete, Risk: Medium, on: []string{claim}, version: claimDeleted}),
@@ -67,7 +67,7 @@ var ipamChecks = []*Check{
 		"clusterctl move leaves the claim behind, and the address is not released with the machine.",
 		"Create claims with a controlling owner reference to the InfraMachine and with spec.clusterName.",
 		Check{Role: contract.InfraMachine, Violation: "a claim owned by an InfraMachine is not controlled by it, or names no Cluster", on: []string{claim}, version: claimOwner}),
-	row("BEH615", "claim-released", "Claims should go with their InfraMachine", Should, pageIPAM+"infrastructure provider",
+	row("BEH615", "claim-released", "Claims should be deleted with their InfraMachine", Should, pageIPAM+"infrastructure provider",
 		"The pool runs out of addresses.",
 		"Set the owner reference, or delete the claims before removing the finalizer of the InfraMachine.",
 		Check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone, and its claim is not being deleted when twice the bound has passed", Within: Settle, Risk: Medium, Beware: "a server without garbage collection", on: []string{claim}, version: claimReleased}),
@@ -240,7 +240,7 @@ func addressOwners(c *change) {
 		case byPool == nil:
 			c.report(paths, "the pool %s is not an owner of the IPAddress", pool.name)
 		case byPool.controller:
-			c.report(paths, "the pool %s is the controlling owner; that is the claim's place", pool.name)
+			c.report(paths, "the pool %s is the controlling owner; the claim must be", pool.name)
 		case !byClaim.block || !byPool.block:
 			c.report(paths, "an owner reference of the IPAddress lacks blockOwnerDeletion")
 		default:

@@ -413,7 +413,7 @@ func (j *Judge) turns(e *record.Event) {
 		return
 	case before != "" && before != uid && j.older[uid] && !j.mixed:
 		j.mixed = true
-		j.problems = append(j.problems, fmt.Errorf("%s:%d: events of two servers are mixed: %s has two UIDs by turns; judge the recordings one by one",
+		j.problems = append(j.problems, fmt.Errorf("%s:%d: events of two servers are mixed: %s alternates between two UIDs; judge the recordings one by one",
 			e.File, e.Line, &object{kind: n.kind, namespace: n.namespace, name: n.name}))
 	case before != "" && before != uid:
 		j.older[before] = true

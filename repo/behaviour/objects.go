@@ -47,7 +47,7 @@ var objectChecks = []*Check{
 		"Users who pause one object to repair it by hand compete with the controller.",
 		"Check the annotation cluster.x-k8s.io/paused of the object itself, as annotations.IsPaused does.",
 		Check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object has the annotation", Within: Pause, Risk: Medium, on: providerRoles, version: quietObject}),
-	row("BEH003", "paused-condition-true", "Objects should show Paused=True soon after a pause", Should, pagePause,
+	row("BEH003", "paused-condition-true", "Objects should show Paused=True soon after a pause begins", Should, pagePause,
 		"clusterctl move and people cannot tell when the controller has stopped.",
 		"Set the condition Paused with paused.EnsurePausedCondition, and watch Clusters for changes of spec.paused.",
 		Check{Action: actPause, Violation: "the condition Paused is not True when the bound has passed", Within: Pause, on: providerRoles, paused: showsPaused}),
@@ -59,39 +59,39 @@ var objectChecks = []*Check{
 		"Users cannot see whether the controller respects a pause.",
 		"Set the condition Paused with paused.EnsurePausedCondition on every reconciliation.",
 		Check{Violation: "an object with an owner and a controller has no condition Paused", Within: Settle, on: providerRoles, version: missingPaused}),
-	row("BEH006", "resume-catches-up", "What changed during a pause must be done after it", Must, pagePause,
+	row("BEH006", "resume-catches-up", "Changes made during a pause must be applied after it", Must, pagePause,
 		"Users who scale or upgrade a paused Cluster wait for a change that never comes.",
 		"Reconcile the whole desired state when the pause ends; do not rely on an event for each change.",
-		Check{Action: actPause + ", change the spec, unpause", Violation: "status.observedGeneration is still that of before the pause when the bound has passed", Within: Settle, Risk: Medium, on: providerRoles, resumed: catchesUp}),
+		Check{Action: actPause + ", change the spec, unpause", Violation: "status.observedGeneration is still the one from before the pause when the bound has passed", Within: Settle, Risk: Medium, on: providerRoles, resumed: catchesUp}),
 	row("BEH007", "paused-deletion-waits", "Objects deleted while paused must keep their finalizer", Must, pageMove,
 		"clusterctl move deletes the paused source objects; a controller that cleans up then destroys the infrastructure that was moved.",
 		"Check for the pause before handling deletionTimestamp.",
 		Check{Action: actPause + ", delete an object", Violation: "a finalizer or the object disappears during a pause", Within: Pause, Beware: moveOrPaused, on: providerRoles, version: pausedFinalizer, gone: pausedGone}),
-	row("BEH008", "finalizer-first", "The finalizer should be set before outside resources exist", Typical, pageCluster+"typical workflow, normal resource; "+pageMachine+"typical workflow, normal resource",
+	row("BEH008", "finalizer-first", "The finalizer should be set before external resources exist", Typical, pageCluster+"typical workflow, normal resource; "+pageMachine+"typical workflow, normal resource",
 		"A deletion at the wrong moment leaves machines, load balancers or networks behind, which cost money.",
 		"Add the finalizer and return before the first call that creates something.",
 		Check{Violation: "the object reports provisioned or gets a provider ID without a finalizer", on: []string{infraCluster, infraMachine, infraPool}, version: finalizerFirst}),
 	row("BEH009", "finalizer-kept", "The finalizer must stay until the object is deleted", Must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
-		"Deleting the object later leaves outside resources behind.",
+		"Deleting the object later leaves external resources behind.",
 		"Remove the finalizer only when deletionTimestamp is set and the clean-up is done.",
 		Check{Violation: "a finalizer disappears without deletionTimestamp, not during a pause", Risk: Medium, Beware: "a person who removes it; the API server does not say who removed something", on: providerRoles, version: finalizerKept}),
-	row("BEH010", "finalizer-restored", "Finalizers that got lost should be set again", Practice, "cluster-api test/framework/finalizers_helpers.go, ValidateFinalizersResilience",
-		"Objects restored from a backup have no finalizers; deleting them leaves outside resources behind.",
+	row("BEH010", "finalizer-restored", "Lost finalizers should be set again", Practice, "cluster-api test/framework/finalizers_helpers.go, ValidateFinalizersResilience",
+		"Objects restored from a backup have no finalizers; deleting them leaves external resources behind.",
 		"Add the finalizer on every reconciliation if it is missing.",
-		Check{Action: actStrip, Violation: "a finalizer that went during a pause is not back when the bound after it has passed", Within: Settle, on: providerRoles, resumed: finalizerRestored}),
-	row("BEH011", "deletion-ends", "Deleted objects must go away", Must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
+		Check{Action: actStrip, Violation: "a finalizer that was lost during a pause is not back when the bound after the pause has passed", Within: Settle, on: providerRoles, resumed: finalizerRestored}),
+	row("BEH011", "deletion-ends", "Deleted objects must disappear", Must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
 		"The Cluster or its namespace cannot be deleted; users remove finalizers by hand and leave resources behind.",
 		"Handle resources that are already gone, and remove the finalizer at the end.",
 		Check{Action: actDelete, Violation: "deletionTimestamp is older than the bound and nothing that depends on the object is left", Within: Delete, Risk: Medium, Beware: "slow clouds: raise the bound", on: providerRoles, version: deletionEnds}),
 	row("BEH012", "finalizer-on-deleted", "Finalizers must not be added to objects that are being deleted", Must, "Kubernetes API, apimachinery pkg/api/validation, ValidateObjectMetaUpdate",
 		"The API server refuses the update, and the controller retries it forever instead of cleaning up.",
 		"Add the finalizer only if deletionTimestamp is not set.",
-		Check{Action: actDelete, Violation: "a warning event says that the API server refused new finalizers", Needs: []string{"events"}, Risk: Medium}),
+		Check{Action: actDelete, Violation: "a warning event reports that the API server refused new finalizers", Needs: []string{"events"}, Risk: Medium}),
 	row("BEH013", "comes-to-rest", "Controllers should come to rest", Practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
 		"Writes without a cause load the API server and wake every other controller.",
 		"Patch only when something differs; do not write times or counters that change by themselves.",
 		Check{Violation: "more than ten writes within a minute to an object of a Cluster in which nothing happened for a minute, or more than twenty of its spec",
-			on: append([]string{cluster, machine, machineSet, deployment, machinePool}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations of pools, whose tokens rotate, are left out"}),
+			on: append([]string{cluster, machine, machineSet, deployment, machinePool}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations whose tokens rotate; those of pools are left out"}),
 	row("BEH014", "no-fight", "Fields of the spec should not change back and forth", Practice, "Server-side apply, section Conflicts",
 		"Two controllers fight over the field; neither result lasts.",
 		"Let one controller own the field, or use server-side apply with separate field managers.",
@@ -105,7 +105,7 @@ var objectChecks = []*Check{
 		"Set type, status (True, False or Unknown) and reason of every condition.",
 		Check{Violation: "an entry of status.conditions lacks one of them", on: providerRoles, version: conditionComplete}),
 	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", Must, pageStatus+"; "+apiRules,
-		"kstatus and other tools consider the object ready for a change that was not made yet.",
+		"kstatus and other tools consider a change done that the controller has not seen.",
 		"Copy metadata.generation of the object that was reconciled.",
 		Check{Violation: "status.observedGeneration or that of a condition is larger than metadata.generation", on: providerRoles, version: observedGeneration}),
 	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", Should, apiRules,
@@ -128,10 +128,10 @@ var objectChecks = []*Check{
 		"clusterctl move leaves the object behind, and deleting the Cluster does not delete it.",
 		"Set an owner reference when you create the object.",
 		Check{Violation: "an object or Secret with the label of the Cluster, not made by a person, has no owner reference when the bound has passed", Within: Settle, on: append([]string{secret}, infraMachine, bootstrapRole), version: ownerChain}),
-	row("BEH023", "owner-version", "Owner references should be brought to the current API version", Should, "cluster-api test/framework/ownerreference_helpers.go, ValidateOwnerReferencesOnUpdate",
-		"References in an old version break when that version is not served any more.",
+	row("BEH023", "owner-version", "Owner references should be updated to the current API version", Should, "cluster-api test/framework/ownerreference_helpers.go, ValidateOwnerReferencesOnUpdate",
+		"References in an old version break when that version is no longer served.",
 		"Set the owner references on every reconciliation with the version of the owner.",
-		Check{Action: "write old API versions into owner references while paused", Violation: "a reference that became older during a pause still is when the bound after it has passed", Within: Settle, on: providerRoles, resumed: ownerVersion}),
+		Check{Action: "write old API versions into owner references while paused", Violation: "a reference whose version became older during a pause is still old when the bound after the pause has passed", Within: Settle, on: providerRoles, resumed: ownerVersion}),
 	row("BEH024", "restart-changes-nothing", "Objects at rest should not change when a controller restarts", Practice, "Provider contracts, typical workflow, step Patch",
 		"Every upgrade of the provider changes running Clusters.",
 		"Make reconciliation idempotent: compute the desired state from the spec and from what exists outside.",
@@ -139,11 +139,11 @@ var objectChecks = []*Check{
 	row("BEH025", "status-rebuilt", "The status must be the same after it was lost", Must, pageMove+", Status subresource is never restored",
 		"clusterctl move drops the status. If it cannot be computed again, the moved Cluster is broken or its machines are created a second time.",
 		"Derive the status from the spec and from what exists outside; keep identities in the spec.",
-		Check{Action: actWipe, Violation: "after a wiped status and the end of the pause the initialization is not reported again within the bound, or an identity differs", Within: Settle, on: providerRoles, version: statusRebuilt, resumed: statusResumed}),
+		Check{Action: actWipe, Violation: "after the status was wiped and the pause has ended, the initialization is not reported again within the bound, or an identity differs", Within: Settle, on: providerRoles, version: statusRebuilt, resumed: statusResumed}),
 	row("BEH026", "block-move-removed", "The annotation block-move should be removed when the object can move", Should, pageMove,
-		"clusterctl move waits for the annotation to go and fails after its time limit.",
+		"clusterctl move waits for the annotation to disappear and fails after its time limit.",
 		"Remove clusterctl.cluster.x-k8s.io/block-move as soon as the Cluster is paused and nothing is under way.",
-		Check{Action: actPause, Violation: "the annotation is still there when four times the bound after the pause have passed", Within: Settle, on: providerRoles, paused: blockMoveRemoved}),
+		Check{Action: actPause, Violation: "the annotation is still there when four times the bound after the pause has passed", Within: Settle, on: providerRoles, paused: blockMoveRemoved}),
 }
 
 // work returns the changes that only a controller makes to its own objects: of the
@@ -407,7 +407,7 @@ func pausedGone(c *change) {
 	if c.driven() {
 		return
 	}
-	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the object went away %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the object disappeared %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
 }
 
 // begins reports whether the outside resource shows for the first time in this version.
@@ -436,7 +436,7 @@ func finalizerFirst(c *change) {
 	if c.o.isDeleting() || len(c.o.owners) == 0 {
 		return // see owner-first
 	}
-	c.report([]string{"metadata.finalizers", "spec.providerID", "status.initialization", "status.ready"}, "outside resources exist, but the object has no finalizer")
+	c.report([]string{"metadata.finalizers", "spec.providerID", "status.initialization", "status.ready"}, "external resources exist, but the object has no finalizer")
 }
 
 func finalizerKept(c *change) {

@@ -14,8 +14,8 @@ var poolChecks = []*Check{
 		"Set status.ready, which core still reads, and status.initialization.provisioned.",
 		Check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: Settle, on: []string{infraPool}, version: poolProvisioned}),
 	row("BEH302", "pool-stays-provisioned", "An InfraMachinePool must stay provisioned", Must, pagePool+"initialization completed",
-		"A running MachinePool is considered new.",
-		"Never set status.ready or status.initialization.provisioned back; report later problems in conditions.",
+		"Core treats a running MachinePool as new.",
+		"Never reset status.ready or status.initialization.provisioned; report later problems in conditions.",
 		Check{Role: contract.InfraMachinePool, Violation: "provisioned changes from true to false or disappears", on: []string{infraPool}, version: poolStaysProvisioned}),
 	row("BEH303", "pool-ids-unique", "providerIDList must not list an instance twice", Must, pagePool+"providerIDList",
 		"Core counts one Node twice and considers the pool complete.",
@@ -27,9 +27,9 @@ var poolChecks = []*Check{
 		Check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolReplicas}),
 	row("BEH305", "pool-ids-follow", "providerIDList must follow scaling", Must, pagePool+"providerIDList",
 		"Users who scale a pool see no change, or core keeps Nodes that are gone.",
-		"Update the list whenever instances come or go.",
-		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: Delete, Risk: Medium, Beware: "missing capacity; pools whose replicas something else manages are left out", on: []string{machinePool}, version: poolFollows}),
-	row("BEH306", "pool-ids-gone", "Provider IDs that left the list should not come back", Should, pagePool+"providerIDList",
+		"Update the list whenever instances are created or deleted.",
+		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: Delete, Risk: Medium, Beware: "missing capacity; pools whose replicas are managed elsewhere are left out", on: []string{machinePool}, version: poolFollows}),
+	row("BEH306", "pool-ids-gone", "Provider IDs removed from the list should not come back", Should, pagePool+"providerIDList",
 		"Core treats a deleted instance as a running one.",
 		"Leave out instances that are being terminated.",
 		Check{Role: contract.InfraMachinePool, Violation: "an ID is missing in one version and there in a later one", Risk: Medium, Beware: "clouds whose lists are eventually consistent", on: []string{infraPool}, version: poolGone}),
@@ -45,7 +45,7 @@ var poolChecks = []*Check{
 		"Core creates no Machine for the InfraMachine.",
 		"Set the labels cluster.x-k8s.io/pool-name and cluster.x-k8s.io/cluster-name when you create InfraMachines.",
 		Check{Role: contract.InfraMachinePool, Violation: "an InfraMachine owned by an InfraMachinePool lacks one of them", on: []string{infraMachine}, version: poolLabels}),
-	row("BEH310", "pool-machine-deleted", "The InfraMachine of a pool must go when its Machine is deleted", Must, pagePool+"MachinePoolMachines support",
+	row("BEH310", "pool-machine-deleted", "The InfraMachine of a pool must be deleted when its Machine is deleted", Must, pagePool+"MachinePoolMachines support",
 		"Users who delete a Machine keep the instance and pay for it.",
 		"Watch the Machines of the pool, and delete the instance of a deleted one.",
 		Check{Role: contract.InfraMachinePool, Action: "delete one Machine of a pool", Violation: "the Machine is gone, and its InfraMachine is not being deleted when the bound has passed", Within: Settle, on: []string{machine}, gone: poolMachineDeleted}),
@@ -57,8 +57,8 @@ var poolChecks = []*Check{
 		"Users see instances that are not part of the pool, or miss some.",
 		"Write both from the same observation.",
 		Check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolInstances}),
-	row("BEH313", "pool-goes-last", "The InfraMachinePool should go after its InfraMachines", Typical, pagePool+"MachinePoolMachines support",
-		"Instances stay behind that no controller knows.",
+	row("BEH313", "pool-goes-last", "The InfraMachinePool should be gone after its InfraMachines", Typical, pagePool+"MachinePoolMachines support",
+		"Instances that no controller knows stay behind.",
 		"Remove the finalizer of the pool only after all its InfraMachines are gone.",
 		Check{Role: contract.InfraMachinePool, Action: actDelete, Violation: "the pool is gone while InfraMachines that it owns exist", on: []string{infraPool}, gone: poolGoesLast}),
 }
@@ -96,7 +96,7 @@ func poolStaysProvisioned(c *change) {
 	}
 	for _, path := range [][]string{{"status", "ready"}, {"status", "initialization", "provisioned"}} {
 		if c.prev.Get(path...).True() && !c.cur.Get(path...).True() {
-			c.report([]string{"status.ready", "status.initialization"}, "the pool was provisioned, and is not any more")
+			c.report([]string{"status.ready", "status.initialization"}, "the pool was provisioned, but no longer is")
 			return
 		}
 	}
@@ -177,7 +177,7 @@ func poolGone(c *change) {
 	}
 	for _, id := range now {
 		if s.left[id] && !slices.Contains(before, id) {
-			c.report([]string{"spec.providerIDList"}, "the provider ID %q had left the list and came back", id)
+			c.report([]string{"spec.providerIDList"}, "the provider ID %q was removed from the list and came back", id)
 			return
 		}
 	}

@@ -110,11 +110,11 @@ var hooks = [...]Hook{
 	},
 	{
 		Name: "ValidateTopology", Since: oldest, Level: Pure, Named: true, Request: fields("variables items*"), new: newCommon,
-		Summary: "asks whether the templates of a cluster are good after all patches",
+		Summary: "asks whether the templates of a cluster are valid after all patches",
 	},
 	{
 		Name: "BeforeClusterCreate", Since: oldest, Level: All, Retry: true, BlocksSince: oldest, Request: fields("cluster*"), Response: fields(retryResponse), new: newRetry,
-		Summary: "is called before the objects of a new cluster are made",
+		Summary: "is called before the objects of a new cluster are created",
 	},
 	{
 		Name: "AfterControlPlaneInitialized", Since: oldest, Level: All, Request: fields("cluster*"), new: newCommon,
@@ -148,7 +148,7 @@ var hooks = [...]Hook{
 	},
 	{
 		Name: "AfterClusterUpgrade", Since: oldest, Level: All, Retry: true, BlocksSince: 12, Request: fields("cluster* kubernetesVersion*"), Response: fields(retryResponse), new: newRetry,
-		Summary: "is called when all of a cluster has the new version",
+		Summary: "is called when the whole cluster has the new version",
 	},
 	{
 		Name: "CanUpdateMachine", Since: 12, Level: Pure, Single: true, Request: fields("current* desired*"), new: func() Response { return &MachineResponse{} },

@@ -47,7 +47,7 @@ func (p Patch) IsZero() bool { return p.PatchType == "" && len(p.Patch) == 0 }
 func (p Patch) Apply(object []byte) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("applying it breaks: %v", r)
+			out, err = nil, fmt.Errorf("it cannot be applied: %v", r)
 		}
 	}()
 	switch p.PatchType {

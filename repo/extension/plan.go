@@ -75,7 +75,7 @@ func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {
 			return fmt.Errorf("controlPlaneUpgrades[%d]: version %s is not greater than v%s", i, step, current)
 		}
 		if v.Minor != current.Minor && v.Minor != current.Minor+1 {
-			return fmt.Errorf("controlPlaneUpgrades[%d]: version %s leaves out minor versions after v%s", i, step, current)
+			return fmt.Errorf("controlPlaneUpgrades[%d]: version %s skips minor versions after v%s", i, step, current)
 		}
 		current = v
 	}
@@ -94,7 +94,7 @@ func (u Upgrade) workers(from, to semver.Version, controlPlane, steps []string) 
 	} else if len(controlPlane) > 0 {
 		for i, step := range steps {
 			if step != u.ControlPlane && !slices.Contains(controlPlane, step) {
-				return fmt.Errorf("workersUpgrades[%d]: version %s is none of the control plane", i, step)
+				return fmt.Errorf("workersUpgrades[%d]: version %s is not one of the control plane's", i, step)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (u Upgrade) workers(from, to semver.Version, controlPlane, steps []string) 
 			next, ok := order[step]
 			before, known := order["v"+current.String()]
 			if !ok || !known || next < before {
-				return fmt.Errorf("workersUpgrades[%d]: version %s has another order than in the control plane", i, step)
+				return fmt.Errorf("workersUpgrades[%d]: version %s is in a different order than for the control plane", i, step)
 			}
 		}
 		if v.Minor-current.Minor > skew {

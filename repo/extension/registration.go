@@ -87,7 +87,7 @@ func FindServer(objects []*manifest.Object, service string) (*Server, error) {
 	case service == "" && len(services) == 0:
 		return nil, fmt.Errorf("the components have no Service")
 	case service == "":
-		return nil, fmt.Errorf("several Services may be the one of the extension: %s", strings.Join(names, ", "))
+		return nil, fmt.Errorf("several Services may belong to the extension: %s", strings.Join(names, ", "))
 	case i < 0:
 		return nil, errors.New(phrase.Unknown("Service", service, names))
 	}
@@ -207,7 +207,7 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 		namespace = c.Namespace
 	}
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return nil, fmt.Errorf("the Service %s is in no namespace that can be named: %q", s.Service, namespace)
+		return nil, fmt.Errorf("the Service %s has no valid namespace: %q", s.Service, namespace)
 	}
 	metadata := map[string]any{"name": c.Name}
 	service := map[string]any{"name": s.Service, "namespace": namespace, "port": s.Port}

@@ -61,7 +61,7 @@ func TestFind(t *testing.T) {
 		"the only one":           {service, "", "webhook.acme-system.svc 443 [] "},
 		"by the ExtensionConfig": {other + service + certificate + config, "", "metrics.acme-system.svc 8443 [8443] by-hand"},
 		"by its name":            {other + service, "acme-system/metrics", "metrics.acme-system.svc 8443 [8443] "},
-		"not clear":              {other + service, "", "error: several Services may be the one of the extension: acme-system/metrics, acme-system/webhook"},
+		"not clear":              {other + service, "", "error: several Services may belong to the extension: acme-system/metrics, acme-system/webhook"},
 		"none":                   {deployment, "", "error: the components have no Service"},
 		"no such":                {service, "acme-system/x", `error: unknown Service "acme-system/x" (known: acme-system/webhook)`},
 		"two certificates":       {other + service + certificate + strings.ReplaceAll(certificate, "webhook", "metrics"), "", "error: certificates are for several Services: acme-system/metrics and acme-system/webhook"},
@@ -129,7 +129,7 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, c := range map[string]extension.Config{"no Certificate": {Name: "acme"}, "not a valid name": {Name: "a.b", CA: []byte("x")}, "no namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
+	for want, c := range map[string]extension.Config{"no Certificate": {Name: "acme"}, "not a valid name": {Name: "a.b", CA: []byte("x")}, "no valid namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
 		if _, err := s.Write(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %q", err, want)
 		}

@@ -253,7 +253,7 @@ func Explain(err error) string {
 	switch {
 	case Misfit(err) != "":
 		errors.As(err, &mismatch)
-		return fmt.Sprintf("%s is a %s, which is not what the field takes", Misfit(err), mismatch.Value)
+		return fmt.Sprintf("%s is a %s, which the field does not accept", Misfit(err), mismatch.Value)
 	case errors.As(err, &mismatch):
 		return fmt.Sprintf("it is a JSON %s instead of an object", mismatch.Value)
 	}

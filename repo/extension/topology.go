@@ -110,12 +110,12 @@ func (t *Topology) add(o *manifest.Object) error {
 	switch {
 	case o.Is(clusterclass.Group, clusterclass.Kind):
 		if t.Class != nil {
-			return fmt.Errorf("%s: there are several ClusterClasses, %s and %s; leave one", o.File.Artifact.Path, t.Class.Name(), o.Name)
+			return fmt.Errorf("%s: there are several ClusterClasses, %s and %s; keep only one", o.File.Artifact.Path, t.Class.Name(), o.Name)
 		}
 		t.Class = clusterclass.Of(o)
 	case o.Is(clusterclass.Group, "Cluster"):
 		if t.Cluster != nil {
-			return fmt.Errorf("%s: there are several Clusters; leave one", o.File.Artifact.Path)
+			return fmt.Errorf("%s: there are several Clusters; keep only one", o.File.Artifact.Path)
 		}
 		t.Cluster = value
 	default:

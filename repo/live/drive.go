@@ -61,13 +61,13 @@ var Steps = []Step{
 	{"pause-early", "pause the Cluster while a machine starts, and poke all objects of providers", (*driver).pauseEarly},
 	{"provision", "unpause and wait until all Machines have Nodes", (*driver).provisioned},
 	{"scale", "scale MachineDeployments and MachinePools up and down by one", (*driver).scale},
-	{"annotate", "pause one object of each kind by its annotation, poke it, and take it off", (*driver).annotate},
+	{"annotate", "pause one object of each kind by its annotation, poke it, and remove the annotation", (*driver).annotate},
 	{"strip", "pause, remove finalizers and owner references of all objects of providers, unpause", (*driver).strip},
 	{"wipe", "pause, empty the status of infrastructure, bootstrap and control plane objects, unpause", (*driver).wipe},
 	{"managed", "create an externally managed Cluster", (*driver).managed},
 	{"orphan", "create an InfraMachine without an owner, and delete it", (*driver).orphan},
-	{"claim", "create a claim of an address for the pool of another provider, pause, unpause, and delete it", (*driver).claim},
-	{"restart", "create another claim like that, restart the controller with --restart, and delete the claim", (*driver).restart},
+	{"claim", "create a claim for an address from the pool of another provider, pause, unpause, and delete it", (*driver).claim},
+	{"restart", "create another such claim, restart the controller with --restart, and delete the claim", (*driver).restart},
 	{"delete-paused", "pause, delete a Machine, unpause", (*driver).deletePaused},
 	{"delete", "delete everything and wait until it is gone", (*driver).deleteAll},
 }
@@ -383,7 +383,7 @@ func (d *driver) template() ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("%s %s of the template is in namespace %s; leave the namespace out, or render it for %s", o.GetKind(), o.GetName(), ns, d.Namespace)
 		}
 		if d.of(o).plural == "" {
-			return nil, fmt.Errorf("%s %s of the template is not of a kind of Cluster API that the server has with a namespace", o.GetKind(), o.GetName())
+			return nil, fmt.Errorf("%s %s of the template is not of a namespaced kind of Cluster API that the server has", o.GetKind(), o.GetName())
 		}
 		if o.GetName() == "" {
 			return nil, fmt.Errorf("object %d of the template, of the kind %s, has no name", i+1, o.GetKind())

@@ -462,7 +462,7 @@ func TestRefuses(t *testing.T) {
 		"secrets":   {template, "v1/namespaces/ns/secrets", "already has Secret c-theirs"},
 		"nameless":  {raw(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"generateName":"c"}}`), "", "has no name"},
 		"elsewhere": {raw(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"name":"c","namespace":"prod"}}`), "", "is in namespace prod"},
-		"kind":      {raw(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`), "", "is not of a kind of Cluster API"},
+		"kind":      {raw(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`), "", "is not of a namespaced kind of Cluster API"},
 		"nothing":   {nil, "", "holds no objects"},
 	} {
 		f, client := start(t)

@@ -31,7 +31,7 @@ func TestPatchedArguments(t *testing.T) {
 		"added by another":    {lists: [][]op{{{"add", "new", "add -"}}, {{"add", "new", "add new"}}}, says: "manual the arguments at " + argumentsPath + " are a list now, and the place of new in it depends"},
 		"place by another":    {lists: [][]op{{{"add", "a", "add -"}}, {{"add", "b", "add -"}, {"replace", "b", "replace b"}}}, says: "the place of b"},
 		"moved by another":    {lists: [][]op{{{"remove", "audit", "replace  [v 2]"}}, {{"replace", "v", "replace v"}, {"add", "new", "add -"}}}, says: "the place of v"},
-		"missing":             {lists: [][]op{{{"replace", "x", "replace x"}}}, says: "no template is known that has the argument x"},
+		"missing":             {lists: [][]op{{{"replace", "x", "replace x"}}}, says: "no known template has the argument x"},
 		"replaced by another": {lists: [][]op{{{"replace", "", "replace  [b 1]"}, {"add", "b", "replace  [b 9]"}}, {{"add", "v", "add v"}}}, says: "the place of v"},
 	} {
 		text := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nspec:\n  controlPlane:\n    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: cp}\n  patches:\n"

@@ -111,7 +111,7 @@ func (d *folder) file(f *File, c *table.Contract) []Finding {
 		if problem := p.compare(clusters(before, o.Name), clusters(after, o.Name)); problem != "" {
 			out = append(out, Finding{
 				Level: Manual, File: f.Name, Line: max(1, o.Doc.Pos(o.Get("kind")).Line), Object: "ClusterClass " + o.Name,
-				Message: "the patches have another effect than before: " + problem,
+				Message: "the patches have a different effect than before: " + problem,
 				Help:    "compare the patches of the kind by hand",
 			})
 		}

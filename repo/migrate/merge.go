@@ -404,7 +404,7 @@ func (o *object) repeat(e *edit.Entry, list *edit.Node) {
 	}
 	base, sure := o.file.opts.base(o.kind.Kind, o.root.Text("metadata", "name"), o.row.Path)
 	if !sure {
-		o.manual(e, "kustomize replaces lists, and the patch is merged into objects with different "+e.Name, "write all arguments of each object into a patch for it")
+		o.manual(e, "kustomize replaces lists, and the patch is merged into objects with different "+e.Name, "write a separate patch for each object with all its arguments")
 		return
 	}
 	for _, a := range base {

@@ -229,7 +229,7 @@ func (f *file) document(text string, before int) string {
 	f.value(d, d.Root)
 	out, err := d.Result()
 	if err != nil {
-		return back(before+1, fmt.Errorf("the result would not be what it should (%w)", err))
+		return back(before+1, fmt.Errorf("the result would be wrong (%w)", err))
 	}
 	return out
 }
@@ -260,9 +260,9 @@ func (f *file) value(d *edit.Document, n *edit.Node) {
 	message, help := "", ""
 	switch {
 	case d.Anchors:
-		message, help = "the document has anchors, aliases or merge keys, so that one line can be the value of several places", "write the values out, and migrate again"
+		message, help = "the document has anchors, aliases or merge keys, so one line can be the value of several fields", "write the values in full, and migrate again"
 	case n.Closed():
-		message, help = "the object has a collection in braces or brackets that cannot be edited safely, as with a comment or a tag in it", "write it in block style, and migrate again"
+		message, help = "the object has a collection in braces or brackets that cannot be edited safely, for example because of a comment or a tag in it", "write it in block style, and migrate again"
 	}
 	if message != "" {
 		f.result.Left++

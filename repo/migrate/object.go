@@ -244,7 +244,7 @@ func (o *object) join(n *edit.Node, e, target *edit.Entry, to []string) {
 		return
 	case e.Owner() == nil || !e.Value.IsMap() || !target.Value.IsMap():
 		if e.Owner() != nil {
-			o.manual(e, "the object sets both "+e.Name+" and "+strings.Join(to, "."), "keep the one that is meant")
+			o.manual(e, "the object sets both "+e.Name+" and "+strings.Join(to, "."), "keep the intended one")
 		}
 		return
 	}

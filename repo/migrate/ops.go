@@ -297,12 +297,12 @@ func (p *operations) write(item *edit.Entry, op string, s *skeleton) {
 		if cut >= 0 && cut < len(path)-1 && op == "add" {
 			key := joined(path[:cut+1])
 			if s.from == nil || s.text {
-				p.object.manual(to, "the value must be put into "+key+", which the template does not have", "add "+key+" with a template that makes all of it")
+				p.object.manual(to, "the value must be put into "+key+", which the template does not have", "add "+key+" with a template that creates all of it")
 				s.restore(item)
 				return
 			}
 			if p.created[key] {
-				p.object.manual(to, "another patch also creates "+key+", and one would replace the other", "join the two patches")
+				p.object.manual(to, "another patch also creates "+key+", and one would overwrite the other", "merge the two patches")
 			}
 			p.created[key] = true
 			for range len(path) - cut - 1 {
@@ -455,7 +455,7 @@ func (p *operations) argument(item *edit.Entry, op string, segments []string) {
 		fail("the place of " + name + " in it depends on the template or on other patches")
 		return
 	case op != "add":
-		fail("no template is known that has the argument " + name)
+		fail("no known template has the argument " + name)
 		return
 	}
 	switch {

@@ -124,7 +124,7 @@ func (o *object) users(e *edit.Entry, name, was string) {
 	if was != "" {
 		help += " (" + was + ")"
 	}
-	o.report(Users, e, fmt.Sprintf("%s is a number of seconds now", name), help)
+	o.report(Users, e, fmt.Sprintf("%s is now a number of seconds", name), help)
 }
 
 // parseSeconds reads a duration as Cluster API's conversion does: whole seconds,
@@ -151,7 +151,7 @@ func (o *object) args(e *edit.Entry) {
 		if v.Empty() {
 			return
 		}
-		o.manual(e, "arguments are a list of name and value now", "write each argument as an item with name and value")
+		o.manual(e, "arguments are now a list of name and value", "write each argument as an item with name and value")
 		return
 	case len(v.Entries) == 0:
 		v.SetRaw("[]")
@@ -162,7 +162,7 @@ func (o *object) args(e *edit.Entry) {
 	}
 	for _, c := range v.Entries {
 		if c.Value.IsMap() || c.Value.IsList() || strings.HasPrefix(c.Name, "$") && !edit.HasVariables(c.Name) || o.partial && c.Value.Empty() && c.Value.Raw != "" {
-			o.manual(c, "arguments are a list of name and value now, and this entry fits none", "write the list by hand")
+			o.manual(c, "arguments are now a list of name and value, and this entry does not fit", "write the list by hand")
 			return
 		}
 	}
@@ -216,7 +216,7 @@ func (o *object) reference(e *edit.Entry) {
 	n := e.Value
 	if !n.IsMap() {
 		if !n.Empty() {
-			o.manual(e, "an object reference has apiGroup, kind and name now", "write them out")
+			o.manual(e, "an object reference now has apiGroup, kind and name", "write these fields")
 		}
 		return
 	}

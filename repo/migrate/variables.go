@@ -50,7 +50,7 @@ func (o *object) converts(e *edit.Entry, name string) {
 		f.converted = map[string]int{}
 	}
 	if f.converted[name]++; f.converted[name] == 1 && f.shared[name] > 0 {
-		o.manual(e, fmt.Sprintf("%s is a number of seconds here, but is also used %s where that may be wrong", name, times(f.shared[name])), "use another variable here")
+		o.manual(e, fmt.Sprintf("%s is a number of seconds here, but is also used %s, where seconds may be wrong", name, times(f.shared[name])), "use another variable here")
 	}
 }
 

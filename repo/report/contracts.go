@@ -18,7 +18,7 @@ var ContractFormats = []string{"text", "markdown", "json", "yaml", "openapi"}
 // Statement is one about the behaviour of a role.
 type Statement struct {
 	ID    string `json:"id" doc:"the ID of the check"`
-	Level string `json:"level" doc:"how much it binds: must, should, typical (as the workflows on the pages show it) or practice"`
+	Level string `json:"level" doc:"how binding it is: must, should, typical (as the workflows on the pages show it) or practice"`
 	Title string `json:"title" doc:"what the contract says"`
 }
 
@@ -30,7 +30,7 @@ type contractPage struct {
 	Label     string          `json:"label" doc:"the label that declares the contract on a CRD"`
 	Page      string          `json:"page" doc:"the page of the contract in the repository of Cluster API"`
 	Fields    []contractField `json:"fields" doc:"what the contract demands of the schema of the role and its template"`
-	Behaviour []Statement     `json:"behaviour" doc:"what the contract says about behaviour"`
+	Behaviour []Statement     `json:"behaviour" doc:"what the contract demands of behaviour"`
 	rows      []*contract.Field
 	template  []*contract.Field
 }
@@ -38,15 +38,15 @@ type contractPage struct {
 type contractField struct {
 	Kind    string `json:"kind" doc:"the role, or the role with Template"`
 	Path    string `json:"path" doc:"the path of the field; [] stands for the elements of a list, * for the values of a map"`
-	Type    string `json:"type,omitempty" doc:"the type that the schema must have; absent if any will do"`
+	Type    string `json:"type,omitempty" doc:"the type that the schema must have; absent if any type is allowed"`
 	Need    string `json:"need" doc:"whether the contract demands the field" enum:"need"`
 	Core    string `json:"core" doc:"what Cluster API does with the field"`
 	Section string `json:"section" doc:"the section of the page"`
-	If      string `json:"if,omitempty" doc:"fields, separated by blanks: without one of them this one is not needed; absent without condition"`
+	If      string `json:"if,omitempty" doc:"fields, separated by spaces: this one is only needed if the schema has all of them; absent if there is no condition"`
 	Or      string `json:"or,omitempty" doc:"a field that serves as well; absent if there is none"`
 	Was     string `json:"was,omitempty" doc:"where another contract has the field; absent if that is the same"`
 	Since   string `json:"since,omitempty" doc:"the first minor version of Cluster API that has the demand; absent if all have it"`
-	Until   string `json:"until,omitempty" doc:"the last one; absent if the newest has it"`
+	Until   string `json:"until,omitempty" doc:"the last minor version that has it; absent if the newest has it"`
 }
 
 // coreDoes says what Cluster API does with a field.

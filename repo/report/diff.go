@@ -28,7 +28,7 @@ func (c Comparison) title() string {
 	case c.Old == nil:
 		return fmt.Sprintf("%s: new, %s", c.New.Provider.Label(), c.New.Version)
 	case c.New == nil:
-		return fmt.Sprintf("%s: no longer there, was %s", c.Old.Provider.Label(), c.Old.Version)
+		return fmt.Sprintf("%s: removed, was %s", c.Old.Provider.Label(), c.Old.Version)
 	}
 	return fmt.Sprintf("%s: %s to %s", c.New.Provider.Label(), c.Old.Version, c.New.Version)
 }

@@ -39,14 +39,14 @@ type Document struct {
 // head begins every document.
 type head struct {
 	Kind          string           `json:"kind" doc:"the kind of document"`
-	SchemaVersion int              `json:"schemaVersion" doc:"the version of the form of this kind; fields may be added without a new one"`
-	Failures      []string         `json:"failures" doc:"what could not be read or done, a message each; the document is complete if the list is empty"`
-	Suppressed    []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files suppress, or a configuration among them; they are not in other lists and counts. Only lint has some"`
+	SchemaVersion int              `json:"schemaVersion" doc:"the version of the format of this kind; fields may be added without a new version"`
+	Failures      []string         `json:"failures" doc:"what could not be read or done, one message for each; the document is complete if the list is empty"`
+	Suppressed    []jsonSuppressed `json:"suppressed" doc:"findings that comments in the files suppress, or a configuration among them; they are not in other lists and counts. Only lint has any"`
 }
 
 type jsonSuppressed struct {
 	jsonFinding
-	Reason string `json:"reason" doc:"why, as the comment says it, or which configuration; may be empty"`
+	Reason string `json:"reason" doc:"why, as stated in the comment, or which configuration; may be empty"`
 }
 
 // Documents are the kinds that this package writes.
@@ -56,16 +56,16 @@ var Documents = []Document{
 	{"images", 1, imagesBody{}, "the images of releases"},
 	{"image-checks", 1, imageChecksBody{}, "what registries say about the images of releases"},
 	{"diff", 1, diffBody{}, "the changes between releases"},
-	{"migrate", 1, migrationBody{}, "what a migration changed and left"},
+	{"migrate", 1, migrationBody{}, "what a migration changed, and what is left to do"},
 	{"rules", 1, rulesBody{}, "the rules of lint"},
 	{"contract", 1, contractPage{}, "the contract of a role"},
 	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
 	{"support", 1, matrixBody{}, "which contracts providers support"},
-	{"survey", 1, inventory.Survey{}, "what was found of many providers"},
+	{"survey", 1, inventory.Survey{}, "what was found about many providers"},
 	{"contract-plan", 1, plansBody{}, "what providers need for a contract"},
 	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
 	{"move-plan", 2, moveBody{}, "what clusterctl move would do"},
-	{"move-verify", 1, verifiedBody{}, "what arrived of a move"},
+	{"move-verify", 1, verifiedBody{}, "what arrived after a move"},
 }
 
 // documentOf returns a kind of Documents.

@@ -254,7 +254,7 @@ type jsonSummary struct {
 
 type jsonFinding struct {
 	Rule     string     `json:"rule" doc:"the ID of the rule; clusterctl-repo explain ID tells more"`
-	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change that of a rule" enum:"severity"`
+	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change it for a rule" enum:"severity"`
 	Proof    lint.Proof `json:"proof" doc:"what shows that the rule is right: clusterctl itself, a Kubernetes API server, the text of the provider contract, or practice"`
 	// Both are written even if they are empty, so that readers can group by them.
 	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws; empty if the finding is about no single provider"`
@@ -265,14 +265,14 @@ type jsonFinding struct {
 	Object      string      `json:"object" doc:"the Kubernetes object, as KIND NAMESPACE/NAME; empty if it is about none"`
 	Message     string      `json:"message" doc:"what is wrong here"`
 	Help        string      `json:"help" doc:"what to do"`
-	Fingerprint string      `json:"fingerprint" doc:"names the fault; it stays the same when lines move, messages change or the next version has the same fault"`
+	Fingerprint string      `json:"fingerprint" doc:"identifies the fault; it stays the same when lines move, messages change or the next version has the same fault"`
 	Also        []jsonPlace `json:"also,omitempty" doc:"further places of the same fault in other files of the release; absent if there are none"`
-	Evidence    []string    `json:"evidence,omitempty" doc:"lines that prove the finding where no file does; absent if there are none"`
+	Evidence    []string    `json:"evidence,omitempty" doc:"lines that prove the finding if no file does; absent if there are none"`
 }
 
 type jsonPlace struct {
 	jsonPosition
-	Fingerprint string `json:"fingerprint" doc:"what the finding would have if it were reported here"`
+	Fingerprint string `json:"fingerprint" doc:"the value that the finding would have if it were reported here"`
 }
 
 // jsonPosition is a place in a file.

@@ -48,7 +48,7 @@ func totals(r *migrate.Report) (changed, migrated, left int) {
 
 type migrationBody struct {
 	Files     []migrationFile     `json:"files" doc:"an entry for each file that the migration changes or has findings about"`
-	Findings  []migrationFinding  `json:"findings" doc:"what people should know, by file and line"`
+	Findings  []migrationFinding  `json:"findings" doc:"what users should know, by file and line"`
 	Summary   map[string]int      `json:"summary" doc:"how many findings there are by level, changed files (files) and migrated objects (objects)" enum:"migration"`
 	Contracts []migrationStanding `json:"contracts" doc:"the contracts of the providers of a source tree, before and after; empty for other input"`
 }
@@ -57,7 +57,7 @@ type migrationStanding struct {
 	Provider string     `json:"provider" doc:"the provider label"`
 	Version  string     `json:"version" doc:"the version of the provider"`
 	Contract string     `json:"contract" doc:"the contract that is judged, such as v1beta2"`
-	Problem  string     `json:"problem,omitempty" doc:"why it is not known, so that before and after say nothing; absent if it is"`
+	Problem  string     `json:"problem,omitempty" doc:"why it is not known, so that before and after mean nothing; absent if it is known"`
 	Before   MatrixCell `json:"before" doc:"how ready the provider was"`
 	After    MatrixCell `json:"after" doc:"how ready it is after the migration"`
 }

@@ -147,9 +147,9 @@ type jsonMove struct {
 	Version  string `json:"version,omitempty" doc:"the version of the release; absent like provider"`
 	File     string `json:"file,omitempty" doc:"the name of the template in the release; absent like provider"`
 	owners.ID
-	Verdict string   `json:"verdict" doc:"what becomes of it: moves, to the target; copied, so that both clusters have it; left in the source; deleted in the source and lost; unclear; blocked, if it keeps clusterctl from moving anything" enum:"verdict"`
-	Lost    bool     `json:"lost" doc:"the target needs the object and does not get it"`
-	Step    *int     `json:"step,omitempty" doc:"the number of the group, from 0, in which it is made in the target; absent if it is not"`
+	Verdict string   `json:"verdict" doc:"what happens to it: moves, to the target; copied, so that both clusters have it; left in the source; deleted in the source and lost; unclear; blocked, if it keeps clusterctl from moving anything" enum:"verdict"`
+	Lost    bool     `json:"lost" doc:"the target needs the object but does not get it"`
+	Step    *int     `json:"step,omitempty" doc:"the number of the group, from 0, in which it is created in the target; absent if it is not"`
 	Owners  int      `json:"owners,omitempty" doc:"how many owners it has in the target; absent if none"`
 	Reason  string   `json:"reason" doc:"why"`
 	Fix     string   `json:"fix,omitempty" doc:"what to do; absent if there is nothing"`
@@ -158,7 +158,7 @@ type jsonMove struct {
 
 type jsonFailure struct {
 	owners.Fault
-	Hurts   bool     `json:"hurts" doc:"the move ends without an error, and does harm in the target"`
+	Hurts   bool     `json:"hurts" doc:"the move ends without an error, but does harm in the target"`
 	Source  string   `json:"source" doc:"what is in the source afterwards"`
 	Target  string   `json:"target" doc:"what is in the target afterwards"`
 	Recover []string `json:"recover" doc:"what to do afterwards, in this order"`
@@ -168,11 +168,11 @@ type jsonFailure struct {
 type moveBody struct {
 	Objects    entryLines[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
 	Summary    map[string]int       `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
-	Lost       int                  `json:"lost" doc:"the number of objects that the target needs and does not get"`
+	Lost       int                  `json:"lost" doc:"the number of objects that the target needs but does not get"`
 	Certain    bool                 `json:"certain" doc:"everything that the plan depends on could be read"`
 	Outcome    string               `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
 	Conclusion string               `json:"conclusion" doc:"the outcome in a sentence"`
-	Refusals   []owners.Fault       `json:"refusals" doc:"why clusterctl would not begin"`
+	Refusals   []owners.Fault       `json:"refusals" doc:"why clusterctl would not start"`
 	Failures   []jsonFailure        `json:"moveFailures" doc:"why the move would fail or do harm"`
 	Notes      []owners.Fault       `json:"notes" doc:"what is worth knowing"`
 	Gaps       []string             `json:"gaps" doc:"what is not known for certain, in sentences"`
@@ -519,7 +519,7 @@ func (p *page) move(i int, plan *MovePlan) {
 		}
 	}
 	if articles > mostArticles {
-		p.para(fmt.Sprintf("And %d more; -o json has them all.", articles-mostArticles))
+		p.para(fmt.Sprintf("And %d more; -o json lists them all.", articles-mostArticles))
 	}
 	kinds := t.kinds()
 	var facts [][2]string

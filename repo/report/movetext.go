@@ -124,7 +124,7 @@ func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 		}
 	}
 	if len(p.Gaps) > 0 {
-		fmt.Fprintf(w, "\n%s\n", o.Paint.Yellow("What is missing to be certain:"))
+		fmt.Fprintf(w, "\n%s\n", o.Paint.Yellow("Missing information:"))
 		for _, gap := range p.Gaps {
 			fmt.Fprintf(w, "  %s\n", phrase.Visible(gap))
 		}
@@ -137,7 +137,7 @@ func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
 	}
 	title := "clusterctl would refuse to start:"
 	if !slices.ContainsFunc(p.Refusals, func(r owners.Fault) bool { return !r.Sometimes }) {
-		title = "clusterctl may refuse to start, depending on chance:"
+		title = "clusterctl may refuse to start; this varies between runs:"
 	}
 	writeFaults(w, paint.Red(title), slices.Collect(slices.Chunk(p.Refusals, 1)), paint)
 }

@@ -22,7 +22,7 @@ type ProviderPlan struct {
 }
 
 type plansBody struct {
-	Contract  string     `json:"contract" doc:"the contract that the providers shall have"`
+	Contract  string     `json:"contract" doc:"the contract that the providers should have"`
 	Providers []planBody `json:"providers" doc:"an entry for each release"`
 }
 
@@ -30,14 +30,14 @@ type planBody struct {
 	ofRelease
 	Ready     bool         `json:"ready" doc:"nothing is left to do"`
 	Contracts []MatrixCell `json:"contracts" doc:"how ready it is for each contract"`
-	Series    planSeries   `json:"series" doc:"what metadata.yaml says of the version"`
+	Series    planSeries   `json:"series" doc:"what metadata.yaml has for the version"`
 	Kinds     []planKind   `json:"kinds" doc:"the kinds that the contract concerns"`
 }
 
 type planSeries struct {
 	Series   string `json:"series" doc:"the release series of the version; empty if metadata.yaml has none"`
-	Contract string `json:"contract" doc:"the contract that metadata.yaml says for it"`
-	Change   bool   `json:"change" doc:"a new series must say the contract of the plan"`
+	Contract string `json:"contract" doc:"the contract that metadata.yaml gives it"`
+	Change   bool   `json:"change" doc:"a new series must have the contract of the plan"`
 }
 
 type planKind struct {
@@ -47,15 +47,15 @@ type planKind struct {
 	Role     string      `json:"role" doc:"the role of the kind, such as InfraMachine"`
 	Template bool        `json:"template" doc:"it is the template of the role"`
 	Label    string      `json:"label" doc:"the label that the CRD needs, with its value; empty if it has it"`
-	Safe     bool        `json:"safe" doc:"no field is missing that must be there, so the label may be added now"`
-	Fields   []planField `json:"fields" doc:"the fields that are to be changed; empty if none are"`
+	Safe     bool        `json:"safe" doc:"no required field is missing, so the label may be added now"`
+	Fields   []planField `json:"fields" doc:"the fields to change; empty if there are none"`
 	Go       string      `json:"go" doc:"the Go types of the missing fields; empty if none are missing"`
 }
 
 type planField struct {
 	Path    string `json:"path" doc:"the path of the field; [] stands for the elements of a list, * for the values of a map"`
 	Need    string `json:"need" doc:"whether the contract demands the field" enum:"need"`
-	Type    string `json:"type" doc:"the type that the schema must have; empty if any will do"`
+	Type    string `json:"type" doc:"the type that the schema must have; empty if any type is allowed"`
 	Problem string `json:"problem" doc:"what is wrong with the field" enum:"field"`
 	Was     string `json:"was,omitempty" doc:"where another contract has it; absent if the problem is not moved"`
 	Section string `json:"section" doc:"the section of the page of the contract"`
@@ -114,7 +114,7 @@ func planPage(format string, body plansBody) *page {
 		case p.Series.Series == "":
 			todo("metadata.yaml has no release series for this version; add one with contract: %s", body.Contract)
 		case p.Series.Change:
-			todo("metadata.yaml: series %s has contract %s, and a series keeps its contract; begin a new series with contract: %s", p.Series.Series, p.Series.Contract, body.Contract)
+			todo("metadata.yaml: series %s has contract %s, and a series keeps its contract; start a new series with contract: %s", p.Series.Series, p.Series.Contract, body.Contract)
 		}
 		for _, role := range contract.Pages {
 			title := false
@@ -142,7 +142,7 @@ func planPage(format string, body plansBody) *page {
 				case k.Label != "" && k.Safe:
 					todo("add the label %s", k.Label)
 				case k.Label != "":
-					todo("add the label %s once the fields that MUST be there are", k.Label)
+					todo("add the label %s once all fields that MUST exist are there", k.Label)
 				}
 				if k.Go != "" {
 					page.gap()

@@ -3,7 +3,7 @@ package report
 import "strings"
 
 // kubeconfigs introduces the commands of a runbook.
-const kubeconfigs = "The commands use two variables: $SOURCE is the kubeconfig of the management cluster that is left, $TARGET that of the new one."
+const kubeconfigs = "The commands use two variables: $SOURCE is the kubeconfig of the old management cluster, $TARGET that of the new one."
 
 func runbookPage(format string, plans []MovePlan) *page {
 	p := &page{format: format}

@@ -82,7 +82,7 @@ func sarifOf(r *lint.Report, o Options, most int) object {
 	complete := len(r.Failures) == 0
 	var left int
 	if r, left = mostSevere(r, most); left > 0 {
-		notify("warning", "GitHub takes %d results of a run and %d bytes, compressed, so the %d least severe of %d are left out; -o json has all",
+		notify("warning", "GitHub accepts %d results of a run and %d bytes, compressed, so the %d least severe of %d are left out; -o json lists all",
 			sarifResults, sarifSize, left, left+len(r.Findings)+len(r.Suppressed))
 	}
 	if n := len(r.Findings) + len(r.Suppressed); n > sarifShown {
@@ -189,7 +189,7 @@ func sarifResult(f *lint.Finding, rule int, below string) object {
 	var related []object
 	for i, p := range f.Also {
 		if i == sarifLocations {
-			text += fmt.Sprintf("\n\nThe same fault stands in %s.", phrase.Count(len(f.Also)-i, "more place"))
+			text += fmt.Sprintf("\n\nThe same fault is in %s.", phrase.Count(len(f.Also)-i, "more place"))
 			break
 		}
 		related = append(related, sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below))

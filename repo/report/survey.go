@@ -68,7 +68,7 @@ func ReadSurvey(name string, data []byte) (*inventory.Survey, error) {
 	case file.SchemaVersion != d.Version:
 		return nil, fmt.Errorf("%s: unsupported schemaVersion %d of a survey (supported: %d)", name, file.SchemaVersion, d.Version)
 	case shard != nil && (shard.Of < 1 || shard.Index < 1 || shard.Index > shard.Of):
-		return nil, fmt.Errorf("%s: the shard %s is impossible", name, shard)
+		return nil, fmt.Errorf("%s: %s is not a valid shard", name, shard)
 	}
 	return &file.Survey, nil
 }
@@ -159,7 +159,7 @@ func surveyRemarks(p *inventory.Provider) []string {
 	}
 	for _, r := range p.Releases {
 		if r.Unread != "" {
-			out = append(out, r.Version+" was not checked whole: "+r.Unread)
+			out = append(out, r.Version+" was not fully checked: "+r.Unread)
 		}
 	}
 	return out

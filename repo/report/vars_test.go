@@ -103,7 +103,7 @@ CLUSTER_NAME        string   argument NAME                            cluster-te
 notes:
   FOO_REGION: not listed for cluster-template.yaml, though clusterclass-quick.yaml is pulled in from there: a value is required [class]
     clusterclass-quick.yaml:1:4  ${FOO_REGION}
-  FOO_NESTED: used only inside of another expression: clusterctl never lists it, and without a value it is empty [nested]
+  FOO_NESTED: only used inside another expression: clusterctl never lists it, and without a value it is empty [nested]
     cluster-template.yaml:16:13  ${FOO_NESTED}
   FOO_PORT: empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one [bare-use]
     cluster-template.yaml:12:4  ${FOO_PORT}

@@ -30,7 +30,7 @@ func ReadMovePlan(in io.Reader) ([]owners.Expected, error) {
 	out := make([]owners.Expected, 0, len(*file.Objects))
 	for _, o := range *file.Objects {
 		if o.File != "" {
-			return nil, errors.New("this is the plan of templates, which arrive nowhere; make one of a management cluster")
+			return nil, errors.New("this is a plan for templates, which are not moved; make one for a management cluster")
 		}
 		out = append(out, owners.Expected{ID: o.ID, Verdict: o.Verdict, Owners: o.Owners})
 	}
@@ -48,7 +48,7 @@ type Verified struct {
 
 type verifiedBody struct {
 	Expected   int                `json:"expected" doc:"how many objects should have arrived"`
-	Deviations []owners.Deviation `json:"deviations" doc:"what is other than planned; empty if all arrived"`
+	Deviations []owners.Deviation `json:"deviations" doc:"what differs from the plan; empty if all arrived"`
 	Problems   []string           `json:"problems" doc:"what could not be read; the same as failures"`
 }
 

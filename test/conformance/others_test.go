@@ -146,7 +146,7 @@ func TestGHMade(t *testing.T) {
 	}{
 		{name: "equal", gh: entries, says: "already published", published: true},
 		{name: "other content", gh: append([]string{other}, rest...), code: 3, says: "changed metadata.yaml", published: true},
-		{name: "incomplete", gh: rest, code: 3, says: "ask to complete it", published: true},
+		{name: "incomplete", gh: rest, code: 3, says: "allow completion with --allow completion", published: true},
 		{name: "incomplete, to complete", gh: rest, flags: []string{"--allow=completion"}, says: "published", published: true},
 		{name: "draft", gh: append([]string{"--draft"}, entries...), code: 3, says: "adopt it with --allow draft"},
 		{name: "empty draft", gh: []string{"--draft"}, code: 3, says: "adopt it with --allow draft"},

@@ -240,7 +240,7 @@ func TestReleaseKeepsLatest(t *testing.T) {
 			}
 			verdicts["accepted"]++
 			after := reach(t, to)
-			worse, still := strings.Contains(said, "could no longer resolve"), strings.Contains(said, "also once this is there")
+			worse, still := strings.Contains(said, "could no longer resolve"), strings.Contains(said, "even once this is published")
 			switch {
 			case after == usable && (worse || still):
 				fail("it says that latest does not work")

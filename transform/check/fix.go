@@ -187,7 +187,7 @@ func (f *fixing) accept(keys []string, plans map[string]*plan) error {
 	if len(keys) == 1 {
 		f.barred[keys[0]] = true
 		for _, finding := range plans[keys[0]].fixed {
-			f.refuse(finding, fmt.Sprintf("the file would then have another finding: %s [%s]", fresh.Message, fresh.Rule.ID))
+			f.refuse(finding, fmt.Sprintf("the file would then have a new finding: %s [%s]", fresh.Message, fresh.Rule.ID))
 		}
 		return nil
 	}
@@ -277,7 +277,7 @@ func (f *fixing) write() error {
 			return err
 		}
 		if fresh := f.fresh(r); fresh != nil {
-			return fmt.Errorf("%s: nothing was fixed, because there would be another finding: %s [%s]", fresh.File, fresh.Message, fresh.Rule.ID)
+			return fmt.Errorf("%s: nothing was fixed, because there would be a new finding: %s [%s]", fresh.File, fresh.Message, fresh.Rule.ID)
 		}
 		f.out.After = r
 		return nil
@@ -425,7 +425,7 @@ func (f *fixing) rename(write bool) error {
 		}
 		delete(f.out.Renamed, from)
 		f.out.Fixes = f.out.Fixes[:len(f.out.Fixes)-1]
-		reason := "the folder would then have another finding"
+		reason := "the folder would then have a new finding"
 		if err != nil {
 			reason = err.Error()
 		} else if fresh := f.fresh(r); fresh != nil {

@@ -193,7 +193,7 @@ func TestFixBringsNoFinding(t *testing.T) {
 	write(t, dir, map[string]string{"clusterctl-repo.yaml": provider["clusterctl-repo.yaml"] + "  sourceReplacements:\n  - file: config/default/manager.yaml\n    old: 'team: 5'\n    new: 'team: 5 # of {version}'\n"})
 	before := content(t, dir)
 	f := fixed(t, dir, nil)
-	if !equal(before, content(t, dir)) || len(f.Refused) != 1 || !strings.Contains(f.Refused[0].Reason, "would then have another finding") {
+	if !equal(before, content(t, dir)) || len(f.Refused) != 1 || !strings.Contains(f.Refused[0].Reason, "would then have a new finding") {
 		t.Errorf("fixes %+v, refused %+v", f.Fixes, f.Refused)
 	}
 }

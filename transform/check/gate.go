@@ -40,7 +40,7 @@ var Gates = []Gate{
 	{
 		Name:     "images",
 		Refuses:  "the image of a controller is not set, and its tag is not the version",
-		Override: "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is meant as it is",
+		Override: "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is intended",
 		check:    unmeant,
 	},
 	{
@@ -117,7 +117,7 @@ func unmeant(b *transform.Build) (out []Refusal) {
 		if len(b.Releases) > 1 {
 			image = u.Label + ":" + image
 		}
-		out = append(out, Refusal{text, "pass --image " + image + ", or set it under images, with keep: true if it is meant as it is"})
+		out = append(out, Refusal{text, "pass --image " + image + ", or set it under images, with keep: true if it is intended"})
 	}
 	return out
 }

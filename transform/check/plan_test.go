@@ -40,7 +40,7 @@ func TestPlan(t *testing.T) {
 		"old spaces in a block":   {"a: |\n  x ${ X }\n  y\nb: 1\n", "${ X }", "${X}", "a: |\n  x ${X}\n  y\nb: 1\n", ""},
 		"not YAML by itself":      {"a: ${A}: {${ X }\n", "${ X }", "${X}", "a: ${A}: {${X}\n", ""},
 		"not YAML, other edit":    {"a: ${A}: {${ X }\nb: 5\n", "5", `"5"`, "", "without its variables"},
-		"another document":        {"a: 5\n---\na: 5\n", "5\n---\na: 5", "5\n", "", "another number of documents"},
+		"another document":        {"a: 5\n---\na: 5\n", "5\n---\na: 5", "5\n", "", "a different number of documents"},
 	} {
 		if strings.Count(tc.data, tc.old) == 0 {
 			t.Fatalf("%s: %q is not in %q", name, tc.old, tc.data)

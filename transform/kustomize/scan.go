@@ -85,7 +85,7 @@ type MissingError struct {
 
 // Error says what to do.
 func (e *MissingError) Error() string {
-	return e.Target + " does not exist; if it is made by a command, say so under generated in the configuration"
+	return e.Target + " does not exist; if a command creates it, list it under generated in the configuration"
 }
 
 // maxLoads is how often a build may load kustomizations. They are loaded again
@@ -151,7 +151,7 @@ func (s *scan) folder(dir string, from *yamldoc.Error) {
 		s.enter(dir, from)
 		v.done, s.open = true, parent
 	case !v.done:
-		s.report(from, fmt.Errorf("the kustomization refers back to itself: %s is being built already", dir))
+		s.report(from, fmt.Errorf("the kustomization refers back to itself: %s is already being built", dir))
 		return
 	}
 	if parent == nil || parent.loads > maxLoads {
@@ -219,7 +219,7 @@ func (s *scan) visit(d *yamldoc.Document, dir string, n *yamldoc.Node, path []st
 	}
 }
 
-const noHelm = "helm charts need the helm program, which this build does not run; render the chart into a file and list that as a resource"
+const noHelm = "helm charts need the helm program, which this build does not run; render the chart to a file and list that as a resource"
 
 // judge looks at one reference, made at the place at.
 func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error {
@@ -267,9 +267,9 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return fmt.Errorf("%s cannot be read: %w; links may not lead out of the source tree", target, err)
+		return fmt.Errorf("%s cannot be read: %w; links must not leave the source tree", target, err)
 	case info.IsDir() && kind != fileOrDir && kind != plugin:
-		return fmt.Errorf("%s is a folder, and a file is needed here", target)
+		return fmt.Errorf("%s is a folder, but a file is needed here", target)
 	case info.IsDir():
 		// A folder has one name, whichever links lead to it.
 		real, _, err := s.tree.CleanedAbs(rel)
@@ -369,7 +369,7 @@ func (s *scan) configuration(dir string, stream *yamldoc.Stream, at place) {
 		version, kind := d.Root.Get("apiVersion").Str(), d.Root.Get("kind")
 		switch {
 		case version != "builtin":
-			s.report(at(d, kind), fmt.Errorf("%s %s is a plugin, which kustomize runs as a program, and this build does not; run it before the build and list what it makes as a resource", version, kind.Str()))
+			s.report(at(d, kind), fmt.Errorf("%s %s is a plugin, which kustomize runs as a program, but this build does not; run it before the build and list its output as a resource", version, kind.Str()))
 		case kind.Str() == "HelmChartInflationGenerator":
 			s.report(at(d, kind), errors.New(noHelm))
 		default:

@@ -276,7 +276,7 @@ func (t *Tree) Open(path string) (filesys.File, error) {
 }
 
 // errReadOnly answers all that would write.
-var errReadOnly = errors.New("the source tree is read only during a build")
+var errReadOnly = errors.New("the source tree is read-only during a build")
 
 // Create implements filesys.FileSystem; it fails.
 func (t *Tree) Create(string) (filesys.File, error) { return nil, errReadOnly }

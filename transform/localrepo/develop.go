@@ -136,7 +136,7 @@ func (d *Development) source(source string) {
 		for _, t := range s.Trees {
 			other, tree, err := readSettings(filepath.Join(dir, filepath.FromSlash(t.Value)))
 			if err == nil && other == nil {
-				err = s.Errorf(t.At, "%s does not have %s, which says how its provider is built", t.Value, settingsFile)
+				err = s.Errorf(t.At, "%s does not have %s, which defines how its provider is built", t.Value, settingsFile)
 			} else if err == nil {
 				_, err = other.provider()
 			}

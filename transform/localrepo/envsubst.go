@@ -69,7 +69,7 @@ func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
 	}
 	unset := func(offset int, name string) {
 		if v, ok := lookup(name); !ok || demanding && v == "" {
-			s.Unset = append(s.Unset, &yamldoc.Error{File: f.Name, Pos: f.Pos(offset), Err: fmt.Errorf("variable %s is not set, so envsubst leaves nothing of it", name)})
+			s.Unset = append(s.Unset, &yamldoc.Error{File: f.Name, Pos: f.Pos(offset), Err: fmt.Errorf("variable %s is not set, so envsubst replaces it with nothing", name)})
 		}
 	}
 	var text string

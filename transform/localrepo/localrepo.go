@@ -510,7 +510,7 @@ func (s *Suite) components(dir string, v *Version) (config.Output, error) {
 	if v.Type.Value == byKustomize {
 		name := s.Config.path(v.Value.Value)
 		if !config.IsKustomization(os.DirFS(name), ".") {
-			return out, fail("%s must be a folder with a kustomization; URLs work only inside of kustomizations", v.Value.Value)
+			return out, fail("%s must be a folder with a kustomization; URLs work only inside kustomizations", v.Value.Value)
 		}
 		out.Kustomize = relative(dir, name)
 		return out, nil

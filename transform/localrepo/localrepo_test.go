@@ -131,7 +131,7 @@ func TestBuild(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"no folder":    {"value: ../config}, {", "value: ../gone}, {", "docker.yaml:8:36: Failed to generate the manifest"},
-		"URL":          {"value: ../config}, {", "value: \"https://x/y?ref=v1\"}, {", "URLs work only inside of kustomizations"},
+		"URL":          {"value: ../config}, {", "value: \"https://x/y?ref=v1\"}, {", "URLs work only inside kustomizations"},
 		"scheme":       {"https://x/", "s3://x/", `unknown scheme "s3"`},
 		"no file":      {"joined.yaml", "gone.yaml", "the file does not exist"},
 		"no version":   {"v1.2}\", type", "v1.7}\", type", "no version of cluster-api in the series 1.7"},

@@ -258,7 +258,7 @@ func (s *side) labels(read []string) error {
 				return err
 			}
 			if kept {
-				s.add(migrate.Finding{Level: migrate.Note, File: path.Join(s.prefix, name), Line: line, Message: fmt.Sprintf("added the label %s, as no field is missing that must be there", s.opts.To.Label()), Help: "make sure that the controllers report these fields"})
+				s.add(migrate.Finding{Level: migrate.Note, File: path.Join(s.prefix, name), Line: line, Message: fmt.Sprintf("added the label %s, because no required field is missing", s.opts.To.Label()), Help: "make sure that the controllers report these fields"})
 				break
 			}
 		}
@@ -331,10 +331,10 @@ func (s *side) gaps() {
 					f.Help += "; then add the label " + label
 				}
 			case step.Declared == "" && waits:
-				f.Message = "no field is missing that must be there, but other kinds lack some, and all kinds get the label " + label + " together"
-				f.Help = "do first what the other kinds need, and migrate again"
+				f.Message = "no required field is missing, but other kinds lack some, and all kinds get the label " + label + " together"
+				f.Help = "first add what the other kinds need, then migrate again"
 			case step.Declared == "":
-				f.Message = "the label " + label + " is missing, and no kustomization or patch was found in which it can be added by itself"
+				f.Message = "the label " + label + " is missing, and no kustomization or patch was found where it can be added alone"
 				f.Help = "add the marker " + marker + " to the Go type"
 			default:
 				f.Level = migrate.Note

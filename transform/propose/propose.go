@@ -147,7 +147,7 @@ func (p *proposer) complete() error {
 			return err
 		}
 	}
-	return errors.New("the tree asks more questions than can be settled by building; write clusterctl-repo.yaml by hand")
+	return errors.New("the tree leaves more questions open than building can settle; write clusterctl-repo.yaml by hand")
 }
 
 // detected takes over the notes of the detection: those with a key explain a
@@ -269,7 +269,7 @@ func (p *proposer) differences() {
 	}
 	for _, u := range p.release.Unread {
 		if !u.Detail && !strings.Contains(u.File, "test") {
-			p.leave("%s builds something that was not understood: %s", u.Place, u.Why)
+			p.leave("%s builds something that was not recognized: %s", u.Place, u.Why)
 		}
 	}
 }

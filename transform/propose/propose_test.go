@@ -157,7 +157,7 @@ release: generate
 			"templates/flavors/base/kustomization.yaml": "resources: [x.yaml]\n", "templates/flavors/base/x.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n",
 		}),
 		want: map[string]string{"infrastructure-acme v0.2.0": "cluster-template-ha.yaml cluster-template.yaml infrastructure-components.yaml"},
-		left: []string{`templates/flavors/old is left out, because it does not build: .*gone.yaml does not exist`, `templates/flavors/base is left out, because it makes neither a Cluster`},
+		left: []string{`templates/flavors/old is left out, because it does not build: .*gone.yaml does not exist`, `templates/flavors/base is left out, because it contains neither a Cluster`},
 	},
 	{
 		name: "a patch that only a recipe makes",
@@ -199,7 +199,7 @@ release: config/default/manager_image_patch_edited.yaml
 		name:  "the same variant that nothing builds",
 		files: with(acme, files{"config/supervisor/kustomization.yaml": "namespace: acme-system\nresources: [../crd, ../manager]\nlabels: [{pairs: {cluster.x-k8s.io/provider: infrastructure-acme}}]\n"}),
 		want:  map[string]string{"infrastructure-acme v0.2.0": "infrastructure-components.yaml"},
-		left:  []string{`config/supervisor is left out, because config/default already makes infrastructure-acme; .*variants: \[\{path: config/supervisor, file: infrastructure-components-supervisor.yaml\}\]`},
+		left:  []string{`config/supervisor is left out, because config/default already builds infrastructure-acme; .*variants: \[\{path: config/supervisor, file: infrastructure-components-supervisor.yaml\}\]`},
 	},
 	{
 		name:  "a second config/default that does not build",
@@ -238,7 +238,7 @@ done
 while read -r x; do kustomize build "$x" > "out/$x.yaml"; done < list
 `}),
 		want: map[string]string{"infrastructure-acme v0.2.0": "cluster-template-one.yaml infrastructure-components.yaml"},
-		left: []string{`hack/templates.sh:8 builds something that was not understood`},
+		left: []string{`hack/templates.sh:8 builds something that was not recognized`},
 	},
 	{
 		name: "a release workflow with renamed templates, envsubst and images",
@@ -261,7 +261,7 @@ jobs:
 `,
 		}),
 		want: map[string]string{"infrastructure-acme v0.2.0": "cluster-template.yaml infrastructure-components.yaml vars.rc"},
-		left: []string{`release.yml:11 sends infrastructure-components.yaml through envsubst`},
+		left: []string{`release.yml:11 pipes infrastructure-components.yaml through envsubst`},
 		text: []string{"newName: ghcr.io/acme/controller", "flavor: default"},
 	},
 	{
@@ -289,7 +289,7 @@ infra: docker-build
 	$(MAKE) set-image TAG=dev
 `}),
 		want:    map[string]string{"infrastructure-acme v0.2.0": "cluster-template.yaml infrastructure-components.yaml install.yaml"},
-		left:    []string{"^Makefile:14 writes a part of infrastructure-components.yaml with printf, and the build leaves that part out$"},
+		left:    []string{"^Makefile:14 writes a part of infrastructure-components.yaml with printf, but the build leaves that part out$"},
 		decided: []string{"Makefile:14 builds infrastructure-components.yaml from config/default"},
 		text:    []string{"  - name: example.com/acme\n    newName: example.com/acme-manager\n    newTag: '{version}'\n", "# the one that the recipes publish"},
 	},

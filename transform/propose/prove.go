@@ -96,9 +96,9 @@ func (p *proposer) image(i int, image recipes.Image, name string) {
 	switch {
 	case slices.ContainsFunc(c.Images, func(c config.Image) bool { return c.Name == name }):
 	case image.NewName == "" || local:
-		p.leave("%s sets the image %s of %s to a name that the recipe does not tell; pass --image %s=NAME:TAG, or set it under images", image.Place, name, c.Label(), name)
+		p.leave("%s sets the image %s of %s to a name that the recipe does not show; pass --image %s=NAME:TAG, or set it under images", image.Place, name, c.Label(), name)
 	case !strings.Contains(image.Tag, "{"):
-		p.leave("%s sets the image %s of %s to %s with a tag that is not that of the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, c.Label(), image.NewName, name, image.NewName)
+		p.leave("%s sets the image %s of %s to %s with a tag other than that of the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, c.Label(), image.NewName, name, image.NewName)
 	default:
 		set := config.Image{Name: name, NewName: image.NewName, NewTag: image.Tag}
 		if set.NewName == set.Name {

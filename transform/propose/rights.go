@@ -35,7 +35,7 @@ var follows = []struct {
 	{
 		contract.V1Beta2, contract.ControlPlane, []string{"spec", "machineTemplate"},
 		crd.Group, "customresourcedefinitions", []string{"get", "list", "watch"},
-		"references of contract v1beta2 name a kind without a version, and the CRD says which version to use",
+		"references of contract v1beta2 name a kind without a version, and the CRD determines which version to use",
 	},
 }
 
@@ -154,7 +154,7 @@ func (s *side) series(b *transform.Build) {
 		if m, err := metadata.Read(f); err == nil {
 			if there := m.SeriesOf(s.opts.Series.Major(), s.opts.Series.Minor()); there != nil {
 				if there.Contract != string(s.opts.To) {
-					fail(name, fmt.Sprintf("the series %s has contract %s already, and a series keeps its contract", there, there.Contract), "begin the next one")
+					fail(name, fmt.Sprintf("the series %s already has contract %s, and a series keeps its contract", there, there.Contract), "start the next one")
 				}
 				continue
 			}

@@ -78,7 +78,7 @@ func (p *proposer) builtTemplates(i int) {
 				p.leave("%s is left out, because it does not build: %s", dir, firstLine(p.build(dir, true, nil).err))
 			default:
 				bad = append(bad, dir)
-				p.leave("%s is left out, because it makes neither a Cluster nor a ClusterClass", dir)
+				p.leave("%s is left out, because it contains neither a Cluster nor a ClusterClass", dir)
 			}
 		}
 		if t.LoadRestrictor != before {
@@ -179,7 +179,7 @@ func (p *proposer) foundTemplates(i int) {
 			flavor = strings.TrimPrefix(strings.TrimPrefix(flavor, "cluster-template"), "-")
 			flavor = cmp.Or(flavor, "default")
 			if taken[flavor] {
-				p.leave("%s is left out, because another folder already makes the flavor %s", dir, flavor)
+				p.leave("%s is left out, because another folder already builds the flavor %s", dir, flavor)
 				continue
 			}
 			taken[flavor] = true
@@ -187,7 +187,7 @@ func (p *proposer) foundTemplates(i int) {
 			if p.build(dir, false, nil).err != nil {
 				t.LoadRestrictor = config.NoRestrictions
 			}
-			p.addTemplate(i, t, layouts.ClusterTemplate, fmt.Sprintf("%s makes a Cluster; its flavor is named after the folder", dir))
+			p.addTemplate(i, t, layouts.ClusterTemplate, fmt.Sprintf("%s builds a Cluster; its flavor is named after the folder", dir))
 		}
 	}
 	p.joinTemplates(i)
@@ -232,7 +232,7 @@ func (p *proposer) elsewhereTemplates(i int, at string) {
 		if len(found) > 1 {
 			more = fmt.Sprintf(" (%d such files)", len(found))
 		}
-		p.leave("%s is left out, because its place is not that of a template%s; to release it, add to %s: templates: [{%s}]", file, more, c.Label(), entry)
+		p.leave("%s is left out, because it is not in the place of a template%s; to release it, add to %s: templates: [{%s}]", file, more, c.Label(), entry)
 		return
 	}
 }
@@ -277,7 +277,7 @@ func (p *proposer) others() {
 		}
 		c := p.c.Providers[i]
 		if c.Variants = append(slices.Clone(c.Variants), v); p.works(i, c) {
-			p.leave("%s is left out, because %s already makes %s; to release it as a further file, add to it: variants: [{path: %s, file: %s}]", dir, c.Components.Path, c.Label(), v.Path, v.File)
+			p.leave("%s is left out, because %s already builds %s; to release it as a further file, add to it: variants: [{path: %s, file: %s}]", dir, c.Components.Path, c.Label(), v.Path, v.File)
 		}
 	}
 }

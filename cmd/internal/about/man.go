@@ -18,7 +18,7 @@ func ManCommand(env *cli.Env) *cobra.Command {
 		Use:   "man [DIR]",
 		Short: "Print or write the manual pages",
 		Long: `Prints the manual page of the program, or writes the pages of all commands into
-the folder DIR, which is made if necessary.`,
+the folder DIR, which is created if necessary.`,
 		Example: `  clusterctl-repo man | man -l -
   clusterctl-repo man /usr/local/share/man/man1`,
 		Args: cobra.MaximumNArgs(1),

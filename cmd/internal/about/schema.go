@@ -36,7 +36,7 @@ a kind of JSON document that this program writes:
 ` + list.String() + `
 Every document begins with kind, schemaVersion, failures (what is missing in it;
 it is complete if the list is empty) and suppressed (findings that comments in
-the files suppress). Fields may be added; a change that readers have to follow
+the files suppress). Fields may be added; an incompatible change
 gets another schemaVersion.`,
 		Example: `  clusterctl-repo schema > clusterctl-repo.schema.json
   clusterctl-repo schema lint > lint.schema.json`,

@@ -34,13 +34,13 @@ less than one Namespace, or with an object in another one, is refused.
 SOURCE may also be the E2EConfig of an e2e suite. Then OUT becomes the local
 repository that Cluster API's e2e framework would create from it, with
 clusterctl-config.yaml; pass that file to -e2e.clusterctl-config. --provider
-also takes LABEL:VERSION then, and --version does not apply.
+also accepts LABEL:VERSION then, and --version does not apply.
 
 With --dev, OUT becomes the development repository of Cluster API's book, with
-config.yaml, and the "clusterctl init" that uses it is printed. What is built
-stands in the clusterctl-settings.json of each SOURCE: name and config, or
-providers and provider_repos. The tree of Cluster API needs none. A tree that
-has none is built as without --dev. --version replaces nextVersion.
+config.yaml, and the "clusterctl init" that uses it is printed. What to build
+comes from the clusterctl-settings.json of each SOURCE: name and config, or
+providers and provider_repos. The tree of Cluster API needs none. A tree
+without one is built as without --dev. --version replaces nextVersion.
 
 The same input gives the same bytes. A version that is already in OUT is
 replaced in one step, so OUT is for builds; use release or publish for a

@@ -22,7 +22,7 @@ type developing struct {
 // run builds, and rebuilds after changes if watch is set.
 func (d *developing) run(ctx context.Context, env *cli.Env, args []string, watch bool) error {
 	if s := d.source; s.Config != "" || len(s.Images) > 0 || s.AddSeries || s.AllowExec || s.AsIs {
-		return cli.Usagef("--dev builds what kustomize gives; leave out --config, --image, --add-series, --allow exec and --as-is")
+		return cli.Usagef("--dev builds what kustomize produces; leave out --config, --image, --add-series, --allow exec and --as-is")
 	}
 	if len(args) == 0 {
 		args = []string{"."}

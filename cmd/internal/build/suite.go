@@ -14,7 +14,7 @@ import (
 // buildSuite writes the local repository of an E2EConfig.
 func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.Source, name, out string) error {
 	if s.Config != "" {
-		return cli.Usagef("%s is an E2EConfig, which says itself what to build; leave out --config", name)
+		return cli.Usagef("%s is an E2EConfig, which itself lists what to build; leave out --config", name)
 	}
 	defer s.Mute(env)()
 	suite, err := f.Open(ctx, env, s, name, false)
@@ -29,7 +29,7 @@ func buildSuite(ctx context.Context, env *cli.Env, f *targets.Suite, s *targets.
 		return err
 	}
 	if suite.Own != "" {
-		env.Say("info: %s; built as the suite's own loader does, because the framework refuses this", suite.Own)
+		env.Say("info: %s; built the way the suite's own loader does, because the framework refuses this", suite.Own)
 	}
 	for _, r := range append(made.Idle, made.Repeated...) {
 		env.Say("info: %v", r)

@@ -110,7 +110,7 @@ func (e *Env) Begin(verb string) error {
 		e.Progress = term.NewProgress(e.Err, verb)
 	}
 	if e.timeout <= 0 || e.retries < 0 {
-		err = errors.Join(err, errors.New("--timeout must be positive, and --retries not negative"))
+		err = errors.Join(err, errors.New("--timeout must be positive, and --retries must not be negative"))
 	}
 	return UsageError(err)
 }

@@ -35,7 +35,7 @@ read.
 
 The role of each kind is recognized by its name and fields, or given by --role.
 The contract is the one whose label the CRDs have; if none of them has a label,
-because the build adds it later, the one of which the fewest fields are missing.`,
+because the build adds it later, the one with the fewest missing fields.`,
 		Example: `  clusterctl-repo contract check config/crd/bases
 
   # What the generator writes, before it is a file

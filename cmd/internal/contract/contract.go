@@ -23,7 +23,7 @@ func Command(env *cli.Env) *cobra.Command {
 		Use:   "contract",
 		Short: "Show the provider contracts, and judge how providers behave",
 		Long: `Shows what Cluster API demands of the kinds of providers, checks CRDs without a
-release around them, and judges whether controllers behave as the contract says:
+release around them, and judges whether controllers behave as it requires:
 from a recording, next to a running cluster, or by acting in a namespace that was
 made for it.`,
 		Example: `  clusterctl-repo contract show InfraMachine

@@ -83,9 +83,9 @@ func (f *driveFlags) run(ctx context.Context, env *cli.Env, template string) err
 	case f.kubeconfig.File == "" || f.namespace == "":
 		return cli.Usagef("--kubeconfig and --namespace are required")
 	case f.namespace == "default" || strings.HasPrefix(f.namespace, "kube-"):
-		return cli.Usagef("--namespace is %s; use a namespace that was made for this", f.namespace)
+		return cli.Usagef("--namespace is %s; use a namespace created for this", f.namespace)
 	case f.hold < f.options.Pause+2*time.Second:
-		return cli.Usagef("--bound hold=%s must be at least two seconds more than the bound of pause", f.hold)
+		return cli.Usagef("--bound hold=%s must exceed the bound of pause by at least two seconds", f.hold)
 	}
 	for _, name := range f.skip {
 		if !slices.Contains(steps(), name) {

@@ -95,7 +95,7 @@ func timelines(ctx context.Context, env *cli.Env, j *behaviour.Judge, name strin
 		return nil, nil
 	}
 	if name == "-" || name == "" {
-		env.Say("the page has no timelines: they take a recording in a file")
+		env.Say("the page has no timelines: they need a recording in a file")
 		return nil, nil
 	}
 	if _, err := readRecording(ctx, env, name, t.Add); err != nil {
@@ -119,7 +119,7 @@ func undecided(env *cli.Env, j *behaviour.Judge) {
 		case missing[c.ID] != "":
 			why = missing[c.ID]
 		case c.Action != "":
-			why = "it takes: " + c.Action
+			why = "needed: " + c.Action
 		}
 		env.Detail("%s not decided, %s: %s", c.ID, strings.TrimSuffix(why, "."), c.Title)
 	}

@@ -45,12 +45,12 @@ func watchCommand(env *cli.Env) *cobra.Command {
 		Long: `Watches a management cluster and judges what its controllers do, next to a test
 run or a person at work. It only reads: one LIST and one WATCH for each resource
 of *.cluster.x-k8s.io, for Secrets, of which only the sizes of the values are
-kept, for Leases, and with --events for Events. Resources that must not be read
+kept, for Leases, and with --events for Events. Resources it may not read
 are named, with the checks that cannot be decided without them. Without
---kubeconfig the cluster is the one that clusterctl would take, and without
+--kubeconfig the cluster is the one that clusterctl would use, and without
 --namespace all namespaces are watched.
 
-Findings are shown as they are made. After --for, or when interrupted with ^C,
+Findings are shown as they occur. After --for, or when interrupted with ^C,
 the report is written; with --record everything can be judged again by "contract
 replay". The exit code is 1 if there are findings at or above --fail-on, and 3 if
 nothing that happened could be judged.`,

@@ -42,7 +42,7 @@ func checkCommand(env *cli.Env) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check URL [TARGET]",
-		Short: "Check whether a running extension keeps to the Runtime SDK",
+		Short: "Check whether a running extension follows the Runtime SDK",
 		Long: `Calls the server of a runtime extension as Cluster API does, and reports what
 Cluster API would refuse, and what would surprise its users. No cluster is
 needed: a server on this machine or behind a forwarded port is enough. Name the
@@ -53,7 +53,7 @@ calls the hooks that compute an answer and must not do anything else. At level
 all it calls every hook: those that act may install, change or delete something
 for the Cluster in the request.
 
-Pure hooks and discovery are asked again and again, in other orders and at other
+Pure hooks and discovery are called repeatedly, in different orders and at different
 times: often enough to see a fault of one call in twelve with a chance of 99.99 %
 (--rare). All answers are compared. The retries of hooks that block are
 followed, early, when they are due, and late, within --retry-budget.
@@ -201,7 +201,7 @@ func serverURL(address string, schemes ...string) (*url.URL, error) {
 	case err != nil:
 		return nil, cli.Usagef("%q is not a URL", address)
 	case u.User != nil:
-		return nil, cli.Usagef("the URL has a user or a password; extensions have none")
+		return nil, cli.Usagef("the URL has a user or a password; extensions accept neither")
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, cli.Usagef("%q is not a server address; the form is https://HOST:PORT/PATH", address)
 	}
@@ -210,7 +210,7 @@ func serverURL(address string, schemes ...string) (*url.URL, error) {
 			return u, nil
 		}
 	}
-	return nil, cli.Usagef("%q does not begin with https://; Cluster API calls extensions by TLS only", address)
+	return nil, cli.Usagef("%q does not begin with https://; Cluster API calls extensions only over TLS", address)
 }
 
 // keyValues reads values of a flag of the form KEY=VALUE.

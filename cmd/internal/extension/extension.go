@@ -20,7 +20,7 @@ func Command(env *cli.Env) *cobra.Command {
 		Use:   "extension",
 		Short: "Look at the Runtime SDK, and check runtime extensions",
 		Long: `Lists what Cluster API asks of runtime extensions, and checks whether a
-running one keeps to it.`,
+running one complies.`,
 		Example: `  clusterctl-repo extension hooks
   clusterctl-repo extension check https://localhost:9443 --ca-file ca.crt`,
 	}
@@ -64,7 +64,7 @@ func openAPICommand(env *cli.Env) *cobra.Command {
 		Short: "Print the OpenAPI document of the hooks",
 		Long: `Prints the OpenAPI v3 document of all hooks with their requests and answers,
 as the newest Cluster API publishes it, with shorter descriptions. Servers in
-any language can be made from it.`,
+any language can be generated from it.`,
 		Example: `  clusterctl-repo extension openapi -o yaml=runtime-sdk-openapi.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -214,7 +214,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	if f.demands != nil && f.fix {
-		return cli.Usagef("--fix changes files, which a signed release must not; leave out --verify-key and --policy")
+		return cli.Usagef("--fix changes files, but a signed release must not change; leave out --verify-key and --policy")
 	}
 	if f.changedSince != "" {
 		if err := f.knownSince(ctx, env, args, o, known); err != nil {

@@ -57,7 +57,7 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 			case i.Variable != "":
 				c.checked[n].Problem = "the user chooses it with ${" + i.Variable + "}"
 			case i.Name == "":
-				c.checked[n].Status, c.checked[n].Problem = report.ImageMissing, "it is not the name of an image"
+				c.checked[n].Status, c.checked[n].Problem = report.ImageMissing, "it is not an image name"
 				c.bad++
 			default:
 				images = append(images, open.Image{Host: host, Repository: path, Reference: cmp.Or(i.Digest, i.Tag, "latest")})

@@ -61,7 +61,7 @@ shows why clusterctl would refuse to start, where it would fail after it has
 started, what stays paused then, and how to recover. It follows clusterctl step by
 step, and changes nothing.
 
-For a TARGET it takes the owners that the controllers will set in each cluster
+For a TARGET it uses the owners that the controllers will set in each cluster
 template and ClusterClass of the newest release. What all templates share is shown
 once; --all shows each template by itself.
 
@@ -85,7 +85,7 @@ after the move with their commands, and how to recover from each failure. After 
 --verify compares what arrived with a plan saved by -o json=FILE.
 
 The exit code is 1 if something would be lost, or clusterctl would refuse, fail or
-do harm, and 3 if too little is known to say that it would not.
+do harm, and 3 if too little is known to rule that out.
 ` + targets.Help + targets.SourceHelp,
 		Example: `  # What do the templates of a release leave behind?
   clusterctl-repo move-plan out/infrastructure-acme/v1.2.3

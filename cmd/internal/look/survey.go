@@ -90,8 +90,8 @@ func surveyMergeCommand(env *cli.Env) *cobra.Command {
 	var allow bool
 	cmd := &cobra.Command{
 		Use:   "merge FILE...",
-		Short: "Join the shards of a survey to one page",
-		Long: `Joins the shards of one survey, in JSON, to what a single run gives, byte for
+		Short: "Join the shards of a survey into one page",
+		Long: `Joins the shards of one survey, in JSON, into what a single run writes, byte for
 byte. Shards that are missing, twice or of another survey are refused.`,
 		Example: `  clusterctl-repo survey merge shard-*.json -o html=fleet.html`,
 		Args:    cobra.MinimumNArgs(1),

@@ -47,11 +47,11 @@ cannot be migrated is left as it is, or marked with a comment, and reported; the
 exit code is then 1.
 
 Without an argument the current folder is migrated. In a folder, hidden folders,
-vendor and node_modules are skipped. A URL of a release, as clusterctl takes
-it, is migrated for the diff only.
+vendor and node_modules are skipped. A release URL, as clusterctl accepts
+it, is only migrated for the diff.
 
 The source tree of a provider is also built, in memory. CRDs get the label of the
-contract where the build proves that no field is missing that must be there; what
+contract where the build proves that no required field is missing; what
 is left in CRDs, with the Go types to add, and in roles is reported. With --version
 metadata.yaml gets a release series with the contract, once the CRDs are ready.
 

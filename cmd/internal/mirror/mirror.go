@@ -78,13 +78,13 @@ with --images. "build E2ECONFIG --from DEST" uses such a mirror.
 The files for the site go into DEST if that is a folder, else into --out. The
 mirror remembers --cert-manager, --image-registry, --images, --platform and
 --config-maps until they are given again; an empty --image-registry or
---platform takes them back.
+--platform resets it.
 
-With --to bundle.tar the mirror is written to one file, to be carried over a gap
-and mirrored from there on the other side. The same mirror gives the same file.
+With --to bundle.tar the mirror is written to one file, to be carried across an
+air gap and mirrored from there on the other side. The same mirror gives the same file.
 
 A second run copies what is missing or new, and otherwise transfers nothing. A
-version whose files are not what they were when they were mirrored is refused.
+version whose files have changed since they were mirrored is refused.
 ` + targets.DestHelp,
 		Example: `  # What clusterctl init needs for AWS
   clusterctl-repo mirror cluster-api bootstrap-kubeadm control-plane-kubeadm \
@@ -96,7 +96,7 @@ version whose files are not what they were when they were mirrored is refused.
   clusterctl-repo mirror 'cluster-api@>=1.10 <1.12' --to /srv/mirror
   clusterctl-repo mirror clusterctl.yaml --to /srv/mirror
 
-  # Over a gap in one file, later only what is new, and on the other side
+  # Across an air gap in one file, later only what is new, and on the other side
   clusterctl-repo mirror cluster-api infrastructure-aws --to bundle.tar \
       --sign-key key.pem
   clusterctl-repo mirror cluster-api infrastructure-aws --to new.tar \
@@ -152,7 +152,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	case f.since != "" && !mirror.IsBundle(f.to):
 		return cli.Usagef("--since is for a bundle, such as --to bundle.tar")
 	case f.jobs < 1:
-		return cli.Usagef("--jobs %d: it takes at least one", f.jobs)
+		return cli.Usagef("--jobs is %d; it must be at least 1", f.jobs)
 	}
 	opts := mirror.Options{Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, Given: f.given}
 	if r := f.settings.ImageRegistry; r != "" {
@@ -284,7 +284,7 @@ func mirrorTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 	}
 	if folder == nil {
 		if f.out == "" {
-			return cli.Usagef("say --out, such as --out mirror: the lock file, clusterctl.yaml and the list of images have no place in %s", f.to)
+			return cli.Usagef("add --out, such as --out mirror: the lock file, clusterctl.yaml and the list of images cannot be stored in %s", f.to)
 		}
 		return nil
 	}

@@ -21,17 +21,17 @@ func pruneCommand(env *cli.Env) *cobra.Command {
 		Long: `Removes the named versions or ranges, and with --keep all but the newest
 versions of each provider. clusterctl.yaml, the lock file, the list of images
 and the checksums are rewritten. What stopped runs left is always removed,
-and with --unlisted also every file that is in no list. With --sign-key, the
+and with --unlisted also every file that is not listed. With --sign-key, the
 mirror must have been signed with that key, or else its releases with one that
-is trusted. If the releases are not in DIR, those that their place now lacks
-can be named, and are only forgotten.`,
+is trusted. If the releases are not in DIR, those already gone there can be
+named, and are only removed from the lists.`,
 		Example: `  # Only the three newest versions of each provider stay
   clusterctl-repo mirror prune /srv/mirror --keep 3
   clusterctl-repo mirror prune /srv/mirror 'infrastructure-aws@<2.8' --dry-run`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("keep") && keep < 1 {
-				return cli.Usagef("--keep %d: at least one version must stay", keep)
+				return cli.Usagef("--keep is %d; it must be at least 1", keep)
 			}
 			if verify.Given() && key.File == "" {
 				return cli.Usagef("--verify-key, --policy and --require-provenance say what may be signed, so they need --sign-key")

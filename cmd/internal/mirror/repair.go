@@ -50,7 +50,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 		return err
 	}
 	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() {
-		return cli.Usagef("%s: only a folder can be repaired; a bundle is mirrored again, or carried over again", name)
+		return cli.Usagef("%s: only a folder can be repaired; mirror the bundle again, or copy it again", name)
 	}
 	opts := mirror.Options{Repair: true}
 	if _, err := mirrorAt(env, name, &opts); err != nil {
@@ -121,7 +121,7 @@ func wantAgain(ctx context.Context, env *cli.Env, l *mirror.Locked, given []mirr
 		return w, nil
 	}
 	if len(given) > 0 {
-		return mirror.Want{}, fmt.Errorf("%s %s is not whole, and no --from has it; name one that does", l.Provider, l.Version)
+		return mirror.Want{}, fmt.Errorf("%s %s is incomplete, and no --from has it; name one that does", l.Provider, l.Version)
 	}
 	source := l.Source
 	if open.IsURL(source) {

@@ -142,7 +142,7 @@ func checkReleases(ctx context.Context, env *cli.Env, name string, keys *targets
 		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: file, Message: "it is not what mirror makes of the releases here, and the mirror is not signed; run mirror repair"})
 	}
 	if s := report.Lock.Settings; s.ImageRegistry != "" {
-		report.Notes = append(report.Notes, fmt.Sprintf("clusterctl takes images from %s; the mirror is not signed, so check that this is meant", s.ImageRegistry))
+		report.Notes = append(report.Notes, fmt.Sprintf("clusterctl takes images from %s; the mirror is not signed, so check that this is intended", s.ImageRegistry))
 	}
 	if report.Lock.Settings.Images {
 		report.Notes = append(report.Notes, "the container images in "+layouts.ImagesFolder+" are not signed; sign the mirror with mirror --sign-key")

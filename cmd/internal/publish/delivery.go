@@ -135,7 +135,7 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 				return cli.Usagef("%s %s has neither components nor %s, so clusterctl could not use it; nothing was published", r.Provider.Label(), r.Version, layouts.MetadataFile)
 			}
 			if !strings.HasPrefix(r.Version, "v") {
-				return cli.Usagef("%s %s: clusterctl would take this for the latest version, and then not find v%[2]s; publish it as v%[2]s", r.Provider.Label(), r.Version)
+				return cli.Usagef("%s %s: clusterctl would treat this as the latest version, but then not find v%[2]s; publish it as v%[2]s", r.Provider.Label(), r.Version)
 			}
 		}
 		add, err := d.decorated(env, s.site).Parcels(ctx, s.releases)

@@ -33,14 +33,14 @@ const yamlLines = `\n((?:[a-zA-Z]+:.*\n?|- .*\n?|  .*\n?)+)`
 
 var hints = map[string]hint{
 	"flags":    {regexp.MustCompile(`(?:pass|run with|such as) (--add-series|--(?:version|image) [^\s,;]+)`), appended},
-	"which":    {regexp.MustCompile(`say which one you mean, such as (--image \S+)`), replaced},
-	"entry":    {regexp.MustCompile(`(?:in|say so in|where it is:) ` + regexp.QuoteMeta(config.FileName) + `(?: where it is)?:` + yamlLines), writes(config.FileName)},
+	"which":    {regexp.MustCompile(`choose one, such as (--image \S+)`), replaced},
+	"entry":    {regexp.MustCompile(`in ` + regexp.QuoteMeta(config.FileName) + `(?: where it is)?:` + yamlLines), writes(config.FileName)},
 	"metadata": {regexp.MustCompile(`Create it at the root of the tree:` + yamlLines), writes("metadata.yaml")},
 	"version": {regexp.MustCompile(`did you mean (v\S+)\?`), func(_ *testscript.TestScript, args []string, version string) []string {
 		return replaced(nil, args, "--version "+version)
 	}},
 	"part":     {regexp.MustCompile(`add to (?:it|\S+): (\w+: \[.*\])`), adds},
-	"leaveOut": {regexp.MustCompile(`publishes (\S+), and the build (?:leaves it out|makes it)`), leavesOut},
+	"leaveOut": {regexp.MustCompile(`publishes (\S+), but the build (?:leaves it out|writes it)`), leavesOut},
 }
 
 // appended adds flags to a command.

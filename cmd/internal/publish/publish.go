@@ -23,7 +23,7 @@ func Command(env *cli.Env) *cobra.Command {
 		Short: "Publish built releases, whole or not at all",
 		Long: `Publishes every release of TARGET, and reads back what readers see. They see a
 release when all its files are there and checked, not before. A version that is
-already published with equal content is left alone; with other content it is
+already published with the same content is left alone; with other content it is
 refused. What one run did not finish the next one does.
 ` + targets.Help + "\n" + targets.DestHelp,
 		Example: `  # Publish what build wrote

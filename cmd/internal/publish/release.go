@@ -155,13 +155,13 @@ func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, re
 		}
 	}
 	if len(destinations) == 0 {
-		return nil, cli.Usagef("no destination: say --to, or list destinations under publish in %s", config.FileName)
+		return nil, cli.Usagef("missing destination: add --to, or list destinations under publish in %s", config.FileName)
 	}
 	var out []step
 	for _, to := range destinations {
 		chosen := selected(slices.Clone(releases), to.Providers)
 		if len(chosen) == 0 {
-			env.Say("info: %s is skipped: it takes only %s", to.To, strings.Join(to.Providers, ", "))
+			env.Say("info: %s is skipped: it accepts only %s", to.To, strings.Join(to.Providers, ", "))
 			continue
 		}
 		for i, r := range chosen {

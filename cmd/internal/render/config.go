@@ -26,7 +26,7 @@ registry.
 		Example: `  clusterctl-repo config /srv/repository > clusterctl.yaml
   clusterctl generate provider --config clusterctl.yaml --infrastructure acme
 
-  # For a web server that shows a folder
+  # For a web server that serves a folder
   clusterctl-repo publish out --to static:/srv/www
   clusterctl-repo config static:/srv/www \
       --url https://gitlab.example.com > clusterctl.yaml
@@ -86,7 +86,7 @@ registry.
 						return err
 					}
 					if _, err := layouts.ParseProviderURL(at, r.Provider); err != nil {
-						env.Say("%s clusterctl does not read %s; mirror brings the release to where it does", env.Style.Yellow("warning:"), at)
+						env.Say("%s clusterctl does not read %s; mirror copies the release to where it does", env.Style.Yellow("warning:"), at)
 					}
 					out.Providers = append(out.Providers, entry{r.Provider.Name, r.Provider.Type, at})
 				}

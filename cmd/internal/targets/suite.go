@@ -39,7 +39,7 @@ func (f *Suite) Unused() error {
 func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, tolerant bool) (*localrepo.Suite, error) {
 	switch {
 	case s.Version != "" || len(s.Images) > 0 || s.AddSeries || s.AllowExec:
-		return nil, cli.Usagef("%s is an E2EConfig, which says itself what to build; leave out --version, --image, --add-series and --allow exec", name)
+		return nil, cli.Usagef("%s is an E2EConfig, which itself lists what to build; leave out --version, --image, --add-series and --allow exec", name)
 	case f.from != "" && f.offline:
 		return nil, cli.Usagef("--from and --offline contradict each other; use one of them")
 	}

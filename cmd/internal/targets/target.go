@@ -27,7 +27,7 @@ import (
 const Help = `
 TARGET is a folder (a repository <root>/<label>/<version>/<files>, or the
 <label> or <version> folder in it), or the URL of a release as clusterctl
-takes it, such as file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
+accepts it, such as file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
 
 // SourceHelp follows Help for commands that build source trees.
 const SourceHelp = `

@@ -152,7 +152,7 @@ func ApproveRepository(ctx context.Context, env *cli.Env, p *policy.Policy, r *r
 	}
 	problems = append(problems, beside...)
 	if len(problems) > 0 {
-		return cli.Exit(cli.ExitFindings, fmt.Errorf("%s holds what no signature covers; remove it\n  %s", r.Path, strings.Join(problems, "\n  ")))
+		return cli.Exit(cli.ExitFindings, fmt.Errorf("%s holds files that no signature covers; remove them\n  %s", r.Path, strings.Join(problems, "\n  ")))
 	}
 	for _, provider := range r.Providers {
 		for i, release := range provider.Releases {

@@ -30,7 +30,7 @@ const maxDepth = 200
 
 var seed = maphash.MakeSeed()
 
-var errEnd = errors.New("the text ends too early")
+var errEnd = errors.New("the JSON ends too early")
 
 // parse reads one value, which must be all of the text but for spaces. It fails as
 // encoding/json does, except that invalid UTF-8 is taken as it is.

@@ -63,7 +63,7 @@ func WithSeries(f *yamldoc.File, add NewSeries) ([]byte, error) {
 		add.Contract = s.lower.Get("contract").Str()
 	}
 	if add.Contract == "" {
-		return nil, fail(series, "neither CRDs nor a lower series tell the contract of series %s", add.Version.Series())
+		return nil, fail(series, "neither CRDs nor a lower series show the contract of series %s", add.Version.Series())
 	}
 	out, err := edit.Rewrite(f.Data, func(d *edit.Document) error { return insertSeries(d, series, s, add) })
 	if err != nil {
@@ -132,7 +132,7 @@ func insertSeries(d *edit.Document, series *yamldoc.Node, s scanned, add NewSeri
 	if e := d.Root.Get("releaseSeries"); e != nil && e.Value.IsList() && !e.Value.Flow && len(series.List()[0].Fields()) > 0 {
 		list = e.Value
 	} else {
-		return errors.New("the list is not written as a block with one entry below the other")
+		return errors.New("the list is not written as a block with one entry per line")
 	}
 	at := slices.Index(series.List(), s.lower)
 	switch {

@@ -50,7 +50,7 @@ func (m *Metadata) seriesOf(v *version.Version) *Series {
 
 // ErrNoRelease is what a fetch function returns for a version that exists as a
 // tag only. A folder has no such versions.
-var ErrNoRelease = errors.New("there is no release of this version")
+var ErrNoRelease = errors.New("this version has no release")
 
 // ErrNoVersion says that no version, or none of the series that counts, has a
 // release. The words are clusterctl's.

@@ -202,7 +202,7 @@ func explain(err error) string {
 	case errors.Is(err, syscall.ECONNRESET):
 		return "the server resets the connection"
 	case wantsCertificate(err):
-		return "the server wants another client certificate: give it with --client-cert and --client-key"
+		return "the server requires another client certificate: give it with --client-cert and --client-key"
 	}
 	return text
 }

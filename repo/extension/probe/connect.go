@@ -58,13 +58,13 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	at := time.Now()
 	switch {
 	case at.After(leaf.NotAfter):
-		p.add("LIV003", here, "the certificate ended on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+		p.add("LIV003", here, "the certificate expired on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
 		at = leaf.NotAfter
 	case at.Before(leaf.NotBefore):
-		p.add("LIV003", here, "the certificate begins on %s", leaf.NotBefore.UTC().Format(time.DateOnly))
+		p.add("LIV003", here, "the certificate is not valid before %s", leaf.NotBefore.UTC().Format(time.DateOnly))
 		at = leaf.NotBefore
 	case leaf.NotAfter.Sub(at) < renewal:
-		p.warn("LIV003", here, "the certificate ends on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+		p.warn("LIV003", here, "the certificate expires on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 	err = verify(state.PeerCertificates, p.o.Roots, at)
 	for range 3 { // the certificate of a CA may have ended too
@@ -74,10 +74,10 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 		}
 		ca := expired.Cert
 		if at.After(ca.NotAfter) {
-			p.add("LIV003", here, "the certificate of the CA %q ended on %s", ca.Subject.String(), ca.NotAfter.UTC().Format(time.DateOnly))
+			p.add("LIV003", here, "the certificate of the CA %q expired on %s", ca.Subject.String(), ca.NotAfter.UTC().Format(time.DateOnly))
 			at = ca.NotAfter
 		} else {
-			p.add("LIV003", here, "the certificate of the CA %q begins on %s", ca.Subject.String(), ca.NotBefore.UTC().Format(time.DateOnly))
+			p.add("LIV003", here, "the certificate of the CA %q is not valid before %s", ca.Subject.String(), ca.NotBefore.UTC().Format(time.DateOnly))
 			at = ca.NotBefore
 		}
 		err = verify(state.PeerCertificates, p.o.Roots, at)
@@ -90,7 +90,7 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 		p.add("LIV002", here, "the certificate is for %s, not for %s", names(leaf), p.o.ServerName)
 	}
 	if p.o.Roots != nil && verify(state.PeerCertificates, p.o.OtherRoots, at) == nil {
-		p.add("LIV004", here, "the certificate is trusted without the CA too")
+		p.add("LIV004", here, "the certificate is also trusted without the CA")
 	}
 	p.plain(ctx)
 	config := base.Clone()
@@ -182,6 +182,6 @@ func (p *probe) plain(ctx context.Context) {
 	defer c.close()
 	r := c.do(ctx, p.discovery())
 	if response, err := p.discoveryHook.Decode(r.body); r.ok() && err == nil && response.Common().Status == extension.Success {
-		p.add("LIV006", here, "discovery in plain http answers %s", extension.Success)
+		p.add("LIV006", here, "discovery over plain http answers %s", extension.Success)
 	}
 }

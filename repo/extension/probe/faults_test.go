@@ -115,8 +115,8 @@ func faults() []fault {
 	return []fault{
 		{id: "LIV001", server: func(s *server) { s.plain = true; s.config = func(c *tls.Config) { c.Certificates = nil } }},
 		{id: "LIV002", server: func(s *server) { s.dnsNames = []string{"localhost"} }, message: "for localhost, not for " + serviceName},
-		{id: "LIV003", server: func(s *server) { s.notAfter = time.Now().Add(-24 * time.Hour) }, message: "ended on"},
-		{id: "LIV003", severity: lint.Warning, server: func(s *server) { s.notAfter = time.Now().Add(24 * time.Hour) }, message: "ends on"},
+		{id: "LIV003", server: func(s *server) { s.notAfter = time.Now().Add(-24 * time.Hour) }, message: "expired on"},
+		{id: "LIV003", severity: lint.Warning, server: func(s *server) { s.notAfter = time.Now().Add(24 * time.Hour) }, message: "expires on"},
 		{id: "LIV004", options: func(o *probe.Options) { o.OtherRoots = o.Roots }},
 		{id: "LIV005", server: func(s *server) { s.config = func(c *tls.Config) { c.MinVersion = tls.VersionTLS10 } }, message: "1.0"},
 		{id: "LIV005", severity: lint.Error, server: func(s *server) {
@@ -250,7 +250,7 @@ func faults() []fault {
 				return crd.Schema{Node: yamldoc.Parse(yamldoc.NewFile("crd", []byte(`{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {template: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {image: {type: string}}}}}}}}}`))).Docs[0].Root}, true
 			}
 		}, message: "image"},
-		{id: "LIV034", server: patching("DockerMachineTemplate", grown(extension.MaxObject)...), message: "more than an API server takes"},
+		{id: "LIV034", server: patching("DockerMachineTemplate", grown(extension.MaxObject)...), message: "more than an API server accepts"},
 		{id: "LIV035", server: func(s *server) {
 			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONPatch", func(object) any {
 				return []object{{"op": "add", "path": "/spec/template/spec/name", "value": count.Add(1)}}
@@ -287,7 +287,7 @@ func faults() []fault {
 		}},
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "metadata": object{"labels": object{"a": "b"}}})},
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "deprecatedV1Beta1Metadata": object{"labels": object{"a": "b"}}}), options: func(o *probe.Options) { o.Core = 12 }},
-		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.0"}}}), message: "leaves out"},
+		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.0"}}}), message: "skips minor versions"},
 		{id: "LIV042", severity: lint.Warning, server: change("CanUpdateMachine", func(r, a object) {
 			if a["machinePatch"] != nil {
 				a["machinePatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "add", "path": "/metadata/labels/a", "value": "b"}})}

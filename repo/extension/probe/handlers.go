@@ -412,7 +412,7 @@ func (p *probe) sample(ctx context.Context) {
 			continue
 		}
 		if times := p.summary(h.place); times.P95 >= time.Second {
-			p.add("LIV060", h.place, "it takes %s (95 of 100 calls)", times.P95.Round(10*time.Millisecond))
+			p.add("LIV060", h.place, "it needs %s (95 of 100 calls)", times.P95.Round(10*time.Millisecond))
 		}
 	}
 }

@@ -205,7 +205,7 @@ func (p *probe) together(ctx context.Context, work ...func(context.Context)) {
 				if r := recover(); r != nil {
 					p.mu.Lock()
 					defer p.mu.Unlock()
-					p.report.Failures = append(p.report.Failures, fmt.Errorf("a check of %s broke, which is a fault of this program: %v", p.o.URL, r))
+					p.report.Failures = append(p.report.Failures, fmt.Errorf("a check of %s failed because of a bug in this program: %v", p.o.URL, r))
 				}
 			}()
 			w(ctx)

@@ -123,7 +123,7 @@ func (p *probe) scope(handlers int) string {
 		return what
 	}
 	slices.Sort(p.fewer)
-	return fmt.Sprintf("%s (too slow to repeat calls %d times, as it takes to see a fault of 1 call in %d with a chance of %v %%: %s)",
+	return fmt.Sprintf("%s (too slow to repeat calls %d times, which is needed to see a fault of 1 call in %d with a chance of %v %%: %s)",
 		what, p.repetitions(), p.o.Rarity, 100*p.o.Chance, strings.Join(p.fewer, ", "))
 }
 
@@ -346,7 +346,7 @@ func (h *handler) follow(ctx context.Context) {
 	case due >= leastRounds:
 		say("LIV075", h.place, "it still blocks after %s and %d calls that were due", spent, due)
 	default:
-		h.note("LIV075", h.place, "whether it stops blocking is not known: it was called %d times when it was due, because it wants to wait for %d s; raise --retry-budget",
+		h.note("LIV075", h.place, "whether it stops blocking is not known: it was called only %d times when it was due, because it asks to wait for %d s; raise --retry-budget",
 			due, r.RetryAfterSeconds)
 	}
 }

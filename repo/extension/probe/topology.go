@@ -120,7 +120,7 @@ func (h *handler) shuffled(ctx context.Context, items []item, result map[string]
 		// By chance, or because of the order?
 		if _, ok := h.differs(ctx, h.in.body, items, result); !ok {
 			if _, ok := h.differs(ctx, body, items, result); ok {
-				h.add("LIV036", h.place, "in another order of items the result is another %s", describe(items, uid))
+				h.add("LIV036", h.place, "with the items in another order the result is a different %s", describe(items, uid))
 			}
 		}
 		return
@@ -168,7 +168,7 @@ func (h *handler) applied(items []item, r *extension.PatchesResponse) (map[strin
 		change := given.Change()
 		switch {
 		case !known:
-			fail("LIV028", "the uid %q is none of the request", given.UID)
+			fail("LIV028", "the uid %q is not in the request", given.UID)
 			continue
 		case change.PatchType != extension.JSONPatch && change.PatchType != extension.JSONMergePatch:
 			fail("LIV029", "the patchType is %q", given.PatchType)
@@ -176,7 +176,7 @@ func (h *handler) applied(items []item, r *extension.PatchesResponse) (map[strin
 		}
 		key := given.UID + given.PatchType + string(given.Patch)
 		if seen[key] {
-			h.warn("LIV028", h.place, "items[%d]: the same patch for the same uid %s is there twice", n, given.UID)
+			h.warn("LIV028", h.place, "items[%d]: the same patch for the uid %s appears twice", n, given.UID)
 		}
 		seen[key] = true
 		if err := change.Malformed(); err != nil {
@@ -229,7 +229,7 @@ func (h *handler) scope(i item, before, after json.RawMessage) {
 // object did not have before. It returns whether anybody could store the object.
 func (h *handler) fits(i item, after json.RawMessage) bool {
 	if len(after) > extension.MaxObject {
-		h.add("LIV034", h.place, "the patched %s has %d bytes, more than an API server takes", describe([]item{i}, i.UID), len(after))
+		h.add("LIV034", h.place, "the patched %s has %d bytes, more than an API server accepts", describe([]item{i}, i.UID), len(after))
 		return false
 	}
 	if h.o.Schema == nil {

@@ -63,7 +63,7 @@ func (c *comparison) class(a, b *clusterclass.Class) {
 
 // What happens to the clusters of a class that is applied over the old one.
 const (
-	rollsOut = "once the class is applied, Cluster API replaces the machines of its clusters whose templates come out different; clusterctl alpha topology plan shows which"
+	rollsOut = "once the class is applied, Cluster API replaces the machines of its clusters whose templates change; clusterctl alpha topology plan shows which"
 	inPlace  = "once the class is applied, Cluster API changes its clusters"
 )
 

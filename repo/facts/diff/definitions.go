@@ -40,7 +40,7 @@ func (c *comparison) metadata() {
 	if from != to && from != "" && to != "" {
 		c.note(Change{Area: InMetadata, Kind: Changed, Impact: Attention, Subject: "contract", Old: from, New: to, File: layouts.MetadataFile,
 			Message: fmt.Sprintf("the release follows contract %s instead of %s", to, from),
-			Advice:  "all providers of a management cluster follow one contract; upgrade them together, as clusterctl upgrade plan says"})
+			Advice:  "all providers of a management cluster follow one contract; upgrade them together, as clusterctl upgrade plan shows"})
 	}
 }
 

@@ -66,7 +66,7 @@ func (Area) Words() []string {
 	return out
 }
 
-// Kind says whether something came, went or is other than before.
+// Kind says whether something was added, removed or changed.
 type Kind string
 
 // The kinds.
@@ -82,8 +82,8 @@ func (Kind) Words() []string { return []string{string(Added), string(Removed), s
 // Change is one difference.
 type Change struct {
 	Area    Area   `json:"area" doc:"the part of the release that changes"`
-	Kind    Kind   `json:"kind" doc:"whether something came, went or is other than before"`
-	Impact  Impact `json:"impact" doc:"what it means for an upgrade: breaking, something that works stops working unless it is changed; attention, it may need a decision or a value; neutral, nothing is to be done"`
+	Kind    Kind   `json:"kind" doc:"whether something was added, removed or changed"`
+	Impact  Impact `json:"impact" doc:"what it means for an upgrade: breaking, something that works stops working unless it is changed; attention, it may need a decision or a value; neutral, there is nothing to do"`
 	Subject string `json:"subject" doc:"what changes, such as an object, a variable or a file"`
 	Path    string `json:"path,omitempty" doc:"the field of the subject; absent if all of it changes"`
 	Old     string `json:"old,omitempty" doc:"the old value; absent if there is none"`

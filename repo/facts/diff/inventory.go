@@ -63,11 +63,11 @@ func (c *comparison) variables(ctx context.Context) error {
 			case k.kind == Removed:
 				change.Message = fmt.Sprintf("%s is no longer used %s", name, where)
 			case k.impact == Breaking:
-				change.Message, change.Advice = fmt.Sprintf("%s has no default any more %s; it was %q", name, where, k.old), "set the variable before the upgrade"
+				change.Message, change.Advice = fmt.Sprintf("%s no longer has a default %s; it was %q", name, where, k.old), "set the variable before the upgrade"
 			case k.impact == Neutral:
-				change.Message = fmt.Sprintf("%s need not be set any more %s; the default is %q", name, where, k.new)
+				change.Message = fmt.Sprintf("%s no longer needs to be set %s; the default is %q", name, where, k.new)
 			default:
-				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, k.old, k.new, where), "set the variable to keep what was"
+				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, k.old, k.new, where), "set the variable to keep the old value"
 			}
 			if v := b; v != nil || a != nil {
 				if v == nil {

@@ -21,8 +21,8 @@ type meaning struct {
 // meanings are the labels with meaning in components (Cluster API book: clusterctl
 // provider contract, sections Move and RBAC; api/core labels).
 var meanings = []meaning{
-	{"clusterctl.cluster.x-k8s.io/move", Breaking, Attention, "clusterctl move leaves its objects behind", "clusterctl move takes its objects along"},
-	{"clusterctl.cluster.x-k8s.io/move-hierarchy", Breaking, Attention, "clusterctl move leaves what its objects own behind", "clusterctl move takes along what its objects own"},
+	{"clusterctl.cluster.x-k8s.io/move", Breaking, Attention, "clusterctl move leaves its objects behind", "clusterctl move also moves its objects"},
+	{"clusterctl.cluster.x-k8s.io/move-hierarchy", Breaking, Attention, "clusterctl move leaves what its objects own behind", "clusterctl move also moves what its objects own"},
 	{"cluster.x-k8s.io/aggregate-to-manager", Breaking, Attention, "the core provider loses these permissions", "the core provider gets these permissions"},
 	{"cluster.x-k8s.io/watch-filter", Attention, Attention, "controllers with a watch filter ignore it", "only controllers with this watch filter reconcile it"},
 	{"clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check", Attention, Neutral, "clusterctl checks the name of the CRD and may refuse it", "clusterctl skips the check of the name of the CRD"},
@@ -128,8 +128,8 @@ func meaningful(n *yamldoc.Node) *yamldoc.Node {
 // that users have of it stops working.
 func Gone(provider string) Change {
 	return Change{
-		Area: InAPI, Kind: Removed, Impact: Breaking, Subject: provider, Message: fmt.Sprintf("provider %s is no longer there", provider),
-		Advice: "users cannot upgrade to a release without it; keep the provider, or tell them how to migrate",
+		Area: InAPI, Kind: Removed, Impact: Breaking, Subject: provider, Message: fmt.Sprintf("provider %s is gone", provider),
+		Advice: "users cannot upgrade to a release without it; keep the provider, or document how to migrate",
 	}
 }
 

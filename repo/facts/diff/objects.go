@@ -28,7 +28,7 @@ func (c *comparison) objects() {
 		case b == nil:
 			change.Kind, change.Message = Removed, i.String()+" is gone"
 			if i.kind == "Namespace" {
-				change.Impact, change.Advice = Breaking, "clusterctl upgrade keeps a provider in its namespace; another target namespace needs a new installation"
+				change.Impact, change.Advice = Breaking, "clusterctl upgrade keeps a provider in its namespace; another target namespace requires a new installation"
 			}
 			c.at(*a, nil, change)
 		default:

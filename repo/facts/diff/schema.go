@@ -62,7 +62,7 @@ var keywords = []keyword{
 	{name: "x-kubernetes-embedded-resource", added: Attention, removed: Attention},
 }
 
-const refused = "the API server refuses values that do not fit from now on; look at the objects and templates that you have first"
+const refused = "from now on the API server refuses values that do not fit; first check the objects and templates that you have"
 
 // compareSchemas lists what changes from one schema to another, in time that is
 // linear in both.
@@ -131,7 +131,7 @@ func keysChange(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 			s.impact, s.advice = Attention, refused
 		}
 	default: // one is true, the other a schema
-		s = schemaChange{kind: Changed, impact: Attention, node: y, message: "the values of keys are described in another way", advice: refused}
+		s = schemaChange{kind: Changed, impact: Attention, node: y, message: "the values of keys are described differently", advice: refused}
 	}
 	return s, true
 }
@@ -166,13 +166,13 @@ func (k keyword) compare(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 		}
 	}
 	if s.impact == Attention && strings.HasPrefix(k.name, "x-kubernetes-list") || k.name == "x-kubernetes-map-type" {
-		s.advice = "server-side apply merges this field in another way from now on"
+		s.advice = "from now on server-side apply merges this field differently"
 	}
 	if k.name == "default" && s.impact == Attention {
-		s.advice = "objects that leave the field out get another value"
+		s.advice = "objects that omit the field get a different value"
 	}
 	if k.name == "x-kubernetes-preserve-unknown-fields" && s.impact == Breaking {
-		s.advice = "the API server drops fields that the schema does not know, from now on"
+		s.advice = "from now on the API server drops fields that the schema does not declare"
 	}
 	return s, true
 }
@@ -211,7 +211,7 @@ func enumChanges(a, b *yamldoc.Node) []schemaChange {
 		return nil
 	}
 	if a == nil {
-		return []schemaChange{{kind: Added, impact: Breaking, new: show(b), node: b, message: "only " + show(b) + " are allowed from now on"}}
+		return []schemaChange{{kind: Added, impact: Breaking, new: show(b), node: b, message: "only " + show(b) + " are now allowed"}}
 	}
 	if b == nil {
 		return []schemaChange{{kind: Removed, old: show(a), node: a, inOld: true, message: "any value is allowed instead of " + show(a)}}
@@ -240,7 +240,7 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 	}
 	for _, n := range b.Get("required").List() {
 		if name := n.Str(); required[name] == 2 && y.Get(name) == nil {
-			out = append(out, schemaChange{path: join(path, name), kind: Changed, impact: Breaking, node: n, message: "the field is required from now on, and not described", advice: refused})
+			out = append(out, schemaChange{path: join(path, name), kind: Changed, impact: Breaking, node: n, message: "the field is now required, and no longer described", advice: refused})
 		}
 	}
 	pairs(fields(x), fields(y), func(f yamldoc.Field) string { return f.Name }, func(name string, old, new *yamldoc.Field) {
@@ -264,9 +264,9 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 		}
 		switch {
 		case required[name] == 2 && new.Value.Get("default") == nil:
-			out = append(out, schemaChange{path: at, kind: Changed, impact: Breaking, node: new.Key(), message: "the field is required from now on", advice: refused})
+			out = append(out, schemaChange{path: at, kind: Changed, impact: Breaking, node: new.Key(), message: "the field is now required", advice: refused})
 		case required[name] == 2:
-			out = append(out, schemaChange{path: at, kind: Changed, impact: Attention, node: new.Key(), message: "the field is required from now on, with a default",
+			out = append(out, schemaChange{path: at, kind: Changed, impact: Attention, node: new.Key(), message: "the field is now required, with a default",
 				advice: "clients that send the field empty are refused"})
 		case required[name] == 1:
 			out = append(out, schemaChange{path: at, kind: Changed, node: new.Key(), message: "the field is no longer required"})

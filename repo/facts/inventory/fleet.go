@@ -33,7 +33,7 @@ type Provider struct {
 	Subject        string    `json:"subject" doc:"what the source names: a URL, or a label in a folder"`
 	Label          string    `json:"label" doc:"the provider label; empty if it is not known"`
 	Versions       int       `json:"versions" doc:"how many versions the place has"`
-	WithoutRelease []string  `json:"withoutRelease" doc:"versions that the place lists and that cannot be read, such as tags without a release"`
+	WithoutRelease []string  `json:"withoutRelease" doc:"versions that the place lists but that cannot be read, such as tags without a release"`
 	Upgrade        *Upgrade  `json:"upgrade,omitempty" doc:"what clusterctl upgrade plan proposes for the oldest checked version; absent if it was not asked"`
 	Releases       []Release `json:"releases" doc:"the newest versions, newest first"`
 	Failure        string    `json:"failure,omitempty" doc:"why the provider could not be surveyed; absent if it was"`
@@ -63,7 +63,7 @@ type Contract struct {
 	Name     string   `json:"contract" doc:"the contract, such as v1beta2"`
 	Declared bool     `json:"declared" doc:"a CRD has the label of the contract"`
 	Ready    bool     `json:"ready" doc:"nothing is missing"`
-	Missing  []string `json:"missing" doc:"the fields that the contract demands and the CRDs lack, as KIND PATH"`
+	Missing  []string `json:"missing" doc:"the fields that the contract demands but the CRDs lack, as KIND PATH"`
 }
 
 // Finding is one of lint.
@@ -73,7 +73,7 @@ type Finding struct {
 	File        string `json:"file" doc:"the name of the file in the release"`
 	Line        int    `json:"line,omitempty" doc:"the line, from 1; absent if it is about the whole file"`
 	Message     string `json:"message" doc:"what is wrong here"`
-	Fingerprint string `json:"fingerprint" doc:"names the fault; the next version has the same if it has the fault"`
+	Fingerprint string `json:"fingerprint" doc:"identifies the fault; the next version has the same value if it still has the fault"`
 }
 
 // Sort puts the providers in their order.
@@ -114,7 +114,7 @@ func (s *Survey) Failures() []error {
 // shards that are missing, twice, or of another run. Names are those of files.
 func Merge(shards []*Survey, names []string) (*Survey, error) {
 	if len(shards) == 0 {
-		return nil, fmt.Errorf("no shard to merge")
+		return nil, fmt.Errorf("there are no shards to merge")
 	}
 	first := shards[0]
 	out := *first

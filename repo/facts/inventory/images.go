@@ -26,7 +26,7 @@ type Image struct {
 	Tag              string `json:"tag,omitempty" doc:"the tag; absent if there is none"`
 	Digest           string `json:"digest,omitempty" doc:"the digest, such as sha256:…; absent if there is none"`
 	Container        string `json:"container" doc:"the name of the container"`
-	Field            string `json:"field" doc:"the list that the container is in, such as initContainers; with guess, where the name of the image stands"`
+	Field            string `json:"field" doc:"the list that the container is in, such as initContainers; with guess, where the image name was found"`
 	Object           string `json:"object" doc:"the workload, as KIND NAMESPACE/NAME"`
 	SeenByClusterctl bool   `json:"seenByClusterctl" doc:"clusterctl lists, checks and overrides the image"`
 	Guess            bool   `json:"guess,omitempty" doc:"no container runs the image: a flag, a variable or a line of text names it; absent if one does"`

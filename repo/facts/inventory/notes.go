@@ -13,7 +13,7 @@ import (
 // Note is something about a variable that clusterctl does not tell.
 type Note struct {
 	Kind    NoteKind `json:"kind" doc:"what the note is about"`
-	Message string   `json:"message" doc:"the note for people, without the name of the variable"`
+	Message string   `json:"message" doc:"the note as text, without the name of the variable"`
 	Places  []Place  `json:"places" doc:"the expressions that it is about"`
 }
 
@@ -43,17 +43,17 @@ type noteText struct {
 // noteTexts gives the order of notes, and the message of those that always have
 // the same (clusterctl: client/yamlprocessor, simple_processor.go).
 var noteTexts = []noteText{
-	{NoteNested, "used only inside of another expression: clusterctl never lists it, and without a value it is empty"},
+	{NoteNested, "only used inside another expression: clusterctl never lists it, and without a value it is empty"},
 	{NoteClass, ""},
-	{NoteClassName, "names the ClusterClass: its value decides which ClusterClass file is pulled in, and with that which other variables count"},
+	{NoteClassName, "names the ClusterClass: its value decides which ClusterClass file is included, and thus which other variables count"},
 	{NoteBareUse, "empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one"},
 	{NoteUnusedDefault, "this default never applies: the first use in the file has none, so a value is required"},
-	{NoteEmptyDefault, "an empty default is none for clusterctl: a value is required"},
+	{NoteEmptyDefault, "clusterctl treats an empty default as none: a value is required"},
 	{NoteFakeDefault, "clusterctl shows the arguments of this operator as the default, so the variable looks optional"},
 	{NoteOptionDefault, "this default never applies: clusterctl always sets the variable"},
 	{NoteDefaultsDiffer, "the defaults differ"},
-	{NoteSometimesNeeded, "required here, though it has a default in other files"},
-	{NoteComment, "replaced even in this comment, so clusterctl lists it, and needs a value if there is no default"},
+	{NoteSometimesNeeded, "required here, although it has a default in other files"},
+	{NoteComment, "replaced even in this comment, so clusterctl lists it and requires a value if there is no default"},
 }
 
 // Words are all kinds; see report.Document.

@@ -18,7 +18,7 @@ type Variable struct {
 	Required bool     `json:"required" doc:"at least one file cannot be rendered without a value from the user"`
 	Default  *string  `json:"default,omitempty" doc:"the default of the first file that has one; absent if no file has"`
 	Option   string   `json:"option,omitempty" doc:"what sets the variable on the command line of clusterctl generate cluster; absent for all but five variables"`
-	Files    []InFile `json:"files" doc:"the files in which clusterctl lists the variable; empty if it is only used inside of other expressions"`
+	Files    []InFile `json:"files" doc:"the files in which clusterctl lists the variable; empty if it is only used inside other expressions"`
 	Uses     []Use    `json:"uses" doc:"all expressions with this name, in the order of files and text"`
 	Notes    []Note   `json:"notes,omitempty" doc:"what clusterctl does not show about the variable; absent if there is nothing"`
 }

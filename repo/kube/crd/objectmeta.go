@@ -81,7 +81,7 @@ func Embedded(o *yamldoc.Node) []Problem {
 	for _, name := range [...]string{"apiVersion", "kind"} {
 		switch n := o.Get(name); {
 		case n.Str() == "":
-			add(n, "its %s is missing, empty or no text", name)
+			add(n, "its %s is missing, empty or not a string", name)
 		case name == "apiVersion" && strings.Count(n.Text(), "/") > 1:
 			add(n, "its apiVersion %q has more than one slash", n.Text())
 		case name == "kind":

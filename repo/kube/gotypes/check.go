@@ -178,7 +178,7 @@ func (c *checker) value(t *Type, n *yamldoc.Node) {
 		}
 	case token:
 		if c.demand(t, n, yamldoc.String) && !isToken(n.Text()) {
-			c.bad(t, n, errors.New("6 and 16 lower-case letters or digits are needed, with a dot between them"))
+			c.bad(t, n, errors.New("it must be 6 and 16 lower-case letters or digits, separated by a dot"))
 		}
 	default:
 		c.schema(t, n)

@@ -228,7 +228,7 @@ func kubeadmRows() []Row {
 			Path:  "clusterConfiguration.apiServer.timeoutForControlPlane",
 			To:    "initConfiguration.timeouts.controlPlaneComponentHealthCheckSeconds",
 			Also:  "joinConfiguration.timeouts.controlPlaneComponentHealthCheckSeconds",
-			Value: Seconds, Why: "kubeadm's v1beta4 configuration has a timeout of its own for init and join",
+			Value: Seconds, Why: "kubeadm's v1beta4 configuration has separate timeouts for init and join",
 		},
 		changed("joinConfiguration.discovery.timeout", "joinConfiguration.timeouts.tlsBootstrapSeconds", Seconds),
 		changed("initConfiguration.bootstrapTokens[].ttl", "initConfiguration.bootstrapTokens[].ttlSeconds", Seconds),

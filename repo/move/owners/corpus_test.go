@@ -51,22 +51,22 @@ func typesOf(t testing.TB, r *repo.Release) owners.Types {
 // class. It prints all verdicts with -v.
 func TestCorpus(t *testing.T) {
 	want := map[string]int{
-		"infrastructure-k0sproject-k0smotron, left, PooledRemoteMachine: nothing names it, so no controller sets an owner":                   1,
-		"infrastructure-k0sproject-k0smotron, left, Secret: only PooledRemoteMachine my-cluster names it, and that stays behind too":         1,
-		"infrastructure-linode, left, ServiceAccount: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                  9,
-		"infrastructure-linode, left, Role: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                            9,
-		"infrastructure-linode, left, RoleBinding: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                     9,
-		"infrastructure-linode, left, Deployment: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                      9,
-		"infrastructure-kubevirt, left, ServiceAccount: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                8,
-		"infrastructure-kubevirt, left, Role: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                          8,
-		"infrastructure-kubevirt, left, RoleBinding: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                   8,
-		"infrastructure-kubevirt, left, Deployment: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                    8,
-		"infrastructure-kubevirt, left, ConfigMap: only Deployment kubevirt-cloud-controller-manager names it, and that stays behind too":    8,
-		"infrastructure-nutanix, moves, NutanixFailureDomain: the definition of its kind carries the label clusterctl.cluster.x-k8s.io/move": 3,
+		"infrastructure-k0sproject-k0smotron, left, PooledRemoteMachine: nothing refers to it, so no controller sets an owner":                1,
+		"infrastructure-k0sproject-k0smotron, left, Secret: only PooledRemoteMachine my-cluster refers to it, and that stays behind too":      1,
+		"infrastructure-linode, left, ServiceAccount: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                   9,
+		"infrastructure-linode, left, Role: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                             9,
+		"infrastructure-linode, left, RoleBinding: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                      9,
+		"infrastructure-linode, left, Deployment: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                       9,
+		"infrastructure-kubevirt, left, ServiceAccount: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                 8,
+		"infrastructure-kubevirt, left, Role: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                           8,
+		"infrastructure-kubevirt, left, RoleBinding: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                    8,
+		"infrastructure-kubevirt, left, Deployment: clusterctl only moves Secrets, ConfigMaps and the kinds of providers":                     8,
+		"infrastructure-kubevirt, left, ConfigMap: only Deployment kubevirt-cloud-controller-manager refers to it, and that stays behind too": 8,
+		"infrastructure-nutanix, moves, NutanixFailureDomain: the definition of its kind carries the label clusterctl.cluster.x-k8s.io/move":  3,
 		"infrastructure-nutanix, unclear, ConfigMap: Cluster my-cluster may become its owner because of Cluster my-cluster, spec.topology: " +
-			"patches and templates of the ClusterClass decide what becomes of it": 1,
+			"patches and templates of the ClusterClass decide what happens to it": 1,
 		"infrastructure-nutanix, unclear, Secret: Cluster my-cluster may become its owner because of Cluster my-cluster, spec.topology.variables.2.value.credentialSecret: " +
-			"patches and templates of the ClusterClass decide what becomes of it": 1,
+			"patches and templates of the ClusterClass decide what happens to it": 1,
 	}
 	got := map[string]int{}
 	dir := os.Getenv("CORPUS")

@@ -240,12 +240,12 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	n := b.nodes[i]
 	where, when := a.by.String()+", "+a.edge.at(), ""
 	if !a.always {
-		when = fmt.Sprintf(" if it lists the kind %s before %s, which is a matter of chance", a.by.Kind, n.Kind)
+		when = fmt.Sprintf(" if it lists the kind %s before %s, which varies between runs", a.by.Kind, n.Kind)
 	}
 	if step := b.mistaken(n, id); step != never {
 		b.Refusals = append(b.Refusals, Fault{
 			Step: step, Node: n, Fix: fix, Sometimes: !a.always, cure: a.cure,
-			Reason: fmt.Sprintf("%s calls it %s; clusterctl fails to read that%s", where, id, when),
+			Reason: fmt.Sprintf("%s refers to it as %s; clusterctl fails to read that%s", where, id, when),
 		})
 		return step
 	}
@@ -265,7 +265,7 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	if left {
 		b.Failures = append(b.Failures, Fault{
 			Step: After, Node: n, Sometimes: !a.always, Fix: fix, cure: a.cure,
-			Reason: fmt.Sprintf("%s calls it %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, apiVersion(a.Group, a.Version), id, soft.From, when),
+			Reason: fmt.Sprintf("%s refers to it as %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, apiVersion(a.Group, a.Version), id, soft.From, when),
 		})
 		return never
 	}
@@ -273,11 +273,11 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 	other, exists := b.lookup(id)
 	switch {
 	case b.served(a.Group, a.Kind, a.Version) == no:
-		reason = fmt.Sprintf("%s calls it %s %s, a version that is not served; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, when)
+		reason = fmt.Sprintf("%s refers to it as %s %s, a version that is not served; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, when)
 	case !exists:
-		reason = fmt.Sprintf("%s calls it %s %s %s, which does not exist; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, a.Name, when)
+		reason = fmt.Sprintf("%s refers to it as %s %s %s, which does not exist; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, a.Name, when)
 	case other != i:
-		reason = fmt.Sprintf("%s calls it %s, so clusterctl moves that object in its place%s", where, id, when)
+		reason = fmt.Sprintf("%s refers to it as %s, so clusterctl moves that object instead%s", where, id, when)
 		step, ends = After, never
 	default:
 		return never

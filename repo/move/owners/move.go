@@ -30,7 +30,7 @@ func (g *Graph) LinkSecrets() {
 			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.movable() {
 				g.Link(&Edge{
 					From: c, To: n, Link: SoftOwner, By: n, Field: "metadata.name",
-					Why: "clusterctl takes a Secret with that name for one of the Cluster",
+					Why: "clusterctl treats a Secret with that name as one of the Cluster's",
 				})
 			}
 			break

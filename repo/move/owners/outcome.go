@@ -20,7 +20,7 @@ type Aftermath struct {
 }
 
 const (
-	recoverResume = "resume the Clusters and ClusterClasses in the source, because clusterctl does not begin while one of them is paused"
+	recoverResume = "resume the Clusters and ClusterClasses in the source, because clusterctl does not start while one of them is paused"
 	recoverKeep   = "keep what is in the target, where all Clusters are paused: the next run updates it"
 	recoverRepeat = "fix the cause and run clusterctl move again"
 )
@@ -152,12 +152,12 @@ func (b *planner) fail() {
 		moved := n.Verdict.moves()
 		if moved && b.s.Objects[i].Has(snapshot.Deleting) && !b.Restore {
 			b.failure(After, n, "wait until it is gone before the move, or delete it again in the target",
-				"it is being deleted, but its copy in the target is not: its controller treats it as wanted and reconciles it again")
+				"it is being deleted, but its copy in the target is not: the controller there keeps it and reconciles it again")
 		}
 		if n.Group != coreGroup || !n.movable() || moved || n.Verdict == Unclear {
 			continue
 		}
-		const reason = "it stays behind, and clusterctl fails when it resumes it in the target: %s"
+		const reason = "it stays behind, and clusterctl fails when it tries to resume it in the target: %s"
 		fix := cmp.Or(n.Fix(), "see its owner")
 		switch n.Kind {
 		case "Cluster":

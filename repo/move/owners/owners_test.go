@@ -68,7 +68,7 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			"infrastructureRef of another group", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: bar.cluster.x-k8s.io, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
-			owners.Left, owners.Unowned, "nothing names it",
+			owners.Left, owners.Unowned, "nothing refers to it",
 		},
 		{
 			"controlPlaneRef", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooControlPlane, name: x}}\n") + object(prov, "FooControlPlane", "x", ""),
@@ -84,7 +84,7 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			"Machine, data secret", theCluster + object(core, "Machine", "m", "spec: {clusterName: c, bootstrap: {dataSecretName: x}}\n") + secret(""),
-			owners.Left, owners.NotOwned, "Machine m names it in spec.bootstrap.dataSecretName, but no controller",
+			owners.Left, owners.NotOwned, "Machine m refers to it in spec.bootstrap.dataSecretName, but no controller",
 		},
 		{
 			"MachineDeployment, template", theCluster + md(core, "{infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}") + object(prov, "FooMachineTemplate", "x", ""),
@@ -96,7 +96,7 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			"MachineDeployment, no template", theCluster + md(core, "{bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: x}}}") + object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", "x", ""),
-			owners.Left, owners.NotOwned, "MachineDeployment md names it in spec.template.spec.bootstrap.configRef, but no controller",
+			owners.Left, owners.NotOwned, "MachineDeployment md refers to it in spec.template.spec.bootstrap.configRef, but no controller",
 		},
 		{
 			"MachineSet", theCluster + object(core, "MachineSet", "ms", "spec: {clusterName: c, template: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
@@ -138,7 +138,7 @@ func TestTemplate(t *testing.T) {
 		{
 			"files of kubeadm", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: k}}\n") +
 				object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "k", "spec: {kubeadmConfigSpec: {files: [{contentFrom: {secret: {name: x, key: k}}}]}}\n") + secret(""),
-			owners.Left, owners.NotOwned, "KubeadmControlPlane k names it in spec.kubeadmConfigSpec.files.0.contentFrom.secret",
+			owners.Left, owners.NotOwned, "KubeadmControlPlane k refers to it in spec.kubeadmConfigSpec.files.0.contentFrom.secret",
 		},
 
 		// Classes.
@@ -152,7 +152,7 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			"template that the class does not use", object(core, "ClusterClass", "cc", "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooClusterTemplate, name: y}}}\n") + object(prov, "FooClusterTemplate", "x", ""),
-			owners.Left, owners.Unowned, "nothing names it",
+			owners.Left, owners.Unowned, "nothing refers to it",
 		},
 		{
 			"secret for a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, version: v1.34.0}}\n") + secret(""),
@@ -192,7 +192,7 @@ func TestTemplate(t *testing.T) {
 			"resource, Secret of another type", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: Secret, name: x}]}\n") + secret(""),
 			owners.Left, owners.NotOwned, "refuses Secrets that are not of type",
 		},
-		{"binding", theCluster + object(addons, "ClusterResourceSetBinding", "x", "spec: {clusterName: c}\n"), owners.Moves, owners.Owned, "clusterctl takes the Cluster"},
+		{"binding", theCluster + object(addons, "ClusterResourceSetBinding", "x", "spec: {clusterName: c}\n"), owners.Moves, owners.Owned, "clusterctl treats the Cluster"},
 
 		// Secrets by name.
 		{"certificate", object(core, "Cluster", "a-b", "") + strings.ReplaceAll(secret(""), "name: x", "name: a-b-ca"), owners.Moves, owners.Owned, "a Secret with that name"},
@@ -226,17 +226,17 @@ func TestTemplate(t *testing.T) {
 			owners.Unclear, owners.MayBeOwned, "spec.login.0",
 		},
 		{"names its Cluster", theCluster + object(prov, "FooPool", "x", "spec: {clusterName: c}\n"), owners.Unclear, owners.MayBeOwned, "Cluster c may become its owner because of FooPool x, spec.clusterName"},
-		{"label of its Cluster", theCluster + object(prov, "FooPool", "x", "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Unclear, owners.MayBeOwned, "go by the label of the Cluster"},
+		{"label of its Cluster", theCluster + object(prov, "FooPool", "x", "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Unclear, owners.MayBeOwned, "select it by the label of the Cluster"},
 		{"label of the Cluster on a Secret", theCluster + secret("  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Left, owners.Unowned, ""},
-		{"nobody names it", theCluster + object(prov, "FooPool", "x", "spec: {pool: default}\n"), owners.Left, owners.Unowned, "nothing names it"},
-		{"what that names", theCluster + object(prov, "FooPool", "p", "spec: {sshKeyRef: {name: x}}\n") + secret(""), owners.Left, owners.ReferrerLeft, "only FooPool p names it"},
+		{"nobody names it", theCluster + object(prov, "FooPool", "x", "spec: {pool: default}\n"), owners.Left, owners.Unowned, "nothing refers to it"},
+		{"what that names", theCluster + object(prov, "FooPool", "p", "spec: {sshKeyRef: {name: x}}\n") + secret(""), owners.Left, owners.ReferrerLeft, "only FooPool p refers to it"},
 		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), owners.Unclear, owners.MayBeMarked, "may carry a label that moves it"},
-		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), owners.Left, owners.ReferrerLeft, "only Deployment d names it"},
+		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), owners.Left, owners.ReferrerLeft, "only Deployment d refers to it"},
 		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), owners.Left, owners.Unowned, ""},
 
 		// Owners that the object names itself.
 		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), owners.Left, owners.OwnerLeft, "ownerReference 1 points to Bundle b, which does not exist"},
-		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), owners.Moves, owners.Owned, "its ownerReferences name that"},
+		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), owners.Moves, owners.Owned, "its ownerReferences name that owner"},
 		{"itself", theCluster + secret("  labels: {"+owners.MoveLabel+": a}\n  ownerReferences: [{apiVersion: v1, kind: Secret, name: x, uid: u}]\n"), owners.Left, owners.Cycle, "waits for its owner Secret x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

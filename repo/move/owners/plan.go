@@ -21,7 +21,7 @@ type Plan struct {
 	// Restore is set for what clusterctl move --to-directory wrote: the plan is
 	// that of move --from-directory, and nothing is deleted.
 	Restore bool
-	// Refusals say why clusterctl would not begin, in the order in which it looks:
+	// Refusals say why clusterctl would not start, in the order in which it looks:
 	// it reports those of the first step that has any. Nothing is changed then.
 	Refusals []Fault
 	// Failures say what would go wrong once it has begun, in the order of its
@@ -385,7 +385,7 @@ func (b *planner) take(i int32, n *Node) {
 	if o := &b.s.Objects[i]; o.UID == "" {
 		b.Repeated++
 	} else {
-		b.gap("%s is there twice with different UIDs, so the files are not of the same time", o)
+		b.gap("%s appears twice with different UIDs, so the files were not taken at the same time", o)
 	}
 }
 
@@ -517,7 +517,7 @@ func (b *planner) owner(n *Node, o *snapshot.Object, r *snapshot.Owner) *Node {
 		if r.Group == coreGroup && r.Kind == "Machine" && !b.options.Complete && !b.Restore && !b.machines {
 			absent.Missing, absent.Namespace = true, o.Namespace
 			if b.missing++; b.missing == 1 {
-				b.gap("the snapshot holds no Machine, but objects that Machines own")
+				b.gap("the snapshot holds no Machine, but it holds objects that Machines own")
 			}
 		}
 		b.absent[key] = absent
@@ -634,7 +634,7 @@ func (b *planner) settleLosses() {
 	}
 }
 
-// refuse finds why clusterctl would not begin.
+// refuse finds why clusterctl would not start.
 func (b *planner) refuse() {
 	// Clusters that it only knows as owners it cannot read.
 	for _, n := range b.Nodes {
@@ -680,7 +680,7 @@ func (b *planner) unreadable(owner *Node, kind groupKind, e *Edge, sometimes boo
 	}
 	reason := fmt.Sprintf("%s; clusterctl fails when it reads that %s", e.points(), kind.kind)
 	if sometimes {
-		reason += " if it lists this object before others that refer to the owner, which is a matter of chance"
+		reason += " if it lists this object before others that refer to the owner, which varies between runs"
 	}
 	steps := map[string]Step{"Machine": Provisioning, "Cluster": Provisioning, "ClusterClass": PauseClasses}
 	if b.Restore {
@@ -734,7 +734,7 @@ func (b *planner) gaps() {
 	case len(b.nodes) == 0:
 		b.gap("the snapshot holds no object")
 	case clusters == 0 && !b.Restore:
-		b.gap("nothing that is moved is a Cluster")
+		b.gap("no Cluster is among the moved objects")
 	case clusters > 0 && !b.secrets:
 		b.gap("the snapshot holds no Secret, but every Cluster has some")
 	}

@@ -124,7 +124,7 @@ func TestPlan(t *testing.T) {
 		{"a reference without UID", x([]string{core + " Cluster c"}, ""), owners.Moves, false, true, "its owner Cluster ns/c", ""},
 		{
 			"an owner in another namespace", x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine other/y", "u-y", nil, ""),
-			owners.Left, true, true, "ownerReference 1 points to FooMachine other/y, which is not moved: it is in another namespace", "remove the ownerReference",
+			owners.Left, true, true, "ownerReference 1 points to FooMachine other/y, which is not moved: it is not in the namespace that is moved", "remove the ownerReference",
 		},
 		{
 			"an owner that moves alone", x([]string{prov + " FooMoved y u-y"}, "") + existing(prov, "FooMoved ns/y", "u-y", nil, ""),
@@ -162,7 +162,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestRefusals says why clusterctl would not begin.
+// TestRefusals says why clusterctl would not start.
 func TestRefusals(t *testing.T) {
 	cluster := func(rest string) string { return existing(core, "Cluster ns/x", "u-x", nil, rest) }
 	machine := func(owners []string, rest string) string {
@@ -244,12 +244,12 @@ func TestOverlooked(t *testing.T) {
 func TestGaps(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "the snapshot holds no object"},
-		{"no Cluster", existing("v1", "Secret ns/s", "u", nil, ""), "nothing that is moved is a Cluster"},
+		{"no Cluster", existing("v1", "Secret ns/s", "u", nil, ""), "no Cluster is among the moved objects"},
 		{"no Secret", strings.ReplaceAll(base, "kind: Secret", "kind: ConfigMap"), "the snapshot holds no Secret"},
 		{"no definitions", existing(core, "Cluster ns/c", "u", nil, ready) + existing(prov, "FooMachine ns/m", "v", nil, ""), "Cluster.cluster.x-k8s.io and FooMachine.foo.cluster.x-k8s.io"},
 		{"a reference to nothing", base + existing(core, "Cluster ns/d", "u-d", nil, "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f}}\n"+ready), "1 FooMachine.foo.cluster.x-k8s.io"},
 		{"one UID for two", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/b", "u-1", nil, ""), "FooMachine ns/a and FooMachine ns/b have the same UID"},
-		{"two UIDs for one", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/a", "u-2", nil, ""), "FooMachine ns/a is there twice with different UIDs"},
+		{"two UIDs for one", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/a", "u-2", nil, ""), "FooMachine ns/a appears twice with different UIDs"},
 		{"a template", existing(core, "Cluster ns/c", "", nil, ready), "as if this were a template"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

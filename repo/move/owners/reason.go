@@ -15,7 +15,7 @@ func marks(label string, m Mark) string {
 	case OnType:
 		return "the definition of its kind carries the label " + label
 	}
-	return "clusterctl moves every object of its kind with all that it owns"
+	return "clusterctl moves every object of its kind with everything that it owns"
 }
 
 // Reason says in a sentence without a full stop why the verdict is what it is.
@@ -28,11 +28,11 @@ func (n *Node) Reason() string {
 	case Owned:
 		return fmt.Sprintf("it moves with its owner %s: %s", n.By.From, n.By.Why)
 	case Unowned:
-		return "nothing names it, so no controller sets an owner"
+		return "nothing refers to it, so no controller sets an owner"
 	case NotOwned:
-		return fmt.Sprintf("%s names it in %s, but no controller sets an owner: %s", n.By.By, n.By.Field, n.By.Why)
+		return fmt.Sprintf("%s refers to it in %s, but no controller sets an owner: %s", n.By.By, n.By.Field, n.By.Why)
 	case ReferrerLeft:
-		return fmt.Sprintf("only %s names it, and that stays behind too", n.By.by())
+		return fmt.Sprintf("only %s refers to it, and that stays behind too", n.By.by())
 	case OwnerLeft:
 		if n.By.From.Absent {
 			return n.By.points()
@@ -56,11 +56,11 @@ func (n *Node) Reason() string {
 	case NamedBy:
 		where := "it has neither an owner nor a label that moves it"
 		if n.Scope == Elsewhere {
-			where = "it is in another namespace than the one that is moved"
+			where = "it is not in the namespace that is moved"
 		}
 		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
 	case OtherNamespace:
-		return "it is in another namespace than the one that is moved"
+		return "it is not in the namespace that is moved"
 	case MayBeIgnored:
 		return "the definition of its kind is missing here; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 	case MayBeOwned:

@@ -98,9 +98,9 @@ func Conclude(plans []*Plan, complete bool) string {
 	case fails > 0:
 		head = "clusterctl move would start and then fail"
 	case mayFail+mayRefuse > 0:
-		head = "clusterctl move may start and then fail, depending on chance"
+		head = "clusterctl move may start and then fail; this varies between runs"
 		if mayFail == 0 {
-			head = "clusterctl move may refuse to start, depending on chance"
+			head = "clusterctl move may refuse to start; this varies between runs"
 		}
 	}
 	add(refused+mayRefuse, "reason to refuse", "reasons to refuse")
@@ -116,7 +116,7 @@ func Conclude(plans []*Plan, complete bool) string {
 	case unclear > 0 && certain:
 		return "Nothing is known to be lost; " + strings.Join(parts, ", ") + "."
 	case unclear > 0 || !certain:
-		return "Whether something would be lost is unknown, because the snapshot is not complete."
+		return "Whether something would be lost is unknown, because the snapshot is incomplete."
 	}
 	return "Nothing would be lost."
 }
@@ -259,7 +259,7 @@ func (r *runbook) before() Section {
 	}
 	in := " -n " + word(r.Namespace)
 	r.add(&s, "Keep the plan, to compare it with what arrives.", []string{`clusterctl-repo move-plan --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in + " -o json=plan.json"})
-	r.add(&s, "Save a backup. It pauses the Clusters while it runs, and resumes them in the end.", []string{"mkdir backup", `clusterctl move --kubeconfig "$SOURCE"` + in + " --to-directory backup"})
+	r.add(&s, "Save a backup. It pauses the Clusters while it runs, and resumes them at the end.", []string{"mkdir backup", `clusterctl move --kubeconfig "$SOURCE"` + in + " --to-directory backup"})
 	return s
 }
 
@@ -271,7 +271,7 @@ func (r *runbook) run() Section {
 	}
 	in := " -n " + word(r.Namespace)
 	s.Text = "Nothing else may change the objects while it runs: stop GitOps controllers and autoscalers first."
-	r.add(&s, "Try without changing anything. This does not check the target, nor whether Clusters are ready.", []string{`clusterctl move --kubeconfig "$SOURCE"` + in + " --dry-run"})
+	r.add(&s, "Do a dry run, which changes nothing. This does not check the target, nor whether Clusters are ready.", []string{`clusterctl move --kubeconfig "$SOURCE"` + in + " --dry-run"})
 	r.add(&s, "Move.", []string{`clusterctl move --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in})
 	return s
 }
@@ -373,7 +373,7 @@ type Expected struct {
 type Deviation struct {
 	ID
 	// Reason and Fix are sentences without a full stop.
-	Reason string `json:"reason" doc:"what is other than planned"`
+	Reason string `json:"reason" doc:"what differs from the plan"`
 	Fix    string `json:"fix" doc:"what to do"`
 	// Commands are lines for a shell, as in a Task.
 	Commands []string `json:"commands" doc:"commands that do it; empty if there are none"`

@@ -75,7 +75,7 @@ func (b *planner) targetContract(t *target) {
 	case d != nil && d.Storage != contractVersion:
 		b.refusal(Contract, n, "upgrade Cluster API in the target first", "the target stores Clusters in version %q, but clusterctl v1.14 only moves to clusters that store %s", d.Storage, contractVersion)
 	case d == nil && t.complete:
-		b.refusal(Contract, n, "run clusterctl init in the target first", "the target does not have it: it is not a management cluster")
+		b.refusal(Contract, n, "run clusterctl init in the target first", "the target does not have this kind, so it is not a management cluster")
 	case d == nil:
 		b.gap("the target's definitions (CRDs) are missing, so its API versions cannot be compared")
 	}
@@ -213,7 +213,7 @@ func (b *planner) targetObjects(t *target) {
 			b.note(Create, n, "compare the two, and delete the one in the target if it must be replaced",
 				"it already exists in the target; clusterctl keeps that one as it is, whatever it contains")
 		case differs:
-			b.failure(After, n, "rename one of the two, or make them equal before the move",
+			b.failure(After, n, "rename one of the two, or make them identical before the move",
 				"a different ClusterClass of this name exists in the target; it is overwritten, and all Clusters there that use it change%s", users(t, n))
 		case isClass && other != nil:
 			b.note(Create, n, "nothing, if it is meant to be shared", "the same ClusterClass exists in the target and is updated")
@@ -237,8 +237,8 @@ func (b *planner) orphan(t *target, n *Node) {
 		return
 	}
 	owner := n.first(func(e *Edge) bool { return e.Link == Owner }).From
-	b.failure(After, n, "delete the global object that owns it in the target before the move, or give that object there what the source has and this one is for",
-		"Kubernetes deletes it in the target, because it is made for the UID that its owner %s has in the source", owner)
+	b.failure(After, n, "delete the global object that owns it in the target before the move, or give that object in the target the content that it has in the source",
+		"Kubernetes deletes it in the target, because it names the UID that its owner %s has in the source", owner)
 }
 
 // doomed reports whether all owners of an object are kept as they are in the target,
@@ -305,7 +305,7 @@ func (b *planner) targetExtensions(t *target) {
 				if config.Message != "" {
 					why = ": " + config.Message
 				}
-				hurts("make the extension reachable from the target, until the condition Discovered is True", "Cluster API in the target does not reach ExtensionConfig %s (Discovered is not True%s)", name, why)
+				hurts("make the extension reachable from the target, until the condition Discovered is True", "Cluster API in the target cannot reach ExtensionConfig %s (Discovered is not True%s)", name, why)
 			case !slices.Contains(config.Handlers, handler) && !slices.Contains(config.Handlers, strings.TrimSuffix(handler, "."+name)):
 				hurts("install the version of the extension that has this handler", "ExtensionConfig %s in the target does not list that handler", name)
 			}

@@ -103,18 +103,18 @@ var refs = []ref{
 
 // Reasons for edges that are in no table.
 const (
-	whyWritten     = "its ownerReferences name that"
+	whyWritten     = "its ownerReferences name that owner"
 	whyResource    = "the ClusterResourceSet controller makes the ClusterResourceSet an owner of its resources"
 	whyNoMatch     = "the ClusterResourceSet controller makes it the owner as soon as its selector matches a Cluster"
 	whyNoSelector  = "an empty selector selects no Cluster, so the ClusterResourceSet controller does nothing"
 	whySecretType  = "the ClusterResourceSet controller refuses Secrets that are not of type " + resourceSetSecret
-	whyClass       = "clusterctl takes a ClusterClass for an owner of the Clusters that use it"
-	whyBinding     = "clusterctl takes the Cluster in spec.clusterName for its owner"
-	whyForeign     = "what the controllers of these kinds own is not known"
-	whyLabel       = "controllers that are not known may go by the label of the Cluster"
-	whyTopology    = "patches and templates of the ClusterClass decide what becomes of it"
-	whyKubernetes  = "Kubernetes owns nothing because of such a reference"
-	whyControllers = "the controllers of that kind own other things only"
+	whyClass       = "clusterctl treats a ClusterClass as an owner of the Clusters that use it"
+	whyBinding     = "clusterctl treats the Cluster in spec.clusterName as its owner"
+	whyForeign     = "it is not known what the controllers of these kinds own"
+	whyLabel       = "unknown controllers may select it by the label of the Cluster"
+	whyTopology    = "patches and templates of the ClusterClass decide what happens to it"
+	whyKubernetes  = "such a reference makes nothing an owner in Kubernetes"
+	whyControllers = "the controllers of that kind only own other objects"
 )
 
 // builder derives the edges of a template.

@@ -436,7 +436,7 @@ func (s *Snapshot) decode(name string, p piece) decoded {
 	}
 	switch {
 	case p.cut && !strings.HasSuffix(h.Kind, listSuffix):
-		return decoded{err: p.fail(name, fmt.Errorf("the items are in no List, but in a %q", h.Kind))}
+		return decoded{err: p.fail(name, fmt.Errorf("the items are in a %q instead of a List", h.Kind))}
 	case p.cut:
 		return decoded{next: h.Metadata.Continue}
 	case strings.HasSuffix(h.Kind, listSuffix) && bool(h.Items):

@@ -290,7 +290,7 @@ type scanner struct {
 func (j *scanner) byte() (byte, error) {
 	b, err := j.in.ReadByte()
 	if errors.Is(err, io.EOF) {
-		return 0, j.failure(j.first, "the file ends in the middle of what begins here")
+		return 0, j.failure(j.first, "the file ends before the object that begins here is complete")
 	}
 	if err != nil {
 		return 0, j.failure(j.line, "%w", err)
@@ -411,7 +411,7 @@ func (j *scanner) elements(apiVersion, kind string) error {
 		case ',':
 			continue
 		case '}':
-			return j.failure(j.line, "a brace closes what it does not open")
+			return j.failure(j.line, "a closing brace has no matching opening brace")
 		}
 		p := piece{line: j.line, apiVersion: apiVersion, kind: kind}
 		inner := scanner{splitter: j.splitter, first: j.line}

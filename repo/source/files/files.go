@@ -70,7 +70,7 @@ func (f *Folder) OpenFile(name string) (*os.File, error) {
 	return file, nil
 }
 
-var errSpecial = errors.New("it is a device, pipe or socket and no file")
+var errSpecial = errors.New("it is a device, pipe or socket, not a file")
 
 // Stat implements fs.StatFS.
 func (f *Folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.root.FS(), name) }

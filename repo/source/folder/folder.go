@@ -270,7 +270,7 @@ func (r *reader) release(dir string, id layouts.Provider, version string) (*repo
 		case info.IsDir():
 			odd.add(repo.OddSubfolder, name, "is a folder, and clusterctl reads only the files next to the components")
 		case !info.Mode().IsRegular():
-			odd.add(repo.OddSpecial, name, "is a device, pipe or socket and no file")
+			odd.add(repo.OddSpecial, name, "is a device, pipe or socket, not a file")
 		default:
 			a := repo.NewArtifact(e.Name(), r.join(name), info.Size(), r.opener(name))
 			a.Link = e.Type()&fs.ModeSymlink != 0

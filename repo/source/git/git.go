@@ -360,7 +360,7 @@ func drivers(ctx context.Context, dir string) (options []string, err error) {
 		}
 		driver := parts[i+1][:strings.LastIndexByte(parts[i+1], '.')]
 		if strings.Contains(driver, "=") { // -c would take the rest for a value
-			return nil, fmt.Errorf("the configuration of the repository has a filter that cannot be switched off: %q", driver)
+			return nil, fmt.Errorf("the configuration of the repository has a filter that cannot be disabled: %q", driver)
 		}
 		options = append(options, "-c", driver+".clean=", "-c", driver+".smudge=", "-c", driver+".process=", "-c", driver+".required=false")
 	}

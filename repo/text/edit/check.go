@@ -19,7 +19,7 @@ func same(path yamldoc.Path, want, got *yamldoc.Node, changed func(want, got *ya
 		if len(path) > 0 {
 			where = path.String()
 		}
-		return fmt.Errorf("the edit would also change %s, as through an anchor, an alias or a merge key; change it by hand", where)
+		return fmt.Errorf("the edit would also change %s, for example through an anchor, an alias or a merge key; change it by hand", where)
 	}
 	below := func(name string) yamldoc.Path { return append(path[:len(path):len(path)], name) }
 	switch {

@@ -36,9 +36,9 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	errForm    = errors.New("it is written in a form that cannot be edited")
 	errComplex = errors.New("a key that begins with ? cannot be edited")
-	errTab     = errors.New("a tab stands where blanks should")
+	errTab     = errors.New("a tab is used where spaces are required")
 	errCount   = errors.New("it is not one document")
-	errLossy   = errors.New("it would not be written as it was read")
+	errLossy   = errors.New("it would be written differently from how it was read")
 )
 
 // Parse reads the text of one document that begins after the given number of

@@ -32,7 +32,7 @@ func Replace(text string, splices []Splice) (string, error) {
 	case before.Err != nil || after.Err != nil:
 		return "", errors.New("the file cannot be split into documents")
 	case len(before.Docs) != len(after.Docs):
-		return "", errors.New("the file would have another number of documents")
+		return "", errors.New("the file would have a different number of documents")
 	}
 	uses := make([]int, len(splices))
 	for i, d := range before.Docs {

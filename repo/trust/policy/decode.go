@@ -117,7 +117,7 @@ func (d *decoder) object(n *yamldoc.Node, what string, needed []string, fields m
 		case set == nil:
 			d.failf(f.Key(), "unknown field %q in %s", f.Name, what)
 		case seen[f.Name]:
-			d.failf(f.Key(), "the field %q is there twice", f.Name)
+			d.failf(f.Key(), "the field %q is given twice", f.Name)
 		default:
 			set(f.Value)
 		}
@@ -148,7 +148,7 @@ func (d *decoder) each(what string, item func(*yamldoc.Node)) func(*yamldoc.Node
 
 func (d *decoder) text(n *yamldoc.Node, what string) string {
 	if !n.Is(yamldoc.String) || n.Str() == "" {
-		d.failf(n, "%s must be a text that is not empty", what)
+		d.failf(n, "%s must be a non-empty string", what)
 		return ""
 	}
 	return n.Str()
@@ -156,7 +156,7 @@ func (d *decoder) text(n *yamldoc.Node, what string) string {
 
 func (d *decoder) constant(n *yamldoc.Node, what, want string) {
 	if got := d.text(n, what); got != "" && got != want {
-		d.failf(n, "%s is %q; this program reads %s", what, got, want)
+		d.failf(n, "%s is %q; this program supports %s", what, got, want)
 	}
 }
 

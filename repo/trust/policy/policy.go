@@ -98,7 +98,7 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	}
 	for _, label := range labels {
 		if !slices.Contains(v.Providers, label) {
-			return nil, fmt.Errorf("%s is used as %s, but its signature is about %s", r.Path, label, strings.Join(v.Providers, ", "))
+			return nil, fmt.Errorf("%s is used as %s, but its signature is for %s", r.Path, label, strings.Join(v.Providers, ", "))
 		}
 		if !p.trusts(v.Key, label) {
 			return nil, fmt.Errorf("%s is signed with the %s, which the policy does not trust for %s", r.Path, v.Key, label)

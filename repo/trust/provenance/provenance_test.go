@@ -289,7 +289,7 @@ func TestVerify(t *testing.T) {
 	}{
 		"sound":         {change: func(*testing.T, *repo.Release) {}},
 		"not yet known": {change: func(_ *testing.T, r *repo.Release) { r.Provider = layouts.Provider{} }},
-		"of several":    {replace(`"provider"`, `"x"`), "it is about several providers, and these are the files of infrastructure-foo", false},
+		"of several":    {replace(`"provider"`, `"x"`), "it is for several providers, but these are the files of infrastructure-foo", false},
 		"what is made": {change: func(_ *testing.T, r *repo.Release) {
 			put(r, "SHA256SUMS", "")
 			put(r, "SHA256SUMS.sig", "")
@@ -300,17 +300,17 @@ func TestVerify(t *testing.T) {
 		"other builder":    {change: replace(provenance.BuildType, "https://slsa-framework.github.io/github-actions-buildtypes/workflow/v1")},
 		"changed":          {func(_ *testing.T, r *repo.Release) { put(r, "a", "") }, "a has the checksum " + sumOfEmpty, false},
 		"swapped":          {func(_ *testing.T, r *repo.Release) { put(r, "a", ""); put(r, "b", "hello\n") }, "a has the checksum " + sumOfEmpty + "\nb has the checksum " + sumOfHello, false},
-		"removed":          {func(_ *testing.T, r *repo.Release) { remove(r, "b") }, `"b" is not there`, false},
+		"removed":          {func(_ *testing.T, r *repo.Release) { remove(r, "b") }, `"b" is missing`, false},
 		"added":            {func(_ *testing.T, r *repo.Release) { put(r, "c", "") }, "c is not a subject", false},
-		"renamed":          {func(_ *testing.T, r *repo.Release) { remove(r, "b"); put(r, "B", "") }, "\"b\" is not there\nB is not a subject", false},
-		"other version":    {func(_ *testing.T, r *repo.Release) { r.Version = "v2.0.0" }, "it is about version v1.0.0, and these are the files of v2.0.0", false},
-		"other provider":   {func(_ *testing.T, r *repo.Release) { r.Provider.Name = "bar" }, "it is about infrastructure-foo, and these are the files of infrastructure-bar", false},
-		"twice":            {replace(`"b"`, `"a"`), "\"a\" is a subject twice\nb is not a subject", false},
+		"renamed":          {func(_ *testing.T, r *repo.Release) { remove(r, "b"); put(r, "B", "") }, "\"b\" is missing\nB is not a subject", false},
+		"other version":    {func(_ *testing.T, r *repo.Release) { r.Version = "v2.0.0" }, "it is for version v1.0.0, but these are the files of v2.0.0", false},
+		"other provider":   {func(_ *testing.T, r *repo.Release) { r.Provider.Name = "bar" }, "it is for infrastructure-foo, but these are the files of infrastructure-bar", false},
+		"twice":            {replace(`"b"`, `"a"`), "\"a\" is listed twice as a subject\nb is not a subject", false},
 		"another hash":     {replace("sha256", "sha512"), "a has no SHA-256 in the statement\nb has no SHA-256 in the statement", false},
 		"short hash":       {replace(sumOfEmpty, sumOfEmpty[2:]), "b has no SHA-256 in the statement", false},
 		"long hash":        {replace(sumOfEmpty, sumOfEmpty+"00"), "b has no SHA-256 in the statement", false},
 		"no hex":           {replace(sumOfEmpty, "x"+sumOfEmpty[1:]), "b has no SHA-256 in the statement", false},
-		"path":             {replace(`"b"`, `"../b\n"`), "\"../b\\n\" is not there\nb is not a subject", false},
+		"path":             {replace(`"b"`, `"../b\n"`), "\"../b\\n\" is missing\nb is not a subject", false},
 		"no JSON":          {func(_ *testing.T, r *repo.Release) { put(r, layouts.ProvenanceFile, good+"x") }, "provenance.intoto.json is not an in-toto statement", true},
 		"no object":        {func(_ *testing.T, r *repo.Release) { put(r, layouts.ProvenanceFile, "[]") }, "is not an in-toto statement", true},
 		"old statement":    {replace("Statement/v1", "Statement/v0.1"), "is not an in-toto statement: its _type", true},

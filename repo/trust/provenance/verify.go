@@ -53,9 +53,9 @@ func Verify(ctx context.Context, r *repo.Release) error {
 	case err != nil:
 		return fmt.Errorf("%s %w", file.Path, err)
 	case ours && p.Version != r.Version:
-		problem("it is about version %s, and these are the files of %s", p.Version, r.Version)
+		problem("it is for version %s, but these are the files of %s", p.Version, r.Version)
 	case ours && p.Provider != r.Provider.Label() && r.Provider != (layouts.Provider{}):
-		problem("it is about %s, and these are the files of %s", cmp.Or(p.Provider, "several providers"), r.Provider.Label())
+		problem("it is for %s, but these are the files of %s", cmp.Or(p.Provider, "several providers"), r.Provider.Label())
 	}
 	files := make(map[string]*repo.Artifact, len(r.Artifacts))
 	for _, a := range r.Artifacts {
@@ -67,10 +67,10 @@ func Verify(ctx context.Context, r *repo.Release) error {
 		want, ok := subject.sum()
 		switch {
 		case named[subject.Name]:
-			problem("%q is a subject twice", subject.Name)
+			problem("%q is listed twice as a subject", subject.Name)
 			continue
 		case a == nil:
-			problem("%q is not there", subject.Name)
+			problem("%q is missing", subject.Name)
 		case !ok:
 			problem("%s has no SHA-256 in the statement", subject.Name)
 		default:

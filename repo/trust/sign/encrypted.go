@@ -33,7 +33,7 @@ type box struct {
 var costs = []int{1 << 15, 1 << 16, 1 << 17}
 
 var (
-	errBox      = errors.New("holds a damaged encrypted private key, or one that a newer cosign made")
+	errBox      = errors.New("holds a damaged encrypted private key, or one written by a newer cosign")
 	errPassword = errors.New("cannot be decrypted: the password is wrong")
 	errAsk      = errors.New("is encrypted, and the password is missing")
 )

@@ -106,7 +106,7 @@ func (e *IdentityError) Error() string {
 	if len(e.Signed) == 0 {
 		return fmt.Sprintf("%s: the signature covers the files, but not which provider and version they are, so they could come from another release; sign it again with publish --sign-key", e.Path)
 	}
-	return fmt.Sprintf("%s: the signature is about %s, but this is %s", e.Path, list(e.Signed), list(e.Found))
+	return fmt.Sprintf("%s: the signature is for %s, but this is %s", e.Path, list(e.Signed), list(e.Found))
 }
 
 func list(of []Identity) string {

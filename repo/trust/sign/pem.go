@@ -35,8 +35,8 @@ var blocks = map[string]block{
 	"RSA PRIVATE KEY":                {private: true, parse: func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) }},
 	"ENCRYPTED SIGSTORE PRIVATE KEY": {private: true, parse: x509.ParsePKCS8PrivateKey, encrypted: true},
 	"ENCRYPTED COSIGN PRIVATE KEY":   {private: true, parse: x509.ParsePKCS8PrivateKey, encrypted: true},
-	"ENCRYPTED PRIVATE KEY":          {private: true, help: "cosign import-key-pair turns it into a key with a password that can be read here; openssl pkey takes the password away"},
-	"OPENSSH PRIVATE KEY":            {private: true, help: "ssh-keygen -p -m PKCS8 turns a copy of it into PEM"},
+	"ENCRYPTED PRIVATE KEY":          {private: true, help: "cosign import-key-pair converts it to a key with a password that can be read here; openssl pkey removes the password"},
+	"OPENSSH PRIVATE KEY":            {private: true, help: "ssh-keygen -p -m PKCS8 converts a copy of it to PEM"},
 }
 
 // blocksIn returns the PEM blocks of a file.

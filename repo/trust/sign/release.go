@@ -217,7 +217,7 @@ func plain(r *repo.Release) error {
 		}
 		key := strings.ToLower(a.Name)
 		if other, clash := seen[key]; clash {
-			problems = append(problems, fmt.Sprintf("%s and %s are one name where case does not count", other, a.Path))
+			problems = append(problems, fmt.Sprintf("%s and %s are the same name where case does not matter", other, a.Path))
 		}
 		seen[key] = a.Path
 	}
@@ -227,7 +227,7 @@ func plain(r *repo.Release) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s holds more than its signature can cover; remove it, or replace links by files\n  %s", r.Path, strings.Join(problems, "\n  "))
+	return fmt.Errorf("%s holds more than its signature can cover; remove it, or replace links with files\n  %s", r.Path, strings.Join(problems, "\n  "))
 }
 
 // verifyEnvelope compares the provenance with its signed form.
@@ -263,7 +263,7 @@ type SignatureError struct {
 // Error names both possible reasons, which cannot be told apart.
 func (e *SignatureError) Error() string {
 	if len(e.Keys) == 0 {
-		return fmt.Sprintf("%s is there, and no key is trusted to make it; name the key, or add it to the policy", e.Path)
+		return fmt.Sprintf("%s exists, but no key is trusted to make it; name the key, or add it to the policy", e.Path)
 	}
 	names := make([]string, len(e.Keys))
 	for i, k := range e.Keys {

@@ -142,7 +142,7 @@ func TestVerify(t *testing.T) {
 		"not signed":         {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.SignatureFile) }, is: fs.ErrNotExist, want: "is not signed: it has no SHA256SUMS.sig"},
 		"no checksums":       {change: func(_ *testing.T, r *repo.Release) { remove(r, layouts.ChecksumFile) }, is: fs.ErrNotExist, want: "nothing in it can be signed"},
 		"changed file":       {change: func(_ *testing.T, r *repo.Release) { put(r, "metadata.yaml", []byte("M")) }, as: &checksum, want: "metadata.yaml has the checksum"},
-		"removed file":       {change: func(_ *testing.T, r *repo.Release) { remove(r, "metadata.yaml") }, as: &checksum, want: "metadata.yaml is not there"},
+		"removed file":       {change: func(_ *testing.T, r *repo.Release) { remove(r, "metadata.yaml") }, as: &checksum, want: "metadata.yaml is missing"},
 		"added file":         {change: func(_ *testing.T, r *repo.Release) { put(r, "evil.yaml", nil) }, as: &checksum, want: "evil.yaml has no line"},
 		"renamed file":       {change: func(_ *testing.T, r *repo.Release) { remove(r, "metadata.yaml"); put(r, "Metadata.yaml", []byte("m")) }, as: &checksum, want: "Metadata.yaml has no line"},
 		"changed and summed": {change: func(t *testing.T, r *repo.Release) { put(r, "metadata.yaml", []byte("M")); resum(t, r) }, as: &signature},
@@ -319,7 +319,7 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 		want string // empty if it is accepted
 	}{
 		"as signed":     {bare, ""},
-		"other version": {func() *repo.Release { r := bare(); r.Version = "v1.0.1"; return r }, "the signature is about infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.1"},
+		"other version": {func() *repo.Release { r := bare(); r.Version = "v1.0.1"; return r }, "the signature is for infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.1"},
 		"equal version": {func() *repo.Release { r := bare(); r.Version = "1.0.0"; return r }, "but this is infrastructure-foo 1.0.0"},
 		"other name":    {func() *repo.Release { r := bare(); r.Provider.Name = "bar"; return r }, "but this is infrastructure-bar v1.0.0"},
 		"other type":    {func() *repo.Release { r := bare(); r.Provider.Type = layouts.Bootstrap; return r }, "but this is bootstrap-foo v1.0.0"},
@@ -337,7 +337,7 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 			byHand(t, r, k)
 			r.Version = "v1.0.1"
 			return r
-		}, "it is about version v1.0.0"},
+		}, "it is for version v1.0.0"},
 		"several providers": {func() *repo.Release {
 			r := release("metadata.yaml", "m")
 			r.Provider = layouts.Provider{}
@@ -349,7 +349,7 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 			r = must[*repo.Release](t)(sign.Release(t.Context(), r, k, kubeadm, core))
 			r.Provider = core
 			return r
-		}, "the signature is about bootstrap-kubeadm v1.0.0, cluster-api v1.0.0, but this is cluster-api v1.0.0"},
+		}, "the signature is for bootstrap-kubeadm v1.0.0, cluster-api v1.0.0, but this is cluster-api v1.0.0"},
 		"a link": {func() *repo.Release { r := bare(); r.Artifacts[2].Link = true; return r }, "is a symbolic link"},
 		"an odd entry": {func() *repo.Release {
 			r := bare()
@@ -359,7 +359,7 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 		"not all listed": {func() *repo.Release { r := bare(); r.Incomplete = "cannot be listed"; return r }, "out cannot be listed"},
 		"two cases": {func() *repo.Release {
 			return must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m", "Metadata.yaml", "M"), k))
-		}, "one name where case does not count"},
+		}, "the same name where case does not matter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := sign.Verify(t.Context(), tc.make(), public)
@@ -380,12 +380,12 @@ func TestReleaseDoesNotSignWhatContradictsIt(t *testing.T) {
 	k, _ := load(t, "P-256")
 	with := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
 	with.Version = "v1.0.5"
-	if _, err := sign.Release(t.Context(), with, k); err == nil || !strings.Contains(err.Error(), "it is about version v1.0.0, and these are the files of v1.0.5") {
+	if _, err := sign.Release(t.Context(), with, k); err == nil || !strings.Contains(err.Error(), "it is for version v1.0.0, but these are the files of v1.0.5") {
 		t.Errorf("another statement: %v", err)
 	}
 	bare := must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m"), k))
 	bare.Version = "v1.0.5"
-	if _, err := sign.Release(t.Context(), bare, k); err == nil || !strings.Contains(err.Error(), "the signature is about infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.5") {
+	if _, err := sign.Release(t.Context(), bare, k); err == nil || !strings.Contains(err.Error(), "the signature is for infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.5") {
 		t.Errorf("another identity: %v", err)
 	}
 	nameless := release("metadata.yaml", "m")

@@ -512,7 +512,7 @@ var _ = componentRules.Add(lint.Rule{
 	Title:    "Images should have a fixed tag, and the controller that of the release",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
-	Why:    "Users of the same release run different programs and cannot go back, because the tag can change at any time.",
+	Why:    "Users of the same release run different programs and cannot roll back, because the tag can change at any time.",
 	Fix:    "Set the tag of the release at build time, for example with images in clusterctl-repo.yaml. Give other images a fixed tag or a digest.",
 	Kinds:  view.Installed, Check: imageVersion,
 })

@@ -132,12 +132,12 @@ var goneRegistries = func() func() []goneRegistry {
 		// Images are deleted after 60 to 90 days (kubernetes/k8s.io, registry.k8s.io/README.md).
 		{`^gcr\.io/k8s-staging-|^[a-z0-9-]+-docker\.pkg\.dev/k8s-staging-images/`, "is in a staging registry, which deletes images after some weeks", "Promote the image, and use registry.k8s.io."},
 		// Since 2025-09-29 (bitnami/containers issue 83267).
-		{`^docker\.io/bitnami/`, "is in a repository that no longer has versions since September 2025", "Use an image of the project itself."},
+		{`^docker\.io/bitnami/`, "is in a repository that has had no new versions since September 2025", "Use an image of the project itself."},
 		// Closed since 2021 in favour of ghcr.io.
 		{`^docker\.pkg\.github\.com/`, "is in GitHub's old registry, which is closed", "Use ghcr.io."},
-		{`^(localhost|127\.0\.0\.1|kind-registry|host\.docker\.internal)(:[0-9]+)?/`, "is in a registry that only the machine of its author reaches", "Push the image to a registry that users reach."},
+		{`^(localhost|127\.0\.0\.1|kind-registry|host\.docker\.internal)(:[0-9]+)?/`, "is in a registry that only its author's machine can reach", "Push the image to a registry that users can reach."},
 		{`^([a-z0-9-]+[.-])?(staging|stage|rc|release-candidates?|nightly|preprod|sandbox)([.-][a-z0-9.-]*)?(:[0-9]+)?/`, "is in a registry that is not meant for releases", "Push the image to the registry for releases."},
-		{`/[a-z0-9._-]*-v?[0-9]+\.[0-9]+\.[0-9]+[a-z0-9._-]*/`, "has a version inside of its path, which probably belongs into the tag", "Write REGISTRY/PATH/NAME:VERSION."},
+		{`/[a-z0-9._-]*-v?[0-9]+\.[0-9]+\.[0-9]+[a-z0-9._-]*/`, "has a version inside its path, which probably belongs in the tag", "Write REGISTRY/PATH/NAME:VERSION."},
 	}
 	return sync.OnceValue(func() []goneRegistry {
 		var out []goneRegistry
@@ -210,7 +210,7 @@ var _ = componentRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice, Flag: lint.CheckImages,
 	Source: "OCI image specification, Image Index: the registry's own answer",
 	Why:    "On nodes of another architecture, pods do not start.",
-	Fix:    "Build the image for each platform, and push an index of them. --platform says which ones are needed.",
+	Fix:    "Build the image for each platform, and push an index of them. --platform selects the ones to check.",
 	Kinds:  view.Substituted, Check: imagePlatforms,
 })
 

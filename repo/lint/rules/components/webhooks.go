@@ -145,7 +145,7 @@ var _ = webhookRules.Add(lint.Rule{
 	ID: "WH002", Name: "service-selector", Since: "v0.1.0",
 	Title:    "A Service must select pods of the components and a port that they have",
 	Severity: lint.Error, Proof: lint.Contract,
-	OptIn:  "port numbers that no container declares, because programs may listen all the same",
+	OptIn:  "port numbers that no container declares, because programs may listen on them anyway",
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Service",
 	Why:    "Connections to the Service fail. If it serves a webhook, the API server refuses every object that the webhook handles.",
 	Fix:    "Give selector and pod template the same labels, and targetPort the name of a port of the container.",

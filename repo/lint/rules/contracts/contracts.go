@@ -24,7 +24,7 @@ var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers"}
 const (
 	neverInitialized = "Cluster API waits forever: the API server drops the field from the controller's report, because the schema does not have it."
 	generateAgain    = "Add the field to the Go type, or correct its type, and generate the CRD again. If several versions are served, change the one in the contract label."
-	countersMissing  = `The status of the Cluster, and "clusterctl describe cluster", show no numbers for the control plane: Cluster API copies the counters, and leaves out those that are missing or not integers. Nothing waits for them.`
+	countersMissing  = `The status of the Cluster, and "clusterctl describe cluster", show no numbers for the control plane: Cluster API copies the counters, and leaves out those that are missing or not integers. Nothing waits for these counters.`
 	noClusterClass   = "Users cannot use the kind in a ClusterClass."
 	addTemplateKind  = "Add a kind named KINDTemplate with spec.template.metadata and spec.template.spec."
 )
@@ -453,7 +453,7 @@ var _ = bootstrapConfigRules.Add(lint.Rule{
 	Title:    "A BootstrapConfig must have status.dataSecretName",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page BootstrapConfig, data secret",
-	Why:    "Machines never start, because Cluster API does not learn which Secret holds the bootstrap data.",
+	Why:    "Machines never start, because Cluster API does not know which Secret holds the bootstrap data.",
 	Fix:    generateAgain,
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.DataSecret, contract.BootstrapConfig),
 })
@@ -777,7 +777,7 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Title:    "The capacity of a template should be a map of quantities",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract page InfraMachine, support cluster autoscaling from zero",
-	Why:    "The autoscaler does not scale from zero, because it cannot tell the size of a new machine.",
+	Why:    "The autoscaler does not scale from zero, because it does not know the size of a new machine.",
 	Fix:    "Use corev1.ResourceList for status.capacity.",
 	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.Capacity, contract.InfraMachine), eachTemplate(capacity, contract.InfraMachine)),
 })

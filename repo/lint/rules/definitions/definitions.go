@@ -472,7 +472,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "Versions in a contract label must be separated by underscores",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: versionSection + ": the value is an underscore-delimited list",
-	Why:    "Objects fail to reconcile: Cluster API reads the whole text as one version, which does not exist.",
+	Why:    "Objects fail to reconcile: Cluster API reads the whole string as one version, which does not exist.",
 	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2, and list only versions that the CRD has.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelSeparator),
 })

@@ -103,7 +103,7 @@ func (e entry) location() (l layouts.Location, rule, message, help string) {
 		}
 	case layouts.GitLab:
 		if l.Version == layouts.Latest {
-			return l, "REPO011", "on GitLab clusterctl reads latest as a version and does not look for the newest one", ""
+			return l, "REPO011", "on GitLab clusterctl treats latest as a version and does not look for the newest one", ""
 		}
 		if _, err := layouts.ParseVersion(l.Version); err != nil {
 			return l, "REPO001", err.Error(), ""
@@ -195,7 +195,7 @@ var _ = repositoryRules.Add(lint.Rule{
 	Title:    "The URL of a GitLab package must name a version",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_gitlab.go, GetVersions",
-	Why:    `clusterctl fails, because it does not list the versions of a GitLab package and reads "latest" as a version.`,
+	Why:    `clusterctl fails, because it does not list the versions of a GitLab package and treats "latest" as a version.`,
 	Fix:    "Name a version, and change it with every release.",
 	Scope:  lint.ScopeRepository, Check: reportURLs,
 })

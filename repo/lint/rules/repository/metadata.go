@@ -171,7 +171,7 @@ func metadataKind(p *lint.Pass) {
 	if d := firstDocument(p.File); d != nil && d.Root.Is(yamldoc.Map) {
 		if n := d.Root.Get("kind"); n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" {
 			if rule, _ := faultOf(p); rule == "" {
-				f := lint.At(p.File, d, n, "kind is missing, which the contract demands and clusterctl v1.11.0 refuses")
+				f := lint.At(p.File, d, n, "kind is missing, although the contract demands it and clusterctl v1.11.0 refuses the file")
 				f.Severity = lint.Warning
 				if n == nil {
 					f.Edit = completed(p)
@@ -234,7 +234,7 @@ var _ = metadataRules.Add(lint.Rule{
 	Title:    "The contract of a series must be a version such as " + metadata.Contract,
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/generate_provider.go; internal/contract/version.go",
-	Why:    "Users can neither install nor upgrade versions of the series, because clusterctl compares contracts letter by letter.",
+	Why:    "Users can neither install nor upgrade versions of the series, because clusterctl compares contracts character by character.",
 	Fix:    "Write the contract in lower case, for example contract: " + metadata.Contract + ".",
 	Kinds:  onlyMetadata, Check: seriesContract,
 })
@@ -639,7 +639,7 @@ var _ = metadataRules.Add(lint.Rule{
 	Title:    "A later series should not have an earlier contract",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "provider contract, section Metadata YAML",
-	Why:    "Upgrades to the later series lead back to an older contract, which clusterctl does not support. This is usually a copied line.",
+	Why:    "Upgrades to the later series return to an older contract, which clusterctl does not support. This is usually a copied line.",
 	Fix:    "Correct the contract.",
 	Kinds:  onlyMetadata, Check: contractOrder,
 })
@@ -841,7 +841,7 @@ func contractAndCRDs(p *lint.Pass) {
 		}
 		slices.Sort(contracts)
 		p.Report(lint.At(f, labelled, label,
-			"the CRDs have labels for %s, but the metadata says that %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
+			"the CRDs have labels for %s, but according to the metadata %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
 	}
 }
 

@@ -160,8 +160,8 @@ var _ = repositoryRules.Add(lint.Rule{
 	Title:    "A version should be a real folder",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, GetVersions",
-	Why:    `Users never get the version as "latest" or by an upgrade, because clusterctl does not list symbolic links.`,
-	Fix:    "Replace the link by a copy.",
+	Why:    `Users never get the version as "latest" or through an upgrade, because clusterctl does not list symbolic links.`,
+	Fix:    "Replace the link with a copy.",
 	Scope:  lint.ScopeProvider, Check: versionSymlink,
 })
 
@@ -181,10 +181,10 @@ func subFolder(p *lint.Pass) { odd(p, p.Release.Oddities, repo.OddSubfolder, lin
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO017", Name: "release-incomplete", Since: "v0.1.0",
-	Title:    "A patch release should have all files of the one before",
+	Title:    "A patch release should have all files of the previous one",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "clusterctl client/repository/template_client.go, Get",
-	Why:    "Users who upgrade the provider cannot use the missing flavor or class any more. Often the file was just not attached to the release.",
+	Why:    "Users who upgrade the provider can no longer use the missing flavor or class. Often the file was just not attached to the release.",
 	Fix:    "Add the file to the release.",
 	Scope:  lint.ScopeProvider, Check: releaseIncomplete,
 })
@@ -291,7 +291,7 @@ var _ = repositoryRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, GetFile",
 	Why:    "Copies of the repository are incomplete, because broken links, links out of the folder, devices and pipes cannot be published or mirrored.",
-	Fix:    "Replace it by the intended file, or remove it.",
+	Fix:    "Replace it with the intended file, or remove it.",
 	Scope:  lint.ScopeRepository, Check: unreadable,
 })
 
@@ -322,11 +322,11 @@ func unreadable(p *lint.Pass) {
 
 var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO023", Name: "checksums", Since: "v0.1.0",
-	Title:    "SHA256SUMS should fit the files of the release",
+	Title:    "SHA256SUMS should match the files of the release",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "sha256sum --check; publish and mirror refuse such a release",
 	Why:    "Users who compare checksums refuse the release, and it can be neither published nor mirrored.",
-	Fix:    "Make SHA256SUMS again when all files are final, or restore the file that changed.",
+	Fix:    "Regenerate SHA256SUMS when all files are final, or restore the file that changed.",
 	Scope:  lint.ScopeRelease, Check: checksums,
 })
 

@@ -13,9 +13,9 @@ func suites() *lint.Family {
 		{
 			ID: "SUITE001", Name: "suite-refused", Severity: lint.Error, Source: create + "e2e_config.go, LoadE2EConfig; repository.go, CreateRepository",
 			Title:   "The e2e framework must accept the configuration",
-			Why:     "The suite ends before its first test. The framework reports only the first fault, and no line.",
-			Fix:     "Correct the value, or run the make target that makes the file.",
-			Example: "sourcePath names a file that neither exists nor is made by a recipe",
+			Why:     "The suite ends before its first test. The framework reports only the first fault, without its line.",
+			Fix:     "Correct the value, or run the make target that creates the file.",
+			Example: "sourcePath names a file that neither exists nor is created by a recipe",
 		},
 		{
 			ID: "SUITE002", Name: "suite-replacement-idle", Severity: lint.Warning, Source: create + "repository.go, CreateRepository",
@@ -27,9 +27,9 @@ func suites() *lint.Family {
 		{
 			ID: "SUITE003", Name: "suite-version-repeated", Severity: lint.Warning, Source: create + "repository.go, CreateRepository",
 			Title:   "A version should be declared once",
-			Why:     "Both are written to one folder: the components of the last one win, and the files of both are mixed.",
+			Why:     "Both are written to one folder: the components of the last one win, and the files of both get mixed.",
 			Fix:     "Delete one of them, or give it another version.",
-			Example: "v1.10.3 is declared by URL and again by kustomize",
+			Example: "v1.10.3 is declared once by URL and once by kustomize",
 		},
 		{
 			ID: "SUITE004", Name: "suite-key-ignored", Severity: lint.Warning, Source: create + "e2e_config.go, LoadE2EConfig",
@@ -39,9 +39,9 @@ func suites() *lint.Family {
 			Example: "replacement is written instead of replacements",
 		},
 		{
-			ID: "SUITE005", Name: "suite-variable-unset", Severity: lint.Warning, Source: "the recipe that puts the configuration through envsubst",
+			ID: "SUITE005", Name: "suite-variable-unset", Severity: lint.Warning, Source: "the recipe that passes the configuration through envsubst",
 			Title:   "The environment should have the variables of the configuration",
-			Why:     "envsubst puts nothing in the place of a variable that is not set, which leaves a wrong image or path.",
+			Why:     "envsubst replaces an unset variable with nothing, which leaves a wrong image or path.",
 			Fix:     "Set the variable as the Makefile does, or give it a default.",
 			Example: "name: ${MANAGER_IMAGE}, and MANAGER_IMAGE is not set",
 		},
@@ -54,7 +54,7 @@ func suites() *lint.Family {
 		},
 		{
 			ID: "SUITE007", Name: "suite-contract-differs", Severity: lint.Warning, Source: create + "e2e_config.go, GetProviderLatestVersionsByContract",
-			Title:   "The contract of a version should be that of its metadata.yaml and of its CRDs",
+			Title:   "The contract of a version should match its metadata.yaml and its CRDs",
 			Why:     "Upgrade tests choose versions by this contract, clusterctl by the one in metadata.yaml, and Cluster API by the labels of CRDs.",
 			Fix:     "Write the contract of the release series.",
 			Example: "contract is v1beta1, and metadata.yaml has v1beta2 for the series",
@@ -71,7 +71,7 @@ func suites() *lint.Family {
 			Title:   "A flavor named in variables should have a template",
 			Why:     "clusterctl refuses to generate the cluster, because the repository has no template of this flavor.",
 			Fix:     "Add cluster-template-FLAVOR.yaml to the files, or correct the value.",
-			Example: "UPGRADE_FLAVOR is kcp-scale, and no file is called cluster-template-kcp-scale.yaml",
+			Example: "UPGRADE_FLAVOR is kcp-scale, and no file is named cluster-template-kcp-scale.yaml",
 		},
 	} {
 		r.Since, r.Proof, r.Scope, r.Command = "v0.1.0", lint.Practice, lint.ScopeLive, "lint CONFIG"

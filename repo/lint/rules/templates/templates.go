@@ -695,7 +695,7 @@ var _ = templateRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 	Why:    "clusterctl refuses the template, because it cannot convert a Cluster with a value of the wrong type. A variable in quotes is always a string.",
-	Fix:    "Write a value of the type that the field has: numbers and booleans without quotes, strings in quotes.",
+	Fix:    "Write a value of the field's type: numbers and booleans without quotes, strings in quotes.",
 	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
 })
 

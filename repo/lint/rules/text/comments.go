@@ -79,7 +79,7 @@ var _ = commentRules.Add(lint.Rule{
 	Title:    "Kustomizations should not use fields that kustomize deprecates",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "kustomize api/types, Kustomization.CheckDeprecatedFields",
-	Why:    "A later version of kustomize ignores or refuses the fields, and each build warns of them until then.",
+	Why:    "A later version of kustomize ignores or refuses the fields, and each build warns about them until then.",
 	Fix:    `Run "kustomize edit fix" in each folder, with --vars for vars, and compare what "kustomize build" prints before and after.`,
 	Scope:  lint.ScopeKustomizations, Check: deprecatedFields,
 })

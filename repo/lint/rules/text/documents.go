@@ -131,7 +131,7 @@ var _ = documentRules.Add(lint.Rule{
 	Title:    "Lines that begin with --- must not contain anything else",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader",
-	Why:    "clusterctl splits the file at this line, even inside a quoted text. Only spaces or a comment may follow the dashes.",
+	Why:    "clusterctl splits the file at this line, even inside a quoted string. Only spaces or a comment may follow the dashes.",
 	Fix:    "Move the text after the dashes to the next line, or indent the line if it is not a separator.",
 	Kinds:  view.Substituted, Check: separatorLine,
 })
@@ -156,7 +156,7 @@ var _ = documentRules.Add(lint.Rule{
 	Title:    "A document must begin after a line feed and a separator line",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader; sigs.k8s.io/yaml, Unmarshal",
-	Why:    "clusterctl silently drops the objects that follow: it splits files at line feeds only, and of each part it reads one document.",
+	Why:    "clusterctl silently drops the objects that follow: it splits files at line feeds only, and reads only one document of each part.",
 	Fix:    "End the lines with a line feed, and put --- on its own line between documents.",
 	Kinds:  view.Substituted, Check: documentLost,
 })
@@ -164,7 +164,7 @@ var _ = documentRules.Add(lint.Rule{
 func documentLost(p *lint.Pass) {
 	if s := p.File.Docs(); s != nil {
 		for _, pos := range s.Lost {
-			p.Report(view.AtPos(p.File, pos, "clusterctl drops everything from here to the next line with ---, because it reads one document of each part"))
+			p.Report(view.AtPos(p.File, pos, "clusterctl drops everything from here to the next line with ---, because it reads only one document of each part"))
 		}
 	}
 }
@@ -241,7 +241,7 @@ var _ = documentRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, Unmarshal",
 	Why:    "clusterctl refuses the whole file, because anchors are only known within their document.",
-	Fix:    "Repeat the anchor in this document, or write the value instead. If the * is text, put it in quotes.",
+	Fix:    "Repeat the anchor in this document, or write the value instead. If the * is literal, put it in quotes.",
 	Kinds:  view.Substituted, Check: reportCauses,
 })
 
@@ -535,7 +535,7 @@ var _ = documentRules.Add(lint.Rule{
 	Title:    "Values and keys must be ones that clusterctl can write",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, Marshal; clusterctl util/yaml/yaml.go, FromUnstructured",
-	Why:    "clusterctl reads the file and fails when it prints the objects, with a message that has no place. It writes JSON on the way, which is then YAML with control characters in it, or with a key that YAML does not look for so far.",
+	Why:    "clusterctl reads the file and fails when it prints the objects, with a message that names no line. It converts the objects through JSON, and YAML cannot read a string with such control characters, or a key that long.",
 	Fix:    "Remove the character, or write the bytes in base64; shorten the key to less than 1,000 characters. The characters <, > and & count six times.",
 	Kinds:  view.Substituted, Check: notWritable,
 })

@@ -133,7 +133,7 @@ func variableSyntax(p *lint.Pass) {
 	if newCursor(p.File).to(bad.Offset).comment {
 		where = ", even in a comment"
 	}
-	p.Span(bad.Offset, end, "clusterctl cannot read %s%s%s; it says %q and refuses the whole file", short(text), where, hint, bad.Err)
+	p.Span(bad.Offset, end, "clusterctl cannot read %s%s%s; it reports %q and refuses the whole file", short(text), where, hint, bad.Err)
 }
 
 var _ = variableRules.Add(lint.Rule{
@@ -313,7 +313,7 @@ var _ = variableRules.Add(lint.Rule{
 	Title:    "The first use of a required variable should not have a function with arguments",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
-	Why:    "Users are told that the variable is optional, and without a value it becomes empty: clusterctl takes the argument of any function as a default.",
+	Why:    "Users are told that the variable is optional, and without a value it becomes empty: clusterctl treats the argument of any function as a default.",
 	Fix:    "Use the variable without a function on an earlier line, for example in an annotation.",
 	Kinds:  view.Substituted, Check: functionAsDefault,
 })
@@ -414,8 +414,8 @@ func differByCase(p *lint.Pass) {
 
 // takenNames tells where the value of a variable comes from that is always set.
 var takenNames = map[string]string{
-	"PROVIDERS":           "the list in clusterctl.yaml, if there is one, which gives an empty text",
-	"IMAGES":              "the overrides in clusterctl.yaml, if there are any, which give an empty text",
+	"PROVIDERS":           "the list in clusterctl.yaml, if there is one, which gives an empty string",
+	"IMAGES":              "the overrides in clusterctl.yaml, if there are any, which give an empty string",
 	"OVERRIDESFOLDER":     "the overrides folder of clusterctl",
 	"GITHUB_TOKEN":        "the user's own token",
 	"GITLAB_ACCESS_TOKEN": "the user's own token",
@@ -436,7 +436,7 @@ var _ = variableRules.Add(lint.Rule{
 	Title:    "A variable should not have a name that is already set",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/reader_viper.go, Get; client/config/variables_client.go",
-	Why:    "clusterctl silently uses the existing value: an empty text for lists such as providers, or the user's home folder or token.",
+	Why:    "clusterctl silently uses the existing value: an empty string for lists such as providers, or the user's home folder or token.",
 	Fix:    "Choose a name with the provider's name as a prefix. If it belongs to a script, write $${NAME}.",
 	Kinds:  view.Substituted, Check: nameTaken,
 })
@@ -462,10 +462,10 @@ var _ = variableRules.Add(lint.Rule{
 	ID: "VAR013", Name: "variable-prefix", Since: "v0.1.0",
 	Title:    "Variable names begin with the name of the provider",
 	Severity: lint.Info, Proof: lint.Contract,
-	OptIn:  "variables of templates, about which the contract says nothing",
+	OptIn:  "variables of templates, which the contract does not cover",
 	Source: "clusterctl provider contract, section Components YAML, Variables",
 	Why:    "Users who set a general name such as REGION for one provider set it for all providers of the management cluster.",
-	Fix:    "Use the name of the provider as a prefix, or what the names of its kinds begin with.",
+	Fix:    "Use the name of the provider as a prefix, or the prefix of its kinds' names.",
 	Scope:  lint.ScopeRelease, Check: variablePrefix,
 })
 
@@ -591,7 +591,7 @@ func collapsingDollars(p *lint.Pass) {
 		if at.to(e.Start); at.comment || strings.HasPrefix(after, "{") {
 			continue
 		}
-		what := "a text with two dollar signs"
+		what := "a string with two dollar signs"
 		switch {
 		case strings.HasPrefix(after, "("):
 			what = "Kubernetes' escape $$("
@@ -634,7 +634,7 @@ var _ = variableRules.Add(lint.Rule{
 	Title:    "A default should not contain braces",
 	Severity: lint.Warning, Proof: lint.Clusterctl,
 	Source: "drone/envsubst/v2 parse/parse.go",
-	Why:    "Every value that a user sets gets the rest of the default appended, because the first } ends the expression.",
+	Why:    "The rest of the default is appended to every value that a user sets, because the first } ends the expression.",
 	Fix:    "Use the variable for a smaller part, or write the default in a notation without braces.",
 	Kinds:  view.Substituted, Check: braceInDefault,
 })
@@ -673,7 +673,7 @@ func spacesInVariable(p *lint.Pass) {
 	}
 	for _, r := range t.Refs() {
 		if r.Legacy {
-			f := lint.Spanning(p.File, r.Start, r.End, "the spaces in %s are an old notation that clusterctl only accepts without a default", expression(p.File, &r))
+			f := lint.Spanning(p.File, r.Start, r.End, "the spaces in %s are an old notation that clusterctl accepts only without a default", expression(p.File, &r))
 			f.Severity = lint.Info
 			f.Edit = &lint.Edit{Start: r.Start, End: r.End, Text: "${" + r.Name + "}"}
 			p.Report(f)
@@ -721,7 +721,7 @@ var _ = variableRules.Add(lint.Rule{
 func nulByte(p *lint.Pass) {
 	data := p.File.Raw.Data
 	if i := strings.IndexByte(data, 0); i >= 0 {
-		p.Span(i, i+1, "clusterctl drops the %d bytes from this NUL byte on", len(data)-i)
+		p.Span(i, i+1, "clusterctl drops the %d bytes that start with this NUL byte", len(data)-i)
 	}
 }
 
@@ -900,7 +900,7 @@ var _ = variableRules.Add(lint.Rule{
 	Title:    "Variable names should be names that a shell can export",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "POSIX.1-2017, section 8.1 Environment Variable Definition",
-	Why:    "Users cannot set the variable in a shell. clusterctl accepts names that begin with a digit or contain other letters than A to Z.",
+	Why:    "Users cannot set the variable in a shell. clusterctl accepts names that begin with a digit or contain letters other than A to Z.",
 	Fix:    "Use A to Z, 0 to 9 and _, and begin with a letter.",
 	Kinds:  view.Substituted, Check: variableName,
 })
