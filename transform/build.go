@@ -189,7 +189,11 @@ func (b *builder) checkImages() error {
 			}
 			has, hint := slices.Sorted(maps.Keys(b.images)), ""
 			if len(has) > 0 {
-				hint = fmt.Sprintf("; name one of them, such as --image %s=%s", has[0], splitImage(has[0]).apply(image.Image))
+				name := has[0]
+				if image.Provider != "" {
+					name = image.Provider + ":" + name
+				}
+				hint = fmt.Sprintf("; name one of them, such as --image %s=%s", name, splitImage(has[0]).apply(image.Image))
 			}
 			return fmt.Errorf("no container%s has the image %s; the components have: %s%s", at, image.Name, strings.Join(has, ", "), hint)
 		case len(labels) > 1 && !strings.Contains(image.Name, "/"):

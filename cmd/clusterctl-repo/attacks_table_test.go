@@ -35,7 +35,7 @@ var listAttacks = []attack{
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+" *metadata.yaml\n")
 		w.signByHand(v1 + "SHA256SUMS")
 	}, want: "metadata.yaml was already listed"},
-	{name: "file listed twice with a dot", threat: "the second line is ./metadata.yaml", stops: "the same", do: func(w *attacked) {
+	{name: "file listed twice with a dot", threat: "the second line names ./metadata.yaml", stops: "the same", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+"  ./metadata.yaml\n")
 		w.signByHand(v1 + "SHA256SUMS")
 	}, want: "metadata.yaml was already listed"},
@@ -100,13 +100,13 @@ var listAttacks = []attack{
 
 // folderAttacks are about what else lies in a repository.
 var folderAttacks = []attack{
-	{name: "pipe", threat: "a flavor is a pipe, which gives each reader something else", stops: "no other entries are allowed", do: func(w *attacked) {
+	{name: "pipe", threat: "a flavor is a pipe, which gives each reader something else", stops: "only the listed files are allowed", do: func(w *attacked) {
 		if _, ok := newFIFO(w.t, w.at(v1+"cluster-template-evil.yaml")); !ok {
 			w.t.Skip("no pipes here")
 		}
 	}, want: "is a device, pipe or socket"},
 	{name: "link in a circle", threat: "a flavor is a link to itself", stops: "links are refused", do: func(w *attacked) { w.link("cluster-template-evil.yaml", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml cannot be read"},
-	{name: "link to a folder", threat: "an entry is a link to a folder", stops: "no other entries are allowed", do: func(w *attacked) { w.link("..", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml is a folder"},
+	{name: "link to a folder", threat: "an entry is a link to a folder", stops: "only the listed files are allowed", do: func(w *attacked) { w.link("..", v1+"cluster-template-evil.yaml") }, want: "cluster-template-evil.yaml is a folder"},
 	{name: "hard link", threat: "a file has a second name elsewhere, and is changed there", stops: "its checksum in the signed list, whenever it is read", do: func(w *attacked) {
 		if err := os.Link(w.at(v1+"metadata.yaml"), w.at("elsewhere")); err != nil {
 			w.t.Skip("no hard links here")
@@ -212,7 +212,7 @@ var mirrorAttacks = []attack{
 		w.write("mirror/images.txt", "registry.example.com/evil:v1\n")
 		w.sum()
 	}, tries: verifyMirror, want: "images.txt: unsigned"},
-	{name: "mirror with another ConfigMap", threat: "the operator gets something other than clusterctl", stops: "the same", do: func(w *attacked) {
+	{name: "mirror with another ConfigMap", threat: "the operator gets other content than clusterctl does", stops: "the same", do: func(w *attacked) {
 		w.mirrored("--config-maps")
 		w.change("mirror/capi-operator/infrastructure-foo-v0.1.0.yaml", "foo", "bar")
 		w.sum()
@@ -421,13 +421,13 @@ var registryAttacks = []attack{
 	{name: "layer without a title", threat: "a layer has no name, which only other readers use", stops: "such artifacts are refused", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, nil)) })
 	}, tries: atRegistry[:1], want: "has 1 layer without a file name"},
-	{name: "title with a path", threat: "the name of a layer is a path", stops: "no other entries are allowed", do: func(w *attacked) {
+	{name: "title with a path", threat: "the name of a layer is a path", stops: "only the listed files are allowed", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("../metadata.yaml"))) })
 	}, tries: atRegistry, want: "is not a valid release file name"},
 	{name: "title in another case", threat: "the name of a layer differs from another by case", stops: "every file needs its line", do: func(w *attacked) {
 		w.layers(func(layers []any) []any { return append(layers, w.registry.blob(template, title("Metadata.yaml"))) })
 	}, tries: atRegistry, want: "are the same name where case does not matter"},
-	{name: "packed folder", threat: "a layer is an archive that oras unpacks over the files", stops: "no other entries are allowed", do: func(w *attacked) {
+	{name: "packed folder", threat: "a layer is an archive that oras unpacks over the files", stops: "only the listed files are allowed", do: func(w *attacked) {
 		w.layers(func(layers []any) []any {
 			a := title("metadata")
 			a["io.deis.oras.content.unpack"] = "true"

@@ -153,8 +153,8 @@ var releaseAttacks = []attack{
 	}, want: "does not sign SHA256SUMS"},
 	{name: "removed file", threat: "a file is removed", stops: "every line needs its file", do: func(w *attacked) { w.remove(v1 + "metadata.yaml") }, want: "metadata.yaml is missing"},
 	{name: "added file", threat: "a flavor is added", stops: "every file needs its line", do: func(w *attacked) { w.write(v1+"cluster-template-evil.yaml", template) }, want: "cluster-template-evil.yaml has no line"},
-	{name: "hidden file", threat: "a hidden file is added", stops: "no other entries are allowed", do: func(w *attacked) { w.write(v1+".cluster-template.yaml", template) }, want: "is hidden"},
-	{name: "folder in a version", threat: "a folder is added to a version", stops: "no other entries are allowed", do: func(w *attacked) { w.write(v1+"sub/cluster-template.yaml", template) }, want: "is a folder"},
+	{name: "hidden file", threat: "a hidden file is added", stops: "only the listed files are allowed", do: func(w *attacked) { w.write(v1+".cluster-template.yaml", template) }, want: "is hidden"},
+	{name: "folder in a version", threat: "a folder is added to a version", stops: "only the listed files are allowed", do: func(w *attacked) { w.write(v1+"sub/cluster-template.yaml", template) }, want: "is a folder"},
 	{name: "link out of the release", threat: "a flavor is a link to a file elsewhere, which clusterctl follows", stops: "links are refused", do: func(w *attacked) {
 		w.write("outside.yaml", template)
 		w.link(w.at("outside.yaml"), v1+"cluster-template-evil.yaml")

@@ -282,7 +282,7 @@ func (d *detection) generated(c *config.Config) {
 				continue
 			}
 			p.SourceReplacements = append(p.SourceReplacements, config.SourceReplacement{File: file, Old: g.Name, New: path.Base(from)})
-			d.note(fmt.Sprintf("providers[%d].sourceReplacements", i), "%s names %s, which only %s makes from %s; set its changes under images", file, g.Name, g.Place, path.Base(from))
+			d.note(fmt.Sprintf("providers[%d].sourceReplacements", i), "%s names %s, which only %s makes from %s; put its changes under images", file, g.Name, g.Place, path.Base(from))
 		}
 	}
 }

@@ -176,7 +176,7 @@ func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[st
 	})
 	inv.add(m.Settings.MoreImages)
 	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
-		m.warn("clusterctl rewrites only images of components; it does not pull %d from %s: %s; provide them under their own names", len(left), m.Settings.ImageRegistry, few(left))
+		m.warn("clusterctl rewrites only images of components, so %d are not taken from %s: %s; provide them under their own names", len(left), m.Settings.ImageRegistry, few(left))
 	}
 	return append(docs,
 		document{operatorFile, func() ([]byte, error) { return m.operator(releases, config) }},

@@ -161,7 +161,7 @@ spec: {template: {spec: {containers: [{name: c, image: "ghcr.io/a/job:v1", args:
 	opts.Settings.ImageRegistry = "m.example.com"
 	result := mirrored(t, []Want{{From: from}}, opts)
 	want := []string{
-		`clusterctl rewrites only images of components; it does not pull 3 from m.example.com: ghcr.io/a/helper:v1, ghcr.io/a/job:v1, nginx:1.29;`,
+		`clusterctl rewrites only images of components, so 3 are not taken from m.example.com: ghcr.io/a/helper:v1, ghcr.io/a/job:v1, nginx:1.29;`,
 		`infrastructure-foo v1.0.0, infrastructure-components.yaml:7: clusterctl refuses the whole provider because of the image "nginx:1.29": it must be written in full, such as docker.io/library/nginx`,
 		`infrastructure-foo v1.0.0: there may be more images than were found, because not all could be read`,
 	}

@@ -108,8 +108,8 @@ func (s Selector) choose(ctx context.Context, from Source, read func(version str
 		latest, err := metadata.Latest(versions, read)
 		if err != nil {
 			hint := ""
-			if len(versions) > 0 {
-				hint = "; choose with @VERSION from " + strings.Join(versions, ", ")
+			if errors.Is(err, metadata.ErrNoVersion) && len(versions) > 0 {
+				hint = "; choose with @VERSION from " + few(versions)
 			}
 			return nil, fmt.Errorf("find the latest version at %s: %w%s", from, err, hint)
 		}

@@ -126,7 +126,7 @@ func (s *Store) Bring(ctx context.Context, images []Wanted, platforms []string, 
 			}
 		}
 		if err != nil && ctx.Err() == nil && img.Guess {
-			s.Warn(fmt.Sprintf("the image %s, which is only named in a string or flag, is left out: %v", img.Ref, err))
+			s.Warn(fmt.Sprintf("the image %s, which is only named in a string value or a flag, is left out: %v", img.Ref, err))
 			continue
 		}
 		if err != nil {

@@ -151,7 +151,7 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 		return nil, fmt.Errorf("%s would be a folder; write %s for the server, or ./%[1]s for the folder", name, url)
 	}
 	dir := p.path(filepath.FromSlash(place.Folder))
-	if _, err := os.Lstat(dir); err != nil && isArchive(dir) {
+	if _, err := os.Lstat(dir); err != nil && isArchive(dir) && !strings.HasSuffix(name, "/") {
 		return nil, fmt.Errorf("%s would be a folder; only mirror writes an archive, and its name must end with .tar;"+
 			" make the folder first if you mean one", name)
 	}

@@ -45,7 +45,7 @@ var clusterChecks = []*Check{
 		"The controller and the external system overwrite each other's status or create infrastructure twice.",
 		"Skip objects with the annotation cluster.x-k8s.io/managed-by, with the predicate ResourceIsNotExternallyManaged. The page of the book calls it a label; the code of Cluster API reads the annotation.",
 		Check{Role: contract.InfraCluster, Action: actManaged, Violation: "a finalizer, or a status by the controller of the kind, appears on the annotated object", on: []string{infraCluster}, version: externallyManaged}),
-	row("BEH109", "cluster-goes-last", "The InfraCluster should be gone after its InfraMachines", Typical, pageCluster+"typical workflow, deleted resource",
+	row("BEH109", "cluster-goes-last", "The InfraCluster should disappear only after its InfraMachines", Typical, pageCluster+"typical workflow, deleted resource",
 		"Machines stay behind in networks that cannot be deleted.",
 		"Remove the finalizer only after the infrastructure of all machines is gone.",
 		Check{Role: contract.InfraCluster, Action: actDelete, Violation: "the InfraCluster is gone while InfraMachines of the Cluster exist", on: []string{infraCluster}, gone: goesLast}),

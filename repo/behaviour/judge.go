@@ -448,8 +448,8 @@ func byUser(old, new []record.Writer) bool {
 	})
 }
 
-// writersOver are the managers of a version that those of the one before it do not equal. If
-// there are none, no manager wrote between the two, so something was removed.
+// writersOver are the writers of the new version that the old one does not have, with all
+// their fields. If there are none, something was removed between the two.
 func writersOver(old, new []record.Writer) []record.Writer {
 	return slices.DeleteFunc(slices.Clone(new), func(w record.Writer) bool { return slices.Contains(old, w) })
 }
@@ -563,7 +563,7 @@ const (
 	addressPath    = "status.addressRef.name"
 )
 
-// identityPaths are those that must be the same when a status is made again.
+// identityPaths are those that must be the same when a status is rebuilt.
 var (
 	identityPaths = []string{providerIDPath, endpointPath, secretPath}
 	lastingPaths  = append(slices.Clone(identityPaths), poolKindPath, addressPath)
@@ -590,7 +590,7 @@ func (j *Judge) remember(o *object) {
 	}
 }
 
-// valuesOf are those that must be the same when a status is made again.
+// valuesOf are those that must be the same when a status is rebuilt.
 func valuesOf(tag string, v record.Value) map[string]string {
 	out := map[string]string{}
 	if initialization(tag, v) {

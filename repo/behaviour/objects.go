@@ -481,7 +481,8 @@ func deletionEnds(c *change) {
 	})
 }
 
-// stays makes a finding about a deleted object that has no reason to wait.
+// stays reports a deleted object that is still there, unless it has a reason to wait, and
+// returns whether it has one.
 func (c *change) stays(waits bool, paths ...string) bool {
 	if !waits {
 		c.report(append([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, paths...), "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
@@ -833,7 +834,7 @@ func (c *change) rebuilt(before map[string]string) {
 			return
 		}
 		now := valuesOf(c.o.tag, c.cur)
-		for _, path := range []string{"initialized", "spec.providerID", "spec.controlPlaneEndpoint", "status.dataSecretName", "status.addresses"} {
+		for _, path := range slices.Concat([]string{"initialized"}, identityPaths, []string{"status.addresses"}) {
 			was, is := before[path], now[path]
 			if was == is || was == "" {
 				continue

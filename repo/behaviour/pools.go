@@ -57,7 +57,7 @@ var poolChecks = []*Check{
 		"Users see instances that are not part of the pool, or miss some.",
 		"Write both from the same observation.",
 		Check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolInstances}),
-	row("BEH313", "pool-goes-last", "The InfraMachinePool should be gone after its InfraMachines", Typical, pagePool+"MachinePoolMachines support",
+	row("BEH313", "pool-goes-last", "The InfraMachinePool should disappear only after its InfraMachines", Typical, pagePool+"MachinePoolMachines support",
 		"Instances that no controller knows stay behind.",
 		"Remove the finalizer of the pool only after all its InfraMachines are gone.",
 		Check{Role: contract.InfraMachinePool, Action: actDelete, Violation: "the pool is gone while InfraMachines that it owns exist", on: []string{infraPool}, gone: poolGoesLast}),

@@ -217,7 +217,7 @@ type Suppressed struct {
 // others stay, and the comments count as needed.
 func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 	type place struct{ file, rule string }
-	about := map[place]*silence{}
+	about := map[place]*suppression{}
 	for _, i := range ignores {
 		if i.Reason == "" { // a reason is required
 			continue
@@ -225,7 +225,7 @@ func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 		for _, id := range i.Rules {
 			at := place{i.File, NormalizeID(id)}
 			if about[at] == nil {
-				about[at] = &silence{map[int]*Ignore{}, map[int]int{}}
+				about[at] = &suppression{map[int]*Ignore{}, map[int]int{}}
 			}
 			about[at].add(i)
 		}
@@ -251,30 +251,30 @@ func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 	r.Findings = kept
 }
 
-// silence holds which comment suppresses a rule in each line of a file: the first
+// suppression holds which comment suppresses a rule in each line of a file: the first
 // one.
-type silence struct {
+type suppression struct {
 	by map[int]*Ignore
 	// after leads from a suppressed line to one that may not be.
 	after map[int]int
 }
 
 // at returns the comment that suppresses a line, or nil.
-func (s *silence) at(line int) *Ignore {
+func (s *suppression) at(line int) *Ignore {
 	if s == nil {
 		return nil
 	}
 	return s.by[line]
 }
 
-func (s *silence) add(i *Ignore) {
+func (s *suppression) add(i *Ignore) {
 	for line := s.free(i.First); line <= i.Last; line = s.free(line) {
 		s.by[line], s.after[line] = i, line+1
 	}
 }
 
 // free returns the first line from one on that is not suppressed.
-func (s *silence) free(line int) int {
+func (s *suppression) free(line int) int {
 	end := line
 	for s.after[end] != 0 {
 		end = s.after[end]

@@ -4,7 +4,7 @@ import "fmt"
 
 // Own are severities by ID in a file that lies among the judged ones, whose author
 // must not decide for the reader which errors count: they raise severities, lower
-// only warnings, and suppress only warnings and notes.
+// only warnings, and suppress only warnings and infos.
 type Own struct {
 	File     string
 	Severity map[string]Severity

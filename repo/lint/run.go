@@ -55,7 +55,7 @@ type Options struct {
 	// that the line is not known.
 	Origin func(f *Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (file string, line int)
 	// Foreign says that the files are those of others, who must not decide for the
-	// reader which errors count: comments suppress only warnings and notes.
+	// reader which errors count: comments suppress only warnings and infos.
 	Foreign bool
 	// Kustomizations are those that the files were built from.
 	Kustomizations []*yamldoc.Stream

@@ -132,7 +132,7 @@ func (c *Cluster) Server(ctx context.Context) (string, error) {
 	err := c.get(ctx, "/api/v1/namespaces/kube-system", &object)
 	var answer apierrors.APIStatus
 	if err != nil && (!errors.As(err, &answer) || apierrors.IsUnauthorized(err)) {
-		return "", fmt.Errorf("the API server cannot be reached: %w", err)
+		return "", fmt.Errorf("cannot query the API server: %w", err)
 	}
 	return string(object.UID), nil
 }

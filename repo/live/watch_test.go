@@ -267,7 +267,7 @@ func TestReconnect(t *testing.T) {
 	}
 	before, start := f.count("watch "+machinesURL), time.Now()
 	time.Sleep(100 * time.Millisecond)
-	if n, span := f.count("watch "+machinesURL)-before, time.Since(start); n > 12*int(span/(100*time.Millisecond)) {
+	if n, span := f.count("watch "+machinesURL)-before, time.Since(start); time.Duration(n)*100*time.Millisecond > 12*span {
 		t.Errorf("%d watches within %v of a server that ends them at once", n, span)
 	}
 }

@@ -407,3 +407,20 @@ func structSchema(t reflect.Type) *schema {
 	}
 	return s
 }
+
+// groups puts together what has the same key, in the order of the first of each.
+func groups[T any, K comparable](all []T, key func(T) K) [][]T {
+	var out [][]T
+	place := map[K]int{} // in out
+	for _, one := range all {
+		k := key(one)
+		i, known := place[k]
+		if !known {
+			i = len(out)
+			place[k] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], one)
+	}
+	return out
+}

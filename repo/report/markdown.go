@@ -115,23 +115,6 @@ func rulesOf(r *lint.Report) []*lint.Rule {
 	return out
 }
 
-// groups puts together what has the same key, in the order of the first of each.
-func groups[T any, K comparable](all []T, key func(T) K) [][]T {
-	var out [][]T
-	place := map[K]int{} // in out
-	for _, one := range all {
-		k := key(one)
-		i, known := place[k]
-		if !known {
-			i = len(out)
-			place[k] = i
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], one)
-	}
-	return out
-}
-
 // prose escapes a text so that Markdown shows it as it is, as one line of a
 // table or list: no markup, no HTML, no formulas, and none of the references
 // that the forges make of @name, #1, !1 and addresses.

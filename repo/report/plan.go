@@ -142,7 +142,7 @@ func planPage(format string, body plansBody) *page {
 				case k.Label != "" && k.Safe:
 					todo("add the label %s", k.Label)
 				case k.Label != "":
-					todo("add the label %s once all fields that MUST exist are there", k.Label)
+					todo("add the label %s once the CRD has all fields that MUST exist", k.Label)
 				}
 				if k.Go != "" {
 					page.gap()

@@ -90,8 +90,8 @@ func sarifOf(r *lint.Report, o Options, most int) object {
 	}
 
 	with := &lint.Report{Findings: slices.Clone(r.Findings)}
-	for _, silenced := range r.Suppressed {
-		with.Findings = append(with.Findings, silenced.Finding)
+	for _, suppressed := range r.Suppressed {
+		with.Findings = append(with.Findings, suppressed.Finding)
 	}
 	index, rules, results := map[string]int{}, []object{}, []object{}
 	for i, rule := range rulesOf(with) {

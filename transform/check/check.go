@@ -40,7 +40,7 @@ type Options struct {
 	Platforms []string
 	// Watch is told how many files have been judged; see lint.Options.
 	Watch func(done, all int)
-	// Foreign says that the releases are those of others: comments in them silence
+	// Foreign says that the releases are those of others: comments in them suppress
 	// no errors, and no configuration holds but that of Source.
 	Foreign bool
 	// edits keeps what the edits of findings need.

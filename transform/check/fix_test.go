@@ -207,12 +207,12 @@ func TestFixExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if e.Source {
+			continue
+		}
 		dir := t.TempDir()
 		if err := e.Bad.Write(dir); err != nil {
 			t.Fatal(err)
-		}
-		if e.Source {
-			continue
 		}
 		f := fixed(t, dir, nil)
 		for _, u := range f.Refused {

@@ -228,7 +228,7 @@ func (p *proposer) substitute(i int, dir string, unrestricted bool) bool {
 			c := &p.c.Providers[i]
 			c.SourceReplacements = append(slices.Clone(c.SourceReplacements), added...)
 			for _, r := range added {
-				p.decide(keyOf(i, "sourceReplacements"), "%s names %s, which only a recipe makes from %s; set its changes under images", r.File, r.Old, r.New)
+				p.decide(keyOf(i, "sourceReplacements"), "%s names %s, which only a recipe makes from %s; put its changes under images", r.File, r.Old, r.New)
 			}
 			return true
 		}

@@ -23,9 +23,9 @@ func Command(env *cli.Env) *cobra.Command {
 		Use:   "contract",
 		Short: "Show the provider contracts, and judge how providers behave",
 		Long: `Shows what Cluster API demands of the kinds of providers, checks CRDs without a
-release around them, and judges whether controllers behave as it requires:
-from a recording, next to a running cluster, or by acting in a namespace that was
-made for it.`,
+release around them, and judges whether controllers behave as Cluster API
+requires: from a recording, next to a running cluster, or by acting in a
+namespace created for this.`,
 		Example: `  clusterctl-repo contract show InfraMachine
   clusterctl-repo contract check config/crd/bases
   clusterctl-repo contract replay recording.jsonl.gz`,

@@ -20,11 +20,12 @@ func pruneCommand(env *cli.Env) *cobra.Command {
 		Short: "Remove releases and leftovers from a mirror",
 		Long: `Removes the named versions or ranges, and with --keep all but the newest
 versions of each provider. clusterctl.yaml, the lock file, the list of images
-and the checksums are rewritten. What stopped runs left is always removed,
-and with --unlisted also every file that is not listed. With --sign-key, the
-mirror must have been signed with that key, or else its releases with one that
-is trusted. If the releases are not in DIR, those already gone there can be
-named, and are only removed from the lists.`,
+and the checksums are rewritten. What interrupted runs left is always
+removed, and with --unlisted also every file that is not listed. With
+--sign-key, the mirror must have been signed with that key, or else its
+releases with one that is trusted. If the releases are not in DIR, those that
+are already gone from their place can be named, and are only removed from the
+lists.`,
 		Example: `  # Only the three newest versions of each provider stay
   clusterctl-repo mirror prune /srv/mirror --keep 3
   clusterctl-repo mirror prune /srv/mirror 'infrastructure-aws@<2.8' --dry-run`,

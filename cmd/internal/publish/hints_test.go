@@ -34,7 +34,7 @@ const yamlLines = `\n((?:[a-zA-Z]+:.*\n?|- .*\n?|  .*\n?)+)`
 var hints = map[string]hint{
 	"flags":    {regexp.MustCompile(`(?:pass|run with|such as) (--add-series|--(?:version|image) [^\s,;]+)`), appended},
 	"which":    {regexp.MustCompile(`choose one, such as (--image \S+)`), replaced},
-	"entry":    {regexp.MustCompile(`in ` + regexp.QuoteMeta(config.FileName) + `(?: where it is)?:` + yamlLines), writes(config.FileName)},
+	"entry":    {regexp.MustCompile(`in ` + regexp.QuoteMeta(config.FileName) + `:` + yamlLines), writes(config.FileName)},
 	"metadata": {regexp.MustCompile(`Create it at the root of the tree:` + yamlLines), writes("metadata.yaml")},
 	"version": {regexp.MustCompile(`did you mean (v\S+)\?`), func(_ *testscript.TestScript, args []string, version string) []string {
 		return replaced(nil, args, "--version "+version)

@@ -102,7 +102,7 @@ func healthy() *server {
 		default:
 			s.answers[h.Name] = success()
 		}
-		// The longest time there is: a machine with much to do answers late.
+		// The maximum: a busy machine answers late.
 		s.handlers = append(s.handlers, object{"name": name(h.Name), "timeoutSeconds": 30, "requestHook": object{"apiVersion": extension.APIVersion, "hook": h.Name}})
 	}
 	s.answers["GeneratePatches"] = jsonPatch("DockerMachineTemplate", goodPatch)

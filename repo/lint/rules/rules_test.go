@@ -98,7 +98,7 @@ func show(f lint.Finding) string {
 }
 
 // TestExamples demands that the bad example of every rule gives the findings it
-// says and no other, and the good one none at all. Warnings and notes of other
+// says and no other, and the good one none at all. Warnings and infos of other
 // families do not count if both have them: examples are small, and no whole providers.
 func TestExamples(t *testing.T) {
 	for _, r := range rules.All {

@@ -317,12 +317,21 @@ func (b *planner) overlooked(n *Node, ends Step) {
 
 // fetchedFor reports whether clusterctl only fetches a node because of another one.
 func (b *planner) fetchedFor(n, other *Node) bool {
-	for _, by := range b.external[n] {
-		if by != other && !b.fetchedFor(by, other) {
-			return false
+	seen := map[*Node]bool{other: true}
+	var only func(n *Node) bool
+	only = func(n *Node) bool {
+		for _, by := range b.external[n] {
+			if seen[by] {
+				continue // classes may name each other
+			}
+			seen[by] = true
+			if !only(by) {
+				return false
+			}
 		}
+		return len(b.external[n]) > 0
 	}
-	return len(b.external[n]) > 0
+	return only(n)
 }
 
 // mistaken returns the step before the move begins in which clusterctl fails to read

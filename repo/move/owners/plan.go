@@ -429,8 +429,8 @@ func (b *planner) classesElsewhere() {
 		if c.Class == "" || id.Namespace == b.Namespace {
 			return
 		}
-		if class := b.Find(id); done[id] {
-			if len(b.external[class]) > 0 {
+		if done[id] {
+			if class := b.Find(id); len(b.external[class]) > 0 {
 				b.external[class] = append(b.external[class], n)
 			}
 			return

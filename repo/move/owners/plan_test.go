@@ -219,7 +219,9 @@ func TestWrongKind(t *testing.T) {
 // of one, is a matter of chance if it may know that Cluster by a wrong kind.
 func TestOverlooked(t *testing.T) {
 	const unready = "    clusterctl.cluster.x-k8s.io/block-move: \"\"\n"
-	p := planOf(t, base+existing(core, "ClusterClass other/cc", "u-cc", nil, "  annotations:\n    cluster.x-k8s.io/paused: \"\"\n"+unready)+
+	// A template that is the class itself must not lead round in circles.
+	const itself = "spec: {infrastructure: {templateRef: {apiVersion: cluster.x-k8s.io/v1beta2, kind: ClusterClass, name: cc}}}\n"
+	p := planOf(t, base+existing(core, "ClusterClass other/cc", "u-cc", nil, "  annotations:\n    cluster.x-k8s.io/paused: \"\"\n"+unready+itself)+
 		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"+ready)+
 		existing(core, "Machine ns/m", "u-m", []string{core + " FooCluster d u-d"}, "status: {nodeRef: {name: a}}\n"))
 	for _, f := range slices.Concat(p.Refusals, p.Failures) {

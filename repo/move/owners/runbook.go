@@ -105,7 +105,7 @@ func Conclude(plans []*Plan, complete bool) string {
 	}
 	add(refused+mayRefuse, "reason to refuse", "reasons to refuse")
 	add(fails+mayFail, "failure after the start", "failures after the start")
-	add(hurts, "object would do harm in the target", "objects would do harm in the target")
+	add(hurts, "object would do harm", "objects would do harm")
 	add(lost, "object would be lost or left behind", "objects would be lost or left behind")
 	add(unclear, "object is unclear", "objects are unclear")
 	switch {

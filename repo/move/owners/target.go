@@ -75,7 +75,7 @@ func (b *planner) targetContract(t *target) {
 	case d != nil && d.Storage != contractVersion:
 		b.refusal(Contract, n, "upgrade Cluster API in the target first", "the target stores Clusters in version %q, but clusterctl v1.14 only moves to clusters that store %s", d.Storage, contractVersion)
 	case d == nil && t.complete:
-		b.refusal(Contract, n, "run clusterctl init in the target first", "the target does not have this kind, so it is not a management cluster")
+		b.refusal(Contract, n, "run clusterctl init in the target first", "the target does not have this definition, so it is not a management cluster")
 	case d == nil:
 		b.gap("the target's definitions (CRDs) are missing, so its API versions cannot be compared")
 	}
@@ -237,7 +237,7 @@ func (b *planner) orphan(t *target, n *Node) {
 		return
 	}
 	owner := n.first(func(e *Edge) bool { return e.Link == Owner }).From
-	b.failure(After, n, "delete the global object that owns it in the target before the move, or give that object in the target the content that it has in the source",
+	b.failure(After, n, "delete the global object that owns it in the target before the move, or create this object in the target again after the move, owned by the object that is there",
 		"Kubernetes deletes it in the target, because it names the UID that its owner %s has in the source", owner)
 }
 

@@ -85,7 +85,7 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 	case !info.IsDir():
 		reason := "it is a file"
 		if filepath.Ext(dir) == ".tar" {
-			reason = "it is a file; clusterctl-repo mirror makes a folder with clusterctl.yaml of a bundle"
+			reason = "it is a file; to unpack a bundle, run clusterctl-repo mirror FILE --to FOLDER"
 		}
 		return nil, &NotRepositoryError{Path: dir, Reason: reason}
 	}
@@ -243,7 +243,7 @@ func (r *reader) look(name string) (shape, error) {
 	case below == labelled && !components:
 		return isRoot, nil
 	case source || hinted:
-		return 0, &NotRepositoryError{Path: r.path, Reason: "it looks like a source tree, so make its releases with clusterctl-repo build", Source: true}
+		return 0, &NotRepositoryError{Path: r.path, Reason: "it looks like a source tree; build its releases with clusterctl-repo build", Source: true}
 	case own >= weak:
 		return isLabel, nil
 	case below >= weak:

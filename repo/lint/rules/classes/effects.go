@@ -65,9 +65,9 @@ type checkedKey struct {
 // reported.
 const rounds = 3
 
-// patchings are how many patches are computed at most to try the values of enums,
-// about a second of work.
-const patchings = 50_000
+// maxPatchings bounds how many patches are computed to try the values of enums, which is
+// about a second of work; the values after that are not tried.
+const maxPatchings = 50_000
 
 // effects are the faults of a class, for a Cluster with defaults and for those of
 // the release. They are computed once for each class.
@@ -112,7 +112,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		f.doubtful = len(clusters) > 0 && !slices.ContainsFunc(clusters, func(o *manifest.Object) bool { return !setsVariable(o, unset[0]) })
 		e.add(f, " while variable "+unset[0]+" is not set")
 	}
-	tries := patchings / len(c.Patches())
+	tries := maxPatchings / len(c.Patches())
 	for _, v := range c.Variables() {
 		for _, value := range v.Schema.Node.Get("enum").List() {
 			if tries--; tries < 0 {

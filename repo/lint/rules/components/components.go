@@ -127,7 +127,7 @@ var _ = componentRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl internal/util/objs.go, IsResourceNamespaced",
 	Why:    "Users who compare the printed manifest with the cluster see a difference: clusterctl adds a namespace to all but sixteen known kinds, and the API server drops it.",
-	Fix:    "Use a kind with a namespace if that is enough, such as Issuer. Safe to ignore otherwise.",
+	Fix:    "Use a namespaced kind, such as Issuer, if that is enough. Otherwise safe to ignore.",
 	Kinds:  view.Installed, Check: namespaceForClusterScope,
 })
 

@@ -132,7 +132,7 @@ var goneRegistries = func() func() []goneRegistry {
 		// Images are deleted after 60 to 90 days (kubernetes/k8s.io, registry.k8s.io/README.md).
 		{`^gcr\.io/k8s-staging-|^[a-z0-9-]+-docker\.pkg\.dev/k8s-staging-images/`, "is in a staging registry, which deletes images after some weeks", "Promote the image, and use registry.k8s.io."},
 		// Since 2025-09-29 (bitnami/containers issue 83267).
-		{`^docker\.io/bitnami/`, "is in a repository that has had no new versions since September 2025", "Use an image of the project itself."},
+		{`^docker\.io/bitnami/`, "is in a repository whose version tags were removed in September 2025", "Use an image of the project itself."},
 		// Closed since 2021 in favour of ghcr.io.
 		{`^docker\.pkg\.github\.com/`, "is in GitHub's old registry, which is closed", "Use ghcr.io."},
 		{`^(localhost|127\.0\.0\.1|kind-registry|host\.docker\.internal)(:[0-9]+)?/`, "is in a registry that only its author's machine can reach", "Push the image to a registry that users can reach."},

@@ -21,7 +21,7 @@ var _ = workloadRules.Add(lint.Rule{
 	OptIn:  "missing resource requests alone, which Cluster API's own controllers lack too",
 	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
 	Why:    "Kubernetes does not restart a hanging controller, and sends webhook calls to one that is not ready. Without requests its pod is evicted first when a node runs out of memory.",
-	Fix:    "Set what is missing of serviceAccountName in the pod, and readinessProbe, livenessProbe and resources.requests in the container. Add the ServiceAccount and a binding for it.",
+	Fix:    "Set the missing fields: serviceAccountName in the pod; readinessProbe, livenessProbe and resources.requests in the container. Create the ServiceAccount and bind it to a role.",
 	Kinds:  view.Installed, Check: managerResources,
 })
 
@@ -46,7 +46,7 @@ func managerResources(p *lint.Pass) {
 				}
 			}
 			if len(missing) > 1 || len(missing) == 1 && (missing[0] != requests || p.Asked()) {
-				p.On(o, c.Get("name"), "the controller has no %s", phrase.And(missing))
+				p.On(o, c.Get("name"), "the controller has no %s", phrase.Or(missing))
 			}
 		}
 	}

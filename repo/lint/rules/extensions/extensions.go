@@ -718,7 +718,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Severity: lint.Info, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, sections Security Model and Availability",
 	Why:    "Users can neither create nor change clusters that use the extension while its only pod is down.",
-	Fix:    "Set readOnlyRootFilesystem: true and replicas: 2, and add a NetworkPolicy, as far as they are missing.",
+	Fix:    "Set readOnlyRootFilesystem: true and replicas: 2, and add a NetworkPolicy, where missing.",
 	Scope:  lint.ScopeRelease, Check: extensionHardening,
 })
 

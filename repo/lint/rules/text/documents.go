@@ -535,7 +535,7 @@ var _ = documentRules.Add(lint.Rule{
 	Title:    "Values and keys must be ones that clusterctl can write",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "sigs.k8s.io/yaml, Marshal; clusterctl util/yaml/yaml.go, FromUnstructured",
-	Why:    "clusterctl reads the file and fails when it prints the objects, with a message that names no line. It converts the objects through JSON, and YAML cannot read a string with such control characters, or a key that long.",
+	Why:    "clusterctl reads the file and fails when it prints the objects, with a message that names no line. It writes the objects as JSON and reads that as YAML, which refuses control characters and keys of more than about 1,000 characters.",
 	Fix:    "Remove the character, or write the bytes in base64; shorten the key to less than 1,000 characters. The characters <, > and & count six times.",
 	Kinds:  view.Substituted, Check: notWritable,
 })
