@@ -119,11 +119,14 @@ func setImages(objs []object, settings []config.Image, meant map[string]bool) (u
 }
 
 func describe(p config.Place) string {
-	what := "the key " + p.Key
-	if p.Env != "" {
-		what = "the environment variable " + p.Env
+	object, what := p.Kind, "key "+p.Key
+	if p.Name != "" {
+		object += " " + p.Name
 	}
-	return fmt.Sprintf("%s of a %s %s", what, p.Kind, p.Name)
+	if p.Env != "" {
+		what = "environment variable " + p.Env
+	}
+	return fmt.Sprintf("%s with the %s", object, what)
 }
 
 // setPlace writes value where place says and returns how often.

@@ -287,7 +287,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		"place that no components have": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  images:\n  - name: controller\n    newTag: v1\n    places:\n    - {kind: Deployment, env: NOPE}\n"},
-			want:  []string{"clusterctl-repo.yaml:12:7: ", "the environment variable NOPE"},
+			want:  []string{"clusterctl-repo.yaml:12:7: ", "the built components have no Deployment with the environment variable NOPE"},
 		},
 		"label value that Kubernetes refuses": {
 			edits: []string{"    app: foo\n", "    app: \"a b(c)\"\n"},
