@@ -137,6 +137,10 @@ func (c *client) do(ctx context.Context, in call) reply {
 		req.Header.Set("Content-Type", in.contentType)
 	}
 	resp, err := c.http.Do(req)
+	if errors.Is(err, syscall.EPIPE) && req.GetBody != nil { // closed while the request was written
+		req.Body, _ = req.GetBody()
+		resp, err = c.http.Do(req)
+	}
 	if err != nil {
 		return out(reply{err: err})
 	}

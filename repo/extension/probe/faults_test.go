@@ -256,6 +256,15 @@ func faults() []fault {
 				return []object{{"op": "add", "path": "/spec/template/spec/name", "value": count.Add(1)}}
 			})
 		}, message: "DockerMachineTemplate"},
+		{id: "LIV035", server: func(s *server) {
+			good := s.answers["GeneratePatches"]
+			var once sync.Once
+			var first object
+			s.answers["GeneratePatches"] = func(r object) object {
+				once.Do(func() { first = good(r) })
+				return first
+			}
+		}, message: "with other uids"},
 		{id: "LIV036", server: func(s *server) {
 			s.answers["GeneratePatches"] = func(r object) object {
 				list := r["items"].([]any)

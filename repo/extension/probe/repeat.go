@@ -205,7 +205,8 @@ func (h *handler) differ(r reply) string {
 		return ""
 	case *extension.PatchesResponse:
 		items := itemsOf(h.in.body)
-		before, after := h.after(items, first), h.after(items, answer.(*extension.PatchesResponse))
+		before, _ := h.after(items, first)
+		after, _ := h.after(items, answer.(*extension.PatchesResponse))
 		for _, i := range items {
 			if paths, err := extension.Changed(before[i.UID], after[i.UID]); err != nil || len(paths) > 0 {
 				return describe(items, i.UID)
@@ -253,9 +254,10 @@ func payload(body []byte) []byte {
 	return text
 }
 
-// after are the objects of items after patches, as far as these apply.
-func (h *handler) after(items []item, r *extension.PatchesResponse) map[string]json.RawMessage {
-	objects := map[string]json.RawMessage{}
+// after are the objects of items after patches, as far as these apply, and the uid of
+// one that does not.
+func (h *handler) after(items []item, r *extension.PatchesResponse) (objects map[string]json.RawMessage, failed string) {
+	objects = map[string]json.RawMessage{}
 	for _, i := range items {
 		objects[i.UID] = i.Object
 	}
@@ -264,11 +266,13 @@ func (h *handler) after(items []item, r *extension.PatchesResponse) map[string]j
 		if err == nil {
 			after, err = patch.Keep(objects[given.UID], after, h.o.Core)
 		}
-		if err == nil {
-			objects[given.UID] = after
+		if err != nil {
+			failed = given.UID
+			continue
 		}
+		objects[given.UID] = after
 	}
-	return objects
+	return objects, failed
 }
 
 // Limits of retryAfterSeconds that makes sense.

@@ -94,34 +94,42 @@ func (h *handler) patches(ctx context.Context) {
 	h.patched = append(h.patched, patchedItems{h.place.handler, result})
 	h.mu.Unlock()
 
-	h.shuffled(ctx, items, result)
+	h.variants(ctx, result)
 	h.large(ctx)
 }
 
 // orders is how many other orders of the items are tried.
 const orders = 8
 
-// shuffled sends the items in other orders. What the same order gives in repeated
-// calls is another check.
-func (h *handler) shuffled(ctx context.Context, items []item, result map[string]json.RawMessage) {
-	for i := range orders {
+// variants sends the items with other uids, which Cluster API makes for each call, and
+// in other orders. What the same request gives in repeated calls is another check.
+func (h *handler) variants(ctx context.Context, result map[string]json.RawMessage) {
+	for i := range 1 + orders {
+		id, what, want := "LIV036", "with the items in another order", result
 		body := h.request(func(r map[string]any) {
 			list, _ := r["items"].([]any)
-			if i == 0 {
+			switch i {
+			case 0:
+				id, what, want = "LIV035", "with other uids", map[string]json.RawMessage{}
+				for n, entry := range list {
+					item, _ := entry.(map[string]any)
+					uid := fmt.Sprintf("%08x-0000-4000-9000-000000000000", n+1)
+					want[uid] = result[fmt.Sprint(item["uid"])]
+					item["uid"] = uid
+				}
+			case 1:
 				slices.Reverse(list)
-			} else {
+			default:
 				rand.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
 			}
 		})
-		uid, ok := h.differs(ctx, body, items, result)
-		if !ok {
+		difference := h.differs(ctx, body, want)
+		if difference == "" {
 			continue
 		}
-		// By chance, or because of the order?
-		if _, ok := h.differs(ctx, h.in.body, items, result); !ok {
-			if _, ok := h.differs(ctx, body, items, result); ok {
-				h.add("LIV036", h.place, "with the items in another order the result is a different %s", describe(items, uid))
-			}
+		// By chance, or because of the variant?
+		if h.differs(ctx, h.in.body, result) == "" && h.differs(ctx, body, want) != "" {
+			h.add(id, h.place, "%s the result is %s", what, difference)
 		}
 		return
 	}
@@ -265,34 +273,27 @@ func violations(of schemas, object json.RawMessage) map[string]string {
 	return out
 }
 
-// differs sends a request again and returns the uid of an item whose object is
-// another one after it.
-func (h *handler) differs(ctx context.Context, body []byte, items []item, want map[string]json.RawMessage) (string, bool) {
+// differs sends items and says which object is not the wanted one after the answer.
+func (h *handler) differs(ctx context.Context, body []byte, want map[string]json.RawMessage) string {
 	r := h.send(ctx, body)
-	answer, err := h.hook.Decode(r.body)
-	if !r.ok() || err != nil {
-		return "", false
-	}
-	objects := map[string]json.RawMessage{}
-	for _, i := range items {
-		objects[i.UID] = i.Object
-	}
-	for _, given := range answer.(*extension.PatchesResponse).Items {
-		after, err := given.Change().Apply(objects[given.UID])
-		if err == nil {
-			after, err = patch.Keep(objects[given.UID], after, h.o.Core)
+	if status, ok := h.outcome(r); !ok {
+		if ctx.Err() != nil {
+			return ""
 		}
-		if err != nil {
-			return given.UID, true
-		}
-		objects[given.UID] = after
+		return short(status)
 	}
+	items := itemsOf(body)
+	answer, _ := h.hook.Decode(r.body)
+	objects, failed := h.after(items, answer.(*extension.PatchesResponse))
 	for _, i := range items {
 		if paths, err := extension.Changed(objects[i.UID], want[i.UID]); err == nil && len(paths) > 0 {
-			return i.UID, true
+			return "a different " + describe(items, i.UID)
 		}
 	}
-	return "", false
+	if failed != "" {
+		return "a patch that does not apply to " + describe(items, failed)
+	}
+	return ""
 }
 
 // padding is what a request is blown up with, all in all.
