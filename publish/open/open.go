@@ -147,8 +147,8 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 	if err != nil || place.Kind != layouts.Local {
 		return nil, err
 	}
-	if url := p.forgotten(name); url != "" {
-		return nil, fmt.Errorf("%s would be a folder; write %s for the server, or ./%[1]s for the folder", name, url)
+	if err := p.Misread(name); err != nil {
+		return nil, err
 	}
 	dir := p.path(filepath.FromSlash(place.Folder))
 	if _, err := os.Lstat(dir); err != nil && isArchive(dir) && !strings.HasSuffix(name, "/") {
@@ -157,6 +157,22 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 	}
 	return local.New(dir)
 }
+
+// Misread refuses the name of a folder or file that is more likely a URL without its
+// scheme, or a path after a scheme that does not exist, such as bundle:b.tar.
+func (p *Places) Misread(name string) error {
+	if url := p.forgotten(name); url != "" {
+		return fmt.Errorf("%s would be a folder; write %s for the server, or ./%[1]s for the folder", name, url)
+	}
+	scheme, rest, _ := strings.Cut(name, ":")
+	if _, err := os.Lstat(p.path(name)); err == nil || rest == "" || IsURL(name) || !schemes.MatchString(scheme) {
+		return nil
+	}
+	return fmt.Errorf("%s: unknown scheme %q; write %s, or ./%[1]s for a file or folder of that name", name, scheme+":", rest)
+}
+
+// schemes are more than the letter of a Windows drive.
+var schemes = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+-]+$`)
 
 // isArchive reports whether a name is that of an archive, which a user expects to
 // be a file. A hidden one is the folder in which mirror makes a bundle.

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -65,6 +66,12 @@ repository that others read.`,
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if open.IsURL(out) {
+				return cli.Usagef("--out %s: build writes into a folder; publish or release sends releases to a server", out)
+			}
+			if err := env.Places().Misread(out); err != nil {
+				return cli.Usagef("--out %w", err)
+			}
 			if dev {
 				if err := suite.Unused(); err != nil {
 					return err
@@ -141,7 +148,7 @@ func put(ctx context.Context, env *cli.Env, releases []*repo.Release, out string
 		}
 		env.Say("%s %s (%d files)", word, filepath.ToSlash(env.Short(result.Where)), len(r.Artifacts))
 		for _, note := range result.Notes {
-			env.Say("%s %s", env.Style.Yellow("note:"), note)
+			env.Say("info: %s", note)
 		}
 	}
 	return nil

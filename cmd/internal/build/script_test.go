@@ -12,7 +12,7 @@ import (
 )
 
 // program has the verbs that the scripts of this package use.
-var program = clitest.Program(build.Command, build.InitCommand, lint.Command, lint.ExplainCommand, look.VarsCommand, look.ImagesCommand, publish.ReleaseCommand, render.Command, render.ConfigCommand)
+var program = clitest.Program(build.Command, build.InitCommand, lint.Command, lint.ExplainCommand, look.VarsCommand, look.ImagesCommand, look.DiffCommand, publish.ReleaseCommand, render.Command, render.ConfigCommand)
 
 func TestMain(m *testing.M) { clitest.Main(m, program) }
 

@@ -122,6 +122,9 @@ func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source)
 			return sides, err
 		}
 		built = built || t.Built
+		if t.Built && s.Version == "" {
+			env.Say("info: %s is built as the first version of its newest release series; --version names another", name)
+		}
 	}
 	if built {
 		for _, side := range sides {

@@ -196,8 +196,9 @@ func (f *moveFlags) moves(ctx context.Context, env *cli.Env, args []string) (*mo
 			return nil, err
 		}
 	}
-	if len(s.Objects) == 0 && len(s.Problems) > 0 {
-		return nil, errors.Join(s.Problems...)
+	if len(s.Objects) == 0 {
+		return nil, cmp.Or(errors.Join(s.Problems...),
+			cli.Usagef("%s: the snapshot holds no object; make it with kubectl get, as \"clusterctl-repo move-plan --help\" shows", strings.Join(args, ", ")))
 	}
 	objects := 0
 	for i := range s.Objects {
@@ -340,7 +341,9 @@ func (f *moveFlags) movesOfSnapshot(ctx context.Context, env *cli.Env, s *snapsh
 				return nil, cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: name it with --namespace", phrase.Few(all, 10))
 			}
 		}
-		what = fmt.Sprintf("namespace %s of %s", o.Namespace, what)
+		if o.Namespace != "" {
+			what = fmt.Sprintf("namespace %s of %s", o.Namespace, what)
+		}
 	}
 	m := &moves{problems: s.Problems, more: s.MoreProblems}
 	if f.target() {

@@ -2,6 +2,7 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -158,6 +160,9 @@ func (m *migration) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := anything(r, name); err != nil {
+		return err
+	}
 	r.Add(migrate.CompareEffects(ctx, r.All, m.opts.Contract)...)
 	if m.write {
 		var changed []check.FixedFile
@@ -196,6 +201,15 @@ func (m *migration) file(name, shown string) (*migrate.Report, error) {
 	return m.one(shown, data), nil
 }
 
+// anything refuses what holds no manifests at all: it was not migrated, and is not what
+// the user meant.
+func anything(r *migrate.Report, name string) error {
+	if len(r.Files) > 0 && r.Files[0].Changed(r.Files[0].Old) || slices.ContainsFunc(r.All, func(f *migrate.File) bool { return bytes.Contains(f.Old, []byte("kind")) }) {
+		return nil
+	}
+	return cli.Usagef("%s holds no Kubernetes object; name a manifest, or a folder with .yaml or .yml files", name)
+}
+
 func (m *migration) one(name string, data []byte) *migrate.Report {
 	f := &migrate.File{Name: name, Old: data, Result: migrate.Text(name, data, m.opts)}
 	return &migrate.Report{Files: []*migrate.File{f}, All: []*migrate.File{f}}
@@ -214,6 +228,9 @@ func (m *migration) filter(ctx context.Context) error {
 		return fmt.Errorf("standard input: %w", err)
 	}
 	r := m.one("-", data)
+	if err := anything(r, "standard input"); err != nil {
+		return err
+	}
 	r.Add(migrate.CompareEffects(ctx, r.All, m.opts.Contract)...)
 	if m.diff || m.out.Chosen() {
 		return m.report(r)

@@ -22,6 +22,9 @@ func bundleTo(env *cli.Env, f *flags, opts *mirror.Options) error {
 	if f.out != "" || f.settings.URL != "" {
 		return cli.Usagef("--out and --url do not fit a bundle, which holds all files of the mirror")
 	}
+	if err := env.Places().Misread(f.to); err != nil {
+		return cli.UsageError(err)
+	}
 	opts.Bundle = env.Path(f.to)
 	if info, err := os.Stat(filepath.Dir(opts.Bundle)); err != nil || !info.IsDir() {
 		return cli.Usagef("--to %s: the folder %s does not exist", f.to, filepath.Dir(f.to))

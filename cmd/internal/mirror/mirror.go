@@ -255,7 +255,7 @@ func tellMirror(env *cli.Env, result *mirror.Result, dir string) {
 		env.Warn("%s", w)
 	}
 	for _, note := range result.Notes {
-		env.Say("%s %s", env.Style.Yellow("note:"), note)
+		env.Say("info: %s", note)
 	}
 	for _, name := range result.Written {
 		env.Detail("wrote %s", filepath.Join(dir, filepath.FromSlash(name)))

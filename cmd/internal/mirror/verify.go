@@ -62,9 +62,12 @@ over the network.`,
 // checkMirror checks a mirror in a folder or bundle. What makes it unusable as a
 // mirror is an error.
 func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.Verification) (*mirror.Report, error) {
+	if err := present(env, name); err != nil {
+		return nil, err
+	}
 	report, err := mirror.Check(ctx, env.Path(name), mirror.DefaultJobs)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.UsageError(err)
+		return nil, cli.Usagef("%s is not a mirror: it has neither %s nor %s", name, layouts.LockFile, layouts.ChecksumFile)
 	}
 	if err != nil {
 		return nil, err
@@ -186,6 +189,17 @@ func printableLines(env *cli.Env, text string) string {
 	return strings.Join(lines, "")
 }
 
+// present refuses an argument that is neither a folder nor a bundle.
+func present(env *cli.Env, name string) error {
+	switch info, err := os.Stat(env.Path(name)); {
+	case err != nil:
+		return cli.Usagef("%s: %w; name the folder of a mirror", name, cli.Cause(err))
+	case !info.IsDir() && !mirror.IsBundle(name):
+		return cli.Usagef("%s is a file; name the folder of a mirror, or a bundle, which ends with .tar", name)
+	}
+	return nil
+}
+
 // mirrorAt fills in the options for a mirror that is there, as its lock says.
 func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, error) {
 	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() && mirror.IsBundle(name) {
@@ -204,9 +218,12 @@ func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, er
 		}
 		return lock, mirrorTo(env, &f, opts)
 	}
+	if err := present(env, name); err != nil {
+		return nil, err
+	}
 	lock, err := mirror.ReadLock(env.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.UsageError(err)
+		return nil, cli.Usagef("%s is not a mirror: it has no %s", name, layouts.LockFile)
 	}
 	if err != nil {
 		return nil, err

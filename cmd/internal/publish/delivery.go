@@ -193,7 +193,7 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 			env.Say("  %s", step)
 		}
 		for _, note := range result.Notes {
-			env.Say("%s %s", env.Style.Yellow("note:"), note)
+			env.Say("info: %s", note)
 		}
 	}
 	return d.writeRecord(env)

@@ -1,7 +1,9 @@
 package render
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -50,12 +52,16 @@ registry.
 			}
 			for _, name := range args {
 				folder, static := open.Static(name)
+				typed := name
 				if static {
 					name = folder
 				} else if url != "" {
 					return cli.Usagef("--url only works with a TARGET of the form static:DIR, not with %s", name)
 				}
 				t, err := targets.Open(cmd.Context(), env, name, nil)
+				if static && errors.Is(err, fs.ErrNotExist) {
+					return cli.Usagef("%s: the folder holds nothing that \"publish --to %[1]s\" or mirror has written", typed)
+				}
 				if err != nil {
 					return err
 				}

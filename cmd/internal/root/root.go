@@ -84,7 +84,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		// A mistyped command is the cause of flags that the group does not have.
 		if word := wordAfter(c, args); c.HasSubCommands() && c.Annotations[cli.TakesTargets] == "" && word != "" {
-			return unknownCommand(c, word)
+			return unknownCommand(c, word, err)
 		}
 		return flagError(c, err)
 	})
@@ -110,7 +110,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(c *cobra.Command, args []string) error {
 			if found, rest, _ := c.Root().Find(args); len(rest) > 0 {
-				return unknownCommand(found, rest[0])
+				return unknownCommand(found, rest[0], nil)
 			}
 			return nil
 		}
@@ -160,7 +160,7 @@ func wrapArgs(cmd *cobra.Command) {
 			if len(args) == 0 {
 				return nil
 			}
-			return unknownCommand(c, args[0])
+			return unknownCommand(c, args[0], nil)
 		}
 		cmd.SuggestionsMinimumDistance = 2
 	}
@@ -172,13 +172,25 @@ func wrapArgs(cmd *cobra.Command) {
 	}
 }
 
-// unknownCommand is the error for a word that is not a command of c.
-func unknownCommand(c *cobra.Command, word string) error {
-	var known []string
+// unknownCommand is the error for a word that is not a command of c. Below the program a
+// word like none of them is more likely an argument, and the command is missing; flagErr
+// is about a flag after it, or nil.
+func unknownCommand(c *cobra.Command, word string, flagErr error) error {
+	var known, flags []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
 			known = append(known, sub.Name())
+			sub.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
 		}
+	}
+	if c.HasParent() && phrase.Nearest(word, known) == "" {
+		end := "."
+		if name, ok := strings.CutPrefix(fmt.Sprint(flagErr), "unknown flag: --"); ok && !slices.Contains(flags, name) {
+			if near := phrase.Nearest(name, flags); near != "" {
+				end = fmt.Sprintf("; did you mean %q?", "--"+near)
+			}
+		}
+		return cli.Usagef("%s needs a command before %q: %s%s Run %q for usage.", c.Name(), word, phrase.Or(known), end, c.CommandPath()+" --help")
 	}
 	return cli.Usagef("%w. Run %q for usage.", cli.Unknown("command", word, known), c.CommandPath()+" --help")
 }
