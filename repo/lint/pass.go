@@ -84,8 +84,9 @@ func (r *Release) index(profile contract.Profile) {
 		return out
 	})
 	r.installed = sync.OnceValue(func() *Index {
+		components := r.Components() // nil if several files may be it
 		for _, f := range r.Files {
-			if f.Kind == layouts.Components {
+			if f.Kind == layouts.Components && (components == nil || f.Artifact == components) {
 				return NewIndex(f.Objects())
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
@@ -23,8 +25,9 @@ func TestComponents(t *testing.T) {
 	const binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {kind: ClusterRole, name: view}\n"
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  annotations:\n"
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\n"
+	const identity = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: fooidentities.infrastructure.cluster.x-k8s.io}\nspec: {group: infrastructure.cluster.x-k8s.io, scope: Cluster, names: {kind: FooIdentity, plural: fooidentities}, versions: [{name: v1, served: true, storage: true}]}\n"
 	for name, c := range map[string]struct {
-		text, families string
+		text, families string   // text is of the components, or an archive with headers
 		want           []string // rule:line
 	}{
 		"no objects":                       {"# nothing\n", "COMP", []string{"COMP001:0"}},
@@ -71,15 +74,23 @@ func TestComponents(t *testing.T) {
 		"a flag with a longer name":        {fooNamespace + running("ghcr.io/x/y:v1", ", args: [--namespace-selector=a, namespace=b]"), "COMP014", nil},
 		"unknown fields of an extension":   {fooNamespace + "apiVersion: runtime.cluster.x-k8s.io/v1beta2\nkind: ExtensionConfig\nmetadata: {name: a}\nsepc: {}\nspec:\n  objectSelector: {}\n  clientConfig:\n    caBundel: a\n", "TOP001", []string{"TOP001:8", "TOP001:10", "TOP001:12"}},
 		"optional secret":                  {fooNamespace + running("ghcr.io/x/y:v1", ", envFrom: [{secretRef: {name: a, optional: true}}, {secretRef: {name: b}}]"), "DEP004", []string{"DEP004:9"}},
+		"labels that the server sets":      {"-- cluster-template.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata: {name: a}\nspec:\n  clusterName: a\n  selector: {matchLabels: {cluster.x-k8s.io/cluster-name: a, b: c}}\n  template: {spec: {clusterName: a, bootstrap: {dataSecretName: a}}}\n", "TOP025", []string{"TOP025:6"}},
+		"left by the file that has it":     {"-- cluster-template.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec: {topology: {classRef: {name: b}, version: v1.34.0}}\n-- clusterclass-b.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: b}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: c}\n", "MOVE003", []string{"MOVE003:7"}},
+		"an identity of another file":      {"-- infrastructure-components.yaml --\n" + identity + "-- infrastructure-components-dev.yaml --\n" + fooNamespace, "MOVE011", []string{"MOVE011:3"}},
 		"timeout from the user":            {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, timeoutSeconds: ${T}}, {name: a.b.c, timeoutSeconds: 0}]\n", "WH011", []string{"WH011:8"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
-				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": c.text,
-				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
-			}}) {
+			text := map[string]string{"infrastructure-foo/v1.0.0/metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n"}
+			files := txtar.Parse([]byte(c.text))
+			if files.Files == nil {
+				files.Files = []txtar.File{{Name: "infrastructure-components.yaml", Data: []byte(c.text)}}
+			}
+			for _, f := range files.Files {
+				text["infrastructure-foo/v1.0.0/"+f.Name] = string(f.Data)
+			}
+			for _, f := range lintFiles(t, examples.Files{Text: text}) {
 				if strings.HasPrefix(f.Rule.ID, c.families) && f.Severity > lint.Info || f.Rule.ID == c.families {
 					got = append(got, fmt.Sprintf("%s:%d", f.Rule.ID, f.Pos.Line))
 				}
