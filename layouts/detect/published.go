@@ -270,7 +270,7 @@ func (d *detection) generated(c *config.Config) {
 		return
 	}
 	for _, g := range d.release.Generated {
-		dir, from := path.Dir(g.To), single(g)
+		dir, from := path.Dir(g.To), g.From[0]
 		_, file := d.kustomization(dir)
 		data, err := fs.ReadFile(d.fsys, file)
 		if err != nil || !bytes.Contains(data, []byte(g.Name)) || !d.isFile(from) || path.Dir(from) != dir {

@@ -154,10 +154,14 @@ func TestFor(t *testing.T) {
 // TestMakeInAFolder follows make to the Makefile of another folder.
 func TestMakeInAFolder(t *testing.T) {
 	r := recipes.Follow(fstest.MapFS{
-		"Makefile":     {Data: []byte("release:\n\tmake -C sub all\n")},
-		"sub/Makefile": {Data: []byte("all:\n\tkustomize build config > ../out/infrastructure-components.yaml\n")},
+		"Makefile":       {Data: []byte("release:\n\tmake -C sub all\n\tsed s/a/b/ a.yaml > c/one.yaml\n\tsed s/a/b/ a.yaml > sub/there.yaml\n\tcat a.yaml b.yaml > c/both.yaml\n\tkustomize build c > c/built.yaml\n")},
+		"a.yaml":         {},
+		"sub/there.yaml": {},
+		"sub/Makefile":   {Data: []byte("all:\n\tkustomize build config > ../out/infrastructure-components.yaml\n")},
 	})
 	if r == nil || len(r.Products) != 1 || r.Products[0].Kustomize != "sub/config" {
 		t.Errorf("%+v", r)
+	} else if len(r.Generated) != 1 || r.Generated[0].To != "c/one.yaml" {
+		t.Errorf("generated: %+v", r.Generated)
 	}
 }

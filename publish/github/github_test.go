@@ -501,6 +501,9 @@ func TestWorkflowRight(t *testing.T) {
 	if _, err := d.Put(t.Context(), sample("v1.0.0")); err == nil || !strings.Contains(err.Error(), `"Workflows"`) {
 		t.Errorf("got %v", err)
 	}
+	if log := h.Faults.Log(); len(slices.DeleteFunc(log, func(e entry) bool { return e.Step != "create-release" })) != 1 {
+		t.Error("a missing right is not the end")
+	}
 	put(t, h.open(t, at), sample("v1.0.0"))
 }
 

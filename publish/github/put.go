@@ -75,7 +75,7 @@ func (j *job) create(ctx context.Context, s *state) error {
 	if err == nil {
 		j.draft = made.ID
 	}
-	if refused(err, http.StatusNotFound, http.StatusForbidden) {
+	if refused(err, http.StatusNotFound) {
 		return err // a missing right
 	}
 	return again(err)

@@ -295,9 +295,11 @@ func TestObstacles(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := tree(t, top)
-			_, err := destination(t, root).Put(t.Context(), sample("v1.0.0-rc.1"))
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
+			d, r := destination(t, root), sample("v1.0.0-rc.1")
+			for _, do := range []func(context.Context, *repo.Release) (publish.Result, error){d.Plan, d.Put} {
+				if _, err := do(t.Context(), r); err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("got %v, want %q", err, tc.want)
+				}
 			}
 			if diff := cmp.Diff(before, tree(t, top)); diff != "" {
 				t.Errorf("(-before +after)\n%s", diff)

@@ -36,7 +36,7 @@ func TestText(t *testing.T) {
 			"comments and order", cluster + "spec:\n  # which\n  topology: # t\n    version: v1 # v\n\n    # the class\n    class: 'a' # c\n    # end\n",
 			now + "spec:\n  # which\n  topology: # t\n    version: v1 # v\n\n    # the class\n    classRef:\n      name: 'a' # c\n    # end\n", "",
 		},
-		{"flow style", cluster + "spec: {topology: {class: a, version: v1}}\n", now + "spec: {topology: {classRef: {name: a}, version: v1}}\n", ""},
+		{"flow style", cluster + "spec: {topology: {'class': a, version: v1}}\n", now + "spec: {topology: {classRef: {'name': a}, version: v1}}\n", ""},
 		{"JSON", `{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "spec": {"topology": {"class": "a"}}}` + "\n", `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "spec": {"topology": {classRef: {"name": "a"}}}}` + "\n", ""},
 		{"seconds by default", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: \"${D:=1m30s}\"\n", now + "spec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=90}\n", "users D is now a number of seconds"},
 		{"seconds written", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: ${D:=5}s\n", now + "spec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=5}\n", ""},

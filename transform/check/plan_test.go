@@ -39,6 +39,8 @@ func TestPlan(t *testing.T) {
 		"old spaces in a comment": {"# ${ X }\na: 1\n", "${ X }", "${X}", "# ${X}\na: 1\n", ""},
 		"old spaces in a block":   {"a: |\n  x ${ X }\n  y\nb: 1\n", "${ X }", "${X}", "a: |\n  x ${X}\n  y\nb: 1\n", ""},
 		"not YAML by itself":      {"a: ${A}: {${ X }\n", "${ X }", "${X}", "a: ${A}: {${X}\n", ""},
+		"before what is no YAML":  {"a: 5\n---\na: ${A}: {${B}\n", "5", `"5"`, "a: \"5\"\n---\na: ${A}: {${B}\n", ""},
+		"after what is no YAML":   {"a: ${A}: {${B}\n---\na: 5\n", "5", `"5"`, "a: ${A}: {${B}\n---\na: \"5\"\n", ""},
 		"not YAML, other edit":    {"a: ${A}: {${ X }\nb: 5\n", "5", `"5"`, "", "without its variables"},
 		"another document":        {"a: 5\n---\na: 5\n", "5\n---\na: 5", "5\n", "", "a different number of documents"},
 	} {
@@ -64,6 +66,11 @@ func TestPlanTogether(t *testing.T) {
 	p := planned(data, findings)
 	if p.new != "a: \"1\"\nb: &b 2\nc: *b\nd: \"4\"\n" || len(p.fixed) != 3 || len(p.refused) != 1 {
 		t.Errorf("%+v", p)
+	}
+	for _, data := range []string{"# ${ X }\na: 12\n", "a: 12\n# ${ X }\n"} {
+		if p := planned(data, []*lint.Finding{finding(data, "2", "3"), finding(data, "${ X }", "${X}")}); len(p.fixed) != 1 || len(p.refused) != 1 || p.refused[0].Finding.Message != "2" {
+			t.Errorf("a part of a value next to a good edit: %+v", p)
+		}
 	}
 	p = planned("# "+data, findings)
 	if p.fixed != nil || len(p.refused) != 4 || !strings.Contains(p.refused[0].Reason, "has changed since it was checked") {

@@ -269,7 +269,7 @@ func (p *proposer) kustomization(dir string) (file string, data []byte) {
 // the one next to it whose name it extends, as in manager_image_patch_edited.yaml.
 func (p *proposer) sourceOf(missing string) string {
 	for _, product := range p.release.Generated {
-		if product.To == missing && len(product.From) == 1 && p.isFile(product.From[0]) {
+		if product.To == missing && p.isFile(product.From[0]) {
 			return product.From[0]
 		}
 	}

@@ -249,6 +249,19 @@ func TestNothingElseChanges(t *testing.T) {
 	}
 }
 
+func TestRemoveKeepsComments(t *testing.T) {
+	for _, text := range []string{"a: b # why\nc: d\n", "a: | # why\n  # b\nc: d\n", "a: >- # why\n  b\nc: d\n", "a:\n  # why\n  b: c\nc: d\n"} {
+		d, err := Parse(text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Root.Remove(d.Root.Get("a"))
+		if got := strings.TrimSpace(d.String()); got != "# why\nc: d" {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
 // What was not meant does not get through.
 func TestResult(t *testing.T) {
 	for name, tc := range map[string]struct {

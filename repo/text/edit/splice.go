@@ -48,7 +48,7 @@ func Replace(text string, splices []Splice) (string, error) {
 		err := Same(d.Root, after.Docs[i].Root, func(want, got *yamldoc.Node) bool {
 			start, end := d.Offsets(want)
 			for i, s := range splices {
-				if s.Start < start || s.End > end || s.Start == s.End {
+				if s.Start < start || s.End > end {
 					continue
 				}
 				uses[i]++
