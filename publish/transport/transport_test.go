@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -55,6 +56,40 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	t.Cleanup(s.Close)
 	return s
 }
+
+// inBubble serves without a network, so that time passes only when both sides wait.
+func inBubble(t *testing.T, test func(t *testing.T, base http.RoundTripper), h http.HandlerFunc) {
+	synctest.Test(t, func(t *testing.T) {
+		base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			l := &oneConn{conn: make(chan net.Conn, 1)}
+			l.conn <- there
+			s := &http.Server{Handler: h, BaseContext: func(net.Listener) context.Context { return t.Context() }}
+			go s.Serve(l)
+			t.Cleanup(func() { s.Close(); there.Close() })
+			return here, nil
+		}}
+		t.Cleanup(base.CloseIdleConnections)
+		test(t, base)
+	})
+}
+
+// oneConn is a listener for one connection.
+type oneConn struct {
+	net.Listener
+	conn chan net.Conn
+	once sync.Once
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if c, ok := <-l.conn; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error   { l.once.Do(func() { close(l.conn) }); return nil }
+func (l *oneConn) Addr() net.Addr { return &net.IPAddr{} }
 
 func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 	t.Helper()
@@ -481,9 +516,43 @@ func TestRedirectOfAnUpload(t *testing.T) {
 }
 
 func TestStall(t *testing.T) {
-	release := make(chan struct{})
 	var seen atomic.Int32
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	inBubble(t, func(t *testing.T, base http.RoundTripper) {
+		policy := func(w *waits) Policy {
+			p := w.policy()
+			p.Timeout, p.Attempts = 30*time.Second, 2
+			return p
+		}
+		for _, tt := range []struct {
+			name, method, path string
+			body               io.Reader
+			seen               int32
+		}{
+			{"no answer", "GET", "/", nil, 2},
+			{"no answer to a PUT", "PUT", "/", strings.NewReader("x"), 1},
+			{"takes no more", "PUT", "/upload", neverEnding{}, 1},
+		} {
+			seen.Store(0)
+			var w waits
+			began := time.Now()
+			_, err := New(base, policy(&w)).Do(request(t, tt.method, "http://a"+tt.path, tt.body))
+			if err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30s") || !IsTemporary(err) || seen.Load() != tt.seen {
+				t.Errorf("%s: %v after %d requests", tt.name, err, seen.Load())
+			}
+			if took := time.Since(began); tt.path == "/" && took != time.Duration(tt.seen)*30*time.Second {
+				t.Errorf("%s: it took %s", tt.name, took)
+			}
+		}
+		var w waits
+		resp, err := New(base, policy(&w)).Do(request(t, "GET", "http://a/body", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if body, err := io.ReadAll(resp.Body); err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30s") || string(body) != "begin" {
+			t.Errorf("%q, %v", body, err)
+		}
+	}, func(w http.ResponseWriter, r *http.Request) {
 		seen.Add(1)
 		switch r.URL.Path {
 		case "/body":
@@ -492,39 +561,8 @@ func TestStall(t *testing.T) {
 		case "/upload":
 			io.CopyN(io.Discard, r.Body, 1)
 		}
-		<-release
+		<-r.Context().Done()
 	})
-	t.Cleanup(func() { close(release) }) // before the server stops
-	policy := func(w *waits) Policy {
-		p := w.policy()
-		p.Timeout, p.Attempts = 30*time.Millisecond, 2
-		return p
-	}
-	for _, tt := range []struct {
-		name, method, path string
-		body               io.Reader
-		seen               int32
-	}{
-		{"no answer", "GET", "/", nil, 2},
-		{"no answer to a PUT", "PUT", "/", strings.NewReader("x"), 1},
-		{"takes no more", "PUT", "/upload", neverEnding{}, 1},
-	} {
-		seen.Store(0)
-		var w waits
-		_, err := New(nil, policy(&w)).Do(request(t, tt.method, s.URL+tt.path, tt.body))
-		if err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30ms") || !IsTemporary(err) || seen.Load() != tt.seen {
-			t.Errorf("%s: %v after %d requests", tt.name, err, seen.Load())
-		}
-	}
-	var w waits
-	resp, err := New(nil, policy(&w)).Do(request(t, "GET", s.URL+"/body", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30ms") || string(body) != "begin" {
-		t.Errorf("%q, %v", body, err)
-	}
 }
 
 type neverEnding struct{}
@@ -533,36 +571,35 @@ func (neverEnding) Read(p []byte) (int, error) { return len(p), nil }
 
 // A slow source and a slow reader are no stall of the server.
 func TestSlowClientIsNoStall(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		w.Write(body)
-		w.(http.Flusher).Flush()
-		w.Write(bytes.Repeat([]byte("x"), 8<<20)) // more than the buffers between us hold
-	})
-	const patience, nap = 100 * time.Millisecond, 250 * time.Millisecond
-	slow := readerFunc(func() func([]byte) (int, error) {
+	const patience, nap = time.Minute, time.Hour
+	inBubble(t, func(t *testing.T, base http.RoundTripper) {
 		n := 0
-		return func(p []byte) (int, error) {
+		slow := readerFunc(func(p []byte) (int, error) {
 			time.Sleep(nap)
 			if n++; n > 2 {
 				return 0, io.EOF
 			}
 			return copy(p, "a"), nil
+		})
+		resp, err := New(base, Policy{Timeout: patience}).Do(request(t, "PUT", "http://a", slow))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}())
-	resp, err := New(nil, Policy{Timeout: patience}).Do(request(t, "PUT", s.URL, slow))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	start := make([]byte, 2)
-	if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "aa" {
-		t.Fatalf("%q, %v", start, err)
-	}
-	time.Sleep(nap)
-	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != 8<<20 {
-		t.Errorf("%d, %v", n, err)
-	}
+		defer resp.Body.Close()
+		start := make([]byte, 2)
+		if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "aa" {
+			t.Fatalf("%q, %v", start, err)
+		}
+		time.Sleep(nap)
+		if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != 8<<20 {
+			t.Errorf("%d, %v", n, err)
+		}
+	}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Write(body)
+		w.(http.Flusher).Flush()
+		w.Write(bytes.Repeat([]byte("x"), 8<<20)) // more than the buffers between us hold
+	})
 }
 
 type readerFunc func([]byte) (int, error)

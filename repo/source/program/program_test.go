@@ -5,11 +5,10 @@ package program_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 )
@@ -42,25 +41,23 @@ func TestOutput(t *testing.T) {
 
 // TestStop ends a program in the middle: what it started must end as well.
 func TestStop(t *testing.T) {
-	dir := t.TempDir()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("stopped by the test")
 	go func() {
-		for range 200 {
-			if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		io.ReadFull(read, make([]byte, len("started\n")))
 		cancel(why)
 	}()
 	// The child keeps standard output open, and is a process of its own.
-	p := program.Program{Dir: dir, Args: []string{"sh", "-c", `(sleep 1; echo late >late) & echo $$ >started; wait`}}
+	p := program.Program{Args: []string{"sh", "-c", `(echo started >&2; sleep 30; echo late >&2) & wait`}, Stderr: write}
 	if _, err := p.Output(ctx); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
 	}
-	time.Sleep(1200 * time.Millisecond)
-	if _, err := os.Stat(filepath.Join(dir, "late")); err == nil {
-		t.Error("the child was not stopped")
+	write.Close()
+	if late, err := io.ReadAll(read); len(late) > 0 || err != nil { // it ends when the child has
+		t.Errorf("the child was not stopped: %q, %v", late, err)
 	}
 }
