@@ -16,6 +16,30 @@ const skew = 3
 // are none.
 type Upgrade struct{ ControlPlane, Workers, To string }
 
+// Ask changes a request for a plan into one for this upgrade.
+func (u Upgrade) Ask(request map[string]any) {
+	request["fromControlPlaneKubernetesVersion"], request["fromWorkersKubernetesVersion"], request["toKubernetesVersion"] = u.ControlPlane, u.Workers, u.To
+	if u.Workers == "" {
+		delete(request, "fromWorkersKubernetesVersion")
+	}
+	if cluster, ok := request["cluster"].(object); ok {
+		child(child(cluster, "spec"), "topology")["version"] = u.To
+	}
+}
+
+// Others are upgrades that Cluster API also asks for: those of known need no versions
+// but those of a plan for this one, as each reconciliation until its end.
+func (u Upgrade) Others(p *PlanResponse) (known, others []Upgrade) {
+	known = []Upgrade{{u.ControlPlane, "", u.To}}
+	for _, step := range versions(p.ControlPlaneUpgrades) {
+		known = append(known, Upgrade{step, u.Workers, u.To})
+		if step != u.To {
+			known = append(known, Upgrade{step, step, u.To})
+		}
+	}
+	return known, []Upgrade{{u.To, u.To, later(u.To)}, {later(u.ControlPlane), later(u.ControlPlane), u.To}}
+}
+
 // Check returns why Cluster API refuses a plan for the upgrade (cluster-api
 // exp/topology/desiredstate, DefaultAndValidateUpgradePlans), or nil.
 func (u Upgrade) Check(p *PlanResponse) error {

@@ -297,6 +297,17 @@ func faults() []fault {
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "metadata": object{"labels": object{"a": "b"}}})},
 		{id: "LIV040", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "deprecatedV1Beta1Metadata": object{"labels": object{"a": "b"}}}), options: func(o *probe.Options) { o.Core = 12 }},
 		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.0"}}}), message: "skips minor versions"},
+		{id: "LIV041", server: answer("GenerateUpgradePlan", object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.32.0"}, {"version": "v1.33.0"}, {"version": "v1.34.0"}}}), message: "not greater than v1.32.0"},
+		{id: "LIV041", server: change("GenerateUpgradePlan", func(r, a object) {
+			if r["fromWorkersKubernetesVersion"] == nil {
+				a["status"], a["message"] = "Failure", "no version of workers"
+			}
+		}), message: "(workers: none) to v1.34.0: Failure"},
+		{id: "LIV041", server: change("GenerateUpgradePlan", func(r, a object) {
+			if r["toKubernetesVersion"] == "v1.34.1" {
+				a["controlPlaneUpgrades"] = []object{}
+			}
+		}), message: "v1.34.1: controlPlaneUpgrades ends with v1.34.0"},
 		{id: "LIV042", severity: lint.Warning, server: change("CanUpdateMachine", func(r, a object) {
 			if a["machinePatch"] != nil {
 				a["machinePatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "add", "path": "/metadata/labels/a", "value": "b"}})}

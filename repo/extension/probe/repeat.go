@@ -133,7 +133,7 @@ func (h *handler) unsteady(ctx context.Context) {
 	first, _ := h.outcome(h.first)
 	if h.older != nil {
 		r := h.older.do(ctx, h.in)
-		if status, _ := h.outcome(r); (!r.ok() || h.kind(r) != h.kind(h.first)) && ctx.Err() == nil && !h.client.alike(ctx, h, r) {
+		if status, _ := h.outcome(r); (!r.ok() || h.kind(r) != h.kind(h.first)) && ctx.Err() == nil && h.older.alike(ctx, h, r) && !h.client.alike(ctx, h, r) {
 			h.add("LIV055", h.place, "in HTTP/1.1: %s", short(status))
 			return
 		}

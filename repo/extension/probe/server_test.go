@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"log"
 	"math/big"
@@ -109,12 +110,28 @@ func healthy() *server {
 	s.answers["DiscoverVariables"] = success(object{"variables": []object{
 		{"name": "flavor", "required": true, "schema": object{"openAPIV3Schema": object{"type": "string", "default": "small", "enum": []string{"small", "large"}}}},
 	}})
-	s.answers["GenerateUpgradePlan"] = func(object) object {
-		return object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.32.0"}, {"version": "v1.33.0"}, {"version": "v1.34.0"}}}
-	}
+	s.answers["GenerateUpgradePlan"] = minors
 	s.answers["CanUpdateMachine"] = inPlace("machine")
 	s.answers["CanUpdateMachineSet"] = inPlace("machineSet")
 	return s
+}
+
+// minors is a plan with each minor version on the way.
+func minors(r object) object {
+	from, to := r["fromControlPlaneKubernetesVersion"].(string), r["toKubernetesVersion"].(string)
+	steps := []object{}
+	if from != to {
+		for minor := minorOf(from) + 1; minor < minorOf(to); minor++ {
+			steps = append(steps, object{"version": fmt.Sprintf("v1.%d.0", minor)})
+		}
+		steps = append(steps, object{"version": to})
+	}
+	return object{"status": "Success", "controlPlaneUpgrades": steps}
+}
+
+func minorOf(version string) (minor int) {
+	_, _ = fmt.Sscanf(version, "v1.%d", &minor)
+	return minor
 }
 
 // inPlace takes over the version of a machine.

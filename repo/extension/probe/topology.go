@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -350,11 +351,31 @@ func (h *handler) validation(ctx context.Context) {
 	}
 }
 
-// plan judges an upgrade plan.
-func (h *handler) plan(context.Context) {
+// plan judges an upgrade plan, and those for other upgrades.
+func (h *handler) plan(ctx context.Context) {
 	up := h.maker.Upgrade()
-	if err := up.Check(h.answer.(*extension.PlanResponse)); err != nil {
+	first := h.answer.(*extension.PlanResponse)
+	if err := up.Check(first); err != nil {
 		h.add("LIV041", h.place, "for an upgrade from %s to %s: %v", up.ControlPlane, up.To, err)
+		return
+	}
+	known, others := up.Others(first)
+	for i, up := range append(known, others...) {
+		r := h.insist(ctx, h.request(up.Ask))
+		status, ok := h.outcome(r)
+		if !ok && i >= len(known) && h.kind(r) == extension.Failure {
+			continue // it may know no such version
+		}
+		if ok {
+			answer, _ := h.hook.Decode(r.body)
+			if err := up.Check(answer.(*extension.PlanResponse)); err != nil {
+				status, ok = err.Error(), false
+			}
+		}
+		if !ok && ctx.Err() == nil {
+			h.add("LIV041", h.place, "for an upgrade from %s (workers: %s) to %s: %s", up.ControlPlane, cmp.Or(up.Workers, "none"), up.To, short(status))
+			return
+		}
 	}
 }
 
