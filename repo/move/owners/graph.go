@@ -197,15 +197,24 @@ func (e *Edge) place() string {
 // that have to wait for it.
 func (n *Node) Below() int {
 	seen := map[*Node]bool{n: true}
+	n.below(func(to *Node) bool {
+		first := !seen[to]
+		seen[to] = true
+		return first
+	})
+	return len(seen) - 1
+}
+
+// below visits the objects that have to wait for the node. It goes on from those of
+// which visit reports true.
+func (n *Node) below(visit func(*Node) bool) {
 	for queue := []*Node{n}; len(queue) > 0; queue = queue[1:] {
 		for _, e := range queue[0].Out {
-			if e.Link.binds() && !seen[e.To] {
-				seen[e.To] = true
+			if e.Link.binds() && visit(e.To) {
 				queue = append(queue, e.To)
 			}
 		}
 	}
-	return len(seen) - 1
 }
 
 // Leaves reports whether an object stays behind when a Cluster is moved.

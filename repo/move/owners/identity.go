@@ -267,6 +267,14 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 			Step: After, Node: n, Sometimes: !a.always, Fix: fix, cure: a.cure,
 			Reason: fmt.Sprintf("%s refers to it as %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, apiVersion(a.Group, a.Version), id, soft.From, when),
 		})
+		n.below(func(to *Node) bool {
+			if always, seen := b.behind[to]; seen && (always || !a.always) || !to.Verdict.moves() {
+				return false
+			}
+			b.behind[to] = a.always
+			b.resumed(Fault{Node: to, Sometimes: !a.always, Fix: fix, cure: a.cure, Reason: fmt.Sprintf("it waits for its owner %s, which clusterctl leaves behind%s", n, when)})
+			return true
+		})
 		return never
 	}
 	reason, step, ends := "", Create, Create

@@ -138,6 +138,16 @@ func (b *planner) note(step Step, n *Node, fix, format string, args ...any) {
 	b.Notes = append(b.Notes, Fault{Step: step, Node: n, Reason: fmt.Sprintf(format, args...), Fix: fix})
 }
 
+// resumed reports that clusterctl tries to resume an object in the target, if its kind
+// is resumed, although the object stays behind for a reason.
+func (b *planner) resumed(f Fault) {
+	step, ok := map[string]Step{"Cluster": Resume, "ClusterClass": ResumeClasses}[f.Node.Kind]
+	if ok && f.Node.Group == coreGroup {
+		f.Step, f.Reason = step, "it stays behind, and clusterctl fails when it tries to resume it in the target: "+f.Reason
+		b.Failures = append(b.Failures, f)
+	}
+}
+
 // fail finds what goes wrong once clusterctl has begun, as far as it does not need
 // the target.
 func (b *planner) fail() {
@@ -154,16 +164,8 @@ func (b *planner) fail() {
 			b.failure(After, n, "wait until it is gone before the move, or delete it again in the target",
 				"it is being deleted, but its copy in the target is not: the controller there keeps it and reconciles it again")
 		}
-		if n.Group != coreGroup || !n.movable() || moved || n.Verdict == Unclear {
-			continue
-		}
-		const reason = "it stays behind, and clusterctl fails when it tries to resume it in the target: %s"
-		fix := cmp.Or(n.Fix(), "see its owner")
-		switch n.Kind {
-		case "Cluster":
-			b.failure(Resume, n, fix, reason, n.Reason())
-		case "ClusterClass":
-			b.failure(ResumeClasses, n, fix, reason, n.Reason())
+		if n.movable() && !moved && n.Verdict != Unclear {
+			b.resumed(Fault{Node: n, Reason: n.Reason(), Fix: cmp.Or(n.Fix(), "see its owner")})
 		}
 	}
 	observed(b, func(n *Node, _ *snapshot.Object, c *snapshot.Cluster) {

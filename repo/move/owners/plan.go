@@ -130,6 +130,7 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 		absent:      map[string]*Node{},
 		external:    map[*Node][]*Node{},
 		undefined:   map[groupKind]int{},
+		behind:      map[*Node]bool{},
 	}
 	if o.Restore {
 		b.options.All = true
@@ -206,6 +207,9 @@ type planner struct {
 	// odd are the ownerReferences that do not name their owner as it is, by the
 	// index of the owner.
 	odd map[int32]bool
+	// behind are the nodes that wait for one that clusterctl leaves behind because of
+	// a wrong reference, and whether in each run.
+	behind map[*Node]bool
 }
 
 func idOf(o *snapshot.Object) ID {

@@ -242,6 +242,17 @@ func TestOverlooked(t *testing.T) {
 	}
 }
 
+// TestLeftWithSecret: a class that a Secret owns waits for it, so it stays behind with a
+// Secret that clusterctl knows by a version other than v1.
+func TestLeftWithSecret(t *testing.T) {
+	p := planOf(t, base+existing("v1", "Secret ns/c-etcd", "u-etcd", nil, "")+
+		existing("v1", "Secret ns/c-ca", "u-ca", []string{"v0 Secret c-etcd u-etcd"}, "")+
+		existing(core, "ClusterClass ns/cc", "u-cc", []string{"v1 Secret c-ca u-ca"}, ""))
+	if len(p.Failures) != 2 || p.Failures[0].Step != owners.ResumeClasses || p.Failures[0].Node.String() != "ClusterClass ns/cc" || p.Failures[0].Sometimes || p.Failures[1].Step != owners.After {
+		t.Errorf("%+v", p.Failures)
+	}
+}
+
 // TestGaps demands that what is missing or contradicts itself is said.
 func TestGaps(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
