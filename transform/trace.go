@@ -202,7 +202,9 @@ func (t *Tracer) Locate(artifact string, d *yamldoc.Document, n *yamldoc.Node) (
 	if n != nil {
 		text = n.Text()
 	}
-	// The value may have come from a variable, and the source has the variable.
+	// The value and the name of the object may have come from a variable, and the source
+	// has the variable.
+	root := d.Root
 	if s := b.raw(); d.Index >= 1 && d.Index <= len(s.Docs) && s.Docs[d.Index-1].Err == nil {
 		at := s.Docs[d.Index-1].Root
 		for _, step := range way {
@@ -216,11 +218,14 @@ func (t *Tracer) Locate(artifact string, d *yamldoc.Document, n *yamldoc.Node) (
 				at = at.Get(step)
 			}
 		}
-		if at != nil && at.Kind != yamldoc.Map && at.Kind != yamldoc.List {
-			text = at.Text()
+		if at != nil {
+			root = s.Docs[d.Index-1].Root
+			if at.Kind != yamldoc.Map && at.Kind != yamldoc.List {
+				text = at.Text()
+			}
 		}
 	}
-	s, ok := b.find(d.Root, way, text, key)
+	s, ok := b.find(root, way, text, key)
 	return s.Source, ok
 }
 
