@@ -404,10 +404,10 @@ var All = [...]*Check{
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
 		ID: "LIV042", Name: "inplace-patch", Since: "v0.1.0",
-		Title:    "Patches of CanUpdate hooks must apply to the current objects and only change spec",
+		Title:    "Patches of CanUpdate hooks must apply to the current objects and only change spec to what is desired",
 		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "cluster-api api/runtime/hooks/v1alpha1, CanUpdateMachine",
-		Why:     "Cluster API stops the update if a patch does not apply. Changes outside of spec, which it ignores, are a warning; for status this is only reported as info.",
+		Why:     "Cluster API stops the update if a patch does not apply. A value other than the desired one, with which it replaces the machine, and changes outside of spec, which it ignores, are a warning; for status this is only reported as info.",
 		Fix:     "Return patches from current to desired, in spec only.",
 		Example: "A patch of metadata.labels.",
 	}, Level: extension.Pure},

@@ -321,6 +321,16 @@ func faults() []fault {
 		{id: "LIV042", severity: lint.Info, server: change("CanUpdateMachine", func(_, a object) {
 			a["infrastructureMachinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"status": object{"ready": false}})}
 		}), message: "status.ready, which Cluster API ignores"},
+		{id: "LIV042", severity: lint.Warning, server: change("CanUpdateMachine", func(_, a object) {
+			if a["machinePatch"] != nil {
+				a["machinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"version": "v1.35.0"}})}
+			}
+		}), message: "spec.version to a value that is not the desired one"},
+		{id: "LIV042", severity: lint.Warning, server: change("CanUpdateMachineSet", func(_, a object) {
+			if a["machineSetPatch"] != nil {
+				a["machineSetPatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "remove", "path": "/spec/selector"}})}
+			}
+		}), message: "spec.selector to a value"},
 		{id: "LIV043", server: change("CanUpdateMachine", func(r, a object) {
 			a["machinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"version": "v1.34.1"}})}
 		})},
@@ -576,20 +586,13 @@ func faults() []fault {
 		{id: "LIV075", server: answer("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 6 * time.Second }, message: "still blocks"},
 		{id: "LIV075", severity: lint.Info, server: answer("BeforeClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 6 * time.Second }, message: "still blocks"},
 		{id: "LIV075", severity: lint.Info, server: answer("BeforeClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 60, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 2 * time.Second }, message: "is not known"},
-		{id: "LIV076", server: func(s *server) {
-			var calls atomic.Int64
-			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if !strings.Contains(r.URL.Path, "beforeclusterdelete") || !bytes.Contains(body, []byte(`"cluster"`)) || bytes.Contains(body, []byte("marker")) || bytes.Contains(body, []byte("Other")) {
-					next.ServeHTTP(w, r)
-					return
-				}
-				if calls.Add(1) > 2 {
-					write(w, object{"status": "Failure", "message": "called too early"})
-					return
-				}
-				write(w, object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"})
-			})(s)
-		}, options: func(o *probe.Options) { o.RetryBudget = 3 * time.Second }, message: "called too early"},
+		{id: "LIV024", server: waiting("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": -1}), options: followed, message: "is -1"},
+		{id: "LIV044", server: waiting("UpdateMachine", object{"status": "Success", "retryAfterSeconds": -1}), options: followed, message: "is -1"},
+		{id: "LIV045", server: waiting("BeforeClusterDelete", object{"status": "Success"}, object{"status": "Success", "retryAfterSeconds": 5, "message": "not yet"}), options: followed, message: "lets Cluster API continue"},
+		{id: "LIV073", server: waiting("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 20}), options: func(o *probe.Options) { followed(o); o.Severity["LIV075"] = lint.Off }, message: "is 20, without"},
+		{id: "LIV074", server: waiting("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 1 << 30, "message": "not yet"}), options: func(o *probe.Options) { followed(o); o.Severity["LIV075"] = lint.Off }, message: "days"},
+		{id: "LIV076", server: waiting("BeforeClusterDelete", object{"status": "Failure", "message": "called too late"}), options: followed, message: "called too late"},
+		{id: "LIV076", server: waiting("BeforeClusterDelete", object{"status": "Success"}, object{"status": "Failure", "message": "no such Cluster"}), options: followed, message: "no such Cluster"},
 		{id: "LIV077", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if r.Method == http.MethodPost && !json.Valid(body) && r.URL.Path != discoveryPath {
 				write(w, object{"status": "Failure", "message": "cannot decode " + string(body)})
@@ -642,6 +645,33 @@ func TestLaterHooksAreCheckedToo(t *testing.T) {
 	}
 	if !found["LIV072"] || !found["LIV078"] {
 		t.Errorf("got %v", found)
+	}
+}
+
+// followed has retries followed for a while.
+func followed(o *probe.Options) { o.RetryBudget = 4 * time.Second }
+
+// waiting lets a hook wait for the first call, the second and two early ones, and then
+// gives answers, of which the last one remains.
+func waiting(hook string, then ...object) func(*server) {
+	return func(s *server) {
+		var mu sync.Mutex
+		var first string
+		calls := 0
+		s.answers[hook] = func(r object) object {
+			mu.Lock()
+			defer mu.Unlock()
+			if first == "" {
+				first = encode(r)
+			}
+			if first == encode(r) {
+				calls++
+			}
+			if calls <= 4 {
+				return object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}
+			}
+			return then[min(calls-5, len(then)-1)]
+		}
 	}
 }
 

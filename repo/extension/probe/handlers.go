@@ -27,7 +27,8 @@ type handler struct {
 	in    call
 	first reply
 	// answer is first, decoded, and latest that of the last retry.
-	answer, latest extension.Response
+	answer extension.Response
+	latest *extension.RetryResponse
 }
 
 // samples is how often a pure hook is called to measure it, if it is quick.
@@ -144,10 +145,12 @@ func (h *handler) check(ctx context.Context) {
 	}
 	h.strict(h.place, h.hook, h.answer, h.first.body)
 	h.echoes(h.place, h.answer.Common().Message, h.in.body)
-	if !h.semantics() {
+	if !h.semantics(h.answer, h.first.body) {
 		return
 	}
-	h.blocking()
+	if r, can := h.answer.(*extension.RetryResponse); can && h.succeeded() && h.hook.Blocks(h.o.Core) && !h.hook.Single {
+		h.keep(r)
+	}
 	work := []func(context.Context){h.robust}
 	if h.succeeded() {
 		work = append(work, h.tolerant)
@@ -222,8 +225,8 @@ func (p *probe) strict(w place, hook *extension.Hook, answer extension.Response,
 
 // semantics judges what all answers have. It reports whether Cluster API can use
 // the answer.
-func (h *handler) semantics() bool {
-	c := h.answer.Common()
+func (h *handler) semantics(answer extension.Response, body []byte) bool {
+	c := answer.Common()
 	usable := true
 	status, retry := "LIV021", "LIV024"
 	if h.hook.Name == "UpdateMachine" {
@@ -241,14 +244,11 @@ func (h *handler) semantics() bool {
 		h.add(status, h.place, "the status is %q; want %s or %s", c.Status, extension.Success, extension.Failure)
 		usable = false
 	}
-	if r, can := h.answer.(*extension.RetryResponse); can && h.succeeded() && h.hook.Blocks(h.o.Core) && !h.hook.Single {
-		h.keep(r)
-	}
-	if !waits(h.first.body) {
+	if !waits(body) {
 		return usable
 	}
-	seconds := extension.RetryAfter(h.first.body)
-	switch r, can := h.answer.(*extension.RetryResponse); {
+	seconds := extension.RetryAfter(body)
+	switch r, can := answer.(*extension.RetryResponse); {
 	case !can:
 		h.add("LIV025", h.place, "retryAfterSeconds is %s, but %s does not wait", seconds, h.hook.Name)
 	case r.RetryAfterSeconds < 0:
@@ -257,6 +257,8 @@ func (h *handler) semantics() bool {
 		h.add("LIV027", h.place, "retryAfterSeconds is %s, with the status %s", seconds, extension.Failure)
 	case !h.hook.Blocks(h.o.Core):
 		h.add("LIV026", h.place, "retryAfterSeconds is %s, but v1.%d of Cluster API does not wait for %s", seconds, h.o.Core, h.hook.Name)
+	case usable:
+		h.blocking(r)
 	}
 	return usable
 }
@@ -396,10 +398,14 @@ func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in ca
 
 // twice calls a hook that acts again.
 func (h *handler) twice(ctx context.Context) {
-	again, _ := h.outcome(h.send(ctx, h.in.body))
+	r := h.send(ctx, h.in.body)
+	again, ok := h.outcome(r)
 	first, _ := h.outcome(h.first)
-	if again != first && ctx.Err() == nil {
+	switch {
+	case again != first && ctx.Err() == nil:
 		h.add("LIV045", h.place, "the first answer is %s, the second %s", first, again)
+	case ok:
+		h.later(r)
 	}
 }
 

@@ -279,16 +279,20 @@ func (h *handler) after(items []item, r *extension.PatchesResponse) (objects map
 const longestRetry = 24 * 60 * 60
 
 // blocking judges an answer that makes Cluster API wait.
-func (h *handler) blocking() {
-	r, can := h.answer.(*extension.RetryResponse)
-	if !can || !h.succeeded() || r.RetryAfterSeconds <= 0 || !h.hook.Blocks(h.o.Core) {
-		return
-	}
+func (h *handler) blocking(r *extension.RetryResponse) {
 	if r.Message == "" {
 		h.add("LIV073", h.place, "retryAfterSeconds is %d, without a message", r.RetryAfterSeconds)
 	}
 	if r.RetryAfterSeconds > longestRetry {
 		h.add("LIV074", h.place, "retryAfterSeconds is %d, which is %d days", r.RetryAfterSeconds, r.RetryAfterSeconds/longestRetry)
+	}
+}
+
+// later judges an answer to another call, unless the same was found before.
+func (h *handler) later(r reply) {
+	known := func(id string) bool { return h.reported(id, h.place) }
+	if answer, err := h.hook.Decode(r.body); err == nil && !slices.ContainsFunc([]string{"LIV024", "LIV025", "LIV026", "LIV044", "LIV073", "LIV074"}, known) {
+		h.semantics(answer, r.body)
 	}
 }
 
@@ -333,11 +337,13 @@ func (h *handler) follow(ctx context.Context) {
 			return
 		}
 		due++
-		last, ok := h.last().(*extension.RetryResponse)
-		if !ok || last.RetryAfterSeconds <= 0 {
-			return
+		if r = h.latest; r.RetryAfterSeconds > 0 {
+			continue
 		}
-		r = last
+		if r.RetryAfterSeconds == 0 && h.again(ctx, "once more after the work is done") && h.latest.RetryAfterSeconds > 0 {
+			h.add("LIV045", h.place, "after an answer that lets Cluster API continue, retryAfterSeconds is %d", h.latest.RetryAfterSeconds)
+		}
+		return
 	}
 	say := h.note // it may have a reason
 	if h.hook.Name == "BeforeClusterDelete" {
@@ -355,9 +361,6 @@ func (h *handler) follow(ctx context.Context) {
 	}
 }
 
-// last is the answer to the latest call of again.
-func (h *handler) last() extension.Response { return h.latest }
-
 // again calls the hook once more and reports whether it may continue.
 func (h *handler) again(ctx context.Context, when string) bool {
 	r := h.send(ctx, h.in.body)
@@ -369,7 +372,9 @@ func (h *handler) again(ctx context.Context, when string) bool {
 		h.add("LIV076", h.place, "called %s, the answer is: %s", when, short(status))
 		return false
 	}
-	h.latest, _ = h.hook.Decode(r.body)
+	h.later(r)
+	answer, _ := h.hook.Decode(r.body)
+	h.latest = answer.(*extension.RetryResponse)
 	return true
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -381,7 +383,7 @@ func (h *handler) plan(ctx context.Context) {
 
 // inPlace judges the patches of CanUpdateMachine and CanUpdateMachineSet.
 func (h *handler) inPlace(ctx context.Context) {
-	var sent struct{ Current map[string]json.RawMessage }
+	var sent struct{ Current, Desired map[string]json.RawMessage }
 	_ = json.Unmarshal(h.in.body, &sent) // our own
 	for field, patch := range inPlacePatches(h.answer) {
 		if patch.IsZero() {
@@ -401,6 +403,13 @@ func (h *handler) inPlace(ctx context.Context) {
 			default:
 				h.warn("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
 			}
+		}
+		var current, desired, patched struct{ Spec any }
+		_ = json.Unmarshal(sent.Current[name], &current)
+		_ = json.Unmarshal(sent.Desired[name], &desired)
+		_ = json.Unmarshal(after, &patched)
+		if at := astray(current.Spec, desired.Spec, patched.Spec, "spec"); at != "" {
+			h.warn("LIV042", h.place, "%s changes %s to a value that is not the desired one", field, at)
 		}
 	}
 	r := h.send(ctx, h.request(func(r map[string]any) { r["desired"] = r["current"] }))
@@ -426,6 +435,45 @@ func (h *handler) inPlace(ctx context.Context) {
 			h.add("LIV043", h.place, "if current and desired are equal, it answers with a %s", field)
 		}
 	}
+}
+
+// astray returns a path at which a patched value is neither the current nor the desired
+// one. Values that stand for nothing are left out: libraries write them without being asked.
+func astray(current, desired, patched any, path string) string {
+	if reflect.DeepEqual(patched, current) || reflect.DeepEqual(patched, desired) {
+		return ""
+	}
+	switch p := patched.(type) {
+	case map[string]any:
+		c, _ := current.(map[string]any)
+		d, _ := desired.(map[string]any)
+		keys := maps.Clone(p)
+		maps.Copy(keys, c)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if at := astray(c[key], d[key], p[key], path+"."+key); at != "" {
+				return at
+			}
+		}
+		return ""
+	case []any:
+		c, _ := current.([]any)
+		d, _ := desired.([]any)
+		for i := range p {
+			if len(c) != len(p) || len(d) != len(p) {
+				return "" // a part of the change
+			}
+			if at := astray(c[i], d[i], p[i], fmt.Sprintf("%s[%d]", path, i)); at != "" {
+				return at
+			}
+		}
+		return ""
+	case nil:
+		return path
+	}
+	if reflect.ValueOf(patched).IsZero() && current == nil {
+		return ""
+	}
+	return path
 }
 
 // changes are the paths at which two objects differ. Both can be read.
