@@ -21,13 +21,13 @@ func TestLint(t *testing.T) {
 			alone.Providers = append(alone.Providers, &repo.Provider{Provider: r.Provider, Releases: []*repo.Release{r}})
 		}
 		all.Providers = append(all.Providers, alone.Providers...)
-		t.Run(folder, func(t *testing.T) { check(t, alone) })
+		t.Run(folder, func(t *testing.T) { findings(t, alone) })
 	}
 	slices.SortFunc(all.Providers, func(a, b *repo.Provider) int { return cmp.Compare(a.Label(), b.Label()) })
-	t.Run("all", func(t *testing.T) { check(t, all) })
+	t.Run("all", func(t *testing.T) { findings(t, all) })
 }
 
-func check(t *testing.T, r *repo.Repository) {
+func findings(t *testing.T, r *repo.Repository) {
 	t.Helper()
 	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Partial: true})
 	if err != nil {

@@ -347,6 +347,9 @@ func (s situation) failure(f patch.Failure, made map[string]bool) (out fault, ok
 		if !strings.HasPrefix(f.Node.Str(), "/spec") {
 			return out, false // PA009
 		}
+		if strings.Contains(f.Err.Error(), "unsupported operation") {
+			return out, false // PA008
+		}
 		out.rule = patchApplies
 		out.message = fmt.Sprintf("%s cannot be patched in %s: %s", f.Node.Str(), target, jsonPatchError(f.Err))
 	case patch.EnabledIf:

@@ -190,6 +190,11 @@ func variableUnused(p *lint.Pass, c *clusterclass.Class) {
 	if all {
 		return
 	}
+	for name := range used {
+		if name != clusterclass.Builtin && c.Variable(name) == nil {
+			return // PA013: the unused one is probably meant
+		}
+	}
 	for _, v := range list {
 		if n := v.Node.Get("name"); clusterclass.VariableName(v.Name) == v.Name && v.Name != "" && !used[v.Name] && !sampled(c.Object, n) {
 			p.On(c.Object, n, "variable %q is not used by any patch", v.Name)

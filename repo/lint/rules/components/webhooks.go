@@ -228,17 +228,17 @@ var _ = webhookRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Matching requests: rules",
 	Why:    "The webhook is never called, so nothing is validated. The API server accepts any word, but only matches the plural names of resources.",
-	Fix:    "Write the plural name from the CRD.",
+	Fix:    "Write the plural name and a version from the CRD.",
 	Scope:  lint.ScopeRelease, Check: webhookResources,
 })
 
 func webhookResources(p *lint.Pass) {
-	kinds := map[string]map[string]string{} // by group and plural, what the kind is
+	kinds := map[string]map[string]*crd.CRD{} // by group and plural
 	for _, c := range p.Release.CRDs() {
 		if kinds[c.Group] == nil {
-			kinds[c.Group] = map[string]string{}
+			kinds[c.Group] = map[string]*crd.CRD{}
 		}
-		kinds[c.Group][c.Plural] = c.Kind
+		kinds[c.Group][c.Plural] = c
 	}
 	for _, w := range webhooks(p.Release.Installed().Objects) {
 		for _, rule := range w.node.Get("rules").List() {
@@ -247,9 +247,22 @@ func webhookResources(p *lint.Pass) {
 				continue // a group of others
 			}
 			own := kinds[groups[0].Str()]
+			for _, v := range rule.Get("apiVersions").List() {
+				named, known := 0, v.Str() == "*" || view.Open(w.object, v)
+				for _, n := range rule.Get("resources").List() {
+					word, _, _ := strings.Cut(n.Str(), "/")
+					if c := own[word]; c != nil {
+						named++
+						known = known || c.Version(v.Str()) != nil
+					}
+				}
+				if named > 0 && !known {
+					p.On(w.object, v, "no CRD of the named resources has version %s", v.Text())
+				}
+			}
 			for _, n := range rule.Get("resources").List() {
 				word, _, _ := strings.Cut(n.Str(), "/")
-				if word == "" || word == "*" || own[word] != "" || view.Open(w.object, n) {
+				if word == "" || word == "*" || own[word] != nil || view.Open(w.object, n) {
 					continue
 				}
 				p.On(w.object, n, "no CRD in the components defines resource %s in group %s", word, groups[0].Str())
@@ -348,7 +361,7 @@ func certificateForService(p *lint.Pass) {
 	for _, call := range calls(p.Release) {
 		at := call.service.Get("name")
 		_, _, c := certificateOf(p.Release, call.object)
-		if c == nil || view.Open(call.object, at) || view.IsFor(c, at.Text(), namespace) || said[c.Name+" "+at.Text()] {
+		if c == nil || p.Release.Installed().Find("", "Service", at.Text()) == nil || view.Open(call.object, at) || view.IsFor(c, at.Text(), namespace) || said[c.Name+" "+at.Text()] {
 			continue
 		}
 		said[c.Name+" "+at.Text()] = true

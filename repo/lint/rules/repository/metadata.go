@@ -661,7 +661,7 @@ func contractOrder(p *lint.Pass) {
 		s := &sorted[i]
 		rank := contractRank(s.Contract)
 		switch {
-		case rank < 0:
+		case rank < 0, s.Major < 0, s.Minor < 0: // META004
 		case highest == nil || rank >= contractRank(highest.Contract):
 			highest = s
 		default:
@@ -768,6 +768,7 @@ var _ = metadataRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/metadata_client.go, Get",
 	Why:    "clusterctl ignores unknown keys with their values, and uses only one of two equal keys.",
 	Fix:    "Correct or remove the key. Keys are case-sensitive.",
+	Yields: []string{"META003"},
 	Kinds:  onlyMetadata, Check: metadataKeys,
 })
 
@@ -812,8 +813,8 @@ var _ = metadataRules.Add(lint.Rule{
 
 func contractAndCRDs(p *lint.Pass) {
 	_, own := ownSeries(p)
-	if own == nil || !contractForm().MatchString(own.Contract) {
-		return
+	if own == nil || !slices.Contains(metadata.Compatible(), own.Contract) {
+		return // META007
 	}
 	for _, f := range p.Release.OfKind(layouts.Components) {
 		var labelled *yamldoc.Document

@@ -102,6 +102,8 @@ func unowned(p *lint.Pass) {
 	if g == nil {
 		return
 	}
+	meant := map[string]bool{} // by references that TPL007 reports
+	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) { meant[r.kind], meant[r.name.Text()] = true, true })
 	var others []*owners.Node // that nothing can move
 	for _, n := range g.Nodes {
 		if n.Object == nil || n.Object.File != p.File || n.Verdict != owners.Left {
@@ -113,7 +115,7 @@ func unowned(p *lint.Pass) {
 				others = append(others, n)
 			}
 		case owners.Unowned, owners.NotOwned:
-			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) {
+			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) && !meant[n.Kind] && !meant[name.Text()] {
 				p.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
 			}
 		}

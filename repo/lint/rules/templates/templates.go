@@ -201,6 +201,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Workload cluster templates, Common variables",
 	Why:    `The flags of "clusterctl generate cluster" have no effect. With a fixed name, a second cluster overwrites the first.`,
 	Fix:    "Use ${CLUSTER_NAME}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
+	Yields: []string{"TOP001", "TPL015"},
 	Kinds:  templates, Check: commonVariables,
 })
 
@@ -407,8 +408,8 @@ func refers(field string, core bool) bool {
 	return false
 }
 
-// references calls visit for the references that make up a cluster. Those of
-// ClusterClasses are left out.
+// references calls visit for the references that make up a cluster, and for the name of
+// the Cluster if the file defines one. Those of ClusterClasses are left out.
 func references(f *lint.File, visit func(objectRef)) {
 	for _, o := range f.Objects() {
 		if !contractual(o.Group) || o.Is(view.CoreGroup, view.ClassKind) {
@@ -432,6 +433,9 @@ func references(f *lint.File, visit func(objectRef)) {
 		}
 		if spec := o.Get("spec"); spec != nil {
 			walk(spec)
+			if name := spec.Get("clusterName"); name.Str() != "" && o.Group == view.CoreGroup && len(clusters(f)) > 0 {
+				visit(objectRef{object: o, node: spec, field: "clusterName", name: name, kind: view.ClusterKind, group: view.CoreGroup})
+			}
 		}
 	}
 }
@@ -455,7 +459,9 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  templates, Check: referenceTarget,
 })
 
-func referenceTarget(p *lint.Pass) {
+// dangling calls visit for the references to objects that neither the template nor its
+// classes define, with all that they do, and returns the index of these.
+func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, index *lint.Index)) *lint.Index {
 	all := slices.Clone(p.File.Objects())
 	for _, f := range classFiles(p) {
 		all = append(all, f.Objects()...)
@@ -468,6 +474,13 @@ func referenceTarget(p *lint.Pass) {
 		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) || view.Open(r.object, r.node.Get("apiGroup")) {
 			return // the target is unknown
 		}
+		visit(r, all, index)
+	})
+	return index
+}
+
+func referenceTarget(p *lint.Pass) {
+	index := dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
 		f := lint.At(r.object.File, r.object.Doc, r.name, "%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text())
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {

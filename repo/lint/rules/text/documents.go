@@ -74,6 +74,11 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
 		}
 	}
+	for _, r := range rs {
+		if lines := strings.Count(r.Default, "\n"); r.Depth == 0 && lines > 0 {
+			return cause{"YAML001", fmt.Sprintf("the default of %s ends %d lines below, so its closing brace is probably missing: %s", r.Name, lines, err), f.Raw.Pos(r.Start)}
+		}
+	}
 	if errors.Is(why, yamldoc.ErrAnchor) {
 		return cause{"YAML012", err + " in this document", d.Err.Pos}
 	}

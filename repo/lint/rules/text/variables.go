@@ -833,7 +833,9 @@ var _ = variableRules.Add(lint.Rule{
 
 func defaultNeedsQuotes(p *lint.Pass) {
 	reportCauses(p)
-	match := func(r *vars.Ref) bool { return punctuation().MatchString(r.Default) }
+	match := func(r *vars.Ref) bool {
+		return punctuation().MatchString(r.Default) && !strings.Contains(r.Default, "\n")
+	}
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
 		if n.Style == yamldoc.Plain && !strings.Contains(n.Text(), r.Default) {
 			p.Node(d, n, "without quotes the default %q of %s becomes %q", r.Default, r.Name, n.Text())
