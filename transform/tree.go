@@ -43,6 +43,8 @@ type Options struct {
 	Providers []string
 	// Images to set, after those of the configuration.
 	Images []Image
+	// policies are the pull policies that recipes set, by label, for Images without one.
+	policies map[string]string
 	// AsIs leaves objects as kustomize gives them: no provider label, and no check of
 	// namespaces. Configured images and patches still apply.
 	AsIs bool
@@ -204,7 +206,7 @@ func Open(dir string, o Options) (*Tree, error) {
 		o.Input(file)
 	}
 	tree := observed(overlaid(on, o.Overlay), o.Input)
-	release := recipes.Follow(tree)
+	release := recipes.Follow(tree, detect.Repository(tree, hints))
 	hints.Release = func() *recipes.Release { return release }
 	full, notes, err := detect.Complete(tree, c, hints)
 	for _, n := range notes {
@@ -408,7 +410,15 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		}
 	}
 	start := time.Now()
-	b, err := Make(ctx, t.Dir, plan, *o)
+	opts := *o
+	opts.policies = map[string]string{}
+	for i, p := range t.Config.Providers {
+		if set := detect.PullPolicy(on, t.release, t.Config, i); set != nil && len(p.Images) == 0 && len(o.Images) > 0 {
+			opts.policies[p.Label()] = set.PullPolicy
+			o.note(true, "%s: the images get the pull policy %s, because %s sets it", p.Label(), set.PullPolicy, set.Place)
+		}
+	}
+	b, err := Make(ctx, t.Dir, plan, opts)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -417,7 +427,7 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	}
 	b.Config, b.Differences = t.Config, differences
 	for i := range b.Unmeant {
-		b.Unmeant[i].Recipe = t.release.Sets(b.Unmeant[i].Name)
+		b.Unmeant[i].Recipe = detect.Sets(on, t.release, b.Unmeant[i].Image)
 	}
 	for _, r := range b.Releases {
 		o.note(true, "built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))

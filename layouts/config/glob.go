@@ -162,3 +162,13 @@ func IsKustomization(fsys fs.FS, dir string) bool {
 		return err == nil && !info.IsDir()
 	})
 }
+
+// Kustomization returns the file that makes a folder a kustomization, if there is one.
+func Kustomization(fsys fs.FS, dir string) (file string, data []byte) {
+	for _, name := range layouts.KustomizationFiles {
+		if data, err := fs.ReadFile(fsys, path.Join(dir, name)); err == nil {
+			return path.Join(dir, name), data
+		}
+	}
+	return "", nil
+}

@@ -57,7 +57,7 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		return nil, nil, err
 	}
 	if hints.Release == nil {
-		hints.Release = func() *recipes.Release { return recipes.Follow(fsys) }
+		hints.Release = func() *recipes.Release { return recipes.Follow(fsys, d.repo.github) }
 	}
 	d.release = hints.Release()
 	d.components()
@@ -97,6 +97,9 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 	}
 	return &out, d.notes, nil
 }
+
+// Repository returns the owner and name of the tree on GitHub, if they are known.
+func Repository(fsys fs.FS, hints Hints) string { return newRepository(fsys, hints).github }
 
 // Identify returns the provider that the kustomization in dir, or the finished
 // manifest of that name, builds. The error says what does not tell it.

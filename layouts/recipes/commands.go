@@ -235,7 +235,7 @@ func (s *shell) setImages(args []string, sc *scope, at Place) {
 	for _, a := range operands(args) {
 		name, ref, ok := strings.Cut(a, "=")
 		if !ok {
-			name, _, _ = splitImage(a)
+			name, _, _ = SplitImage(a)
 			ref = a
 		}
 		if !isUnknown(name) {
@@ -246,7 +246,7 @@ func (s *shell) setImages(args []string, sc *scope, at Place) {
 
 // image notes an image that becomes ref.
 func (s *shell) image(image Image, ref string) {
-	name, tag, tagged := splitImage(ref)
+	name, tag, tagged := SplitImage(ref)
 	if tagged {
 		image.Tag = tagOf(tag)
 	}
@@ -257,12 +257,15 @@ func (s *shell) image(image Image, ref string) {
 }
 
 // splitImage splits an image into its name and its tag.
-func splitImage(ref string) (name, tag string, tagged bool) {
+func SplitImage(ref string) (name, tag string, tagged bool) {
 	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
 		return ref[:i], ref[i+1:], true
 	}
 	return ref, "", false
 }
+
+// plainTag is a text that sed replaces and that may be the tag of an image.
+var plainTag = regexp.MustCompile(`^[\w.-]+$`)
 
 // sed notes the images and pull policies that a call of sed writes.
 func (s *shell) sed(args []string, sc *scope, at Place) {
@@ -291,16 +294,20 @@ func (s *shell) sed(args []string, sc *scope, at Place) {
 			image := Image{Place: at, File: file}
 			policy, isPolicy := strings.CutPrefix(new, "imagePullPolicy:")
 			ref, isImage := strings.CutPrefix(new, "image:")
-			oldName, _, tagged := splitImage(old)
+			oldName, _, tagged := SplitImage(old)
 			switch {
 			case isPolicy:
-				image.PullPolicy = strings.Trim(policy, ` "'`)
-				s.out.Images = append(s.out.Images, image)
+				if image.PullPolicy = strings.Trim(policy, ` "'`); !isUnknown(image.PullPolicy) {
+					s.out.Images = append(s.out.Images, image)
+				}
 			case isImage:
 				s.image(image, strings.Trim(ref, ` "'\`))
 			case tagged && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
 				image.Name = oldName
 				s.image(image, new)
+			case plainTag.MatchString(old) && strings.Contains(tagOf(new), "{"):
+				image.OldTag, image.Tag = old, tagOf(new)
+				s.out.Images = append(s.out.Images, image)
 			}
 		}
 	}

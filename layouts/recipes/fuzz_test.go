@@ -44,7 +44,7 @@ func FuzzRecipes(f *testing.F) {
 			}
 		}()
 		products := recipes.Read(fsys).Products
-		if r := recipes.Follow(fsys); r != nil {
+		if r := recipes.Follow(fsys, ""); r != nil {
 			products = append(products, r.Products...)
 		}
 		for _, p := range products {

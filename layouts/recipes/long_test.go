@@ -33,7 +33,7 @@ func TestLong(t *testing.T) {
 		}
 		start := time.Now()
 		recipes.Read(fsys)
-		recipes.Follow(fsys)
+		recipes.Follow(fsys, "")
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: %s", name, took)
 		} else {

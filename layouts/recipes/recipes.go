@@ -101,9 +101,11 @@ type Image struct {
 	// Dir is the folder of the kustomization, File the file that sed changes; one
 	// of them is set.
 	Dir, File string
-	// Name is the image to replace; empty for all of File.
-	Name string
-	// NewName is its replacement without the tag; empty if it cannot be told.
+	// Name is the image to replace, OldTag the tag of those to replace; both are
+	// empty for all of File.
+	Name, OldTag string
+	// NewName is its replacement without the tag; empty if it cannot be told, or if
+	// only the tag is replaced.
 	NewName string
 	// Tag is its tag, with {version} for the version of the release and {number} for
 	// the same without its v; empty if it cannot be told.
@@ -211,6 +213,10 @@ type reader struct {
 	work int // of spend
 
 	parser *syntax.Parser // of shells, nil at first
+	// env are the variables of a workflow, and the outputs of its steps after a dot;
+	// repository is owner/name on GitHub, if it is known.
+	env        map[string]string
+	repository string
 	*follower
 }
 
@@ -238,18 +244,19 @@ func (r *reader) spend(at Place, cost int) bool {
 // workflow reads the scripts in a YAML file: every text under a key that holds
 // commands.
 func (r *reader) workflow(name string, data []byte) {
+	defer func(env map[string]string) { r.env = env }(r.env) // one file may start another
 	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
 		if d.Err != nil {
 			continue
 		}
 		var last *scope
 		var job string
-		env := map[string]string{}
+		r.env = map[string]string{}
 		d.Root.Walk(func(at yamldoc.Path, n *yamldoc.Node) bool {
 			text := n.Str()
 			r.step(n, Place{name, d.Pos(n).Line})
 			if len(at) > 1 && at[len(at)-2] == "env" {
-				env[at[len(at)-1]] = expression.ReplaceAllStringFunc(text, told)
+				r.env[at[len(at)-1]] = expression.ReplaceAllStringFunc(text, r.told)
 			}
 			if text == "" || !slices.ContainsFunc(at, func(key string) bool { return slices.Contains(commandKeys, key) }) {
 				return true
@@ -257,10 +264,10 @@ func (r *reader) workflow(name string, data []byte) {
 			// Steps of a list are one script in GitLab; in GitHub each starts again.
 			if of := strings.TrimRight(at.String(), "0123456789"); last == nil || of != job {
 				last, job = newScope("."), of
-				if !r.spend(Place{name, d.Pos(n).Line}, len(env)) {
+				if !r.spend(Place{name, d.Pos(n).Line}, len(r.env)) {
 					return false
 				}
-				maps.Copy(last.vars, env)
+				maps.Copy(last.vars, r.env)
 			}
 			first := d.Pos(n).Line
 			if n.Style == yamldoc.Block {

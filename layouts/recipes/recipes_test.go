@@ -158,10 +158,37 @@ func TestMakeInAFolder(t *testing.T) {
 		"a.yaml":         {},
 		"sub/there.yaml": {},
 		"sub/Makefile":   {Data: []byte("all:\n\tkustomize build config > ../out/infrastructure-components.yaml\n")},
-	})
+	}, "")
 	if r == nil || len(r.Products) != 1 || r.Products[0].Kustomize != "sub/config" {
 		t.Errorf("%+v", r)
 	} else if len(r.Generated) != 1 || r.Generated[0].To != "c/one.yaml" {
 		t.Errorf("generated: %+v", r.Generated)
+	}
+}
+
+// TestWorkflowVariables follows what a workflow gives to make: its env, what a step
+// writes to $GITHUB_ENV and $GITHUB_OUTPUT, and the name of the repository.
+func TestWorkflowVariables(t *testing.T) {
+	for _, steps := range []string{`
+      - run: echo "TAG=${GITHUB_REF#refs/*/}" >> $GITHUB_ENV
+      - env:
+          IMG: ${{ env.REGISTRY }}/${{ github.repository }}:${{ env.TAG }}
+        run: make release
+`, `
+      - run: echo "IMG=$REGISTRY/${GITHUB_REPOSITORY}:${GITHUB_REF:10}" >> "$GITHUB_ENV"
+      - run: make release
+`, `
+      - id: image
+        run: echo "ref=$REGISTRY/$GITHUB_REPOSITORY:$GITHUB_REF_NAME" >> $GITHUB_OUTPUT
+      - run: make release IMG=${{ steps.image.outputs.ref }}
+`} {
+		r := recipes.Follow(fstest.MapFS{
+			"Makefile": {Data: []byte("IMG ?= controller:dev\nrelease:\n\tcd config && kustomize edit set image controller=$(IMG)\n\tkustomize build config > out/infrastructure-components.yaml\n")},
+			".github/workflows/release.yaml": {Data: []byte("env:\n  REGISTRY: ghcr.io\njobs:\n  release:\n    steps:" + steps +
+				"      - uses: softprops/action-gh-release@v2\n        with:\n          files: out/*\n")},
+		}, "acme/provider")
+		if r == nil || len(r.Images) != 1 || r.Images[0].NewName != "ghcr.io/acme/provider" || r.Images[0].Tag != "{version}" {
+			t.Errorf("%s: %+v", steps, r)
+		}
 	}
 }

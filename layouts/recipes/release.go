@@ -41,18 +41,6 @@ func (r *Release) Product(name string) *Product {
 	return nil
 }
 
-// Sets returns how the recipes set an image, or nil.
-func (r *Release) Sets(name string) *Image {
-	if r == nil {
-		return nil
-	}
-	i := slices.IndexFunc(r.Images, func(i Image) bool { return i.Name == name || i.NewName == name })
-	if i < 0 {
-		return nil
-	}
-	return &r.Images[i]
-}
-
 // follower is a reader that follows a release: what was made is there for what
 // comes after.
 type follower struct {
@@ -72,8 +60,9 @@ type opaque struct {
 	program, at string
 }
 
-// Follow returns what the recipes of a tree publish; nil if they do not tell.
-func Follow(fsys fs.FS) *Release {
+// Follow returns what the recipes of a tree publish; nil if they do not tell. The
+// repository is its owner and name on GitHub, if they are known.
+func Follow(fsys fs.FS, repository string) *Release {
 	r := &reader{fsys: fsys}
 	var workflows []string
 	root := ""
@@ -90,7 +79,10 @@ func Follow(fsys fs.FS) *Release {
 		if !ok || !uploading.MatchString(text) {
 			continue
 		}
-		if out := follow(fsys, func(r *reader) { r.workflow(name, []byte(text)) }); out != nil {
+		if out := follow(fsys, func(r *reader) {
+			r.repository = repository
+			r.workflow(name, []byte(text))
+		}); out != nil {
 			return out
 		}
 	}
@@ -214,7 +206,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		}
 		// What is set last counts: docker-build sets the image of one platform first.
 		same := func(i Image) bool {
-			return i.Dir == image.Dir && i.File == image.File && i.Name == image.Name && (i.PullPolicy == "") == (image.PullPolicy == "")
+			return i.Dir == image.Dir && i.File == image.File && i.Name == image.Name && i.OldTag == image.OldTag && (i.PullPolicy == "") == (image.PullPolicy == "")
 		}
 		out.Images = append(slices.DeleteFunc(out.Images, same), image)
 	}
@@ -313,7 +305,7 @@ func (r *reader) step(n *yamldoc.Node, at Place) {
 	}
 	r.uploader = at
 	for _, key := range uploadKeys {
-		text := expression.ReplaceAllStringFunc(n.Get("with", key).Str(), told)
+		text := expression.ReplaceAllStringFunc(n.Get("with", key).Str(), r.told)
 		r.upload(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' || c == ' ' })...)
 	}
 	if strings.Contains(n.Get("uses").Str(), "goreleaser") {
@@ -332,7 +324,7 @@ func (r *reader) goreleaser() {
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, []byte(text))).Docs {
 			for _, f := range d.Root.Get("release", "extra_files").List() {
 				r.uploader = Place{name, d.Pos(f).Line}
-				r.upload(expression.ReplaceAllStringFunc(f.Get("glob").Str(), told))
+				r.upload(expression.ReplaceAllStringFunc(f.Get("glob").Str(), r.told))
 			}
 		}
 	}

@@ -45,9 +45,23 @@ type shell struct {
 
 var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
 
+// variableOf are the expressions for a variable of a workflow and an output of a step.
+var variableOf = regexp.MustCompile(`^\$\{\{\s*(?:env|steps\.[\w-]+\.outputs)\.(\w+)\s*\}\}$`)
+
 // told is what an expression of a workflow or of goreleaser stands for.
-func told(text string) string {
+func (r *reader) told(text string) string {
+	if m := variableOf.FindStringSubmatch(text); m != nil {
+		name := m[1]
+		if strings.Contains(text, ".outputs.") {
+			name = "." + name
+		}
+		if value, ok := r.env[name]; ok {
+			return value
+		}
+	}
 	switch {
+	case strings.Contains(text, "github.repository }}") && r.repository != "":
+		return r.repository
 	case strings.Contains(text, "ref_name"), strings.Contains(text, ".Tag"):
 		return "v" + unknown("TAG")
 	case strings.Contains(text, "github.ref"):
@@ -65,7 +79,7 @@ func (r *reader) script(file string, first int, text string, in *scope) {
 	if !r.spend(Place{file, first}, len(text)+50) {
 		return
 	}
-	text = expression.ReplaceAllStringFunc(text, told)
+	text = expression.ReplaceAllStringFunc(text, r.told)
 	if r.parser == nil {
 		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
 	}
@@ -243,6 +257,8 @@ func (s *shell) variable(name string, in *scope) string {
 		return v
 	}
 	switch {
+	case name == "GITHUB_REPOSITORY" && s.repository != "":
+		return s.repository
 	case name == "IFS":
 		return " \t\n"
 	case name == "PWD":
@@ -354,10 +370,30 @@ func (s *shell) pipe(st *syntax.Stmt, in stream, sc *scope) stream {
 	}
 	for _, r := range st.Redirs {
 		if (r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob) && (r.N == nil || r.N.Value == "1") {
-			if f := s.fields([]*syntax.Word{r.Word}, sc); len(f) == 1 {
+			switch f := s.fields([]*syntax.Word{r.Word}, sc); {
+			case len(f) != 1:
+			case f[0] == unknown("GITHUB_ENV"):
+				s.keep("", st, sc)
+			case f[0] == unknown("GITHUB_OUTPUT"):
+				s.keep(".", st, sc)
+			default:
 				s.write(f[0], out, r.Op == syntax.AppOut, sc, s.at(st))
 			}
 		}
 	}
 	return out
+}
+
+// keep notes a variable that a step sets for those after it, as in
+// echo TAG=v1 >> $GITHUB_ENV.
+func (s *shell) keep(prefix string, st *syntax.Stmt, sc *scope) {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || s.env == nil {
+		return
+	}
+	if args := s.fields(call.Args, sc); len(args) == 2 && args[0] == "echo" {
+		if key, value, ok := strings.Cut(args[1], "="); ok && !isUnknown(key) {
+			s.env[prefix+key] = value
+		}
+	}
 }

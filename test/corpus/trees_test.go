@@ -69,7 +69,7 @@ func TestTrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			release := recipes.Follow(fsys)
+			release := recipes.Follow(fsys, "")
 			plain := plannedOf(t, dir, full, release)
 			if diff := cmp.Diff(want, plain); want != nil && diff != "" {
 				t.Errorf("without a configuration (-recipe +planned):\n%s", diff)

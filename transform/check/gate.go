@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -113,7 +114,7 @@ func unmeant(b *transform.Build) (out []Refusal) {
 				text += " (clusterctl-repo init writes that into " + config.FileName + ")"
 			}
 		}
-		image := u.Name + "=" + name + ":" + u.Version
+		image := u.Name + "=" + imageref.Full(name) + ":" + u.Version
 		if len(b.Releases) > 1 {
 			image = u.Label + ":" + image
 		}

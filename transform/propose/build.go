@@ -236,7 +236,7 @@ func (p *proposer) substitute(i int, dir string, unrestricted bool) bool {
 		if !ok {
 			return false
 		}
-		file, data := p.kustomization(missing.Dir)
+		file, data := config.Kustomization(p.fsys, missing.Dir)
 		source := p.sourceOf(path.Join(missing.Dir, missing.Target))
 		if source == "" || file == "" {
 			return false
@@ -254,15 +254,6 @@ func (p *proposer) substitute(i int, dir string, unrestricted bool) bool {
 		delete(p.built, fmt.Sprint(dir, unrestricted, slices.Sorted(maps.Keys(replace))))
 	}
 	return false
-}
-
-func (p *proposer) kustomization(dir string) (file string, data []byte) {
-	for _, name := range layouts.KustomizationFiles {
-		if data, err := fs.ReadFile(p.fsys, path.Join(dir, name)); err == nil {
-			return path.Join(dir, name), data
-		}
-	}
-	return "", nil
 }
 
 // sourceOf finds the file that a missing one is made from: as a recipe says, or
@@ -294,7 +285,7 @@ func (p *proposer) sourceOf(missing string) string {
 func (p *proposer) bases() map[string]bool {
 	out := map[string]bool{}
 	for _, dir := range p.kustomizations(".") {
-		file, data := p.kustomization(dir)
+		file, data := config.Kustomization(p.fsys, dir)
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
 			for _, key := range []string{"resources", "bases", "components"} {
 				for _, r := range d.Root.Get(key).List() {

@@ -63,7 +63,7 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 		return nil, err
 	}
 	hints.Remote = sync.OnceValue(hints.Remote)
-	release := recipes.Follow(on)
+	release := recipes.Follow(on, detect.Repository(on, hints))
 	switch guess := recipes.Read(on).Guess(); {
 	case release == nil:
 		release = guess

@@ -294,6 +294,15 @@ infra: docker-build
 		text:    []string{"  - name: example.com/acme\n    newName: example.com/acme-manager\n    newTag: '{version}'\n", "# the one that the recipes publish"},
 	},
 	{
+		name: "sed puts the version in the place of a tag, in a file and in what is built",
+		files: with(acme, files{
+			"config/default/kustomization.yaml": acme["config/default/kustomization.yaml"] + "images:\n- {name: controller, newName: ghcr.io/acme/acme, newTag: IMAGE_TAG}\n",
+			"Makefile":                          "release:\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tsed -i 's/IMAGE_TAG/$(TAG)/g' out/infrastructure-components.yaml\n\tcp metadata.yaml out/\n",
+		}),
+		want: map[string]string{"infrastructure-acme v0.2.0": "infrastructure-components.yaml"},
+		text: []string{"- name: ghcr.io/acme/acme\n    newTag: '{version}'\n"},
+	},
+	{
 		name:  "a template in a place of its own that no recipe names",
 		files: with(acme, files{"examples/clusterctl-cluster.yaml": cluster("x")}),
 		want:  map[string]string{"infrastructure-acme v0.2.0": "infrastructure-components.yaml"},

@@ -1,8 +1,6 @@
 package propose
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -68,22 +66,19 @@ func (p *proposer) images() {
 		if err != nil && !remote {
 			continue
 		}
-		names := imagesOf(b)
+		built := imagesOf(b)
 		for _, image := range p.release.Images {
-			for _, name := range p.replaced(image) {
+			for _, name := range detect.Replaced(p.fsys, image, built) {
+				has := slices.ContainsFunc(built, func(ref string) bool { n, _, _ := recipes.SplitImage(ref); return n == name })
 				// What only the network completes is taken from the file that sed changes.
-				if (slices.Contains(names, name) || remote && image.File != "" && image.Name == "" && name != "") && p.nearest(i, path.Join(image.Dir, path.Dir(image.File))) {
+				if (has || remote && image.File != "" && image.Name == "" && name != "") && detect.Nearest(p.c, i, path.Join(image.Dir, path.Dir(image.File))) {
 					p.image(i, image, name)
 				}
 			}
 		}
-		for _, image := range p.release.Images {
-			file, data := p.kustomization(path.Dir(image.File))
-			if image.PullPolicy == "" || file == "" || !bytes.Contains(data, []byte(path.Base(image.File))) || !p.nearest(i, path.Dir(image.File)) {
-				continue
-			}
+		if set := detect.PullPolicy(p.fsys, p.release, p.c, i); set != nil {
 			for n := range p.c.Providers[i].Images {
-				p.c.Providers[i].Images[n].PullPolicy = image.PullPolicy
+				p.c.Providers[i].Images[n].PullPolicy = set.PullPolicy
 			}
 		}
 	}
@@ -92,13 +87,16 @@ func (p *proposer) images() {
 // image sets one image of the i-th provider.
 func (p *proposer) image(i int, image recipes.Image, name string) {
 	c := &p.c.Providers[i]
+	if image.OldTag != "" {
+		image.NewName = name
+	}
 	local := strings.HasPrefix(image.NewName, "localhost") || strings.HasPrefix(image.NewName, "127.")
 	switch {
 	case slices.ContainsFunc(c.Images, func(c config.Image) bool { return c.Name == name }):
 	case image.NewName == "" || local:
 		p.leave("%s sets the image %s of %s to a name that the recipe does not show; pass --image %s=NAME:TAG, or set it under images", image.Place, name, c.Label(), name)
 	case !strings.Contains(image.Tag, "{"):
-		p.leave("%s sets the image %s of %s to %s with a tag other than that of the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, c.Label(), image.NewName, name, image.NewName)
+		p.leave("%s sets the image %s of %s to %s with a tag other than that of the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, c.Label(), image.NewName, name, imageref.Full(image.NewName))
 	default:
 		set := config.Image{Name: name, NewName: image.NewName, NewTag: image.Tag}
 		if set.NewName == set.Name {
@@ -109,43 +107,7 @@ func (p *proposer) image(i int, image recipes.Image, name string) {
 	}
 }
 
-// replaced are the names that the images have in the tree which a recipe sets.
-func (p *proposer) replaced(image recipes.Image) []string {
-	if image.File != "" {
-		if data, err := fs.ReadFile(p.fsys, path.Clean(image.File)); err == nil && image.Name == "" && image.PullPolicy == "" {
-			names := imagesIn(string(data))
-			slices.Sort(names)
-			return slices.Compact(names)
-		}
-		return []string{image.Name}
-	}
-	file, data := p.kustomization(image.Dir)
-	for _, d := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
-		for _, set := range d.Root.Get("images").List() {
-			if set.Get("name").Str() == image.Name {
-				return []string{cmp.Or(set.Get("newName").Str(), image.Name)}
-			}
-		}
-	}
-	return []string{image.Name}
-}
-
-// nearest reports whether no other provider lives nearer to a folder than the i-th.
-func (p *proposer) nearest(i int, dir string) bool {
-	near := func(c config.Provider) int {
-		switch at := detect.Base(c.Components.Path); {
-		case at == ".":
-			return 0
-		case dir == at || strings.HasPrefix(dir, at+"/"):
-			return len(at)
-		}
-		return -1
-	}
-	mine := near(p.c.Providers[i])
-	return mine >= 0 && !slices.ContainsFunc(p.c.Providers, func(c config.Provider) bool { return near(c) > mine })
-}
-
-// imagesOf lists the images of built components without their tags.
+// imagesOf lists the images of built components.
 func imagesOf(releases []*repo.Release) []string {
 	var out []string
 	for _, r := range releases {
@@ -157,18 +119,7 @@ func imagesOf(releases []*repo.Release) []string {
 			if err != nil {
 				continue
 			}
-			out = append(out, imagesIn(string(data))...)
-		}
-	}
-	return out
-}
-
-// imagesIn lists the images in a text without their tags.
-func imagesIn(text string) (out []string) {
-	for line := range strings.Lines(text) {
-		if ref, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimSpace(line), "- "), "image: "); ok {
-			ref, _, _ = transform.SplitImage(strings.Trim(ref, `"'`))
-			out = append(out, ref)
+			out = append(out, detect.ImagesIn(string(data))...)
 		}
 	}
 	return out

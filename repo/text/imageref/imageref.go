@@ -58,6 +58,15 @@ func (r Ref) String() string {
 	return out
 }
 
+// Full returns a name with the registry that it stands for, as clusterctl wants it;
+// what is not a valid name stays as it is.
+func Full(name string) string {
+	if r, err := Parse(name); err == nil {
+		return r.Name()
+	}
+	return name
+}
+
 // ParseCanonical reads a reference that names its registry, as clusterctl demands of
 // the images of components (clusterctl: internal/util/objs.go and
 // client/config/imagemeta_client.go, which call ParseNamed of
