@@ -65,7 +65,10 @@ type Hook struct {
 	Single bool
 	// Named says that a ClusterClass names the handler to call; otherwise all
 	// that are registered are called.
-	Named             bool
+	Named bool
+	// Needed says that an empty answer does harm: Cluster API takes it for that of
+	// a handler whose failure it ignores.
+	Needed            bool
 	Request, Response []Field
 	// new makes an empty response to decode into.
 	new func() Response
@@ -101,11 +104,11 @@ var hooks = [...]Hook{
 		Summary: "asks which handlers the server has, whenever its ExtensionConfig is reconciled",
 	},
 	{
-		Name: "DiscoverVariables", Since: 4, Level: Pure, Named: true, Response: fields("variables"), new: func() Response { return &VariablesResponse{} },
+		Name: "DiscoverVariables", Since: 4, Needed: true, Level: Pure, Named: true, Response: fields("variables"), new: func() Response { return &VariablesResponse{} },
 		Summary: "asks for the variables that a ClusterClass gets from the extension",
 	},
 	{
-		Name: "GeneratePatches", Since: oldest, Level: Pure, Named: true, Request: fields("variables items*"), Response: fields("items"), new: func() Response { return &PatchesResponse{} },
+		Name: "GeneratePatches", Since: oldest, Needed: true, Level: Pure, Named: true, Request: fields("variables items*"), Response: fields("items"), new: func() Response { return &PatchesResponse{} },
 		Summary: "asks for patches of all templates of a cluster, each time its topology is computed",
 	},
 	{
@@ -121,7 +124,7 @@ var hooks = [...]Hook{
 		Summary: "is called when the control plane is initialized for the first time",
 	},
 	{
-		Name: "GenerateUpgradePlan", Since: 12, Level: Pure, Named: true, new: func() Response { return &PlanResponse{} },
+		Name: "GenerateUpgradePlan", Since: 12, Needed: true, Level: Pure, Named: true, new: func() Response { return &PlanResponse{} },
 		Request:  fields("cluster* fromControlPlaneKubernetesVersion* fromWorkersKubernetesVersion toKubernetesVersion*"),
 		Response: fields("controlPlaneUpgrades workersUpgrades"),
 		Summary:  "asks for the versions that an upgrade goes through",
@@ -161,7 +164,7 @@ var hooks = [...]Hook{
 		Summary:  "asks which changes of a set of machines can be made in place",
 	},
 	{
-		Name: "UpdateMachine", Since: 12, Level: All, Retry: true, BlocksSince: 12, Single: true, Request: fields("desired*"), Response: fields(retryResponse), new: newRetry,
+		Name: "UpdateMachine", Since: 12, Needed: true, Level: All, Retry: true, BlocksSince: 12, Single: true, Request: fields("desired*"), Response: fields(retryResponse), new: newRetry,
 		Summary: "changes a machine in place; it is called until the work is done",
 	},
 	{

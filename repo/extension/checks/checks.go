@@ -735,6 +735,24 @@ var All = [...]*Check{
 		Fix:     "Keep no state between calls in pure hooks, or only a cache whose content never changes an answer.",
 		Example: "ValidateTopology stores the Cluster, and GeneratePatches then answers differently.",
 	}, Level: extension.Pure},
+	{Rule: lint.Rule{
+		ID: "LIV079", Name: "update-pair", Since: "v0.1.0",
+		Title:    "Handlers for CanUpdate hooks should come with one for UpdateMachine",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source:  "cluster-api core/reconcilers/machine, callUpdateMachineHook; cluster-api controlplane/kubeadm/reconcilers/kubeadmcontrolplane, canUpdateMachine",
+		Why:     "Machines stay half updated: Cluster API starts the update in place because of a CanUpdate hook, and then finds no handler for UpdateMachine. Without a CanUpdate hook it never calls UpdateMachine.",
+		Fix:     "Add the missing handler. Safe to ignore if another extension has it.",
+		Example: "A handler for CanUpdateMachine only.",
+	}, Level: extension.Discover},
+	{Rule: lint.Rule{
+		ID: "LIV080", Name: "policy-ignore", Since: "v0.1.0",
+		Title:    "Handlers whose answers Cluster API needs should have failurePolicy Fail",
+		Severity: lint.Warning, Proof: lint.Contract,
+		Source:  "cluster-api internal/runtime/client/client.go, CallExtension",
+		Why:     "A network error changes Clusters: Cluster API continues with an empty answer. Templates lose their patches and machines roll out, variables of a class disappear, or an update in place that never ran is complete.",
+		Fix:     "Remove failurePolicy for the default Fail, or write Fail.",
+		Example: "A handler for GeneratePatches with failurePolicy: Ignore.",
+	}, Level: extension.Discover},
 }
 
 // Advice says what to do about a finding, and what the contract says with its

@@ -158,7 +158,16 @@ func (p *probe) judge(found *extension.DiscoveryResponse) {
 		if h.TimeoutSeconds != nil && *h.TimeoutSeconds == 0 {
 			p.note("LIV014", w, "handler %q: timeoutSeconds is 0, which means %d", h.Name, extension.DefaultTimeout)
 		}
+		if hook := extension.Find(h.RequestHook.Hook); hook != nil && hook.Needed && h.FailurePolicy != nil && *h.FailurePolicy == "Ignore" {
+			p.add("LIV080", w, "handler %q: failurePolicy is Ignore, but Cluster API needs the answer of %s", h.Name, hook.Name)
+		}
 		count[h.RequestHook.Hook] = append(count[h.RequestHook.Hook], h.Name)
+	}
+	switch asked, updates := slices.Concat(count["CanUpdateMachine"], count["CanUpdateMachineSet"]), count["UpdateMachine"]; {
+	case len(updates) == 0 && len(asked) > 0:
+		p.add("LIV079", w, "the handler %s says what can be updated in place, but no handler serves UpdateMachine", asked[0])
+	case len(updates) > 0 && len(asked) == 0:
+		p.add("LIV079", w, "the handler %s serves UpdateMachine, but none says what can be updated in place", updates[0])
 	}
 	for _, h := range extension.Hooks(p.o.Core) {
 		if names := count[h.Name]; h.Single && !h.IsDiscovery() && len(names) > 1 {

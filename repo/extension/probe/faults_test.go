@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -200,7 +201,9 @@ func faults() []fault {
 		})},
 		{id: "LIV020", server: func(s *server) {
 			for _, h := range s.handlers {
-				h["failurePolicy"] = "Ignore"
+				if h["name"] == name("BeforeClusterCreate") {
+					h["failurePolicy"] = "Ignore"
+				}
 			}
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 				if strings.Contains(r.URL.Path, "beforeclustercreate") {
@@ -613,6 +616,19 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "after calls of other pure hooks"},
+		{id: "LIV079", server: func(s *server) {
+			s.handlers = slices.DeleteFunc(s.handlers, func(h object) bool { return h["name"] == name("UpdateMachine") })
+		}, message: "but no handler serves UpdateMachine"},
+		{id: "LIV079", server: func(s *server) {
+			s.handlers = slices.DeleteFunc(s.handlers, func(h object) bool { return strings.Contains(h["name"].(string), "canupdate") })
+		}, message: "none says what can be updated"},
+		{id: "LIV080", server: func(s *server) {
+			for _, h := range s.handlers {
+				if h["name"] == name("GeneratePatches") {
+					h["failurePolicy"] = "Ignore"
+				}
+			}
+		}, message: "needs the answer of GeneratePatches"},
 	}
 }
 
