@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -142,11 +143,17 @@ func TestProviderRulesSeeAllVersions(t *testing.T) {
 	}}
 	const name = "infrastructure-components.yaml"
 	r := releases(map[string]map[string]string{
-		"v1.0.0": {name: widget("FooCluster", "v1", true)},
+		"v1.0.0": {name: widget("FooCluster", "v1", true), "README.md": "not read"},
 		"v1.1.0": {name: widget("FooCluster", "v1", true)},
 		"v1.2.0": {name: widget("FooCluster", "v2", true) + "---\n" + widget("FooMachine", "v1", false)},
 	})
-	run(t, r, lint.Options{Rules: []*lint.Rule{provider, partial}, Partial: true})
+	var watched sync.Map
+	run(t, r, lint.Options{Rules: []*lint.Rule{provider, partial}, Partial: true, Watch: func(done, all int) { watched.Store([2]int{done, all}, true) }})
+	for done := 1; done <= 3; done++ {
+		if _, ok := watched.Load([2]int{done, 3}); !ok {
+			t.Errorf("%d of 3 files was not seen", done)
+		}
+	}
 	want := []string{
 		"v1.0.0 series=0 files=0 stored=map[fooclusters.infrastructure.cluster.x-k8s.io:v1]",
 		"v1.1.0 series=1 files=0 stored=map[fooclusters.infrastructure.cluster.x-k8s.io:v1]",

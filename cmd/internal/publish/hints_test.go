@@ -40,7 +40,7 @@ var hints = map[string]hint{
 		return replaced(nil, args, "--version "+version)
 	}},
 	"part":     {regexp.MustCompile(`add to (?:it|\S+): (\w+: \[.*\])`), adds},
-	"leaveOut": {regexp.MustCompile(`publishes (\S+), but the build (?:leaves it out|writes it)`), leavesOut},
+	"leaveOut": {regexp.MustCompile(`publishes (\S+\.yaml), but the build (?:leaves it out|writes it)`), leavesOut},
 }
 
 // appended adds flags to a command.

@@ -80,6 +80,7 @@ func TestSchemas(t *testing.T) {
 		"default added":                {"{type: string}", "{type: string, default: a}", "attention spec: default is now \"a\""},
 		"required later, with default": {"{type: object, properties: {a: {type: string, default: b}}}", "{type: object, required: [a], properties: {a: {type: string, default: b}}}", "attention spec.a: the field is now required, with a default"},
 		"minimum up":                   {"{type: integer, minimum: 1}", "{type: integer, minimum: 2}", "breaking spec: minimum changes from 1 to 2"},
+		"minimum with a fraction":      {"{type: integer, minimum: 1}", "{type: integer, minimum: 1.0}", "neutral spec: minimum changes from 1 to 1.0"},
 		"minimum down":                 {"{type: integer, minimum: 1}", "{type: integer, minimum: 0}", "neutral spec: minimum changes from 1 to 0"},
 		"enum":                         {"{type: string, enum: [a, b]}", "{type: string, enum: [b, c]}", `breaking spec: the value "a" is no longer allowed; neutral spec: the value "c" is allowed`},
 		"enum comes":                   {"{type: string}", "{type: string, enum: [a]}", `breaking spec: only ["a"] are now allowed`},

@@ -214,7 +214,7 @@ func (e *evidence) add(r *vars.Ref, c site, p Place) {
 	if c.typ != "" && (r.Op == "" || defaults(r)) && !slices.Contains(e.types, c.typ) {
 		e.types = append(e.types, c.typ)
 	}
-	e.part = e.part || c.part && r.Depth == 0
+	e.part = e.part || c.part
 }
 
 // literalType returns the type that YAML gives to a default, and to what is
