@@ -18,6 +18,8 @@ func TestOneFault(t *testing.T) {
 		{"metadata.yaml", "releaseSeries:", "releaseseries:", "META003 metadata.yaml:5"},
 		{"metadata.yaml", "contract: v1beta2", "contract: v1beta3", "META007 metadata.yaml:11"},
 		{"metadata.yaml", "minor: 1", "minor: -1", "META004 metadata.yaml:10"},
+		{"config/default/kustomization.yaml", "- ../certmanager\n", "", "LINT003 config/default/kustomization.yaml:1"},
+		{"config/manager/manager.yaml", "      terminationGracePeriodSeconds: 10\n", "      serviceAccountName: other\n", "LINT003 config/default/kustomization.yaml:1"},
 		{"config/webhook/manifests.yaml", "name: webhook-service", "name: webhook-svc", "WH001 config/webhook/manifests.yaml:14"},
 		{"config/webhook/manifests.yaml", "- v1beta2", "- v1beta3", "WH003 config/webhook/manifests.yaml:23"},
 		{"templates/base/cluster.yaml", "kind: AcmeCluster\n    name", "kind: AcmeClster\n    name", "TPL007 templates/base/cluster.yaml:13"},

@@ -149,13 +149,25 @@ func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map
 		if faults := s.faults(); faults != nil {
 			return nil, faults
 		}
-		if at := s.blamed(err); at != nil {
-			at.Err = fmt.Errorf("kustomize build %s: %w", dir, tree.clean(err))
-			return nil, at
-		}
-		return nil, fmt.Errorf("kustomize build %s: %w", dir, tree.clean(err))
+		return nil, s.placed(dir, err)
 	}
-	return objects(m)
+	objs, err := objects(m)
+	if err != nil {
+		return nil, s.placed(dir, err)
+	}
+	return objs, nil
+}
+
+// placed gives a message of kustomize the place that it is about, or else that of the
+// kustomization.
+func (s *scan) placed(dir string, err error) error {
+	at := s.blamed(err)
+	if at == nil {
+		name, _, _ := s.find(path.Clean(dir))
+		at = &yamldoc.Error{File: name, Pos: yamldoc.Pos{Line: 1, Column: 1}}
+	}
+	at.Err = fmt.Errorf("kustomize build %s: %w", dir, s.tree.clean(err))
+	return at
 }
 
 // checkPlugins builds the folders that configure plugins, as kustomize will, and
@@ -241,9 +253,11 @@ func objects(m resmap.ResMap) ([]map[string]any, error) {
 	return out, nil
 }
 
-// clean shortens kustomize's messages: paths become relative to the tree.
+// clean shortens kustomize's messages: paths become relative to the tree, and the text
+// of an object that follows is left out.
 func (t *Tree) clean(err error) error {
-	msg := strings.ReplaceAll(err.Error(), t.dir+string(filepath.Separator), "")
+	msg, _, _ := strings.Cut(err.Error(), " for the following resource:\n")
+	msg = strings.ReplaceAll(strings.ReplaceAll(msg, t.dir+string(filepath.Separator), ""), "\n  ", " ")
 	return errors.New(strings.ReplaceAll(msg, t.dir, "."))
 }
 

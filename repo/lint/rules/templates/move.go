@@ -103,7 +103,9 @@ func unowned(p *lint.Pass) {
 		return
 	}
 	meant := map[string]bool{} // by references that TPL007 reports
-	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) { meant[r.kind], meant[r.name.Text()] = true, true })
+	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) {
+		meant[r.kind], meant[r.name.Text()] = true, true
+	})
 	var others []*owners.Node // that nothing can move
 	for _, n := range g.Nodes {
 		if n.Object == nil || n.Object.File != p.File || n.Verdict != owners.Left {
