@@ -221,6 +221,8 @@ func (d *detection) discover() ([]candidate, error) {
 			problems = append(problems, f.broken)
 		case errors.As(err, &not):
 			d.note("", "%s builds no provider: %s", dir, not.reason)
+		case err != nil && d.further(dir):
+			// Recipes build the providers from other folders, and all of them from this one.
 		case err != nil:
 			reasons = append(reasons, err.Error())
 			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
@@ -237,6 +239,15 @@ func (d *detection) discover() ([]candidate, error) {
 		}
 	}
 	return out, errors.Join(append(problems, undecided...)...)
+}
+
+// further reports whether recipes publish what a folder builds besides the components
+// of providers.
+func (d *detection) further(dir string) bool {
+	return slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool { return p.Components.Path != "" }) &&
+		slices.ContainsFunc(d.release.Products, func(p recipes.Product) bool {
+			return p.Kustomize == dir && layouts.KindOfFile(p.Name) == layouts.Asset
+		})
 }
 
 // described reports whether the configuration says type and name of the
@@ -441,6 +452,11 @@ func (d *detection) nothing() error {
 	}
 	if len(lines) == 0 {
 		dir, guess := "FOLDER", identity{Provider: layouts.Provider{Type: d.repo.typ, Name: d.repo.provider}}
+		if p := d.filtered(); p != nil {
+			guess.Type = layouts.TypeOfComponents(p.Name)
+			return fmt.Errorf("%s. %s makes %s with %s, which the build does not run; run it before the build, or under generated, and name its result in %s:\n%s%s",
+				msg, p.Place, p.Name, p.Through[0], config.FileName, d.header(), entryLines(p.To, guess))
+		}
 		if other := d.otherCRDs(); len(other) == 1 {
 			dir = other[0]
 			msg += fmt.Sprintf(". If %s is one anyway, declare it in %s:", dir, config.FileName)
@@ -454,6 +470,19 @@ func (d *detection) nothing() error {
 		msg += fmt.Sprintf("\n# … and %d more", more)
 	}
 	return errors.New(msg)
+}
+
+// filtered is the components file that a recipe makes with a program of its own.
+func (d *detection) filtered() *recipes.Product {
+	if d.release == nil {
+		return nil
+	}
+	for i, p := range d.release.Products {
+		if layouts.KindOfFile(p.Name) == layouts.Components && p.Kustomize == "" && len(p.Through) > 0 {
+			return &d.release.Products[i]
+		}
+	}
+	return nil
 }
 
 // otherCRDs returns the kustomizations in the place of the convention that

@@ -543,3 +543,23 @@ func TestScan(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
+
+// TestAllInOne: a recipe that builds each provider from its own folder, and all of them
+// from config/default, leaves no question about that one.
+func TestAllInOne(t *testing.T) {
+	files := join(metadata, product("config/bootstrap", "bootstrap-x", "bootstrap.cluster.x-k8s.io"), product("config/control-plane", "control-plane-x", "controlplane.cluster.x-k8s.io"),
+		"config/default/kustomization.yaml=namespace: x-system\nresources: [../bootstrap, ../control-plane]\n",
+		"Makefile=release:\n\tkustomize build config/default > out/all.yaml\n\tkustomize build config/bootstrap > out/bootstrap-components.yaml\n\tkustomize build config/control-plane > out/control-plane-components.yaml\n\tcp metadata.yaml out\n")
+	c, _, err := Complete(tree(files...), &config.Config{}, Hints{})
+	if err != nil || len(c.Providers) != 2 || c.Providers[0].Components.Path != "config/bootstrap" || len(c.Providers[0].Variants) != 1 {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
+// TestComponentsOfAProgram: components that only helm makes are named in the error.
+func TestComponentsOfAProgram(t *testing.T) {
+	_, _, err := Complete(tree(metadata, ".github/workflows/release.yaml=run: |\n  helm template chart > out/infrastructure-components.yaml\n  gh release create v1 out/infrastructure-components.yaml metadata.yaml\n"), &config.Config{}, Hints{Folder: "cluster-api-provider-x"})
+	if err == nil || !strings.Contains(err.Error(), "release.yaml:2 makes infrastructure-components.yaml with helm") || !strings.Contains(err.Error(), "path: out/infrastructure-components.yaml") {
+		t.Error(err)
+	}
+}

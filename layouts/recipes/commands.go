@@ -256,8 +256,9 @@ func (s *shell) image(image Image, ref string) {
 	s.out.Images = append(s.out.Images, image)
 }
 
-// splitImage splits an image into its name and its tag.
+// SplitImage splits an image into its name and its tag, without a digest.
 func SplitImage(ref string) (name, tag string, tagged bool) {
+	ref, _, _ = strings.Cut(ref, "@")
 	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
 		return ref[:i], ref[i+1:], true
 	}

@@ -192,3 +192,34 @@ func TestWorkflowVariables(t *testing.T) {
 		}
 	}
 }
+
+// TestUploadsOfUnknownOrigin names what a workflow uploads and no recipe is known to
+// make, and lets the Makefile tell the rest.
+func TestUploadsOfUnknownOrigin(t *testing.T) {
+	workflow := "jobs:\n  release:\n    steps:\n    - run: just build\n    - uses: softprops/action-gh-release@v2\n      with: {files: \"dist/FILE\\nREADME.md\"}\n"
+	tree := fstest.MapFS{".github/workflows/release.yaml": {Data: []byte(strings.ReplaceAll(workflow, "FILE", "install.yaml"))}}
+	r := recipes.Follow(tree, "")
+	if r == nil || r.File != "" || r.Open == "" || r.Product("install.yaml") == nil {
+		t.Errorf("an asset: %+v", r)
+	}
+	tree["Makefile"] = &fstest.MapFile{Data: []byte("release:\n\tkustomize build config > out/infrastructure-components.yaml\n")}
+	if r := recipes.Follow(tree, ""); r.Product("install.yaml") != nil || r.Product("infrastructure-components.yaml") == nil {
+		t.Errorf("a Makefile: %+v", r)
+	}
+	tree[".github/workflows/release.yaml"].Data = []byte(strings.ReplaceAll(workflow, "FILE", "addon-components.yaml"))
+	if r := recipes.Follow(tree, ""); r.File == "Makefile" || r.Product("addon-components.yaml") == nil || !strings.Contains(r.Open, "uploads dist/addon-components.yaml") {
+		t.Errorf("components: %+v", r)
+	}
+}
+
+// TestFilesThatFindLists follows gh release create with the files of a folder.
+func TestFilesThatFindLists(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{
+		".github/workflows/release.yaml": {Data: []byte("jobs:\n  release:\n    steps:\n    - run: make publish TAG=$GITHUB_REF_NAME IMG=ghcr.io/acme/acme@$DIGEST\n    - run: gh release create $GITHUB_REF_NAME\n")},
+		"Makefile":                       {Data: []byte("publish: build\n\tgh release create $(TAG) $$(find out -type f ! -name notes.md | sort)\nbuild:\n\tcd config && kustomize edit set image controller=$(IMG)\n\tkustomize build config > out/infrastructure-components.yaml\n\tcp metadata.yaml out/\n")},
+		"metadata.yaml":                  {},
+	}, "")
+	if r == nil || len(r.Products) != 2 || r.Open != "" || len(r.Images) != 1 || r.Images[0].NewName != "ghcr.io/acme/acme" || r.Images[0].Tag != "" {
+		t.Errorf("%+v", r)
+	}
+}

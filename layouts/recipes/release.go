@@ -17,7 +17,7 @@ import (
 // a release workflow runs, or else those that are named after the release,
 // followed in their order.
 type Release struct {
-	// Place is the recipe that builds the components.
+	// Place is the recipe that builds the components; zero if only other files are known.
 	Place
 	// Products are the files of the release, by name; each name once.
 	Products []Product
@@ -74,21 +74,26 @@ func Follow(fsys fs.FS, repository string) *Release {
 			root = name
 		}
 	}
+	var part *Release
 	for _, name := range workflows {
 		text, ok := r.file(name)
 		if !ok || !uploading.MatchString(text) {
 			continue
 		}
-		if out := follow(fsys, func(r *reader) {
+		out := follow(fsys, func(r *reader) {
 			r.repository = repository
 			r.workflow(name, []byte(text))
-		}); out != nil {
+		})
+		if out.File != "" {
 			return out
+		}
+		if part == nil && len(out.Products) > 0 {
+			part = out
 		}
 	}
 	text, ok := r.file(root)
 	if root == "" || !ok {
-		return nil
+		return part
 	}
 	for _, goals := range releaseGoals(r.parse(root, text)) {
 		out := follow(fsys, func(r *reader) {
@@ -104,11 +109,11 @@ func Follow(fsys fs.FS, repository string) *Release {
 				}
 			}
 		})
-		if out != nil {
+		if out.File != "" {
 			return out
 		}
 	}
-	return nil
+	return part
 }
 
 var (
@@ -190,6 +195,12 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 			}
 		}
 	}
+	for _, u := range r.uploads {
+		if name := path.Base(u); isYAML(name) && !strings.ContainsAny(u, "*?[") && published[name].Name == "" {
+			published[name] = Product{Place: r.uploader, To: u, Name: name, images: len(r.out.Images)}
+			out.Open = r.uploader.String() + " uploads " + u + ", but what makes it was not recognized"
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(published)) {
 		p := published[name]
 		out.Products = append(out.Products, p)
@@ -198,7 +209,8 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		}
 	}
 	if out.Place = main.Place; main.Name == "" {
-		return nil
+		out.Open = "no recipe is known to make the components"
+		return out
 	}
 	for i, image := range r.out.Images {
 		if i >= set && !slices.ContainsFunc(out.Products, func(p Product) bool { return p.To == image.File }) {

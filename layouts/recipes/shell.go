@@ -273,7 +273,13 @@ func (s *shell) variable(name string, in *scope) string {
 // and the root of the tree.
 func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 	if len(c.Stmts) == 1 && s.spend(s.at(c), 100) {
-		if call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr); ok {
+		cmd := c.Stmts[0].Cmd
+		if b, ok := cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
+			if sort, ok := b.Y.Cmd.(*syntax.CallExpr); ok && len(sort.Args) == 1 && sort.Args[0].Lit() == "sort" {
+				cmd = b.X.Cmd
+			}
+		}
+		if call, ok := cmd.(*syntax.CallExpr); ok {
 			args := s.fields(call.Args, in)
 			switch {
 			case len(args) == 0:
@@ -300,6 +306,8 @@ func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 				if err == nil {
 					return strings.Join(names, "\n")
 				}
+			case args[0] == "find" && len(args) > 1 && !isUnknown(args[1]):
+				return path.Join(args[1], "*")
 			case args[0] == "cd" || args[0] == "readlink" || args[0] == "realpath":
 				return "/"
 			}

@@ -68,6 +68,9 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	case release == nil:
 		release = guess
 	case release.Open != "":
+		if release.File == "" {
+			release, guess = guess, release
+		}
 		for _, product := range guess.Products {
 			if release.Product(product.Name) == nil {
 				release.Products = append(release.Products, product)
