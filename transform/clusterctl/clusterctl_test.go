@@ -64,6 +64,18 @@ func TestProviderErrorsHavePlaces(t *testing.T) {
 
 // TestReferencesMoveToTheNamespace shows that make test has what test/oracle compares.
 func TestReferencesMoveToTheNamespace(t *testing.T) {
+	render := func(object, rest string) (string, error) {
+		kind, version, _ := strings.Cut(object, " ")
+		out, err := RenderProvider(context.Background(), ProviderInput{
+			Provider: foo, TargetNamespace: "other", Variables: values{},
+			File: yamldoc.NewFile("f.yaml", []byte(namespace+"kind: "+kind+"\napiVersion: "+version+"\n"+rest+"\n")),
+		})
+		if err != nil {
+			return "", err
+		}
+		text, err := out.YAML()
+		return string(text), err
+	}
 	for object, references := range map[string]string{
 		"MutatingWebhookConfiguration admissionregistration.k8s.io/v1":        "webhooks: [{clientConfig: {url: u}}, {clientConfig: {service: {namespace: foo-system}}}]",
 		"MutatingWebhookConfiguration admissionregistration.k8s.io/v1beta1":   "webhooks: [{clientConfig: {url: u}}, {clientConfig: {service: {namespace: foo-system}}}]",
@@ -74,19 +86,13 @@ func TestReferencesMoveToTheNamespace(t *testing.T) {
 		"ClusterRoleBinding rbac.authorization.k8s.io/v1":                     "subjects: [{namespace: foo-system}]",
 		"RoleBinding rbac.authorization.k8s.io/v1":                            "subjects: [{namespace: foo-system}]",
 	} {
-		kind, version, _ := strings.Cut(object, " ")
-		out, err := RenderProvider(context.Background(), ProviderInput{
-			Provider: foo, TargetNamespace: "other", Variables: values{},
-			File: yamldoc.NewFile("f.yaml", []byte(namespace+"kind: "+kind+"\napiVersion: "+version+"\n"+references+"\n")),
-		})
-		if err != nil {
-			t.Errorf("%s: %v", object, err)
-			continue
-		}
-		text, err := out.YAML()
-		if text := string(text); err != nil || strings.Contains(text, "foo-system") || !strings.Contains(text, " namespace: other\n") {
+		if text, err := render(object, references); err != nil || strings.Contains(text, "foo-system") || !strings.Contains(text, " namespace: other\n") {
 			t.Errorf("%s: %v\n%s", object, err, text)
 		}
+	}
+	text, err := render("Certificate cert-manager.io/v1", "metadata: {namespace: foo-system}\nspec: {dnsNames: [a.foo-system.svc, b.foo-system.c.foo-system.d, foo-system.e]}")
+	if err != nil || !strings.Contains(text, "  - a.other.svc\n  - b.other.c.foo-system.d\n  - foo-system.e\n") {
+		t.Errorf("Certificate: %v\n%s", err, text)
 	}
 }
 

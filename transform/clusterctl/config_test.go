@@ -63,6 +63,30 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
+// TestLastCounts: of overrides of images the one for less, of providers the last.
+func TestLastCounts(t *testing.T) {
+	c, err := Read("c.yaml", []byte(`images: {all: {repository: all.io/a/, tag: v1}, infrastructure-foo: {repository: own.io}, infrastructure-foo/b: {tag: v2, name: c}}
+providers: [{name: foo, type: InfrastructureProvider, url: https://x}, {name: foo, type: InfrastructureProvider, url: https://y}]
+`), env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, err := c.Images()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range [][3]string{
+		{"infrastructure-foo", "ghcr.io/x/b:v0", "own.io/c:v2"}, {"infrastructure-foo", "ghcr.io/x/d:v0", "own.io/d:v1"}, {"bootstrap-foo", "ghcr.io/x/b:v0", "all.io/a/b:v1"},
+	} {
+		if got, err := images.Apply(tc[0], tc[1]); got != tc[2] || err != nil {
+			t.Errorf("%s of %s: %s, %v", tc[1], tc[0], got, err)
+		}
+	}
+	if got, err := c.Providers(); err != nil || len(got) != 1 || got[0].URL != "https://y" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestOverridesFolder(t *testing.T) {
 	for value, want := range map[string]string{"": "", "' '": "", "/a": "/a", "'${NONE}/a'": "/a", "'${NONE:=b}'": "b", "'${'": "!", "'${DIR:1:-1}'": "!"} {
 		c, err := Read("c.yaml", []byte("overridesFolder: "+value+"\n"), env("DIR", "/d"))

@@ -1,6 +1,14 @@
 package propose
 
-import "testing"
+import (
+	"encoding/json"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+)
 
 func TestLabelled(t *testing.T) {
 	wanted := map[string]string{"foos.x.io": "v1", "bars.x.io": "v2"}
@@ -39,5 +47,27 @@ func TestLabelled(t *testing.T) {
 				t.Errorf("the second time, line %d:\n%s", line, again)
 			}
 		})
+	}
+}
+
+func TestLacking(t *testing.T) {
+	r := released{Release: &repo.Release{Provider: layouts.Provider{Type: layouts.ControlPlane, Name: "foo"}}}
+	for rule, want := range map[string]string{
+		`{"apiGroups": ["a.io"], "resources": ["bs", "cs"], "verbs": ["get", "list"]}`: "watch",
+		`{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}`:                     "",
+		`{"apiGroups": ["b.io"], "resources": ["cs"], "verbs": ["*"]}`:                 "get list watch",
+		`{"apiGroups": ["a.io"], "resources": ["cs/status"], "verbs": ["*"]}`:          "get list watch",
+	} {
+		for place, want := range map[string]string{"control-plane-foo/ClusterRole": want, "control-plane-foobar/ClusterRole": "get list watch", "control-plane-foo/Other": "get list watch"} {
+			s := &side{now: &look{objects: map[string]any{}}}
+			var object any
+			if err := json.Unmarshal([]byte(`{"kind": "`+path.Base(place)+`", "rules": [`+rule+`]}`), &object); err != nil {
+				t.Fatal(err)
+			}
+			s.now.objects[place] = object
+			if got := strings.Join(s.lacking(r, "a.io", "cs", []string{"get", "list", "watch"}), " "); got != want {
+				t.Errorf("%s in %s: lacks %q, want %q", rule, place, got, want)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package owners
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -360,5 +361,17 @@ func TestFixOfOwnersThatStay(t *testing.T) {
 	global, local := (&Node{ID: ofProvider, Cause: NoOwner, Global: true}).Fix(), (&Node{ID: ofProvider, Cause: NoOwner}).Fix()
 	if own == of || global == local {
 		t.Error("different cases have the same fix")
+	}
+}
+
+func TestConclude(t *testing.T) {
+	for step, want := range map[Step]string{
+		Create: "start and then fail",
+		Resume: "start and then fail",
+		After:  "1 object would do harm",
+	} {
+		if got := Conclude([]*Plan{{Graph: New(), Failures: []Fault{{Step: step}}}}, true); !strings.Contains(got, want) || strings.Contains(got, "fail") != strings.Contains(want, "fail") {
+			t.Errorf("%v: %s", step, got)
+		}
 	}
 }
