@@ -361,12 +361,10 @@ func worst(errs []error) (out error) {
 		switch {
 		case err == nil:
 			return 0
-		case transport.IsTemporary(err):
+		case transport.IsTemporary(err), errors.Is(err, context.Canceled):
 			return 1
-		case errors.Is(err, context.Canceled):
-			return 2
 		}
-		return 3
+		return 2
 	}
 	for _, err := range errs {
 		if rank(err) > rank(out) {

@@ -353,7 +353,7 @@ func paused(do func(o m)) func(*tape) bool {
 // objects and times, and counts how many are found.
 func TestDoctored(t *testing.T) {
 	lines := newTape(t)
-	right := verdicts((&tape{lines: lines}).events())
+	right := verdicts(t, (&tape{lines: lines}).events())
 	found, tried, nowhere := 0, 0, 0
 	missed := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(doctored)) {
@@ -367,7 +367,7 @@ func TestDoctored(t *testing.T) {
 			made++
 			tried++
 			hit := false
-			for key := range verdicts(tape.events()) {
+			for key := range verdicts(t, tape.events()) {
 				id, _, _ := strings.Cut(key, " ")
 				hit = hit || right[key] == "" && strings.Contains(one.want, id)
 			}

@@ -92,15 +92,22 @@ func interrupted(random *rand.Rand, events []*record.Event) []*record.Event {
 	return out
 }
 
-// verdicts are the findings by check and object.
-func verdicts(events []*record.Event) map[string]string {
+// verdicts are the findings by check and object. They are what the counts say.
+func verdicts(t testing.TB, events []*record.Event) map[string]string {
 	j := New(DefaultOptions())
 	for _, e := range events {
 		j.Add(e)
 	}
 	out := map[string]string{}
+	count := map[string]int{}
 	for _, f := range j.finish() {
 		out[f.Check.ID+" "+f.Object] = f.Message
+		count[f.Check.ID] += 1 + f.Repeated
+	}
+	for _, c := range All {
+		if got := j.Verdict(c.ID).Violated; got != count[c.ID] {
+			t.Errorf("%s: %d violations are counted, %d found", c.ID, got, count[c.ID])
+		}
 	}
 	return out
 }
@@ -123,7 +130,7 @@ func streams(t testing.TB) map[string][]*record.Event {
 // not found without.
 func TestLag(t *testing.T) {
 	for name, events := range streams(t) {
-		right := verdicts(events)
+		right := verdicts(t, events)
 		lost, wrong, tried := 0, 0, 0
 		for seed := range uint64(share.Of(6, 200)) {
 			random := rand.New(rand.NewPCG(seed, 7))
@@ -132,7 +139,7 @@ func TestLag(t *testing.T) {
 				"gap": interrupted(random, events), "lag and gap": delayed(random, interrupted(random, events), true),
 			} {
 				tried++
-				got := verdicts(stream)
+				got := verdicts(t, stream)
 				for key, message := range got {
 					if right[key] == "" {
 						wrong++

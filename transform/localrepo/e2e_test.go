@@ -64,6 +64,7 @@ func TestCheck(t *testing.T) {
 		"core":        {"cluster-api, type: Core", "capi, type: Core", "core-provider should be named cluster-api"},
 		"variable":    {"A: 1.30", "providers: x", "yaml:6:13: variable providers would replace"},
 		"interval":    {"variables:", "intervals: {default/x: [5x]}\nvariables:", `Intervals[default/x]=["5x"]`},
+		"three times": {"variables:", "intervals: {default/x: [5m, 10s, 1s], default/y: [5m, 10s]}\nvariables:", `Intervals[default/x]=["5m" "10s" "1s"]`},
 		"image":       {"variables:", "images: [{loadBehavior: x}]\nvariables:", `Images[0].LoadBehavior="x"`},
 		"wrong type":  {"type: BootstrapProvider", "type: [x]", ".Type must be a string"},
 	} {

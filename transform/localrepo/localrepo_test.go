@@ -192,7 +192,7 @@ func TestDevelop(t *testing.T) {
 	}{
 		"tree":        {source: ".", want: "infrastructure-acme/v0.4.0/metadata.yaml infrastructure-acme/v0.4.0/x.yaml"},
 		"list":        {source: "list", want: "infrastructure-acme/v0.4.0/metadata.yaml infrastructure-acme/v0.4.0/x.yaml"},
-		"file":        {source: "list/clusterctl-settings.json", version: "v0.4.9", want: "infrastructure-acme/v0.4.9/metadata.yaml infrastructure-acme/v0.4.9/x.yaml"},
+		"file":        {source: "list/clusterctl-settings.json", version: "v0.3.9", want: "infrastructure-acme/v0.3.9/metadata.yaml infrastructure-acme/v0.3.9/x.yaml"},
 		"Cluster API": {source: "capi", want: "bootstrap-kubeadm/v0.4.99/bootstrap-components.yaml bootstrap-kubeadm/v0.4.99/metadata.yaml cluster-api/v0.4.99/core-components.yaml cluster-api/v0.4.99/metadata.yaml"},
 		"none":        {source: "t", want: "others"},
 		"old":         {source: ".", old: "v0.4.0", new: "v0.3.0", note: "clusterctl-settings.json:1:87: nextVersion v0.3.0 is older than 0.4", want: "infrastructure-acme/v0.3.0/metadata.yaml infrastructure-acme/v0.3.0/x.yaml"},
