@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -214,6 +215,9 @@ func Open(dir string, o Options) (*Tree, error) {
 		o.note(n.Key != "", "%s", n)
 	}
 	if err != nil {
+		if r, repoErr := folder.Open(context.Background(), dir); repoErr == nil && len(r.Providers) > 0 {
+			return nil, wrongf("%s holds finished releases, not a source tree; lint, publish and mirror read it as it is", dir)
+		}
 		return nil, wrong(err)
 	}
 	if release != nil {

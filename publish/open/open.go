@@ -151,6 +151,9 @@ func (p *Places) Folder(name string) (*local.Folder, error) {
 		return nil, err
 	}
 	dir := p.path(filepath.FromSlash(place.Folder))
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file, not a folder", name)
+	}
 	if _, err := os.Lstat(dir); err != nil && isArchive(dir) && !strings.HasSuffix(name, "/") {
 		return nil, fmt.Errorf("%s would be a folder; only mirror writes an archive, and its name must end with .tar;"+
 			" make the folder first if you mean one", name)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"slices"
 	"strings"
@@ -42,6 +43,10 @@ func Open(path, kubeContext string) (*Cluster, error) {
 	config, err := kubeconfig.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no kubeconfig names a cluster: pass --kubeconfig, or set KUBECONFIG")
+	}
+	if _, readErr := rules.Load(); err != nil && readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+		// The words of the library are about its types.
+		return nil, fmt.Errorf("%s is not a kubeconfig file, which is YAML with kind: Config", cmp.Or(path, strings.Join(rules.Precedence, ", ")))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)

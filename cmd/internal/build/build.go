@@ -66,10 +66,10 @@ repository that others read.`,
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if open.IsURL(out) {
+			if _, static := open.Static(out); static || open.IsURL(out) {
 				return cli.Usagef("--out %s: build writes into a folder; publish or release sends releases to a server", out)
 			}
-			if err := env.Places().Misread(out); err != nil {
+			if _, err := env.Places().Folder(out); err != nil {
 				return cli.Usagef("--out %w", err)
 			}
 			if dev {

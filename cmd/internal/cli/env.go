@@ -109,8 +109,11 @@ func (e *Env) Begin(verb string) error {
 	if !e.quiet {
 		e.Progress = term.NewProgress(e.Err, verb)
 	}
-	if e.timeout <= 0 || e.retries < 0 {
-		err = errors.Join(err, errors.New("--timeout must be positive, and --retries must not be negative"))
+	if e.timeout <= 0 {
+		err = errors.Join(err, fmt.Errorf("--timeout is %s; it must be more than 0", e.timeout))
+	}
+	if e.retries < 0 {
+		err = errors.Join(err, fmt.Errorf("--retries is %d; it must be 0 or more", e.retries))
 	}
 	return UsageError(err)
 }

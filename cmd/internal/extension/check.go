@@ -199,7 +199,7 @@ func serverURL(address string, schemes ...string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return nil, cli.Usagef("%q is not a URL", address)
+		return nil, cli.Usagef("%q is not a URL; the form is https://HOST:PORT/PATH", address)
 	case u.User != nil:
 		return nil, cli.Usagef("the URL has a user or a password; extensions accept neither")
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":

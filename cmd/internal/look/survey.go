@@ -311,6 +311,9 @@ func localSubject(env *cli.Env, name, root string, p layouts.Provider) subject {
 
 // subject is the provider at the URL of a release.
 func subjectAt(env *cli.Env, raw string, p layouts.Provider) (subject, error) {
+	if !open.IsURL(raw) && !filepath.IsAbs(raw) {
+		return subject{}, cli.Usagef("%q is neither the URL of a release nor an absolute path", raw)
+	}
 	l, err := targets.ParseURL(env, raw)
 	if err != nil {
 		return subject{}, err

@@ -47,7 +47,7 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 	}
 	b, err := mirror.OpenBundle(env.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = cli.UsageError(err)
+		err = cli.Usagef("the bundle %s does not exist", name)
 	}
 	if err != nil {
 		return nil, true, err

@@ -3,12 +3,14 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -36,6 +38,9 @@ rules.
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if there := func(name string) bool { _, err := os.Stat(env.Path(name)); return err == nil || open.IsURL(name) }; !there(args[0]) && there(args[1]) {
+				return cli.Usagef("%s does not exist; TARGET comes before NAME: render cluster %s %[1]s", args[0], args[1])
+			}
 			if err := r.prepare(ctx, env, args[0]); err != nil {
 				return err
 			}

@@ -83,7 +83,11 @@ func note(env *cli.Env, n transform.Note) {
 // Build makes the releases of a source tree in memory.
 func (s *Source) Build(ctx context.Context, env *cli.Env, dir string) (*transform.Build, error) {
 	if s.Version == "" {
-		return nil, cli.Usagef("missing version: pass --version, such as --version v1.2.3")
+		example := "v1.2.3"
+		if _, err := layouts.ParseVersion(dir); err == nil {
+			example = dir
+		}
+		return nil, cli.Usagef("missing version: pass --version, such as --version %s", example)
 	}
 	o, err := s.Options(env)
 	if err != nil {
