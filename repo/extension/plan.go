@@ -3,6 +3,7 @@ package extension
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 
@@ -32,6 +33,7 @@ func (u Upgrade) Ask(request map[string]any) {
 func (u Upgrade) Others(p *PlanResponse) (known, others []Upgrade) {
 	known = []Upgrade{{u.ControlPlane, "", u.To}}
 	for _, step := range versions(p.ControlPlaneUpgrades) {
+		step = "v" + strings.TrimPrefix(step, "v") // as control planes complete it
 		known = append(known, Upgrade{step, u.Workers, u.To})
 		if step != u.To {
 			known = append(known, Upgrade{step, step, u.To})

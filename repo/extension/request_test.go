@@ -50,7 +50,13 @@ func TestRequestsFitTheTypes(t *testing.T) {
 	}
 	for core := contract.OldestCore; core <= contract.NewestCore; core++ {
 		m := maker(t, core)
-		for _, h := range extension.Hooks(core) {
+		makers := []*extension.Maker{m, m.For(extension.Another)}
+		for _, v := range extension.Variants {
+			makers = append(makers, m.For(v))
+		}
+		hooks := extension.Hooks(core)
+		for i := range len(makers) * len(hooks) {
+			m, h := makers[i/len(hooks)], hooks[i%len(hooks)]
 			made := m.Make(h)
 			for _, f := range h.Request {
 				if f.Required && made[f.Name] == nil {

@@ -63,6 +63,9 @@ func ReadTopology(files ...*manifest.File) (*Topology, error) {
 			return nil, err
 		}
 	}
+	if given.Cluster == nil && given.Class != nil {
+		delete(t.topology(), "variables")
+	}
 	if given.Class != nil || given.Cluster != nil {
 		t.useClass()
 	}
@@ -91,6 +94,7 @@ func TopologyOf(class *clusterclass.Class, objects []*manifest.Object) *Topology
 			t.Cluster, _ = o.Doc.Root.Value().(object)
 		}
 	}
+	delete(t.topology(), "variables")
 	t.useClass()
 	return t
 }

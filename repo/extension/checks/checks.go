@@ -740,7 +740,7 @@ var All = [...]*Check{
 		Title:    "Handlers for CanUpdate hooks should come with one for UpdateMachine",
 		Severity: lint.Warning, Proof: lint.Contract,
 		Source:  "cluster-api core/reconcilers/machine, callUpdateMachineHook; cluster-api controlplane/kubeadm/reconcilers/kubeadmcontrolplane, canUpdateMachine",
-		Why:     "Machines stay half updated: Cluster API starts the update in place because of a CanUpdate hook, and then finds no handler for UpdateMachine. Without a CanUpdate hook it never calls UpdateMachine.",
+		Why:     "The update of a Machine never ends: Cluster API starts it in place because of a CanUpdate hook, and then finds no handler for UpdateMachine. Without a CanUpdate hook it never calls UpdateMachine.",
 		Fix:     "Add the missing handler. Safe to ignore if another extension has it.",
 		Example: "A handler for CanUpdateMachine only.",
 	}, Level: extension.Discover},

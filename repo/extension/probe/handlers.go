@@ -26,6 +26,8 @@ type handler struct {
 	// what came of it.
 	in    call
 	first reply
+	// other is in for another Cluster, if the server answers that with 200.
+	other call
 	// answer is first, decoded, and latest that of the last retry.
 	answer extension.Response
 	latest *extension.RetryResponse
@@ -110,15 +112,22 @@ func (h *handler) send(ctx context.Context, body []byte) reply {
 	return h.client.do(ctx, in)
 }
 
-// insist makes a call until it succeeds, a few times: what fails by chance is LIV072.
-func (h *handler) insist(ctx context.Context, body []byte) (r reply) {
+// insist makes a call until it ends well, a few times: what fails by chance is LIV072.
+func (h *handler) insist(ctx context.Context, body []byte, well func(reply) bool) (r reply) {
 	for range 8 {
-		r = h.send(ctx, body)
-		if _, ok := h.outcome(r); ok || errors.Is(r.err, errTimeout) || ctx.Err() != nil {
+		if r = h.send(ctx, body); well(r) || errors.Is(r.err, errTimeout) || ctx.Err() != nil {
 			break
 		}
 	}
 	return r
+}
+
+// refusable sends a request that the handler may refuse, if it answers at all.
+func (h *handler) refusable(ctx context.Context, what string, body []byte) {
+	r := h.insist(ctx, body, func(r reply) bool { return h.kind(r) != "" })
+	if status, _ := h.outcome(r); h.kind(r) == "" && ctx.Err() == nil {
+		h.add("LIV020", h.place, "with %s: %s", what, short(status))
+	}
 }
 
 // check calls the handler in all ways.
@@ -321,6 +330,17 @@ func (h *handler) tolerant(ctx context.Context) {
 			h.echoes(h.place, h.message(r), nil)
 		})
 	}
+	for _, v := range extension.Variants {
+		if body := extension.RequestJSON(h.maker.For(v).Make(h.hook)); !bytes.Equal(body, h.in.body) && (h.hook.Level == extension.Pure || !v.Other) {
+			work = append(work, func(ctx context.Context) { h.refusable(ctx, v.What, body) })
+		}
+	}
+	if body := h.request(func(r map[string]any) {
+		delete(r, "controlPlaneUpgrades")
+		delete(r, "workersUpgrades")
+	}); !bytes.Equal(body, h.in.body) {
+		work = append(work, func(ctx context.Context) { h.refusable(ctx, "no further steps of the upgrade", body) })
+	}
 	h.together(ctx, work...)
 	if len(h.o.Settings) == 0 {
 		return
@@ -340,15 +360,16 @@ func (h *handler) robust(ctx context.Context) {
 	if !ok {
 		return
 	}
-	in := h.in
-	in.body = []byte(malformed[len(malformed)-1])
-	again := h.client.do(ctx, in)
-	in.body = slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(h.in.body), []byte("}")), []byte(`,"clusterctlRepoProbe":"`+marker+`",}`))
-	if r := h.client.do(ctx, in); r.err == nil && ctx.Err() == nil {
-		h.echoes(h.place, h.message(r), in.body)
+	body := slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(h.in.body), []byte("}")), []byte(`,"clusterctlRepoProbe":"`+marker+`",}`))
+	if r := h.send(ctx, body); r.err == nil && ctx.Err() == nil {
+		h.echoes(h.place, h.message(r), body)
 	}
-	if a, b := h.message(first), h.message(again); again.err == nil && a != b && first.status == again.status {
-		h.add("LIV046", h.place, "the same error is %q and then %q", a, b)
+	for i, body := range malformed {
+		again := h.send(ctx, []byte(body))
+		if a, b := h.message(first[i]), h.message(again); again.err == nil && a != b && first[i].status == again.status {
+			h.add("LIV046", h.place, "the same error is %q and then %q", a, b)
+			return
+		}
 	}
 }
 
@@ -361,25 +382,25 @@ func (h *handler) message(r reply) string {
 }
 
 // breaks sends malformed requests, one of another kind, and GET. It returns the
-// answer to the last malformed request, if nothing broke before.
-func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in call) (last reply, ok bool) {
+// answers to the malformed requests, if nothing broke before.
+func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in call) (answers []reply, ok bool) {
 	// The work of discovery is done without looking at the request.
 	for _, body := range malformed {
 		c := in
 		c.body = []byte(body)
 		r := p.client.do(ctx, c)
 		if ctx.Err() != nil {
-			return last, false
+			return nil, false
 		}
-		last = r
+		answers = append(answers, r)
 		answer, err := hook.Decode(r.body)
 		switch {
 		case r.broken():
 			p.add("LIV050", w, "for the request %q: %s", body, r.String())
-			return last, false
+			return nil, false
 		case r.ok() && err == nil && answer.Common().Status == extension.Success:
 			p.add("LIV050", w, "for the request %q the status is %s", body, extension.Success)
-			return last, false
+			return nil, false
 		}
 	}
 	c := in
@@ -393,7 +414,7 @@ func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in ca
 	if answer, err := hook.Decode(r.body); r.ok() && err == nil && answer.Common().Status == extension.Success {
 		p.add("LIV058", w, "for GET the status is %s", extension.Success)
 	}
-	return last, true
+	return answers, true
 }
 
 // twice calls a hook that acts again.

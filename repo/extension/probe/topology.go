@@ -325,6 +325,7 @@ func (h *handler) large(ctx context.Context) {
 
 // validation sends ValidateTopology what the extension itself has patched.
 func (h *handler) validation(ctx context.Context) {
+	h.large(ctx)
 	h.mu.Lock()
 	patched := h.patched
 	h.mu.Unlock()
@@ -363,19 +364,20 @@ func (h *handler) plan(ctx context.Context) {
 	}
 	known, others := up.Others(first)
 	for i, up := range append(known, others...) {
-		r := h.insist(ctx, h.request(up.Ask))
-		status, ok := h.outcome(r)
-		if !ok && i >= len(known) && h.kind(r) == extension.Failure {
-			continue // it may know no such version
-		}
-		if ok {
+		verdict := func(r reply) string {
+			if status, ok := h.outcome(r); !ok {
+				return status
+			}
 			answer, _ := h.hook.Decode(r.body)
 			if err := up.Check(answer.(*extension.PlanResponse)); err != nil {
-				status, ok = err.Error(), false
+				return err.Error()
 			}
+			return ""
 		}
-		if !ok && ctx.Err() == nil {
-			h.add("LIV041", h.place, "for an upgrade from %s (workers: %s) to %s: %s", up.ControlPlane, cmp.Or(up.Workers, "none"), up.To, short(status))
+		r := h.insist(ctx, h.request(up.Ask), func(r reply) bool { return verdict(r) == "" })
+		unknown := i >= len(known) && h.kind(r) == extension.Failure
+		if what := verdict(r); what != "" && !unknown && ctx.Err() == nil {
+			h.add("LIV041", h.place, "for an upgrade from %s (workers: %s) to %s: %s", up.ControlPlane, cmp.Or(up.Workers, "none"), up.To, short(what))
 			return
 		}
 	}

@@ -1,0 +1,77 @@
+package extension
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Variant is a legal change of the Cluster that requests are made from.
+type Variant struct {
+	What string
+	// Other says that it is another Cluster then.
+	Other  bool
+	change func(t *Topology)
+}
+
+// Variants are unusual Clusters.
+var Variants = [...]Variant{
+	{What: "a Cluster without labels, annotations, network and replicas", change: func(t *Topology) {
+		delete(child(t.Cluster, "metadata"), "labels")
+		delete(child(t.Cluster, "metadata"), "annotations")
+		delete(child(t.Cluster, "spec"), "clusterNetwork")
+		delete(t.topology(), "controlPlane")
+		for _, w := range t.workers() {
+			delete(w.topology, "replicas")
+		}
+	}},
+	{What: "a version with build metadata", change: func(t *Topology) { t.topology()["version"] = t.Version() + "+acme.1" }},
+	{What: "a Cluster without workers", change: func(t *Topology) { delete(t.topology(), "workers") }},
+	{What: "Unicode in annotations and variables", change: func(t *Topology) { t.fill("Zoë \"東京\" 🚀\n") }},
+	{What: "a name of 63 characters", Other: true, change: func(t *Topology) { child(t.Cluster, "metadata")["name"] = strings.Repeat("a", 63) }},
+}
+
+// OtherName is what Another has as its name and all other texts.
+const OtherName = "clusterctl-repo-other"
+
+// Another is a second Cluster of the same class.
+var Another = Variant{What: "another Cluster", Other: true, change: func(t *Topology) {
+	metadata := child(t.Cluster, "metadata")
+	metadata["name"], metadata["namespace"], metadata["uid"] = OtherName, OtherName, "0f4a7a52-0000-4000-8000-000000000001"
+	t.fill(OtherName)
+}}
+
+// For returns a maker of requests for a variant of the Cluster.
+func (m *Maker) For(v Variant) *Maker {
+	t := *m.Topology
+	t.Cluster = copied(t.Cluster).(object)
+	child(child(t.Cluster, "spec"), "topology")
+	v.change(&t)
+	return &Maker{Topology: &t, Core: m.Core, Settings: m.Settings, Discovered: m.Discovered}
+}
+
+// fill sets an annotation and each variable of the class that takes the text.
+func (t *Topology) fill(value string) {
+	child(child(t.Cluster, "metadata"), "annotations")["example.com/text"] = value
+	topology := t.topology()
+	values, _ := topology["variables"].([]any)
+	for _, v := range t.Class.Variables() {
+		n := v.Schema.Node
+		if n.Get("type").Str() != "string" || n.Get("format") != nil || n.Get("x-kubernetes-validations") != nil ||
+			len(new(crd.Checker).Check(v.Schema, yamldoc.NewScalar(yamldoc.String, yamldoc.Quoted, value), false)) > 0 {
+			continue
+		}
+		values = append(slices.DeleteFunc(values, func(e any) bool { return text(e, "name") == v.Name }), object{"name": v.Name, "value": value})
+	}
+	if len(values) > 0 {
+		topology["variables"] = values
+	}
+}
+
+// Own are texts that only requests for this Cluster have: its uid, and its name if that
+// is long enough not to be elsewhere by chance.
+func (t *Topology) Own() []string {
+	return slices.DeleteFunc([]string{t.name(), text(t.Cluster, "metadata", "uid")}, func(s string) bool { return len(s) < 8 || !strings.Contains(s, "-") })
+}
