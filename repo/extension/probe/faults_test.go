@@ -213,6 +213,25 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "continues as if it had succeeded"},
+		{id: "LIV020", server: change("BeforeClusterCreate", func(r, _ object) {
+			_ = r["cluster"].(object)["metadata"].(object)["labels"].(object)["example"]
+		}), message: "with a Cluster without labels"},
+		{id: "LIV020", server: change("AfterControlPlaneUpgrade", func(r, _ object) { _ = r["controlPlaneUpgrades"].([]any)[0] }), message: "no further steps"},
+		{id: "LIV020", server: change("BeforeClusterUpgrade", func(r, _ object) {
+			if strings.Contains(r["toKubernetesVersion"].(string), "+") {
+				hijack(nil)
+			}
+		}), message: "build metadata"},
+		{id: "LIV020", server: change("GeneratePatches", func(r, _ object) { _ = r["items"].([]any)[4] }), message: "a Cluster without workers"},
+		{id: "LIV020", server: change("ValidateTopology", func(r, _ object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("東京")) {
+				hijack(nil)
+			}
+		}), message: "Unicode"},
+		{id: "LIV020", server: change("CanUpdateMachineSet", func(r, _ object) {
+			var short [40]byte
+			_ = short[:len(r["current"].(object)["machineSet"].(object)["spec"].(object)["clusterName"].(string))]
+		}), message: "a name of 63 characters"},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": "success"})},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"retryAfterSeconds": 0})},
 		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": 1})},
@@ -268,6 +287,21 @@ func faults() []fault {
 				return first
 			}
 		}, message: "with other uids"},
+		{id: "LIV035", options: often, server: func(s *server) { // mixes up requests that come at once
+			var others atomic.Int64
+			good := s.answers["GeneratePatches"]
+			s.answers["GeneratePatches"] = func(r object) object {
+				switch text, _ := json.Marshal(r["variables"]); {
+				case bytes.Contains(text, []byte(extension.OtherName)):
+					others.Add(1)
+					defer others.Add(-1)
+					time.Sleep(50 * time.Millisecond)
+				case others.Load() > 0:
+					return object{"status": "Success", "items": []object{}}
+				}
+				return good(r)
+			}
+		}, message: "another answer"},
 		{id: "LIV036", server: func(s *server) {
 			s.answers["GeneratePatches"] = func(r object) object {
 				list := r["items"].([]any)
@@ -352,6 +386,13 @@ func faults() []fault {
 		}, message: "already exists"},
 		{id: "LIV046", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
+				write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
+		{id: "LIV046", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if strings.Contains(r.URL.Path, "validatetopology") && string(body) == "{" {
 				write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
 				return
 			}
@@ -459,6 +500,22 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "of 50 calls"},
+		{id: "LIV059", options: often, server: func(s *server) {
+			running := &atomic.Int64{}
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if !strings.Contains(r.URL.Path, "validatetopology") {
+					next.ServeHTTP(w, r)
+					return
+				}
+				defer running.Add(-1)
+				if running.Add(1) > 20 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				time.Sleep(50 * time.Millisecond)
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "of 50 calls"},
 		{id: "LIV060", server: func(s *server) {
 			s.answers["GenerateUpgradePlan"] = slow(s.answers["GenerateUpgradePlan"], 1100*time.Millisecond)
 		}},
@@ -469,6 +526,12 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		}), message: "413"},
+		{id: "LIV061", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if len(body) > 1<<20 && strings.Contains(r.URL.Path, "validatetopology") {
+				hijack(w)
+			}
+			next.ServeHTTP(w, r)
+		}), message: "a request of"},
 		{id: "LIV061", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "validatetopology") {
 				for part := bytes.Repeat([]byte(" "), 1<<20); ; { // without an end
@@ -616,6 +679,29 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "after calls of other pure hooks"},
+		{id: "LIV078", server: func(s *server) { // keeps a value of the first Cluster
+			var once sync.Once
+			var first any
+			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONPatch", func(object) any {
+				return []object{{"op": "add", "path": "/spec/template/spec/image", "value": first}}
+			})
+			good := s.answers["GeneratePatches"]
+			s.answers["GeneratePatches"] = func(r object) object {
+				once.Do(func() { first = r["variables"].([]any)[1].(object)["value"] })
+				return good(r)
+			}
+		}, message: "\"test-cluster\" of another one"},
+		{id: "LIV078", server: func(s *server) { // tells of the Cluster before
+			var last atomic.Value
+			last.Store("")
+			s.answers["ValidateTopology"] = func(r object) object {
+				text, _ := json.Marshal(r["variables"])
+				if bytes.Contains(text, []byte(extension.OtherName)) {
+					last.Store(extension.OtherName)
+				}
+				return object{"status": "Success", "message": "valid, after " + last.Load().(string)}
+			}
+		}, message: "of another one"},
 		{id: "LIV079", server: func(s *server) {
 			s.handlers = slices.DeleteFunc(s.handlers, func(h object) bool { return h["name"] == name("UpdateMachine") })
 		}, message: "but no handler serves UpdateMachine"},

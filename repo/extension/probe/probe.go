@@ -182,7 +182,7 @@ func (p *probe) run(ctx context.Context) int {
 	)
 	p.remains(ctx)
 	p.sample(ctx)
-	p.crowd(ctx, found)
+	p.crowds(ctx, found)
 	p.slow(ctx, config)
 	p.ready(ctx)
 	p.again(ctx, found)

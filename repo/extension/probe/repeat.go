@@ -2,7 +2,9 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -130,7 +132,6 @@ func (p *probe) scope(handlers int) string {
 // unsteady calls a pure hook again and again and compares the answers with the
 // first one.
 func (h *handler) unsteady(ctx context.Context) {
-	first, _ := h.outcome(h.first)
 	if h.older != nil {
 		r := h.older.do(ctx, h.in)
 		if status, _ := h.outcome(r); (!r.ok() || h.kind(r) != h.kind(h.first)) && ctx.Err() == nil && h.older.alike(ctx, h, r) && !h.client.alike(ctx, h, r) {
@@ -138,31 +139,46 @@ func (h *handler) unsteady(ctx context.Context) {
 			return
 		}
 	}
-	h.repeat(ctx, h.place, h.in, func(r reply) bool {
-		if r.tooLarge {
-			h.add("LIV061", h.place, "a repeated call: %s", r.String())
-			return true
-		}
+	h.repeat(ctx, h.place, h.in, h.strays)
+}
+
+// unsteady are the checks of answers that differ.
+var unsteady = []string{"LIV035", "LIV036", "LIV039", "LIV071", "LIV072"}
+
+// strays reports an answer to the complete request that is another one than the first,
+// once, and whether there was one.
+func (h *handler) strays(r reply) bool {
+	if h.found(unsteady...) {
+		return true
+	}
+	if r.tooLarge {
+		h.add("LIV061", h.place, "a repeated call: %s", r.String())
+		return true
+	}
+	if !r.ok() || h.kind(r) != h.kind(h.first) {
+		first, _ := h.outcome(h.first)
 		status, _ := h.outcome(r)
-		if !r.ok() || h.kind(r) != h.kind(h.first) {
-			if !h.reported("LIV072", h.place) {
-				h.add("LIV072", h.place, "the same request is answered with %s, and then: %s", short(first), short(status))
-			}
-			return true
-		}
-		if difference := h.differ(r); difference != "" {
-			id := "LIV071"
-			switch h.hook.Name {
-			case "GeneratePatches":
-				id = "LIV035"
-			case "DiscoverVariables":
-				id = "LIV039"
-			}
-			h.add(id, h.place, "the same request gives another answer: %s", difference)
-			return true
-		}
+		h.add("LIV072", h.place, "the same request is answered with %s, and then: %s", short(first), short(status))
+		return true
+	}
+	difference := h.differ(r)
+	if difference == "" {
 		return false
-	})
+	}
+	id := "LIV071"
+	switch h.hook.Name {
+	case "GeneratePatches":
+		id = "LIV035"
+	case "DiscoverVariables":
+		id = "LIV039"
+	}
+	h.add(id, h.place, "the same request gives another answer: %s", difference)
+	return true
+}
+
+// found tells whether one of some checks has found something at the handler.
+func (h *handler) found(ids ...string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool { return h.reported(id, h.place) })
 }
 
 // alike reports whether a call of this client ends as another one did.
@@ -290,8 +306,7 @@ func (h *handler) blocking(r *extension.RetryResponse) {
 
 // later judges an answer to another call, unless the same was found before.
 func (h *handler) later(r reply) {
-	known := func(id string) bool { return h.reported(id, h.place) }
-	if answer, err := h.hook.Decode(r.body); err == nil && !slices.ContainsFunc([]string{"LIV024", "LIV025", "LIV026", "LIV044", "LIV073", "LIV074"}, known) {
+	if answer, err := h.hook.Decode(r.body); err == nil && !h.found("LIV024", "LIV025", "LIV026", "LIV044", "LIV073", "LIV074") {
 		h.semantics(answer, r.body)
 	}
 }
@@ -401,25 +416,64 @@ func (p *probe) echoes(w place, message string, request []byte) {
 	}
 }
 
-// remains calls the pure hooks again after everything else: what they answered
-// must not depend on the calls in between.
+// remains calls the pure hooks again after everything else, for another Cluster and then
+// for the first one: what they answer must not depend on the calls before.
 func (p *probe) remains(ctx context.Context) {
 	for _, h := range p.pure {
-		unsteady := []string{"LIV035", "LIV036", "LIV039", "LIV071", "LIV072"}
-		if slices.ContainsFunc(unsteady, func(id string) bool { return p.reported(id, h.place) }) {
+		if h.found(unsteady...) {
 			continue // that it differs is known
 		}
-		r := p.client.do(ctx, h.in)
+		body := extension.RequestJSON(h.maker.For(extension.Another).Make(h.hook))
+		other := h.send(ctx, body)
+		if h.other = h.in; other.ok() {
+			h.other.body = body
+		}
+		r := h.send(ctx, h.in.body)
 		if ctx.Err() != nil {
 			return
 		}
+		what, leaked := "", cmp.Or(leak(other.body, body, h.o.Topology.Own()...), leak(r.body, h.in.body, extension.OtherName))
 		if r.ok() && h.kind(r) == h.kind(h.first) {
-			if what := h.differ(r); what != "" {
-				p.add("LIV078", h.place, "after calls of other pure hooks the same request gives another answer: %s", what)
-			}
-			continue
+			what = h.differ(r)
+		} else {
+			what, _ = h.outcome(r)
 		}
-		status, _ := h.outcome(r)
-		p.add("LIV078", h.place, "after calls of other pure hooks the same request gives: %s", short(status))
+		switch {
+		case what != "":
+			p.add("LIV078", h.place, "after calls of other pure hooks the same request gives another answer: %s", short(what))
+		case leaked != "" && len(h.hook.Request) > 0:
+			p.add("LIV078", h.place, "the answer for a Cluster has %q of another one", leaked)
+		}
 	}
+}
+
+// leak returns one of some texts that an answer has and its request does not.
+func leak(answer, request []byte, texts ...string) string {
+	var v any
+	_ = json.Unmarshal(answer, &v)
+	all := told(v)
+	i := slices.IndexFunc(texts, func(t string) bool { return strings.Contains(all, t) && !bytes.Contains(request, []byte(t)) })
+	if i < 0 {
+		return ""
+	}
+	return texts[i]
+}
+
+// told are the texts of an answer, and those of its patches.
+func told(v any) string {
+	var out strings.Builder
+	switch v := v.(type) {
+	case string:
+		patch, _ := base64.StdEncoding.DecodeString(v)
+		fmt.Fprintln(&out, v, string(patch))
+	case []any:
+		for _, e := range v {
+			out.WriteString(told(e))
+		}
+	case map[string]any:
+		for _, e := range v {
+			out.WriteString(told(e))
+		}
+	}
+	return out.String()
 }
