@@ -546,6 +546,24 @@ func countBlobs(mu *sync.Mutex, sizes map[string]int64, back bool, rest http.Han
 	})
 }
 
+// TestOtherSize: a server answers to everything, with fewer or more bytes than the file has.
+func TestOtherSize(t *testing.T) {
+	for _, size := range []string{"1", "100000"} {
+		s := serve(t)
+		rest := s.inner
+		s.inner = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodHead && strings.Contains(r.URL.Path, "/blobs/") {
+				w.Header().Set("Content-Length", size)
+				return
+			}
+			rest.ServeHTTP(w, r)
+		})
+		if _, err := s.open().Put(t.Context(), acme()); err == nil || !strings.Contains(err.Error(), "answers with "+size+" bytes instead of") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // TestDropped: a registry says that it stored what it did not. The version gets no
 // tag, not even that of a claim.
 func TestDropped(t *testing.T) {

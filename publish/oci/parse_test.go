@@ -95,3 +95,15 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// A tag has 128 letters, of which a mark needs 51.
+func TestClaimPrefix(t *testing.T) {
+	seen := map[string]bool{}
+	for n := range 200 {
+		prefix := claimPrefix("v1.0.0-" + strings.Repeat("a", n))
+		if len(prefix) > 128-51 || seen[prefix] || n < 60 && !strings.Contains(prefix, "v1.0.0-") {
+			t.Errorf("%d letters: %s", n, prefix)
+		}
+		seen[prefix] = true
+	}
+}

@@ -100,6 +100,21 @@ func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 	return req
 }
 
+// All waits of a request together are bounded.
+func TestWaitsAddUp(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "400")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	var w waits
+	p := w.policy()
+	p.MaxWait = 800 * time.Second
+	_, err := New(nil, p).Do(request(t, "GET", s.URL, nil))
+	if _, limited := errors.AsType[*RateLimitError](err); !limited || len(w.list) != 2 {
+		t.Errorf("%v after %v", err, w.list)
+	}
+}
+
 // Waits are measured with the clock of the server, whatever ours says.
 func TestRateLimit(t *testing.T) {
 	for _, skew := range []time.Duration{0, time.Hour, -time.Hour, -1000 * time.Hour} {

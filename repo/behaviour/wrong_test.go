@@ -30,7 +30,12 @@ func found(j *Judge) []string {
 }
 
 func TestHealthy(t *testing.T) {
-	j := judge(newLife(), 0)
+	l := newLife()
+	l.before("work", func(l *life) { // the user has second thoughts, and nothing follows the first ones
+		l.put(user, "MachinePool", "mp", "spec.replicas", 3)
+		l.put(user, "MachinePool", "mp", "spec.replicas", 2)
+	})
+	j := judge(l, 0)
 	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 	}
@@ -55,6 +60,9 @@ func TestWrongDoers(t *testing.T) {
 			for _, f := range j.finish() {
 				t.Logf("  %s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 			}
+		}
+		if c.ID == "BEH306" && j.findings[0].Repeated > 0 {
+			t.Errorf("%s is found again for an ID that stays", c.ID)
 		}
 	}
 	for id := range wrong {

@@ -328,6 +328,7 @@ var wrong = map[string]func(*life){
 			l.poolStatus("p1", "p2")
 			l.poolStatus("p1")
 			l.poolStatus("p1", "p2")
+			l.poolStatus("p2", "p1")
 		})
 	},
 	"BEH307": func(l *life) {
