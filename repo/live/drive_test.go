@@ -93,7 +93,11 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 		f.t.Errorf("%s %s: of Secrets only the metadata may be read", r.Method, path)
 	}
 	if f.fail != nil && f.fail(r.Method, path) {
-		f.status(w, 500, "InternalError", "etcd is away")
+		if f.count%2 == 0 {
+			f.status(w, 429, "TooManyRequests", "the server has too much to do")
+		} else {
+			f.status(w, 500, "InternalError", "etcd is away")
+		}
 		return
 	}
 	if r.Method != http.MethodGet {
