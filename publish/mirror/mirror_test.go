@@ -860,6 +860,24 @@ func TestFilesAreAskedForAhead(t *testing.T) {
 
 // What is in no list is found while no other run can list it: a release that is just
 // being copied is not a leftover.
+// The list of a place is known until the last of its providers goes.
+func TestPruneOneOfTwo(t *testing.T) {
+	dir := memoryDir(t)
+	shared, _ := twoPlaces()
+	mirrored(t, []Want{{From: shared, Version: selector(t, "v1.2.0")}}, toFolder(t, dir))
+	for left := 2; left >= 0; left-- {
+		lock, err := ReadLock(dir)
+		if err != nil || len(lock.Releases) != left || (len(lock.Sources) == 1) != (left > 0) {
+			t.Fatalf("%d releases, %d lists, %v; want %d releases", len(lock.Releases), len(lock.Sources), err, left)
+		}
+		if left > 0 {
+			if _, err := Prune(t.Context(), lock.Releases[:1], nil, toFolder(t, dir)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func TestPruneLooksWhileItHolds(t *testing.T) {
 	dir := memoryDir(t)
 	opts := toFolder(t, dir)
