@@ -100,6 +100,22 @@ func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 	return req
 }
 
+// Lists end: by themselves, or when they have too many pages or entries.
+func TestPages(t *testing.T) {
+	for _, tt := range []struct{ entries, last, pages int }{{1, 3, 3}, {MaxEntries / 2, 9, 3}, {0, 2 * MaxPages, MaxPages}} {
+		pages := 0
+		err := Pages(t.Context(), Policy{}, "a", func(_ context.Context, n int, add func(int) error) (int, error) {
+			if pages++; n == tt.last {
+				return n, add(tt.entries)
+			}
+			return n + 1, add(tt.entries)
+		})
+		if pages != tt.pages || IsExcess(err) != (tt.pages < tt.last) {
+			t.Errorf("%d entries on each of %d pages: %v after %d", tt.entries, tt.last, err, pages)
+		}
+	}
+}
+
 // All waits of a request together are bounded.
 func TestWaitsAddUp(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {

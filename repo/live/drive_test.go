@@ -299,7 +299,7 @@ func start(t *testing.T) (*fake, *Cluster) {
 func (f *fake) strangers() {
 	ref := func(path string) []any {
 		if o := f.objects[path]; o != nil {
-			return []any{m{"kind": "Cluster", "name": "c", "uid": o["metadata"].(m)["uid"]}}
+			return []any{m{"kind": "Cluster", "name": "c", "uid": o["metadata"].(m)["uid"], "controller": false}}
 		}
 		return []any{}
 	}
@@ -463,7 +463,7 @@ func TestRefuses(t *testing.T) {
 		"clusters":  {template, clusterPath, "already has Cluster theirs"},
 		"machines":  {template, infraPath, "already has AcmeMachine theirs"},
 		"claims":    {template, "ipam.cluster.x-k8s.io/v1beta2/namespaces/ns/ipaddressclaims", "already has IPAddressClaim theirs"},
-		"secrets":   {template, "v1/namespaces/ns/secrets", "already has Secret c-theirs"},
+		"secrets":   {template, "v1/namespaces/ns/secrets", "already has Secret c-theirs, which"},
 		"nameless":  {raw(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"generateName":"c"}}`), "", "has no name"},
 		"elsewhere": {raw(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"name":"c","namespace":"prod"}}`), "", "is in namespace prod"},
 		"kind":      {raw(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`), "", "is not of a namespaced kind of Cluster API"},
@@ -473,6 +473,7 @@ func TestRefuses(t *testing.T) {
 		if kind := served[strings.Replace(c.there, "/namespaces/ns", "", 1)]; c.there != "" {
 			f.put(c.there, m{"apiVersion": c.there[:strings.Index(c.there, "/namespaces")], "kind": cmp.Or(kind, "PartialObjectMetadata"), "metadata": m{"name": map[bool]string{true: "theirs", false: "c-theirs"}[kind != ""]}})
 		}
+		f.put("v1/namespaces/ns/secrets", m{"apiVersion": "v1", "kind": "PartialObjectMetadata", "metadata": m{"name": "c2"}}) // of another
 		var said []string
 		var journal []*record.Event
 		o := options(&said, &journal)

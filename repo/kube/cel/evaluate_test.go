@@ -101,6 +101,7 @@ func TestEvaluateFunctions(t *testing.T) {
 		{"ip(self).family() == 6", "a", true},
 		{"isCIDR(self)", "10.0.0.0/8", false},
 		{"isCIDR(self)", "10.0.0.0", true},
+		{"isCIDR(self)", "::ffff:10.0.0.0/104", true},
 		{"isQuantity(self) && quantity(self).isGreaterThan(quantity('1Gi')) && quantity(self).isLessThan(quantity('3Gi'))", "2Gi", false},
 		{"quantity(self).compareTo(quantity('1Gi')) == 0", "1.5Gi", true},
 		{"quantity(self).compareTo(quantity('1Gi')) == 0", "a", true},
