@@ -64,6 +64,8 @@ func TestFind(t *testing.T) {
 		"not clear":              {other + service, "", "error: several Services may belong to the extension: acme-system/metrics, acme-system/webhook"},
 		"none":                   {deployment, "", "error: the components have no Service"},
 		"no such":                {service, "acme-system/x", `error: unknown Service "acme-system/x" (known: acme-system/webhook)`},
+		"elsewhere":              {service, "other/webhook", `error: unknown Service "other/webhook" (known: acme-system/webhook)`},
+		"two ports":              {strings.Replace(service, "ports: [", "ports: [{port: 80, targetPort: 8080}, ", 1) + deployment, "", "webhook.acme-system.svc 443 [9443] "},
 		"two certificates":       {other + service + certificate + strings.ReplaceAll(certificate, "webhook", "metrics"), "", "error: certificates are for several Services: acme-system/metrics and acme-system/webhook"},
 	} {
 		s, err := extension.FindServer(objects(tc.text), tc.service)

@@ -40,6 +40,7 @@ func TestText(t *testing.T) {
 		{"JSON", `{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "spec": {"topology": {"class": "a"}}}` + "\n", `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "spec": {"topology": {classRef: {"name": "a"}}}}` + "\n", ""},
 		{"seconds by default", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: \"${D:=1m30s}\"\n", now + "spec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=90}\n", "users D is now a number of seconds"},
 		{"seconds written", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: ${D:=5}s\n", now + "spec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=5}\n", ""},
+		{"too many seconds", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: 600000h\n", now + "spec:\n  topology:\n    controlPlane:\n      deletion:\n        nodeDrainTimeoutSeconds: 2147483647\n", ""},
 		{
 			"seconds unknown", cluster + "spec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: ${D}m\n",
 			now + "spec:\n  topology:\n    controlPlane:\n      # TODO migrate to v1beta2: the value must be a number of seconds, but ${D}m is a duration; use a variable that holds seconds\n      deletion:\n        nodeDrainTimeoutSeconds: ${D}m\n", "manual the value must be a number of seconds",
