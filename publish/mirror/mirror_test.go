@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -902,5 +903,44 @@ func TestPruneLooksWhileItHolds(t *testing.T) {
 	refused := errors.New("no")
 	if _, err := Prune(t.Context(), nil, func() ([]string, error) { return nil, refused }, opts); !errors.Is(err, refused) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestLockRefuses(t *testing.T) {
+	file := `{"name": "a", "size": 1, "sha256": "` + strings.Repeat("0", 64) + `"}`
+	release := func(files string) string {
+		return `{"provider": "infrastructure-foo", "version": "v1.0.0", "files": [` + files + `]}`
+	}
+	for releases, want := range map[string]string{
+		release(file):                                     "",
+		release(file + "," + file):                        "lists a of infrastructure-foo v1.0.0 twice",
+		release(file) + "," + release(""):                 "lists infrastructure-foo v1.0.0 twice",
+		release(strings.Replace(file, "0", "x", 1)):       "is not a SHA-256 of a",
+		release(strings.Replace(file, `"a"`, `"a/b"`, 1)): "a/b",
+	} {
+		_, err := ParseLock("lock", []byte(`{"schemaVersion": 1, "sources": [], "releases": [`+releases+`]}`))
+		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", releases, err)
+		}
+	}
+}
+
+// The checksums that people compare with must be those of the lock.
+func TestOtherChecksum(t *testing.T) {
+	dir := memoryDir(t)
+	_, own := twoPlaces()
+	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, toFolder(t, dir))
+	name := filepath.Join(dir, layouts.ChecksumFile)
+	sums, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^[0-9a-f]{64}(  .*/v0\.9\.0/metadata\.yaml)$`)
+	if err := os.WriteFile(name, line.ReplaceAll(sums, []byte(strings.Repeat("0", 64)+"$1")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Check(t.Context(), dir, 2)
+	if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != layouts.ChecksumFile || report.Problems[0].Kind != Damaged {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
