@@ -547,11 +547,11 @@ func TestScan(t *testing.T) {
 // TestAllInOne: a recipe that builds each provider from its own folder, and all of them
 // from config/default, leaves no question about that one.
 func TestAllInOne(t *testing.T) {
-	files := join(metadata, product("config/bootstrap", "bootstrap-x", "bootstrap.cluster.x-k8s.io"), product("config/control-plane", "control-plane-x", "controlplane.cluster.x-k8s.io"),
-		"config/default/kustomization.yaml=namespace: x-system\nresources: [../bootstrap, ../control-plane]\n",
-		"Makefile=release:\n\tkustomize build config/default > out/all.yaml\n\tkustomize build config/bootstrap > out/bootstrap-components.yaml\n\tkustomize build config/control-plane > out/control-plane-components.yaml\n\tcp metadata.yaml out\n")
+	files := join(metadata, product("config/b/bootstrap", "bootstrap-x", bootstrap), product("config/c/control-plane", "control-plane-x", controlPlane),
+		"config/default/kustomization.yaml=namespace: x-system\nresources: [../b/crd, ../c/crd]\n",
+		"Makefile=release:\n\tkustomize build config/default > out/all.yaml\n\tkustomize build config/b/bootstrap > out/bootstrap-components.yaml\n\tkustomize build config/c/control-plane > out/control-plane-components.yaml\n\tcp metadata.yaml out\n")
 	c, _, err := Complete(tree(files...), &config.Config{}, Hints{})
-	if err != nil || len(c.Providers) != 2 || c.Providers[0].Components.Path != "config/bootstrap" || len(c.Providers[0].Variants) != 1 {
+	if err != nil || len(c.Providers) != 2 || c.Providers[0].Components.Path != "config/b/bootstrap" || len(c.Providers[0].Variants) != 1 {
 		t.Errorf("%v, %v", c, err)
 	}
 }
