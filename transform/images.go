@@ -87,6 +87,7 @@ func setImages(objs []object, settings []config.Image, meant map[string]bool) (u
 				}
 				now = old.apply(set)
 				c["image"] = now.String()
+				o.follow(ref, now.String())
 				if set.Keep || set.NewTag != "" || set.Digest != "" {
 					meant[now.String()] = true
 				}
@@ -116,6 +117,21 @@ func setImages(objs []object, settings []config.Image, meant map[string]bool) (u
 		}
 	}
 	return unused, found
+}
+
+// follow gives the new image to the environment variables that hold the old one, as
+// replacements of kustomize copy it there.
+func (o object) follow(old, image string) {
+	if !strings.ContainsAny(old, ":@") {
+		return // another name may be the same word
+	}
+	for _, c := range o.containers() {
+		for _, env := range list(c["env"]) {
+			if env["value"] == old {
+				env["value"] = image
+			}
+		}
+	}
 }
 
 func describe(p config.Place) string {

@@ -353,6 +353,19 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestCopiesOfImages: variables that hold the image of a container follow it.
+func TestCopiesOfImages(t *testing.T) {
+	copied := edit(t, tree, "        - name: SELF\n", "        - {name: COPY, value: \"controller:latest\"}\n        - {name: OTHER, value: controller}\n        - name: SELF\n")
+	releases, err := buildTree(t, copied, "v1.1.0", Options{Images: []Image{{Image: config.Image{Name: "controller", NewName: "ghcr.io/acme/foo", NewTag: "v1.1.0"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := content(t, releases, "infrastructure-components.yaml")
+	if !strings.Contains(got, "name: COPY\n          value: ghcr.io/acme/foo:v1.1.0\n") || !strings.Contains(got, "name: OTHER\n          value: controller\n") {
+		t.Errorf("the variables do not follow:\n%s", got)
+	}
+}
+
 func TestSplitImage(t *testing.T) {
 	for ref, want := range map[string]image{
 		"a":                           {"a", "", ""},

@@ -131,7 +131,7 @@ type SourceReplacement struct {
 type Image struct {
 	Origin `yaml:"-"`
 
-	Name       string  `yaml:"name" required:"true" doc:"The image name to look for, without tag and digest."`
+	Name       string  `yaml:"name" required:"true" doc:"The image name to look for, without tag and digest. Environment variables of the object that hold the same image, with its tag, get the new one too."`
 	NewName    string  `yaml:"newName" is:"string" doc:"The new image name; unchanged if absent."`
 	NewTag     string  `yaml:"newTag" is:"string" doc:"The new tag, often {version}."`
 	Digest     string  `yaml:"digest" is:"digest" doc:"The new digest, instead of a tag."`
