@@ -215,7 +215,7 @@ var _ = classRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: classContract,
 	Why:    "clusterctl creates only the objects of this file. The class never becomes ready, and no cluster can use it.",
-	Fix:    "Add the template to the file, or correct the reference.",
+	Fix:    "Add the template to the file. If the file has it under another name, write that name in the reference.",
 	Kinds:  view.Substituted, Check: eachClass(classTemplateMissing),
 })
 

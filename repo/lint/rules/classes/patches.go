@@ -385,7 +385,7 @@ var _ = patchRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatches",
 	Why:    "The API server refuses the class.",
-	Fix:    "Use add, replace or remove.",
+	Fix:    "Use add or replace with one of value and valueFrom, or remove with neither.",
 	Kinds:  view.Substituted, Check: eachClass(patchOperation),
 })
 
@@ -511,7 +511,7 @@ var _ = patchRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
-	Fix:    "Give add and replace exactly one of value and valueFrom.",
+	Fix:    "Give add and replace exactly one of value and valueFrom, and remove both from the operation remove.",
 	Kinds:  view.Substituted, Check: eachClass(patchValue),
 })
 

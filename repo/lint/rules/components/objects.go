@@ -104,7 +104,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateMutatingWebhook and validateRuleWithOperations",
 	Why:    "The API server refuses the configuration with all its webhooks.",
-	Fix:    "Correct the field. Most come from a +kubebuilder:webhook marker or a patch in config/webhook.",
+	Fix:    "Set the field to what the message allows. Most come from a +kubebuilder:webhook marker or a patch in config/webhook.",
 	Kinds:  view.Installed, Check: ofKinds(admissionGroup, map[string][]demand{
 		"ValidatingWebhookConfiguration": webhookDemands,
 		"MutatingWebhookConfiguration":   append(webhookDemands, demand{"webhooks.*.reinvocationPolicy", oneOf("Never", "IfNeeded")}),
@@ -269,7 +269,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/core/validation, ValidatePodSpec and validateContainerCommon; pkg/apis/apps/validation",
 	Why:    "The API server refuses the workload, so the controller never runs.",
-	Fix:    "Correct the field.",
+	Fix:    "Set the field to what the message allows. A volumeMount needs a volume with its name in the Pod.",
 	Kinds:  view.Installed, Check: podFields,
 })
 

@@ -492,7 +492,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
 	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object. When it reads the reference again, each subfield must be there.",
-	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2. If everything in the version follows v1beta1, label it for v1beta1 only.",
+	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2. If everything in the version follows v1beta1, label it for v1beta1 only, and give the release series that contract in metadata.yaml.",
 	Kinds:  view.DefinitionFiles, Check: demanded(contract.Machines, contract.ControlPlane),
 })
 

@@ -30,7 +30,7 @@ var _ = repositoryRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; apimachinery version.ParseSemantic",
 	Why:    "Users cannot install the release, because clusterctl refuses such versions and does not list their folders.",
-	Fix:    "Use a name such as v1.2.3 or v1.2.3-rc.0, without leading zeros.",
+	Fix:    "Rename the folder to a version that is not there yet, such as v1.2.3, without leading zeros.",
 	Scope:  lint.ScopeRepository, Check: versionInvalid,
 })
 

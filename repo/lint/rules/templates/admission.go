@@ -21,7 +21,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "cluster-api core/webhooks/admission, MachineDeployment and MachineHealthCheck; controlplane/kubeadm/webhooks/admission, validateKubeadmControlPlaneSpec",
 	Why:    "The Cluster API webhook refuses the object, so the cluster is created without it.",
-	Fix:    "Correct the field.",
+	Fix:    "Set the field to what the message allows.",
 	Kinds:  rendered, Check: coreAdmission,
 })
 

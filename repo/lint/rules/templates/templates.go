@@ -827,7 +827,7 @@ var _ = templateRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "apiextensions-apiserver, validation of custom resources; Kubernetes API, fieldValidation Strict",
 	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
-	Fix:    "Correct the field.",
+	Fix:    "Set the field to what the schema of the CRD allows, or remove it if the schema has no such field.",
 	Kinds:  view.Substituted, Check: objectSchema,
 })
 
