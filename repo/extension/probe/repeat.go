@@ -420,6 +420,9 @@ func (p *probe) echoes(w place, message string, request []byte) {
 // for the first one: what they answer must not depend on the calls before.
 func (p *probe) remains(ctx context.Context) {
 	for _, h := range p.pure {
+		if h.succeeded() {
+			h.large(ctx)
+		}
 		if h.found(unsteady...) {
 			continue // that it differs is known
 		}

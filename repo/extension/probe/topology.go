@@ -98,7 +98,6 @@ func (h *handler) patches(ctx context.Context) {
 	h.mu.Unlock()
 
 	h.variants(ctx, result)
-	h.large(ctx)
 }
 
 // orders is how many other orders of the items are tried.
@@ -302,7 +301,8 @@ func (h *handler) differs(ctx context.Context, body []byte, want map[string]json
 // padding is what a request is blown up with, all in all.
 const padding = 2 << 20
 
-// large sends a request of megabytes.
+// large sends a request of megabytes, if the hook has items: after everything else, since a
+// server that reads one request after the other may hold up those of the same connection.
 func (h *handler) large(ctx context.Context) {
 	body := h.request(func(r map[string]any) {
 		list, _ := r["items"].([]any)
@@ -315,9 +315,10 @@ func (h *handler) large(ctx context.Context) {
 			}
 		}
 	})
-	in := h.in
-	in.body = body
-	r := h.client.do(ctx, in) // not measured: it is no ordinary request
+	if len(body) < padding {
+		return
+	}
+	r := h.send(ctx, body) // not measured: it is no ordinary request
 	if !r.ok() && ctx.Err() == nil {
 		h.add("LIV061", h.place, "for a request of %d MB: %s", len(body)>>20, r.String())
 	}
@@ -325,7 +326,6 @@ func (h *handler) large(ctx context.Context) {
 
 // validation sends ValidateTopology what the extension itself has patched.
 func (h *handler) validation(ctx context.Context) {
-	h.large(ctx)
 	h.mu.Lock()
 	patched := h.patched
 	h.mu.Unlock()
