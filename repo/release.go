@@ -238,7 +238,7 @@ const (
 	OddCase OddityKind = "case"
 	// OddSpecial: a device, pipe or socket.
 	OddSpecial OddityKind = "special"
-	// OddBroken: a link that leads nowhere.
+	// OddBroken: a broken link.
 	OddBroken OddityKind = "broken"
 	// OddUnreadable: a link that leaves the folder, or a folder that cannot be
 	// listed.
@@ -377,7 +377,7 @@ type Repository struct {
 	Path string
 	// Oddities lie next to the providers, sorted by path.
 	Oddities []Oddity
-	// Config is the clusterctl.yaml in the root, or nil. It is no part of a
+	// Config is the clusterctl.yaml in the root, or nil. It does not belong to a
 	// release.
 	Config *Artifact
 }

@@ -141,7 +141,7 @@ func configFile(dir, name string) (file string, data []byte, err error) {
 	for _, base := range ConfigNames {
 		data, err := tree.ReadFile(base)
 		if _, there := os.Lstat(filepath.Join(dir, base)); errors.Is(err, fs.ErrNotExist) && there == nil {
-			err = errors.New("the link leads nowhere")
+			err = errors.New("the link is broken")
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return filepath.Join(dir, base), data, err

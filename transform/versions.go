@@ -84,7 +84,7 @@ func release(c *config.Config, tag string) (layouts.Version, error) {
 	}
 	v, err := layouts.ParseVersion(text)
 	if err == nil && !v.HasV() && c.Version.TagPattern == "" && c.Version.StripPrefix == "" {
-		err = fmt.Errorf("the version %q lacks the leading v, without which clusterctl never finds it as the latest; did you mean v%[1]s? To release it anyway, set version.tagPattern in %s", tag, config.FileName)
+		err = fmt.Errorf("the version %q lacks the leading v, so clusterctl would never treat it as the latest; did you mean v%[1]s? To release it anyway, set version.tagPattern in %s", tag, config.FileName)
 	}
 	return v, err
 }

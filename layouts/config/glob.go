@@ -127,7 +127,7 @@ func (g glob) find(fsys fs.FS, exclude []glob, accept func(dir string) bool) ([]
 			// A link to a folder matches like the folder, but is not searched.
 			info, err := fs.Stat(fsys, p)
 			if _, ok := g.match(p); ok && accept != nil && errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%s is a link that leads nowhere", p)
+				return fmt.Errorf("%s is a broken link", p)
 			}
 			isDir = err == nil && info.IsDir()
 		}

@@ -26,7 +26,7 @@ func (d *detection) templates(c *config.Config) error {
 		dir := path.Join(Base(p.Components.Path), "templates")
 		for _, place := range []string{dir, path.Join(dir, "flavors")} {
 			if p.Templates == nil && slices.Contains(d.dangling, place) {
-				return fmt.Errorf("%s, where templates belong, is a link that leads nowhere", place)
+				return fmt.Errorf("%s, where templates belong, is a broken link", place)
 			}
 		}
 		if _, err := fs.Stat(d.fsys, dir); err != nil {

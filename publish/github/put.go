@@ -143,9 +143,9 @@ func (j *job) remove(ctx context.Context, a asset) error {
 	return nil
 }
 
-// discard deletes drafts that nobody can publish any more, because the tag has
-// its release. It is no part of success; what remains is told, and tried again
-// by the next run.
+// discard deletes drafts that can no longer be published, because the tag has
+// its release. The outcome does not depend on it; what remains is reported, and the
+// next run tries again.
 func (j *job) discard(ctx context.Context, drafts []*release) (notes []string) {
 	for _, r := range drafts {
 		at := fmt.Sprintf("releases/%d", r.ID)

@@ -211,7 +211,7 @@ func TestStoredWrongly(t *testing.T) {
 	x := step{upload: j.r.Artifact("metadata.yaml"), status: gitlab.PackageHidden}
 	s.Faults.Add(fault.Rule{Step: "upload-file", Times: 1, Fault: fault.Fault{Effect: fault.WrongDigest}})
 	err := j.do(t.Context(), st, x)
-	if !transport.IsTemporary(err) || !strings.Contains(err.Error(), "GitLab stored other bytes") || len(j.broken["metadata.yaml"]) != 1 || j.sent["metadata.yaml"] || !j.changed {
+	if !transport.IsTemporary(err) || !strings.Contains(err.Error(), "GitLab stored different bytes") || len(j.broken["metadata.yaml"]) != 1 || j.sent["metadata.yaml"] || !j.changed {
 		t.Errorf("%v, %v", err, j.broken)
 	}
 	after, err := j.p.look(t.Context(), version, j.names())

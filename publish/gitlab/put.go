@@ -555,7 +555,7 @@ func (j *job) do(ctx context.Context, s state, step step) error {
 			return err
 		}
 	}
-	return &publish.Temporary{Err: fmt.Errorf("upload %s: GitLab stored other bytes than were sent, with the checksum %s; if this happens again, the network or the storage of GitLab damages files", name, f.sum)}
+	return &publish.Temporary{Err: fmt.Errorf("upload %s: GitLab stored different bytes, with the checksum %s; if this happens again, the network or the storage of GitLab damages files", name, f.sum)}
 }
 
 func (j *job) remove(ctx context.Context, pkg, file int) error {

@@ -43,7 +43,7 @@ var bootstrapChecks = []*Check{
 		"Two machines run kubeadm init and form two clusters.",
 		"Hold a lock until the Cluster reports ControlPlaneInitialized.",
 		Check{Rule: severity(lint.Info), Role: contract.BootstrapConfig, Violation: "two configurations of control plane Machines have data before the control plane is initialized", Risk: High, Beware: "distributions in which all machines may start at once", on: []string{bootstrapRole}, version: bootstrapOneInit}),
-	row("BEH408", "bootstrap-in-place", "Changing the spec should not make new data after the bootstrap", Should, pageConfig+"in-place changes",
+	row("BEH408", "bootstrap-in-place", "Changing the spec should not create new data after the bootstrap", Should, pageConfig+"in-place changes",
 		"Machines that reboot find data that does not fit them.",
 		"Ignore changes of the spec once dataSecretCreated is true.",
 		Check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: Settle, Needs: secretsNeeded, Risk: Medium, Beware: "configurations that rotate; those of pools are left out", on: []string{secret}, version: bootstrapInPlace}),

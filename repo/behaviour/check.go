@@ -70,7 +70,7 @@ type Check struct {
 	version func(*change)
 	gone    func(*change)
 	paused  func(*change) // its Cluster, or it, was paused
-	resumed func(*change) // and is not any more
+	resumed func(*change) // and no longer is
 }
 
 // All are the checks, by number. It must not be changed.

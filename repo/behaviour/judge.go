@@ -760,7 +760,7 @@ func (j *Judge) pauses(c *change, at time.Time) {
 	}
 }
 
-// begin and resume tell the checks of an object that it is paused, and not any more.
+// begin and resume tell the checks of an object that it is paused, and that it no longer is.
 func (j *Judge) begin(o *object, unknown bool) {
 	o.stamp = generationOf(o.cur)
 	o.lost = nil

@@ -720,8 +720,8 @@ func ownerKept(c *change) {
 	}
 }
 
-// lostOwner is the owner that core gave the object, if it is there and the reference to it
-// is not any more. Core does not control InfraClusters and ControlPlanes.
+// lostOwner is the owner that core gave the object, if it still exists and the reference to it
+// does not. Core does not control InfraClusters and ControlPlanes.
 func (c *change) lostOwner(old []owner) owner {
 	for _, r := range old {
 		if p := c.objects[r.uid]; p.alive() && !p.isDeleting() && slices.Contains(coreOwners[c.o.tag], p.tag) &&

@@ -241,7 +241,7 @@ func Misfit(err error) string {
 	if !errors.As(err, &mismatch) {
 		return ""
 	}
-	// The names of embedded structs are no part of the JSON.
+	// The names of embedded structs are not in the JSON.
 	path := strings.Split(mismatch.Field, ".")
 	path = slices.DeleteFunc(path, func(name string) bool { return name == "CommonResponse" })
 	return strings.Join(path, ".")

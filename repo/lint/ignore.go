@@ -77,7 +77,7 @@ func comment(line string) (at int, rest string) {
 }
 
 // quoted reports whether a text in quotes is open at the end of a part of a line.
-// Quotes inside of plain texts are characters of them.
+// Quotes inside plain texts are characters of them.
 func quoted(part string) bool {
 	var open byte
 	for i := 0; i < len(part); i++ {

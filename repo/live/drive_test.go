@@ -217,7 +217,7 @@ func (f *fake) remove(key string) {
 	delete(f.objects, key)
 }
 
-// finish lets a deleted object go when it has no finalizers any more.
+// finish lets a deleted object go when it has no finalizers left.
 func (f *fake) finish(key string) {
 	meta := f.objects[key]["metadata"].(m)
 	if list, _ := meta["finalizers"].([]any); len(list) == 0 && meta["deletionTimestamp"] != nil {

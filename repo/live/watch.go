@@ -130,7 +130,7 @@ type stream struct {
 // state is what is needed to tell after a gap what changed.
 type state struct{ version, namespace, name string }
 
-// run follows the resource until ctx is done, or the server does not have it any more in
+// run follows the resource until ctx is done, or the server no longer has it in
 // this version: another one is found when the watcher looks for resources again.
 func (s *stream) run(ctx context.Context) {
 	wait := s.pace.pause

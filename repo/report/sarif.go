@@ -243,7 +243,7 @@ func sarifLocation(f *lint.Finding, below string) object {
 	}
 }
 
-// sarifArtifact makes a URI of a path or URL. A relative path inside of the
+// sarifArtifact makes a URI of a path or URL. A relative path inside the
 // working directory refers to the root of the sources, which the reader knows.
 func sarifArtifact(file string) object {
 	slashed := filepath.ToSlash(file)

@@ -61,7 +61,7 @@ func TestLinks(t *testing.T) {
 			if filepath.Ext(file) == ".go" && identifier.MatchString(name) && !strings.HasSuffix(name, ".go") {
 				named++
 				if !declares(t, file, name) {
-					t.Errorf("%s: %s does not declare %s any more; the page has to follow the code", page, to, name)
+					t.Errorf("%s: %s no longer declares %s; correct the page", page, to, name)
 				}
 			}
 		}

@@ -28,7 +28,7 @@ var exceptions = []struct{ pkg, effect, why string }{
 }
 
 // Effects returns the places below cmd that print, read the environment, or
-// exit, and the exceptions that are not needed any more.
+// exit, and the exceptions that are no longer needed.
 func Effects(source map[string]*Source) []string {
 	var problems []string
 	used := map[int]bool{}

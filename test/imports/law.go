@@ -1,7 +1,6 @@
 // Package imports holds the law of imports: in which direction packages may know
-// each other, and who may link which library. What a package is for and what it
-// must not know stands in its comment; docs/architecture.md is generated from the
-// comments and the code.
+// each other, and who may link which library. The map in
+// docs/architecture.md is generated from the comments of packages and the code.
 //
 // It must not know what any package does.
 package imports

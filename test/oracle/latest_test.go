@@ -247,7 +247,7 @@ func TestReleaseKeepsLatest(t *testing.T) {
 			case after > usable && !worse && !still && !(mirrors && strings.Contains(said, "so clusterctl refuses it")):
 				fail("it does not say that latest does not work")
 			case len(old) > 0 && after > before && !mirrors:
-				fail("latest does not work any more")
+				fail("latest no longer works")
 			}
 			before = after
 		}

@@ -770,7 +770,7 @@ func TestLint(t *testing.T) {
 	})
 	for i, row := range postponed {
 		if a.postponed[i].Load() == 0 {
-			t.Errorf("nothing is refused with %q any more, or a rule reports it: remove the entry", row.pattern)
+			t.Errorf("nothing is refused with %q, or a rule reports it: remove the entry", row.pattern)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func provider(r real.Release) layouts.Provider {
 	return layouts.Provider{Type: layouts.ProviderType(r.Type), Name: r.Name}
 }
 
-// newFolder returns a new folder. Its path has no part of the test's name, because
+// newFolder returns a new folder. Its path contains no part of the test's name, because
 // clusterctl replaces variables in paths.
 func newFolder(t testing.TB) string {
 	t.Helper()

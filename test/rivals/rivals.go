@@ -1,6 +1,6 @@
-// Package rivals is the model test of publishing: processes of equal and
-// different contents publish one version at the same time, in random
-// interleavings, and some of them die. It must not know any kind of place.
+// Package rivals is the model test of publishing: processes publish one version with
+// equal or different contents at the same time, in random interleavings, and some of
+// them die. It must not know any kind of place.
 package rivals
 
 import (

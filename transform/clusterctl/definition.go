@@ -54,7 +54,7 @@ func schemaHolders(o *object) []map[string]any {
 
 // settleSchema reports whether the conversion to the type of schemas and back gives
 // the same schema, but for the types of numbers, which it gives the values that they
-// would get. Whatever is rare is left to the conversion. Of a schema inside of items
+// would get. Whatever is rare is left to the conversion. Of a schema inside items
 // or additionalProperties the conversion goes by way of JSON.
 func settleSchema(schema map[string]any, viaJSON bool) bool {
 	for key, v := range schema {

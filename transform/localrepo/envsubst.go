@@ -151,7 +151,7 @@ func replaced(data string, plain bool, lookup func(string) (string, bool), unset
 		i, _ := slices.BinarySearchFunc(steps, off+1, func(s step, off int) int { return s.from - off })
 		before := steps[i-1]
 		if (i-1)%2 == 1 {
-			return before.to // inside of a value
+			return before.to // inside a value
 		}
 		return before.to + off - before.from
 	}

@@ -1,6 +1,6 @@
-// Package cli is what a verb sees of the world, and the one place that prints:
-// streams, files, outputs, findings, exit codes, interrupts and servers. It must
-// not know any verb.
+// Package cli connects verbs to the world, and is the only place that prints: streams,
+// files, outputs, findings, exit codes, interrupts and servers. It must not know any
+// verb.
 package cli
 
 import (

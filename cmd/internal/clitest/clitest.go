@@ -1,5 +1,5 @@
-// Package clitest runs command lines for the tests of verbs, with no more of the program
-// than they use. The program itself must not know it.
+// Package clitest runs command lines in tests of verbs, with only the part of the
+// program that they use. The program itself must not know it.
 package clitest
 
 import (

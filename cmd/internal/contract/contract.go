@@ -1,5 +1,6 @@
 // Package contract has the verbs about provider contracts: what they demand, which CRDs
-// meet them, and whether controllers behave so. It must not know what a contract says.
+// meet them, and whether controllers follow them. It must not know what a contract
+// says.
 package contract
 
 import (

@@ -1,5 +1,5 @@
 // Package extension has the verbs about runtime extensions. It must not know what the
-// Runtime SDK asks.
+// Runtime SDK requires.
 package extension
 
 import (

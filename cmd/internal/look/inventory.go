@@ -1,6 +1,6 @@
-// Package look has the verbs that show what is in a release, between two and in many,
-// and what a move would do: vars, images, diff, survey and move-plan. It
-// must not know rules, nor what clusterctl move does.
+// Package look has the verbs that show what one release holds, what changes between
+// two, what many have, and what a move would do: vars, images, diff, survey and
+// move-plan. It must not know rules, nor what clusterctl move does.
 package look
 
 import (

@@ -105,7 +105,7 @@ version whose files have changed since they were mirrored is refused.
 
   # From one place to another
   clusterctl-repo mirror /srv/mirror \
-      --to 'oci://registry.example.com/capi/{provider}' --out beside`,
+      --to 'oci://registry.example.com/capi/{provider}' --out mirror`,
 		Args:        cobra.ArbitraryArgs,
 		Annotations: map[string]string{cli.TakesTargets: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,4 +1,4 @@
-// Package publish has the verbs that lead releases to their destinations: publish and
+// Package publish has the verbs that take releases to their destinations: publish and
 // release. It must not know how a destination works.
 package publish
 

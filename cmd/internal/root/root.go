@@ -1,4 +1,4 @@
-// Package root makes the program of a table of verbs: the command above them, its
+// Package root builds the program from a table of verbs: the command above them, its
 // help and its errors. It must not know any verb.
 package root
 

@@ -1,6 +1,6 @@
-// Package targets opens what verbs are pointed at: a TARGET, a source tree with the
-// flags of its build, a DEST. It demands signatures of what is read, and loads the key
-// that signs what is written. It must not know what a verb does with them.
+// Package targets opens what the arguments of verbs name: a TARGET, a source tree with
+// the flags of its build, a DEST. It demands signatures of what is read, and loads the
+// key that signs what is written. It must not know what a verb does with them.
 package targets
 
 import (

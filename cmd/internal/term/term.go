@@ -1,5 +1,5 @@
-// Package term decides about colour and writes it. It must not know what is
-// printed.
+// Package term decides whether output is coloured, and colours it. It must not know
+// what is printed.
 package term
 
 import (

@@ -1,10 +1,9 @@
 // Package clusterclass reads ClusterClasses, in both versions of their API, as one
-// thing: references by role, classes of workers, variables with their schemas,
-// patches, templates of names. It also holds what Cluster API knows about them as
-// data: the schemas of the API, the builtin variables, the functions of
-// templates.
+// thing: references by role, classes of workers, variables with their schemas, patches,
+// templates of names. It also holds what Cluster API knows about them as data: the
+// schemas of the API, the builtin variables, the functions of templates.
 //
-// It must not know rules, and it judges nothing but single texts and values.
+// It must not know rules, and it judges only single strings and values.
 package clusterclass
 
 import (

@@ -75,7 +75,7 @@ func (t *Template) Constant() (text string, ok bool) {
 
 // Variables calls visit with the path of every value of the root that the
 // template reads: [builtin cluster name], [region]. Sure is false where the dot
-// may stand for something else than the root: inside of range, with, and templates
+// may stand for something else than the root: inside range, with, and templates
 // that are called. Whole is true if the template also reads the root as such, so
 // that any variable may be in use.
 func (t *Template) Variables(visit func(path []string, sure bool)) (whole bool) {

@@ -345,7 +345,7 @@ var All = [...]*Check{
 		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "Cluster API proposal 20220221-runtime-SDK, section Deterministic result",
 		Why:     "Cluster API rolls out all machines again and again: it computes the topology continuously, and every different result is a change.",
-		Fix:     "Compute patches only from the request, without times and random names.",
+		Fix:     "Compute patches only from the request, without timestamps or random names.",
 		Example: "A UUID or the time in a patch.",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{

@@ -1,6 +1,6 @@
-// Package probe checks a running extension: it connects as Cluster API does, asks
-// which handlers there are, calls them, and reports what Cluster API or its users
-// would suffer from. It is the only package below repo that knows the network.
+// Package probe checks a running extension: it connects as Cluster API does, asks which
+// handlers there are, calls them, and reports what would harm Cluster API or its users.
+// It is the only package below repo that knows the network.
 //
 // It must not know how findings are printed, nor where releases come from.
 package probe

@@ -64,7 +64,7 @@ var containers = []struct {
 
 // Images returns the images of all pods in the components, the cluster
 // templates and the ClusterClasses, in the order of files and text. Pods that
-// are text inside of other objects, such as static pods in cloud-init, are not
+// are text inside other objects, such as static pods in cloud-init, are not
 // found. What cannot be read is named by the error, and the rest returned with
 // it.
 func Images(ctx context.Context, r *repo.Release) ([]Image, error) {

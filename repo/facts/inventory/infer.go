@@ -21,7 +21,7 @@ import (
 //     and boolean outdo string, as they fit there too; other contradictions,
 //     also of a default, make the type unknown.
 //  3. The defaults, if YAML reads all of them as the same type.
-//  4. A use inside of a longer text, which takes a string.
+//  4. A use inside a longer text, which takes a string.
 //
 // Uses in comments and with operators other than a default say nothing.
 type Type string
@@ -161,7 +161,7 @@ func (s *source) bracketed(r *vars.Ref) bool {
 }
 
 // comments reports for each expression whether a comment would begin before it
-// on its line, if it is not inside of a text.
+// on its line, if it is not inside a text.
 func (s *source) comments() []bool {
 	refs := s.template.Refs()
 	out := make([]bool, len(refs))

@@ -45,7 +45,7 @@ type Hidden string
 
 // The reasons.
 const (
-	// HiddenNested: the use is inside of another expression.
+	// HiddenNested: the use is inside another expression.
 	HiddenNested Hidden = "nested"
 	// HiddenClass: the use is in a ClusterClass file, which is read only when
 	// a template is rendered, not when its variables are listed.

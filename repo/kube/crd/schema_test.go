@@ -116,7 +116,7 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// TestObject says what every object may have, also one inside of another.
+// TestObject says what every object may have, also one inside another.
 func TestObject(t *testing.T) {
 	d := read(t, `s:
   type: object

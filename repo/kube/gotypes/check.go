@@ -80,7 +80,7 @@ func Check(t *Type, n *yamldoc.Node) []Problem {
 type checker struct {
 	path     []step
 	problems []Problem
-	// json is set inside of types that decode JSON themselves: there numbers are
+	// json is set inside types that decode JSON themselves: there numbers are
 	// not changed but refused, and strict decoding does not look.
 	json bool
 }

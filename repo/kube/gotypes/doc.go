@@ -1,7 +1,7 @@
-// Package gotypes tells whether a document fits a type of the Kubernetes or Cluster
-// API: what the conversion to the Go type refuses, what it drops and which
-// numbers it changes, each with the node to blame. It also knows which objects
-// clusterctl converts.
+// Package gotypes tells whether a document fits a type of Kubernetes or Cluster API:
+// what the conversion to the Go type refuses, what it drops and which numbers it
+// changes, each with the node to blame. It also knows which objects clusterctl
+// converts.
 //
 // The types are described in types.txt, which is made from the Go types by a
 // test. So the validator has all of them without linking the packages that they

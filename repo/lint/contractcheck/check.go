@@ -60,7 +60,7 @@ func Check(ctx context.Context, all []File, o Options) (*lint.Report, error) {
 	if o.Profile.Core == 0 {
 		o.Profile.Core = contract.NewestCore
 	}
-	// The files are not looked at any more once they are joined, so that a caller
+	// The files are no longer needed once they are joined, so that a caller
 	// who does not need them either has them in memory once.
 	names, starts, text := join(all)
 	artifact := repo.BytesArtifact("infrastructure-components.yaml", text)

@@ -584,7 +584,7 @@ func (b *planner) keep() {
 }
 
 // collect finds what Kubernetes deletes in the source after the move: the objects
-// that have owners, of which none is there any more.
+// that have owners, none of which still exists.
 func (b *planner) collect() {
 	waits := map[*Node]int{} // owners that are still there
 	var gone []*Node

@@ -216,7 +216,7 @@ func TestWrongKind(t *testing.T) {
 }
 
 // TestOverlooked: what clusterctl only fetches for a Cluster, or only waits for because
-// of one, is a matter of chance if it may know that Cluster by a wrong kind.
+// of one, depends on chance if it may know that Cluster by a wrong kind.
 func TestOverlooked(t *testing.T) {
 	const unready = "    clusterctl.cluster.x-k8s.io/block-move: \"\"\n"
 	// A template that is the class itself must not lead round in circles.

@@ -281,7 +281,7 @@ func (s *splitter) value() error {
 }
 
 // scanner reads JSON byte by byte. It only knows strings, braces and brackets, so
-// that what is wrong inside of one element does not hide the others.
+// that what is wrong inside one element does not hide the others.
 type scanner struct {
 	*splitter
 	first int // line of the value

@@ -1,4 +1,4 @@
 // Package imageref holds references to container images, taken apart as clusterctl does.
 //
-// It must not know which images a release has, registries.
+// It must not know which images a release has, nor any registry.
 package imageref

@@ -206,7 +206,7 @@ func checkSpans(t *testing.T, raw string, tmpl *Template) {
 			t.Fatalf("%q: %+v has a wrong parent", raw, r)
 		default:
 			if p := tmpl.Refs()[r.Parent]; r.Start <= p.Start || r.End >= p.End || r.Depth != p.Depth+1 {
-				t.Fatalf("%q: %+v is not inside of %+v", raw, r, p)
+				t.Fatalf("%q: %+v is not inside %+v", raw, r, p)
 			}
 		}
 	}

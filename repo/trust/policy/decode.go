@@ -171,7 +171,7 @@ func (d *decoder) truth(n *yamldoc.Node, what string) bool {
 func (d *decoder) pattern(n *yamldoc.Node, what string) string {
 	p := d.text(n, what)
 	if _, err := path.Match(p, ""); err != nil {
-		d.failf(n, "%s: %q is not a pattern of labels, such as infrastructure-*", what, p)
+		d.failf(n, "%s: %q is not a label pattern, such as infrastructure-*", what, p)
 	}
 	return p
 }

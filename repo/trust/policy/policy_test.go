@@ -160,7 +160,7 @@ func TestDecodeRefuses(t *testing.T) {
 		head + "keys: [{providers: [x]}]\n":                                 `an entry of keys needs the field "file"`,
 		head + "unsigned: [{provider: x}]\n":                                `an entry of unsigned needs the field "reason"`,
 		head + "unsigned: [{provider: x, reason: ''}]\n":                    "reason must be a non-empty string",
-		head + "unsigned: [{provider: '[', reason: x}]\n":                   "not a pattern of labels",
+		head + "unsigned: [{provider: '[', reason: x}]\n":                   "not a label pattern",
 		head + "unsigned: [{provider: x, reason: y, versions: [latest]}]\n": "versions: ",
 		head + "requireProvenance: yes please\n":                            "must be true or false",
 		head + "kind: TrustPolicy\n":                                        `"kind"`,

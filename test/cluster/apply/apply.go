@@ -1,8 +1,8 @@
 // Package apply puts objects into an API server one after the other, as
 // clusterctl and kubectl do, and takes them away again.
 //
-// No controllers run, so an object must not stand in the way of the next one for
-// longer than its acceptance: webhooks without a server are switched off at once.
+// No controllers run, so nothing may affect the next object once it is
+// accepted: webhooks without a server are switched off at once.
 // Definitions that a management cluster has anyway come from a library, when an
 // object first needs them.
 //
@@ -482,8 +482,8 @@ func condition(o *unstructured.Unstructured, kind, status string) string {
 	return ""
 }
 
-// End undoes what the session did. An error means that the server is not usable
-// any more.
+// End undoes what the session did. After an error the server is no longer
+// usable.
 func (s *Session) End(ctx context.Context) error {
 	var definitions []change
 	for _, d := range slices.Backward(s.done) {

@@ -1,7 +1,6 @@
-// Package proxy is an HTTP proxy that takes programs which know only the real
-// names of hosts to fake servers. It ends their TLS connections with certificates
-// of a throw-away authority. A program finds it through HTTPS_PROXY, http_proxy
-// and SSL_CERT_FILE.
+// Package proxy is an HTTP proxy that connects programs to fake servers under the real
+// names of their hosts. It ends their TLS connections with certificates of a throw-away
+// authority. A program finds it through HTTPS_PROXY, http_proxy and SSL_CERT_FILE.
 //
 // It must not know what the servers behind it speak, and it never opens a
 // connection to anywhere.

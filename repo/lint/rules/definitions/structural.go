@@ -346,7 +346,7 @@ func (w *walk) listMap(n *yamldoc.Node, s *keywords, item crd.Schema) {
 }
 
 // defaults checks the types of default values. The API server does not look at
-// those inside of maps.
+// those inside maps.
 func (w *walk) defaults(s *keywords) {
 	top := len(w.path) == 1 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, w.path[0])
 	if top {

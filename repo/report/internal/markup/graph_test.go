@@ -114,7 +114,7 @@ func random(r *rand.Rand, nodes, edges int) *Graph {
 	return g
 }
 
-// No boxes overlap, all are inside of the picture, and every edge goes from one
+// No boxes overlap, all are inside the picture, and every edge goes from one
 // column to a later one, whatever the graph.
 func TestRandomGraphs(t *testing.T) {
 	for seed := range uint64(300) {

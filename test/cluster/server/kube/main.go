@@ -52,7 +52,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Nobody reads the log any more when whoever started this was killed.
+	// After the parent was killed, the log has no reader.
 	signal.Ignore(syscall.SIGPIPE)
 	// The data is of no use to anybody, so nothing waits for an orderly end.
 	go func() {
