@@ -12,10 +12,14 @@ import (
 
 	admissionapi "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	bootstrapadmission "sigs.k8s.io/cluster-api/bootstrap/kubeadm/webhooks/admission"
+	bootstrapconversion "sigs.k8s.io/cluster-api/bootstrap/kubeadm/webhooks/conversion"
 	controlplaneadmission "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/admission"
 	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
 	"sigs.k8s.io/cluster-api/core/webhooks/admission"
@@ -33,26 +37,22 @@ import (
 var coreMutants = share.Of(3000, 30000)
 
 // admitted calls a webhook for a new object.
-func admitted[T runtime.Object](w interface {
-	ctrladmission.Defaulter[T]
-	ctrladmission.Validator[T]
-}, o map[string]any, into T) error {
+func admitted[T runtime.Object](w ctrladmission.Validator[T], o map[string]any, into T) error {
 	if err := typed(o, into); err != nil {
 		return err
 	}
 	ctx := ctrladmission.NewContextWithRequest(context.Background(), ctrladmission.Request{AdmissionRequest: admissionapi.AdmissionRequest{Operation: admissionapi.Create}})
-	if err := w.Default(ctx, into); err != nil {
-		return err
+	if w, ok := w.(ctrladmission.Defaulter[T]); ok {
+		if err := w.Default(ctx, into); err != nil {
+			return err
+		}
 	}
 	_, err := w.ValidateCreate(ctx, into)
 	return err
 }
 
 // admitOld converts a new object of v1beta1, and calls the webhook for it.
-func admitOld[Old, T runtime.Object](w interface {
-	ctrladmission.Defaulter[T]
-	ctrladmission.Validator[T]
-}, o map[string]any, old Old, into T, convert func(context.Context, Old, T) error) error {
+func admitOld[Old, T runtime.Object](w ctrladmission.Validator[T], o map[string]any, old Old, into T, convert func(context.Context, Old, T) error) error {
 	if err := typed(o, old); err != nil {
 		return err
 	}
@@ -70,6 +70,14 @@ func admitOld[Old, T runtime.Object](w interface {
 func admitCore(o map[string]any) error {
 	_, version, _ := strings.Cut(o["apiVersion"].(string), "/")
 	switch fmt.Sprint(o["kind"], " ", version) {
+	case "KubeadmConfig v1beta2":
+		return admitted(&bootstrapadmission.KubeadmConfig{}, o, &bootstrapv1.KubeadmConfig{})
+	case "KubeadmConfig v1beta1":
+		return admitOld(&bootstrapadmission.KubeadmConfig{}, o, &bootstrapv1beta1.KubeadmConfig{}, &bootstrapv1.KubeadmConfig{}, bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub)
+	case "KubeadmConfigTemplate v1beta2":
+		return admitted(&bootstrapadmission.KubeadmConfigTemplate{}, o, &bootstrapv1.KubeadmConfigTemplate{})
+	case "KubeadmControlPlaneTemplate v1beta2":
+		return admitted(&controlplaneadmission.KubeadmControlPlaneTemplate{}, o, &controlplanev1.KubeadmControlPlaneTemplate{})
 	case "KubeadmControlPlane v1beta2":
 		return admitted(&controlplaneadmission.KubeadmControlPlane{}, o, &controlplanev1.KubeadmControlPlane{})
 	case "KubeadmControlPlane v1beta1":
@@ -96,6 +104,10 @@ const coreSamples = `[
   "replicas": 3, "version": "v1.34.0", "machineTemplate": {"spec": {"infrastructureRef": {"apiGroup": "x.io", "kind": "FooMachineTemplate", "name": "a"}}}}},
 {"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "KubeadmControlPlane", "metadata": {"name": "a"}, "spec": {
   "replicas": 3, "version": "v1.34.0", "kubeadmConfigSpec": {}, "machineTemplate": {"infrastructureRef": {"apiVersion": "x.io/v1beta1", "kind": "FooMachineTemplate", "name": "a"}}}},
+{"apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlaneTemplate", "metadata": {"name": "a"}, "spec": {"template": {"spec": {"kubeadmConfigSpec": {}}}}},
+{"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfig", "metadata": {"name": "a"}, "spec": {}},
+{"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "metadata": {"name": "a"}, "spec": {}},
+{"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfigTemplate", "metadata": {"name": "a"}, "spec": {"template": {"spec": {}}}},
 {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": {"name": "a"}, "spec": {
   "clusterName": "a", "replicas": 1, "selector": {"matchLabels": {"b": "c"}}, "template": {"metadata": {"labels": {"b": "c"}}, "spec": {
   "clusterName": "a", "version": "v1.34.0", "bootstrap": {"configRef": {"apiGroup": "x.io", "kind": "FooConfigTemplate", "name": "a"}},
@@ -118,8 +130,53 @@ const coreSamples = `[
   "clusterName": "a", "selector": {"matchLabels": {"b": "c"}}, "unhealthyConditions": [{"type": "Ready", "status": "False", "timeout": "300s"}]}}
 ]`
 
+// obj is an object of JSON.
+type obj = map[string]any
+
+// secretOf is where a value comes from.
+var secretOf = obj{"secret": obj{"name": "a", "key": "b"}}
+
+// configValues are what fields of a kubeadm config are set to.
+var configValues = map[string][]any{
+	"files": {nil, []any{obj{"path": "/a", "content": "a"}, obj{"path": "/b", "contentFrom": secretOf}}, []any{obj{"path": "/a"}, obj{"path": "/a"}}, []any{obj{"path": "/a", "content": "", "contentFrom": secretOf}},
+		[]any{obj{"path": "/a", "content": "a", "contentFrom": secretOf}}, []any{obj{"path": "/a", "encoding": "gzip"}}, []any{obj{"path": "/a", "encoding": "base64"}}, []any{obj{"path": "/a", "encoding": "gzip+base64"}}},
+	"users":  {nil, []any{obj{"name": "a", "passwd": "a"}}, []any{obj{"name": "a", "passwdFrom": secretOf}}, []any{obj{"name": "a", "passwd": "a", "passwdFrom": secretOf}}, []any{obj{"name": "a", "inactive": true}}, []any{obj{"name": "a", "inactive": false}}},
+	"format": {nil, "cloud-config", "ignition", "ignition"}, "ignition": {nil, obj{"containerLinuxConfig": obj{"additionalConfig": "a"}}}, "bootCommands": {nil, []any{"a"}},
+	"diskSetup.partitions":  {nil, []any{obj{"device": "a", "layout": true, "tableType": "mbr"}}, []any{obj{"device": "a", "layout": true, "tableType": "gpt"}}, []any{obj{"device": "a", "layout": true, "diskLayout": []any{obj{"percentage": 60}, obj{"percentage": 50}}}}},
+	"diskSetup.filesystems": {nil, []any{obj{"device": "a", "filesystem": "ext4", "label": "b"}}, []any{obj{"device": "a", "partition": "auto"}}, []any{obj{"device": "a", "replaceFS": "ntfs"}}},
+	"joinConfiguration.discovery.file": {nil, obj{"kubeConfigPath": "a", "kubeConfig": obj{"user": obj{"exec": obj{"command": "a"}}}},
+		obj{"kubeConfigPath": "a", "kubeConfig": obj{"user": obj{"exec": obj{"command": "a"}, "authProvider": obj{"name": "a"}}}}},
+}
+
+// planeValues are what fields of a control plane of v1beta2 are set to.
+var planeValues = map[string][]any{
+	"rollout.strategy":                                  {nil, obj{"type": "RollingUpdate", "rollingUpdate": obj{"maxSurge": 2}}, obj{"type": "RollingUpdate"}},
+	"rollout.before.certificatesExpiryDays":             {nil, 7, 100},
+	"machineTemplate.spec.taints":                       {nil, []any{obj{"key": "node.kubernetes.io/a", "effect": "NoSchedule", "propagation": "Always"}}, []any{obj{"key": "a.io/a", "effect": "NoSchedule", "propagation": "Always"}}},
+	"machineNaming.template":                            {nil, "a", "a-{{ .random }}", "A-{{ .random }}", "{{ .kubeadmControlPlane.name }}-{{ .random }}", "{{ .machineSet.name }}-{{ .random }}", "{{ .cluster.name }}-{{ .random }"},
+	"kubeadmConfigSpec.clusterConfiguration.etcd.local": {nil, obj{}, obj{"dataDir": "/a"}}, "kubeadmConfigSpec.clusterConfiguration.etcd.external": {nil, obj{"endpoints": []any{"https://a"}}},
+	"kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays":                 {nil, 0, 100, 3650, 4000},
+	"kubeadmConfigSpec.clusterConfiguration.caCertificateValidityPeriodDays":               {nil, 0, 50, 5000},
+	"kubeadmConfigSpec.initConfiguration.timeouts.controlPlaneComponentHealthCheckSeconds": {nil, 5},
+	"kubeadmConfigSpec.joinConfiguration.timeouts.controlPlaneComponentHealthCheckSeconds": {nil, 5, 6},
+}
+
+// below puts the fields of each table below a path.
+func below(path string, tables ...map[string][]any) map[string][]any {
+	out := map[string][]any{}
+	for _, table := range tables {
+		for field, values := range table {
+			out[path+field] = values
+		}
+	}
+	return out
+}
+
 // coreValues are what fields are set to; nil removes them.
 var coreValues = map[string]map[string][]any{
+	"KubeadmConfig":               below("spec.", configValues),
+	"KubeadmConfigTemplate":       below("spec.template.spec.", configValues),
+	"KubeadmControlPlaneTemplate": below("spec.template.spec.", planeValues, below("kubeadmConfigSpec.", configValues)),
 	"KubeadmControlPlane": {
 		"spec.replicas": {nil, 0, 1, 2, 3, 4, -1}, "spec.version": {"1.34.0", "v1.34.0", "v1.34", "a"},
 		"spec.rollout.strategy.rollingUpdate.maxSurge":              {nil, 0, 1, 2, "0", "1", "50%"},
@@ -164,7 +221,11 @@ func TestCoreAdmission(t *testing.T) {
 	refused := map[string]int{}
 	for i := range coreMutants {
 		o := runtime.DeepCopyJSON(samples[i%len(samples)])
-		varied(t, random, o, coreValues[o["kind"].(string)])
+		kind := o["kind"].(string)
+		varied(t, random, o, coreValues[kind])
+		if _, version, _ := strings.Cut(o["apiVersion"].(string), "/"); kind == "KubeadmControlPlane" && version == "v1beta2" {
+			varied(t, random, o, below("spec.", planeValues))
+		}
 		data, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +257,11 @@ func jsonOf(v any) any {
 		}
 		return out
 	case map[string]any:
-		return runtime.DeepCopyJSON(v)
+		out := map[string]any{}
+		for name, v := range v {
+			out[name] = jsonOf(v)
+		}
+		return out
 	}
 	return v
 }

@@ -65,7 +65,7 @@ type kind struct {
 var gates = sync.OnceValue(func() error {
 	return feature.MutableGates.SetFromMap(map[string]bool{
 		string(feature.ClusterTopology): true, string(feature.RuntimeSDK): true, string(feature.MachinePool): true,
-		string(feature.MachineTaintPropagation): true,
+		string(feature.MachineTaintPropagation): true, string(feature.KubeadmBootstrapFormatIgnition): true,
 	})
 })
 

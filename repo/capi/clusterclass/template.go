@@ -182,14 +182,19 @@ const (
 	ofCluster    = "cluster"
 	ofDeployment = "machineDeployment"
 	ofPool       = "machinePool"
+	// OfControlPlane is the template of a KubeadmControlPlane.
+	OfControlPlane = "kubeadmControlPlane"
 )
 
 // Render returns the name that a template makes for the values that admission
 // tries it with (internal/topology/names).
 func (n Naming) Render(text string) (string, error) {
 	data := map[string]any{"cluster": map[string]any{"name": "cluster"}, "random": "abcde"}
-	if n.Of != ofCluster {
+	switch n.Of {
+	case ofDeployment, ofPool:
 		data[n.Of] = map[string]any{"topologyName": "topology"}
+	case OfControlPlane:
+		data[n.Of] = map[string]any{"name": "kubeadmcontrolplane"}
 	}
 	t, err := template.New("template").Option("missingkey=error").Parse(text)
 	if err == nil {

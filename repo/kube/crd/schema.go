@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -47,7 +48,8 @@ type Violation struct {
 	// In is the mapping that has an Unknown field, and Known are the fields that it may
 	// have; nil if there are none.
 	In, Known *yamldoc.Node
-	// Reads are the parts of the value that matter, if not all of it does.
+	// Reads are the parts of the value that matter, if not all of it does; nil if all of
+	// it may.
 	Reads []*yamldoc.Node
 	// Message says what is wrong, in words that follow the path.
 	Message string
@@ -105,6 +107,17 @@ func (k *check) fail(f Fault, keyword string, n *yamldoc.Node, format string, ar
 
 // about adds the fields to the last violation.
 func (k *check) about(fields ...string) { k.found[len(k.found)-1].Fields = fields }
+
+// reads adds the parts that matter to the last violation, of which some may be nil.
+func (k *check) reads(parts ...*yamldoc.Node) {
+	k.found[len(k.found)-1].Reads = slices.DeleteFunc(append([]*yamldoc.Node{}, parts...), func(n *yamldoc.Node) bool { return n == nil })
+}
+
+// scalars are the entries of a list that are not lists or mappings: in [${LIST}], there
+// may be more of them than are seen.
+func scalars(n *yamldoc.Node) []*yamldoc.Node {
+	return slices.DeleteFunc(slices.Clone(n.List()), func(n *yamldoc.Node) bool { return n.Is(yamldoc.Map) || n.Is(yamldoc.List) })
+}
 
 // Join writes a path for messages. Elements of lists stand in it as "[0]".
 func Join(path []string) string {
@@ -258,10 +271,12 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 	case "minItems":
 		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) < limit {
 			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(int64(len(n.List())), "entry"), limit)
+			k.reads(scalars(n)...)
 		}
 	case "maxItems":
 		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) > limit {
 			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(int64(len(n.List())), "entry"), limit)
+			k.reads(scalars(n)...)
 		}
 	case "minProperties":
 		if !isInt || n.Kind != yamldoc.Map {
@@ -269,6 +284,7 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		}
 		if size := k.size(base, n); size < limit {
 			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(size, "field"), limit)
+			k.reads()
 		}
 	case "maxProperties":
 		if !isInt || n.Kind != yamldoc.Map {
@@ -276,6 +292,7 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		}
 		if size := k.size(base, n); size > limit {
 			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(size, "field"), limit)
+			k.reads()
 		}
 	case "uniqueItems":
 		if arg.Bool() {
@@ -478,7 +495,7 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 		}
 		return strings.Join(out, separator)
 	}
-	seen := map[string]bool{}
+	seen := map[string]*yamldoc.Node{}
 	for i, item := range items {
 		var key string
 		if kind == "map" {
@@ -486,7 +503,8 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 		} else {
 			key = Fingerprint(item)
 		}
-		if seen[key] {
+		first := seen[key]
+		if first != nil {
 			shown := Show(item)
 			if kind == "map" {
 				shown = each(item, " and ", func(name string, v *yamldoc.Node) string { return name + " " + Show(v) })
@@ -494,9 +512,16 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 			k.path = append(k.path, "["+strconv.Itoa(i)+"]")
 			k.fail(Value, "x-kubernetes-list-type", item, "repeats %s", shown)
 			k.about(keys...)
+			if kind == "map" {
+				var parts []*yamldoc.Node
+				for _, name := range keys {
+					parts = append(parts, item.Get(name), first.Get(name))
+				}
+				k.reads(parts...)
+			}
 			k.path = k.path[:len(k.path)-1]
 		}
-		seen[key] = true
+		seen[key] = cmp.Or(first, item)
 	}
 }
 

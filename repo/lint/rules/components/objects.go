@@ -2,6 +2,7 @@ package components
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"math"
 	"path"
@@ -280,6 +281,9 @@ func podFields(p *lint.Pass) {
 			j.demands(o.Doc.Root, nil, workloadDemands[o.Kind])
 			j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}})
 		}
+		if o.Group == "batch" {
+			j.demands(pod, nil, []demand{{"", needs("restartPolicy")}, {"restartPolicy", oneOf("OnFailure", "Never")}})
+		}
 		if pod == nil {
 			continue
 		}
@@ -290,7 +294,7 @@ func podFields(p *lint.Pass) {
 				at := []string{list + "[" + strconv.Itoa(i) + "]"}
 				j.demands(c, at, containerDemands)
 				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}})
-				for _, probe := range [...]string{"livenessProbe", "readinessProbe", "startupProbe"} {
+				for _, probe := range probes {
 					if n := c.Get(probe); n != nil && list == "initContainers" && c.Get("restartPolicy").Str() != "Always" {
 						j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail view.Failure) {
 							fail.By(n, c.Get("restartPolicy")).Says("is only allowed for containers that keep running")
@@ -302,6 +306,41 @@ func podFields(p *lint.Pass) {
 					}
 				}
 			}
+		}
+	}
+}
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP008", Name: "data-fields", Since: "v0.1.0",
+	Title:    "Secrets and ConfigMaps must have data that the API server accepts",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateConfigMap",
+	Why:    "The API server refuses the object, so the pods that need it never start.",
+	Fix:    "Write values of data in base64, or plain ones in stringData, under keys of letters, digits, dots, dashes and underscores.",
+	Kinds:  view.Installed, Check: ofKinds("", map[string][]demand{
+		"Secret":    {{"data", entries(true)}, {"stringData", entries(false)}},
+		"ConfigMap": {{"data", entries(false)}, {"binaryData", entries(true)}, {"", onceInData}},
+	}),
+})
+
+// entries demands keys that may be names of files, and values in base64 if they are binary.
+func entries(binary bool) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		for _, f := range view.Fields(n) {
+			if list := validation.IsConfigMapKey(f.Name); len(list) > 0 {
+				fail.By(f.Value).Says("has the key %q: %s", f.Name, list[0])
+			}
+			if _, err := base64.StdEncoding.DecodeString(f.Value.Str()); binary && err != nil {
+				fail.By(f.Value).Says("has under %s a value that is not base64", f.Name)
+			}
+		}
+	}
+}
+
+func onceInData(n *yamldoc.Node, fail view.Failure) {
+	for _, f := range view.Fields(n.Get("binaryData")) {
+		if n.Get("data", f.Name) != nil {
+			fail.By(f.Value).Says("has the key %s in data and in binaryData", f.Name)
 		}
 	}
 }
@@ -401,6 +440,19 @@ var podDemands = []demand{
 			seen[name.Str()] = name
 		}
 	}},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		if policy := n.Get("dnsPolicy"); policy.Str() == "None" && unset(n.Get("dnsConfig", "nameservers")) {
+			fail.By(policy).Says("has the dnsPolicy None, which needs dnsConfig.nameservers")
+		}
+	}},
+	{"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", needs("nodeSelectorTerms")},
+	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
+	{"affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.*", needs("topologyKey")},
+	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
+	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm", needs("topologyKey")},
+	{"affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.*", needs("topologyKey")},
+	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
+	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm", needs("topologyKey")},
 	{"dnsPolicy", oneOf("", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")},
 	{"serviceAccountName", form(validation.IsDNS1123Subdomain)},
 	{"priorityClassName", form(validation.IsDNS1123Subdomain)},

@@ -186,10 +186,10 @@ func unrestricted(pod, c *yamldoc.Node) (missing []string) {
 	return missing
 }
 
-// link is a reference of a pod to a Secret or ConfigMap.
+// link is a reference of a pod to a Secret or ConfigMap, or to a key in it.
 type link struct {
-	kind string
-	name *yamldoc.Node
+	kind      string
+	name, key *yamldoc.Node
 }
 
 // links returns the objects that must exist before the pods of an object start.
@@ -197,7 +197,10 @@ func links(o *manifest.Object) []link {
 	var out []link
 	add := func(kind string, holder *yamldoc.Node, field string) {
 		if n := holder.Get(field); n.Str() != "" && !holder.Get("optional").Bool() {
-			out = append(out, link{kind, n})
+			out = append(out, link{kind, n, holder.Get("key")})
+			for _, item := range holder.Get("items").List() {
+				out = append(out, link{kind, n, item.Get("key")})
+			}
 		}
 	}
 	pod := view.PodOf(o)
@@ -224,11 +227,11 @@ func links(o *manifest.Object) []link {
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP004", Name: "missing-volume-source", Since: "v0.1.0",
-	Title:    "Secrets and ConfigMaps that pods need should be in the components",
+	Title:    "Secrets and ConfigMaps that pods need, with the keys, should be in the components",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects",
-	Why:    `The provider does not run after "clusterctl init": a pod starts only when every Secret and ConfigMap it names exists.`,
-	Fix:    "Add the object or the Certificate that creates it, or mark the reference as optional.",
+	Why:    `The provider does not run after "clusterctl init": a pod starts only when every Secret and ConfigMap it names exists, with the keys that it names.`,
+	Fix:    "Add the key, the object or the Certificate that creates it, or mark the reference as optional.",
 	Scope:  lint.ScopeRelease, Check: missingVolumeSource,
 })
 
@@ -242,18 +245,60 @@ func missingVolumeSource(p *lint.Pass) {
 		if view.PodOf(o) == nil {
 			continue
 		}
-		seen := map[link]bool{}
+		seen := map[string]bool{}
 		for _, l := range links(o) {
 			name := l.name.Text()
-			key := link{kind: l.kind + " " + name}
-			if made[name] || all.Find("", l.kind, name) != nil || seen[key] || view.Open(o, l.name) {
+			said := l.kind + " " + name
+			there := all.Find("", l.kind, name)
+			if there != nil && l.key.Str() != "" {
+				said += " " + l.key.Text()
+			}
+			if made[name] || seen[said] || view.Open(o, l.name) || view.Open(o, cmp.Or(l.key, l.name)) {
 				continue
 			}
-			seen[key] = true
-			p.On(o, l.name, "the %s %s is not in the components", l.kind, name)
+			seen[said] = true
+			switch {
+			case there == nil:
+				p.On(o, l.name, "the %s %s is not in the components", l.kind, name)
+			case l.key.Str() != "" && !slices.ContainsFunc([]string{"data", "stringData", "binaryData"}, func(at string) bool { return there.Get(at, l.key.Text()) != nil }):
+				p.On(o, l.key, "the %s %s has no key %s", l.kind, name, l.key.Text())
+			}
 		}
 	}
 }
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP009", Name: "probe-port", Since: "v0.1.0",
+	Title:    "Probes must use a port that their container has",
+	Severity: lint.Warning, Proof: lint.Practice,
+	Source: "Kubernetes pkg/kubelet/prober, resolveContainerPort",
+	Why:    "The probe always fails: the pod never becomes ready, or is restarted again and again.",
+	Fix:    "Use the name of one of the ports of the container, or a number.",
+	Kinds:  view.Installed, Check: probePort,
+})
+
+func probePort(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		for _, c := range view.ContainersOf(o) {
+			var names []*yamldoc.Node
+			for _, port := range c.Get("ports").List() {
+				names = append(names, port.Get("name"))
+			}
+			for _, probe := range probes {
+				for _, handler := range [...]string{"httpGet", "tcpSocket"} {
+					n := c.Get(probe, handler, "port")
+					if n.Str() == "" || slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
+						continue
+					}
+					view.Failure{Pass: p, Object: o, Value: n}.By(n).By(names...).Says("%s of container %s uses the port %s, which the container does not have", probe, c.Get("name").Str(), n.Text())
+				}
+			}
+		}
+	}
+}
+
+// probes are the fields of a container with a probe.
+var probes = [...]string{"livenessProbe", "readinessProbe", "startupProbe"}
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP006", Name: "selector-of-pods", Since: "v0.1.0",

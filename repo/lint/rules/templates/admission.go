@@ -17,9 +17,9 @@ import (
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP025", Name: "core-admission", Since: "v0.1.0",
-	Title:    "Control planes, workers and health checks must pass the webhooks of Cluster API",
+	Title:    "Kubeadm configs, control planes, workers and health checks must pass the webhooks of Cluster API",
 	Severity: lint.Error, Proof: lint.APIServer,
-	Source: "cluster-api core/webhooks/admission, MachineDeployment and MachineHealthCheck; controlplane/kubeadm/webhooks/admission, validateKubeadmControlPlaneSpec",
+	Source: "cluster-api core/webhooks/admission, MachineDeployment and MachineHealthCheck; controlplane/kubeadm/webhooks/admission, validateKubeadmControlPlaneSpec; bootstrap/kubeadm/webhooks/admission, Validate",
 	Why:    "The Cluster API webhook refuses the object, so the cluster is created without it.",
 	Fix:    "Set the field to what the message allows.",
 	Kinds:  rendered, Check: coreAdmission,
@@ -53,7 +53,19 @@ func (a admitted) at(path, old string) *yamldoc.Node {
 
 // admissions are the webhooks, by group and kind.
 var admissions = map[string]func(admitted, view.Failure){
+	"bootstrap.cluster.x-k8s.io/KubeadmConfig": func(a admitted, refuse view.Failure) { kubeadm(a.spec, refuse) },
+	"bootstrap.cluster.x-k8s.io/KubeadmConfigTemplate": func(a admitted, refuse view.Failure) {
+		kubeadm(a.spec.Get("template", "spec"), refuse)
+	},
+	"controlplane.cluster.x-k8s.io/KubeadmControlPlaneTemplate": func(a admitted, refuse view.Failure) {
+		const any = 3
+		if a.spec = a.spec.Get("template", "spec"); !view.Blank(a.at("rollout.strategy", "rolloutStrategy")) { // there is no default
+			rollout(a, any, refuse)
+		}
+		controlPlane(a, refuse)
+	},
 	"controlplane.cluster.x-k8s.io/KubeadmControlPlane": func(a admitted, refuse view.Failure) {
+		controlPlane(a, refuse)
 		replicas, n := int64(1), a.spec.Get("replicas")
 		if v, ok := n.Int(); ok {
 			replicas = v
@@ -65,19 +77,13 @@ var admissions = map[string]func(admitted, view.Failure){
 				refuse.By(n).Says("replicas is %d; with stacked etcd it must be odd", v)
 			}
 		}
-		if surge := a.at("rollout.strategy.rollingUpdate.maxSurge", "rolloutStrategy.rollingUpdate.maxSurge"); surge != nil && !surge.Is(yamldoc.Null) {
-			v, _ := strconv.Atoi(surge.Text())
-			if v != 0 && v != 1 {
-				refuse.By(surge).Says("maxSurge is %s; it must be 0 or 1", surge.Text())
-			} else if v == 0 && replicas < 3 {
-				refuse.By(surge, n).Says("maxSurge is 0, which needs at least 3 replicas")
-			}
-		}
+		rollout(a, replicas, refuse)
 		kubernetesVersion(a.spec.Get("version"), refuse)
 	},
 	"cluster.x-k8s.io/MachineDeployment": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
+		tainted(a.spec.Get("template", "spec"), refuse)
 		update := a.at("rollout.strategy.rollingUpdate", "strategy.rollingUpdate")
 		surge, some := update.Get("maxSurge").Int()
 		unavailable, given := update.Get("maxUnavailable").Int()
@@ -123,13 +129,151 @@ var admissions = map[string]func(admitted, view.Failure){
 	},
 }
 
+// sources are the entries of kubeadm configs that have a value or a Secret with it.
+var sources = []struct{ list, value, from string }{{"files", "content", "contentFrom"}, {"users", "passwd", "passwdFrom"}}
+
+// notInIgnition are the fields that only cloud-init knows; value is the one that Ignition
+// knows, too.
+var notInIgnition = []struct{ list, field, value string }{
+	{"users", "inactive", "false"}, {"diskSetup.partitions", "tableType", "gpt"},
+	{"diskSetup.filesystems", "replaceFS", ""}, {"diskSetup.filesystems", "partition", ""},
+}
+
+// kubeadm is what the webhooks demand of every kubeadm config.
+func kubeadm(config *yamldoc.Node, refuse view.Failure) {
+	for _, s := range sources {
+		for _, entry := range config.Get(s.list).List() {
+			if from := entry.Get(s.from); entry.Get(s.value).Str() != "" && !view.Blank(from) {
+				refuse.By(from).Says("an entry of %s has both %s and %s", s.list, s.value, s.from)
+			}
+		}
+	}
+	paths := map[string]*yamldoc.Node{}
+	for _, file := range config.Get("files").List() {
+		n := file.Get("path")
+		if first := paths[n.Str()]; first != nil {
+			refuse.By(n, first).Says("two files have the path %s", n.Str())
+		} else if n != nil {
+			paths[n.Str()] = n
+		}
+	}
+	for _, table := range config.Get("diskSetup", "partitions").List() {
+		sum, layout := int64(0), table.Get("diskLayout")
+		for _, part := range layout.List() {
+			percentage, _ := part.Get("percentage").Int()
+			sum += percentage
+		}
+		if sum > 100 {
+			refuse.By(layout).By(view.Within(layout)...).Says("the partitions take %d percent of the disk", sum)
+		}
+	}
+	user := config.Get("joinConfiguration", "discovery", "file", "kubeConfig", "user")
+	if exec := user.Get("exec"); !view.Blank(exec) && !view.Blank(user.Get("authProvider")) {
+		refuse.By(exec).Says("the kubeconfig for the discovery has both authProvider and exec")
+	}
+	format := config.Get("format")
+	if format.Str() != "ignition" {
+		if n := config.Get("ignition"); !view.Blank(n) {
+			refuse.By(n, format).Says("ignition is set, which needs the format ignition")
+		}
+		return
+	}
+	const alien = "the format ignition does not support %s"
+	if n := config.Get("bootCommands"); len(n.List()) > 0 {
+		refuse.By(n, format).Says(alien, "bootCommands")
+	}
+	for _, file := range config.Get("files").List() {
+		if n := file.Get("encoding"); strings.HasPrefix(n.Str(), "gzip") {
+			refuse.By(n, format).Says(alien, "the encoding "+n.Str())
+		}
+	}
+	for _, f := range notInIgnition {
+		for _, entry := range config.Get(strings.Split(f.list, ".")...).List() {
+			if n := entry.Get(f.field); n != nil && !n.Is(yamldoc.Null) && n.Text() != "" && n.Text() != f.value {
+				refuse.By(n, format).Says(alien, f.field+": "+n.Text()+" in "+f.list)
+			}
+		}
+	}
+}
+
+// longestCA is how many days the certificate of a CA is valid, if nothing else is said.
+const longestCA = 3650
+
+// rollout is how machines of a control plane are replaced, and when.
+func rollout(a admitted, replicas int64, refuse view.Failure) {
+	if surge := a.at("rollout.strategy.rollingUpdate.maxSurge", "rolloutStrategy.rollingUpdate.maxSurge"); surge != nil && !surge.Is(yamldoc.Null) {
+		v, _ := strconv.Atoi(surge.Text())
+		if v != 0 && v != 1 {
+			refuse.By(surge).Says("maxSurge is %s; it must be 0 or 1", surge.Text())
+		} else if v == 0 && replicas < 3 {
+			refuse.By(surge, a.spec.Get("replicas")).Says("maxSurge is 0, which needs at least 3 replicas")
+		}
+	}
+	at := a.spec.Get("kubeadmConfigSpec", "clusterConfiguration")
+	n, of := at.Get("certificateValidityPeriodDays"), at.Get("caCertificateValidityPeriodDays")
+	before := a.at("rollout.before.certificatesExpiryDays", "rolloutBefore.certificatesExpiryDays")
+	days, _ := n.Int()
+	if days == 0 {
+		return
+	}
+	ca, _ := of.Int()
+	if ca == 0 {
+		ca = longestCA
+	}
+	if days > ca {
+		refuse.By(n, of).Says("certificates are valid for %d days, but their CA only for %d", days, ca)
+	}
+	if v, ok := before.Int(); ok && v >= days {
+		refuse.By(before, n).Says("machines are replaced %d days before their certificates expire, but these are valid for %d days only", v, days)
+	}
+}
+
+// controlPlane is what the webhooks demand of a KubeadmControlPlane and of its template.
+func controlPlane(a admitted, refuse view.Failure) {
+	config := a.spec.Get("kubeadmConfigSpec")
+	kubeadm(config, refuse)
+	tainted(a.spec.Get("machineTemplate", "spec"), refuse)
+	at, health := config.Get("clusterConfiguration"), []string{"timeouts", "controlPlaneComponentHealthCheckSeconds"}
+	if etcd := at.Get("etcd"); !view.Blank(etcd.Get("local")) && !view.Blank(etcd.Get("external")) {
+		refuse.By(etcd.Get("local")).Says("etcd has both local and external")
+	}
+	first, others := config.Get("initConfiguration").Get(health...), config.Get("joinConfiguration").Get(health...)
+	if !a.old && first.Text() != others.Text() {
+		refuse.By(cmp.Or(first, others), others).Says("%s differs between initConfiguration and joinConfiguration", health[1])
+	}
+	if n := a.at("machineNaming.template", "machineNamingStrategy.template"); n.Str() != "" {
+		name, err := clusterclass.Naming{Of: clusterclass.OfControlPlane}.Render(n.Text())
+		switch problem := clusterclass.Unnamed(name); {
+		case !strings.Contains(n.Text(), "{{ .random }}"):
+			refuse.By(n).Says("the template for names of machines lacks {{ .random }}")
+		case err != nil:
+			refuse.By(n).Says("the template for names of machines cannot be rendered: %v", err)
+		case problem != "":
+			refuse.By(n).Says("the template for names of machines produces %q, which is not a valid name: %s", name, problem)
+		}
+	}
+}
+
 const clusterNameLabel = view.CoreGroup + "/cluster-name"
 
 // sameCluster: workers and their machines belong to one Cluster.
 func sameCluster(a admitted, refuse view.Failure) {
 	of, in := a.spec.Get("clusterName"), a.spec.Get("template", "spec", "clusterName")
 	if of.Str() != "" && in.Str() != "" && of.Text() != in.Text() {
-		refuse.By(in, of).Says("the clusterName of the template is %q, but that of the %s is %q", in.Text(), a.Kind, of.Text())
+		if view.ByClusterName(a.Object, in) && view.ByClusterName(a.Object, of) { // whatever name users give it
+			refuse = refuse.Always()
+		}
+		refuse.By(in, of).Says("the clusterName of the template is %q, but that of the %s is %q", view.Spelling(a.Object, in), a.Kind, view.Spelling(a.Object, of))
+	}
+}
+
+// tainted: some taints are reserved.
+func tainted(machine *yamldoc.Node, refuse view.Failure) {
+	for _, taint := range machine.Get("taints").List() {
+		n := taint.Get("key")
+		if problem := clusterclass.TaintProblem(n.Str()); n.Str() != "" && problem != "" {
+			refuse.By(n).Says("taint %q %s", n.Text(), problem)
+		}
 	}
 }
 

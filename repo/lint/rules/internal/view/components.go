@@ -18,9 +18,26 @@ var Installed = []layouts.FileKind{layouts.Components}
 // Open reports whether a value depends on a variable that only the user knows,
 // so that it is only a sample.
 func Open(o *manifest.Object, n *yamldoc.Node) bool {
+	return slices.ContainsFunc(chosen(o, n), func(v choice) bool { return v.option || v.needed })
+}
+
+// ByClusterName reports whether a value depends on nothing but the name of the Cluster.
+func ByClusterName(o *manifest.Object, n *yamldoc.Node) bool {
+	return !slices.ContainsFunc(chosen(o, n), func(v choice) bool { return !v.option || v.name != "CLUSTER_NAME" })
+}
+
+// choice is a variable that a value depends on.
+type choice struct {
+	name   string
+	option bool // which clusterctl sets
+	needed bool // it has no default
+}
+
+// chosen are the variables of a value.
+func chosen(o *manifest.Object, n *yamldoc.Node) (out []choice) {
 	ref, ok := o.File.Variable(o.Doc, n)
 	if !ok {
-		return false
+		return nil
 	}
 	t, _ := o.File.Template()
 	_, end := o.Doc.Offsets(n)
@@ -33,11 +50,9 @@ func Open(o *manifest.Object, n *yamldoc.Node) bool {
 		}
 		all := t.Variables()
 		v, found := slices.BinarySearchFunc(all, rs[i].Name, func(v vars.Variable, name string) int { return cmp.Compare(v.Name, name) })
-		if o.File.IsOption(rs[i].Name) || found && all[v].Default == nil {
-			return true
-		}
+		out = append(out, choice{rs[i].Name, o.File.IsOption(rs[i].Name), found && all[v].Default == nil})
 	}
-	return false
+	return out
 }
 
 // TargetNamespace returns the Namespace that clusterctl takes the target

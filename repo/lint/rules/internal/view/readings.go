@@ -132,6 +132,13 @@ type Failure struct {
 	Value  *yamldoc.Node
 	Path   []string // of the value, for messages
 	by     []*yamldoc.Node
+	always bool
+}
+
+// Always says that no value of a variable makes it right.
+func (f Failure) Always() Failure {
+	f.always = true
+	return f
 }
 
 // By adds values that decide; those that are not there do not. The first one is where
@@ -148,7 +155,11 @@ func (f Failure) Says(format string, args ...any) {
 	if len(f.Path) > 0 {
 		message = crd.Join(f.Path) + " " + message
 	}
-	Settle(f.Pass, f.Object, lint.At(f.Object.File, f.Object.Doc, by[0], "%s", message), by...)
+	finding := lint.At(f.Object.File, f.Object.Doc, by[0], "%s", message)
+	if f.always {
+		by = nil
+	}
+	Settle(f.Pass, f.Object, finding, by...)
 }
 
 // JudgeMetadata judges the labels and annotations of an object's metadata.
