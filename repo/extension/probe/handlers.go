@@ -331,6 +331,9 @@ func (h *handler) tolerant(ctx context.Context) {
 		})
 	}
 	for _, v := range extension.Variants {
+		if len(h.hook.Request) == 0 {
+			break // nothing of the Cluster is in it, and it may change the maker now
+		}
 		if body := extension.RequestJSON(h.maker.For(v).Make(h.hook)); !bytes.Equal(body, h.in.body) && (h.hook.Level == extension.Pure || !v.Other) {
 			work = append(work, func(ctx context.Context) { h.refusable(ctx, v.What, body) })
 		}
