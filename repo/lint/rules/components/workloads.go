@@ -269,7 +269,7 @@ func missingVolumeSource(p *lint.Pass) {
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP009", Name: "probe-port", Since: "v0.1.0",
-	Title:    "Probes must use a port that their container has",
+	Title:    "Probes should use a port that their container has",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes pkg/kubelet/prober, resolveContainerPort",
 	Why:    "The probe always fails: the pod never becomes ready, or is restarted again and again.",

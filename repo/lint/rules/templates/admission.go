@@ -263,7 +263,7 @@ func sameCluster(a admitted, refuse view.Failure) {
 		if view.ByClusterName(a.Object, in) && view.ByClusterName(a.Object, of) { // whatever name users give it
 			refuse = refuse.Always()
 		}
-		refuse.By(in, of).Says("the clusterName of the template is %q, but that of the %s is %q", view.Spelling(a.Object, in), a.Kind, view.Spelling(a.Object, of))
+		refuse.By(of, in).Says("the clusterName of the template is %q, but that of the %s is %q", view.Spelling(a.Object, in), a.Kind, view.Spelling(a.Object, of))
 	}
 }
 
