@@ -196,7 +196,7 @@ func kubeadm(config *yamldoc.Node, refuse view.Failure) {
 	}
 }
 
-// longestCA is how many days the certificate of a CA is valid, if nothing else is said.
+// longestCA is how many days the certificate of a CA is valid by default.
 const longestCA = 3650
 
 // rollout is how machines of a control plane are replaced, and when.
