@@ -215,6 +215,9 @@ func Open(dir string, o Options) (*Tree, error) {
 		o.note(n.Key != "", "%s", n)
 	}
 	if err != nil {
+		if _, nothing := errors.AsType[*detect.NothingError](err); !nothing {
+			return nil, wrong(err)
+		}
 		if r, repoErr := folder.Open(context.Background(), dir); repoErr == nil && len(r.Providers) > 0 {
 			return nil, wrongf("%s holds finished releases, not a source tree; lint, publish and mirror read it as it is", dir)
 		}

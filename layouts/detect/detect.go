@@ -123,7 +123,7 @@ type detection struct {
 	kustomizations []string // folders
 	metadatas      []string // files
 	finished       []string // files of cluster templates and ClusterClasses
-	dangling       []string // links that lead nowhere
+	dangling       []string // broken links
 
 	// extended are metadata files that were preferred to nearer ones.
 	extended map[string]string
@@ -244,7 +244,7 @@ func (d *detection) discover() ([]candidate, error) {
 // further reports whether recipes publish what a folder builds besides the components
 // of providers.
 func (d *detection) further(dir string) bool {
-	return slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool { return p.Components.Path != "" }) &&
+	return d.release != nil && slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool { return p.Components.Path != "" }) &&
 		slices.ContainsFunc(d.release.Products, func(p recipes.Product) bool {
 			return p.Kustomize == dir && layouts.KindOfFile(p.Name) == layouts.Asset
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 )
 
 // tree makes a file system; "path=text" gives a file content.
@@ -553,6 +554,18 @@ func TestAllInOne(t *testing.T) {
 	c, _, err := Complete(tree(files...), &config.Config{}, Hints{})
 	if err != nil || len(c.Providers) != 2 || c.Providers[0].Components.Path != "config/b/bootstrap" || len(c.Providers[0].Variants) != 1 {
 		t.Errorf("%v, %v", c, err)
+	}
+}
+
+// TestUndecidedWithoutRecipes: a folder with all providers is undecided, and no recipe
+// tells what it is for.
+func TestUndecidedWithoutRecipes(t *testing.T) {
+	files := join(metadata, product("config/b/bootstrap", "bootstrap-x", bootstrap), product("config/c/control-plane", "control-plane-x", controlPlane),
+		"config/default/kustomization.yaml=namespace: x-system\nresources: [../b/crd, ../c/crd]\n")
+	c := &config.Config{Providers: []config.Provider{{Components: config.Components{Path: "config/b/bootstrap"}}}}
+	full, _, err := Complete(tree(files...), c, Hints{Release: func() *recipes.Release { return nil }})
+	if err != nil || len(full.Providers) != 2 {
+		t.Errorf("%v, %v", full, err)
 	}
 }
 

@@ -53,6 +53,15 @@ func tagOf(text string) string {
 	return ""
 }
 
+// named is the value that a variable gets, or what stands for one that cannot be told or
+// is too long.
+func named(name, value string) string {
+	if len(value) > maxValue || isUnknown(value) && tagOf(value) == "" && tagName.MatchString(name) {
+		return untold(name)
+	}
+	return value
+}
+
 func isUnknown(text string) bool { return strings.ContainsRune(text, markStart) }
 
 var (

@@ -256,7 +256,8 @@ func (r *reader) workflow(name string, data []byte) {
 			text := n.Str()
 			r.step(n, Place{name, d.Pos(n).Line})
 			if len(at) > 1 && at[len(at)-2] == "env" {
-				r.env[at[len(at)-1]] = expression.ReplaceAllStringFunc(text, r.told)
+				key := at[len(at)-1]
+				r.env[key] = named(key, r.expressions(Place{name, d.Pos(n).Line}, text))
 			}
 			if text == "" || !slices.ContainsFunc(at, func(key string) bool { return slices.Contains(commandKeys, key) }) {
 				return true

@@ -181,6 +181,9 @@ func TestWorkflowVariables(t *testing.T) {
       - id: image
         run: echo "ref=$REGISTRY/$GITHUB_REPOSITORY:$GITHUB_REF_NAME" >> $GITHUB_OUTPUT
       - run: make release IMG=${{ steps.image.outputs.ref }}
+`, `
+      - run: echo "RELEASE_TAG=$(git describe --tags)" >> $GITHUB_ENV
+      - run: make release IMG=$REGISTRY/$GITHUB_REPOSITORY:${{ env.RELEASE_TAG }}
 `} {
 		r := recipes.Follow(fstest.MapFS{
 			"Makefile": {Data: []byte("IMG ?= controller:dev\nrelease:\n\tcd config && kustomize edit set image controller=$(IMG)\n\tkustomize build config > out/infrastructure-components.yaml\n")},
@@ -190,6 +193,28 @@ func TestWorkflowVariables(t *testing.T) {
 		if r == nil || len(r.Images) != 1 || r.Images[0].NewName != "ghcr.io/acme/provider" || r.Images[0].Tag != "{version}" {
 			t.Errorf("%s: %+v", steps, r)
 		}
+	}
+}
+
+// TestGrowingVariables: a variable of a workflow that doubles in each step stays bounded.
+func TestGrowingVariables(t *testing.T) {
+	steps := strings.Repeat("    - env: {A: \"${{ env.A }}${{ env.A }}\"}\n      run: echo\n", 64)
+	recipes.Follow(fstest.MapFS{
+		".github/workflows/release.yaml": {Data: []byte("env: {A: aaaaaaaa}\njobs:\n  release:\n    steps:\n" + steps + "    - run: gh release create v1 out/*\n")},
+		"Makefile":                       {Data: []byte("release:\n\tkustomize build config > out/infrastructure-components.yaml\n")},
+	}, "")
+}
+
+// TestFindByName: a recipe that copies what find prints copies no other files.
+func TestFindByName(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{
+		"Makefile":                        {Data: []byte("release:\n\tkustomize build config > out/infrastructure-components.yaml\n\tfor f in $$(find templates -name 'cluster-template*.yaml'); do cp $$f out/; done\n")},
+		"templates/cluster-template.yaml": {},
+		"templates/clusterclass-a.yaml":   {},
+		".github/workflows/release.yaml":  {Data: []byte("jobs:\n  release:\n    steps:\n    - run: make release\n    - uses: softprops/action-gh-release@v2\n      with: {files: out/*}\n")},
+	}, "")
+	if r == nil || r.Product("cluster-template.yaml") == nil || r.Product("clusterclass-a.yaml") != nil {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -317,7 +317,7 @@ func (r *reader) step(n *yamldoc.Node, at Place) {
 	}
 	r.uploader = at
 	for _, key := range uploadKeys {
-		text := expression.ReplaceAllStringFunc(n.Get("with", key).Str(), r.told)
+		text := r.expressions(at, n.Get("with", key).Str())
 		r.upload(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' || c == ' ' })...)
 	}
 	if strings.Contains(n.Get("uses").Str(), "goreleaser") {
@@ -336,7 +336,7 @@ func (r *reader) goreleaser() {
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, []byte(text))).Docs {
 			for _, f := range d.Root.Get("release", "extra_files").List() {
 				r.uploader = Place{name, d.Pos(f).Line}
-				r.upload(expression.ReplaceAllStringFunc(f.Get("glob").Str(), r.told))
+				r.upload(r.expressions(r.uploader, f.Get("glob").Str()))
 			}
 		}
 	}

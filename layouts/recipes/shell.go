@@ -49,13 +49,13 @@ var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and gor
 var variableOf = regexp.MustCompile(`^\$\{\{\s*(?:env|steps\.[\w-]+\.outputs)\.(\w+)\s*\}\}$`)
 
 // told is what an expression of a workflow or of goreleaser stands for.
-func (r *reader) told(text string) string {
+func (r *reader) told(at Place, text string) string {
 	if m := variableOf.FindStringSubmatch(text); m != nil {
 		name := m[1]
 		if strings.Contains(text, ".outputs.") {
 			name = "." + name
 		}
-		if value, ok := r.env[name]; ok {
+		if value, ok := r.env[name]; ok && r.spend(at, len(value)) {
 			return value
 		}
 	}
@@ -74,12 +74,21 @@ func (r *reader) told(text string) string {
 	return unknown("expression")
 }
 
+// expressions replaces those of a text, unless that makes it too long.
+func (r *reader) expressions(at Place, text string) string {
+	out := expression.ReplaceAllStringFunc(text, func(e string) string { return r.told(at, e) })
+	if len(out) > len(text)+maxValue {
+		return unknown("expression")
+	}
+	return out
+}
+
 // script reads shell commands that begin at a line of a file.
 func (r *reader) script(file string, first int, text string, in *scope) {
 	if !r.spend(Place{file, first}, len(text)+50) {
 		return
 	}
-	text = expression.ReplaceAllStringFunc(text, r.told)
+	text = r.expressions(Place{file, first}, text)
 	if r.parser == nil {
 		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
 	}
@@ -306,8 +315,8 @@ func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 				if err == nil {
 					return strings.Join(names, "\n")
 				}
-			case args[0] == "find" && len(args) > 1 && !isUnknown(args[1]):
-				return path.Join(args[1], "*")
+			case args[0] == "find" && len(args) > 1 && !isUnknown(args[1]) && !strings.HasPrefix(args[1], "-"):
+				return found(args[1], args[2:])
 			case args[0] == "cd" || args[0] == "readlink" || args[0] == "realpath":
 				return "/"
 			}
@@ -317,6 +326,22 @@ func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 		}
 	}
 	return unknown("command")
+}
+
+// found is a pattern for what find prints of a folder. What it leaves out is not told.
+func found(dir string, conditions []string) string {
+	pattern := "*"
+	for i, c := range conditions {
+		switch c {
+		case "-o", "-or", "-path", "-regex", "-iname":
+			return unknown("command")
+		case "-name":
+			if i+1 < len(conditions) && (i == 0 || conditions[i-1] != "!" && conditions[i-1] != "-not") {
+				pattern = conditions[i+1]
+			}
+		}
+	}
+	return path.Join(dir, pattern)
 }
 
 func (s *shell) source(n syntax.Node) string {
@@ -401,7 +426,7 @@ func (s *shell) keep(prefix string, st *syntax.Stmt, sc *scope) {
 	}
 	if args := s.fields(call.Args, sc); len(args) == 2 && args[0] == "echo" {
 		if key, value, ok := strings.Cut(args[1], "="); ok && !isUnknown(key) {
-			s.env[prefix+key] = value
+			s.env[prefix+key] = named(key, value)
 		}
 	}
 }

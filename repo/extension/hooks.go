@@ -66,8 +66,8 @@ type Hook struct {
 	// Named says that a ClusterClass names the handler to call; otherwise all
 	// that are registered are called.
 	Named bool
-	// Needed says that an empty answer does harm: Cluster API takes it for that of
-	// a handler whose failure it ignores.
+	// Needed says that an empty answer does harm. Cluster API continues with one if it
+	// ignores the failure of the handler.
 	Needed            bool
 	Request, Response []Field
 	// new makes an empty response to decode into.

@@ -28,13 +28,20 @@ func (u Upgrade) Ask(request map[string]any) {
 	}
 }
 
-// Others are upgrades that Cluster API also asks for: those of known need no versions
-// but those of a plan for this one, as each reconciliation until its end.
+// Others are further upgrades that Cluster API asks for. To answer known, an extension
+// needs only the versions of its plan: Cluster API asks again in each reconciliation,
+// and moves the control plane on only when the workers have followed. It may not know
+// the versions of others.
 func (u Upgrade) Others(p *PlanResponse) (known, others []Upgrade) {
 	known = []Upgrade{{u.ControlPlane, "", u.To}}
-	for _, step := range versions(p.ControlPlaneUpgrades) {
+	const most = 16 // of the steps of a plan
+	workers, rest := u.Workers, versions(p.WorkersUpgrades)
+	for _, step := range versions(p.ControlPlaneUpgrades[:min(most, len(p.ControlPlaneUpgrades))]) {
 		step = "v" + strings.TrimPrefix(step, "v") // as control planes complete it
-		known = append(known, Upgrade{step, u.Workers, u.To})
+		known = append(known, Upgrade{step, workers, u.To})
+		if len(rest) > 0 && "v"+strings.TrimPrefix(rest[0], "v") == step {
+			workers, rest = step, rest[1:]
+		}
 		if step != u.To {
 			known = append(known, Upgrade{step, step, u.To})
 		}

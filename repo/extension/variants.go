@@ -27,7 +27,10 @@ var Variants = [...]Variant{
 			delete(w.topology, "replicas")
 		}
 	}},
-	{What: "a version with build metadata", change: func(t *Topology) { t.topology()["version"] = t.Version() + "+acme.1" }},
+	{What: "a version with build metadata", change: func(t *Topology) {
+		version, _, _ := strings.Cut(t.Version(), "+")
+		t.topology()["version"] = version + "+acme.1"
+	}},
 	{What: "a Cluster without workers", change: func(t *Topology) { delete(t.topology(), "workers") }},
 	{What: "Unicode in annotations and variables", change: func(t *Topology) { t.fill("Zoë \"東京\" 🚀\n") }},
 	{What: "a name of 63 characters", Other: true, change: func(t *Topology) { child(t.Cluster, "metadata")["name"] = strings.Repeat("a", 63) }},
@@ -47,7 +50,7 @@ var Another = Variant{What: "another Cluster", Other: true, change: func(t *Topo
 func (m *Maker) For(v Variant) *Maker {
 	t := *m.Topology
 	t.Cluster = copied(t.Cluster).(object)
-	child(child(t.Cluster, "spec"), "topology")
+	child(child(t.Cluster, "spec"), "topology") // so that change can write to it
 	v.change(&t)
 	return &Maker{Topology: &t, Core: m.Core, Settings: m.Settings, Discovered: m.Discovered}
 }

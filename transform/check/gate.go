@@ -108,7 +108,7 @@ func unmeant(b *transform.Build) (out []Refusal) {
 			name = "REGISTRY/" + name
 		}
 		if r := u.Recipe; r != nil {
-			name = cmp.Or(r.NewName, "NAME") // the recipe takes another one
+			name = cmp.Or(r.NewName, "NAME") // the recipe sets a name that it does not show
 			text += fmt.Sprintf(", which %s sets", r.Place)
 			if r.NewName != "" && strings.Contains(r.Tag, "{") {
 				text += " (clusterctl-repo init writes that into " + config.FileName + ")"

@@ -134,11 +134,10 @@ func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map
 		view.prepare()
 		// If this fails, kustomize says why of the files as they are.
 		if m, err := run(ctx, view, filepath.Join(tree.dir, filepath.FromSlash(dir)), opts, false); err == nil {
-			objs, err := objects(m)
-			if err == nil {
+			if objs, err := objects(m); err == nil {
 				view.restore(objs)
+				return objs, nil
 			}
-			return objs, err
 		}
 	}
 	m, err := build(dir)
@@ -176,11 +175,11 @@ func (s *scan) checkPlugins(build func(dir string) (resmap.ResMap, error)) error
 	for _, p := range s.plugins {
 		m, err := build(p.dir)
 		if err != nil {
-			return fmt.Errorf("kustomize build %s: %w", p.dir, s.tree.clean(err))
+			return s.placed(p.dir, err)
 		}
 		text, err := m.AsYaml()
 		if err != nil {
-			return fmt.Errorf("kustomize build %s: %w", p.dir, s.tree.clean(err))
+			return s.placed(p.dir, err)
 		}
 		s.configuration(p.from, yamldoc.Parse(yamldoc.NewFile("", text)), func(*yamldoc.Document, *yamldoc.Node) *yamldoc.Error {
 			return &yamldoc.Error{File: p.at.File, Pos: p.at.Pos}

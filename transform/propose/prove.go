@@ -98,8 +98,8 @@ func (p *proposer) image(i int, image recipes.Image, name string) {
 	case !strings.Contains(image.Tag, "{"):
 		p.leave("%s sets the image %s of %s to %s with a tag other than that of the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, c.Label(), image.NewName, name, imageref.Full(image.NewName))
 	default:
-		set := config.Image{Name: name, NewName: image.NewName, NewTag: image.Tag}
-		if set.NewName == set.Name {
+		set := config.Image{Name: name, NewName: imageref.Full(image.NewName), NewTag: image.Tag}
+		if image.NewName == set.Name {
 			set.NewName = ""
 		}
 		c.Images = append(slices.Clone(c.Images), set)

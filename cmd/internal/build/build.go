@@ -66,6 +66,10 @@ repository that others read.`,
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if dev && !cmd.Flags().Changed("out") {
+				xdg, _ := targets.Home(env)
+				out = filepath.Join(xdg, "cluster-api", "dev-repository")
+			}
 			if _, static := open.Static(out); static || open.IsURL(out) {
 				return cli.Usagef("--out %s: build writes into a folder; publish or release sends releases to a server", out)
 			}
@@ -75,10 +79,6 @@ repository that others read.`,
 			if dev {
 				if err := suite.Unused(); err != nil {
 					return err
-				}
-				if !cmd.Flags().Changed("out") {
-					xdg, _ := targets.Home(env)
-					out = filepath.Join(xdg, "cluster-api", "dev-repository")
 				}
 				d := developing{source: &s, out: out}
 				return d.run(cmd.Context(), env, args, watch)

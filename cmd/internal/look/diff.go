@@ -123,7 +123,7 @@ func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source)
 		}
 		built = built || t.Built
 		if t.Built && s.Version == "" {
-			env.Say("info: %s is built as the first version of its newest release series; --version names another", name)
+			env.Say("info: %s is built as the first version of its newest release series; pass --version to build another version", name)
 		}
 	}
 	if built {

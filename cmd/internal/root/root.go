@@ -160,7 +160,10 @@ func wrapArgs(cmd *cobra.Command) {
 			if len(args) == 0 {
 				return nil
 			}
-			if i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return slices.Contains(args[1:], sub.Name()) }); i >= 0 {
+			i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool {
+				return sub.IsAvailableCommand() && slices.Contains(args[1:], sub.Name())
+			})
+			if i >= 0 && len(c.SuggestionsFor(args[0])) == 0 {
 				return cli.Usagef("unknown command %q; the command comes first, as in \"%s %s %[1]s\"", args[0], c.CommandPath(), c.Commands()[i].Name())
 			}
 			return unknownCommand(c, args[0], nil)

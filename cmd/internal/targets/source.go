@@ -85,7 +85,7 @@ func (s *Source) Build(ctx context.Context, env *cli.Env, dir string) (*transfor
 	if s.Version == "" {
 		example := "v1.2.3"
 		if _, err := layouts.ParseVersion(dir); err == nil {
-			example = dir
+			example = "v" + strings.TrimPrefix(dir, "v")
 		}
 		return nil, cli.Usagef("missing version: pass --version, such as --version %s", example)
 	}

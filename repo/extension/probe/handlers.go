@@ -330,10 +330,11 @@ func (h *handler) tolerant(ctx context.Context) {
 			h.echoes(h.place, h.message(r), nil)
 		})
 	}
-	for _, v := range extension.Variants {
-		if len(h.hook.Request) == 0 {
-			break // nothing of the Cluster is in it, and it may change the maker now
-		}
+	variants := extension.Variants[:]
+	if len(h.hook.Request) == 0 { // nothing of the Cluster is in it, and its handlers change the maker meanwhile
+		variants = nil
+	}
+	for _, v := range variants {
 		if body := extension.RequestJSON(h.maker.For(v).Make(h.hook)); !bytes.Equal(body, h.in.body) && (h.hook.Level == extension.Pure || !v.Other) {
 			work = append(work, func(ctx context.Context) { h.refusable(ctx, v.What, body) })
 		}

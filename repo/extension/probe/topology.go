@@ -460,22 +460,27 @@ func astray(current, desired, patched any, path string) string {
 	case []any:
 		c, _ := current.([]any)
 		d, _ := desired.([]any)
+		if len(c) != len(p) || len(d) != len(p) {
+			return "" // a part of the change
+		}
 		for i := range p {
-			if len(c) != len(p) || len(d) != len(p) {
-				return "" // a part of the change
-			}
 			if at := astray(c[i], d[i], p[i], fmt.Sprintf("%s[%d]", path, i)); at != "" {
 				return at
 			}
 		}
 		return ""
-	case nil:
-		return path
 	}
-	if reflect.ValueOf(patched).IsZero() && current == nil {
+	// A typed object drops its empty fields, and adds them.
+	if blank(patched) && (blank(current) || blank(desired)) {
 		return ""
 	}
 	return path
+}
+
+// blank reports whether a value is none, or an empty one.
+func blank(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0
 }
 
 // changes are the paths at which two objects differ. Both can be read.

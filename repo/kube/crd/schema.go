@@ -48,8 +48,8 @@ type Violation struct {
 	// In is the mapping that has an Unknown field, and Known are the fields that it may
 	// have; nil if there are none.
 	In, Known *yamldoc.Node
-	// Reads are the parts of the value that matter, if not all of it does; nil if all of
-	// it may.
+	// Reads are the parts of the value that matter: nil means all of it, empty that only
+	// its form does.
 	Reads []*yamldoc.Node
 	// Message says what is wrong, in words that follow the path.
 	Message string

@@ -282,7 +282,7 @@ func podFields(p *lint.Pass) {
 			j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}})
 		}
 		if o.Group == "batch" {
-			j.demands(pod, nil, []demand{{"", needs("restartPolicy")}, {"restartPolicy", oneOf("OnFailure", "Never")}})
+			j.demands(pod, nil, []demand{{"", needs("restartPolicy")}, {"restartPolicy", oneOf("", "OnFailure", "Never")}})
 		}
 		if pod == nil {
 			continue
@@ -316,7 +316,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateConfigMap",
 	Why:    "The API server refuses the object, so the pods that need it never start.",
-	Fix:    "Write values of data in base64, or plain ones in stringData, under keys of letters, digits, dots, dashes and underscores.",
+	Fix:    "Write values of a Secret's data and of binaryData in base64, and plain ones in stringData or a ConfigMap's data. Keys have letters, digits, dots, dashes and underscores.",
 	Kinds:  view.Installed, Check: ofKinds("", map[string][]demand{
 		"Secret":    {{"data", entries(true)}, {"stringData", entries(false)}},
 		"ConfigMap": {{"data", entries(false)}, {"binaryData", entries(true)}, {"", onceInData}},
@@ -331,7 +331,7 @@ func entries(binary bool) test {
 				fail.By(f.Value).Says("has the key %q: %s", f.Name, list[0])
 			}
 			if _, err := base64.StdEncoding.DecodeString(f.Value.Str()); binary && err != nil {
-				fail.By(f.Value).Says("has under %s a value that is not base64", f.Name)
+				fail.By(f.Value).Says("has a value under %s that is not base64", f.Name)
 			}
 		}
 	}
@@ -442,7 +442,7 @@ var podDemands = []demand{
 	}},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
 		if policy := n.Get("dnsPolicy"); policy.Str() == "None" && unset(n.Get("dnsConfig", "nameservers")) {
-			fail.By(policy).Says("has the dnsPolicy None, which needs dnsConfig.nameservers")
+			fail.By(policy, n.Get("dnsConfig", "nameservers")).Says("has the dnsPolicy None, which needs dnsConfig.nameservers")
 		}
 	}},
 	{"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", needs("nodeSelectorTerms")},

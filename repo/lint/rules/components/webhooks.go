@@ -224,11 +224,11 @@ func hasPort(o *manifest.Object, port *yamldoc.Node) bool {
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH003", Name: "webhook-resources", Since: "v0.1.0",
-	Title:    "Webhooks should name resources that exist",
+	Title:    "Webhooks should name resources and versions that exist",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Matching requests: rules",
-	Why:    "The webhook is never called, so nothing is validated. The API server accepts any word, but only matches the plural names of resources.",
-	Fix:    "Write the plural name and a version from the CRD.",
+	Why:    "The rule never matches what does not exist, so the webhook is not called for it. The API server accepts any word, but only matches versions and plural names of resources.",
+	Fix:    "Write the plural name and the versions from the CRD.",
 	Scope:  lint.ScopeRelease, Check: webhookResources,
 })
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -227,7 +229,7 @@ func links(o *manifest.Object) []link {
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP004", Name: "missing-volume-source", Since: "v0.1.0",
-	Title:    "Secrets and ConfigMaps that pods need, with the keys, should be in the components",
+	Title:    "Secrets and ConfigMaps that pods need should be in the components, with their keys",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why:    `The provider does not run after "clusterctl init": a pod starts only when every Secret and ConfigMap it names exists, with the keys that it names.`,
@@ -253,18 +255,35 @@ func missingVolumeSource(p *lint.Pass) {
 			if there != nil && l.key.Str() != "" {
 				said += " " + l.key.Text()
 			}
-			if made[name] || seen[said] || view.Open(o, l.name) || view.Open(o, cmp.Or(l.key, l.name)) {
+			if made[name] || seen[said] || view.Open(o, l.name) || there != nil && view.Open(o, l.key) {
 				continue
 			}
 			seen[said] = true
 			switch {
 			case there == nil:
 				p.On(o, l.name, "the %s %s is not in the components", l.kind, name)
-			case l.key.Str() != "" && !slices.ContainsFunc([]string{"data", "stringData", "binaryData"}, func(at string) bool { return there.Get(at, l.key.Text()) != nil }):
+			case l.key.Str() != "" && lacks(there, l.key.Text()):
 				p.On(o, l.key, "the %s %s has no key %s", l.kind, name, l.key.Text())
 			}
 		}
 	}
+}
+
+// lacks reports whether a Secret or ConfigMap has data, but not under a key. One that is
+// empty, or has a type, may get more from a controller.
+func lacks(o *manifest.Object, key string) bool {
+	if t := o.Get("type").Str(); t != "" && t != "Opaque" {
+		return false
+	}
+	some := false
+	for _, at := range [...]string{"data", "stringData", "binaryData"} {
+		n := o.Get(at)
+		if n.Get(key) != nil || view.Open(o, n) {
+			return false
+		}
+		some = some || len(n.Fields()) > 0
+	}
+	return some
 }
 
 var _ = workloadRules.Add(lint.Rule{
@@ -287,10 +306,10 @@ func probePort(p *lint.Pass) {
 			for _, probe := range probes {
 				for _, handler := range [...]string{"httpGet", "tcpSocket"} {
 					n := c.Get(probe, handler, "port")
-					if n.Str() == "" || slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
+					if n.Str() == "" || len(validation.IsValidPortName(n.Text())) > 0 || slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
 						continue
 					}
-					view.Failure{Pass: p, Object: o, Value: n}.By(n).By(names...).Says("%s of container %s uses the port %s, which the container does not have", probe, c.Get("name").Str(), n.Text())
+					view.Failure{Pass: p, Object: o, Value: n}.By(n, c.Get("ports")).By(names...).Says("%s of container %s uses the port %s, which the container does not have", probe, c.Get("name").Str(), n.Text())
 				}
 			}
 		}

@@ -58,9 +58,9 @@ var admissions = map[string]func(admitted, view.Failure){
 		kubeadm(a.spec.Get("template", "spec"), refuse)
 	},
 	"controlplane.cluster.x-k8s.io/KubeadmControlPlaneTemplate": func(a admitted, refuse view.Failure) {
-		const any = 3
+		const enough = 3                                                                                       // a template has no replicas, so they are never too few
 		if a.spec = a.spec.Get("template", "spec"); !view.Blank(a.at("rollout.strategy", "rolloutStrategy")) { // there is no default
-			rollout(a, any, refuse)
+			rollout(a, enough, refuse)
 		}
 		controlPlane(a, refuse)
 	},
@@ -144,7 +144,7 @@ func kubeadm(config *yamldoc.Node, refuse view.Failure) {
 	for _, s := range sources {
 		for _, entry := range config.Get(s.list).List() {
 			if from := entry.Get(s.from); entry.Get(s.value).Str() != "" && !view.Blank(from) {
-				refuse.By(from).Says("an entry of %s has both %s and %s", s.list, s.value, s.from)
+				refuse.By(from, entry.Get(s.value)).Says("an entry of %s has both %s and %s", s.list, s.value, s.from)
 			}
 		}
 	}
@@ -260,7 +260,7 @@ const clusterNameLabel = view.CoreGroup + "/cluster-name"
 func sameCluster(a admitted, refuse view.Failure) {
 	of, in := a.spec.Get("clusterName"), a.spec.Get("template", "spec", "clusterName")
 	if of.Str() != "" && in.Str() != "" && of.Text() != in.Text() {
-		if view.ByClusterName(a.Object, in) && view.ByClusterName(a.Object, of) { // whatever name users give it
+		if view.ByClusterName(a.Object, in) && view.ByClusterName(a.Object, of) { // they are equal for one name of the Cluster at most
 			refuse = refuse.Always()
 		}
 		refuse.By(of, in).Says("the clusterName of the template is %q, but that of the %s is %q", view.Spelling(a.Object, in), a.Kind, view.Spelling(a.Object, of))

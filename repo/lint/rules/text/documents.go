@@ -70,11 +70,15 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 		switch {
 		case strings.Contains(r.Default, `"`) && insideQuotes(f, r.Start):
 			return cause{"VAR021", fmt.Sprintf("the quotes in the default of %s end the quotes around it: %s", expression(f, &r), err), d.Err.Pos}
-		case punctuation().MatchString(r.Default):
+		case punctuation().MatchString(r.Default) && !strings.Contains(r.Default, "\n"):
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
 		}
 	}
+	first := d.RawOffset(start)
 	for _, r := range rs {
+		if r.Start < first || r.Start > to {
+			continue
+		}
 		if lines := strings.Count(r.Default, "\n"); r.Depth == 0 && lines > 0 {
 			return cause{"YAML001", fmt.Sprintf("the default of %s ends %d lines below, so its closing brace is probably missing: %s", r.Name, lines, err), f.Raw.Pos(r.Start)}
 		}

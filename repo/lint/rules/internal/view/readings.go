@@ -135,7 +135,7 @@ type Failure struct {
 	always bool
 }
 
-// Always says that no value of a variable makes it right.
+// Always says that the values of variables do not matter.
 func (f Failure) Always() Failure {
 	f.always = true
 	return f
