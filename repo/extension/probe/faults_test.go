@@ -740,7 +740,7 @@ func TestLaterHooksAreCheckedToo(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})(s)
-	r := probe.Run(limited(t, 5*time.Minute), options(t, s.start(t, ca), ca))
+	r := probe.Run(limited(t, 20*time.Minute), options(t, s.start(t, ca), ca))
 	found := map[string]bool{}
 	for _, f := range r.Findings {
 		found[f.Rule.ID] = true
@@ -854,7 +854,7 @@ func TestEachFaultHasItsCheck(t *testing.T) {
 			if f.options != nil {
 				f.options(&o)
 			}
-			r := probe.Run(limited(t, 5*time.Minute), o)
+			r := probe.Run(limited(t, 20*time.Minute), o)
 			want := f.severity
 			if want == lint.Off {
 				want = checks.ByID(f.id).Severity
