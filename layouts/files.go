@@ -32,8 +32,8 @@ const (
 	ClusterTemplate
 	ClusterClass
 	Checksums
-	Signature
-	Provenance
+	signature
+	provenance
 )
 
 var fileKindNames = [...]string{"asset", "metadata", "components", "cluster-template", "clusterclass", "checksums", "signature", "provenance"}
@@ -92,9 +92,9 @@ func KindOfFile(name string) FileKind {
 	case ChecksumFile:
 		return Checksums
 	case SignatureFile:
-		return Signature
+		return signature
 	case ProvenanceFile, SignedProvenanceFile:
-		return Provenance
+		return provenance
 	}
 	if _, ok := Flavor(name); ok {
 		return ClusterTemplate
@@ -130,7 +130,7 @@ func TypeOfComponents(name string) ProviderType {
 
 // Attests reports whether the file says something about the other files of the
 // release, so that it is true for exactly these.
-func (k FileKind) Attests() bool { return k == Checksums || k == Signature || k == Provenance }
+func (k FileKind) Attests() bool { return k == Checksums || k == signature || k == provenance }
 
 // Read reports whether clusterctl reads files of the kind.
 func (k FileKind) Read() bool { return k != Asset && !k.Attests() }

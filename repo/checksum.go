@@ -238,7 +238,7 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, MaxFileSize)
 	for n := 1; lines.Scan(); n++ {
-		if IsChecksumComment(lines.Text()) {
+		if isChecksumComment(lines.Text()) {
 			continue
 		}
 		want, name, ok := parseChecksum(lines.Text())
@@ -283,9 +283,9 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	return nil
 }
 
-// IsChecksumComment reports whether sha256sum --check skips a line of a checksum
+// isChecksumComment reports whether sha256sum --check skips a line of a checksum
 // file (coreutils: digest_check).
-func IsChecksumComment(line string) bool { return strings.HasPrefix(line, "#") }
+func isChecksumComment(line string) bool { return strings.HasPrefix(line, "#") }
 
 // ParseChecksums returns the checksums in a checksum file by file name. Lines of
 // another form are left out; VerifyChecksums reports them.
@@ -293,7 +293,7 @@ func ParseChecksums(data []byte) map[string]Sum {
 	out := map[string]Sum{}
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		if sum, name, ok := parseChecksum(line); ok && !IsChecksumComment(line) {
+		if sum, name, ok := parseChecksum(line); ok && !isChecksumComment(line) {
 			out[name] = sum
 		}
 	}

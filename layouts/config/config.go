@@ -12,8 +12,8 @@ const (
 // tree.
 const FileName = "clusterctl-repo.yaml"
 
-// SchemaURL is where editors find the JSON schema of the file.
-const SchemaURL = "https://raw.githubusercontent.com/clusterctl-repo/clusterctl-repo/main/docs/clusterctl-repo.schema.json"
+// schemaURL is where editors find the JSON schema of the file.
+const schemaURL = "https://raw.githubusercontent.com/clusterctl-repo/clusterctl-repo/main/docs/clusterctl-repo.schema.json"
 
 // The struct tags are the single source of the decoder, the JSON schema and
 // the comments that Write makes:
@@ -38,7 +38,7 @@ type Config struct {
 	RemoteBases bool                `yaml:"remoteBases" doc:"Kustomizations may load bases from the network. The command line must also allow it, with --allow remote."`
 	Generated   []Generated         `yaml:"generated" doc:"Files that a command generates before the build. Commands run only with --allow exec; without it the files must already exist."`
 	Providers   []Provider          `yaml:"providers" doc:"The providers of this tree. An entry refines the detected provider with the same label or the same components path, or adds one."`
-	Rules       map[string]Severity `yaml:"rules" doc:"Severities by rule ID, for lint."`
+	Rules       map[string]severity `yaml:"rules" doc:"Severities by rule ID, for lint."`
 	Roles       map[string]string   `yaml:"roles" doc:"Roles in the contracts of Cluster API by KIND.GROUP, for kinds whose names do not show it, such as FooThing.infrastructure.cluster.x-k8s.io: InfraMachine."`
 	Publish     []Destination       `yaml:"publish" doc:"Where releases go."`
 }
@@ -103,17 +103,17 @@ type Components struct {
 
 	Path           string         `yaml:"path" is:"path" doc:"The folder of the kustomization to build, or a finished manifest."`
 	File           string         `yaml:"file" is:"file" doc:"The name in the release; the recommended name of the provider type if absent, such as infrastructure-components.yaml."`
-	LoadRestrictor LoadRestrictor `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
+	LoadRestrictor loadRestrictor `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
 }
 
-// LoadRestrictor is the policy of kustomize for files outside the folder of a
-// kustomization. The zero value is RootOnly.
-type LoadRestrictor string
+// loadRestrictor is the policy of kustomize for files outside the folder of a
+// kustomization. The zero value is rootOnly.
+type loadRestrictor string
 
 // The policies of kustomize's --load-restrictor flag.
 const (
-	RootOnly       LoadRestrictor = "root-only"
-	NoRestrictions LoadRestrictor = "none"
+	rootOnly       loadRestrictor = "root-only"
+	NoRestrictions loadRestrictor = "none"
 )
 
 // SourceReplacement changes a source file for the build, without touching the
@@ -194,7 +194,7 @@ type Template struct {
 	Flavor         string              `yaml:"flavor" is:"pattern" doc:"The flavor, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after cluster-template- of their name, for kustomizations the stars joined by dashes. A part \"default\" is left out; the flavor \"default\" is cluster-template.yaml."`
 	Rename         map[string]string   `yaml:"rename" doc:"Flavors to rename."`
 	Aliases        map[string][]string `yaml:"aliases" doc:"Flavors to also write under further names."`
-	LoadRestrictor LoadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
+	LoadRestrictor loadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
 }
 
 // ClusterClass selects the sources of ClusterClass files. Exactly one of Files
@@ -208,7 +208,7 @@ type ClusterClass struct {
 	Class          string              `yaml:"class" is:"pattern" doc:"The name of the class, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after clusterclass- of their name, for kustomizations the stars joined by dashes."`
 	Rename         map[string]string   `yaml:"rename" doc:"Classes to rename."`
 	Aliases        map[string][]string `yaml:"aliases" doc:"Classes to also write under further names."`
-	LoadRestrictor LoadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
+	LoadRestrictor loadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
 }
 
 // Asset is a file of a release that clusterctl does not read. Exactly one of
@@ -232,15 +232,15 @@ type Part struct {
 	Output string `yaml:"output" is:"path" doc:"An output as <label>/<file>, such as cluster-api/core-components.yaml."`
 }
 
-// Severity is what a finding of a rule counts as.
-type Severity string
+// severity is what a finding of a rule counts as.
+type severity string
 
 // The severities a configuration can give.
 const (
-	Off     Severity = "off"
-	Info    Severity = "info"
-	Warning Severity = "warning"
-	Error   Severity = "error"
+	severityOff     severity = "off"
+	severityInfo    severity = "info"
+	severityWarning severity = "warning"
+	severityError   severity = "error"
 )
 
 // Destination is a place to publish to.

@@ -92,7 +92,7 @@ func (d *decoder) value(n *yamldoc.Node, v reflect.Value, key string) {
 		}
 	case reflect.String:
 		// YAML 1.1 reads the word off as false.
-		if n.Is(yamldoc.Bool) && v.Type() == reflect.TypeFor[Severity]() && n.Text() == string(Off) {
+		if n.Is(yamldoc.Bool) && v.Type() == reflect.TypeFor[severity]() && n.Text() == string(severityOff) {
 			v.SetString(n.Text())
 			return
 		}
@@ -253,8 +253,8 @@ func fieldsOf(t reflect.Type) []field {
 		if e := f.Tag.Get("enum"); e != "" {
 			x.enum = strings.Split(e, ",")
 		}
-		if elem := f.Type; elem.Kind() == reflect.Map && elem.Elem() == reflect.TypeFor[Severity]() {
-			x.enum = []string{string(Off), string(Info), string(Warning), string(Error)}
+		if elem := f.Type; elem.Kind() == reflect.Map && elem.Elem() == reflect.TypeFor[severity]() {
+			x.enum = []string{string(severityOff), string(severityInfo), string(severityWarning), string(severityError)}
 		}
 		out = append(out, x)
 	}

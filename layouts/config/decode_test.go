@@ -59,7 +59,7 @@ func TestDecode(t *testing.T) {
 				{Run: []string{"go", "run", "./policies"}, Name: "policy-{version}.json"},
 			},
 		}},
-		Rules:   map[string]Severity{"LABEL001": Off, "META002": Error},
+		Rules:   map[string]severity{"LABEL001": severityOff, "META002": severityError},
 		Publish: []Destination{{To: "oci://registry.example.org/provider", Providers: []string{"infrastructure-example"}, Files: []string{"*.yaml"}}},
 	}
 	if diff := cmp.Diff(want, got, ignoreOrigin); diff != "" {

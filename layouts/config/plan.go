@@ -57,7 +57,7 @@ type Output struct {
 	File string
 	// Kustomize is a folder to build, under LoadRestrictor.
 	Kustomize      string
-	LoadRestrictor LoadRestrictor
+	LoadRestrictor loadRestrictor
 	// Concat are joined.
 	Concat []Part
 	// Run is a command whose standard output becomes the file.

@@ -94,7 +94,7 @@ func valueOf(t reflect.Type, f field) string {
 	switch {
 	case f.enum != nil:
 		return "`" + strings.Join(f.enum, "`, `") + "`"
-	case t == reflect.TypeFor[Severity]():
+	case t == reflect.TypeFor[severity]():
 		return "`off`, `info`, `warning`, `error`"
 	case f.form != "":
 		return f.form

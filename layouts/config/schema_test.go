@@ -120,7 +120,7 @@ func TestWrite(t *testing.T) {
 				Patches:        []Patch{{Target: Selector{Kind: "Deployment"}, Patch: "- op: remove\n  path: /spec\n"}}},
 			{Type: "ipam", Name: "example", Components: Components{Path: "ipam/config/default"}},
 		},
-		Rules: map[string]Severity{"A1": Off},
+		Rules: map[string]severity{"A1": severityOff},
 	}
 	notes := []Note{
 		{"", "nested/config/default builds no provider"},

@@ -38,7 +38,7 @@ func Write(c *Config, notes []Note) ([]byte, error) {
 	}
 	out := *c
 	out.APIVersion, out.Kind = APIVersion, Kind
-	fmt.Fprintf(&w.b, "# yaml-language-server: $schema=%s\n", SchemaURL)
+	fmt.Fprintf(&w.b, "# yaml-language-server: $schema=%s\n", schemaURL)
 	w.comment("", fmt.Sprintf("What %s builds from this source tree. Whatever is left out is detected again at every build.", strings.TrimSuffix(FileName, ".yaml")))
 	for _, text := range w.notes[""] {
 		w.comment("", "- "+text)

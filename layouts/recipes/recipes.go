@@ -114,8 +114,8 @@ type Image struct {
 	PullPolicy string
 }
 
-// Unread is a line that builds something, but does not tell what.
-type Unread struct {
+// unread is a line that builds something, but does not tell what.
+type unread struct {
 	Place
 	Why string
 	// Detail is set if the line seems to build nothing.
@@ -126,7 +126,7 @@ type Unread struct {
 type Reading struct {
 	Products []Product
 	Images   []Image
-	Unread   []Unread
+	Unread   []unread
 }
 
 // maxFile and maxFiles bound what is read of a tree.

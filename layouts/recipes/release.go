@@ -26,7 +26,7 @@ type Release struct {
 	// Images are those that are set before the components are built.
 	Images []Image
 	// Unread are the lines of these recipes that were not understood.
-	Unread []Unread
+	Unread []unread
 	// Generated are the files of the tree that are made from another one on the way.
 	Generated []Product
 }

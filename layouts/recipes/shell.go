@@ -103,7 +103,7 @@ func (r *reader) script(file string, first int, text string, in *scope) {
 
 // unread notes what was not understood, once.
 func (r *reader) unread(at Place, detail bool, why string) {
-	if u := (Unread{at, why, detail}); (len(r.out.Unread) < maxNoted || !detail) && !slices.Contains(r.out.Unread, u) {
+	if u := (unread{at, why, detail}); (len(r.out.Unread) < maxNoted || !detail) && !slices.Contains(r.out.Unread, u) {
 		r.out.Unread = append(r.out.Unread, u)
 	}
 }

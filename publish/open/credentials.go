@@ -15,8 +15,8 @@ import (
 // environment names another one.
 const gitHubCom = "https://github.com"
 
-// RegistryVariable names the registry that the OCI_* variables are for.
-const RegistryVariable = "OCI_REGISTRY"
+// registryVariable names the registry that the OCI_* variables are for.
+const registryVariable = "OCI_REGISTRY"
 
 // env returns the first of the variables that has a value.
 func (p *Places) env(names ...string) string {
@@ -146,7 +146,7 @@ func (p *Places) gitLab(server, project string, o Options) gitlab.Options {
 // cluster-api-operator, or as docker login left it.
 func (p *Places) oci(host, name string, o Options) oci.Options {
 	var static oci.Credential
-	if p.owner(layouts.OCI, p.env(RegistryVariable)) == host {
+	if p.owner(layouts.OCI, p.env(registryVariable)) == host {
 		static = oci.Credential{
 			UserName: p.env(oci.UserVariable), Password: p.env(oci.PasswordVariable),
 			AccessToken: p.env(oci.AccessTokenVariable), RefreshToken: p.env(oci.RefreshTokenVariable),
@@ -164,7 +164,7 @@ func (p *Places) oci(host, name string, o Options) oci.Options {
 		files = append(files, filepath.Join(dir, "containers", "auth.json"))
 	}
 	return oci.Options{
-		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft, Archive: o.OCIFormat == OCIArchive,
+		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft, Archive: o.OCIFormat == ociArchive,
 		Secrets: &p.secrets, TokenServer: p.env(oci.TokenServerVariable),
 		Credential: oci.FirstCredential(oci.StaticCredential(static), oci.DockerCredentials(files...)),
 	}

@@ -56,7 +56,7 @@ type Options struct {
 	// AdoptDraft is TakeOver of the other kinds.
 	GenerateNotes, AdoptDraft, Complete bool
 	// OCIFormat is how releases are stored in registries: OCIFiles, which is the
-	// default, or OCIArchive.
+	// default, or ociArchive.
 	OCIFormat string
 	// URL is the address of the web server of static:DIR.
 	URL string
@@ -69,7 +69,7 @@ type Options struct {
 // Operator reads, or one archive, as proposed in cluster-api#13729.
 const (
 	OCIFiles   = "files"
-	OCIArchive = "archive"
+	ociArchive = "archive"
 )
 
 // Servers are the forges that the environment names, as the runners of GitHub
@@ -98,8 +98,8 @@ func (p *Places) Site(name string, o Options) (publish.Site, error) {
 	if folder, ok := Static(name); ok {
 		return p.static(name, folder, o.URL)
 	}
-	if f := o.OCIFormat; f != "" && f != OCIFiles && f != OCIArchive {
-		return publish.Site{}, fmt.Errorf("unknown format %q for registries: expected %s or %s", f, OCIFiles, OCIArchive)
+	if f := o.OCIFormat; f != "" && f != OCIFiles && f != ociArchive {
+		return publish.Site{}, fmt.Errorf("unknown format %q for registries: expected %s or %s", f, OCIFiles, ociArchive)
 	}
 	place, err := layouts.ParsePlace(name, p.Servers())
 	if err != nil {

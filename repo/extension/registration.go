@@ -15,13 +15,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// ConfigGroup, ConfigVersion and ConfigKind of ExtensionConfigs.
+// ConfigGroup, configVersion and ConfigKind of ExtensionConfigs.
 const (
 	ConfigGroup   = "runtime.cluster.x-k8s.io"
-	ConfigVersion = ConfigGroup + "/v1beta2"
+	configVersion = ConfigGroup + "/v1beta2"
 	ConfigKind    = "ExtensionConfig"
-	// InjectCA is the annotation that lets Cluster API copy a CA from a Secret.
-	InjectCA = ConfigGroup + "/inject-ca-from-secret"
+	// injectCA is the annotation that lets Cluster API copy a CA from a Secret.
+	injectCA = ConfigGroup + "/inject-ca-from-secret"
 )
 
 // defaultPort is the one of an ExtensionConfig without a port.
@@ -102,7 +102,7 @@ func FindServer(objects []*manifest.Object, service string) (*Server, error) {
 	}
 	s.Targets = targets(objects, found, s.Port)
 	if s.Secret = secretOf(objects, found); s.Secret == "" && s.Config != nil {
-		annotation, _ := s.Config.Annotation(InjectCA)
+		annotation, _ := s.Config.Annotation(injectCA)
 		_, s.Secret, _ = strings.Cut(annotation, "/")
 	}
 	return s, nil
@@ -219,7 +219,7 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 	case len(c.CA) > 0:
 		client["caBundle"] = base64.StdEncoding.EncodeToString(c.CA)
 	case s.Secret != "":
-		metadata["annotations"] = map[string]any{InjectCA: namespace + "/" + s.Secret}
+		metadata["annotations"] = map[string]any{injectCA: namespace + "/" + s.Secret}
 	default:
 		return nil, ErrNoCA
 	}
@@ -241,5 +241,5 @@ func (s *Server) Write(c Config) (map[string]any, error) {
 	if len(settings) > 0 {
 		spec["settings"] = settings
 	}
-	return map[string]any{"apiVersion": ConfigVersion, "kind": ConfigKind, "metadata": metadata, "spec": spec}, nil
+	return map[string]any{"apiVersion": configVersion, "kind": ConfigKind, "metadata": metadata, "spec": spec}, nil
 }

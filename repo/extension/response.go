@@ -17,10 +17,10 @@ const (
 )
 
 // DefaultTimeout is the one of handlers that give none, and that of discovery;
-// MaxTimeout is the longest that they may give. Both are seconds.
+// maxTimeout is the longest that they may give. Both are seconds.
 const (
 	DefaultTimeout = 10
-	MaxTimeout     = 30
+	maxTimeout     = 30
 )
 
 // MaxHandlers is how many handlers the status of an ExtensionConfig can hold
@@ -83,13 +83,13 @@ type DiscoveryResponse struct {
 // Handler is what a server says about one of its handlers.
 type Handler struct {
 	Name           string      `json:"name"`
-	RequestHook    RequestHook `json:"requestHook"`
+	RequestHook    requestHook `json:"requestHook"`
 	TimeoutSeconds *int32      `json:"timeoutSeconds"`
 	FailurePolicy  *string     `json:"failurePolicy"`
 }
 
-// RequestHook names a hook.
-type RequestHook struct {
+// requestHook names a hook.
+type requestHook struct {
 	APIVersion string `json:"apiVersion"`
 	Hook       string `json:"hook"`
 }
@@ -104,18 +104,18 @@ type VariablesResponse struct {
 // PatchesResponse has patches for the items of a request.
 type PatchesResponse struct {
 	CommonResponse
-	Items []ItemPatch `json:"items"`
+	Items []itemPatch `json:"items"`
 }
 
-// ItemPatch is a patch for the item with the same UID.
-type ItemPatch struct {
+// itemPatch is a patch for the item with the same UID.
+type itemPatch struct {
 	UID       string `json:"uid"`
 	PatchType string `json:"patchType"`
 	Patch     []byte `json:"patch"`
 }
 
 // Change is the patch without the item.
-func (p ItemPatch) Change() Patch { return Patch{p.PatchType, p.Patch} }
+func (p itemPatch) Change() Patch { return Patch{p.PatchType, p.Patch} }
 
 // Patch is a change of an object.
 type Patch struct {

@@ -11,13 +11,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// VariableFault says what is wrong with the definition of a variable.
-type VariableFault int
+// variableFault says what is wrong with the definition of a variable.
+type variableFault int
 
 // The faults of definitions.
 const (
 	// InvalidVariable: Cluster API refuses all definitions of the answer.
-	InvalidVariable VariableFault = iota
+	InvalidVariable variableFault = iota
 	// OtherVersion: a field that only another version of its API has.
 	OtherVersion
 	// UnknownInVariable: a field that no version has.
@@ -26,7 +26,7 @@ const (
 
 // VariableProblem is a fault of the definition of a variable.
 type VariableProblem struct {
-	Kind          VariableFault
+	Kind          variableFault
 	Name, Message string
 }
 
@@ -55,7 +55,7 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 	for _, v := range c.Variables() {
 		definitions = append(definitions, v.Node)
 		seen := map[*yamldoc.Node]bool{}
-		add := func(kind VariableFault, n *yamldoc.Node, format string, args ...any) {
+		add := func(kind variableFault, n *yamldoc.Node, format string, args ...any) {
 			if !seen[n] {
 				seen[n] = true
 				problems = append(problems, VariableProblem{kind, v.Name, fmt.Sprintf(format, args...)})

@@ -9,7 +9,7 @@ import (
 // configured (clusterctl: client/config/cert_manager_client.go).
 const (
 	CertManagerVersion = "v1.21.1"
-	CertManagerURL     = "https://github.com/cert-manager/cert-manager/releases/" + CertManagerVersion + "/cert-manager.yaml"
+	certManagerURL     = "https://github.com/cert-manager/cert-manager/releases/" + CertManagerVersion + "/cert-manager.yaml"
 )
 
 // CertManager is where clusterctl takes cert-manager from.
@@ -36,7 +36,7 @@ func (c *Config) CertManager() (CertManager, error) {
 	if err := c.unmarshal("cert-manager", &entry); err != nil {
 		return CertManager{}, fmt.Errorf("%s: failed to unmarshal certManager from the clusterctl configuration file: %w", c.name, err)
 	}
-	out := CertManager{URL: CertManagerURL, Version: CertManagerVersion}
+	out := CertManager{URL: certManagerURL, Version: CertManagerVersion}
 	if entry != nil && entry.URL != "" {
 		out.URL = entry.URL
 	}

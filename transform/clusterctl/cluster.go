@@ -39,7 +39,7 @@ type ClusterInput struct {
 	KubernetesVersion string
 	// The counts are nil to take the variable, or else 1 and 0.
 	ControlPlaneMachineCount, WorkerMachineCount *int64
-	Variables                                    Variables
+	Variables                                    variables
 	// ListVariablesOnly stops before the variables are replaced.
 	ListVariablesOnly bool
 }
@@ -90,7 +90,7 @@ func RenderCluster(ctx context.Context, in ClusterInput) (*Template, error) {
 	return merge(append(parts, t)), nil
 }
 
-func render(ctx context.Context, f *yamldoc.File, values Variables, namespace string, variablesOnly bool) (*Template, []object, error) {
+func render(ctx context.Context, f *yamldoc.File, values variables, namespace string, variablesOnly bool) (*Template, []object, error) {
 	template, err := variablesOf(f)
 	if err != nil {
 		return nil, nil, err
@@ -118,7 +118,7 @@ func render(ctx context.Context, f *yamldoc.File, values Variables, namespace st
 // in lower case, as clusterctl does not tell case.
 type overlay struct {
 	values map[string]string
-	under  Variables
+	under  variables
 }
 
 func (o overlay) Get(name string) (string, bool) {
@@ -130,7 +130,7 @@ func (o overlay) Get(name string) (string, bool) {
 
 // options checks the options and turns them into variables (clusterctl:
 // client/config.go, templateOptionsToVariables).
-func (in *ClusterInput) options() (Variables, error) {
+func (in *ClusterInput) options() (variables, error) {
 	if errs := validation.IsDNS1123Label(in.Namespace); len(errs) > 0 {
 		return nil, fmt.Errorf("invalid target-namespace: %s", strings.Join(errs, "; "))
 	}
@@ -210,7 +210,7 @@ func classes(objs []object) ([]classRef, error) {
 
 // class renders the file of a ClusterClass (clusterctl: client/clusterclass.go,
 // fetchMissingClusterClassTemplates).
-func (in *ClusterInput) class(ctx context.Context, ref classRef, values Variables) (*Template, error) {
+func (in *ClusterInput) class(ctx context.Context, ref classRef, values variables) (*Template, error) {
 	what := fmt.Sprintf("failed to get the cluster class template for %q", ref.NamespacedName)
 	f, err := in.Class(ref.Name)
 	if err != nil {

@@ -25,7 +25,7 @@ type Config struct {
 	env  Env
 }
 
-var _ Variables = (*Config)(nil)
+var _ variables = (*Config)(nil)
 
 // Read parses a configuration file. Name is shown in messages; its extension
 // tells the format: yaml, yml, json, toml, dotenv or env. Empty data is a

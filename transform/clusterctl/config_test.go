@@ -101,14 +101,14 @@ func TestOverridesFolder(t *testing.T) {
 
 func TestCertManager(t *testing.T) {
 	for text, want := range map[string]CertManager{
-		"":                                   {URL: CertManagerURL, Version: CertManagerVersion},
-		"cert-manager:\n  version: v1.0.0\n": {URL: CertManagerURL, Version: "v1.0.0"},
+		"":                                   {URL: certManagerURL, Version: CertManagerVersion},
+		"cert-manager:\n  version: v1.0.0\n": {URL: certManagerURL, Version: "v1.0.0"},
 		"cert-manager:\n  url: https://x/${V}/y\n":           {URL: "https://x/1/y", Version: CertManagerVersion},
 		"cert-manager:\n  timeout: 1m\n  url: a\n":           {URL: "a", Version: CertManagerVersion},
 		"Cert-Manager:\n  URL: a\n  Version: v1.2.3\n":       {URL: "a", Version: "v1.2.3"},
 		"cert-manager:\n  url: file:///a/${W:=b}/latest/c\n": {URL: "file:///a/b/latest/c", Version: CertManagerVersion},
-		"cert-manager:\n  externallyProvisioned: true\n":     {URL: CertManagerURL, Version: CertManagerVersion, ExternallyProvisioned: "1"},
-		"cert-manager:\n  externallyProvisioned: \"true\"\n": {URL: CertManagerURL, Version: CertManagerVersion, ExternallyProvisioned: "true"},
+		"cert-manager:\n  externallyProvisioned: true\n":     {URL: certManagerURL, Version: CertManagerVersion, ExternallyProvisioned: "1"},
+		"cert-manager:\n  externallyProvisioned: \"true\"\n": {URL: certManagerURL, Version: CertManagerVersion, ExternallyProvisioned: "true"},
 	} {
 		c, err := Read("clusterctl.yaml", []byte(text), env("V", "1"))
 		if err != nil {

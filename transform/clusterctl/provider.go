@@ -32,7 +32,7 @@ type ProviderInput struct {
 	// Raw leaves the variables as they are, as --raw and --describe do.
 	Raw bool
 	// Variables are not needed in raw mode.
-	Variables Variables
+	Variables variables
 	Images    Images
 }
 

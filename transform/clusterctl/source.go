@@ -17,8 +17,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Variables delivers the values of template variables.
-type Variables interface {
+// variables delivers the values of template variables.
+type variables interface {
 	// Get returns a value and whether the variable is set. A variable may be
 	// set to the empty text.
 	Get(name string) (value string, ok bool)
@@ -97,7 +97,7 @@ func located(f *yamldoc.File, err error) error {
 
 // substitute replaces the variables (clusterctl: SimpleProcessor, Process).
 // Missing variables are reported where the first of them stands.
-func substitute(f *yamldoc.File, t *vars.Template, values Variables) (*source, error) {
+func substitute(f *yamldoc.File, t *vars.Template, values variables) (*source, error) {
 	parts, err := t.Parts(values.Get)
 	if err == nil {
 		return newSource(f, blocks(parts, longPart), func() (string, func(int) int) {

@@ -21,9 +21,9 @@ import (
 //
 // Five providers have no kubeadm and load their configurations themselves, without
 // the framework's validation: own says what that would refuse then.
-func (c *Config) check(missing func(File) error) (own string, err error) {
+func (c *Config) check(missing func(file) error) (own string, err error) {
 	k := &checker{c: c, missing: missing}
-	byType := map[string][]Provider{}
+	byType := map[string][]provider{}
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		byType[p.Type.Value] = append(byType[p.Type.Value], *p)
@@ -60,7 +60,7 @@ func (c *Config) check(missing func(File) error) (own string, err error) {
 
 type checker struct {
 	c       *Config
-	missing func(File) error
+	missing func(file) error
 	faults  []error
 }
 
@@ -68,7 +68,7 @@ func (k *checker) refuse(at yamldoc.Pos, format string, args ...any) {
 	k.faults = append(k.faults, k.c.Errorf(at, format, args...))
 }
 
-func (k *checker) provider(p *Provider, where string) {
+func (k *checker) provider(p *provider, where string) {
 	_, known := p.Provider().Type.Info()
 	switch problems := p.Provider().Problems(); {
 	case p.Name.Value == "":
@@ -111,7 +111,7 @@ func (k *checker) version(v *Version, where string) {
 	k.files(v.Files, where)
 }
 
-func (k *checker) files(files []File, where string) {
+func (k *checker) files(files []file, where string) {
 	for i, f := range files {
 		if f.Source.Value == "" {
 			k.refuse(cmp.Or(f.Source.At, f.At), "%s.Files[%d].SourcePath=\"\": write the path of a file", where, i)
@@ -125,7 +125,7 @@ func (k *checker) files(files []File, where string) {
 }
 
 // set checks that the providers are those of a whole management cluster.
-func (k *checker) set(byType map[string][]Provider) (own string) {
+func (k *checker) set(byType map[string][]provider) (own string) {
 	var faults []error
 	top := yamldoc.Pos{Line: 1, Column: 1}
 	for _, want := range []struct {
@@ -152,7 +152,7 @@ func (k *checker) set(byType map[string][]Provider) (own string) {
 			faults = append(faults, k.c.Errorf(cmp.Or(have[0].Name.At, have[0].At), "invalid config: %s-provider should be named %s", want.word, want.name))
 		}
 	}
-	kubeadm := func(p Provider) bool { return p.Name.Value == "kubeadm" }
+	kubeadm := func(p provider) bool { return p.Name.Value == "kubeadm" }
 	others, planes := byType[string(layouts.Bootstrap)], byType[string(layouts.ControlPlane)]
 	if len(faults) > 0 && len(others) > 0 && len(planes) > 0 && !slices.ContainsFunc(others, kubeadm) && !slices.ContainsFunc(planes, kubeadm) {
 		return faults[0].Error()

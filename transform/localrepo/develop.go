@@ -172,7 +172,7 @@ func (d *Development) own(dir, label string) bool {
 
 // add plans a release.
 func (d *Development) add(dir string, s *settings) {
-	wrong := func(at Text, format string, args ...any) {
+	wrong := func(at text, format string, args ...any) {
 		d.faults = append(d.faults, s.Errorf(at.At, format, args...))
 	}
 	p, err := s.provider()

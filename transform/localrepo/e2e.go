@@ -27,8 +27,8 @@ const (
 	byKustomize = "kustomize"
 )
 
-// Text is a string and where it stands.
-type Text struct {
+// text is a string and where it stands.
+type text struct {
 	Value string
 	At    yamldoc.Pos
 }
@@ -52,66 +52,66 @@ type Config struct {
 	// Dir is the absolute folder that paths are relative to.
 	Dir       string
 	real      string // the source tree, without links
-	Images    []Image
-	Providers []Provider
+	Images    []image
+	Providers []provider
 	// Variables are sorted by name.
-	Variables []Variable
-	Intervals []Interval
+	Variables []variable
+	Intervals []interval
 }
 
-// Image is a container image to load into the management cluster.
-type Image struct {
+// image is a container image to load into the management cluster.
+type image struct {
 	At           yamldoc.Pos
-	Name, Policy Text
+	Name, Policy text
 }
 
-// Provider is a provider with its versions.
-type Provider struct {
+// provider is a provider with its versions.
+type provider struct {
 	At         yamldoc.Pos
-	Name, Type Text
+	Name, Type text
 	Versions   []Version
-	Files      []File
+	Files      []file
 }
 
 // Version says what the components of a version are made from.
 type Version struct {
 	At                          yamldoc.Pos
-	Name, Value, Type, Contract Text
-	Replacements                []Replacement
-	Files                       []File
+	Name, Value, Type, Contract text
+	Replacements                []replacement
+	Files                       []file
 }
 
-// Replacement is a regular expression and what takes its place.
-type Replacement struct {
+// replacement is a regular expression and what takes its place.
+type replacement struct {
 	At       yamldoc.Pos
-	Old, New Text
+	Old, New text
 }
 
-// File is a file to copy.
-type File struct {
+// file is a file to copy.
+type file struct {
 	At             yamldoc.Pos
-	Source, Target Text
+	Source, Target text
 }
 
-// Variable is an entry of the configuration of clusterctl.
-type Variable struct {
+// variable is an entry of the configuration of clusterctl.
+type variable struct {
 	Name string
 	// Key is where the name stands.
 	Key   yamldoc.Pos
-	Value Text
+	Value text
 }
 
-// Interval says how long tests wait, and how often they look.
-type Interval struct {
+// interval says how long tests wait, and how often they look.
+type interval struct {
 	Name  string
 	At    yamldoc.Pos
-	Times []Text
+	Times []text
 }
 
 // versions are all versions with their providers, and files are all files; both may be
 // changed.
-func (c *Config) versions() iter.Seq2[*Provider, *Version] {
-	return func(yield func(*Provider, *Version) bool) {
+func (c *Config) versions() iter.Seq2[*provider, *Version] {
+	return func(yield func(*provider, *Version) bool) {
 		for i := range c.Providers {
 			p := &c.Providers[i]
 			for j := range p.Versions {
@@ -123,8 +123,8 @@ func (c *Config) versions() iter.Seq2[*Provider, *Version] {
 	}
 }
 
-func (c *Config) files() (out []*File) {
-	add := func(list []File) {
+func (c *Config) files() (out []*file) {
+	add := func(list []file) {
 		for i := range list {
 			out = append(out, &list[i])
 		}
@@ -139,7 +139,7 @@ func (c *Config) files() (out []*File) {
 }
 
 // Provider returns the provider in the words of this project.
-func (p *Provider) Provider() layouts.Provider {
+func (p *provider) Provider() layouts.Provider {
 	return layouts.Provider{Type: layouts.ProviderType(p.Type.Value), Name: p.Name.Value}
 }
 
@@ -205,25 +205,25 @@ func decode(stream *yamldoc.Stream) (*Config, error) {
 		return c, err
 	}
 	doc := r.doc
-	var ignored Text
+	var ignored text
 	r.object(doc.Root, "", fields{
 		"managementClusterName": r.text(&ignored),
 		"images": r.list(func(n *yamldoc.Node, at string) {
-			i := Image{At: doc.Pos(n)}
+			i := image{At: doc.Pos(n)}
 			r.object(n, at, fields{"name": r.text(&i.Name), "loadBehavior": r.text(&i.Policy)})
 			c.Images = append(c.Images, i)
 		}),
 		"providers": r.list(func(n *yamldoc.Node, at string) { c.Providers = append(c.Providers, r.provider(n, at)) }),
 		"variables": func(n *yamldoc.Node, at string) {
 			r.entries(n, at, func(f *yamldoc.Field, at string) {
-				v := Variable{Name: f.Name, Key: doc.Pos(f.Key())}
+				v := variable{Name: f.Name, Key: doc.Pos(f.Key())}
 				r.text(&v.Value)(f.Value, at)
 				c.Variables = append(c.Variables, v)
 			})
 		},
 		"intervals": func(n *yamldoc.Node, at string) {
 			r.entries(n, at, func(f *yamldoc.Field, at string) {
-				i := Interval{Name: f.Name, At: doc.Pos(f.Key())}
+				i := interval{Name: f.Name, At: doc.Pos(f.Key())}
 				r.texts(&i.Times)(f.Value, at)
 				c.Intervals = append(c.Intervals, i)
 			})
@@ -318,9 +318,9 @@ func (r *reader) list(each func(n *yamldoc.Node, at string)) func(*yamldoc.Node,
 	}
 }
 
-func (r *reader) texts(to *[]Text) func(*yamldoc.Node, string) {
+func (r *reader) texts(to *[]text) func(*yamldoc.Node, string) {
 	return r.list(func(n *yamldoc.Node, at string) {
-		var t Text
+		var t text
 		r.text(&t)(n, at)
 		*to = append(*to, t)
 	})
@@ -328,7 +328,7 @@ func (r *reader) texts(to *[]Text) func(*yamldoc.Node, string) {
 
 // text reads a string. Other scalars take the way through JSON that
 // sigs.k8s.io/yaml takes: 1.30 becomes 1.3, and 0x10 becomes 16.
-func (r *reader) text(to *Text) func(*yamldoc.Node, string) {
+func (r *reader) text(to *text) func(*yamldoc.Node, string) {
 	return func(n *yamldoc.Node, at string) {
 		to.At = r.doc.Pos(n)
 		switch {
@@ -351,8 +351,8 @@ func (r *reader) text(to *Text) func(*yamldoc.Node, string) {
 	}
 }
 
-func (r *reader) provider(n *yamldoc.Node, at string) Provider {
-	p := Provider{At: r.doc.Pos(n)}
+func (r *reader) provider(n *yamldoc.Node, at string) provider {
+	p := provider{At: r.doc.Pos(n)}
 	r.object(n, at, fields{
 		"name": r.text(&p.Name), "type": r.text(&p.Type), "files": r.files(&p.Files),
 		"versions": r.list(func(n *yamldoc.Node, at string) {
@@ -361,7 +361,7 @@ func (r *reader) provider(n *yamldoc.Node, at string) Provider {
 				"name": r.text(&v.Name), "value": r.text(&v.Value), "type": r.text(&v.Type), "contract": r.text(&v.Contract),
 				"files": r.files(&v.Files),
 				"replacements": r.list(func(n *yamldoc.Node, at string) {
-					c := Replacement{At: r.doc.Pos(n)}
+					c := replacement{At: r.doc.Pos(n)}
 					r.object(n, at, fields{"old": r.text(&c.Old), "new": r.text(&c.New)})
 					v.Replacements = append(v.Replacements, c)
 				}),
@@ -372,9 +372,9 @@ func (r *reader) provider(n *yamldoc.Node, at string) Provider {
 	return p
 }
 
-func (r *reader) files(to *[]File) func(*yamldoc.Node, string) {
+func (r *reader) files(to *[]file) func(*yamldoc.Node, string) {
 	return r.list(func(n *yamldoc.Node, at string) {
-		f := File{At: r.doc.Pos(n)}
+		f := file{At: r.doc.Pos(n)}
 		r.object(n, at, fields{"sourcePath": r.text(&f.Source), "targetName": r.text(&f.Target)})
 		*to = append(*to, f)
 	})

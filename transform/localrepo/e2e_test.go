@@ -44,7 +44,7 @@ func TestDecode(t *testing.T) {
 	if v.Type.Value != byKustomize || v.Files[0].Target.Value != "metadata.yaml" {
 		t.Errorf("defaults are missing: %+v", v)
 	}
-	if own, err := c.check(func(File) error { return nil }); own != "" || err != nil {
+	if own, err := c.check(func(file) error { return nil }); own != "" || err != nil {
 		t.Errorf("a good configuration is refused: %q, %v", own, err)
 	}
 }
@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 	} {
 		c, err := decoded(t, strings.Replace(whole, tc.old, tc.new, 1))
 		if err == nil {
-			_, err = c.check(func(f File) error {
+			_, err = c.check(func(f file) error {
 				if f.Source.Value == "gone" {
 					return errors.New("is missing")
 				}
@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own, err := c.check(func(File) error { return nil }); err != nil || !strings.Contains(own, "kubeadm") {
+	if own, err := c.check(func(file) error { return nil }); err != nil || !strings.Contains(own, "kubeadm") {
 		t.Errorf("without kubeadm: %q, %v", own, err)
 	}
 }

@@ -132,7 +132,7 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	}
 	s.unresolved = s.resolve(ctx)
 	s.Config.defaults(runtime.GOOS, runtime.GOARCH)
-	own, err := s.Config.check(func(f File) error {
+	own, err := s.Config.check(func(f file) error {
 		_, _, err := s.find(s.Config.path(f.Source.Value))
 		return err
 	})
@@ -164,7 +164,7 @@ func top(name string) (string, error) {
 // resolve puts versions in the place of markers, side by side.
 func (s *Suite) resolve(ctx context.Context) error {
 	type task struct {
-		p *Provider
+		p *provider
 		v *Version
 	}
 	var tasks []task
@@ -232,7 +232,7 @@ func (s *Suite) Remote() (out []Remote, err error) {
 
 // chosen reports whether a version is to be made. One with a marker may be, before it
 // is resolved, if the marker may stand for a version that is asked for.
-func (s *Suite) chosen(p *Provider, v *Version, resolved bool) bool {
+func (s *Suite) chosen(p *provider, v *Version, resolved bool) bool {
 	text, marker := v.Marker()
 	asked, err := layouts.ParseMarker(text)
 	return len(s.opts.Parts) == 0 || slices.ContainsFunc(s.opts.Parts, func(part string) bool {
@@ -266,7 +266,7 @@ func (m *Made) At(file string) (yamldoc.Pos, bool) {
 type release struct {
 	planned  config.PlannedProvider
 	version  *Version
-	replaced []Replacement
+	replaced []replacement
 	// url is where the components are from, if they are not on disk.
 	url string
 }

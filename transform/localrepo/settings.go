@@ -15,9 +15,9 @@ const settingsFile = "clusterctl-settings.json"
 type settings struct {
 	Description
 	// Label is the provider, and the others say how it is built.
-	Label, ComponentsFile, NextVersion, Folder Text
+	Label, ComponentsFile, NextVersion, Folder text
 	// Providers are labels, and Trees are folders relative to the file.
-	Providers, Trees []Text
+	Providers, Trees []text
 }
 
 // provider returns the provider that is described.

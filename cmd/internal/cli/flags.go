@@ -19,8 +19,8 @@ import (
 // arguments.
 const TakesTargets = "takes-targets"
 
-// FlagValues are the values of flags that take one of a few words.
-var FlagValues = map[string][]string{
+// flagValues are the values of flags that take one of a few words.
+var flagValues = map[string][]string{
 	"color":        {"auto", "always", "never"},
 	"fail-on":      {"error", "warning", "info", "never"},
 	"min-severity": {"error", "warning", "info"},

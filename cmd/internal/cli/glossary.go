@@ -141,7 +141,7 @@ func Explain(name string, f *pflag.FlagSet) {
 	f.VisitAll(func(f *pflag.Flag) {
 		values := f.Usage
 		if values == "" || f.Name == "help" {
-			values = strings.Join(FlagValues[f.Name], ", ")
+			values = strings.Join(flagValues[f.Name], ", ")
 		}
 		text := cmp.Or(Glossary[name+"--"+f.Name], Glossary[f.Name])
 		if values != "" {
@@ -161,7 +161,7 @@ func Values(f *pflag.Flag) (values []string) {
 		return slices.Sorted(maps.Keys(words))
 	}
 	if f.Usage == "" {
-		return FlagValues[f.Name]
+		return flagValues[f.Name]
 	}
 	for word := range strings.SplitSeq(f.Usage, ", ") {
 		word, _, _ = strings.Cut(word, " ")

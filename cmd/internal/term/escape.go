@@ -90,8 +90,8 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// Escape returns a text as one line for people.
-func Escape(text string) string {
+// escape returns a text as one line for people.
+func escape(text string) string {
 	var out bytes.Buffer
 	w := Writer{w: &out, within: true}
 	w.escape(&out, []byte(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text)), true)

@@ -21,8 +21,8 @@ type Progress struct {
 	last  time.Time // when it was shown
 }
 
-// Lined is a stream with a line at its end that makes room for what is written.
-type Lined interface {
+// lined is a stream with a line at its end that makes room for what is written.
+type lined interface {
 	io.Writer
 	Line(text string, news bool)
 }
@@ -37,18 +37,18 @@ const (
 // NewProgress returns a line on w that begins with what is being done, if w is a
 // terminal. What says nothing of itself appears after a second.
 func NewProgress(w io.Writer, what string) *Progress {
-	out, ok := w.(Lined)
+	out, ok := w.(lined)
 	if inner, writes := w.(*Writer); writes {
-		out, ok = inner.Unwrap().(Lined) // it moves the cursor, and escapes names itself
+		out, ok = inner.Unwrap().(lined) // it moves the cursor, and escapes names itself
 	}
-	if !ok || !IsTerminal(w) {
+	if !ok || !isTerminal(w) {
 		return nil
 	}
 	return begin(out.Line, what, patience)
 }
 
 func begin(line func(string, bool), what string, every time.Duration) *Progress {
-	p := &Progress{line: line, end: make(chan struct{}), text: Escape(what), began: time.Now()}
+	p := &Progress{line: line, end: make(chan struct{}), text: escape(what), began: time.Now()}
 	go func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -91,7 +91,7 @@ func (p *Progress) show(what string, text func() string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.last) >= often {
-		p.last, p.text = now, Escape(what)+": "+text()
+		p.last, p.text = now, escape(what)+": "+text()
 		p.line(p.now(), true)
 	}
 }

@@ -44,10 +44,10 @@ func (s Style) Bold(text string) string { return s.paint("1", text) }
 // Dim is for what it may skip.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
-// IsTerminal reports whether w is a character device.
-func IsTerminal(w io.Writer) bool {
+// isTerminal reports whether w is a character device.
+func isTerminal(w io.Writer) bool {
 	if inner, ok := w.(interface{ Unwrap() io.Writer }); ok {
-		return IsTerminal(inner.Unwrap())
+		return isTerminal(inner.Unwrap())
 	}
 	f, ok := w.(*os.File)
 	if !ok {
@@ -57,8 +57,8 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Modes are the values of --color.
-var Modes = []string{"auto", "always", "never"}
+// modes are the values of --color.
+var modes = []string{"auto", "always", "never"}
 
 // StyleFor decides whether to colour what goes to w. A flag other than auto
 // decides; then FORCE_COLOR, NO_COLOR and TERM=dumb; then whether w is a
@@ -88,5 +88,5 @@ func colours(w io.Writer, mode string, env func(string) (string, bool)) (bool, e
 	if v, _ := env("TERM"); v == "dumb" {
 		return false, nil
 	}
-	return IsTerminal(w), nil
+	return isTerminal(w), nil
 }

@@ -19,7 +19,7 @@ func Width(w io.Writer) int {
 		w = inner.Unwrap()
 	}
 	f, ok := w.(*os.File)
-	if !ok || !IsTerminal(f) {
+	if !ok || !isTerminal(f) {
 		return 0
 	}
 	columns, _, err := term.GetSize(int(f.Fd()))

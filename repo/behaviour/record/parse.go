@@ -74,7 +74,7 @@ func (p *parser) value(key uint32, keySize uint16, parent string) error {
 		p.nodes[at].kind = List
 		err = p.list()
 	case '"':
-		p.nodes[at].kind, p.nodes[at].off = String, uint32(len(p.text))
+		p.nodes[at].kind, p.nodes[at].off = text, uint32(len(p.text))
 		err = p.str()
 		p.nodes[at].size = uint32(len(p.text)) - p.nodes[at].off
 	default:
@@ -287,7 +287,7 @@ func (p *parser) literal(at int) error {
 	n := &p.nodes[at]
 	switch string(word) {
 	case "null":
-		n.kind = Null
+		n.kind = null
 	case "true", "false":
 		n.kind = Bool
 	default:
@@ -295,7 +295,7 @@ func (p *parser) literal(at int) error {
 			p.pos = start
 			return fmt.Errorf("unexpected %.20q", word)
 		}
-		n.kind = Number
+		n.kind = number
 	}
 	n.off, n.size = uint32(len(p.text)), uint32(len(word))
 	p.text = append(p.text, word...)

@@ -26,11 +26,11 @@ func plain(v Value) any {
 			out = append(out, plain(c))
 		}
 		return out
-	case String:
+	case text:
 		return v.Str()
 	case Bool:
 		return v.True()
-	case Number:
+	case number:
 		return json.Number(v.scalar())
 	}
 	return nil

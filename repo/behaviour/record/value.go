@@ -10,13 +10,13 @@ import (
 // Kind is the type of a JSON value.
 type Kind uint8
 
-// The kinds of values. None is that of a value that does not exist.
+// The kinds of values: none is that of a value that does not exist.
 const (
-	None Kind = iota
-	Null
+	none Kind = iota
+	null
 	Bool
-	Number
-	String
+	number
+	text
 	List
 	Map
 )
@@ -45,13 +45,13 @@ type Value struct {
 // Kind returns the type of the value.
 func (v Value) Kind() Kind {
 	if v.doc == nil {
-		return None
+		return none
 	}
 	return v.doc.nodes[v.at].kind
 }
 
 // Exists reports whether there is a value other than null.
-func (v Value) Exists() bool { return v.Kind() > Null }
+func (v Value) Exists() bool { return v.Kind() > null }
 
 // Get follows keys of objects. What does not exist gives the zero Value.
 func (v Value) Get(keys ...string) Value {
@@ -110,7 +110,7 @@ func (v Value) Key() string {
 
 // Str is the text of a string, empty for anything else.
 func (v Value) Str() string {
-	if v.Kind() != String {
+	if v.Kind() != text {
 		return ""
 	}
 	return v.scalar()
@@ -126,7 +126,7 @@ func (v Value) True() bool { return v.Kind() == Bool && v.scalar() == "true" }
 
 // Int is the value of a whole number.
 func (v Value) Int() (int64, bool) {
-	if v.Kind() != Number {
+	if v.Kind() != number {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(v.scalar(), 10, 64)
@@ -136,9 +136,9 @@ func (v Value) Int() (int64, bool) {
 // Text shows the value on one line, shortened.
 func (v Value) Text() string {
 	switch v.Kind() {
-	case None:
+	case none:
 		return "(absent)"
-	case String:
+	case text:
 		return strconv.Quote(clip(v.scalar()))
 	case List:
 		if v.Len() == 0 {
@@ -195,7 +195,7 @@ func (v Value) Equal(w Value) bool {
 		return false
 	}
 	switch k {
-	case None, Null:
+	case none, null:
 		return true
 	case List, Map:
 		end, wend := v.doc.nodes[v.at].next, w.doc.nodes[w.at].next

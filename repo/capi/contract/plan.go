@@ -9,8 +9,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 )
 
-// Gap is a field that a contract demands and a schema does not have as demanded.
-type Gap struct {
+// gap is a field that a contract demands and a schema does not have as demanded.
+type gap struct {
 	*Field
 	Verdict Verdict
 	// Blocks is set if the kind does not work with it, see Field.Blocks.
@@ -24,7 +24,7 @@ type Step struct {
 	Declared string
 	// Gaps are in the order of the tables, those that MUST or SHOULD be there, and
 	// others that have the wrong type.
-	Gaps []Gap
+	Gaps []gap
 	// Label is the value that the label needs once no field is missing.
 	Label string
 }
@@ -46,7 +46,7 @@ func Plan(crds []*crd.CRD, p Profile) []Step {
 			}
 			verdict, _ := f.Check(k.Judged.Schema)
 			if verdict == WrongType || (verdict == Missing || verdict == Moved) && f.Need != Optional {
-				s.Gaps = append(s.Gaps, Gap{f, verdict, f.Blocks(k, verdict)})
+				s.Gaps = append(s.Gaps, gap{f, verdict, f.Blocks(k, verdict)})
 			}
 		}
 		out = append(out, s)
@@ -56,7 +56,7 @@ func Plan(crds []*crd.CRD, p Profile) []Step {
 
 // Ready reports whether nothing that is missing blocks the contract.
 func (s Step) Ready() bool {
-	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.Blocks })
+	return !slices.ContainsFunc(s.Gaps, func(g gap) bool { return g.Blocks })
 }
 
 // goTypes are the types of Cluster API for fields of contract v1beta2, by path.

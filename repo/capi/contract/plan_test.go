@@ -24,7 +24,7 @@ func TestGoTypes(t *testing.T) {
 				s := Step{Kind: k}
 				rows := FieldsOf(page.Role, template, c, NewestCore)
 				for _, f := range rows {
-					s.Gaps = append(s.Gaps, Gap{f, Missing, true})
+					s.Gaps = append(s.Gaps, gap{f, Missing, true})
 				}
 				text := s.GoTypes(NewestCore)
 				if len(rows) == 0 && text == "" {
@@ -55,7 +55,7 @@ func TestGoTypes(t *testing.T) {
 func TestGoTypesCompile(t *testing.T) {
 	var b strings.Builder
 	n := 0
-	add := func(role Role, template bool, c Contract, gaps ...Gap) {
+	add := func(role Role, template bool, c Contract, gaps ...gap) {
 		n++
 		s := Step{Kind: &Kind{CRD: &crd.CRD{Kind: fmt.Sprint("Foo", n)}, Role: role, Template: template, Contract: c}, Gaps: gaps}
 		b.WriteString(s.GoTypes(NewestCore) + "\n\n")
@@ -63,10 +63,10 @@ func TestGoTypesCompile(t *testing.T) {
 	for _, page := range Pages {
 		for _, c := range Accepted {
 			for _, template := range []bool{false, true} {
-				var all []Gap
+				var all []gap
 				for _, f := range FieldsOf(page.Role, template, c, NewestCore) {
-					all = append(all, Gap{f, Missing, true})
-					add(page.Role, template, c, Gap{f, Missing, true})
+					all = append(all, gap{f, Missing, true})
+					add(page.Role, template, c, gap{f, Missing, true})
 				}
 				add(page.Role, template, c, all...)
 			}
@@ -82,7 +82,7 @@ func TestGoTypesCompile(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(text, "struct {") < 100 {
 		t.Errorf("%d types: %v\n%s", strings.Count(text, "struct {"), err, out)
 	}
-	if got := (Step{Kind: &Kind{CRD: &crd.CRD{Kind: "Foo struct{}\n"}}, Gaps: []Gap{{&Fields[0], Missing, true}}}).GoTypes(NewestCore); got != "" {
+	if got := (Step{Kind: &Kind{CRD: &crd.CRD{Kind: "Foo struct{}\n"}}, Gaps: []gap{{&Fields[0], Missing, true}}}).GoTypes(NewestCore); got != "" {
 		t.Errorf("a name that cannot be in Go: %s", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 type pending struct {
 	subject *subject
 	steps   []step
-	writes  []Write
+	writes  []write
 }
 
 // step is an operation with its value.

@@ -48,11 +48,11 @@ type Template struct {
 	// extension. Failures to apply patches to it are not reported.
 	Unsure bool
 	// Writes are the operations that were applied, in their order.
-	Writes []Write
+	Writes []write
 }
 
-// Write is an operation that was applied to a template.
-type Write struct {
+// write is an operation that was applied to a template.
+type write struct {
 	// Path is a JSON pointer.
 	Path string
 	// Node is the text that made the value: value, valueFrom.variable or
@@ -62,15 +62,15 @@ type Write struct {
 	To *yamldoc.Node
 }
 
-// Stage says what could not be done.
-type Stage int
+// stage says what could not be done.
+type stage int
 
 // The stages.
 const (
 	// EnabledIf: the condition of a patch could not be rendered.
-	EnabledIf Stage = iota
-	// Value: the value of an operation could not be computed.
-	Value
+	EnabledIf stage = iota
+	// value: the value of an operation could not be computed.
+	value
 	// Apply: an operation does not fit the template.
 	Apply
 )
@@ -79,7 +79,7 @@ const (
 type Failure struct {
 	// Patch is the name of the patch.
 	Patch string
-	Stage Stage
+	Stage stage
 	// Template is the one that was to be patched.
 	Template *Template
 	// Node is the text that causes the failure.
@@ -198,9 +198,9 @@ func (e *engine) patch(p clusterclass.Patch) {
 		if len(matching) == 0 {
 			continue
 		}
-		fail := func(stage Stage, n *yamldoc.Node, err error) {
+		fail := func(stage stage, n *yamldoc.Node, err error) {
 			s.Unsure = true
-			if !errors.Is(err, ErrUnsure) {
+			if !errors.Is(err, errUnsure) {
 				s.failed = true
 				e.failures = append(e.failures, Failure{p.Name, stage, s.Template, n, err})
 			}
@@ -225,7 +225,7 @@ func (e *engine) patch(p clusterclass.Patch) {
 		for _, d := range matching {
 			list, n, err := e.values(d, s.seen)
 			if err != nil {
-				fail(Value, n, err)
+				fail(value, n, err)
 				continue
 			}
 			list.subject = s
@@ -357,7 +357,7 @@ func (e *engine) values(d definition, seen *seen) (*pending, *yamldoc.Node, erro
 			step.value, at = value, n
 		}
 		out.steps = append(out.steps, step)
-		out.writes = append(out.writes, Write{o.path, at, o.at})
+		out.writes = append(out.writes, write{o.path, at, o.at})
 	}
 	return out, nil, nil
 }

@@ -46,15 +46,15 @@ func TestFailures(t *testing.T) {
 	values := Values{"net": json.RawMessage(`{"mtu":9000}`), "zones": json.RawMessage(`["a"]`)}
 	for name, c := range map[string]struct {
 		patches, at, message string
-		stage                Stage
+		stage                stage
 	}{
 		"absent path":     {selector + "      - {op: replace, path: /spec/template/spec/b, value: 1}\n", "/spec/template/spec/b", "missing key", Apply},
 		"absent parent":   {selector + "      - {op: add, path: /spec/template/spec/b/c, value: 1}\n", "/spec/template/spec/b/c", "missing path", Apply},
 		"second of two":   {selector + "      - {op: add, path: /spec/template/spec/b, value: 1}\n      - {op: remove, path: /spec/template/spec/c}\n", "/spec/template/spec/c", "", Apply},
-		"no such field":   {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: net.mtuu}}\n", "net.mtuu", `"net.mtuu" has no value`, Value},
-		"no such element": {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: 'zones[1]'}}\n", "zones[1]", "has only 1 elements", Value},
-		"not YAML":        {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: 'a: b: c'}}\n", "a: b: c", "which is not YAML", Value},
-		"nil":             {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: '{{ .zones.deep }}'}}\n", "{{ .zones.deep }}", "can't evaluate field deep", Value},
+		"no such field":   {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: net.mtuu}}\n", "net.mtuu", `"net.mtuu" has no value`, value},
+		"no such element": {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: 'zones[1]'}}\n", "zones[1]", "has only 1 elements", value},
+		"not YAML":        {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: 'a: b: c'}}\n", "a: b: c", "which is not YAML", value},
+		"nil":             {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: '{{ .zones.deep }}'}}\n", "{{ .zones.deep }}", "can't evaluate field deep", value},
 		"condition":       {strings.Replace(selector, "name: p", "name: p\n    enabledIf: '{{ .zones.deep }}'", 1) + "      - {op: remove, path: /spec/template/spec/a}\n", "{{ .zones.deep }}", "can't evaluate field deep", EnabledIf},
 	} {
 		failures := Run(class(t, c.patches), values, []*Template{foo()}, 14)
@@ -120,7 +120,7 @@ func TestHostile(t *testing.T) {
 		if err == nil && strings.Contains(text, "000000") {
 			t.Errorf("%s was rendered", text)
 		}
-		if err != nil && !errors.Is(err, ErrUnsure) {
+		if err != nil && !errors.Is(err, errUnsure) {
 			t.Logf("%s: %v", text, err)
 		}
 	}

@@ -25,9 +25,9 @@ const (
 	mostDepth = 200     // levels of a value in a template
 )
 
-// ErrUnsure reports a template whose result cannot be predicted: it calls a
+// errUnsure reports a template whose result cannot be predicted: it calls a
 // function with a random result, or exceeds a limit.
-var ErrUnsure = errors.New("the result cannot be predicted")
+var errUnsure = errors.New("the result cannot be predicted")
 
 // random are the hermetic functions of sprig whose result differs between calls,
 // or that are made to be slow.
@@ -65,7 +65,7 @@ var hermetic = sync.OnceValue(func() template.FuncMap {
 		functions[name] = bounded(name, f)
 	}
 	for _, name := range random {
-		functions[name] = func(...any) (any, error) { return nil, fmt.Errorf("%s: %w", name, ErrUnsure) }
+		functions[name] = func(...any) (any, error) { return nil, fmt.Errorf("%s: %w", name, errUnsure) }
 	}
 	return functions
 })
@@ -95,7 +95,7 @@ const tick = "_step_"
 
 func (r *renderer) tick() (string, error) {
 	if r.steps++; r.steps > mostSteps {
-		return "", fmt.Errorf("more than %d steps: %w", mostSteps, ErrUnsure)
+		return "", fmt.Errorf("more than %d steps: %w", mostSteps, errUnsure)
 	}
 	return "", nil
 }
@@ -187,7 +187,7 @@ func (r *renderer) render(text string, seen *seen) ([]byte, error) {
 
 // plain removes the name of the template from an error.
 func plain(err error) error {
-	if errors.Is(err, ErrUnsure) {
+	if errors.Is(err, errUnsure) {
 		return err
 	}
 	return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "template: "), "tpl:"))
@@ -210,7 +210,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > l.most {
-		return 0, fmt.Errorf("more than %d bytes: %w", l.most, ErrUnsure)
+		return 0, fmt.Errorf("more than %d bytes: %w", l.most, errUnsure)
 	}
 	return l.Buffer.Write(p)
 }
@@ -258,7 +258,7 @@ func within(name string, values []reflect.Value) error {
 	for _, v := range values {
 		left := mostSize
 		if !measure(v, &left, mostDepth) {
-			return fmt.Errorf("%s: a value of over %d bytes: %w", name, mostSize, ErrUnsure)
+			return fmt.Errorf("%s: a value of over %d bytes: %w", name, mostSize, errUnsure)
 		}
 		factor := max(mostSize-left, number(v))
 		if factor > first {
@@ -268,7 +268,7 @@ func within(name string, values []reflect.Value) error {
 		}
 	}
 	if multiplies[name] && first*second > mostText {
-		return fmt.Errorf("%s: a result of over %d bytes: %w", name, mostText, ErrUnsure)
+		return fmt.Errorf("%s: a result of over %d bytes: %w", name, mostText, errUnsure)
 	}
 	return nil
 }

@@ -22,17 +22,17 @@ type NoteKind string
 
 // The kinds of notes.
 const (
-	NoteNested          NoteKind = "nested"
-	NoteClass           NoteKind = "class"
+	noteNested          NoteKind = "nested"
+	noteClass           NoteKind = "class"
 	NoteClassName       NoteKind = "class-name"
-	NoteBareUse         NoteKind = "bare-use"
-	NoteUnusedDefault   NoteKind = "unused-default"
-	NoteEmptyDefault    NoteKind = "empty-default"
-	NoteFakeDefault     NoteKind = "fake-default"
-	NoteOptionDefault   NoteKind = "option-default"
-	NoteDefaultsDiffer  NoteKind = "defaults-differ"
-	NoteSometimesNeeded NoteKind = "sometimes-needed"
-	NoteComment         NoteKind = "comment"
+	noteBareUse         NoteKind = "bare-use"
+	noteUnusedDefault   NoteKind = "unused-default"
+	noteEmptyDefault    NoteKind = "empty-default"
+	noteFakeDefault     NoteKind = "fake-default"
+	noteOptionDefault   NoteKind = "option-default"
+	noteDefaultsDiffer  NoteKind = "defaults-differ"
+	noteSometimesNeeded NoteKind = "sometimes-needed"
+	noteComment         NoteKind = "comment"
 )
 
 type noteText struct {
@@ -43,17 +43,17 @@ type noteText struct {
 // noteTexts gives the order of notes, and the message of those that always have
 // the same (clusterctl: client/yamlprocessor, simple_processor.go).
 var noteTexts = []noteText{
-	{NoteNested, "only used inside another expression: clusterctl never lists it, and without a value it is empty"},
-	{NoteClass, ""},
+	{noteNested, "only used inside another expression: clusterctl never lists it, and without a value it is empty"},
+	{noteClass, ""},
 	{NoteClassName, "names the ClusterClass: its value decides which ClusterClass file is included, and thus which other variables count"},
-	{NoteBareUse, "empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one"},
-	{NoteUnusedDefault, "this default never applies: the first use in the file has none, so a value is required"},
-	{NoteEmptyDefault, "clusterctl treats an empty default as none: a value is required"},
-	{NoteFakeDefault, "clusterctl shows the arguments of this operator as the default, so the variable looks optional"},
-	{NoteOptionDefault, "this default never applies: clusterctl always sets the variable"},
-	{NoteDefaultsDiffer, "the defaults differ"},
-	{NoteSometimesNeeded, "required here, although it has a default in other files"},
-	{NoteComment, "replaced even in this comment, so clusterctl lists it and requires a value if there is no default"},
+	{noteBareUse, "empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one"},
+	{noteUnusedDefault, "this default never applies: the first use in the file has none, so a value is required"},
+	{noteEmptyDefault, "clusterctl treats an empty default as none: a value is required"},
+	{noteFakeDefault, "clusterctl shows the arguments of this operator as the default, so the variable looks optional"},
+	{noteOptionDefault, "this default never applies: clusterctl always sets the variable"},
+	{noteDefaultsDiffer, "the defaults differ"},
+	{noteSometimesNeeded, "required here, although it has a default in other files"},
+	{noteComment, "replaced even in this comment, so clusterctl lists it and requires a value if there is no default"},
 }
 
 // Words are all kinds; see report.Document.
@@ -106,28 +106,28 @@ func defaults(r *vars.Ref) bool { return r.Op == ":-" || r.Op == ":=" || r.Op ==
 func noteUse(v *variable, s *source, r, first *vars.Ref, u Use) {
 	note := func(k NoteKind) { v.notes.add(k, u.Place) }
 	if u.Comment {
-		note(NoteComment)
+		note(noteComment)
 	}
 	if options[v.Name].setIn(s) {
 		if r.Default != "" && defaults(r) {
-			note(NoteOptionDefault)
+			note(noteOptionDefault)
 		}
 		return // it has a value, whatever the expressions say
 	}
 	switch {
 	case first == nil:
-		note(NoteNested)
+		note(noteNested)
 	case r == first:
 		switch {
 		case r.Default != "" && !defaults(r):
-			note(NoteFakeDefault)
+			note(noteFakeDefault)
 		case r.Default == "" && defaults(r):
-			note(NoteEmptyDefault)
+			note(noteEmptyDefault)
 		}
 	case first.Default != "" && !defaults(r):
-		note(NoteBareUse)
+		note(noteBareUse)
 	case first.Default == "" && r.Default != "" && defaults(r):
-		note(NoteUnusedDefault)
+		note(noteUnusedDefault)
 	}
 }
 
@@ -135,12 +135,12 @@ func noteUse(v *variable, s *source, r, first *vars.Ref, u Use) {
 func noteRelease(v *variable) {
 	if v.Default != nil {
 		for _, p := range v.needs {
-			v.notes.add(NoteSometimesNeeded, p)
+			v.notes.add(noteSometimesNeeded, p)
 		}
 	}
 	if len(v.evidence.defaults) > 1 {
 		for _, d := range v.evidence.defaults {
-			v.notes.add(NoteDefaultsDiffer, d.place)
+			v.notes.add(noteDefaultsDiffer, d.place)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func noteClasses(sources []*source, get func(string) *variable) {
 			if c.required[name] {
 				need = "a value is required"
 			}
-			get(name).notes.say(NoteClass, fmt.Sprintf("not listed for %s, though %s is pulled in from there: %s",
+			get(name).notes.say(noteClass, fmt.Sprintf("not listed for %s, though %s is pulled in from there: %s",
 				strings.Join(templates, ", "), c.name, need), c.place(first))
 		}
 	}

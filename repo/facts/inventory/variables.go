@@ -45,15 +45,15 @@ type Hidden string
 
 // The reasons.
 const (
-	// HiddenNested: the use is inside another expression.
-	HiddenNested Hidden = "nested"
+	// hiddenNested: the use is inside another expression.
+	hiddenNested Hidden = "nested"
 	// HiddenClass: the use is in a ClusterClass file, which is read only when
 	// a template is rendered, not when its variables are listed.
 	HiddenClass Hidden = "class"
 )
 
 // Words are all reasons; see report.Document.
-func (Hidden) Words() []string { return []string{string(HiddenNested), string(HiddenClass)} }
+func (Hidden) Words() []string { return []string{string(hiddenNested), string(HiddenClass)} }
 
 // Place is where an expression stands. Lines and columns count from 1, columns
 // in characters; File is the name in the release.
@@ -187,7 +187,7 @@ func (s *source) use(r *vars.Ref, comment bool) Use {
 	u := Use{Place: s.place(r), Default: r.Default, Comment: comment}
 	switch {
 	case r.Depth > 0:
-		u.Hidden = HiddenNested
+		u.Hidden = hiddenNested
 	case s.kind == layouts.ClusterClass:
 		u.Hidden = HiddenClass
 	}

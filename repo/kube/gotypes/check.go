@@ -18,14 +18,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Kind says how a value does not fit.
-type Kind uint8
+// kind says how a value does not fit.
+type kind uint8
 
 // The kinds of problems. The conversion refuses the first three, and continues
 // silently at the others.
 const (
 	// WrongType is a value of another JSON type than the field has.
-	WrongType Kind = iota
+	WrongType kind = iota
 	// BadValue is a value of the right JSON type that the type of the field does
 	// not take: a quantity, duration or time that does not parse.
 	BadValue
@@ -43,14 +43,14 @@ const (
 var kindNames = [...]string{"wrong type", "bad value", "fraction", "wraps", "unknown", "unseen"}
 
 // String names the kind.
-func (k Kind) String() string { return kindNames[k] }
+func (k kind) String() string { return kindNames[k] }
 
 // Fatal reports whether the conversion refuses the object for it.
-func (k Kind) Fatal() bool { return k <= Fraction }
+func (k kind) Fatal() bool { return k <= Fraction }
 
 // Problem is one value that does not fit.
 type Problem struct {
-	Kind Kind
+	Kind kind
 	// Node is the value, or the key of a field that is unknown.
 	Node *yamldoc.Node
 	// Path leads to it from the root: spec.containers[0].ports.
@@ -91,7 +91,7 @@ type step struct {
 	index int // -1 for a key
 }
 
-func (c *checker) report(kind Kind, n *yamldoc.Node, want, got string) {
+func (c *checker) report(kind kind, n *yamldoc.Node, want, got string) {
 	c.problems = append(c.problems, Problem{kind, n, c.where(), want, got})
 }
 

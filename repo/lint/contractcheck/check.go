@@ -261,18 +261,12 @@ type T interface {
 // findings are logged.
 func Test(t T, names ...string) {
 	t.Helper()
-	TestWith(t, Options{}, names...)
-}
-
-// TestWith is Test with options.
-func TestWith(t T, o Options, names ...string) {
-	t.Helper()
 	all, err := Read(names...)
 	if err != nil {
 		t.Fatal(err)
 		return
 	}
-	r, err := Check(t.Context(), all, o)
+	r, err := Check(t.Context(), all, Options{})
 	if err != nil {
 		t.Fatal(err)
 		return

@@ -14,35 +14,35 @@ import (
 	"sync"
 )
 
-// Value says how the value of a field changes.
-type Value string
+// value says how the value of a field changes.
+type value string
 
 // The changes of values.
 const (
 	// Same: the value stays.
-	Same Value = ""
+	Same value = ""
 	// Seconds: a duration such as 10m becomes a number of seconds, without fractions.
-	Seconds Value = "duration to seconds"
+	Seconds value = "duration to seconds"
 	// PositiveSeconds is Seconds where 0s means "not set", and disappears.
-	PositiveSeconds Value = "duration to seconds; 0s disappears"
+	PositiveSeconds value = "duration to seconds; 0s disappears"
 	// Args: a map of arguments becomes a list of name and value, sorted by name.
-	Args Value = "map to list of name and value"
+	Args value = "map to list of name and value"
 	// Reference: an object reference keeps the group of apiVersion as apiGroup,
 	// kind and name.
-	Reference Value = "object reference to apiGroup, kind, name"
+	Reference value = "object reference to apiGroup, kind, name"
 	// TemplateReference: an object reference keeps apiVersion, kind and name. The
 	// version of a migrated kind becomes the new one.
-	TemplateReference Value = "object reference to apiVersion, kind, name"
+	TemplateReference value = "object reference to apiVersion, kind, name"
 	// NoFalse: false means "not set" in the old version, and disappears.
-	NoFalse Value = "false disappears"
+	NoFalse value = "false disappears"
 	// NoZero: 0 means "not set" in the old version, and disappears.
-	NoZero Value = "0 disappears"
+	NoZero value = "0 disappears"
 	// Schema: NoFalse for some fields of a JSON schema, at any depth.
-	Schema Value = "false disappears in uniqueItems, exclusiveMaximum, exclusiveMinimum, x-kubernetes-preserve-unknown-fields and x-kubernetes-int-or-string"
+	Schema value = "false disappears in uniqueItems, exclusiveMaximum, exclusiveMinimum, x-kubernetes-preserve-unknown-fields and x-kubernetes-int-or-string"
 	// Patches: JSON patches follow the tables of the kind that they select.
-	Patches Value = "paths and values follow the selected kind"
+	Patches value = "paths and values follow the selected kind"
 	// Selector: the version of a migrated kind becomes the new one.
-	Selector Value = "apiVersion of a migrated kind"
+	Selector value = "apiVersion of a migrated kind"
 )
 
 // Row is what becomes of one field. Rows are carried out in their order.
@@ -53,7 +53,7 @@ type Row struct {
 	To string
 	// Also is a second place for the same value.
 	Also  string
-	Value Value
+	Value value
 	// Default is written if the field is missing in a map that is there; with
 	// IfEmpty only if that map holds nothing.
 	Default string
@@ -137,10 +137,10 @@ func under(path string, lists ...[]Row) []Row {
 }
 
 // stays is a field whose value changes.
-func stays(path string, v Value) Row { return Row{Path: path, To: path, Value: v} }
+func stays(path string, v value) Row { return Row{Path: path, To: path, Value: v} }
 
 func moved(from, to string) Row { return Row{Path: from, To: to} }
 
-func changed(from, to string, v Value) Row { return Row{Path: from, To: to, Value: v} }
+func changed(from, to string, v value) Row { return Row{Path: from, To: to, Value: v} }
 
 func dropped(path, why string) Row { return Row{Path: path, Why: why} }

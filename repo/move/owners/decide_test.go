@@ -132,26 +132,26 @@ func TestLinkSaysWhoMayOwn(t *testing.T) {
 		from ID
 		path []string
 		to   ID
-		link Link
+		link link
 		why  string
 	}{
-		{ofKubernetes, nil, ofProvider, Reference, whyKubernetes},
-		{ofProvider, nil, aMachine, Reference, whyControllers},
+		{ofKubernetes, nil, ofProvider, reference, whyKubernetes},
+		{ofProvider, nil, aMachine, reference, whyControllers},
 		{ofProvider, nil, aSecret, MayOwn, whyForeign},
 		{ofProvider, nil, ofProvider, MayOwn, whyForeign},
 		{aMachine, nil, ofProvider, MayOwn, whyForeign},
-		{aMachine, nil, aSecret, Reference, whyControllers},
+		{aMachine, nil, aSecret, reference, whyControllers},
 		{aCluster, []string{"spec", "topology", "x"}, aSecret, MayOwn, whyTopology},
 		{aCluster, []string{"spec", "topology"}, aSecret, MayOwn, whyTopology},
-		{aCluster, []string{"spec", "other"}, aSecret, Reference, whyControllers},
-		{aCluster, []string{"spec"}, aSecret, Reference, whyControllers},
-		{aMachine, []string{"spec", "topology"}, aSecret, Reference, whyControllers},
+		{aCluster, []string{"spec", "other"}, aSecret, reference, whyControllers},
+		{aCluster, []string{"spec"}, aSecret, reference, whyControllers},
+		{aMachine, []string{"spec", "topology"}, aSecret, reference, whyControllers},
 		{aClass, []string{"spec", "patches"}, aSecret, MayOwn, whyTopology},
 		{aClass, []string{"spec", "variables", "0"}, aSecret, MayOwn, whyTopology},
-		{aClass, []string{"spec", "workers"}, aSecret, Reference, whyControllers},
-		{aClass, []string{"spec"}, aSecret, Reference, whyControllers},
-		{aMachine, []string{"spec", "patches"}, aSecret, Reference, whyControllers},
-		{aMachine, []string{"spec", "variables"}, aSecret, Reference, whyControllers},
+		{aClass, []string{"spec", "workers"}, aSecret, reference, whyControllers},
+		{aClass, []string{"spec"}, aSecret, reference, whyControllers},
+		{aMachine, []string{"spec", "patches"}, aSecret, reference, whyControllers},
+		{aMachine, []string{"spec", "variables"}, aSecret, reference, whyControllers},
 	} {
 		f := finder{node: &Node{ID: c.from}, path: c.path}
 		if link, why := f.link(&Node{ID: c.to}); link != c.link || why != c.why {
@@ -196,7 +196,7 @@ func TestSecretsOfClusters(t *testing.T) {
 			g.Link(&Edge{From: g.Nodes[2], To: s, Link: Owner})
 		}, false},
 		"with a reference only": {func(g *Graph, c, s *Node) {
-			g.Link(&Edge{From: g.Nodes[2], To: s, Link: Reference})
+			g.Link(&Edge{From: g.Nodes[2], To: s, Link: reference})
 		}, true},
 		"the Cluster is absent": {func(g *Graph, c, s *Node) { c.Absent = true }, false},
 	} {
@@ -237,14 +237,14 @@ func TestStrongerLinksWin(t *testing.T) {
 	g := New()
 	a, _ := g.Add(&Node{ID: ID{Kind: "A"}})
 	b, _ := g.Add(&Node{ID: ID{Kind: "B"}})
-	for _, l := range []Link{MayOwn, Reference, Owner, SoftOwner, Owner} {
+	for _, l := range []link{MayOwn, reference, Owner, SoftOwner, Owner} {
 		g.Link(&Edge{From: a, To: b, Link: l})
 	}
-	var got []Link
+	var got []link
 	for _, e := range b.In {
 		got = append(got, e.Link)
 	}
-	if want := []Link{MayOwn, Owner}; !slices.Equal(got, want) {
+	if want := []link{MayOwn, Owner}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	g.Link(&Edge{From: a, To: a, Link: Owner})
@@ -350,7 +350,7 @@ func TestFixOfOwnersThatStay(t *testing.T) {
 	if fix(OwnerLeft) != "" || fix(Cycle) != "" || fix(Unowned) == "" {
 		t.Errorf("got %q, %q, %q", fix(OwnerLeft), fix(Cycle), fix(Unowned))
 	}
-	for _, c := range []Cause{Unowned, NoOwner, NotOwned, ReferrerLeft, OwnerAlone, Cycle, NotDiscovered, MayBeMarked, MayBeIgnored} {
+	for _, c := range []Cause{Unowned, noOwner, NotOwned, ReferrerLeft, OwnerAlone, Cycle, NotDiscovered, MayBeMarked, mayBeIgnored} {
 		n := &Node{ID: ofProvider, Cause: c}
 		n.By = &Edge{From: &Node{ID: aMachine}, To: n}
 		if n.Fix() == "" {
@@ -358,7 +358,7 @@ func TestFixOfOwnersThatStay(t *testing.T) {
 		}
 	}
 	own, of := (&Node{ID: ofProvider, Cause: NotDiscovered}).Fix(), (&Node{ID: ofKubernetes, Cause: NotDiscovered}).Fix()
-	global, local := (&Node{ID: ofProvider, Cause: NoOwner, Global: true}).Fix(), (&Node{ID: ofProvider, Cause: NoOwner}).Fix()
+	global, local := (&Node{ID: ofProvider, Cause: noOwner, Global: true}).Fix(), (&Node{ID: ofProvider, Cause: noOwner}).Fix()
 	if own == of || global == local {
 		t.Error("different cases have the same fix")
 	}

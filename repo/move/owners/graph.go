@@ -24,19 +24,19 @@ func (id ID) String() string {
 	return id.Kind + " " + id.Name
 }
 
-// Mark is where a label for clusterctl move comes from. Only its presence counts,
+// mark is where a label for clusterctl move comes from. Only its presence counts,
 // its value does not.
-type Mark uint8
+type mark uint8
 
 // The marks.
 const (
-	Unmarked Mark = iota
-	// OnObject: the object carries the label.
-	OnObject
-	// OnType: the CustomResourceDefinition carries the label.
-	OnType
-	// BuiltIn: clusterctl treats the kind as if its definition carried the label.
-	BuiltIn
+	Unmarked mark = iota
+	// onObject: the object carries the label.
+	onObject
+	// onType: the CustomResourceDefinition carries the label.
+	onType
+	// builtIn: clusterctl treats the kind as if its definition carried the label.
+	builtIn
 )
 
 // Scope says what clusterctl does with the objects of a kind.
@@ -44,16 +44,16 @@ type Scope uint8
 
 // The scopes.
 const (
-	// Discovered: clusterctl looks at the objects.
-	Discovered Scope = iota
+	// discovered: clusterctl looks at the objects.
+	discovered Scope = iota
 	// Ignored: clusterctl does not look at them, whatever labels they carry.
 	Ignored
-	// Unknown: the definition of the kind is not at hand. Clusterctl looks at the
+	// unknownScope: the definition of the kind is not at hand. Clusterctl looks at the
 	// objects, and there may be labels.
-	Unknown
-	// Undefined: the definition of the kind is not at hand, and so nobody knows
+	unknownScope
+	// undefined: the definition of the kind is not at hand, and so nobody knows
 	// whether clusterctl looks at the objects.
-	Undefined
+	undefined
 	// Elsewhere: the object is in a namespace that is not moved.
 	Elsewhere
 )
@@ -66,7 +66,7 @@ type Node struct {
 	Scope  Scope
 	// Move is the label that moves the object alone, Hierarchy the one that moves
 	// it with all that it owns.
-	Move, Hierarchy Mark
+	Move, Hierarchy mark
 	// Global is set if the kind has no namespaces.
 	Global bool
 	// BlockMove is set if the annotation holds up every move.
@@ -103,28 +103,28 @@ type Node struct {
 // MarshalText names the object.
 func (n *Node) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// Link says what an edge means.
-type Link uint8
+// link says what an edge means.
+type link uint8
 
 // The links.
 const (
 	// Owner: From is or will be in the ownerReferences of To.
-	Owner Link = iota
+	Owner link = iota
 	// SoftOwner: clusterctl treats From as an owner of To because of names.
 	SoftOwner
 	// MayOwn: controllers that are not known here may make From an owner of To.
 	MayOwn
-	// Reference: From names To, and no controller makes an owner of it.
-	Reference
+	// reference: From names To, and no controller makes an owner of it.
+	reference
 )
 
 // binds reports whether clusterctl follows the link.
-func (l Link) binds() bool { return l <= SoftOwner }
+func (l link) binds() bool { return l <= SoftOwner }
 
 // Edge leads from an owner to what it owns.
 type Edge struct {
 	From, To *Node
-	Link     Link
+	Link     link
 	// By is the object whose field made the edge, Field the path of that field
 	// and At its value. They are not set if no field did.
 	By    *Node
@@ -143,14 +143,14 @@ type Graph struct {
 	Nodes []*Node
 
 	byID   map[ID]*Node
-	linked map[[2]*Node]Link // the strongest link between two nodes
+	linked map[[2]*Node]link // the strongest link between two nodes
 }
 
 // New returns a graph without nodes.
 func New() *Graph { return withRoom(0) }
 
 func withRoom(nodes int) *Graph {
-	return &Graph{Nodes: make([]*Node, 0, nodes), byID: make(map[ID]*Node, nodes), linked: make(map[[2]*Node]Link, nodes)}
+	return &Graph{Nodes: make([]*Node, 0, nodes), byID: make(map[ID]*Node, nodes), linked: make(map[[2]*Node]link, nodes)}
 }
 
 // Add adds a node. If there is one of that identity it is returned instead, and

@@ -83,8 +83,8 @@ const (
 	Cycle
 	// NotDiscovered: clusterctl does not look at objects of the kind.
 	NotDiscovered
-	// NotThere: the object is only named.
-	NotThere
+	// notThere: the object is only named.
+	notThere
 	// MayBeOwned: controllers that are not known may set an owner that moves.
 	MayBeOwned
 	// MayBeMarked: the definition of the kind, which is not at hand, may carry a
@@ -96,15 +96,15 @@ const (
 	Root
 	// Owned: an owner that moves takes it along.
 	Owned
-	// NoOwner: the object exists without an owner and without a label.
-	NoOwner
-	// MayBeIgnored: the definition of the kind, which is not at hand, may lack the
+	// noOwner: the object exists without an owner and without a label.
+	noOwner
+	// mayBeIgnored: the definition of the kind, which is not at hand, may lack the
 	// label without which clusterctl does not look at the objects.
-	MayBeIgnored
-	// OtherNamespace: the object is in a namespace that is not moved.
-	OtherNamespace
-	// NamedBy: an object that moves names it, and nothing makes it move too.
-	NamedBy
+	mayBeIgnored
+	// otherNamespace: the object is in a namespace that is not moved.
+	otherNamespace
+	// namedBy: an object that moves names it, and nothing makes it move too.
+	namedBy
 	// MayBeNamed: a field of an object that moves holds its name.
 	MayBeNamed
 )
@@ -130,19 +130,19 @@ func (g *Graph) Resolve() {
 		n.state = &states[i]
 	}
 	// Who belongs to a root, and who may.
-	g.spread(func(n *Node) bool { return n.Hierarchy != Unmarked }, Link.binds, func(n *Node, e *Edge) bool {
+	g.spread(func(n *Node) bool { return n.Hierarchy != Unmarked }, link.binds, func(n *Node, e *Edge) bool {
 		first := !n.tenant
 		if first {
 			n.tenant, n.via = true, e
 		}
 		return first
 	})
-	g.spread(func(n *Node) bool { return n.Hierarchy != Unmarked && n.Global }, Link.binds, func(n *Node, _ *Edge) bool {
+	g.spread(func(n *Node) bool { return n.Hierarchy != Unmarked && n.Global }, link.binds, func(n *Node, _ *Edge) bool {
 		first := !n.global
 		n.global = true
 		return first
 	})
-	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == Unknown || n.Scope == Undefined }, func(l Link) bool { return l != Reference }, func(n *Node, e *Edge) bool {
+	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == unknownScope || n.Scope == undefined }, func(l link) bool { return l != reference }, func(n *Node, e *Edge) bool {
 		first := !n.possible
 		if first {
 			n.possible, n.may = true, e
@@ -166,11 +166,11 @@ func (g *Graph) Resolve() {
 }
 
 // movable reports whether clusterctl looks at the object.
-func (n *Node) movable() bool { return (n.Scope == Discovered || n.Scope == Unknown) && !n.Absent }
+func (n *Node) movable() bool { return (n.Scope == discovered || n.Scope == unknownScope) && !n.Absent }
 
 // perhapsMovable reports whether it may do so.
 func (n *Node) perhapsMovable() bool {
-	return n.movable() || n.Missing || n.Scope == Undefined && !n.Absent
+	return n.movable() || n.Missing || n.Scope == undefined && !n.Absent
 }
 
 // wanted reports whether the object is to be moved, if its owners are.
@@ -194,15 +194,15 @@ func (n *Node) settle() {
 			n.Cause = Marked
 		}
 	case n.Missing:
-		n.Verdict, n.Cause = Unclear, NotThere
+		n.Verdict, n.Cause = Unclear, notThere
 	case n.perhaps:
 		n.Verdict, n.Cause, n.By = Unclear, MayBeOwned, n.may
 		if n.By == nil {
 			n.By = n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.placed })
 		}
 		switch {
-		case n.Scope == Undefined:
-			n.Cause = MayBeIgnored
+		case n.Scope == undefined:
+			n.Cause = mayBeIgnored
 		case n.By == nil:
 			n.Cause = MayBeMarked
 		}
@@ -216,11 +216,11 @@ func (n *Node) settle() {
 func (n *Node) blame() (Cause, *Edge) {
 	switch {
 	case n.Absent:
-		return NotThere, nil
+		return notThere, nil
 	case n.Scope == Ignored:
 		return NotDiscovered, nil
 	case n.Scope == Elsewhere:
-		return OtherNamespace, nil
+		return otherNamespace, nil
 	}
 	// An owner that is not to be moved says more than one that waits.
 	if e := n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.perhaps && !e.From.wanted() }); e != nil {
@@ -229,7 +229,7 @@ func (n *Node) blame() (Cause, *Edge) {
 	if e := n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.perhaps }); e != nil {
 		return OwnerLeft, e
 	}
-	if e := n.first(func(e *Edge) bool { return e.Link != Reference && e.From.perhaps }); e != nil {
+	if e := n.first(func(e *Edge) bool { return e.Link != reference && e.From.perhaps }); e != nil {
 		return OwnerAlone, e
 	}
 	if e := n.first(func(e *Edge) bool { return e.by().perhaps }); e != nil {
@@ -256,12 +256,12 @@ func first(edges []*Edge, want func(*Edge) bool) *Edge {
 // spread visits the roots and whatever can be reached from them through the links
 // that are followed. Visit gets the edge that led to the node, nil for a root,
 // and returns whether to continue from there.
-func (g *Graph) spread(root func(*Node) bool, follow func(Link) bool, visit func(*Node, *Edge) bool) {
+func (g *Graph) spread(root func(*Node) bool, follow func(link) bool, visit func(*Node, *Edge) bool) {
 	g.spreadTo((*Node).movable, root, follow, visit)
 }
 
 // spreadTo only visits members.
-func (g *Graph) spreadTo(member, root func(*Node) bool, follow func(Link) bool, visit func(*Node, *Edge) bool) {
+func (g *Graph) spreadTo(member, root func(*Node) bool, follow func(link) bool, visit func(*Node, *Edge) bool) {
 	var queue []*Node
 	for _, n := range g.Nodes {
 		if member(n) && root(n) && visit(n, nil) {

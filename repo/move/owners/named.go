@@ -66,9 +66,9 @@ func (b *planner) needs(by *Node, o *snapshot.Object, i int32, f snapshot.Field)
 	if n.Lost || n.Verdict == Unclear && !f.Reference {
 		return
 	}
-	e := &Edge{From: by, To: n, Link: Reference, By: by, Field: f.Path, Why: "it names the object"}
+	e := &Edge{From: by, To: n, Link: reference, By: by, Field: f.Path, Why: "it names the object"}
 	b.Link(e)
-	n.Cause, n.By = NamedBy, e
+	n.Cause, n.By = namedBy, e
 	n.Verdict, n.Lost = Left, true
 	if !f.Reference {
 		n.Verdict, n.Lost, n.Cause = Unclear, false, MayBeNamed

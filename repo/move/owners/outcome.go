@@ -37,7 +37,7 @@ var aftermaths = map[Step]Aftermath{
 		Source: "complete, but every Cluster and ClusterClass of the move stays paused", Target: "holds the objects that were created before and in the same step, with paused Clusters",
 		Recover: []string{recoverKeep, recoverResume, recoverRepeat},
 	},
-	Delete: {
+	deletion: {
 		When:   "while clusterctl deletes objects in the source",
 		Source: "holds what is not deleted yet, with paused Clusters", Target: "complete, but every Cluster and ClusterClass stays paused",
 		Recover: []string{"do not resume anything in the source", "delete the rest of the objects in the source, finalizers first, owners last", "resume the ClusterClasses and Clusters in the target"},
@@ -90,8 +90,8 @@ const (
 	Unsure
 	// Refuses: clusterctl does not begin, and changes nothing.
 	Refuses
-	// Loses: the move succeeds, and objects are lost or left behind.
-	Loses
+	// loses: the move succeeds, and objects are lost or left behind.
+	loses
 	// Hurts: the move succeeds and does harm in the target.
 	Hurts
 	// Fails: the move begins, and stops with an error.
@@ -115,7 +115,7 @@ func (p *Plan) Outcome() Outcome {
 	case len(p.Failures) > 0:
 		return Hurts
 	case slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost }):
-		return Loses
+		return loses
 	case len(p.Refusals) > 0:
 		return Refuses
 	case !p.Certain():

@@ -44,8 +44,8 @@ type Step uint8
 const (
 	// Contract: before anything else.
 	Contract Step = iota
-	// Providers: has the target those of the source, and none older?
-	Providers
+	// providers: has the target those of the source, and none older?
+	providers
 	// Discovery: while the objects are listed.
 	Discovery
 	// Provisioning: are Clusters and Machines complete? Not with --dry-run.
@@ -59,8 +59,8 @@ const (
 	Ready
 	// Create: the objects are made in the target.
 	Create
-	// Delete: they are deleted in the source.
-	Delete
+	// deletion: they are deleted in the source.
+	deletion
 	// ResumeClasses: the ClusterClasses in the target are resumed.
 	ResumeClasses
 	// Resume: and the Clusters.
@@ -294,23 +294,23 @@ func (b *planner) node(o *snapshot.Object) *Node {
 		}
 		switch {
 		case isOurs && known.Hierarchy:
-			n.Move, n.Hierarchy = BuiltIn, BuiltIn
+			n.Move, n.Hierarchy = builtIn, builtIn
 		case definition.Has(snapshot.MoveHierarchy):
-			n.Move, n.Hierarchy = OnType, OnType
+			n.Move, n.Hierarchy = onType, onType
 		case definition.Has(snapshot.Move):
-			n.Move = OnType
+			n.Move = onType
 		}
 	case isOurs:
 		n.Global = known.Global
 		if known.Hierarchy {
-			n.Move, n.Hierarchy = BuiltIn, BuiltIn
+			n.Move, n.Hierarchy = builtIn, builtIn
 		}
 	case n.ofKubernetes(), o.Group == clusterctlGroup:
 		n.Scope = Ignored
 	case b.options.Restore:
-		n.Scope = Unknown
+		n.Scope = unknownScope
 	default:
-		n.Scope = Undefined
+		n.Scope = undefined
 	}
 	if n.Scope != Ignored {
 		n.mark(o)
@@ -323,19 +323,19 @@ func (b *planner) node(o *snapshot.Object) *Node {
 func (n *Node) observe() {
 	switch n.Scope {
 	case Ignored:
-		n.Scope, n.Global = Discovered, false
-	case Undefined:
-		n.Scope = Unknown
+		n.Scope, n.Global = discovered, false
+	case undefined:
+		n.Scope = unknownScope
 	}
 }
 
 // mark takes over what an object says itself.
 func (n *Node) mark(o *snapshot.Object) {
 	if n.Hierarchy == Unmarked && o.Has(snapshot.MoveHierarchy) {
-		n.Hierarchy = OnObject
+		n.Hierarchy = onObject
 	}
 	if n.Move == Unmarked && o.Has(snapshot.Move) {
-		n.Move = OnObject
+		n.Move = onObject
 	}
 	n.BlockMove = o.Has(snapshot.BlockMove)
 }
@@ -576,7 +576,7 @@ func (b *planner) keep() {
 	}
 	b.spread(func(n *Node) bool {
 		return n.Group == coreGroup && n.Kind == "ClusterClass" && (n.Namespace != b.Namespace || used[n.Name])
-	}, func(l Link) bool { return l == Owner }, func(n *Node, _ *Edge) bool {
+	}, func(l link) bool { return l == Owner }, func(n *Node, _ *Edge) bool {
 		first := !n.Keep
 		n.Keep = true
 		return first
@@ -590,7 +590,7 @@ func (b *planner) collect() {
 	var gone []*Node
 	for _, n := range b.Nodes {
 		// Of a kind that clusterctl does not list the snapshot need not have all.
-		if n.Verdict == Moves || n.Absent && !n.Missing && n.Scope == Discovered {
+		if n.Verdict == Moves || n.Absent && !n.Missing && n.Scope == discovered {
 			gone = append(gone, n)
 		}
 	}
@@ -625,7 +625,7 @@ var bystanders = map[string]bool{certManagerGroup: true, runtimeGroup: true, clu
 func (b *planner) settleLosses() {
 	for _, n := range b.Nodes {
 		if n.Cause == Unowned {
-			n.Cause = NoOwner
+			n.Cause = noOwner
 		}
 		provider := !n.ofKubernetes() && !bystanders[n.Group]
 		n.Lost = n.Verdict == Deleted ||
@@ -642,7 +642,7 @@ func (b *planner) settleLosses() {
 func (b *planner) refuse() {
 	// Clusters that it only knows as owners it cannot read.
 	for _, n := range b.Nodes {
-		if n.Group != coreGroup || n.movable() || n.Missing || n.Scope == Undefined {
+		if n.Group != coreGroup || n.movable() || n.Missing || n.Scope == undefined {
 			continue
 		}
 		if i, ok := b.lookup(n.ID); ok && b.odd[i] {

@@ -8,11 +8,11 @@ import (
 )
 
 // marks says where a label is, in the words of a sentence.
-func marks(label string, m Mark) string {
+func marks(label string, m mark) string {
 	switch m {
-	case OnObject:
+	case onObject:
 		return "it carries the label " + label
-	case OnType:
+	case onType:
 		return "the definition of its kind carries the label " + label
 	}
 	return "clusterctl moves every object of its kind with everything that it owns"
@@ -47,21 +47,21 @@ func (n *Node) Reason() string {
 		return fmt.Sprintf("it waits for its owner %s, which waits for it", n.By.From)
 	case NotDiscovered:
 		return "clusterctl only moves Secrets, ConfigMaps and the kinds of providers"
-	case NotThere:
+	case notThere:
 		return "it does not exist"
-	case NoOwner:
+	case noOwner:
 		return "it has neither an owner nor a label that moves it"
 	case MayBeNamed:
 		return fmt.Sprintf("%s may need it: %s holds its name, and nothing makes clusterctl move it", n.By.By, n.By.Field)
-	case NamedBy:
+	case namedBy:
 		where := "it has neither an owner nor a label that moves it"
 		if n.Scope == Elsewhere {
 			where = "it is not in the namespace that is moved"
 		}
 		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
-	case OtherNamespace:
+	case otherNamespace:
 		return "it is not in the namespace that is moved"
-	case MayBeIgnored:
+	case mayBeIgnored:
 		return "the definition of its kind is missing here; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 	case MayBeOwned:
 		if n.By.Link != MayOwn {
@@ -132,7 +132,7 @@ const clusterctlLabel = "clusterctl.cluster.x-k8s.io"
 // that only waits for its owner.
 func (n *Node) Fix() string {
 	switch n.Cause {
-	case Unowned, NoOwner, NotOwned, ReferrerLeft:
+	case Unowned, noOwner, NotOwned, ReferrerLeft:
 		if n.Global {
 			return fmt.Sprintf("give it or the definition of its kind the label %s, or create it in the target by hand", MoveLabel)
 		}
@@ -149,7 +149,7 @@ func (n *Node) Fix() string {
 		return fmt.Sprintf("use the label %s instead", HierarchyLabel)
 	case Cycle:
 		return "remove one of the ownerReferences of the cycle"
-	case NamedBy, MayBeNamed:
+	case namedBy, MayBeNamed:
 		if n.Scope == Elsewhere {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
 		}
@@ -159,7 +159,7 @@ func (n *Node) Fix() string {
 			return "create it in the target by other means"
 		}
 		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
-	case MayBeMarked, MayBeIgnored:
+	case MayBeMarked, mayBeIgnored:
 		return "add the definition of " + n.Kind + " to the snapshot"
 	}
 	return ""

@@ -19,7 +19,7 @@ type finder struct {
 // references links an object to those that it names.
 func (b *builder) references(n *Node) {
 	if n.foreign() {
-		if at := n.Object.Get("metadata", "labels", ClusterNameLabel); at.Str() != "" {
+		if at := n.Object.Get("metadata", "labels", clusterNameLabel); at.Str() != "" {
 			b.Link(&Edge{From: b.cluster(at.Str()), To: n, Link: MayOwn, By: n, Field: "metadata.labels", At: at, Why: whyLabel})
 		}
 	}
@@ -144,7 +144,7 @@ func (f *finder) found(at *yamldoc.Node, nodes []*Node) {
 		}
 		field := strings.Join(f.path, ".")
 		link, why := f.link(to)
-		if back, ok := f.linked[[2]*Node{to, n}]; !ok || !back.binds() || link != Reference {
+		if back, ok := f.linked[[2]*Node{to, n}]; !ok || !back.binds() || link != reference {
 			f.Link(&Edge{From: n, To: to, Link: link, By: n, Field: field, At: at, Why: why})
 		}
 		// A provider often makes an object the property of what it names.
@@ -155,13 +155,13 @@ func (f *finder) found(at *yamldoc.Node, nodes []*Node) {
 }
 
 // link says what becomes of an object because this one names it.
-func (f *finder) link(to *Node) (Link, string) {
+func (f *finder) link(to *Node) (link, string) {
 	n := f.node
 	switch {
 	case n.ofKubernetes():
-		return Reference, whyKubernetes
+		return reference, whyKubernetes
 	case to.ours():
-		return Reference, whyControllers
+		return reference, whyControllers
 	case n.foreign():
 		return MayOwn, whyForeign
 	case n.Kind == "Cluster" && len(f.path) > 1 && f.path[1] == "topology",
@@ -170,5 +170,5 @@ func (f *finder) link(to *Node) (Link, string) {
 	case to.foreign():
 		return MayOwn, whyForeign
 	}
-	return Reference, whyControllers
+	return reference, whyControllers
 }

@@ -12,19 +12,19 @@ import (
 type Runbook struct {
 	// Conclusion is what the plan foresees, in one sentence.
 	Conclusion string
-	Sections   []Section
+	Sections   []section
 }
 
-// Section is a part of a runbook.
-type Section struct {
+// section is a part of a runbook.
+type section struct {
 	Title string
 	// Text introduces the tasks.
 	Text  string
-	Tasks []Task
+	Tasks []task
 }
 
-// Task is one thing to do.
-type Task struct {
+// task is one thing to do.
+type task struct {
 	Text string
 	// Commands are lines for a shell, in which $SOURCE and $TARGET are kubeconfigs.
 	Commands []string
@@ -38,8 +38,8 @@ func (p *Plan) Runbook() *Runbook {
 	r := &runbook{Plan: p, done: map[string]bool{}}
 	out := &Runbook{Conclusion: p.Conclusion()}
 	out.Sections = append(out.Sections, r.before(), r.run(), r.after())
-	for _, step := range []Step{Ready, Create, Delete, ResumeClasses, Resume} {
-		if p.Restore && step < Create || p.Restore && step == Delete {
+	for _, step := range []Step{Ready, Create, deletion, ResumeClasses, Resume} {
+		if p.Restore && step < Create || p.Restore && step == deletion {
 			continue
 		}
 		out.Sections = append(out.Sections, r.recover(step))
@@ -190,7 +190,7 @@ func (r *runbook) commands(step Step, n *Node, at *Edge, version string) []strin
 		return []string{kubectl(inSource, "wait", n, "--for=jsonpath='{.status.nodeRef.name}' --timeout=30m")}
 	case step == Ready:
 		return []string{kubectl(inSource, "get", n, "-o yaml")}
-	case step == Providers:
+	case step == providers:
 		return []string{`clusterctl upgrade plan --kubeconfig "$TARGET"`}
 	case step == Resume, step == ResumeClasses:
 		if n.By != nil && n.By.Written && n.Cause == OwnerLeft {
@@ -205,12 +205,12 @@ func (r *runbook) commands(step Step, n *Node, at *Edge, version string) []strin
 // lostCommands make an object move that would be lost.
 func lostCommands(n *Node) []string {
 	switch n.Cause {
-	case NamedBy, MayBeNamed:
+	case namedBy, MayBeNamed:
 		if n.Scope == Elsewhere {
 			return []string{kubectl(inSource, "get", n, "-o yaml")}
 		}
 		return []string{kubectl(inSource, "label", n, MoveLabel+"=true")}
-	case NoOwner, Unowned, NotOwned, ReferrerLeft:
+	case noOwner, Unowned, NotOwned, ReferrerLeft:
 		return []string{kubectl(inSource, "label", n, MoveLabel+"=true")}
 	case OwnerLeft:
 		if n.By.fix() != "" {
@@ -225,17 +225,17 @@ func lostCommands(n *Node) []string {
 }
 
 // add appends a task unless its commands are there already.
-func (r *runbook) add(s *Section, text string, commands []string) {
+func (r *runbook) add(s *section, text string, commands []string) {
 	key := strings.Join(commands, "\n")
 	if key != "" && r.done[key] {
 		return
 	}
 	r.done[key] = true
-	s.Tasks = append(s.Tasks, Task{text, commands})
+	s.Tasks = append(s.Tasks, task{text, commands})
 }
 
-func (r *runbook) before() Section {
-	s := Section{Title: "Before the move", Text: "Fix what the plan found, then run move-plan again until nothing is left to do."}
+func (r *runbook) before() section {
+	s := section{Title: "Before the move", Text: "Fix what the plan found, then run move-plan again until nothing is left to do."}
 	for _, f := range slices.Concat(r.Refusals, r.Failures) {
 		r.add(&s, fmt.Sprintf("%s: %s. To do: %s.", f.Node, f.Reason, f.Fix), r.commands(f.Step, f.Node, f.at, f.version))
 	}
@@ -252,7 +252,7 @@ func (r *runbook) before() Section {
 		r.add(&s, fmt.Sprintf("%s: %s. To do: %s.", x.Node, x.Reason, x.Fix), nil)
 	}
 	if more := len(s.Tasks) - mostTasks; more > 0 {
-		s.Tasks = append(s.Tasks[:mostTasks], Task{Text: "More objects need attention than fit here; -o json lists all of them."})
+		s.Tasks = append(s.Tasks[:mostTasks], task{Text: "More objects need attention than fit here; -o json lists all of them."})
 	}
 	if r.Restore {
 		return s
@@ -263,8 +263,8 @@ func (r *runbook) before() Section {
 	return s
 }
 
-func (r *runbook) run() Section {
-	s := Section{Title: "The move"}
+func (r *runbook) run() section {
+	s := section{Title: "The move"}
 	if r.Restore {
 		r.add(&s, "Restore the objects.", []string{`clusterctl move --to-kubeconfig "$TARGET" --from-directory "$BACKUP"`})
 		return s
@@ -287,8 +287,8 @@ func (r *runbook) of(kind string, moved bool) []*Node {
 	return out
 }
 
-func (r *runbook) after() Section {
-	s := Section{Title: "After the move"}
+func (r *runbook) after() section {
+	s := section{Title: "After the move"}
 	verify := `clusterctl-repo move-plan --verify plan.json --to-kubeconfig "$TARGET"`
 	if !r.Restore {
 		verify += ` --kubeconfig "$SOURCE"`
@@ -321,9 +321,9 @@ func (r *runbook) resumeAll(where string, moved bool) []string {
 	return out
 }
 
-func (r *runbook) recover(step Step) Section {
+func (r *runbook) recover(step Step) section {
 	a := aftermaths[step]
-	s := Section{Title: "If it fails " + a.When, Text: fmt.Sprintf("Source: %s. Target: %s.", a.Source, a.Target)}
+	s := section{Title: "If it fails " + a.When, Text: fmt.Sprintf("Source: %s. Target: %s.", a.Source, a.Target)}
 	if slices.ContainsFunc(r.Failures, func(f Fault) bool { return f.Step == step && !f.Hurts() }) {
 		s.Text += " This plan foresees such a failure."
 	}
@@ -337,7 +337,7 @@ func (r *runbook) recover(step Step) Section {
 		case strings.HasPrefix(text, "delete the rest"):
 			commands = r.deleteRest()
 		}
-		s.Tasks = append(s.Tasks, Task{strings.ToUpper(text[:1]) + text[1:] + ".", commands})
+		s.Tasks = append(s.Tasks, task{strings.ToUpper(text[:1]) + text[1:] + ".", commands})
 	}
 	return s
 }

@@ -97,7 +97,7 @@ func (b *planner) targetProviders(t *target) {
 		n := &Node{ID: idOf(o)}
 		want, err := version(p.Version)
 		if err != nil {
-			b.refusal(Providers, n, "correct the field version of "+n.String(), "clusterctl cannot read its version %q", p.Version)
+			b.refusal(providers, n, "correct the field version of "+n.String(), "clusterctl cannot read its version %q", p.Version)
 			continue
 		}
 		var newest *semver.Version
@@ -108,7 +108,7 @@ func (b *planner) targetProviders(t *target) {
 			}
 			v, err := version(q.Version)
 			if err != nil {
-				b.refusal(Providers, n, "correct the field version in the target", "clusterctl cannot read its version %q in the target", q.Version)
+				b.refusal(providers, n, "correct the field version in the target", "clusterctl cannot read its version %q in the target", q.Version)
 				newest = want
 				break
 			}
@@ -118,9 +118,9 @@ func (b *planner) targetProviders(t *target) {
 		}
 		switch {
 		case newest == nil:
-			b.refusal(Providers, n, "install it in the target with clusterctl init", "the target does not have this provider")
+			b.refusal(providers, n, "install it in the target with clusterctl init", "the target does not have this provider")
 		case newest.LessThan(want):
-			b.refusal(Providers, n, fmt.Sprintf("upgrade it in the target to %s or newer", p.Version), "the target has v%s, which is older than %s in the source", newest, p.Version)
+			b.refusal(providers, n, fmt.Sprintf("upgrade it in the target to %s or newer", p.Version), "the target has v%s, which is older than %s in the source", newest, p.Version)
 		}
 	}
 }

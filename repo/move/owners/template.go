@@ -8,8 +8,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// ClusterNameLabel ties an object to a Cluster.
-const ClusterNameLabel = "cluster.x-k8s.io/cluster-name"
+// clusterNameLabel ties an object to a Cluster.
+const clusterNameLabel = "cluster.x-k8s.io/cluster-name"
 
 // resourceSetSecret is the only type of Secrets that a ClusterResourceSet takes.
 const resourceSetSecret = "addons.cluster.x-k8s.io/resource-set"
@@ -187,12 +187,12 @@ func Template(objects []*manifest.Object, types Types) *Graph {
 
 // cluster returns the Cluster of that name.
 func (b *builder) cluster(name string) *Node {
-	n, _ := b.Add(&Node{ID: ID{Group: coreGroup, Kind: "Cluster", Name: name}, Move: BuiltIn, Hierarchy: BuiltIn})
+	n, _ := b.Add(&Node{ID: ID{Group: coreGroup, Kind: "Cluster", Name: name}, Move: builtIn, Hierarchy: builtIn})
 	return n
 }
 
 // clusterName links an object to the Cluster in its spec.clusterName.
-func (b *builder) clusterName(n *Node, link Link, why string) {
+func (b *builder) clusterName(n *Node, link link, why string) {
 	if at := n.Object.Get("spec", "clusterName"); at.Str() != "" {
 		b.Link(&Edge{From: b.cluster(at.Str()), To: n, Link: link, By: n, Field: "spec.clusterName", At: at, Why: why})
 	}
@@ -263,7 +263,7 @@ func (b *builder) resources(n *Node) {
 	selector := n.Object.Get("spec", "clusterSelector")
 	switch {
 	case empty(selector):
-		link, why = Reference, whyNoSelector
+		link, why = reference, whyNoSelector
 	default:
 		for _, c := range b.byKind[groupKind{coreGroup, "Cluster"}] {
 			if matches(selector, c.Object.Get("metadata", "labels")) {
@@ -279,7 +279,7 @@ func (b *builder) resources(n *Node) {
 		}
 		e := &Edge{From: n, To: to, Link: link, By: n, Field: field, At: at, Why: why}
 		if to.Kind == "Secret" && to.Object.Get("type").Str() != resourceSetSecret {
-			e.Link, e.Why = Reference, whySecretType
+			e.Link, e.Why = reference, whySecretType
 		}
 		b.Link(e)
 	})

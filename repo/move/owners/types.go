@@ -102,10 +102,10 @@ func NewNode(id ID, m Metadata, types Types) *Node {
 		return n
 	}
 	if _, ok := m.Label(HierarchyLabel); ok && n.Hierarchy == Unmarked {
-		n.Hierarchy = OnObject
+		n.Hierarchy = onObject
 	}
 	if _, ok := m.Label(MoveLabel); ok && n.Move == Unmarked {
-		n.Move = OnObject
+		n.Move = onObject
 	}
 	_, n.BlockMove = m.Annotation(BlockMoveAnnotation)
 	return n
@@ -114,7 +114,7 @@ func NewNode(id ID, m Metadata, types Types) *Node {
 // classify fills in what the kind of a node says.
 func (n *Node) classify(types Types) {
 	t, known := ours[groupKind{n.Group, n.Kind}]
-	mark := BuiltIn
+	mark := builtIn
 	switch {
 	case n.data():
 		return
@@ -127,10 +127,10 @@ func (n *Node) classify(types Types) {
 			t, known = types(n.Group, n.Kind)
 		}
 		if !known {
-			n.Scope = Unknown
+			n.Scope = unknownScope
 			return
 		}
-		mark = OnType
+		mark = onType
 	}
 	n.Global = t.Global
 	if t.Hierarchy { // which implies the other one

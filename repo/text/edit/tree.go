@@ -13,20 +13,20 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Kind is the form of a value.
-type Kind uint8
+// kind is the form of a value.
+type kind uint8
 
 // The kinds of nodes. A Leaf is everything that is not edited inside: a scalar of
 // any style, an alias, an empty value, and flow collections until they are opened.
 const (
-	Leaf Kind = iota
+	Leaf kind = iota
 	Map
 	List
 )
 
 // Node is a value.
 type Node struct {
-	Kind Kind
+	Kind kind
 	// Flow is set for {…} and […].
 	Flow bool
 	// Indent is the column of the keys or dashes of a block collection.

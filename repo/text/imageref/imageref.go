@@ -8,12 +8,12 @@ import (
 
 // Errors of Parse and ParseCanonical, with the words that clusterctl prints.
 var (
-	ErrFormat       = errors.New("invalid reference format")
-	ErrUpperCase    = errors.New("repository name must be lowercase")
-	ErrTooLong      = fmt.Errorf("repository name must not be more than %d characters", longestPath)
-	ErrDigestFormat = errors.New("invalid checksum digest format")
-	ErrDigestLength = errors.New("invalid checksum digest length")
-	ErrAlgorithm    = errors.New("unsupported digest algorithm")
+	errFormat       = errors.New("invalid reference format")
+	errUpperCase    = errors.New("repository name must be lowercase")
+	errTooLong      = fmt.Errorf("repository name must not be more than %d characters", longestPath)
+	errDigestFormat = errors.New("invalid checksum digest format")
+	errDigestLength = errors.New("invalid checksum digest length")
+	errAlgorithm    = errors.New("unsupported digest algorithm")
 	// ErrNotCanonical is that of ParseCanonical for names without a registry.
 	ErrNotCanonical = errors.New("repository name must be canonical")
 )
@@ -94,12 +94,12 @@ func Parse(s string) (Ref, error) {
 	r, ok := match(domain, rest)
 	if !ok {
 		if _, ok := match(strings.ToLower(domain), strings.ToLower(rest)); ok {
-			return Ref{}, ErrUpperCase
+			return Ref{}, errUpperCase
 		}
-		return Ref{}, ErrFormat
+		return Ref{}, errFormat
 	}
 	if len(r.Path) > longestPath {
-		return Ref{}, ErrTooLong
+		return Ref{}, errTooLong
 	}
 	return r, checkDigest(r.Digest)
 }
@@ -229,11 +229,11 @@ func checkDigest(s string) error {
 	digits, ok := hexDigits[algorithm]
 	switch {
 	case !ok:
-		return ErrAlgorithm
+		return errAlgorithm
 	case len(digest) != digits:
-		return ErrDigestLength
+		return errDigestLength
 	case !all(digest, isHexLower):
-		return ErrDigestFormat
+		return errDigestFormat
 	}
 	return nil
 }

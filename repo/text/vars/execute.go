@@ -16,7 +16,7 @@ import (
 // variable that is not set is ignored. A value that is set
 // but empty is not missing, though defaults still apply to it. The error is a
 // *MissingError, or an *Error where the library would panic, where the result
-// exceeds MaxSize or where a trim would take too long.
+// exceeds maxSize or where a trim would take too long.
 //
 // The Data of the result is that of the template if there is nothing to
 // replace.
@@ -137,14 +137,14 @@ func (e *evaluator) eval(ref int) error {
 		}
 		e.out = append(e.out[:start], result...)
 	}
-	if e.before+len(e.out) > MaxSize {
+	if e.before+len(e.out) > maxSize {
 		return &Error{r.Start, errTooLarge}
 	}
 	return nil
 }
 
 var (
-	errTooLarge = fmt.Errorf("the result is larger than %d MiB", MaxSize>>20)
+	errTooLarge = fmt.Errorf("the result is larger than %d MiB", maxSize>>20)
 	errTooLong  = errors.New("the value is too long to be trimmed by this pattern")
 )
 
@@ -188,7 +188,7 @@ func apply(op, value string, args []string) (result string, err error) {
 func affordable(op, value string, args []string) error {
 	switch {
 	case op == "//" && len(args) == 2:
-		if n := strings.Count(value, args[0]); n > 0 && len(args[1]) > MaxSize/n {
+		if n := strings.Count(value, args[0]); n > 0 && len(args[1]) > maxSize/n {
 			return errTooLarge
 		}
 	case op[0] == '#' || op[0] == '%':

@@ -15,7 +15,7 @@ import (
 // opLen is the Op of ${#A}, which has its operator in front of the name.
 const opLen = "len"
 
-var errTooDeep = fmt.Errorf("expressions are nested more than %d deep", MaxDepth)
+var errTooDeep = fmt.Errorf("expressions are nested more than %d deep", maxDepth)
 
 // piece is a part of the top level of a text: the span in Template.src that
 // is copied to the result, or an expression if ref is not negative.
@@ -127,7 +127,7 @@ func (p *parser) expr(parent int) (int, error) {
 	if parent >= 0 {
 		r.Depth = p.refs[parent].Depth + 1
 	}
-	if r.Depth >= MaxDepth {
+	if r.Depth >= maxDepth {
 		return 0, &Error{r.Start, errTooDeep}
 	}
 	p.refs, p.args = add(p.refs, r), add(p.args, nil)

@@ -20,13 +20,13 @@ import (
 	"strings"
 )
 
-// MaxDepth is how deep expressions may be nested. The deepest known provider
+// maxDepth is how deep expressions may be nested. The deepest known provider
 // nests two; the library has no bound and exhausts the stack.
-const MaxDepth = 1000
+const maxDepth = 1000
 
-// MaxSize is the largest result of Execute, in bytes. Nested replacements can
+// maxSize is the largest result of Execute, in bytes. Nested replacements can
 // grow exponentially, so a small text could otherwise fill the memory.
-const MaxSize = 64 << 20
+const maxSize = 64 << 20
 
 // Template is a parsed text. It does not change and is safe for concurrent use.
 type Template struct {

@@ -443,10 +443,10 @@ var shapes = map[string]func(n int) string{
 	"unclosed replace":   func(n int) string { return strings.Repeat("${A/b/}", n) + "${A/b" + strings.Repeat("}", n) + "/}" },
 	"names":              func(n int) string { return "${" + strings.Repeat("A", n) + "}" },
 	"deep": func(n int) string {
-		return strings.Repeat("${A:-x", MaxDepth) + strings.Repeat("y", n) + strings.Repeat("}", MaxDepth)
+		return strings.Repeat("${A:-x", maxDepth) + strings.Repeat("y", n) + strings.Repeat("}", maxDepth)
 	},
 	"deep trims": func(n int) string {
-		return strings.Repeat("${A#", MaxDepth) + strings.Repeat("y", n) + strings.Repeat("}", MaxDepth)
+		return strings.Repeat("${A#", maxDepth) + strings.Repeat("y", n) + strings.Repeat("}", maxDepth)
 	},
 	"NUL": func(n int) string { return "$" + strings.Repeat("\x00", n) },
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
-// APIVersion and Kind begin a policy file.
+// apiVersion and kind begin a policy file.
 const (
-	APIVersion = "clusterctl-repo.dev/v1alpha1"
-	Kind       = "TrustPolicy"
+	apiVersion = "clusterctl-repo.dev/v1alpha1"
+	kind       = "TrustPolicy"
 )
 
 // Decode reads a policy file strictly. name is the path shown in messages; read
@@ -27,7 +27,7 @@ func Decode(name string, data []byte, read func(file string) ([]byte, error)) (*
 	case stream.Err != nil:
 		return nil, stream.Err
 	case len(stream.Docs) == 0:
-		return nil, &yamldoc.Error{File: name, Err: fmt.Errorf("the file is empty; it needs at least\napiVersion: %s\nkind: %s", APIVersion, Kind)}
+		return nil, &yamldoc.Error{File: name, Err: fmt.Errorf("the file is empty; it needs at least\napiVersion: %s\nkind: %s", apiVersion, kind)}
 	case stream.Docs[0].Err != nil:
 		return nil, stream.Docs[0].Err
 	}
@@ -61,8 +61,8 @@ func (d *decoder) failf(n *yamldoc.Node, format string, args ...any) {
 func (d *decoder) policy(root *yamldoc.Node, read func(string) ([]byte, error)) *Policy {
 	p := &Policy{}
 	d.object(root, "the policy", []string{"apiVersion", "kind"}, map[string]func(*yamldoc.Node){
-		"apiVersion":        func(n *yamldoc.Node) { d.constant(n, "apiVersion", APIVersion) },
-		"kind":              func(n *yamldoc.Node) { d.constant(n, "kind", Kind) },
+		"apiVersion":        func(n *yamldoc.Node) { d.constant(n, "apiVersion", apiVersion) },
+		"kind":              func(n *yamldoc.Node) { d.constant(n, "kind", kind) },
 		"requireProvenance": func(n *yamldoc.Node) { p.RequireProvenance = d.truth(n, "requireProvenance") },
 		"keys": d.each("keys", func(n *yamldoc.Node) {
 			var k Key
@@ -84,7 +84,7 @@ func (d *decoder) policy(root *yamldoc.Node, read func(string) ([]byte, error)) 
 			p.Keys = append(p.Keys, k)
 		}),
 		"unsigned": d.each("unsigned", func(n *yamldoc.Node) {
-			var e Exception
+			var e exception
 			d.object(n, "an entry of unsigned", []string{"provider", "reason"}, map[string]func(*yamldoc.Node){
 				"provider": func(n *yamldoc.Node) { e.Provider = d.pattern(n, "provider") },
 				"reason":   func(n *yamldoc.Node) { e.Reason = d.text(n, "reason") },

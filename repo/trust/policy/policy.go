@@ -21,7 +21,7 @@ type Policy struct {
 	// Keys are trusted, each for some providers.
 	Keys []Key
 	// Unsigned are the exceptions.
-	Unsigned []Exception
+	Unsigned []exception
 	// RequireProvenance demands a statement that names the source and its commit,
 	// which has every input of the release.
 	RequireProvenance bool
@@ -35,9 +35,9 @@ type Key struct {
 	Providers []string
 }
 
-// Exception permits releases without a signature. A signature that is there counts
+// exception permits releases without a signature. A signature that is there counts
 // in spite of it.
-type Exception struct {
+type exception struct {
 	// Provider is a pattern of labels in the form of path.Match.
 	Provider string
 	// Versions are those that it is about; none means every version.
@@ -123,7 +123,7 @@ func name(labels []string, r *repo.Release) string {
 // excepted reports whether all of the providers may be unsigned.
 func (p *Policy) excepted(labels []string, version string) (reason string, ok bool) {
 	for _, label := range labels {
-		i := slices.IndexFunc(p.Unsigned, func(e Exception) bool {
+		i := slices.IndexFunc(p.Unsigned, func(e exception) bool {
 			return matches(e.Provider, label) && (len(e.Versions) == 0 || slices.Contains(e.Versions, version))
 		})
 		if i < 0 {

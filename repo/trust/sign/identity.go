@@ -17,13 +17,13 @@ import (
 // skips them as comments.
 const identityMark = "# clusterctl-repo release: "
 
-// Identity is a release of one provider.
-type Identity struct{ Label, Version string }
+// identity is a release of one provider.
+type identity struct{ Label, Version string }
 
 // String is the form in messages and in the checksum file.
-func (i Identity) String() string { return i.Label + " " + i.Version }
+func (i identity) String() string { return i.Label + " " + i.Version }
 
-func identityLines(of []Identity) []byte {
+func identityLines(of []identity) []byte {
 	var out bytes.Buffer
 	for _, i := range of {
 		fmt.Fprintf(&out, "%s%s\n", identityMark, i)
@@ -32,31 +32,31 @@ func identityLines(of []Identity) []byte {
 }
 
 // identityOf names the releases of several providers that r consists of.
-func identityOf(r *repo.Release, in []layouts.Provider) ([]Identity, error) {
+func identityOf(r *repo.Release, in []layouts.Provider) ([]identity, error) {
 	if _, err := layouts.ParseVersion(r.Version); err != nil {
 		return nil, fmt.Errorf("%s cannot be signed: %w", r.Path, err)
 	}
-	var out []Identity
+	var out []identity
 	for _, p := range in {
 		if problems := p.Problems(); p.Type == "" && p != layouts.CertManager || len(problems) > 0 && p != layouts.CertManager {
 			return nil, fmt.Errorf("%s cannot be signed: its provider is unknown", r.Path)
 		}
-		out = append(out, Identity{p.Label(), r.Version})
+		out = append(out, identity{p.Label(), r.Version})
 	}
-	slices.SortFunc(out, func(a, b Identity) int { return strings.Compare(a.Label, b.Label) })
+	slices.SortFunc(out, func(a, b identity) int { return strings.Compare(a.Label, b.Label) })
 	return slices.Compact(out), nil
 }
 
 // identitiesIn reads the identity in a checksum file. A line with the mark and
 // another form is an identity that fits no release.
-func identitiesIn(sums []byte) (out []Identity) {
+func identitiesIn(sums []byte) (out []identity) {
 	for line := range strings.Lines(string(sums)) {
 		text, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), identityMark)
 		if !ok {
 			continue
 		}
 		label, version, _ := strings.Cut(text, " ")
-		out = append(out, Identity{label, version})
+		out = append(out, identity{label, version})
 	}
 	return out
 }
@@ -70,12 +70,12 @@ func verifyIdentity(ctx context.Context, r *repo.Release, sums []byte) ([]string
 	if len(signed) == 0 {
 		facts, err := provenance.Read(ctx, r)
 		if err != nil || len(facts.Providers) == 0 {
-			return nil, &IdentityError{Path: r.Path}
+			return nil, &identityError{Path: r.Path}
 		}
 		// Verified before: the statement is about this release.
 		return facts.Providers, nil
 	}
-	found := Identity{r.Provider.Label(), r.Version}
+	found := identity{r.Provider.Label(), r.Version}
 	var labels []string
 	ok := true
 	for _, i := range signed {
@@ -86,30 +86,30 @@ func verifyIdentity(ctx context.Context, r *repo.Release, sums []byte) ([]string
 		ok = ok && len(signed) == 1 && slices.Contains(labels, found.Label)
 	}
 	if !ok {
-		return nil, &IdentityError{Path: r.Path, Signed: signed, Found: []Identity{found}}
+		return nil, &identityError{Path: r.Path, Signed: signed, Found: []identity{found}}
 	}
 	return labels, nil
 }
 
-// IdentityError is a good signature of another release, or of files alone.
-type IdentityError struct {
+// identityError is a good signature of another release, or of files alone.
+type identityError struct {
 	// Path is where the release is.
 	Path string
 	// Signed is what the signature is about; nothing if it covers only files.
-	Signed []Identity
+	Signed []identity
 	// Found is what lies there.
-	Found []Identity
+	Found []identity
 }
 
 // Error says what was signed and what was found.
-func (e *IdentityError) Error() string {
+func (e *identityError) Error() string {
 	if len(e.Signed) == 0 {
 		return fmt.Sprintf("%s: the signature covers the files, but not which provider and version they are, so they could come from another release; sign it again with publish --sign-key", e.Path)
 	}
 	return fmt.Sprintf("%s: the signature is for %s, but this is %s", e.Path, list(e.Signed), list(e.Found))
 }
 
-func list(of []Identity) string {
+func list(of []identity) string {
 	texts := make([]string, len(of))
 	for i, id := range of {
 		texts[i] = strings.TrimSpace(id.String())

@@ -48,7 +48,7 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 			return nil, err
 		}
 		if claimed := identitiesIn(old); len(claimed) > 0 && !slices.Equal(claimed, head) {
-			return nil, &IdentityError{Path: list.Path, Signed: claimed, Found: head}
+			return nil, &identityError{Path: list.Path, Signed: claimed, Found: head}
 		}
 	}
 	out := without(r, layouts.ChecksumFile, layouts.SignatureFile)
@@ -123,7 +123,7 @@ type Verified struct {
 //
 // The error wraps fs.ErrNotExist if r has no checksum file or no signature. It is
 // a *SignatureError if the signature is not one of the keys, a
-// *repo.ChecksumError if the files differ, an *IdentityError if another release
+// *repo.ChecksumError if the files differ, another error if another release
 // was signed, and a *provenance.MismatchError if the statement does not fit.
 func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified, error) {
 	if len(keys) == 0 {

@@ -32,7 +32,7 @@ type Example struct {
 	Env, GoodEnv []string
 	// Oracle is empty for a rule that neither clusterctl nor the API server
 	// proves.
-	Oracle Oracle
+	Oracle oracle
 }
 
 // Want is an expected finding.
@@ -48,8 +48,8 @@ type Want struct {
 // IDs returns the rules that have an example, sorted.
 func IDs() []string { return names(".") }
 
-// Bases returns the names of the repositories that examples start from, sorted.
-func Bases() []string { return names("base") }
+// bases returns the names of the repositories that examples start from, sorted.
+func bases() []string { return names("base") }
 
 func names(folder string) []string {
 	entries, err := archives.ReadDir(folder)
@@ -192,7 +192,7 @@ func (e *Example) comment(text string) (asShown bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			e.Oracle = Oracle{Verdict(m[1]), pattern}
+			e.Oracle = oracle{Verdict(m[1]), pattern}
 		default:
 			prose = append(prose, line)
 		}
@@ -280,14 +280,14 @@ func (e *Example) file(name, data string) error {
 		case ".link":
 			target := strings.TrimSpace(data)
 			e.files(side).Links[name] = target
-			e.files(side).Shown = append(e.files(side).Shown, Fragment{Path: name, Link: target})
+			e.files(side).Shown = append(e.files(side).Shown, fragment{Path: name, Link: target})
 		case ".quoted", ".padded":
 			text, err := special(ending, data)
 			if err != nil {
 				return err
 			}
 			e.files(side).Text[name] = text
-			e.files(side).Shown = append(e.files(side).Shown, Fragment{Path: name, Line: 1, Text: text})
+			e.files(side).Shown = append(e.files(side).Shown, fragment{Path: name, Line: 1, Text: text})
 		default:
 			var lines []line
 			for text := range strings.Lines(data) {

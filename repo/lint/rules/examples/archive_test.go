@@ -148,7 +148,7 @@ func TestParseRefuses(t *testing.T) {
 // every base has a comment and is in use.
 func TestArchives(t *testing.T) {
 	unused := map[string]bool{}
-	for _, name := range Bases() {
+	for _, name := range bases() {
 		unused[name] = true
 		if data, err := archives.ReadFile("base/" + name + ".txtar"); err != nil || strings.HasPrefix(string(data), "--") {
 			t.Errorf("base %s: no comment, or %v", name, err)

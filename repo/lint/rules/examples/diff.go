@@ -246,7 +246,7 @@ type writer struct {
 	n    int // lines so far
 	// wants and shown are what the archive expects in the file and shows of it.
 	wants []Want
-	shown []Fragment
+	shown []fragment
 }
 
 func (w *writer) put(lines ...string) {
@@ -260,7 +260,7 @@ func (w *writer) put(lines ...string) {
 // file.
 func (w *writer) show(object string, lines []line) {
 	before := w.Len()
-	f := Fragment{Path: w.path, Object: object, Line: w.n + 1}
+	f := fragment{Path: w.path, Object: object, Line: w.n + 1}
 	for _, l := range lines {
 		if !l.mark.in(w.side) {
 			continue
@@ -283,7 +283,7 @@ func (w *writer) document(d document) {
 		switch {
 		case slices.Contains(o.lacking, w.side):
 			if len(o.lacking) == 1 {
-				w.shown = append(w.shown, Fragment{Path: w.path, Object: o.String(), Missing: true})
+				w.shown = append(w.shown, fragment{Path: w.path, Object: o.String(), Missing: true})
 			}
 			continue
 		case w.n > 0:

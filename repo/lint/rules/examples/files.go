@@ -21,11 +21,11 @@ type Files struct {
 	Links map[string]string
 	// Shown is what the archive states about these files. Of the good files it is
 	// only what differs from the bad ones.
-	Shown []Fragment
+	Shown []fragment
 }
 
-// Fragment is what an archive states about a file.
-type Fragment struct {
+// fragment is what an archive states about a file.
+type fragment struct {
 	Path string
 	// Link is the target if the file is a symbolic link.
 	Link string
@@ -40,7 +40,7 @@ type Fragment struct {
 }
 
 // Title says in words what the fragment is, without its text.
-func (f Fragment) Title() string {
+func (f fragment) Title() string {
 	switch {
 	case f.Link != "":
 		return f.Path + ", a symbolic link to " + f.Link
@@ -57,8 +57,8 @@ func (f Fragment) Title() string {
 // compare leaves of what is shown of the good repository what differs, or what of
 // the bad one it lacks.
 func compare(bad, good *Files) {
-	good.Shown = slices.DeleteFunc(good.Shown, func(g Fragment) bool {
-		return slices.ContainsFunc(bad.Shown, func(b Fragment) bool {
+	good.Shown = slices.DeleteFunc(good.Shown, func(g fragment) bool {
+		return slices.ContainsFunc(bad.Shown, func(b fragment) bool {
 			b.Line, g.Line = 0, 0
 			return b == g
 		})
@@ -70,7 +70,7 @@ func compare(bad, good *Files) {
 		_, text := good.Text[f.Path]
 		_, link := good.Links[f.Path]
 		if !text && !link {
-			good.Shown = append(good.Shown, Fragment{Path: f.Path, Missing: true})
+			good.Shown = append(good.Shown, fragment{Path: f.Path, Missing: true})
 		}
 	}
 }

@@ -53,8 +53,8 @@ const (
 	Unproved Verdict = "none"
 )
 
-// Oracle is a verdict of clusterctl or the API server.
-type Oracle struct {
+// oracle is a verdict of clusterctl or the API server.
+type oracle struct {
 	Verdict Verdict
 	Pattern string
 }

@@ -81,9 +81,9 @@ func Spelling(o *manifest.Object, n *yamldoc.Node) string {
 	return n.Str()
 }
 
-// SameType reports whether a scalar is of its type whatever values users give its
+// sameType reports whether a scalar is of its type whatever values users give its
 // variables: in quotes it is a string, and a count of machines is a number.
-func SameType(o *manifest.Object, n *yamldoc.Node) bool {
+func sameType(o *manifest.Object, n *yamldoc.Node) bool {
 	if !Variable(o, n) {
 		return false
 	}

@@ -190,7 +190,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		}
 		var by []*yamldoc.Node
 		switch {
-		case v.Fault == crd.Type && SameType(o, v.Node):
+		case v.Fault == crd.Type && sameType(o, v.Node):
 			f.Severity = p.Rule.Severity // whatever users set
 			if v.Node.Style == yamldoc.Quoted {
 				f.Fix = "Remove the quotes: a variable in quotes is always a string. Write " + Spelling(o, v.Node) + "."

@@ -25,7 +25,7 @@ func Misfits(o *manifest.Object, visit func(gotypes.Problem)) {
 	for _, problem := range all[o] {
 		switch {
 		case problem.Path == "metadata.namespace" && problem.Kind.Fatal() && Overwritten(o.Kind):
-		case Open(o, problem.Node) && (problem.Kind != gotypes.WrongType || !SameType(o, problem.Node)):
+		case Open(o, problem.Node) && (problem.Kind != gotypes.WrongType || !sameType(o, problem.Node)):
 		default:
 			visit(problem)
 		}
