@@ -15,106 +15,106 @@ var secretsNeeded = []string{"secrets"}
 
 // bootstrapChecks are about BootstrapConfigs.
 var bootstrapChecks = []*Check{
-	row("BEH401", "bootstrap-secret", "The bootstrap Secret must exist when it is reported", Must, pageConfig+"data secret",
+	row("BEH401", "bootstrap-secret", "The bootstrap Secret must exist when it is reported", must, pageConfig+"data secret",
 		"The infrastructure provider starts the machine and does not find its data.",
 		"Create the Secret before setting status.initialization.dataSecretCreated.",
-		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName", Needs: secretsNeeded, Risk: Medium, Beware: "two watches, which have no common order; the check waits two seconds", on: []string{bootstrapRole}, version: bootstrapSecret}),
-	row("BEH402", "bootstrap-secret-name", "dataSecretName must be set with dataSecretCreated", Must, pageConfig+"data secret",
+		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName", Needs: secretsNeeded, Beware: "two watches, which have no common order; the check waits two seconds", on: []string{bootstrapRole}, version: bootstrapSecret}),
+	row("BEH402", "bootstrap-secret-name", "dataSecretName must be set with dataSecretCreated", must, pageConfig+"data secret",
 		"Core cannot pass the data to the Machine.",
 		"Set both in one patch.",
 		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and status.dataSecretName is empty", on: []string{bootstrapRole}, version: bootstrapName}),
-	row("BEH403", "bootstrap-secret-fixed", "dataSecretName must not change", Must, pageConfig+"data secret",
+	row("BEH403", "bootstrap-secret-fixed", "dataSecretName must not change", must, pageConfig+"data secret",
 		"The Machine keeps the name of the old Secret, and clusterctl move breaks the reference.",
 		"Derive the name from that of the BootstrapConfig.",
 		Check{Role: contract.BootstrapConfig, Violation: "two versions have different names, or a later one has none", on: []string{bootstrapRole}, version: bootstrapFixed}),
-	row("BEH404", "bootstrap-secret-value", "The bootstrap Secret must have the key value", Must, pageConfig+"data secret",
+	row("BEH404", "bootstrap-secret-value", "The bootstrap Secret must have the key value", must, pageConfig+"data secret",
 		"The machine starts with empty user data and never joins.",
 		"Write the data under the key value.",
 		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapValue}),
-	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as controlling owner", Should, pageConfig+"data secret; "+pageOwners,
+	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as controlling owner", should, pageConfig+"data secret; "+pageOwners,
 		"Controllers that cache only labelled Secrets do not see it, and clusterctl move leaves it behind.",
 		"Set the label cluster.x-k8s.io/cluster-name to the name of the Cluster, and an owner reference to the BootstrapConfig with controller: true.",
 		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks one of them, the label has another value, or the owner does not control", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapForm}),
-	row("BEH406", "bootstrap-stays-created", "dataSecretCreated must stay true", Must, pageConfig+"initialization completed",
+	row("BEH406", "bootstrap-stays-created", "dataSecretCreated must stay true", must, pageConfig+"initialization completed",
 		"Core treats a running Machine as new.",
 		"Never reset it; report later problems in conditions.",
 		Check{Role: contract.BootstrapConfig, Violation: "the field changes from true to false or disappears", on: []string{bootstrapRole}, version: staysProvisioned}),
-	row("BEH407", "bootstrap-one-init", "Only one control plane machine initializes the Cluster", Typical, pageConfig+"typical workflow",
+	row("BEH407", "bootstrap-one-init", "Only one control plane machine initializes the Cluster", typical, pageConfig+"typical workflow",
 		"Two machines run kubeadm init and form two clusters.",
 		"Hold a lock until the Cluster reports ControlPlaneInitialized.",
-		Check{Rule: severity(lint.Info), Role: contract.BootstrapConfig, Violation: "two configurations of control plane Machines have data before the control plane is initialized", Risk: High, Beware: "distributions in which all machines may start at once", on: []string{bootstrapRole}, version: bootstrapOneInit}),
-	row("BEH408", "bootstrap-in-place", "Changing the spec should not create new data after the bootstrap", Should, pageConfig+"in-place changes",
+		Check{Rule: severity(lint.Info), Role: contract.BootstrapConfig, Violation: "two configurations of control plane Machines have data before the control plane is initialized", Beware: "distributions in which all machines may start at once", on: []string{bootstrapRole}, version: bootstrapOneInit}),
+	row("BEH408", "bootstrap-in-place", "Changing the spec should not create new data after the bootstrap", should, pageConfig+"in-place changes",
 		"Machines that reboot find data that does not fit them.",
 		"Ignore changes of the spec once dataSecretCreated is true.",
-		Check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: Settle, Needs: secretsNeeded, Risk: Medium, Beware: "configurations that rotate; those of pools are left out", on: []string{secret}, version: bootstrapInPlace}),
+		Check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: settle, Needs: secretsNeeded, Beware: "configurations that rotate; those of pools are left out", on: []string{secret}, version: bootstrapInPlace}),
 }
 
 // controlPlaneChecks are about ControlPlanes and the Machines that they make.
 var controlPlaneChecks = []*Check{
-	row("BEH501", "plane-stays-initialized", "A ControlPlane must stay initialized", Must, pagePlane+"initialization completed",
+	row("BEH501", "plane-stays-initialized", "A ControlPlane must stay initialized", must, pagePlane+"initialization completed",
 		"Bootstrap providers try to initialize the Cluster a second time.",
 		"Never reset status.initialization.controlPlaneInitialized to false; report later problems in conditions.",
 		Check{Role: contract.ControlPlane, Violation: "the field changes from true to false or disappears", on: []string{controlPlane}, version: staysProvisioned}),
-	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", Must, pagePlane+"kubeconfig",
+	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",
 		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
-		Check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound", Within: Pause, Needs: secretsNeeded, on: []string{controlPlane}, version: planeKubeconfig}),
-	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", Should, pagePlane+"certificates",
+		Check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound", Within: pause, Needs: secretsNeeded, on: []string{controlPlane}, version: planeKubeconfig}),
+	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
-		Check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks the type or the label", Needs: secretsNeeded, Risk: Medium, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
-	row("BEH504", "plane-machine-labels", "Control plane Machines must have the labels of Cluster API", Must, pagePlane+"machines",
+		Check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks the type or the label", Needs: secretsNeeded, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
+	row("BEH504", "plane-machine-labels", "Control plane Machines must have the labels of Cluster API", must, pagePlane+"machines",
 		"Core does not count the Machine as control plane and deletes it with the workers.",
 		"Set the labels cluster.x-k8s.io/control-plane and cluster.x-k8s.io/cluster-name when you create Machines.",
 		Check{Role: contract.ControlPlane, Violation: "a Machine owned by a ControlPlane lacks one of them", on: []string{machine}, version: planeLabels}),
-	row("BEH505", "plane-counters", "Counters of a ControlPlane must not exceed its replicas", Must, pagePlane+"replicas",
+	row("BEH505", "plane-counters", "Counters of a ControlPlane must not exceed its replicas", must, pagePlane+"replicas",
 		"Cluster topology considers an unfinished upgrade complete.",
 		"Count only Machines that status.replicas counts too.",
 		Check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
-	row("BEH506", "plane-replicas", "status.replicas of a ControlPlane should be the number of its Machines", Should, pagePlane+"replicas",
+	row("BEH506", "plane-replicas", "status.replicas of a ControlPlane should be the number of its Machines", should, pagePlane+"replicas",
 		"Autoscalers and kubectl show a wrong number.",
 		"Count the Machines on every reconciliation.",
-		Check{Role: contract.ControlPlane, Violation: "at rest it differs from the number of Machines that the ControlPlane owns", Within: Settle, on: []string{controlPlane}, version: planeReplicas}),
-	row("BEH507", "plane-scales", "A ControlPlane should reach spec.replicas", Should, pagePlane+"replicas, scale subresource",
+		Check{Role: contract.ControlPlane, Violation: "at rest it differs from the number of Machines that the ControlPlane owns", Within: settle, on: []string{controlPlane}, version: planeReplicas}),
+	row("BEH507", "plane-scales", "A ControlPlane should reach spec.replicas", should, pagePlane+"replicas, scale subresource",
 		"Users who scale the control plane see no change.",
 		"Create or delete one Machine after the other until the number is reached.",
-		Check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, all Machines have Nodes, nothing has changed for four times the bound, and the number of Machines differs", Within: Settle, Risk: Medium, on: []string{controlPlane}, version: planeScales}),
-	row("BEH508", "plane-selector", "status.selector should match exactly the Machines of the ControlPlane", Should, pagePlane+"replicas, scale subresource",
+		Check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, all Machines have Nodes, nothing has changed for four times the bound, and the number of Machines differs", Within: settle, on: []string{controlPlane}, version: planeScales}),
+	row("BEH508", "plane-selector", "status.selector should match exactly the Machines of the ControlPlane", should, pagePlane+"replicas, scale subresource",
 		"Autoscalers count the wrong Machines.",
 		"Write the labels of the Machines as a selector, for example cluster.x-k8s.io/cluster-name=NAME,cluster.x-k8s.io/control-plane.",
-		Check{Role: contract.ControlPlane, Violation: "at rest it selects other Machines than those that the ControlPlane owns", Within: Settle, Risk: Medium, on: []string{controlPlane}, version: planeSelector}),
-	row("BEH509", "plane-versions", "status.versions should be ordered, and its replicas should add up", Should, pagePlane+"version",
+		Check{Role: contract.ControlPlane, Violation: "at rest it selects other Machines than those that the ControlPlane owns", Within: settle, on: []string{controlPlane}, version: planeSelector}),
+	row("BEH509", "plane-versions", "status.versions should be ordered, and its replicas should add up", should, pagePlane+"version",
 		"Cluster topology computes a wrong state of the upgrade.",
 		"List each version of the Machines once, the oldest first, with the number of Machines.",
-		Check{Role: contract.ControlPlane, Violation: "an entry is older than the one before it, or the sum differs from status.replicas at rest", Within: Settle, on: []string{controlPlane}, version: planeVersions}),
-	row("BEH510", "plane-version", "status.version should be the lowest version of the control plane", Should, pagePlane+"version",
+		Check{Role: contract.ControlPlane, Violation: "an entry is older than the one before it, or the sum differs from status.replicas at rest", Within: settle, on: []string{controlPlane}, version: planeVersions}),
+	row("BEH510", "plane-version", "status.version should be the lowest version of the control plane", should, pagePlane+"version",
 		"Cluster topology upgrades the workers too early.",
 		"Report the new version only when every Machine has it.",
 		Check{Role: contract.ControlPlane, Action: "upgrade", Violation: "status.version is newer than spec.version of a Machine of the ControlPlane", on: []string{controlPlane}, version: planeVersion}),
-	row("BEH511", "plane-metadata", "Labels of the machine template should reach running Machines", Should, pagePlane+"machines, in-place propagation",
+	row("BEH511", "plane-metadata", "Labels of the machine template should reach running Machines", should, pagePlane+"machines, in-place propagation",
 		"Users who add a label wait for it, or lose their Machines to a rollout.",
 		"Propagate metadata.labels and annotations without a rollout.",
-		Check{Role: contract.ControlPlane, Action: "patch the labels of the machine template", Violation: "twice the bound later a Machine lacks the label or has been replaced", Within: Settle, on: []string{controlPlane}, version: planeMetadata}),
-	row("BEH512", "plane-rollout", "rollout.after should create new Machines", Should, pagePlane+"rolloutAfter",
+		Check{Role: contract.ControlPlane, Action: "patch the labels of the machine template", Violation: "twice the bound later a Machine lacks the label or has been replaced", Within: settle, on: []string{controlPlane}, version: planeMetadata}),
+	row("BEH512", "plane-rollout", "rollout.after should create new Machines", should, pagePlane+"rolloutAfter",
 		"Users who renew certificates by a rollout keep the old Machines.",
 		"Replace Machines that were created before the time.",
-		Check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created when the bound, or for a time in the past four times the settle bound, has passed", Within: Delete, Risk: Medium, on: []string{controlPlane}, version: planeRollout}),
-	row("BEH513", "plane-domains", "Control plane Machines should only be in failure domains for control planes", Should, pagePlane+"placement",
+		Check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created when the bound, or for a time in the past four times the settle bound, has passed", Within: deletion, on: []string{controlPlane}, version: planeRollout}),
+	row("BEH513", "plane-domains", "Control plane Machines should only be in failure domains for control planes", should, pagePlane+"placement",
 		"The control plane runs where its endpoint or etcd cannot reach it.",
 		"Choose only failure domains with controlPlane: true.",
-		Check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster lists without controlPlane: true", Risk: Medium, on: []string{machine}, version: planeDomains}),
-	row("BEH514", "plane-external", "An external control plane must not have control plane Machines", Must, pagePlane+"externalManagedControlPlane",
+		Check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster lists without controlPlane: true", on: []string{machine}, version: planeDomains}),
+	row("BEH514", "plane-external", "An external control plane must not have control plane Machines", must, pagePlane+"externalManagedControlPlane",
 		"Core waits for Nodes that never appear.",
 		"Set status.externalManagedControlPlane only if the control plane runs outside of the Cluster.",
 		Check{Role: contract.ControlPlane, Violation: "status.externalManagedControlPlane is true and the ControlPlane owns Machines", on: []string{controlPlane}, version: planeExternal}),
-	row("BEH515", "plane-endpoint-fixed", "The endpoint of a ControlPlane must not change", Must, pagePlane+"control plane endpoint",
+	row("BEH515", "plane-endpoint-fixed", "The endpoint of a ControlPlane must not change", must, pagePlane+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
 		Check{Role: contract.ControlPlane, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{controlPlane}, version: endpointFixed}),
-	row("BEH516", "plane-up-to-date", "Control plane Machines have the condition UpToDate", Should, pagePlane+"machines, UpToDate",
+	row("BEH516", "plane-up-to-date", "Control plane Machines have the condition UpToDate", should, pagePlane+"machines, UpToDate",
 		"Users and Cluster topology cannot see the progress of a rollout.",
 		"Set the condition UpToDate on every Machine.",
-		Check{Rule: severity(lint.Info), Role: contract.ControlPlane, Contract: contract.V1Beta2, Violation: "an owned Machine lacks it when the bound has passed", Within: Settle, Risk: Medium, on: []string{machine}, version: planeUpToDate}),
+		Check{Rule: severity(lint.Info), Role: contract.ControlPlane, Violation: "an owned Machine lacks it when the bound has passed", Within: settle, on: []string{machine}, version: planeUpToDate}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -123,7 +123,7 @@ func (j *Judge) secretNamed(namespace, secretName string) *object {
 
 func bootstrapSecret(c *change) {
 	n := c.cur.Get("status", "dataSecretName").Str()
-	if !c.first(dataCreated) || n == "" {
+	if !c.first(record.Value.DataCreated) || n == "" {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -136,7 +136,7 @@ func bootstrapSecret(c *change) {
 }
 
 func bootstrapName(c *change) {
-	if !c.first(dataCreated) {
+	if !c.first(record.Value.DataCreated) {
 		return
 	}
 	c.demand(c.cur.Get("status", "dataSecretName").Str() != "", []string{"status.dataSecretName", "status.initialization", "status.ready"},
@@ -144,21 +144,18 @@ func bootstrapName(c *change) {
 }
 
 func bootstrapFixed(c *change) {
-	before, now := c.o.seen.kept[secretPath], c.cur.Get("status", "dataSecretName").Str()
-	if before == "" || c.user || c.wiped || now == "" && (c.o.isDeleting() || c.gap) {
+	removed := c.cur.At(secretPath).Str() == ""
+	if c.user || c.wiped || removed && (c.o.isDeleting() || c.gap) {
 		return
 	}
-	if now == "" {
-		c.report([]string{"status.dataSecretName"}, "dataSecretName %s was removed", before)
+	if c.fixed(secretPath, "dataSecretName", "%s"); removed {
 		delete(c.o.seen.kept, secretPath)
-		return
 	}
-	c.demand(before == now, []string{"status.dataSecretName"}, "dataSecretName changed from %s to %s", before, now)
 }
 
 func (c *change) withSecret(do func(*change, *object)) {
 	n := c.cur.Get("status", "dataSecretName").Str()
-	if !c.first(dataCreated) || n == "" {
+	if !c.first(record.Value.DataCreated) || n == "" {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -200,7 +197,7 @@ func bootstrapForm(c *change) {
 }
 
 func bootstrapOneInit(c *change) {
-	if !c.first(dataCreated) {
+	if !c.first(record.Value.DataCreated) {
 		return
 	}
 	m, cl := c.machineOf(c.o), c.clusterOf(c.o)
@@ -209,7 +206,7 @@ func bootstrapOneInit(c *change) {
 	}
 	for _, other := range c.membersTagged(c.o.cluster, bootstrapRole) {
 		om := c.machineOf(other)
-		if other != c.o && om != nil && om.get("metadata", "labels", controlPlaneLabel).Exists() && dataCreated(other.cur) && !other.isDeleting() {
+		if other != c.o && om != nil && om.get("metadata", "labels", controlPlaneLabel).Exists() && other.cur.DataCreated() && !other.isDeleting() {
 			c.report([]string{"status.initialization", "status.dataSecretName"}, "%s has bootstrap data too, and the control plane is not initialized", other)
 			return
 		}
@@ -233,7 +230,7 @@ func bootstrapInPlace(c *change) {
 }
 
 func planeKubeconfig(c *change) {
-	if !c.first(initialized) {
+	if !c.first(record.Value.Initialized) {
 		return
 	}
 	c.later(c.opts.Pause, func(c *change) {
@@ -260,7 +257,7 @@ func planeKubeconfig(c *change) {
 }
 
 func planeCertificates(c *change) {
-	if !c.first(initialized) {
+	if !c.first(record.Value.Initialized) {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -313,8 +310,8 @@ func planeCounters(c *change) {
 		return
 	}
 	for _, counter := range []string{"readyReplicas", "availableReplicas", "upToDateReplicas", "updatedReplicas"} {
-		if n := number(status.Get(counter)); n > number(status.Get("replicas")) {
-			c.report([]string{"status.replicas", "status." + counter}, "status.%s is %d, but status.replicas is %d", counter, n, number(status.Get("replicas")))
+		if n := status.Get(counter).Number(); n > status.Get("replicas").Number() {
+			c.report([]string{"status.replicas", "status." + counter}, "status.%s is %d, but status.replicas is %d", counter, n, status.Get("replicas").Number())
 			return
 		}
 	}
@@ -350,7 +347,7 @@ func planeReplicas(c *change) {
 		return
 	}
 	c.calm(func(c *change, all []*object) {
-		want := number(c.cur.Get("status", "replicas"))
+		want := c.cur.Get("status", "replicas").Number()
 		if len(all) == 0 {
 			return // Machines of other kinds, or none
 		}
@@ -369,7 +366,7 @@ func planeScales(c *change) {
 		if c.o.isDeleting() || len(all) == 0 || !c.cur.Get("spec", "replicas").Equal(want) {
 			return false
 		}
-		if int64(len(all)) == number(want) {
+		if int64(len(all)) == want.Number() {
 			c.held()
 			return false
 		}
@@ -379,37 +376,9 @@ func planeScales(c *change) {
 		if waits || c.now.Sub(c.o.proof.At) < wait || !c.runs(wait) {
 			return true
 		}
-		c.report([]string{"spec.replicas", "status.replicas"}, "spec.replicas is %d, but the ControlPlane has %d Machines and nothing changes", number(want), len(all))
+		c.report([]string{"spec.replicas", "status.replicas"}, "spec.replicas is %d, but the ControlPlane has %d Machines and nothing changes", want.Number(), len(all))
 		return false
 	})
-}
-
-// selects reports whether a selector in the form KEY, !KEY, KEY=VALUE or KEY!=VALUE matches.
-func selects(selector string, labels record.Value) (match, known bool) {
-	if strings.ContainsAny(selector, "()") {
-		return false, false
-	}
-	match = true
-	for part := range strings.SplitSeq(selector, ",") {
-		part = strings.TrimSpace(part)
-		key, want, equal := strings.Cut(strings.Replace(part, "==", "=", 1), "=")
-		not := strings.HasSuffix(key, "!")
-		key = strings.TrimSpace(strings.TrimSuffix(key, "!"))
-		absent := strings.HasPrefix(key, "!")
-		v := labels.Get(strings.TrimPrefix(key, "!"))
-		switch {
-		case part == "":
-		case absent:
-			match = match && !v.Exists()
-		case !equal:
-			match = match && v.Exists()
-		case not:
-			match = match && v.Str() != strings.TrimSpace(want)
-		default:
-			match = match && v.Exists() && v.Str() == strings.TrimSpace(want)
-		}
-	}
-	return match, true
 }
 
 func planeSelector(c *change) {
@@ -422,7 +391,7 @@ func planeSelector(c *change) {
 			return
 		}
 		for _, m := range c.membersTagged(c.o.cluster, machine) {
-			match, known := selects(selector, m.get("metadata", "labels"))
+			match, known := record.Selects(selector, m.get("metadata", "labels"))
 			if !known {
 				return
 			}
@@ -447,7 +416,7 @@ func planeVersions(c *change) {
 	last := ""
 	for v := range versions.Items() {
 		now := v.Get("version").Str()
-		if last != "" && compareVersions(now, last) <= 0 {
+		if last != "" && record.CompareVersions(now, last) <= 0 {
 			c.report([]string{"status.versions"}, "status.versions lists %s after %s", now, last)
 			return
 		}
@@ -457,33 +426,12 @@ func planeVersions(c *change) {
 		sum, any := int64(0), false
 		for v := range c.cur.Get("status", "versions").Items() {
 			any = any || v.Get("replicas").Exists()
-			sum += number(v.Get("replicas"))
+			sum += v.Get("replicas").Number()
 		}
-		want := number(c.cur.Get("status", "replicas"))
+		want := c.cur.Get("status", "replicas").Number()
 		c.demand(!any || sum == want, []string{"status.versions", "status.replicas"},
 			"the replicas in status.versions add up to %d, but status.replicas is %d", sum, want)
 	})
-}
-
-// compareVersions compares v1.30.1 and v1.31.0; what is after the numbers does not count.
-func compareVersions(a, b string) int {
-	parse := func(s string) [3]int {
-		var out [3]int
-		i := 0
-		for _, r := range strings.TrimPrefix(s, "v") {
-			switch {
-			case r >= '0' && r <= '9' && out[i] < 1<<20:
-				out[i] = out[i]*10 + int(r-'0')
-			case r == '.' && i < 2:
-				i++
-			default:
-				return out
-			}
-		}
-		return out
-	}
-	x, y := parse(a), parse(b)
-	return slices.Compare(x[:], y[:])
 }
 
 func planeVersion(c *change) {
@@ -495,7 +443,7 @@ func planeVersion(c *change) {
 		all := c.machinesOf(c.o)
 		now := c.cur.Get("status", "version").Str()
 		for _, m := range all {
-			if is := m.get("spec", "version").Str(); is != "" && compareVersions(now, is) > 0 && m.born.Before(c.o.proof.At) {
+			if is := m.get("spec", "version").Str(); is != "" && record.CompareVersions(now, is) > 0 && m.born.Before(c.o.proof.At) {
 				c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s", now, m.name, is)
 				return
 			}
@@ -559,7 +507,7 @@ func planeRollout(c *change) {
 		return
 	}
 	wait := 4 * c.opts.Settle // the write itself wakes the controller
-	if d := at.Sub(c.now.Add(-c.skew.best())); d > 0 {
+	if d := at.Sub(c.now.Add(-c.skew.Best())); d > 0 {
 		wait = c.opts.Delete + d
 	}
 	if wait > 24*time.Hour {
@@ -570,15 +518,9 @@ func planeRollout(c *change) {
 		if rolloutOf(c.cur) != after || c.o.isDeleting() || !c.runs(wait) {
 			return
 		}
-		all := c.machinesOf(c.o)
-		for _, m := range all {
-			if m.born.After(start) {
-				c.held()
-				return
-			}
-		}
-		if len(all) > 0 {
-			c.report([]string{"spec.rollout", "spec.rolloutAfter"}, "the time for the rollout was %s, but no Machine has been created since", after)
+		if all := c.machinesOf(c.o); len(all) > 0 {
+			c.demand(slices.ContainsFunc(all, func(m *object) bool { return m.born.After(start) }), []string{"spec.rollout", "spec.rolloutAfter"},
+				"the time for the rollout was %s, but no Machine has been created since", after)
 		}
 	})
 }
@@ -593,14 +535,10 @@ func planeDomains(c *change) {
 		if cl == nil {
 			return
 		}
-		all := cl.get("status", "failureDomains")
-		for d := range all.Items() {
+		for d := range cl.get("status", "failureDomains").Items() {
 			if d.Get("name").Str() == now || d.Key() == now {
-				if d.Get("controlPlane").True() {
-					c.held()
-				} else {
-					c.report([]string{"spec.failureDomain"}, "the control plane Machine is in the failure domain %s, which is not for control planes", now)
-				}
+				c.demand(d.Get("controlPlane").True(), []string{"spec.failureDomain"},
+					"the control plane Machine is in the failure domain %s, which is not for control planes", now)
 				return
 			}
 		}
@@ -630,7 +568,7 @@ func planeUpToDate(c *change) {
 		if p == nil || !p.get("status", "initialization").Exists() || c.o.isDeleting() || !c.runs(c.opts.Settle) {
 			return
 		}
-		c.demand(condition(c.cur, "UpToDate").Exists(), []string{"status.conditions"},
+		c.demand(c.cur.Condition("UpToDate").Exists(), []string{"status.conditions"},
 			"the Machine has no condition UpToDate %s after it was created", c.opts.Settle)
 	})
 }

@@ -14,55 +14,33 @@ type Level string
 
 // The levels. Typical is what only the workflows of the pages say.
 const (
-	Must     Level = "must"
-	Should   Level = "should"
-	Typical  Level = "typical"
-	Practice Level = "practice"
+	must     Level = "must"
+	should   Level = "should"
+	typical  Level = "typical"
+	practice Level = "practice"
 )
 
-// Risk says how likely a false alarm is.
-type Risk string
-
-// The risks of false alarms.
+// The bounds of time that a check waits; see Options.
 const (
-	Low    Risk = "low"
-	Medium Risk = "medium"
-	High   Risk = "high"
-)
-
-// What a check takes to be decided, apart from the actions of a driver.
-const (
-	Passive = "" // any run shows it
-)
-
-// Bound names the time that a check waits; see Options.
-type Bound string
-
-// The bounds of time.
-const (
-	None   Bound = ""
-	Pause  Bound = "pause"
-	Settle Bound = "settle"
-	Delete Bound = "delete"
+	pause    = "pause"
+	settle   = "settle"
+	deletion = "delete"
 )
 
 // Check is a statement about the behaviour of controllers, with what decides it.
 type Check struct {
 	lint.Rule
 	// Role is what the statement is about, "" for objects of all roles.
-	Role contract.Role
-	// Contract is the one that says so, empty for each.
-	Contract contract.Contract
-	Level    Level
-	// Action is what has to happen in the run; Passive if any run will do.
+	Role  contract.Role
+	Level Level
+	// Action is what has to happen in the run, "" if any run will do.
 	Action string
 	// Violation says what proves one.
 	Violation string
-	Risk      Risk
 	// Beware says what may cause a false alarm.
 	Beware string
-	// Within is the time that the check waits before it misses something.
-	Within Bound
+	// Within names the time that the check waits before it misses something.
+	Within string
 	// Needs are resources beside those of Cluster API: secrets, leases, events.
 	Needs []string
 
@@ -86,28 +64,16 @@ var Family = func() *lint.Family {
 	return f
 }()
 
-// ByID finds a check by its ID, in any case and also with a dash after the family, or
-// nil.
-func ByID(id string) *Check {
-	id = lint.NormalizeID(id)
-	for _, c := range All {
-		if c.ID == id {
-			return c
-		}
-	}
-	return nil
-}
-
 // row completes a check with what its level says: only a must is an error.
 func row(id, name, title string, level Level, source, why, fix string, c Check) *Check {
 	severity, proof := c.Severity, lint.Contract
 	if severity == lint.Off {
 		severity = lint.Warning
-		if level == Must {
+		if level == must {
 			severity = lint.Error
 		}
 	}
-	if level == Practice {
+	if level == practice {
 		proof = lint.Practice
 	}
 	c.Rule = lint.Rule{
@@ -115,9 +81,6 @@ func row(id, name, title string, level Level, source, why, fix string, c Check) 
 		Scope: lint.ScopeLive, Command: "contract replay", Example: sentence(c.Violation) + "." + c.needs(),
 	}
 	c.Level = level
-	if c.Risk == "" {
-		c.Risk = Low
-	}
 	return &c
 }
 
@@ -133,8 +96,8 @@ func (c *Check) needs() string {
 	if c.Action != "" {
 		out += " To decide: " + c.Action + "."
 	}
-	if c.Within != None {
-		out += " Bound: " + string(c.Within) + "."
+	if c.Within != "" {
+		out += " Bound: " + c.Within + "."
 	}
 	if c.Beware != "" {
 		out += " A false alarm may come from " + strings.TrimSuffix(c.Beware, ".") + "."

@@ -1,7 +1,6 @@
 package behaviour
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -13,106 +12,106 @@ import (
 
 // clusterChecks are about InfraClusters.
 var clusterChecks = []*Check{
-	row("BEH101", "cluster-stays-provisioned", "An InfraCluster must stay provisioned", Must, pageCluster+"initialization completed",
+	row("BEH101", "cluster-stays-provisioned", "An InfraCluster must stay provisioned", must, pageCluster+"initialization completed",
 		"Controllers that read the InfraCluster stop working for a running Cluster.",
 		"Never reset status.initialization.provisioned to false; report later problems in conditions.",
 		Check{Role: contract.InfraCluster, Violation: "provisioned changes from true to false or disappears", on: []string{infraCluster}, version: staysProvisioned}),
-	row("BEH102", "cluster-endpoint", "A provisioned InfraCluster should have a control plane endpoint", Should, pageCluster+"control plane endpoint",
+	row("BEH102", "cluster-endpoint", "A provisioned InfraCluster should have a control plane endpoint", should, pageCluster+"control plane endpoint",
 		"Machines never join: the Cluster has no address of the API server.",
 		"Set spec.controlPlaneEndpoint before reporting provisioned, unless the control plane provider sets one.",
-		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when four times the bound has passed", Within: Settle, Risk: Medium, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
-	row("BEH103", "cluster-endpoint-fixed", "The endpoint of an InfraCluster must not change", Must, pageCluster+"control plane endpoint",
+		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when four times the bound has passed", Within: settle, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
+	row("BEH103", "cluster-endpoint-fixed", "The endpoint of an InfraCluster must not change", must, pageCluster+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
 		Check{Role: contract.InfraCluster, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{infraCluster}, version: endpointFixed}),
-	row("BEH104", "cluster-endpoint-given", "An endpoint given in the Cluster is respected", Typical, pageCluster+"control plane endpoint",
+	row("BEH104", "cluster-endpoint-given", "An endpoint given in the Cluster is respected", typical, pageCluster+"control plane endpoint",
 		"Users who reserve an address for the API server get another one.",
 		"Use Cluster.spec.controlPlaneEndpoint if it is set.",
-		Check{Rule: severity(lint.Info), Role: contract.InfraCluster, Action: "create a Cluster with an endpoint", Violation: "the InfraCluster gets another endpoint than the Cluster had before", Risk: Medium, Beware: "providers that ignore the endpoint, which the contract allows", on: []string{infraCluster}, version: endpointGiven}),
-	row("BEH105", "cluster-endpoint-whole", "Host and port of the endpoint must be set together", Must, pageCluster+"control plane endpoint",
+		Check{Rule: severity(lint.Info), Role: contract.InfraCluster, Action: "create a Cluster with an endpoint", Violation: "the InfraCluster gets another endpoint than the Cluster had before", Beware: "providers that ignore the endpoint, which the contract allows", on: []string{infraCluster}, version: endpointGiven}),
+	row("BEH105", "cluster-endpoint-whole", "Host and port of the endpoint must be set together", must, pageCluster+"control plane endpoint",
 		"Core ignores half an endpoint, so the Cluster never gets one.",
 		"Set host and port (1 to 65535) in one patch.",
 		Check{Role: contract.InfraCluster, Violation: "a provisioned InfraCluster has only one of them, or a port out of range", on: []string{infraCluster}, version: endpointWhole}),
-	row("BEH106", "failure-domains-form", "Failure domains must have unique names", Must, pageCluster+"failure domains",
+	row("BEH106", "failure-domains-form", "Failure domains must have unique names", must, pageCluster+"failure domains",
 		"Core cannot copy the list to the Cluster, and Machines are not spread.",
 		"List each failure domain once, with a name and a boolean controlPlane.",
 		Check{Role: contract.InfraCluster, Violation: "two entries of status.failureDomains have the same name, or controlPlane is not a boolean", on: []string{infraCluster}, version: domainsForm}),
-	row("BEH107", "failure-domains-stay", "Failure domains should stay while Machines are in them", Should, pageCluster+"failure domains",
+	row("BEH107", "failure-domains-stay", "Failure domains should stay while Machines are in them", should, pageCluster+"failure domains",
 		"Control plane Machines in the missing domain are replaced.",
 		"Keep a failure domain in the status as long as a Machine uses it.",
-		Check{Role: contract.InfraCluster, Violation: "a domain disappears from the status while a Machine of the Cluster has it", Risk: Medium, on: []string{infraCluster}, version: domainsStay}),
-	row("BEH108", "externally-managed", "Externally managed InfraClusters must be left alone", Must, pageCluster+"externally managed infrastructure",
+		Check{Role: contract.InfraCluster, Violation: "a domain disappears from the status while a Machine of the Cluster has it", on: []string{infraCluster}, version: domainsStay}),
+	row("BEH108", "externally-managed", "Externally managed InfraClusters must be left alone", must, pageCluster+"externally managed infrastructure",
 		"The controller and the external system overwrite each other's status or create infrastructure twice.",
 		"Skip objects with the annotation cluster.x-k8s.io/managed-by, with the predicate ResourceIsNotExternallyManaged. The page of the book calls it a label; the code of Cluster API reads the annotation.",
 		Check{Role: contract.InfraCluster, Action: actManaged, Violation: "a finalizer, or a status by the controller of the kind, appears on the annotated object", on: []string{infraCluster}, version: externallyManaged}),
-	row("BEH109", "cluster-goes-last", "The InfraCluster should disappear only after its InfraMachines", Typical, pageCluster+"typical workflow, deleted resource",
+	row("BEH109", "cluster-goes-last", "The InfraCluster should disappear only after its InfraMachines", typical, pageCluster+"typical workflow, deleted resource",
 		"Machines stay behind in networks that cannot be deleted.",
 		"Remove the finalizer only after the infrastructure of all machines is gone.",
 		Check{Role: contract.InfraCluster, Action: actDelete, Violation: "the InfraCluster is gone while InfraMachines of the Cluster exist", on: []string{infraCluster}, gone: goesLast}),
-	row("BEH110", "orphan-deleted", "Deleted objects without an owner should go away", Typical, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
+	row("BEH110", "orphan-deleted", "Deleted objects without an owner should go away", typical, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
 		"Users who delete objects that never had an owner have to remove finalizers by hand.",
 		"Handle deletionTimestamp before looking for the owner, or do not add a finalizer without one.",
-		Check{Action: actOrphan + ", delete it", Violation: "an object without owner references is deleted and still there when twice the bound has passed", Within: Settle, on: []string{infraCluster, infraMachine}, version: orphanDeleted}),
+		Check{Action: actOrphan + ", delete it", Violation: "an object without owner references is deleted and still there when twice the bound has passed", Within: settle, on: []string{infraCluster, infraMachine}, version: orphanDeleted}),
 }
 
 // machineChecks are about InfraMachines, those of pools included.
 var machineChecks = []*Check{
-	row("BEH201", "machine-provider-id", "A provisioned InfraMachine must have a provider ID", Must, pageMachine+"provider ID",
+	row("BEH201", "machine-provider-id", "A provisioned InfraMachine must have a provider ID", must, pageMachine+"provider ID",
 		"Core never matches the Machine with its Node, so the Machine never becomes ready.",
 		"Patch spec.providerID before, or together with, status.initialization.provisioned.",
 		Check{Role: contract.InfraMachine, Violation: "a version reports provisioned without spec.providerID", on: []string{infraMachine}, version: machineProviderID}),
-	row("BEH202", "machine-provider-id-fixed", "The provider ID must not change", Must, pageMachine+"provider ID",
+	row("BEH202", "machine-provider-id-fixed", "The provider ID must not change", must, pageMachine+"provider ID",
 		"Core matches the Machine with the wrong Node or with none, and health checks replace healthy machines.",
 		"Set spec.providerID only if it is empty.",
 		Check{Role: contract.InfraMachine, Violation: "two versions have different provider IDs", on: []string{infraMachine}, version: machineProviderIDFixed}),
-	row("BEH203", "machine-provider-id-unique", "Provider IDs must be unique", Must, pageMachine+"provider ID",
+	row("BEH203", "machine-provider-id-unique", "Provider IDs must be unique", must, pageMachine+"provider ID",
 		"Two Machines claim the same Node; deleting one drains the other.",
 		"Put the ID of the instance into the provider ID.",
 		Check{Role: contract.InfraMachine, Violation: "two InfraMachines have the same provider ID", on: []string{infraMachine}, version: machineProviderIDUnique}),
-	row("BEH204", "machine-node", "The provider ID should match that of the Node", Should, pageMachine+"provider ID",
+	row("BEH204", "machine-node", "The provider ID should match that of the Node", should, pageMachine+"provider ID",
 		"The Machine waits for its Node forever; MachineHealthChecks and rollouts stop.",
 		"Use the value that the cloud controller manager or the kubelet writes into Node.spec.providerID.",
-		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed, or a younger Machine got one", Within: Delete, Risk: Medium, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
-	row("BEH205", "machine-stays-provisioned", "An InfraMachine must stay provisioned", Must, pageMachine+"initialization completed",
+		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed, or a younger Machine got one", Within: deletion, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
+	row("BEH205", "machine-stays-provisioned", "An InfraMachine must stay provisioned", must, pageMachine+"initialization completed",
 		"Core treats a running Machine as new; controllers stop working on it.",
 		"Never reset status.initialization.provisioned to false; report later problems in conditions.",
 		Check{Role: contract.InfraMachine, Violation: "provisioned changes from true to false or disappears", on: []string{infraMachine}, version: staysProvisioned}),
-	row("BEH206", "machine-after-cluster", "InfraMachines should wait for the infrastructure of the Cluster", Typical, pageMachine+"typical workflow, normal resource",
+	row("BEH206", "machine-after-cluster", "InfraMachines should wait for the infrastructure of the Cluster", typical, pageMachine+"typical workflow, normal resource",
 		"Machines start in networks that do not exist yet, and fail or end up in a default network.",
 		"Return while Cluster.status.initialization.infrastructureProvisioned is not true.",
 		Check{Role: contract.InfraMachine, Action: actManaged + " that never becomes ready", Violation: "the InfraMachine reports provisioned or gets a provider ID before", on: []string{infraMachine}, version: machineAfterCluster}),
-	row("BEH207", "machine-after-bootstrap", "InfraMachines should wait for the bootstrap data", Typical, pageMachine+"typical workflow, normal resource",
+	row("BEH207", "machine-after-bootstrap", "InfraMachines should wait for the bootstrap data", typical, pageMachine+"typical workflow, normal resource",
 		"The machine starts without bootstrap data and never joins.",
 		"Return while Machine.spec.bootstrap.dataSecretName is empty.",
 		Check{Role: contract.InfraMachine, Violation: "the InfraMachine reports provisioned before", on: []string{infraMachine}, version: machineAfterBootstrap}),
-	row("BEH208", "deleted-before-cluster", "InfraMachines should be deletable before the infrastructure of the Cluster is ready", Typical, pageMachine+"typical workflow, normal resource, note",
+	row("BEH208", "deleted-before-cluster", "InfraMachines should be deletable before the infrastructure of the Cluster is ready", typical, pageMachine+"typical workflow, normal resource, note",
 		"A Cluster whose infrastructure fails cannot be deleted; users remove finalizers by hand.",
 		"Handle deletionTimestamp before checking whether the infrastructure of the Cluster is ready, and treat what does not exist as deleted.",
-		Check{Role: contract.InfraMachine, Action: "delete a Machine of a Cluster whose infrastructure never came", Violation: "the deleted InfraMachine is still there when the bound has passed", Within: Settle, on: []string{infraMachine}, version: deletedBeforeCluster}),
-	row("BEH209", "machine-failure-domain", "The failure domain of the Machine should be respected", Should, pageMachine+"failure domain",
+		Check{Role: contract.InfraMachine, Action: "delete a Machine of a Cluster whose infrastructure never came", Violation: "the deleted InfraMachine is still there when the bound has passed", Within: settle, on: []string{infraMachine}, version: deletedBeforeCluster}),
+	row("BEH209", "machine-failure-domain", "The failure domain of the Machine should be respected", should, pageMachine+"failure domain",
 		"Control plane machines end up in one failure domain.",
 		"Place the instance in Machine.spec.failureDomain, and report it in status.failureDomain.",
 		Check{Role: contract.InfraMachine, Violation: "status.failureDomain differs from Machine.spec.failureDomain", on: []string{infraMachine}, version: machineDomain}),
-	row("BEH210", "machine-addresses", "Addresses must have a known type and a value", Must, pageMachine+"addresses",
+	row("BEH210", "machine-addresses", "Addresses must have a known type and a value", must, pageMachine+"addresses",
 		"Core copies them to the Machine, whose API accepts only these types; the update fails.",
 		"Use Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS, and leave out empty addresses.",
 		Check{Role: contract.InfraMachine, Violation: "an entry of status.addresses has another type or no address", on: []string{infraMachine}, version: machineAddresses}),
-	row("BEH211", "machine-in-place", "Changing the spec of a running InfraMachine should not change the machine", Should, pageMachine+"in-place changes",
+	row("BEH211", "machine-in-place", "Changing the spec of a running InfraMachine should not change the machine", should, pageMachine+"in-place changes",
 		"Users who edit an InfraMachine lose the running machine.",
 		"Make the spec immutable with a webhook, or ignore changes after the machine exists.",
-		Check{Role: contract.InfraMachine, Action: actPatch, Violation: "addresses change within the bound after a person changed the spec", Within: Settle, Risk: Medium, on: []string{infraMachine}, version: machineInPlace}),
-	row("BEH212", "machine-asked", "InfraMachines should only be deleted together with their Machine", Typical, pageMachine+"typical workflow, deleted resource",
+		Check{Role: contract.InfraMachine, Action: actPatch, Violation: "addresses change within the bound after a person changed the spec", Within: settle, on: []string{infraMachine}, version: machineInPlace}),
+	row("BEH212", "machine-asked", "InfraMachines should only be deleted together with their Machine", typical, pageMachine+"typical workflow, deleted resource",
 		"Core loses a machine that it still counts as running.",
 		"Leave the deletion of InfraMachines to core.",
-		Check{Role: contract.InfraMachine, Violation: "the InfraMachine is deleted, its Machine is not, and no person did it", Risk: Medium, Beware: "a person who deletes it: the API server does not say who did", on: []string{infraMachine}, version: machineAsked}),
-	row("BEH213", "machine-hooks", "InfraMachines should wait for pre-terminate hooks", Typical, "Machine deletion phases, section pre-terminate hooks",
+		Check{Role: contract.InfraMachine, Violation: "the InfraMachine is deleted, its Machine is not, and no person did it", Beware: "a person who deletes it: the API server does not say who did", on: []string{infraMachine}, version: machineAsked}),
+	row("BEH213", "machine-hooks", "InfraMachines should wait for pre-terminate hooks", typical, "Machine deletion phases, section pre-terminate hooks",
 		"The machine is deleted while it is still needed, for example to leave the etcd cluster.",
 		"Remove the finalizer only after core has deleted the InfraMachine.",
 		Check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone while its deleted Machine has pre-terminate hooks", on: []string{infraMachine}, gone: machineHooks}),
-	row("BEH214", "machine-failures", "Failures should be reported in conditions, not in failureReason", Should, pageMachine+"terminal failures",
+	row("BEH214", "machine-failures", "Failures should be reported in conditions, not in failureReason", should, pageMachine+"terminal failures",
 		"Core ignores failureReason under contract v1beta2, so users do not see the failure.",
 		"Report the failure in a condition; failureReason may move to status.deprecated.",
-		Check{Role: contract.InfraMachine, Contract: contract.V1Beta2, Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: []string{infraMachine}, version: machineFailures}),
+		Check{Role: contract.InfraMachine, Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: []string{infraMachine}, version: machineFailures}),
 }
 
 // machineOf finds the Machine of an InfraMachine or a BootstrapConfig.
@@ -132,7 +131,7 @@ func (c *change) first(shows func(record.Value) bool) bool {
 }
 
 func clusterEndpoint(c *change) {
-	if !c.first(provisioned) {
+	if !c.first(record.Value.Provisioned) {
 		return
 	}
 	c.later(4*c.opts.Settle, func(c *change) {
@@ -140,50 +139,52 @@ func clusterEndpoint(c *change) {
 		if cl == nil || c.o.isDeleting() || !c.runs(4*c.opts.Settle) {
 			return
 		}
-		if endpoint(c.cur) != "" || endpoint(cl.cur) != "" {
-			c.held()
+		has := c.cur.Endpoint() != "" || cl.cur.Endpoint() != ""
+		if cp := c.referred(cl, cl.get("spec", "controlPlaneRef")); !has && cp != nil && cp.cur.Endpoint() != "" {
 			return
 		}
-		if cp := c.referred(cl, cl.get("spec", "controlPlaneRef")); cp != nil && endpoint(cp.cur) != "" {
-			return
-		}
-		c.report([]string{"status.initialization", "spec.controlPlaneEndpoint"}, "provisioned, but the control plane endpoint is still missing %s later", 4*c.opts.Settle)
+		c.demand(has, []string{"status.initialization", "spec.controlPlaneEndpoint"},
+			"provisioned, but the control plane endpoint is still missing %s later", 4*c.opts.Settle)
 	})
 }
 
 func endpointFixed(c *change) {
-	before, now := c.o.seen.kept[endpointPath], endpoint(c.cur)
-	if before == "" || c.user {
-		return
-	}
-	if host, port := endpointOf(c.cur); now == "" && (host != "" || port != 0 || c.o.isDeleting() || c.gap) {
+	if host, port := c.cur.HostPort(); c.cur.Endpoint() == "" && (host != "" || port != 0 || c.o.isDeleting() || c.gap) {
 		return // half an endpoint is another fault
 	}
-	if now == "" {
-		c.report([]string{"spec.controlPlaneEndpoint"}, "the endpoint %s was removed", before)
-		return
+	c.fixed(endpointPath, "the endpoint", "%s")
+}
+
+// fixed demands that a value that was seen neither changes nor is removed.
+func (c *change) fixed(path, what, verb string) {
+	before, now := c.o.seen.kept[path], lasting(c.cur, path)
+	switch {
+	case before == "" || c.user:
+	case now == "":
+		c.report([]string{path}, what+" "+verb+" was removed", before)
+	default:
+		c.demand(before == now, []string{path}, what+" changed from "+verb+" to "+verb, before, now)
 	}
-	c.demand(before == now, []string{"spec.controlPlaneEndpoint"}, "the endpoint changed from %s to %s", before, now)
 }
 
 func endpointGiven(c *change) {
-	now := endpoint(c.cur)
+	now := c.cur.Endpoint()
 	if now == "" || c.o.seen.kept[endpointPath] != "" || c.user {
 		return
 	}
 	cl := c.clusterOf(c.o)
-	if cl == nil || endpoint(cl.cur) == "" {
+	if cl == nil || cl.cur.Endpoint() == "" {
 		return
 	}
-	c.demand(endpoint(cl.cur) == now, []string{"spec.controlPlaneEndpoint"},
-		"the Cluster has the endpoint %s, but the InfraCluster got %s", endpoint(cl.cur), now)
+	c.demand(cl.cur.Endpoint() == now, []string{"spec.controlPlaneEndpoint"},
+		"the Cluster has the endpoint %s, but the InfraCluster got %s", cl.cur.Endpoint(), now)
 }
 
 func endpointWhole(c *change) {
-	if c.user || !provisioned(c.cur) || !c.cur.Get("spec", "controlPlaneEndpoint").Exists() {
+	if c.user || !c.cur.Provisioned() || !c.cur.Get("spec", "controlPlaneEndpoint").Exists() {
 		return
 	}
-	switch host, port := endpointOf(c.cur); {
+	switch host, port := c.cur.HostPort(); {
 	case (host == "") != (port == 0):
 		c.report([]string{"spec.controlPlaneEndpoint"}, "the endpoint has only one of host and port")
 	case port < 0 || port > 65535:
@@ -191,16 +192,6 @@ func endpointWhole(c *change) {
 	default:
 		c.held()
 	}
-}
-
-func domains(v record.Value) []string {
-	var out []string
-	for d := range v.Get("status", "failureDomains").Items() {
-		if name := cmp.Or(d.Get("name").Str(), d.Key()); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 func domainsForm(c *change) {
@@ -235,8 +226,8 @@ func domainsStay(c *change) {
 	if c.user || c.wiped || !c.prev.Exists() || c.prev.Get("status", "failureDomains").Equal(c.cur.Get("status", "failureDomains")) || c.o.isDeleting() {
 		return
 	}
-	now := domains(c.cur)
-	for _, d := range domains(c.prev) {
+	now := c.cur.FailureDomains()
+	for _, d := range c.prev.FailureDomains() {
 		if slices.Contains(now, d) {
 			continue
 		}
@@ -251,10 +242,7 @@ func domainsStay(c *change) {
 }
 
 func externallyManaged(c *change) {
-	if !hasAnnotation(c.cur, managedAnnotation) {
-		return
-	}
-	if c.user || !hasAnnotation(c.prev, managedAnnotation) || c.o.isDeleting() {
+	if !c.cur.Annotated(managedAnnotation) || c.user || !c.prev.Annotated(managedAnnotation) || c.o.isDeleting() {
 		return
 	}
 	if f := c.cur.Get("metadata", "finalizers"); f.Len() > c.prev.Get("metadata", "finalizers").Len() {
@@ -276,7 +264,7 @@ func externallyManaged(c *change) {
 // learnWriters notes who writes the status of objects of a kind.
 func (c *change) learnWriters() {
 	for _, w := range c.o.writers {
-		if w.Subresource == "status" && !byUser(nil, []record.Writer{w}) {
+		if w.Subresource == "status" && !record.ByPeople(nil, []record.Writer{w}) {
 			c.kinds[c.writerKey(w)] = true
 		}
 	}
@@ -314,7 +302,7 @@ func orphanDeleted(c *change) {
 }
 
 func machineProviderID(c *change) {
-	if !c.first(provisioned) {
+	if !c.first(record.Value.Provisioned) {
 		return
 	}
 	c.demand(c.cur.Get("spec", "providerID").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
@@ -322,19 +310,11 @@ func machineProviderID(c *change) {
 }
 
 func machineProviderIDFixed(c *change) {
-	before, now := c.o.seen.kept[providerIDPath], c.cur.Get("spec", "providerID").Str()
-	if before == "" || c.user {
-		return
-	}
-	if before == now || now == "" && c.o.isDeleting() {
+	if c.o.seen.kept[providerIDPath] != "" && !c.user && c.o.isDeleting() && c.cur.At(providerIDPath).Str() == "" {
 		c.held()
 		return
 	}
-	if now == "" {
-		c.report([]string{"spec.providerID"}, "the provider ID %q was removed", before)
-		return
-	}
-	c.report([]string{"spec.providerID"}, "the provider ID changed from %q to %q", before, now)
+	c.fixed(providerIDPath, "the provider ID", "%q")
 }
 
 func machineProviderIDUnique(c *change) {
@@ -351,7 +331,7 @@ func machineProviderIDUnique(c *change) {
 }
 
 func machineNode(c *change) {
-	if !c.first(provisioned) || c.o.ownedBy(machinePool) {
+	if !c.first(record.Value.Provisioned) || c.o.ownedBy(machinePool) {
 		return
 	}
 	since := c.now
@@ -375,13 +355,11 @@ func machineNode(c *change) {
 // youngerHasNode reports whether a Machine of the Cluster with an InfraMachine of the same
 // kind, made after this one, has had its Node for a while.
 func (c *change) youngerHasNode(m *object) bool {
-	for _, other := range c.membersTagged(m.cluster, machine) {
-		ref := refOf(other.get("spec", "infrastructureRef"))
-		if other.born.After(m.born) && other.get("status", "nodeRef").Exists() && ref.kind == c.o.kind && ref.group == c.o.group && c.now.Sub(other.born) > 2*c.opts.Settle {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.membersTagged(m.cluster, machine), func(other *object) bool {
+		ref := other.get("spec", "infrastructureRef").Ref()
+		return other.born.After(m.born) && other.get("status", "nodeRef").Exists() && ref.Kind == c.o.kind && ref.Group == c.o.group &&
+			c.now.Sub(other.born) > 2*c.opts.Settle
+	})
 }
 
 func (c *change) planeReady(cl *object) bool {
@@ -405,13 +383,13 @@ func machineAfterCluster(c *change) {
 		if cl == nil || len(c.o.owners) == 0 {
 			return
 		}
-		c.demand(infrastructureReady(cl.cur), []string{"spec.providerID", "status.initialization", "status.ready"},
+		c.demand(cl.cur.InfrastructureReady(), []string{"spec.providerID", "status.initialization", "status.ready"},
 			"the machine was created before the infrastructure of Cluster %s was provisioned", cl.name)
 	})
 }
 
 func machineAfterBootstrap(c *change) {
-	if !c.first(provisioned) || !c.o.wiped.IsZero() {
+	if !c.first(record.Value.Provisioned) || !c.o.wiped.IsZero() {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -419,14 +397,11 @@ func machineAfterBootstrap(c *change) {
 		if m == nil || c.poolOf(c.o) != nil { // the bootstrap data is that of the pool
 			return
 		}
-		if m.get("spec", "bootstrap", "dataSecretName").Str() != "" {
-			c.held()
-			return
-		}
 		if !m.get("spec", "bootstrap").Exists() {
 			return
 		}
-		c.report([]string{"spec.providerID", "status.initialization", "status.ready"}, "the machine was provisioned before Machine %s had bootstrap data", m.name)
+		c.demand(m.get("spec", "bootstrap", "dataSecretName").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
+			"the machine was provisioned before Machine %s had bootstrap data", m.name)
 	})
 }
 
@@ -435,11 +410,11 @@ func deletedBeforeCluster(c *change) {
 		return
 	}
 	cl := c.clusterOf(c.o)
-	if cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() || !c.once("early") {
+	if cl == nil || cl.cur.InfrastructureReady() || !c.pausedSince(c.o).IsZero() || !c.once("early") {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if cl := c.clusterOf(c.o); cl == nil || infrastructureReady(cl.cur) || !c.pausedSince(c.o).IsZero() {
+		if cl := c.clusterOf(c.o); cl == nil || cl.cur.InfrastructureReady() || !c.pausedSince(c.o).IsZero() {
 			return
 		}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later; the infrastructure of the Cluster was never ready", clock(c.o.deleting), c.opts.Settle)
@@ -484,7 +459,7 @@ func machineAddresses(c *change) {
 
 func machineInPlace(c *change) {
 	before := c.prev.Get("status", "addresses")
-	if c.user || c.wiped || c.o.seen.patched.IsZero() || !provisioned(c.prev) || before.Len() == 0 || c.now.Sub(c.o.seen.patched) > c.opts.Settle || c.o.isDeleting() {
+	if c.user || c.wiped || c.o.seen.patched.IsZero() || !c.prev.Provisioned() || before.Len() == 0 || c.now.Sub(c.o.seen.patched) > c.opts.Settle || c.o.isDeleting() {
 		return
 	}
 	c.demand(before.Equal(c.cur.Get("status", "addresses")), []string{"status.addresses"},
@@ -492,14 +467,9 @@ func machineInPlace(c *change) {
 }
 
 func machineAsked(c *change) {
-	if !c.o.isDeleting() || c.prev.Get("metadata", "deletionTimestamp").Exists() || !c.prev.Exists() || c.user || c.gap {
-		return
-	}
-	if c.driven() {
-		return
-	}
 	m := c.machineOf(c.o)
-	if m == nil || c.poolOf(c.o) != nil {
+	if !c.o.isDeleting() || c.prev.Get("metadata", "deletionTimestamp").Exists() || !c.prev.Exists() ||
+		c.user || c.gap || c.driven() || m == nil || c.poolOf(c.o) != nil {
 		return
 	}
 	c.even(apart, func(c *change) {

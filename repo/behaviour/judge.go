@@ -27,9 +27,7 @@ func DefaultOptions() Options {
 	return Options{Pause: 10 * time.Second, Settle: 30 * time.Second, Delete: 10 * time.Minute}
 }
 
-// Assumptions about how events arrive. The resourceVersions of one server come from one
-// counter, so they order what happened across all kinds but Events, which may have a store
-// of their own; times of arrival do not.
+// Assumptions about how events arrive.
 const (
 	// lag is how much later than another one a watch may tell the same moment.
 	lag = 6 * time.Second
@@ -76,10 +74,9 @@ type Verdict struct{ Held, Violated int }
 type Judge struct {
 	opts     Options
 	now      time.Time
-	waiting  record.Heap[arrived]
+	waiting  record.Arrivals
 	began    time.Time // when the first event came
 	newest   time.Time // of all events that came
-	counter  uint64    // the largest resourceVersion that came
 	seq      int
 	byTag    map[string][]*Check
 	objects  map[string]*object // by UID
@@ -110,45 +107,8 @@ type Judge struct {
 	problems []error
 	stale    int
 	staleAt  string
-	skew     skew
+	skew     record.Skew
 	Events   int
-}
-
-// skew is how far the clock of the recorder is ahead of that of the server, from the
-// times of the last writes. The times of writers have whole seconds.
-type skew struct {
-	last [64]time.Duration
-	n    int
-}
-
-// learn takes the time at which writes were seen, and returns those of the oldest and the
-// newest of them; both are zero if no manager wrote.
-func (s *skew) learn(at time.Time, old, new []record.Writer) (first, newest time.Time) {
-	for _, w := range written(old, new) {
-		t, err := time.Parse(time.RFC3339, w.Time)
-		if err != nil {
-			continue
-		}
-		if first.IsZero() || t.Before(first) {
-			first = t
-		}
-		if t.After(newest) {
-			newest = t
-		}
-	}
-	if !newest.IsZero() {
-		s.last[s.n%len(s.last)] = at.Sub(newest)
-		s.n++
-	}
-	return first, newest
-}
-
-// best is the smallest of the last ones: seeing a write late makes it larger.
-func (s *skew) best() time.Duration {
-	if s.n == 0 {
-		return 0
-	}
-	return slices.Min(s.last[:min(s.n, len(s.last))])
 }
 
 type name struct{ group, kind, namespace, name string }
@@ -156,9 +116,8 @@ type name struct{ group, kind, namespace, name string }
 // clusterState is what is known of a Cluster, also before it is seen.
 type clusterState struct {
 	*object
-	paused  time.Time
-	resumed time.Time
-	cause   time.Time // the last thing that may make controllers work
+	paused time.Time
+	cause  time.Time // the last thing that may make controllers work
 }
 
 // New returns a Judge.
@@ -188,17 +147,6 @@ type timer struct {
 
 func (t timer) Compare(u timer) int { return cmp.Or(t.at.Compare(u.at), cmp.Compare(t.seq, u.seq)) }
 
-// arrived is an event that waits for others that are older.
-type arrived struct {
-	*record.Event
-	version uint64
-	seq     int
-}
-
-func (a arrived) Compare(b arrived) int {
-	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq))
-}
-
 func (j *Judge) after(d time.Duration, do func()) {
 	j.seq++
 	heap.Push(&j.timers, timer{j.now.Add(d), j.seq, do})
@@ -210,7 +158,7 @@ func (j *Judge) Advance(now time.Time) {
 	if now.After(j.newest) {
 		j.newest = now
 	}
-	j.release(j.newest.Add(-lag))
+	j.waiting.Until(j.newest.Add(-lag), j.add)
 	j.advance(j.newest.Add(-lag))
 }
 
@@ -227,15 +175,7 @@ func (j *Judge) advance(now time.Time) {
 	}
 }
 
-// release judges the events that waited long enough, in the order in which they happened.
-func (j *Judge) release(until time.Time) {
-	for len(j.waiting) > 0 && !j.waiting[0].At.After(until) {
-		j.add(heap.Pop(&j.waiting).(arrived).Event)
-	}
-}
-
-// Add takes the next event in the order in which they came. An event that came later than
-// what happened after it, by its resourceVersion, happened no later than that came.
+// Add takes the next event in the order in which they came.
 func (j *Judge) Add(e *record.Event) {
 	switch e.Type {
 	case record.Header:
@@ -248,32 +188,10 @@ func (j *Judge) Add(e *record.Event) {
 		j.Events++
 		j.turns(e)
 	}
-	if j.seq++; j.began.IsZero() {
+	if j.began.IsZero() {
 		j.began = e.At
 	}
-	w := arrived{e, j.counter, j.seq}
-	version := uint64(0)
-	switch {
-	case e.Initial: // lists tell versions of any age
-	case e.Type == record.Action:
-		version, _ = strconv.ParseUint(e.Note.Get("action", "resourceVersion").Str(), 10, 64)
-	case e.Object.Exists() && e.Kind() != eventKind:
-		version = e.Version()
-	}
-	if version > 0 {
-		w.version = version
-		if version < j.counter {
-			early := *e
-			for _, later := range j.waiting {
-				if later.version > version && later.At.Before(early.At) && !later.Initial {
-					early.At = later.At
-				}
-			}
-			w.Event = &early
-		}
-		j.counter = max(j.counter, version)
-	}
-	heap.Push(&j.waiting, w)
+	j.waiting.Add(e)
 	j.Advance(e.At)
 }
 
@@ -325,22 +243,18 @@ func (j *Judge) add(e *record.Event) {
 	case secret:
 		j.read["secrets"] = true
 	}
-	o, old, fresh := j.find(e, group, kind)
+	o := j.find(e, group, kind)
 	if o == nil {
 		return
 	}
 	o.tag = tag
-	c := &change{Judge: j, o: o, prev: o.cur, cur: e.Object, old: old, gap: e.Initial, made: e.At}
-	if fresh {
-		c.prev = record.Value{}
-	}
-	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] || byUser(o.writers, e.Writers)
+	c := &change{Judge: j, o: o, prev: o.cur, cur: e.Object, old: o.proof, gap: e.Initial, made: e.At}
+	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] || record.ByPeople(o.writers, e.Writers)
 	if e.Type == record.Deleted {
-		c.prev = o.cur
 		j.end(c, e)
-		return
+	} else {
+		j.update(c, e)
 	}
-	j.update(c, e, fresh)
 }
 
 // short names a resource as the checks do: without its group if it is not one of Cluster
@@ -356,56 +270,52 @@ func short(note record.Value) string {
 
 // find returns the object of an event, made if need be; nil if the event is older than
 // what is known.
-func (j *Judge) find(e *record.Event, group, kind string) (o *object, old Proof, fresh bool) {
-	meta := e.Object.Get("metadata")
-	n := name{group, kind, meta.Get("namespace").Str(), meta.Get("name").Str()}
-	uid := uidOf(e)
-	o = j.objects[uid]
-	version := e.Version()
-	if o != nil {
-		if o.replaced {
-			return nil, old, false
-		}
-		if o.gone || version != 0 && version <= o.version && e.Type != record.Deleted {
-			if o.gone || version < o.version {
-				j.stale++
-				j.staleAt = cmp.Or(j.staleAt, fmt.Sprintf("%s:%d", e.File, e.Line))
-			}
-			return nil, old, false
-		}
-		return o, o.proof, false
+func (j *Judge) find(e *record.Event, group, kind string) *object {
+	uid, version := uidOf(e), e.Version()
+	o := j.objects[uid]
+	switch {
+	case o == nil && e.Type == record.Deleted, o != nil && o.replaced:
+		return nil
+	case o == nil:
+	case o.gone || version != 0 && version < o.version && e.Type != record.Deleted:
+		j.stale++
+		j.staleAt = cmp.Or(j.staleAt, fmt.Sprintf("%s:%d", e.File, e.Line))
+		return nil
+	case version != 0 && version == o.version && e.Type != record.Deleted:
+		return nil
+	default:
+		return o
 	}
-	if e.Type == record.Deleted {
-		return nil, old, false
-	}
+	n := nameOf(e)
 	o = &object{group: group, kind: kind, namespace: n.namespace, name: n.name, uid: uid, born: e.At}
 	if before := j.named[n]; before != nil && !before.gone {
 		// Its end was missed, or there are two servers.
 		before.gone, before.replaced = true, true
 		j.forget(before)
 	}
-	created, _ := time.Parse(time.RFC3339, meta.Get("creationTimestamp").Str())
+	created, _ := time.Parse(time.RFC3339, e.Object.Get("metadata", "creationTimestamp").Str())
 	// Recordings of others do not tell what a list held, so the age does.
-	o.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.best()).Sub(created).Abs() < lag+apart
-	o.byUser = byUser(nil, e.Writers)
+	o.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.Best()).Sub(created).Abs() < lag+apart
+	o.byUser = record.ByPeople(nil, e.Writers)
 	j.objects[uid], j.named[n] = o, o
-	return o, old, true
+	return o
+}
+
+func nameOf(e *record.Event) name {
+	meta := e.Object.Get("metadata")
+	return name{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}
 }
 
 // uidOf is the UID of an object, or its full name if a recording leaves UIDs out.
 func uidOf(e *record.Event) string {
-	meta := e.Object.Get("metadata")
-	if uid := meta.Get("uid").Str(); uid != "" {
-		return uid
-	}
-	return strings.Join([]string{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}, "/")
+	n := nameOf(e)
+	return cmp.Or(e.Object.Get("metadata", "uid").Str(), strings.Join([]string{n.group, n.kind, n.namespace, n.name}, "/"))
 }
 
 // turns notes that objects of the same name take turns, which is so if two servers write
 // into one recording.
 func (j *Judge) turns(e *record.Event) {
-	meta := e.Object.Get("metadata")
-	n, uid := name{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}, meta.Get("uid").Str()
+	n, uid := nameOf(e), e.Object.Get("metadata", "uid").Str()
 	before := j.newer[n]
 	switch {
 	case e.Type == record.Deleted && before == uid:
@@ -432,59 +342,24 @@ func (j *Judge) header(e *record.Event) {
 	j.server = cmp.Or(j.server, server)
 }
 
-// people are the names under which people and tools of people write. Those that begin with
-// kubectl- are its commands. The default names of generated clients, as OpenAPI-Generator,
-// are not among them: controllers have them too.
-var people = []string{
-	"kubectl", "clusterctl", "k9s", "Mozilla", "helm", "helm-controller", "kustomize-controller", "argocd", "argocd-controller", "argocd-application-controller", "argocd-server",
-}
-
-// byUser reports whether the managers that wrote between two versions are all tools of
-// people. Removals carry no name.
-func byUser(old, new []record.Writer) bool {
-	wrote := writersOver(old, new)
-	return len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w record.Writer) bool {
-		return !slices.Contains(people, w.Manager) && !strings.HasPrefix(w.Manager, "kubectl-")
-	})
-}
-
-// writersOver are the writers of the new version that the old one does not have, with all
-// their fields. If there are none, something was removed between the two.
-func writersOver(old, new []record.Writer) []record.Writer {
-	return slices.DeleteFunc(slices.Clone(new), func(w record.Writer) bool { return slices.Contains(old, w) })
-}
-
-// written are those that wrote between two versions: what others take from a manager
-// changes its fields, but not its time.
-func written(old, new []record.Writer) []record.Writer {
-	return slices.DeleteFunc(slices.Clone(new), func(w record.Writer) bool {
-		return slices.ContainsFunc(old, func(o record.Writer) bool { o.Fields = w.Fields; return o == w })
-	})
-}
-
-func (j *Judge) update(c *change, e *record.Event, fresh bool) {
+func (j *Judge) update(c *change, e *record.Event) {
 	o := c.o
-	anonymous := len(writersOver(o.writers, e.Writers)) == 0
-	c.wrote = written(o.writers, e.Writers)
+	anonymous := len(record.Over(o.writers, e.Writers)) == 0
+	c.wrote = record.Wrote(o.writers, e.Writers)
 	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
 	o.version = max(o.version, e.Version())
 	before := o.writers
 	o.cur, o.writers = c.cur, e.Writers
 	o.owners = ownersOf(c.cur)
 	j.index(c)
-	j.late(c, e, before, fresh)
+	j.late(c, e, before)
 	if !o.isDeleting() && c.cur.Get("metadata", "deletionTimestamp").Exists() {
 		o.deleting = e.At
 	}
-	if c.prev.Exists() {
-		c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 &&
-			(c.user || anonymous && !j.pausedSince(o).IsZero())
-		if anonymous && c.wiped {
-			c.user = true
-		}
-	}
+	c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 && (c.user || anonymous && !j.pausedSince(o).IsZero())
+	c.user = c.user || anonymous && c.wiped
 	j.track(c, e.At)
-	if !hasAnnotation(c.cur, managedAnnotation) {
+	if !c.cur.Annotated(managedAnnotation) {
 		c.learnWriters()
 	}
 	c.tell(func(check *Check) func(*change) { return check.version })
@@ -493,25 +368,22 @@ func (j *Judge) update(c *change, e *record.Event, fresh bool) {
 		o.seen.before = valuesOf(o.tag, c.prev)
 		delete(o.seen.kept, secretPath)
 	}
-	if !c.user {
-		o.changed = e.At
-	}
 	j.remember(o)
 	j.pauses(c, e.At)
-	if fresh {
+	if !c.prev.Exists() {
 		j.cause(o.cluster, e.At)
 	}
 }
 
 // late looks at whether the version, or one before it that is missing, was made long before
 // it came: what was judged meanwhile was judged too early.
-func (j *Judge) late(c *change, e *record.Event, before []record.Writer, fresh bool) {
+func (j *Judge) late(c *change, e *record.Event, before []record.Writer) {
 	kind := c.o.group + "/" + c.o.kind
 	from := j.last[kind]
 	if from.IsZero() || !e.Initial { // a list has many
 		j.last[kind] = e.At
 	}
-	if fresh && !e.Initial {
+	if !e.Initial && (!c.prev.Exists() || e.Type == record.Deleted) {
 		return
 	}
 	if from.IsZero() {
@@ -520,12 +392,9 @@ func (j *Judge) late(c *change, e *record.Event, before []record.Writer, fresh b
 	if limit := e.At.Add(-longGap); from.Before(limit) {
 		from = limit
 	}
-	if !e.Initial && e.Type == record.Deleted {
-		return
-	}
-	first, newest := j.skew.learn(e.At, before, e.Writers)
+	first, newest := j.skew.Learn(e.At, before, e.Writers)
 	if !newest.IsZero() {
-		first, newest = first.Add(j.skew.best()), newest.Add(j.skew.best()+time.Second)
+		first, newest = first.Add(j.skew.Best()), newest.Add(j.skew.Best()+time.Second)
 		if newest.Before(c.made) {
 			c.made = newest
 		}
@@ -572,9 +441,9 @@ var (
 // lasting reads one of them, an endpoint if it is whole.
 func lasting(v record.Value, path string) string {
 	if path == endpointPath {
-		return endpoint(v)
+		return v.Endpoint()
 	}
-	return at(v, path).Str()
+	return v.At(path).Str()
 }
 
 // remember keeps the last values that must not change.
@@ -608,7 +477,7 @@ func valuesOf(tag string, v record.Value) map[string]string {
 // track notes what makes controllers work.
 func (j *Judge) track(c *change, at time.Time) {
 	o := c.o
-	if c.prev.Exists() && (generationOf(c.prev) != generationOf(c.cur) || c.user) {
+	if c.prev.Exists() && (c.prev.Generation() != c.cur.Generation() || c.user) {
 		j.cause(o.cluster, at)
 		if c.user && !c.prev.Get("spec").Equal(c.cur.Get("spec")) {
 			o.seen.patched = at
@@ -621,8 +490,7 @@ func (j *Judge) track(c *change, at time.Time) {
 		}
 	}
 	if o.tag == cluster {
-		state := j.state(o.namespace + "/" + o.name)
-		state.object = o
+		j.state(o.namespace + "/" + o.name).object = o
 	}
 }
 
@@ -660,25 +528,23 @@ func (j *Judge) index(c *change) {
 	}
 	switch o.tag {
 	case cluster:
-		j.learn(refOf(c.cur.Get("spec", "infrastructureRef")), infraCluster)
-		j.learn(refOf(c.cur.Get("spec", "controlPlaneRef")), controlPlane)
+		j.learn(c.cur.Get("spec", "infrastructureRef").Ref(), infraCluster)
+		j.learn(c.cur.Get("spec", "controlPlaneRef").Ref(), controlPlane)
 	case machine:
-		j.learn(refOf(c.cur.Get("spec", "infrastructureRef")), infraMachine)
-		j.learn(refOf(c.cur.Get("spec", "bootstrap", "configRef")), bootstrapRole)
+		j.learn(c.cur.Get("spec", "infrastructureRef").Ref(), infraMachine)
+		j.learn(c.cur.Get("spec", "bootstrap", "configRef").Ref(), bootstrapRole)
 	case machinePool:
-		j.learn(refOf(c.cur.Get("spec", "template", "spec", "infrastructureRef")), infraPool)
-		j.learn(refOf(c.cur.Get("spec", "template", "spec", "bootstrap", "configRef")), bootstrapRole)
+		j.learn(c.cur.Get("spec", "template", "spec", "infrastructureRef").Ref(), infraPool)
+		j.learn(c.cur.Get("spec", "template", "spec", "bootstrap", "configRef").Ref(), bootstrapRole)
 	case infraPool:
-		if k := c.cur.Get("status", "infrastructureMachineKind").Str(); k != "" {
-			j.learn(ref{o.group, k, ""}, infraMachine)
-		}
+		j.learn(record.Ref{Group: o.group, Kind: c.cur.At(poolKindPath).Str()}, infraMachine)
 	}
 }
 
-func (j *Judge) learn(r ref, tag string) {
-	if r.kind != "" && !strings.HasSuffix(r.kind, templateSuffix) {
-		if t, ok := j.tags[[2]string{r.group, r.kind}]; !ok || t == otherKind {
-			j.tags[[2]string{r.group, r.kind}] = tag
+func (j *Judge) learn(r record.Ref, tag string) {
+	if r.Kind != "" && !strings.HasSuffix(r.Kind, templateSuffix) {
+		if t, ok := j.tags[[2]string{r.Group, r.Kind}]; !ok || t == otherKind {
+			j.tags[[2]string{r.Group, r.Kind}] = tag
 		}
 	}
 }
@@ -717,13 +583,13 @@ func (c *change) runs(d time.Duration) bool {
 // pauses follows spec.paused of Clusters, the annotation, and the condition.
 func (j *Judge) pauses(c *change, at time.Time) {
 	o := c.o
-	switch shows := isPaused(c.cur); {
+	switch shows := c.cur.Paused(); {
 	case shows && o.acked.IsZero():
 		o.acked = at
 	case !shows && !c.wiped: // who wipes the status does not take back what was seen
 		o.acked = time.Time{}
 	}
-	switch has := hasAnnotation(c.cur, pausedAnnotation); {
+	switch has := c.cur.Annotated(pausedAnnotation); {
 	case has && o.annotated.IsZero():
 		already := !j.pausedSince(o).IsZero()
 		o.annotated = at
@@ -739,30 +605,28 @@ func (j *Judge) pauses(c *change, at time.Time) {
 	if o.tag != cluster {
 		return
 	}
-	s := j.state(o.cluster)
-	switch paused := c.cur.Get("spec", "paused").True(); {
-	case paused && s.paused.IsZero():
-		s.paused = at
-		j.cause(o.cluster, at)
-		for _, m := range j.membersOf(o.cluster) {
-			if m.annotated.IsZero() {
-				j.begin(m, false)
-			}
-		}
-	case !paused && !s.paused.IsZero():
-		s.paused, s.resumed = time.Time{}, at
-		j.cause(o.cluster, at)
-		for _, m := range j.membersOf(o.cluster) {
-			if m.annotated.IsZero() {
-				j.resume(m, at)
-			}
+	s, paused := j.state(o.cluster), c.cur.Get("spec", "paused").True()
+	if paused == !s.paused.IsZero() {
+		return
+	}
+	if s.paused = at; !paused {
+		s.paused = time.Time{}
+	}
+	j.cause(o.cluster, at)
+	for _, m := range sorted(j.members[o.cluster]) {
+		switch {
+		case !m.annotated.IsZero():
+		case paused:
+			j.begin(m, false)
+		default:
+			j.resume(m, at)
 		}
 	}
 }
 
 // begin and resume tell the checks of an object that it is paused, and that it no longer is.
 func (j *Judge) begin(o *object, unknown bool) {
-	o.stamp = generationOf(o.cur)
+	o.stamp = o.cur.Generation()
 	o.lost = nil
 	o.seen.owners = map[string]string{}
 	for _, r := range o.owners {
@@ -786,7 +650,7 @@ func (j *Judge) end(c *change, e *record.Event) {
 	o := c.o
 	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
 	o.cur = e.Object
-	j.late(c, e, o.writers, false)
+	j.late(c, e, o.writers)
 	if e.Version() > 0 {
 		c.user = j.journal[o.uid][strconv.FormatUint(e.Version(), 10)]
 	}
@@ -802,8 +666,7 @@ func (j *Judge) end(c *change, e *record.Event) {
 
 // forget takes an object out of all indexes but that of UIDs.
 func (j *Judge) forget(o *object) {
-	n := name{o.group, o.kind, o.namespace, o.name}
-	if j.named[n] == o {
+	if n := (name{o.group, o.kind, o.namespace, o.name}); j.named[n] == o {
 		delete(j.named, n)
 	}
 	delete(j.members[o.cluster], o)
@@ -851,7 +714,7 @@ func (j *Judge) act(e *record.Event) {
 // finish ends the stream: what would have to be seen later stays open. It returns the
 // findings in the order of objects and checks.
 func (j *Judge) finish() []*Finding {
-	j.release(j.newest)
+	j.waiting.Until(j.newest, j.add)
 	j.advance(j.newest.Add(-lag))
 	if j.stale > 0 {
 		j.problems = append(j.problems, fmt.Errorf("%s: the recording is out of order; events that came after newer ones of the same object were left out: %d", j.staleAt, j.stale))
@@ -1009,50 +872,12 @@ func (c *change) reportOn(o *object, paths []string, format string, args ...any)
 		if f.Old.Line == f.New.Line && f.Old.File == f.New.File && f.Old.ResourceVersion == f.New.ResourceVersion {
 			f.Old = Proof{}
 		}
-		f.Diff = shown(c.prev, c.cur, paths)
+		f.Diff = record.Shown(c.prev, c.cur, paths)
 	} else {
-		f.Diff = shown(record.Value{}, o.cur, paths)
+		f.Diff = record.Shown(record.Value{}, o.cur, paths)
 	}
 	c.found[key] = f
 	c.findings = append(c.findings, f)
-}
-
-// mostShown bounds the lines of a diff.
-const mostShown = 8
-
-// shown are the values at the paths, or without paths all that changed.
-func shown(prev, cur record.Value, paths []string) []string {
-	var out []string
-	if paths == nil && prev.Exists() {
-		for _, d := range record.Diff(prev, cur) {
-			if d.Path == "metadata.resourceVersion" || strings.HasPrefix(d.Path, "status.deprecated") {
-				continue
-			}
-			if len(out) == mostShown {
-				return append(out, "…")
-			}
-			out = append(out, d.String())
-		}
-		return out
-	}
-	for _, path := range paths {
-		now := at(cur, path)
-		if before := at(prev, path); prev.Exists() && !before.Equal(now) {
-			out = append(out, record.Change{Path: path, Old: before, New: now}.String())
-			continue
-		}
-		out = append(out, path+": "+now.Text())
-	}
-	return out
-}
-
-// at follows a path with dots; [TYPE] at its end chooses a condition.
-func at(v record.Value, path string) record.Value {
-	path, kind, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
-	if kind != "" {
-		return condition(v, kind)
-	}
-	return v.Get(strings.Split(path, ".")...)
 }
 
 func (j *Judge) clusterOf(o *object) *object {
@@ -1094,8 +919,8 @@ func (j *Judge) live(n name) *object {
 
 // referred finds the object that a reference of a core object leads to.
 func (j *Judge) referred(from *object, v record.Value) *object {
-	r := refOf(v)
-	return j.live(name{r.group, r.kind, from.namespace, r.name})
+	r := v.Ref()
+	return j.live(name{r.Group, r.Kind, from.namespace, r.Name})
 }
 
 // membersTagged are the live members of a Cluster with a tag, in a stable order.
@@ -1107,9 +932,6 @@ func (j *Judge) childrenTagged(uid, tag string) []*object { return tagged(j.chil
 func tagged(set map[*object]bool, tag string) []*object {
 	return slices.DeleteFunc(sorted(set), func(m *object) bool { return m.tag != tag || m.gone })
 }
-
-// membersOf are those of a Cluster in a stable order.
-func (j *Judge) membersOf(cluster string) []*object { return sorted(j.members[cluster]) }
 
 func sorted(set map[*object]bool) []*object {
 	out := slices.Collect(maps.Keys(set))
@@ -1133,7 +955,5 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 	}
 	(*m)[key] = value
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 func clock(t time.Time) string { return t.Format("15:04:05.0") }

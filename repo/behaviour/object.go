@@ -1,7 +1,6 @@
 package behaviour
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -66,8 +65,7 @@ type object struct {
 	byUser   bool // made by a person or the driver
 	deleting time.Time
 	gone     bool
-	replaced bool      // by another one of the same name, without having been seen to go
-	changed  time.Time // the last version that was not the driver's
+	replaced bool // by another one of the same name, without having been seen to go
 
 	cluster   string // namespace/name
 	owners    []owner
@@ -124,114 +122,21 @@ func (o *object) String() string {
 
 func (o *object) get(keys ...string) record.Value { return o.cur.Get(keys...) }
 
-func (o *object) label(key string) string { return label(o.cur, key) }
+func (o *object) label(key string) string { return o.cur.Label(key) }
 
 func (o *object) alive() bool { return o != nil && !o.gone }
 
 func (o *object) isDeleting() bool { return !o.deleting.IsZero() }
 
-func (o *object) provider() bool {
-	return slices.Contains(providerRoles, o.tag)
-}
-
-func label(v record.Value, key string) string { return v.Get("metadata", "labels", key).Str() }
-
-func hasAnnotation(v record.Value, key string) bool {
-	return v.Get("metadata", "annotations", key).Exists()
-}
-
-func finalizersOf(v record.Value) []string { return list(v.Get("metadata", "finalizers")) }
-
-func generationOf(v record.Value) int64 { return number(v.Get("metadata", "generation")) }
-
-// condition finds a condition wherever a version of the contract has it.
-func condition(v record.Value, kind string) record.Value {
-	for _, list := range [...]record.Value{v.Get("status", "v1beta2", "conditions"), v.Get("status", "conditions")} {
-		for c := range list.Items() {
-			if c.Get("type").Str() == kind {
-				return c
-			}
-		}
-	}
-	return record.Value{}
-}
-
-func isPaused(v record.Value) bool { return condition(v, "Paused").Get("status").Str() == "True" }
-
-// conditions are those of the form of Kubernetes, not the older ones of Cluster API,
-// which have a severity and change their time for other reasons.
-func conditions(v record.Value) record.Value {
-	if list := v.Get("status", "v1beta2", "conditions"); list.Exists() {
-		return list
-	}
-	list := v.Get("status", "conditions")
-	if v.Get("status", "initialization").Exists() || v.Get("status", "deprecated").Exists() {
-		return list
-	}
-	for c := range list.Items() {
-		if c.Get("observedGeneration").Exists() {
-			return list
-		}
-	}
-	return record.Value{}
-}
-
-// reached reads a field of the initialization, or that of the older contract.
-func reached(v record.Value, field, older string) bool {
-	if init := v.Get("status", "initialization"); init.Exists() {
-		return init.Get(field).True()
-	}
-	return v.Get("status", older).True()
-}
-
-func provisioned(v record.Value) bool { return reached(v, "provisioned", "ready") }
-func dataCreated(v record.Value) bool { return reached(v, "dataSecretCreated", "ready") }
-func initialized(v record.Value) bool { return reached(v, "controlPlaneInitialized", "initialized") }
-func infrastructureReady(v record.Value) bool {
-	return reached(v, "infrastructureProvisioned", "infrastructureReady")
-}
-
 // initialization is what the role reports when its work is done for the first time.
 func initialization(tag string, v record.Value) bool {
 	switch tag {
 	case bootstrapRole:
-		return dataCreated(v)
+		return v.DataCreated()
 	case controlPlane:
-		return initialized(v)
+		return v.Initialized()
 	}
-	return provisioned(v) || tag == infraPool && v.Get("status", "ready").True()
-}
-
-func endpointOf(v record.Value) (host string, port int64) {
-	e := v.Get("spec", "controlPlaneEndpoint")
-	return e.Get("host").Str(), number(e.Get("port"))
-}
-
-func endpoint(v record.Value) string {
-	host, port := endpointOf(v)
-	if host == "" || port == 0 {
-		return ""
-	}
-	return host + ":" + itoa(port)
-}
-
-func list(v record.Value) []string {
-	var out []string
-	for item := range v.Items() {
-		out = append(out, item.Str())
-	}
-	return out
-}
-
-// ref is a reference of a core object, in either version of the API.
-type ref struct{ group, kind, name string }
-
-func refOf(v record.Value) ref {
-	group := v.Get("apiGroup").Str()
-	if group == "" {
-		group = record.GroupOf(v.Get("apiVersion").Str())
-	}
-	return ref{group, v.Get("kind").Str(), v.Get("name").Str()}
+	return v.Provisioned() || tag == infraPool && v.Get("status", "ready").True()
 }
 
 // tagOf recognizes kinds by their names, as the pages of the contract recommend. What

@@ -2,6 +2,7 @@ package behaviour
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,163 +39,112 @@ const (
 
 // objectChecks are about objects of all roles.
 var objectChecks = []*Check{
-	row("BEH001", "quiet-while-paused", "Controllers must not act on objects of a paused Cluster", Must, pagePause+"; "+pageMove,
+	row("BEH001", "quiet-while-paused", "Controllers must not act on objects of a paused Cluster", must, pagePause+"; "+pageMove,
 		"Users who move, back up or repair a Cluster rely on the pause. A controller that continues to work creates or deletes infrastructure twice.",
 		"Return from Reconcile when annotations.IsPaused is true or paused.EnsurePausedCondition says so, before anything else.",
-		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, the controller writes other fields of the spec or labels, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: Pause, Risk: Medium,
+		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, the controller writes other fields of the spec or labels, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: pause,
 			Beware: "requests under way when the pause begins; writes of the driver and of people are left out", on: providerRoles, version: quietCluster}),
-	row("BEH002", "quiet-while-annotated", "Controllers must not act on objects with the paused annotation", Must, pagePause,
+	row("BEH002", "quiet-while-annotated", "Controllers must not act on objects with the paused annotation", must, pagePause,
 		"Users who pause one object to repair it by hand compete with the controller.",
 		"Check the annotation cluster.x-k8s.io/paused of the object itself, as annotations.IsPaused does.",
-		Check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object has the annotation", Within: Pause, Risk: Medium, on: providerRoles, version: quietObject}),
-	row("BEH003", "paused-condition-true", "Objects should show Paused=True soon after a pause begins", Should, pagePause,
+		Check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object has the annotation", Within: pause, on: providerRoles, version: quietObject}),
+	row("BEH003", "paused-condition-true", "Objects should show Paused=True soon after a pause begins", should, pagePause,
 		"clusterctl move and people cannot tell when the controller has stopped.",
 		"Set the condition Paused with paused.EnsurePausedCondition, and watch Clusters for changes of spec.paused.",
-		Check{Action: actPause, Violation: "the condition Paused is not True when the bound has passed", Within: Pause, on: providerRoles, paused: showsPaused}),
-	row("BEH004", "paused-condition-false", "Objects should show Paused=False soon after the pause ends", Should, pagePause,
+		Check{Action: actPause, Violation: "the condition Paused is not True when the bound has passed", Within: pause, on: providerRoles, paused: showsPaused}),
+	row("BEH004", "paused-condition-false", "Objects should show Paused=False soon after the pause ends", should, pagePause,
 		"The object is not reconciled until something else changes it, so the Cluster seems stuck after a move.",
 		"Watch Clusters with a predicate that lets the change of spec.paused to false pass.",
-		Check{Action: actPause, Violation: "the condition Paused is still True when the bound has passed", Within: Settle, on: providerRoles, resumed: showsResumed}),
-	row("BEH005", "paused-condition-missing", "Kinds that are reconciled should show the condition Paused", Should, pagePause,
+		Check{Action: actPause, Violation: "the condition Paused is still True when the bound has passed", Within: settle, on: providerRoles, resumed: resumes("the condition Paused is still True, %s after the pause ended at %s")}),
+	row("BEH005", "paused-condition-missing", "Kinds that are reconciled should show the condition Paused", should, pagePause,
 		"Users cannot see whether the controller respects a pause.",
 		"Set the condition Paused with paused.EnsurePausedCondition on every reconciliation.",
-		Check{Violation: "an object with an owner and a controller has no condition Paused", Within: Settle, on: providerRoles, version: missingPaused}),
-	row("BEH006", "resume-catches-up", "Changes made during a pause must be applied after it", Must, pagePause,
+		Check{Violation: "an object with an owner and a controller has no condition Paused", Within: settle, on: providerRoles, version: missingPaused}),
+	row("BEH006", "resume-catches-up", "Changes made during a pause must be applied after it", must, pagePause,
 		"Users who scale or upgrade a paused Cluster wait for a change that never comes.",
 		"Reconcile the whole desired state when the pause ends; do not rely on an event for each change.",
-		Check{Action: actPause + ", change the spec, unpause", Violation: "status.observedGeneration is still the one from before the pause when the bound has passed", Within: Settle, Risk: Medium, on: providerRoles, resumed: catchesUp}),
-	row("BEH007", "paused-deletion-waits", "Objects deleted while paused must keep their finalizer", Must, pageMove,
+		Check{Action: actPause + ", change the spec, unpause", Violation: "status.observedGeneration is still the one from before the pause when the bound has passed", Within: settle, on: providerRoles, resumed: catchesUp}),
+	row("BEH007", "paused-deletion-waits", "Objects deleted while paused must keep their finalizer", must, pageMove,
 		"clusterctl move deletes the paused source objects; a controller that cleans up then destroys the infrastructure that was moved.",
 		"Check for the pause before handling deletionTimestamp.",
-		Check{Action: actPause + ", delete an object", Violation: "a finalizer or the object disappears during a pause", Within: Pause, Beware: moveOrPaused, on: providerRoles, version: pausedFinalizer, gone: pausedGone}),
-	row("BEH008", "finalizer-first", "The finalizer should be set before external resources exist", Typical, pageCluster+"typical workflow, normal resource; "+pageMachine+"typical workflow, normal resource",
+		Check{Action: actPause + ", delete an object", Violation: "a finalizer or the object disappears during a pause", Within: pause, Beware: moveOrPaused, on: providerRoles, version: pausedFinalizer, gone: pausedGone}),
+	row("BEH008", "finalizer-first", "The finalizer should be set before external resources exist", typical, pageCluster+"typical workflow, normal resource; "+pageMachine+"typical workflow, normal resource",
 		"A deletion at the wrong moment leaves machines, load balancers or networks behind, which cost money.",
 		"Add the finalizer and return before the first call that creates something.",
 		Check{Violation: "the object reports provisioned or gets a provider ID without a finalizer", on: []string{infraCluster, infraMachine, infraPool}, version: finalizerFirst}),
-	row("BEH009", "finalizer-kept", "The finalizer must stay until the object is deleted", Must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
+	row("BEH009", "finalizer-kept", "The finalizer must stay until the object is deleted", must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
 		"Deleting the object later leaves external resources behind.",
 		"Remove the finalizer only when deletionTimestamp is set and the clean-up is done.",
-		Check{Violation: "a finalizer disappears without deletionTimestamp, not during a pause", Risk: Medium, Beware: "a person who removes it; the API server does not say who removed something", on: providerRoles, version: finalizerKept}),
-	row("BEH010", "finalizer-restored", "Lost finalizers should be set again", Practice, "cluster-api test/framework/finalizers_helpers.go, ValidateFinalizersResilience",
+		Check{Violation: "a finalizer disappears without deletionTimestamp, not during a pause", Beware: "a person who removes it; the API server does not say who removed something", on: providerRoles, version: finalizerKept}),
+	row("BEH010", "finalizer-restored", "Lost finalizers should be set again", practice, "cluster-api test/framework/finalizers_helpers.go, ValidateFinalizersResilience",
 		"Objects restored from a backup have no finalizers; deleting them leaves external resources behind.",
 		"Add the finalizer on every reconciliation if it is missing.",
-		Check{Action: actStrip, Violation: "a finalizer that was lost during a pause is not back when the bound after the pause has passed", Within: Settle, on: providerRoles, resumed: finalizerRestored}),
-	row("BEH011", "deletion-ends", "Deleted objects must disappear", Must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
+		Check{Action: actStrip, Violation: "a finalizer that was lost during a pause is not back when the bound after the pause has passed", Within: settle, on: providerRoles, resumed: finalizerRestored}),
+	row("BEH011", "deletion-ends", "Deleted objects must disappear", must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
 		"The Cluster or its namespace cannot be deleted; users remove finalizers by hand and leave resources behind.",
 		"Handle resources that are already gone, and remove the finalizer at the end.",
-		Check{Action: actDelete, Violation: "deletionTimestamp is older than the bound and nothing that depends on the object is left", Within: Delete, Risk: Medium, Beware: "slow clouds: raise the bound", on: providerRoles, version: deletionEnds}),
-	row("BEH012", "finalizer-on-deleted", "Finalizers must not be added to objects that are being deleted", Must, "Kubernetes API, apimachinery pkg/api/validation, ValidateObjectMetaUpdate",
+		Check{Action: actDelete, Violation: "deletionTimestamp is older than the bound and nothing that depends on the object is left", Within: deletion, Beware: "slow clouds: raise the bound", on: providerRoles, version: deletionEnds}),
+	row("BEH012", "finalizer-on-deleted", "Finalizers must not be added to objects that are being deleted", must, "Kubernetes API, apimachinery pkg/api/validation, ValidateObjectMetaUpdate",
 		"The API server refuses the update, and the controller retries it forever instead of cleaning up.",
 		"Add the finalizer only if deletionTimestamp is not set.",
-		Check{Action: actDelete, Violation: "a warning event reports that the API server refused new finalizers", Needs: []string{"events"}, Risk: Medium}),
-	row("BEH013", "comes-to-rest", "Controllers should come to rest", Practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
+		Check{Action: actDelete, Violation: "a warning event reports that the API server refused new finalizers", Needs: []string{"events"}}),
+	row("BEH013", "comes-to-rest", "Controllers should come to rest", practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
 		"Writes without a cause load the API server and wake every other controller.",
 		"Patch only when something differs; do not write times or counters that change by themselves.",
 		Check{Violation: "more than ten writes within a minute to an object of a Cluster in which nothing happened for a minute, or more than twenty of its spec",
 			on: append([]string{cluster, machine, machineSet, deployment, machinePool}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations whose tokens rotate; those of pools are left out"}),
-	row("BEH014", "no-fight", "Fields of the spec should not change back and forth", Practice, "Server-side apply, section Conflicts",
+	row("BEH014", "no-fight", "Fields of the spec should not change back and forth", practice, "Server-side apply, section Conflicts",
 		"Two controllers fight over the field; neither result lasts.",
 		"Let one controller own the field, or use server-side apply with separate field managers.",
 		Check{Violation: "a field of the spec changes to its former value three times within a minute", on: providerRoles, version: noFight}),
-	row("BEH015", "transition-time", "lastTransitionTime should change only with the status of a condition", Should, pageStatus+"; "+apiRules,
+	row("BEH015", "transition-time", "lastTransitionTime should change only with the status of a condition", should, pageStatus+"; "+apiRules,
 		"Users and MachineHealthChecks cannot tell for how long a condition has lasted.",
 		"Set conditions with the functions of apimachinery or of util/conditions.",
 		Check{Violation: "two versions have the same status and different times", on: providerRoles, version: transitionTime}),
-	row("BEH016", "condition-complete", "Conditions must have a type, a valid status and a reason", Must, pageStatus+"; "+apiRules,
+	row("BEH016", "condition-complete", "Conditions must have a type, a valid status and a reason", must, pageStatus+"; "+apiRules,
 		"Tools that read conditions fail or show nothing.",
 		"Set type, status (True, False or Unknown) and reason of every condition.",
 		Check{Violation: "an entry of status.conditions lacks one of them", on: providerRoles, version: conditionComplete}),
-	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", Must, pageStatus+"; "+apiRules,
+	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", must, pageStatus+"; "+apiRules,
 		"kstatus and other tools consider a change done that the controller has not seen.",
 		"Copy metadata.generation of the object that was reconciled.",
 		Check{Violation: "status.observedGeneration or that of a condition is larger than metadata.generation", on: providerRoles, version: observedGeneration}),
-	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", Should, apiRules,
+	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", should, apiRules,
 		"Users who wait for a change wait forever.",
 		"Set status.observedGeneration at the end of every reconciliation.",
-		Check{Action: actPatch, Violation: "the generation changed and status.observedGeneration still lags after twice the bound", Within: Settle, Risk: Medium, on: providerRoles, version: generationFollows}),
-	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", Should, pageStatus,
+		Check{Action: actPatch, Violation: "the generation changed and status.observedGeneration still lags after twice the bound", Within: settle, on: providerRoles, version: generationFollows}),
+	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", should, pageStatus,
 		"Core computes the readiness of Machines and Clusters from it and reports Unknown without it.",
 		"Set Ready on every reconciliation, also while deleting.",
-		Check{Violation: "the condition Ready disappears", Risk: Medium, on: providerRoles, version: readyStays}),
-	row("BEH020", "owner-first", "Nothing should be done for an object that has no owner yet", Typical, pageCluster+"typical workflow; "+pageMachine+"typical workflow; "+pageConfig+"typical workflow",
+		Check{Violation: "the condition Ready disappears", on: providerRoles, version: readyStays}),
+	row("BEH020", "owner-first", "Nothing should be done for an object that has no owner yet", typical, pageCluster+"typical workflow; "+pageMachine+"typical workflow; "+pageConfig+"typical workflow",
 		"Users who prepare objects before their Cluster or Machine get infrastructure that belongs to no Cluster.",
 		"Return until util.GetOwnerCluster or util.GetOwnerMachine finds the owner.",
 		Check{Action: actOrphan, Violation: "the object reports its initialization, or gets a provider ID, without any owner reference", on: []string{infraCluster, infraMachine, infraPool, bootstrapRole}, version: ownerFirst}),
-	row("BEH021", "owner-kept", "The owner reference that core sets must stay", Must, pageOwners,
+	row("BEH021", "owner-kept", "The owner reference that core sets must stay", must, pageOwners,
 		"clusterctl move loses the object, and deleting the Cluster leaves it behind.",
 		"Patch objects with the patch helper instead of replacing metadata.ownerReferences.",
-		Check{Violation: "the controlling owner changes to another UID, or the reference to it, or to the Cluster, the Machine or the MachinePool that core sets, disappears, not during a pause", Risk: Medium, on: providerRoles, version: ownerKept}),
-	row("BEH022", "owner-chain", "Objects made by providers should have owners up to the Cluster", Should, pageOwners,
+		Check{Violation: "the controlling owner changes to another UID, or the reference to it, or to the Cluster, the Machine or the MachinePool that core sets, disappears, not during a pause", on: providerRoles, version: ownerKept}),
+	row("BEH022", "owner-chain", "Objects made by providers should have owners up to the Cluster", should, pageOwners,
 		"clusterctl move leaves the object behind, and deleting the Cluster does not delete it.",
 		"Set an owner reference when you create the object.",
-		Check{Violation: "an object or Secret with the label of the Cluster, not made by a person, has no owner reference when the bound has passed", Within: Settle, on: append([]string{secret}, infraMachine, bootstrapRole), version: ownerChain}),
-	row("BEH023", "owner-version", "Owner references should be updated to the current API version", Should, "cluster-api test/framework/ownerreference_helpers.go, ValidateOwnerReferencesOnUpdate",
+		Check{Violation: "an object or Secret with the label of the Cluster, not made by a person, has no owner reference when the bound has passed", Within: settle, on: append([]string{secret}, infraMachine, bootstrapRole), version: ownerChain}),
+	row("BEH023", "owner-version", "Owner references should be updated to the current API version", should, "cluster-api test/framework/ownerreference_helpers.go, ValidateOwnerReferencesOnUpdate",
 		"References in an old version break when that version is no longer served.",
 		"Set the owner references on every reconciliation with the version of the owner.",
-		Check{Action: "write old API versions into owner references while paused", Violation: "a reference whose version became older during a pause is still old when the bound after the pause has passed", Within: Settle, on: providerRoles, resumed: ownerVersion}),
-	row("BEH024", "restart-changes-nothing", "Objects at rest should not change when a controller restarts", Practice, "Provider contracts, typical workflow, step Patch",
+		Check{Action: "write old API versions into owner references while paused", Violation: "a reference whose version became older during a pause is still old when the bound after the pause has passed", Within: settle, on: providerRoles, resumed: ownerVersion}),
+	row("BEH024", "restart-changes-nothing", "Objects at rest should not change when a controller restarts", practice, "Provider contracts, typical workflow, step Patch",
 		"Every upgrade of the provider changes running Clusters.",
 		"Make reconciliation idempotent: compute the desired state from the spec and from what exists outside.",
-		Check{Action: actRestart, Violation: "a field other than conditions changes within the bound after a restart, with nothing else having happened", Within: Settle, Risk: Medium, Needs: []string{"leases"}, on: providerRoles, version: restartQuiet}),
-	row("BEH025", "status-rebuilt", "The status must be the same after it was lost", Must, pageMove+", Status subresource is never restored",
+		Check{Action: actRestart, Violation: "a field other than conditions changes within the bound after a restart, with nothing else having happened", Within: settle, Needs: []string{"leases"}, on: providerRoles, version: restartQuiet}),
+	row("BEH025", "status-rebuilt", "The status must be the same after it was lost", must, pageMove+", Status subresource is never restored",
 		"clusterctl move drops the status. If it cannot be computed again, the moved Cluster is broken or its machines are created a second time.",
 		"Derive the status from the spec and from what exists outside; keep identities in the spec.",
-		Check{Action: actWipe, Violation: "after the status was wiped and the pause has ended, the initialization is not reported again within the bound, or an identity differs", Within: Settle, on: providerRoles, version: statusRebuilt, resumed: statusResumed}),
-	row("BEH026", "block-move-removed", "The annotation block-move should be removed when the object can move", Should, pageMove,
+		Check{Action: actWipe, Violation: "after the status was wiped and the pause has ended, the initialization is not reported again within the bound, or an identity differs", Within: settle, on: providerRoles, version: statusRebuilt, resumed: statusResumed}),
+	row("BEH026", "block-move-removed", "The annotation block-move should be removed when the object can move", should, pageMove,
 		"clusterctl move waits for the annotation to disappear and fails after its time limit.",
 		"Remove clusterctl.cluster.x-k8s.io/block-move as soon as the Cluster is paused and nothing is under way.",
-		Check{Action: actPause, Violation: "the annotation is still there when four times the bound after the pause has passed", Within: Settle, on: providerRoles, paused: blockMoveRemoved}),
-}
-
-// work returns the changes that only a controller makes to its own objects: of the
-// status but for what says that it is paused, and of the identities in the spec.
-func work(prev, cur record.Value) []string {
-	var out []string
-	var leaf func(path string, old, new record.Value)
-	leaf = func(path string, old, new record.Value) {
-		v := new
-		if !v.Exists() {
-			v = old
-		}
-		if k := v.Kind(); (k == record.Map || k == record.List) && v.Len() > 0 && (!old.Exists() || !new.Exists()) {
-			for item := range v.Items() {
-				key := item.Key()
-				sep := "."
-				if k == record.List {
-					key, sep = "["+item.Get("type").Str()+"]", ""
-				}
-				if old.Exists() {
-					leaf(path+sep+key, item, record.Value{})
-				} else {
-					leaf(path+sep+key, record.Value{}, item)
-				}
-			}
-			return
-		}
-		switch {
-		case strings.Contains(path, "[Paused]"), strings.HasSuffix(path, "bservedGeneration"), strings.Contains(path, ".deprecated"):
-		default:
-			out = append(out, record.Change{Path: path, Old: old, New: new}.String())
-		}
-	}
-	for _, part := range []string{"status", "spec.providerID", "spec.providerIDList", "spec.controlPlaneEndpoint"} {
-		keys := strings.Split(part, ".")
-		a, b := prev.Get(keys...), cur.Get(keys...)
-		if a.Equal(b) {
-			continue
-		}
-		for _, d := range record.Diff(a, b) {
-			path := part
-			switch {
-			case strings.HasPrefix(d.Path, "["):
-				path += d.Path
-			case d.Path != "":
-				path += "." + d.Path
-			}
-			leaf(path, d.Old, d.New)
-		}
-	}
-	return out
+		Check{Action: actPause, Violation: "the annotation is still there when four times the bound after the pause has passed", Within: settle, on: providerRoles, paused: blockMoveRemoved}),
 }
 
 // noticed returns the time from which a paused object must be left alone: shortly after
@@ -232,7 +182,7 @@ func (c *change) quiet(since time.Time, when string) {
 	if c.user || c.gap || len(c.o.owners) == 0 || c.made.Before(c.noticed(since)) {
 		return
 	}
-	done := append(work(c.prev, c.cur), c.wishes()...)
+	done := append(record.Work(c.prev, c.cur), c.wishes()...)
 	if len(done) == 0 {
 		c.held()
 		return
@@ -245,7 +195,7 @@ func (c *change) quiet(since time.Time, when string) {
 func (c *change) wishes() []string {
 	var out []string
 	for _, part := range []string{"spec", "metadata.labels"} {
-		for _, d := range record.Diff(at(c.prev, part), at(c.cur, part)) {
+		for _, d := range record.Diff(c.prev.At(part), c.cur.At(part)) {
 			d.Path = strings.TrimSuffix(part+"."+d.Path, ".")
 			if part != "spec" || !strings.HasPrefix(d.Path, "spec.providerID") && !strings.HasPrefix(d.Path, "spec.controlPlaneEndpoint") { // see work
 				out = append(out, d.String())
@@ -269,7 +219,7 @@ func (c *change) quietBirth(since time.Time, when string) {
 		return
 	}
 	for _, r := range c.o.owners {
-		if p := c.objects[r.uid]; r.controller && p.alive() && p.provider() && c.now.After(since.Add(c.opts.Pause)) {
+		if p := c.objects[r.uid]; r.controller && p.alive() && slices.Contains(providerRoles, p.tag) && c.now.After(since.Add(c.opts.Pause)) {
 			c.reportOn(p, []string{"metadata.name"}, "the controller created %s %s", c.o, when)
 		}
 	}
@@ -280,7 +230,7 @@ func fewChanges(list []string) string {
 	if len(list) == 1 {
 		return path
 	}
-	return path + " and " + itoa(int64(len(list)-1)) + " more fields"
+	return path + " and " + strconv.Itoa(len(list)-1) + " more fields"
 }
 
 func showsPaused(c *change) {
@@ -292,7 +242,7 @@ func showsPaused(c *change) {
 		if !c.pausedSince(c.o).Equal(since) || len(c.o.owners) == 0 || c.o.isDeleting() || c.o.wiped.After(since) {
 			return
 		}
-		p := condition(c.cur, "Paused")
+		p := c.cur.Condition("Paused")
 		if !p.Exists() {
 			return // the kind does not show it at all
 		}
@@ -301,18 +251,17 @@ func showsPaused(c *change) {
 	})
 }
 
-func showsResumed(c *change) {
-	c.resumes("the condition Paused is still True, %s after the pause ended at %s")
-}
-
-func (c *change) resumes(format string) {
-	ended := c.o.resumed
-	c.later(c.opts.Settle, func(c *change) {
-		if !c.pausedSince(c.o).IsZero() || !c.o.resumed.Equal(ended) || len(c.o.owners) == 0 && c.o.tag != cluster || !condition(c.cur, "Paused").Exists() {
-			return
-		}
-		c.demand(!isPaused(c.cur), []string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
-	})
+// resumes demands that an object no longer shows a pause that has ended.
+func resumes(format string) func(*change) {
+	return func(c *change) {
+		ended := c.o.resumed
+		c.later(c.opts.Settle, func(c *change) {
+			if !c.pausedSince(c.o).IsZero() || !c.o.resumed.Equal(ended) || len(c.o.owners) == 0 && c.o.tag != cluster || !c.cur.Condition("Paused").Exists() {
+				return
+			}
+			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
+		})
+	}
 }
 
 func missingPaused(c *change) {
@@ -324,12 +273,9 @@ func missingPaused(c *change) {
 		if c.kinds[key] || len(c.o.owners) == 0 || c.o.isDeleting() || !c.reconciled() {
 			return
 		}
-		if condition(c.cur, "Paused").Exists() || !c.pausedSince(c.o).IsZero() {
-			c.held()
-			return
-		}
-		c.kinds[key] = true
-		c.report([]string{"metadata.finalizers", "status.conditions"}, "%s is reconciled, but has no condition Paused", c.o.kind)
+		shows := c.cur.Condition("Paused").Exists() || !c.pausedSince(c.o).IsZero()
+		c.kinds[key] = !shows
+		c.demand(shows, []string{"metadata.finalizers", "status.conditions"}, "%s is reconciled, but has no condition Paused", c.o.kind)
 	})
 }
 
@@ -343,26 +289,18 @@ func (c *change) once(what string) bool {
 // reconciled reports whether a controller works on the object: it has a finalizer, or a
 // status that no person wrote.
 func (c *change) reconciled() bool {
-	if c.cur.Get("metadata", "finalizers").Len() > 0 {
-		return true
-	}
-	if c.cur.Get("status").Len() == 0 {
-		return false
-	}
-	for _, w := range c.o.writers {
-		if w.Subresource == "status" && byUser(nil, []record.Writer{w}) {
-			return false
-		}
-	}
-	return true
+	return c.cur.Get("metadata", "finalizers").Len() > 0 || c.cur.Get("status").Len() > 0 &&
+		!slices.ContainsFunc(c.o.writers, func(w record.Writer) bool {
+			return w.Subresource == "status" && record.ByPeople(nil, []record.Writer{w})
+		})
 }
 
 func catchesUp(c *change) {
 	observed := c.cur.Get("status", "observedGeneration")
-	if !observed.Exists() || generationOf(c.cur) == c.o.stamp {
+	if !observed.Exists() || c.cur.Generation() == c.o.stamp {
 		return
 	}
-	want := generationOf(c.cur)
+	want := c.cur.Generation()
 	c.later(c.opts.Settle, func(c *change) {
 		got, ok := c.cur.Get("status", "observedGeneration").Int()
 		if !c.pausedSince(c.o).IsZero() || !ok || c.o.isDeleting() {
@@ -373,19 +311,9 @@ func catchesUp(c *change) {
 	})
 }
 
-func lostFinalizers(prev, cur record.Value) []string {
-	if prev.Get("metadata", "finalizers").Equal(cur.Get("metadata", "finalizers")) {
-		return nil
-	}
-	now := finalizersOf(cur)
-	return slices.DeleteFunc(finalizersOf(prev), func(f string) bool {
-		return slices.Contains(now, f) || f == "foregroundDeletion" || f == "orphan"
-	})
-}
-
 func pausedFinalizer(c *change) {
 	since := c.pausedSince(c.o)
-	lost := lostFinalizers(c.prev, c.cur)
+	lost := record.LostFinalizers(c.prev, c.cur)
 	if since.IsZero() || len(lost) == 0 {
 		return
 	}
@@ -393,7 +321,7 @@ func pausedFinalizer(c *change) {
 		c.o.lost = append(c.o.lost, lost...)
 		return
 	}
-	if hasAnnotation(c.cur, deleteForMove) || c.made.Before(c.noticed(since)) {
+	if c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(since)) {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
@@ -401,10 +329,8 @@ func pausedFinalizer(c *change) {
 
 func pausedGone(c *change) {
 	since := c.pausedSince(c.o)
-	if since.IsZero() || c.user || c.prev.Get("metadata", "finalizers").Len() == 0 || hasAnnotation(c.cur, deleteForMove) || c.made.Before(c.noticed(since)) {
-		return
-	}
-	if c.driven() {
+	if since.IsZero() || c.user || c.prev.Get("metadata", "finalizers").Len() == 0 ||
+		c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(since)) || c.driven() {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the object disappeared %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
@@ -426,24 +352,19 @@ func (o *object) byUserID(v record.Value) bool {
 }
 
 func finalizerFirst(c *change) {
-	if !c.begins() {
+	has := c.cur.Get("metadata", "finalizers").Len() > 0
+	if !c.begins() || !has && (c.o.isDeleting() || len(c.o.owners) == 0) { // see owner-first
 		return
 	}
-	if c.cur.Get("metadata", "finalizers").Len() > 0 {
-		c.held()
-		return
-	}
-	if c.o.isDeleting() || len(c.o.owners) == 0 {
-		return // see owner-first
-	}
-	c.report([]string{"metadata.finalizers", "spec.providerID", "status.initialization", "status.ready"}, "external resources exist, but the object has no finalizer")
+	c.demand(has, []string{"metadata.finalizers", "spec.providerID", "status.initialization", "status.ready"},
+		"external resources exist, but the object has no finalizer")
 }
 
 func finalizerKept(c *change) {
 	if c.user || c.gap || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.driven() {
 		return
 	}
-	if lost := lostFinalizers(c.prev, c.cur); len(lost) > 0 {
+	if lost := record.LostFinalizers(c.prev, c.cur); len(lost) > 0 {
 		c.report([]string{"metadata.finalizers"}, "the finalizer %s was removed, but the object is not being deleted", lost[0])
 	}
 }
@@ -457,13 +378,10 @@ func finalizerRestored(c *change) {
 		if !c.pausedSince(c.o).IsZero() || c.o.isDeleting() || len(c.o.owners) == 0 {
 			return
 		}
-		for _, f := range lost {
-			if !slices.Contains(finalizersOf(c.cur), f) {
-				c.report([]string{"metadata.finalizers"}, "the finalizer %s, lost during the pause, is not back %s after it", f, c.opts.Settle)
-				return
-			}
-		}
-		c.held()
+		back := c.cur.Finalizers()
+		still := slices.IndexFunc(lost, func(f string) bool { return !slices.Contains(back, f) })
+		c.demand(still < 0, []string{"metadata.finalizers"},
+			"the finalizer %s, lost during the pause, is not back %s after it", lost[max(still, 0)], c.opts.Settle)
 	})
 }
 
@@ -474,7 +392,7 @@ func deletionEnds(c *change) {
 	c.until(c.opts.Delete, c.opts.Settle, func(c *change) bool {
 		switch cl := c.clusterOf(c.o); {
 		case len(c.o.owners) == 0, // see orphan-deleted
-			c.o.tag == infraMachine && cl != nil && !infrastructureReady(cl.cur): // see deleted-before-cluster
+			c.o.tag == infraMachine && cl != nil && !cl.cur.InfrastructureReady(): // see deleted-before-cluster
 			return false
 		}
 		return c.stays(c.waits())
@@ -492,18 +410,8 @@ func (c *change) stays(waits bool, paths ...string) bool {
 
 // waits reports whether a deleted object has a reason to stay.
 func (c *change) waits() bool {
-	if !c.runs(c.opts.Settle) || len(c.children[c.o.uid]) > 0 {
-		return true
-	}
-	switch c.o.tag {
-	case infraCluster, controlPlane:
-		for m := range c.members[c.o.cluster] {
-			if m.tag == machine || m.tag == infraMachine {
-				return true
-			}
-		}
-	}
-	return false
+	return !c.runs(c.opts.Settle) || len(c.children[c.o.uid]) > 0 || (c.o.tag == infraCluster || c.o.tag == controlPlane) &&
+		len(c.membersTagged(c.o.cluster, machine))+len(c.membersTagged(c.o.cluster, infraMachine)) > 0
 }
 
 // warn judges an event of the kind Event.
@@ -517,7 +425,8 @@ func (j *Judge) warn(e *record.Event) {
 		about = e.Object.Get("regarding")
 	}
 	if o := j.objects[about.Get("uid").Str()]; o.alive() {
-		c := &change{Judge: j, check: ByID("BEH012"), o: o, cur: o.cur, old: o.proof}
+		refuses := All[slices.IndexFunc(All, func(c *Check) bool { return c.ID == "BEH012" })]
+		c := &change{Judge: j, check: refuses, o: o, cur: o.cur, old: o.proof}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "the API server refused a new finalizer, because the object is being deleted")
 	}
 }
@@ -535,36 +444,26 @@ func comesToRest(c *change) {
 	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || c.o.tag == bootstrapRole && c.o.ownedBy(machinePool) {
 		return
 	}
-	c.specLoop()
-	w := &c.o.seen.writes
+	// Each write of the spec is a cause for others to work, so that nothing ever seems to
+	// be at rest.
+	if c.prev.Generation() != c.cur.Generation() && c.often(&c.o.seen.specs, specWrites) {
+		c.report(nil, "more than %d writes of the spec within a minute", specWrites)
+	}
 	if c.now.Sub(s.cause) < restAfter {
-		*w = nil
-		return
-	}
-	*w = append(*w, c.now)
-	if len(*w) <= restWrites {
-		return
-	}
-	*w = (*w)[1:]
-	if c.now.Sub((*w)[0]) < time.Minute {
+		c.o.seen.writes = nil
+	} else if c.often(&c.o.seen.writes, restWrites) {
 		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
 	}
 }
 
-// specLoop finds controllers that write the spec again and again. Each such write is a
-// cause for others to work, so that nothing ever seems to be at rest.
-func (c *change) specLoop() {
-	w := &c.o.seen.specs
-	if generationOf(c.prev) == generationOf(c.cur) {
-		return
+// often notes a write, and reports whether more than most came within a minute.
+func (c *change) often(last *[]time.Time, most int) bool {
+	*last = append(*last, c.now)
+	if len(*last) <= most {
+		return false
 	}
-	if *w = append(*w, c.now); len(*w) <= specWrites {
-		return
-	}
-	*w = (*w)[1:]
-	if c.now.Sub((*w)[0]) < time.Minute {
-		c.report(nil, "more than %d writes of the spec within a minute", specWrites)
-	}
+	*last = (*last)[1:]
+	return c.now.Sub((*last)[0]) < time.Minute
 }
 
 func (o *object) ownedBy(kind string) bool {
@@ -572,7 +471,7 @@ func (o *object) ownedBy(kind string) bool {
 }
 
 func noFight(c *change) {
-	if c.user || c.gap || !c.prev.Exists() || generationOf(c.prev) == generationOf(c.cur) {
+	if c.user || c.gap || !c.prev.Exists() || c.prev.Generation() == c.cur.Generation() {
 		return
 	}
 	s := &c.o.seen
@@ -603,8 +502,8 @@ func transitionTime(c *change) {
 	if c.user || c.gap || !c.prev.Exists() || c.prev.Get("status", "conditions").Equal(c.cur.Get("status", "conditions")) && !c.cur.Get("status", "v1beta2").Exists() {
 		return
 	}
-	before := conditions(c.prev)
-	for now := range conditions(c.cur).Items() {
+	before := c.prev.Conditions()
+	for now := range c.cur.Conditions().Items() {
 		for old := range before.Items() {
 			if old.Get("type").Str() != now.Get("type").Str() || old.Get("status").Str() != now.Get("status").Str() {
 				continue
@@ -623,7 +522,7 @@ func conditionComplete(c *change) {
 	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) {
 		return
 	}
-	for now := range conditions(c.cur).Items() {
+	for now := range c.cur.Conditions().Items() {
 		status := now.Get("status").Str()
 		switch kind := now.Get("type").Str(); {
 		case kind == "":
@@ -644,12 +543,12 @@ func observedGeneration(c *change) {
 	if c.user {
 		return
 	}
-	generation := generationOf(c.cur)
+	generation := c.cur.Generation()
 	if n, ok := c.cur.Get("status", "observedGeneration").Int(); ok && n > generation {
 		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration is %d, but the generation is %d", n, generation)
 		return
 	}
-	for now := range conditions(c.cur).Items() {
+	for now := range c.cur.Conditions().Items() {
 		if n, ok := now.Get("observedGeneration").Int(); ok && n > generation {
 			c.report([]string{"metadata.generation", "status.conditions"}, "observedGeneration of %s is %d, but the generation is %d", now.Get("type").Str(), n, generation)
 			return
@@ -659,13 +558,13 @@ func observedGeneration(c *change) {
 }
 
 func generationFollows(c *change) {
-	if !c.prev.Exists() || generationOf(c.prev) == generationOf(c.cur) || !c.cur.Get("status", "observedGeneration").Exists() {
+	if !c.prev.Exists() || c.prev.Generation() == c.cur.Generation() || !c.cur.Get("status", "observedGeneration").Exists() {
 		return
 	}
-	want := generationOf(c.cur)
+	want := c.cur.Generation()
 	c.later(2*c.opts.Settle, func(c *change) {
 		got, ok := c.cur.Get("status", "observedGeneration").Int()
-		if !ok || c.o.isDeleting() || !c.runs(2*c.opts.Settle+apart) || len(c.o.owners) == 0 || hasAnnotation(c.cur, managedAnnotation) {
+		if !ok || c.o.isDeleting() || !c.runs(2*c.opts.Settle+apart) || len(c.o.owners) == 0 || c.cur.Annotated(managedAnnotation) {
 			return
 		}
 		c.demand(got >= want, []string{"metadata.generation", "status.observedGeneration"},
@@ -674,28 +573,23 @@ func generationFollows(c *change) {
 }
 
 func readyStays(c *change) {
-	if c.user || c.wiped || !condition(c.prev, "Ready").Exists() {
+	if c.user || c.wiped || !c.prev.Condition("Ready").Exists() {
 		return
 	}
-	c.demand(condition(c.cur, "Ready").Exists(), []string{"status.conditions[Ready]"}, "the condition Ready disappeared")
+	c.demand(c.cur.Condition("Ready").Exists(), []string{"status.conditions[Ready]"}, "the condition Ready disappeared")
 }
 
 func ownerFirst(c *change) {
 	begins := c.begins()
 	if c.o.tag == bootstrapRole {
-		begins = c.first(dataCreated)
+		begins = c.first(record.Value.DataCreated)
 	}
-	if !begins {
+	owned := len(c.o.owners) > 0
+	if !begins || !owned && !c.o.wiped.IsZero() {
 		return
 	}
-	if len(c.o.owners) > 0 {
-		c.held()
-		return
-	}
-	if !c.o.wiped.IsZero() {
-		return
-	}
-	c.report([]string{"metadata.ownerReferences", "spec.providerID", "status.initialization", "status.ready"}, "the controller acted although the object has no owner")
+	c.demand(owned, []string{"metadata.ownerReferences", "spec.providerID", "status.initialization", "status.ready"},
+		"the controller acted although the object has no owner")
 }
 
 func ownerKept(c *change) {
@@ -754,14 +648,12 @@ func ownerChain(c *change) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if len(c.o.owners) > 0 || c.cur.Get("metadata", "labels", moveLabel).Exists() {
-			c.held()
+		chained := len(c.o.owners) > 0 || c.cur.Get("metadata", "labels", moveLabel).Exists()
+		if !chained && (c.o.isDeleting() || c.clusterOf(c.o) == nil || !c.o.wiped.IsZero() || !c.runs(c.opts.Settle)) {
 			return
 		}
-		if c.o.isDeleting() || c.clusterOf(c.o) == nil || !c.o.wiped.IsZero() || !c.runs(c.opts.Settle) {
-			return
-		}
-		c.report([]string{"metadata.labels", "metadata.ownerReferences"}, "the object belongs to Cluster %s, but has no owner reference %s after it was created", c.o.label(clusterLabel), c.opts.Settle)
+		c.demand(chained, []string{"metadata.labels", "metadata.ownerReferences"},
+			"the object belongs to Cluster %s, but has no owner reference %s after it was created", c.o.label(clusterLabel), c.opts.Settle)
 	})
 }
 
@@ -799,7 +691,7 @@ func restartQuiet(c *change) {
 	if c.now.Sub(at) > c.opts.Settle || s == nil || s.cause.After(rest) || c.old.At.After(rest) {
 		return
 	}
-	done := slices.DeleteFunc(work(c.prev, c.cur), func(s string) bool { return strings.Contains(s, "onditions") })
+	done := slices.DeleteFunc(record.Work(c.prev, c.cur), func(s string) bool { return strings.Contains(s, "onditions") })
 	if !c.prev.Get("metadata", "finalizers").Equal(c.cur.Get("metadata", "finalizers")) {
 		done = append(done, "metadata.finalizers: ")
 	}
@@ -851,7 +743,7 @@ func (c *change) rebuilt(before map[string]string) {
 }
 
 func blockMoveRemoved(c *change) {
-	if !hasAnnotation(c.cur, blockMove) {
+	if !c.cur.Annotated(blockMove) {
 		return
 	}
 	since := c.pausedSince(c.o)
@@ -859,7 +751,7 @@ func blockMoveRemoved(c *change) {
 		if !c.pausedSince(c.o).Equal(since) {
 			return
 		}
-		c.demand(!hasAnnotation(c.cur, blockMove), []string{"metadata.annotations"},
+		c.demand(!c.cur.Annotated(blockMove), []string{"metadata.annotations"},
 			"the annotation %s is still there %s after the pause began", blockMove, 4*c.opts.Settle)
 	})
 }

@@ -9,55 +9,55 @@ import (
 
 // poolChecks are about InfraMachinePools and the InfraMachines that they make.
 var poolChecks = []*Check{
-	row("BEH301", "pool-reports-provisioned", "An InfraMachinePool with instances must report that it is provisioned", Must, pagePool+"initialization completed",
+	row("BEH301", "pool-reports-provisioned", "An InfraMachinePool with instances must report that it is provisioned", must, pagePool+"initialization completed",
 		"The MachinePool waits for its infrastructure forever.",
 		"Set status.ready, which core still reads, and status.initialization.provisioned.",
-		Check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: Settle, on: []string{infraPool}, version: poolProvisioned}),
-	row("BEH302", "pool-stays-provisioned", "An InfraMachinePool must stay provisioned", Must, pagePool+"initialization completed",
+		Check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: settle, on: []string{infraPool}, version: poolProvisioned}),
+	row("BEH302", "pool-stays-provisioned", "An InfraMachinePool must stay provisioned", must, pagePool+"initialization completed",
 		"Core treats a running MachinePool as new.",
 		"Never reset status.ready or status.initialization.provisioned; report later problems in conditions.",
 		Check{Role: contract.InfraMachinePool, Violation: "provisioned changes from true to false or disappears", on: []string{infraPool}, version: poolStaysProvisioned}),
-	row("BEH303", "pool-ids-unique", "providerIDList must not list an instance twice", Must, pagePool+"providerIDList",
+	row("BEH303", "pool-ids-unique", "providerIDList must not list an instance twice", must, pagePool+"providerIDList",
 		"Core counts one Node twice and considers the pool complete.",
 		"Collect the IDs in a set before writing the list.",
 		Check{Role: contract.InfraMachinePool, Violation: "spec.providerIDList has the same value twice", on: []string{infraPool}, version: poolUnique}),
-	row("BEH304", "pool-ids-replicas", "providerIDList should be as long as status.replicas", Should, pagePool+"providerIDList; replicas",
+	row("BEH304", "pool-ids-replicas", "providerIDList should be as long as status.replicas", should, pagePool+"providerIDList; replicas",
 		"Core waits for Nodes that do not exist, or misses some.",
 		"Write both from the same observation.",
-		Check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolReplicas}),
-	row("BEH305", "pool-ids-follow", "providerIDList must follow scaling", Must, pagePool+"providerIDList",
+		Check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths", Within: settle, on: []string{infraPool}, version: poolReplicas}),
+	row("BEH305", "pool-ids-follow", "providerIDList must follow scaling", must, pagePool+"providerIDList",
 		"Users who scale a pool see no change, or core keeps Nodes that are gone.",
 		"Update the list whenever instances are created or deleted.",
-		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: Delete, Risk: Medium, Beware: "missing capacity; pools whose replicas are managed elsewhere are left out", on: []string{machinePool}, version: poolFollows}),
-	row("BEH306", "pool-ids-gone", "Provider IDs removed from the list should not come back", Should, pagePool+"providerIDList",
+		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: deletion, Beware: "missing capacity; pools whose replicas are managed elsewhere are left out", on: []string{machinePool}, version: poolFollows}),
+	row("BEH306", "pool-ids-gone", "Provider IDs removed from the list should not come back", should, pagePool+"providerIDList",
 		"Core treats a deleted instance as a running one.",
 		"Leave out instances that are being terminated.",
-		Check{Role: contract.InfraMachinePool, Violation: "an ID is missing in one version and there in a later one", Risk: Medium, Beware: "clouds whose lists are eventually consistent", on: []string{infraPool}, version: poolGone}),
-	row("BEH307", "pool-kind-fixed", "infrastructureMachineKind must not change", Must, pagePool+"MachinePoolMachines support",
+		Check{Role: contract.InfraMachinePool, Violation: "an ID is missing in one version and there in a later one", Beware: "clouds whose lists are eventually consistent", on: []string{infraPool}, version: poolGone}),
+	row("BEH307", "pool-kind-fixed", "infrastructureMachineKind must not change", must, pagePool+"MachinePoolMachines support",
 		"Core stops watching the machines of the pool.",
 		"Set status.infrastructureMachineKind once, when the pool is created.",
 		Check{Role: contract.InfraMachinePool, Violation: "two versions have different kinds", on: []string{infraPool}, version: poolKind}),
-	row("BEH308", "pool-machines-count", "A pool with infrastructureMachineKind must have an InfraMachine for each replica", Must, pagePool+"MachinePoolMachines support",
+	row("BEH308", "pool-machines-count", "A pool with infrastructureMachineKind must have an InfraMachine for each replica", must, pagePool+"MachinePoolMachines support",
 		"Instances have no Machine: they are not drained, and health checks miss them.",
 		"Create and delete InfraMachines together with the instances.",
-		Check{Role: contract.InfraMachinePool, Violation: "at rest the number of InfraMachines of the pool differs from status.replicas", Within: Settle, on: []string{infraPool}, version: poolCount}),
-	row("BEH309", "pool-machine-labels", "InfraMachines of a pool must have the labels of the pool and the Cluster", Must, pagePool+"MachinePoolMachines support",
+		Check{Role: contract.InfraMachinePool, Violation: "at rest the number of InfraMachines of the pool differs from status.replicas", Within: settle, on: []string{infraPool}, version: poolCount}),
+	row("BEH309", "pool-machine-labels", "InfraMachines of a pool must have the labels of the pool and the Cluster", must, pagePool+"MachinePoolMachines support",
 		"Core creates no Machine for the InfraMachine.",
 		"Set the labels cluster.x-k8s.io/pool-name and cluster.x-k8s.io/cluster-name when you create InfraMachines.",
 		Check{Role: contract.InfraMachinePool, Violation: "an InfraMachine owned by an InfraMachinePool lacks one of them", on: []string{infraMachine}, version: poolLabels}),
-	row("BEH310", "pool-machine-deleted", "The InfraMachine of a pool must be deleted when its Machine is deleted", Must, pagePool+"MachinePoolMachines support",
+	row("BEH310", "pool-machine-deleted", "The InfraMachine of a pool must be deleted when its Machine is deleted", must, pagePool+"MachinePoolMachines support",
 		"Users who delete a Machine keep the instance and pay for it.",
 		"Watch the Machines of the pool, and delete the instance of a deleted one.",
-		Check{Role: contract.InfraMachinePool, Action: "delete one Machine of a pool", Violation: "the Machine is gone, and its InfraMachine is not being deleted when the bound has passed", Within: Settle, on: []string{machine}, gone: poolMachineDeleted}),
-	row("BEH311", "pool-scales-by-machines", "Scaling a pool down should delete Machines, not their instances directly", Should, pagePool+"MachinePoolMachines support",
+		Check{Role: contract.InfraMachinePool, Action: "delete one Machine of a pool", Violation: "the Machine is gone, and its InfraMachine is not being deleted when the bound has passed", Within: settle, on: []string{machine}, gone: poolMachineDeleted}),
+	row("BEH311", "pool-scales-by-machines", "Scaling a pool down should delete Machines, not their instances directly", should, pagePool+"MachinePoolMachines support",
 		"Nodes disappear without being drained.",
 		"Delete the Machine of the instance, and let core delete the InfraMachine.",
-		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Risk: Medium, Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: poolScales, gone: poolScaledGone}),
-	row("BEH312", "pool-instances-agree", "instances should agree with providerIDList", Should, pagePool+"instances",
+		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: poolScales, gone: poolScaledGone}),
+	row("BEH312", "pool-instances-agree", "instances should agree with providerIDList", should, pagePool+"instances",
 		"Users see instances that are not part of the pool, or miss some.",
 		"Write both from the same observation.",
-		Check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: Settle, Risk: Medium, on: []string{infraPool}, version: poolInstances}),
-	row("BEH313", "pool-goes-last", "The InfraMachinePool should disappear only after its InfraMachines", Typical, pagePool+"MachinePoolMachines support",
+		Check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: settle, on: []string{infraPool}, version: poolInstances}),
+	row("BEH313", "pool-goes-last", "The InfraMachinePool should disappear only after its InfraMachines", typical, pagePool+"MachinePoolMachines support",
 		"Instances that no controller knows stay behind.",
 		"Remove the finalizer of the pool only after all its InfraMachines are gone.",
 		Check{Role: contract.InfraMachinePool, Action: actDelete, Violation: "the pool is gone while InfraMachines that it owns exist", on: []string{infraPool}, gone: poolGoesLast}),
@@ -70,7 +70,7 @@ func (j *Judge) poolOf(o *object) *object {
 }
 
 func poolFilled(v record.Value) bool {
-	return number(v.Get("status", "replicas")) > 0 || v.Get("spec", "providerIDList").Len() > 0
+	return v.Get("status", "replicas").Number() > 0 || v.Get("spec", "providerIDList").Len() > 0
 }
 
 func poolReports(v record.Value) bool {
@@ -94,19 +94,14 @@ func poolStaysProvisioned(c *change) {
 	if c.user || c.wiped {
 		return
 	}
-	for _, path := range [][]string{{"status", "ready"}, {"status", "initialization", "provisioned"}} {
-		if c.prev.Get(path...).True() && !c.cur.Get(path...).True() {
-			c.report([]string{"status.ready", "status.initialization"}, "the pool was provisioned, but no longer is")
-			return
-		}
-	}
-	if poolReports(c.cur) {
-		c.held()
+	lost := func(path string) bool { return c.prev.At(path).True() && !c.cur.At(path).True() }
+	if gone := lost("status.ready") || lost("status.initialization.provisioned"); gone || poolReports(c.cur) {
+		c.demand(!gone, []string{"status.ready", "status.initialization"}, "the pool was provisioned, but no longer is")
 	}
 }
 
 func poolUnique(c *change) {
-	ids := list(c.cur.Get("spec", "providerIDList"))
+	ids := c.cur.Get("spec", "providerIDList").Strings()
 	if c.user || len(ids) == 0 {
 		return
 	}
@@ -132,32 +127,27 @@ func (c *change) rests(do func(*change)) {
 
 func poolReplicas(c *change) {
 	replicas := c.cur.Get("status", "replicas")
-	if c.user || !replicas.Exists() || int64(c.cur.Get("spec", "providerIDList").Len()) == number(replicas) {
+	if c.user || !replicas.Exists() || int64(c.cur.Get("spec", "providerIDList").Len()) == replicas.Number() {
 		return
 	}
 	c.rests(func(c *change) {
-		c.report([]string{"spec.providerIDList", "status.replicas"}, "providerIDList has %d entries, but status.replicas is %d", c.cur.Get("spec", "providerIDList").Len(), number(c.cur.Get("status", "replicas")))
+		c.report([]string{"spec.providerIDList", "status.replicas"}, "providerIDList has %d entries, but status.replicas is %d", c.cur.Get("spec", "providerIDList").Len(), c.cur.Get("status", "replicas").Number())
 	})
 }
 
-func number(v record.Value) int64 {
-	n, _ := v.Int()
-	return n
-}
-
 func poolFollows(c *change) {
-	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) || hasAnnotation(c.cur, replicasManaged) {
+	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) || c.cur.Annotated(replicasManaged) {
 		return
 	}
 	want := c.cur.Get("spec", "replicas")
 	c.later(c.opts.Delete, func(c *change) {
 		infra := c.referred(c.o, c.cur.Get("spec", "template", "spec", "infrastructureRef"))
-		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) || !c.runs(c.opts.Delete) || hasAnnotation(c.cur, replicasManaged) {
+		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) || !c.runs(c.opts.Delete) || c.cur.Annotated(replicasManaged) {
 			return
 		}
 		n := infra.get("spec", "providerIDList").Len()
-		c.demandOn(infra, int64(n) == number(want), []string{"spec.providerIDList", "status.replicas"},
-			"providerIDList has %d entries, but the MachinePool has wanted %d replicas for %s", n, number(want), c.opts.Delete)
+		c.demandOn(infra, int64(n) == want.Number(), []string{"spec.providerIDList", "status.replicas"},
+			"providerIDList has %d entries, but the MachinePool has wanted %d replicas for %s", n, want.Number(), c.opts.Delete)
 	})
 }
 
@@ -165,7 +155,7 @@ func poolFollows(c *change) {
 const mostLeft = 10000
 
 func poolGone(c *change) {
-	before, now := list(c.prev.Get("spec", "providerIDList")), list(c.cur.Get("spec", "providerIDList"))
+	before, now := c.prev.Get("spec", "providerIDList").Strings(), c.cur.Get("spec", "providerIDList").Strings()
 	if c.user || slices.Equal(before, now) {
 		return
 	}
@@ -185,11 +175,9 @@ func poolGone(c *change) {
 }
 
 func poolKind(c *change) {
-	before, now := c.o.seen.kept[poolKindPath], c.cur.Get("status", "infrastructureMachineKind").Str()
-	if before == "" || now == "" || c.user {
-		return
+	if c.cur.At(poolKindPath).Str() != "" {
+		c.fixed(poolKindPath, "the kind", "%s")
 	}
-	c.demand(before == now, []string{"status.infrastructureMachineKind"}, "the kind changed from %s to %s", before, now)
 }
 
 func poolCount(c *change) {
@@ -204,7 +192,7 @@ func poolCount(c *change) {
 		if s := c.clusters[c.o.cluster]; s != nil && c.now.Sub(s.cause) < c.opts.Settle-apart {
 			return
 		}
-		n, want := int64(len(machines)), number(c.cur.Get("status", "replicas"))
+		n, want := int64(len(machines)), c.cur.Get("status", "replicas").Number()
 		c.demand(n == want, []string{"status.replicas", "status.infrastructureMachineKind"},
 			"status.replicas is %d, but the pool has %d InfraMachines", want, n)
 	})
@@ -258,7 +246,7 @@ func poolInstances(c *change) {
 		return
 	}
 	c.rests(func(c *change) {
-		ids := list(c.cur.Get("spec", "providerIDList"))
+		ids := c.cur.Get("spec", "providerIDList").Strings()
 		var in []string
 		for i := range c.cur.Get("status", "instances").Items() {
 			id := i.Get("providerID").Str()
@@ -288,5 +276,37 @@ func poolGoesLast(c *change) {
 			}
 		}
 		c.held()
+	})
+}
+
+// coreChecks are about Cluster API itself: what providers rely on.
+var coreChecks = []*Check{
+	row("BEH701", "core-resumes", "Core objects must resume together with their Cluster", must, "cluster-api internal/controllers/machine, SetupWithManager; seen in v1.14.2",
+		"Core does not reconcile the object until something else touches it: no health checks, no deletion of its Node.",
+		"Annotate the object so that core reconciles it. Providers: set owner references again soon after the pause, which wakes core.",
+		Check{Role: contract.Core, Action: actStrip + ", unpause", Violation: "a Machine, MachineSet, MachineDeployment or MachinePool shows Paused=True when the bound after the pause has passed", Within: settle, on: []string{machine, machineSet, deployment, machinePool}, resumed: resumes("Paused is still True %s after the pause of the Cluster ended at %s")}),
+	row("BEH702", "core-reads-provisioned", "Core must accept status.initialization.provisioned of an InfraMachinePool", must, pagePool+"initialization completed; cluster-api internal/controllers/machinepool, external.IsReady in v1.14.2",
+		"The MachinePool waits for its infrastructure forever, although the provider follows the contract.",
+		"Set status.ready as well, because Cluster API up to v1.14 reads only that.",
+		Check{Role: contract.Core, Violation: "provisioned is true without status.ready, and the MachinePool does not report its infrastructure when the bound has passed", Within: pause, on: []string{infraPool}, version: coreReads}),
+}
+
+func coreReads(c *change) {
+	status := c.cur.Get("status")
+	if !status.Get("initialization", "provisioned").True() || status.Get("ready").True() || len(c.o.owners) == 0 || !c.once("reads") {
+		return
+	}
+	c.later(max(apart, c.opts.Pause-lag), func(c *change) { // core takes no time for it
+		delete(c.o.seen.had, "reads")
+		mp := c.owner(c.o, machinePool)
+		if mp == nil || c.cur.Get("status", "ready").True() || !c.cur.Get("status", "initialization", "provisioned").True() || !c.pausedSince(c.o).IsZero() || c.o.isDeleting() {
+			return
+		}
+		accepts := mp.get("status", "initialization", "infrastructureProvisioned").True() || mp.get("status", "infrastructureReady").True()
+		if !mp.get("status").Exists() {
+			return
+		}
+		c.demand(accepts, []string{"status.initialization", "status.ready"},
+			"the pool is provisioned, but MachinePool %s does not accept it; core reads only status.ready", mp.name)
 	})
 }

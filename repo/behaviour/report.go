@@ -21,29 +21,21 @@ func (j *Judge) Report(command, subject string) *lint.Report {
 	r := &lint.Report{}
 	seen := map[string]int{}
 	for _, f := range j.finish() {
-		one := f.lint()
-		one.Fingerprint = f.fingerprint(seen)
+		one := lint.Finding{
+			Rule: &f.Check.Rule, Severity: f.Severity, File: f.New.File, Object: f.Object, Message: f.Message,
+			Evidence: f.Evidence(), Fingerprint: f.fingerprint(seen),
+		}
+		if f.New.Line > 0 {
+			one.Pos = yamldoc.Pos{Line: f.New.Line, Column: 1}
+		}
 		r.Findings = append(r.Findings, one)
 	}
 	r.Failures = slices.Clone(j.problems)
 	if held, violated, _ := j.Tally(); held+violated == 0 && len(r.Failures) == 0 {
-		r.Failures = append(r.Failures, errNothing)
+		r.Failures = append(r.Failures, errors.New("nothing was judged: what happened was not enough to decide any check"))
 	}
 	out := &lint.Report{Command: command, Subject: subject}
 	out.Join(r)
-	return out
-}
-
-var errNothing = errors.New("nothing was judged: what happened was not enough to decide any check")
-
-func (f *Finding) lint() lint.Finding {
-	out := lint.Finding{
-		Rule: &f.Check.Rule, Severity: f.Severity, File: f.New.File, Object: f.Object, Message: f.Message,
-		Evidence: f.Evidence(),
-	}
-	if f.New.Line > 0 {
-		out.Pos = yamldoc.Pos{Line: f.New.Line, Column: 1}
-	}
 	return out
 }
 

@@ -83,22 +83,22 @@ func (t *Timelines) Add(e *record.Event) {
 	default:
 		return
 	}
-	meta := e.Object.Get("metadata")
-	if e.Group() == coreGroup && e.Kind() == cluster {
-		t.pause(meta.Get("namespace").Str()+"/"+meta.Get("name").Str(), e)
+	n := nameOf(e)
+	if n.group == coreGroup && n.kind == cluster {
+		t.pause(n.namespace+"/"+n.name, e)
 	}
 	line := t.byUID[uidOf(e)]
 	if line == nil || e.Version() != 0 && e.Version() <= line.version && e.Type != record.Deleted {
 		return
 	}
 	line.version = e.Version()
-	m := Moment{At: e.At, ResourceVersion: meta.Get("resourceVersion").Str(), What: e.Type}
+	m := Moment{At: e.At, ResourceVersion: e.Object.Get("metadata", "resourceVersion").Str(), What: e.Type}
 	if e.Type == record.Modified {
-		m.Changes = shown(line.prev, e.Object, nil)
+		m.Changes = record.Shown(line.prev, e.Object, nil)
 	}
 	line.prev = e.Object
-	if name := cmp.Or(label(e.Object, clusterLabel), e.Object.Get("spec", "clusterName").Str()); name != "" {
-		line.cluster = meta.Get("namespace").Str() + "/" + name
+	if name := cmp.Or(e.Object.Label(clusterLabel), e.Object.Get("spec", "clusterName").Str()); name != "" {
+		line.cluster = n.namespace + "/" + name
 	}
 	line.add(m)
 }

@@ -3,6 +3,8 @@ package record
 import (
 	"cmp"
 	"container/heap"
+	"strconv"
+	"time"
 )
 
 // Order gives events back in the order of their times. It holds at most Most events.
@@ -28,6 +30,54 @@ func (a waiting) Compare(b waiting) int {
 		return cmp.Compare(a.version, b.version)
 	}
 	return cmp.Compare(a.seq, b.seq)
+}
+
+// Arrivals gives events back in the order in which they happened. The resourceVersions of
+// one server come from one counter, so they order what happened across all kinds but Events,
+// which may have a store of their own; times of arrival do not.
+type Arrivals struct {
+	waiting Heap[arrived]
+	counter uint64 // the largest resourceVersion that came
+	seq     int
+}
+
+type arrived waiting
+
+// Compare orders by version, then as the events came.
+func (a arrived) Compare(b arrived) int {
+	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq))
+}
+
+// Add takes an event. One that came later than what happened after it, by its
+// resourceVersion, happened no later than that came.
+func (a *Arrivals) Add(e *Event) {
+	a.seq++
+	version := uint64(0)
+	switch {
+	case e.Initial: // lists tell versions of any age
+	case e.Type == Action:
+		version, _ = strconv.ParseUint(e.Note.Get("action", "resourceVersion").Str(), 10, 64)
+	case e.Object.Exists() && e.Kind() != "Event":
+		version = e.Version()
+	}
+	if 0 < version && version < a.counter {
+		early := *e
+		for _, later := range a.waiting {
+			if later.version > version && later.At.Before(early.At) && !later.Initial {
+				early.At = later.At
+			}
+		}
+		e = &early
+	}
+	a.counter = max(a.counter, version)
+	heap.Push(&a.waiting, arrived{e, cmp.Or(version, a.counter), a.seq})
+}
+
+// Until hands over the events until a time.
+func (a *Arrivals) Until(t time.Time, next func(*Event)) {
+	for len(a.waiting) > 0 && !a.waiting[0].At.After(t) {
+		next(heap.Pop(&a.waiting).(arrived).Event)
+	}
 }
 
 // Heap implements heap.Interface: its first element is the smallest.

@@ -141,37 +141,35 @@ func (v Value) Text() string {
 	case text:
 		return strconv.Quote(clip(v.scalar()))
 	case List:
-		if v.Len() == 0 {
-			return "[]"
-		}
-		var parts []string
-		for item := range v.children {
-			parts = append(parts, item.Text())
-			if len(parts) == 3 && v.Len() > 3 {
-				parts = append(parts, fmt.Sprintf("… (%d)", v.Len()))
-				break
-			}
+		parts, more := v.first(Value.Text)
+		if more {
+			parts = append(parts, fmt.Sprintf("… (%d)", v.Len()))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case Map:
-		if v.Len() == 0 {
-			return "{}"
-		}
-		var parts []string
-		for item := range v.children {
-			text := item.Text()
+		parts, more := v.first(func(item Value) string {
 			if k := item.Kind(); k == Map || k == List {
-				text = "…"
+				return item.Key() + ": …"
 			}
-			parts = append(parts, item.Key()+": "+text)
-			if len(parts) == 3 && v.Len() > 3 {
-				parts = append(parts, "…")
-				break
-			}
+			return item.Key() + ": " + item.Text()
+		})
+		if more {
+			parts = append(parts, "…")
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	return v.scalar()
+}
+
+// first shows the first three elements, and tells whether there are more.
+func (v Value) first(text func(Value) string) (parts []string, more bool) {
+	for item := range v.children {
+		if len(parts) == 3 {
+			return parts, true
+		}
+		parts = append(parts, text(item))
+	}
+	return parts, false
 }
 
 const clipped = 80
