@@ -11,7 +11,6 @@ import (
 	hooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 )
 
@@ -289,9 +288,6 @@ func TestPatches(t *testing.T) {
 		}
 	}
 	path := func(s string) []string { return strings.Split(s, ".") }
-	if !patch.Kept(path("spec.x"), 11) || patch.Kept(path("metadata.labels.x"), 13) || !patch.Kept(path("metadata.labels.x"), 14) || patch.Kept(path("status"), 14) {
-		t.Error("what of a patch is kept")
-	}
 	if !extension.Restored(path("spec.template.spec.replicas")) || extension.Restored(path("spec.template.spec.replicasX")) || extension.Restored(path("spec.template.spec.kubeadmConfigSpec")) {
 		t.Error("what of a control plane is restored")
 	}

@@ -27,9 +27,10 @@ var Variants = [...]Variant{
 			delete(w.topology, "replicas")
 		}
 	}},
-	{What: "a version with build metadata", change: func(t *Topology) {
+	{What: "a pre-release version with build metadata", change: func(t *Topology) {
 		version, _, _ := strings.Cut(t.Version(), "+")
-		t.topology()["version"] = version + "+acme.1"
+		version, _, _ = strings.Cut(version, "-")
+		t.topology()["version"] = version + "-rc.1+acme.1"
 	}},
 	{What: "a Cluster without workers", change: func(t *Topology) { delete(t.topology(), "workers") }},
 	{What: "Unicode in annotations and variables", change: func(t *Topology) { t.fill("Zoë \"東京\" 🚀\n") }},

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -61,17 +60,6 @@ func Identified(object []byte) error {
 		return errors.New("the result is not an object with a kind")
 	}
 	return nil
-}
-
-// Kept reports whether a minor version of Cluster API keeps a change of a template
-// at a path.
-func Kept(path []string, minor int) bool {
-	for _, k := range kept {
-		if minor >= k.since && len(path) >= len(k.path) && slices.Equal(path[:len(k.path)], k.path) {
-			return true
-		}
-	}
-	return false
 }
 
 // set puts a value at a path of an object and makes the objects above it.

@@ -225,22 +225,20 @@ func TestTemplatesApart(t *testing.T) {
 	}
 }
 
-// TestKept tells from which version on changes outside of spec are kept.
-func TestKept(t *testing.T) {
+// TestKeep tells from which version on changes outside of spec are kept.
+func TestKeep(t *testing.T) {
 	for _, c := range []struct {
-		path  []string
+		after string
 		minor int
-		want  bool
+		want  string
 	}{
-		{[]string{"spec", "a"}, 0, true},
-		{[]string{"metadata", "labels", "a"}, 13, false},
-		{[]string{"metadata", "labels", "a"}, 14, true},
-		{[]string{"metadata", "labels"}, 14, true},
-		{[]string{"metadata"}, 14, false},
-		{[]string{"metadata", "finalizers"}, 14, false},
+		{`{"kind":"A","spec":{"a":1}}`, 0, `{"kind":"A","spec":{"a":1}}`},
+		{`{"kind":"A","spec":{"a":2},"metadata":{"labels":{"a":"b"}}}`, 13, `{"kind":"A","spec":{"a":2}}`},
+		{`{"kind":"A","metadata":{"labels":{"a":"b"},"finalizers":["a"]}}`, 14, `{"kind":"A","metadata":{"labels":{"a":"b"}},"spec":{"a":1}}`},
+		{`{"kind":"B"}`, 14, `{"kind":"A","spec":{"a":1}}`},
 	} {
-		if got := Kept(c.path, c.minor); got != c.want {
-			t.Errorf("v1.%d keeps %v: %v", c.minor, c.path, got)
+		if got, err := Keep([]byte(`{"kind":"A","spec":{"a":1}}`), []byte(c.after), c.minor); err != nil || string(got) != c.want {
+			t.Errorf("v1.%d keeps of %s: %s, %v", c.minor, c.after, got, err)
 		}
 	}
 }

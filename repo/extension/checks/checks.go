@@ -350,11 +350,11 @@ var All = [...]*Check{
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
 		ID: "LIV036", Name: "patch-order", Since: "v0.1.0",
-		Title:    "The order of items must not matter",
+		Title:    "The order of items and variables must not matter",
 		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "cluster-api core/reconcilers/topology/cluster/patches, createRequest",
-		Why:     "Cluster API rolls out machines needlessly, because it sends workers in a different order in each call.",
-		Fix:     "Patch every item independently of the others.",
+		Why:     "Cluster API rolls out machines needlessly, because it sends workers in a different order in each call, and variables in the order in which users write them.",
+		Fix:     "Patch every item independently of the others, and look variables up by name.",
 		Example: "A patch that counts the items before its own.",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
@@ -372,7 +372,7 @@ var All = [...]*Check{
 		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "cluster-api core/reconcilers/clusterclass, reconcileVariables; internal/topology/variables, ValidateClusterClassVariables",
 		Why:     "Cluster API refuses all variables, and the class does not become ready.",
-		Fix:     "Correct the definition; it follows the rules of spec.variables in a ClusterClass.",
+		Fix:     "Correct the definition; it follows the rules of spec.variables in a ClusterClass, and must equal the definitions that the class has of the same variable.",
 		Example: "A variable with the name builtin.",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
@@ -444,7 +444,7 @@ var All = [...]*Check{
 		Severity: lint.Warning, Proof: lint.Contract,
 		Source:  "cluster-api v1.14 conditions of topologies; cluster-api internal/runtime/client/client.go, validateResponseStatus",
 		Why:     "Cluster API reconciles endlessly if the message changes, because messages are part of conditions since v1.14.",
-		Fix:     "Remove times, request IDs and memory addresses from messages.",
+		Fix:     "Remove times, request IDs, uids of items and memory addresses from messages, and sort lists in them.",
 		Example: "invalid request at 12:00:01.123",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{

@@ -263,6 +263,9 @@ func faults() []fault {
 		{id: "LIV031", server: patching("DockerMachineTemplate", object{"op": "replace", "path": "/spec/none", "value": 1})},
 		{id: "LIV032", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/finalizers", "value": []string{"a"}}), message: "metadata.finalizers"},
 		{id: "LIV032", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/labels/a", "value": "b"}), options: func(o *probe.Options) { o.Core = 13 }, message: "metadata.labels.a"},
+		{id: "LIV032", server: func(s *server) { // what is removed stays
+			s.answers["GeneratePatches"] = jsonPatch("DockerMachineTemplate", object{"op": "remove", "path": "/spec"})
+		}, message: "changes spec.template.spec.extraMounts, which Cluster API drops"},
 		{id: "LIV033", server: patching("KubeadmControlPlaneTemplate", object{"op": "add", "path": "/spec/template/spec/replicas", "value": 5})},
 		{id: "LIV034", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/spec/template/spec/image", "value": 5}), options: func(o *probe.Options) {
 			o.Schema = func(_, kind, _ string) (crd.Schema, bool) {
@@ -309,6 +312,11 @@ func faults() []fault {
 				return object{"status": "Success", "items": []object{{"uid": item["uid"], "patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"first": true}})}}}
 			}
 		}},
+		{id: "LIV036", server: change("GeneratePatches", func(r, a object) {
+			if first := r["variables"].([]any)[0].(object); first["name"] == "builtin" {
+				a["items"] = []object{}
+			}
+		}), message: "with the variables in another order"},
 		{id: "LIV037", severity: lint.Warning, server: change("ValidateTopology", refusePatched)},
 		{id: "LIV037", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "validatetopology") && bytes.Contains(body, []byte(`"image":"acme"`)) {
@@ -326,6 +334,9 @@ func faults() []fault {
 		{id: "LIV038", server: answer("DiscoverVariables", object{"status": "Success", "variables": []object{
 			{"name": "a", "required": false, "schema": stringSchema}, {"name": "a", "required": false, "schema": stringSchema},
 		}})},
+		{id: "LIV038", server: variable(object{"name": "a", "required": true, "schema": object{"openAPIV3Schema": object{"type": "string", "uniqueItems": false}}}), options: func(o *probe.Options) {
+			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: acme}\nspec: {patches: [{name: a, external: {discoverVariablesExtension: acme-discovervariables.acme}}], variables: [{name: a, required: false, schema: {openAPIV3Schema: {type: string}}}]}\n"))
+		}, message: "the ClusterClass acme has another definition of it"},
 		{id: "LIV039", server: func(s *server) {
 			s.answers["DiscoverVariables"] = func(object) object {
 				return object{"status": "Success", "variables": []object{{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "integer", "default": count.Add(1)}}}}}
@@ -398,6 +409,16 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		})},
+		{id: "LIV046", server: change("GenerateUpgradePlan", func(r, a object) {
+			if r["toKubernetesVersion"] == "v1.34.1" {
+				a["status"], a["message"] = "Failure", fmt.Sprint("unknown version, call ", count.Add(1))
+			}
+		})},
+		{id: "LIV046", server: change("GeneratePatches", func(r, a object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("+acme")) {
+				a["status"], a["message"] = "Failure", fmt.Sprint("item ", r["items"].([]any)[0].(object)["uid"])
+			}
+		}), message: "f0000001"},
 		{id: "LIV047", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "/v1alpha1/clusterctl-repo-probe") {
 				write(w, object{"status": "Success"})

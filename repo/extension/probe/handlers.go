@@ -75,6 +75,7 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 		p.together(ctx, work...)
 	}
 	p.rounds()
+	p.conflicts()
 }
 
 // rounds reports hooks whose handlers do not agree when to be called again.
@@ -128,6 +129,27 @@ func (h *handler) refusable(ctx context.Context, what string, body []byte) {
 	if status, _ := h.outcome(r); h.kind(r) == "" && ctx.Err() == nil {
 		h.add("LIV020", h.place, "with %s: %s", what, short(status))
 	}
+	h.sameRefusal(ctx, r, body)
+}
+
+// sameRefusal sends a request that was refused again, with other uids of its items, which
+// Cluster API makes for each call: the message must be the same.
+func (h *handler) sameRefusal(ctx context.Context, first reply, body []byte) {
+	if h.kind(first) == extension.Failure {
+		h.sameError(first, h.send(ctx, bytes.ReplaceAll(body, []byte(`"uid":"0000`), []byte(`"uid":"f000`))))
+	}
+}
+
+// sameError reports an error whose message is another one the second time, and whether it is.
+func (h *handler) sameError(first, again reply) bool {
+	a, b := h.message(first), h.message(again)
+	if again.err != nil || a == b || first.status != again.status || h.kind(first) != h.kind(again) {
+		return true
+	}
+	if !h.found("LIV046") {
+		h.add("LIV046", h.place, "the same error is %q and then %q", a, b)
+	}
+	return false
 }
 
 // check calls the handler in all ways.
@@ -157,6 +179,7 @@ func (h *handler) check(ctx context.Context) {
 	if !h.semantics(h.answer, h.first.body) {
 		return
 	}
+	h.sameRefusal(ctx, h.first, h.in.body)
 	if r, can := h.answer.(*extension.RetryResponse); can && h.succeeded() && h.hook.Blocks(h.o.Core) && !h.hook.Single {
 		h.keep(r)
 	}
@@ -369,9 +392,7 @@ func (h *handler) robust(ctx context.Context) {
 		h.echoes(h.place, h.message(r), body)
 	}
 	for i, body := range malformed {
-		again := h.send(ctx, []byte(body))
-		if a, b := h.message(first[i]), h.message(again); again.err == nil && a != b && first[i].status == again.status {
-			h.add("LIV046", h.place, "the same error is %q and then %q", a, b)
+		if !h.sameError(first[i], h.send(ctx, []byte(body))) {
 			return
 		}
 	}

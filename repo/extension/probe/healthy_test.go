@@ -33,7 +33,7 @@ func TestHealthyServer(t *testing.T) {
 			// A machine with much to do may be slow.
 			o.Severity = map[string]lint.Severity{"LIV060": lint.Off}
 			start := time.Now()
-			r := probe.Run(limited(t, 20*time.Minute), o)
+			r := probe.Run(limited(t, 5*time.Minute), o)
 			for _, f := range r.Findings {
 				t.Errorf("%s, v1.%d: %s %s %s: %s", level, core, f.Rule.ID, f.Severity, f.Object, f.Message)
 			}
@@ -140,7 +140,7 @@ func TestHealthyVariants(t *testing.T) {
 		}},
 		"a registration at this place": {options: func(o *probe.Options) {
 			o.Registration = &probe.Registration{Ports: []string{"443", o.URL.Port()}}
-			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: a}\nspec: {patches: [{name: a, external: {generatePatchesExtension: acme-generatepatches.acme}}], upgrade: {external: {generateUpgradePlanExtension: acme-generateupgradeplan.acme}}}\n"))
+			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: a}\nspec: {patches: [{name: a, external: {generatePatchesExtension: acme-generatepatches.acme, discoverVariablesExtension: acme-discovervariables.acme}}], variables: [{name: flavor, required: true, schema: {openAPIV3Schema: {default: small, enum: [small, large], uniqueItems: false, type: string}}}], upgrade: {external: {generateUpgradePlanExtension: acme-generateupgradeplan.acme}}}\n"))
 		}},
 		"a restart": {options: func(o *probe.Options) { o.Restart = func(context.Context) error { return nil } }},
 	} {
@@ -155,7 +155,7 @@ func TestHealthyVariants(t *testing.T) {
 			if v.options != nil {
 				v.options(&o)
 			}
-			r := probe.Run(limited(t, 20*time.Minute), o)
+			r := probe.Run(limited(t, 5*time.Minute), o)
 			for _, f := range r.Findings {
 				t.Errorf("%s %s %s: %s", f.Rule.ID, f.Severity, f.Object, f.Message)
 			}
@@ -172,7 +172,7 @@ func TestClientCertificateIsMissing(t *testing.T) {
 	ca := newAuthority(t)
 	s := healthy()
 	s.config = func(c *tls.Config) { c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, ca.pool }
-	r := probe.Run(limited(t, 20*time.Minute), options(t, s.start(t, ca), ca))
+	r := probe.Run(limited(t, 5*time.Minute), options(t, s.start(t, ca), ca))
 	if len(r.Findings) != 1 || r.Worst() != lint.Error || !strings.Contains(r.Findings[0].Message, "--client-cert") {
 		t.Errorf("%+v", r.Findings)
 	}
@@ -208,7 +208,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		"closes at once": {at(silent.Addr().String()), "connection"},
 		"nobody there":   {at("127.0.0.1:1"), "connection refused"},
 	} {
-		r := probe.Run(limited(t, 20*time.Minute), options(t, tc.url, ca))
+		r := probe.Run(limited(t, 5*time.Minute), options(t, tc.url, ca))
 		if len(r.Findings) != 1 || r.Findings[0].Rule.ID != "LIV001" || !strings.Contains(r.Findings[0].Message, tc.want) || (len(r.Failures) > 0) != (name == "nobody there") {
 			t.Errorf("%s: %+v, %v", name, r.Findings, r.Failures)
 		}

@@ -86,7 +86,7 @@ func TestOddServersBreakNothing(t *testing.T) {
 					}
 				})
 			}
-			report := probe.Run(limited(t, 20*time.Minute), options(t, s.start(t, ca), ca))
+			report := probe.Run(limited(t, 5*time.Minute), options(t, s.start(t, ca), ca))
 			for _, err := range report.Failures {
 				t.Error(err)
 			}

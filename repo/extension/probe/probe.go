@@ -21,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Options say what to check and how.
@@ -104,6 +105,8 @@ type probe struct {
 	// retries are the answers of handlers that Cluster API calls together, by hook
 	// and handler.
 	retries map[string]map[string]*extension.RetryResponse
+	// defined are the variables that handlers define.
+	defined map[string][]*yamldoc.Node
 	// fewer say which handlers were called less often than they should.
 	fewer []string
 	// unreached says that nobody listens.
@@ -142,7 +145,7 @@ func Run(ctx context.Context, o Options) *Result {
 	p := &probe{
 		o: &o, maker: &extension.Maker{Topology: o.Topology, Core: o.Core, Settings: o.Settings}, discoveryHook: extension.Find("Discovery"),
 		times: map[place][]time.Duration{}, limits: map[place]time.Duration{},
-		retries: map[string]map[string]*extension.RetryResponse{},
+		retries: map[string]map[string]*extension.RetryResponse{}, defined: map[string][]*yamldoc.Node{},
 	}
 	handlers := p.run(ctx)
 	if err := context.Cause(ctx); err != nil {

@@ -43,7 +43,7 @@ func TestRetriesAreFollowed(t *testing.T) {
 	o := options(t, s.start(t, ca), ca)
 	o.RetryBudget = 10 * time.Second
 	o.Severity = map[string]lint.Severity{"LIV060": lint.Off}
-	r := probe.Run(limited(t, 20*time.Minute), o)
+	r := probe.Run(limited(t, 5*time.Minute), o)
 	for _, f := range r.Findings {
 		t.Errorf("%s %s: %s", f.Rule.ID, f.Object, f.Message)
 	}

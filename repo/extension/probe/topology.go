@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,7 +42,42 @@ func (h *handler) variables(context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.maker.Discovered = append(h.maker.Discovered, definitions...)
+	h.defined[h.place.handler] = definitions
 }
+
+// conflicts reports variables that a class has from two places that do not agree
+// (core/reconcilers/clusterclass, addDefinitionToExistingStatusVariable).
+func (p *probe) conflicts() {
+	for _, c := range p.o.Classes {
+		first := map[string]*yamldoc.Node{}
+		for _, v := range c.Variables() {
+			first[v.Name] = v.Node
+		}
+		for _, external := range c.Patches() {
+			_, _, discover := c.Handlers(external)
+			handler, config, _ := strings.Cut(discover.Str(), ".")
+			if p.o.Name != "" && config != p.o.Name {
+				continue
+			}
+			for _, n := range p.defined[handler] {
+				name := n.Get("name").Str()
+				if other := first[name]; other != nil && definition(n) != definition(other) {
+					p.add("LIV038", place{"DiscoverVariables", handler}, "variable %q: the ClusterClass %s has another definition of it", name, c.Name())
+				}
+				first[name] = n
+			}
+		}
+	}
+}
+
+// definition is what two definitions of a variable must agree in.
+func definition(variable *yamldoc.Node) string {
+	schema, _ := json.Marshal(variable.Get("schema", "openAPIV3Schema").Value())
+	return fmt.Sprint(variable.Get("required").Bool()) + meaningless.ReplaceAllString(string(schema), "")
+}
+
+// meaningless are fields that are false, which is as if they were missing, and commas.
+var meaningless = regexp.MustCompile(`"(uniqueItems|exclusiveM\w+|x-kubernetes-[a-z-]+)":false|,`)
 
 // variableChecks are the checks of problems with variables.
 var variableChecks = [...]string{extension.InvalidVariable: "LIV038", extension.OtherVersion: "LIV040", extension.UnknownInVariable: "LIV063"}
@@ -100,11 +136,11 @@ func (h *handler) patches(ctx context.Context) {
 	h.variants(ctx, result)
 }
 
-// orders is how many other orders of the items are tried.
-const orders = 8
+// orders is how many other orders are tried.
+const orders = 9
 
 // variants sends the items with other uids, which Cluster API makes for each call, and
-// in other orders. What the same request gives in repeated calls is another check.
+// items and variables in other orders. What the same request gives in repeated calls is another check.
 func (h *handler) variants(ctx context.Context, result map[string]json.RawMessage) {
 	for i := range 1 + orders {
 		id, what, want := "LIV036", "with the items in another order", result
@@ -121,6 +157,15 @@ func (h *handler) variants(ctx context.Context, result map[string]json.RawMessag
 				}
 			case 1:
 				slices.Reverse(list)
+			case 2:
+				what = "with the variables in another order"
+				variables, _ := r["variables"].([]any)
+				slices.Reverse(variables)
+				for _, entry := range list {
+					item, _ := entry.(map[string]any)
+					own, _ := item["variables"].([]any)
+					slices.Reverse(own)
+				}
 			default:
 				rand.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
 			}
@@ -198,30 +243,26 @@ func (h *handler) applied(items []item, r *extension.PatchesResponse) (map[strin
 			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, given.UID), err)
 			continue
 		}
-		h.scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == given.UID })], object, after)
 		kept, err := patch.Keep(object, after, h.o.Core)
 		if err != nil {
 			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, given.UID), err)
 			continue
 		}
+		h.scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == given.UID })], object, after, kept)
 		objects[given.UID] = kept
 	}
 	return objects, ok
 }
 
 // scope reports changes of a patch that Cluster API drops or undoes.
-func (h *handler) scope(i item, before, after json.RawMessage) {
-	changed, err := extension.Changed(before, after)
-	if err != nil {
-		return
-	}
+func (h *handler) scope(i item, before, after, kept json.RawMessage) {
 	name := describe([]item{i}, i.UID)
 	var dropped, undone []string
-	for _, path := range changed {
-		switch {
-		case !patch.Kept(path, h.o.Core):
-			dropped = append(dropped, strings.Join(path, "."))
-		case i.HolderReference.FieldPath == "spec.controlPlaneRef" && extension.Restored(path):
+	for _, path := range changes(kept, after) {
+		dropped = append(dropped, strings.Join(path, "."))
+	}
+	for _, path := range changes(before, kept) {
+		if i.HolderReference.FieldPath == "spec.controlPlaneRef" && extension.Restored(path) {
 			undone = append(undone, strings.Join(path, "."))
 		}
 	}
@@ -376,6 +417,7 @@ func (h *handler) plan(ctx context.Context) {
 		}
 		r := h.insist(ctx, h.request(up.Ask), func(r reply) bool { return verdict(r) == "" })
 		unknown := i >= len(known) && h.kind(r) == extension.Failure
+		h.sameRefusal(ctx, r, h.request(up.Ask))
 		if what := verdict(r); what != "" && !unknown && ctx.Err() == nil {
 			h.add("LIV041", h.place, "for an upgrade from %s (workers: %s) to %s: %s", up.ControlPlane, cmp.Or(up.Workers, "none"), up.To, short(what))
 			return
