@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
 // call follows one command and returns what it prints.
@@ -24,8 +26,7 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 		return s.call(rest[1:], in, sc, at)
 	case program == "gh" && len(rest) > 3 && rest[0] == "release" && (rest[1] == "create" || rest[1] == "upload"):
 		if s.follower != nil {
-			s.uploader = at
-			s.upload(operands(rest[3:])...)
+			s.upload(at, operands(rest[3:])...)
 		}
 		return stream{}
 	case strings.HasSuffix(program, ".sh"), (program == "bash" || program == "sh") && len(rest) > 0 && strings.HasSuffix(rest[0], ".sh"):
@@ -43,7 +44,7 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 			sc.dir = sc.path(dir[0])
 		}
 	case "cp", "mv", "install", "rsync":
-		s.copies(operands(rest), sc, at)
+		s.copies(operands(rest), sc, at, program == "mv")
 	case "tee":
 		for _, f := range operands(rest) {
 			s.write(f, in, slices.Contains(rest, "-a"), sc, at)
@@ -59,8 +60,8 @@ func (s *shell) call(args []string, in stream, sc *scope, at Place) stream {
 	case "goreleaser":
 		s.goreleaser()
 	case "sed", "gsed":
-		s.sed(rest, sc, at)
-		if !slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "-i") || a == "--in-place" }) {
+		inPlace := slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "-i") || a == "--in-place" })
+		if s.sed(rest, sc, at, inPlace); !inPlace {
 			return s.filter(program, rest, in, sc, at)
 		}
 	case "rm":
@@ -268,8 +269,9 @@ func SplitImage(ref string) (name, tag string, tagged bool) {
 // plainTag is a text that sed replaces and that may be the tag of an image.
 var plainTag = regexp.MustCompile(`^[\w.-]+$`)
 
-// sed notes the images and pull policies that a call of sed writes.
-func (s *shell) sed(args []string, sc *scope, at Place) {
+// sed notes the images and pull policies that a call of sed writes, and the products
+// that it changes otherwise.
+func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 	var scripts, names []string
 	for i, a := range args {
 		switch {
@@ -291,11 +293,16 @@ func (s *shell) sed(args []string, sc *scope, at Place) {
 			continue
 		}
 		old, new := strings.Trim(parts[1], " ^"), strings.Trim(parts[2], " ")
+		if of, ok := strings.CutPrefix(old, "image: "); ok && strings.HasPrefix(new, "image:") && strings.Contains(of, "/") && !isUnknown(of) && !strings.ContainsAny(of, `*\[`) {
+			old, new = of, strings.TrimSpace(strings.TrimPrefix(new, "image:"))
+		}
 		for _, file := range names {
 			image := Image{Place: at, File: file}
 			policy, isPolicy := strings.CutPrefix(new, "imagePullPolicy:")
 			ref, isImage := strings.CutPrefix(new, "image:")
 			oldName, _, tagged := SplitImage(old)
+			kind := layouts.KindOfFile(path.Base(file))
+			known := kind != layouts.ClusterTemplate && kind != layouts.ClusterClass // whose images the build keeps
 			switch {
 			case isPolicy:
 				if image.PullPolicy = strings.Trim(policy, ` "'`); !isUnknown(image.PullPolicy) {
@@ -309,13 +316,18 @@ func (s *shell) sed(args []string, sc *scope, at Place) {
 			case plainTag.MatchString(old) && strings.Contains(tagOf(new), "{"):
 				image.OldTag, image.Tag = old, tagOf(new)
 				s.out.Images = append(s.out.Images, image)
+			default:
+				known = false
+			}
+			if i := slices.IndexFunc(s.out.Products, func(p Product) bool { return p.To == file }); i >= 0 && !known && inPlace && s.follower != nil {
+				s.out.Products[i].Through = append(slices.Clone(s.out.Products[i].Through), "sed")
 			}
 		}
 	}
 }
 
 // copies notes what cp, mv and install copy.
-func (s *shell) copies(args []string, sc *scope, at Place) {
+func (s *shell) copies(args []string, sc *scope, at Place, move bool) {
 	if len(args) < 2 {
 		return
 	}
@@ -346,7 +358,13 @@ func (s *shell) copies(args []string, sc *scope, at Place) {
 		if into && (err == nil || path.Base(from) != path.Base(dest)) {
 			target = path.Join(dest, path.Base(from))
 		}
-		s.product(Product{Place: at, To: target, From: []string{from}})
+		p := Product{Place: at, To: target, From: []string{from}}
+		if i := slices.IndexFunc(s.out.Products, func(q Product) bool { return q.To == from }); i >= 0 && move && s.follower != nil {
+			p = s.out.Products[i]
+			p.Place, p.To = at, target
+			s.out.Products = slices.Delete(s.out.Products, i, i+1)
+		}
+		s.product(p)
 	}
 }
 

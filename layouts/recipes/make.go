@@ -482,6 +482,13 @@ func (m *rules) function(name, args string, auto map[string]string, depth int) s
 			}
 			return strings.ReplaceAll(list, old, new)
 		}
+	case "or":
+		for arg := range strings.SplitSeq(args, ",") {
+			if value := strings.TrimSpace(m.expand(arg, auto, depth)); value != "" {
+				return value
+			}
+		}
+		return ""
 	case "info", "warning", "error", "eval":
 		return ""
 	}

@@ -213,9 +213,11 @@ type reader struct {
 	work int // of spend
 
 	parser *syntax.Parser // of shells, nil at first
-	// env are the variables of a workflow, and the outputs of its steps after a dot;
+	// env are the variables of a workflow, the outputs of its steps as JOB.STEP.NAME
+	// and those of its jobs as JOB..NAME; job and step are what is being read.
+	env       map[string]string
+	job, step string
 	// repository is owner/name on GitHub, if it is known.
-	env        map[string]string
 	repository string
 	*follower
 }
@@ -254,7 +256,13 @@ func (r *reader) workflow(name string, data []byte) {
 		r.env = map[string]string{}
 		d.Root.Walk(func(at yamldoc.Path, n *yamldoc.Node) bool {
 			text := n.Str()
-			r.step(n, Place{name, d.Pos(n).Line})
+			if len(at) > 1 && at[0] == "jobs" {
+				r.job = at[1]
+			}
+			if len(at) == 4 && at[2] == "outputs" {
+				r.env[r.job+".."+at[3]] = text
+			}
+			r.uses(n, Place{name, d.Pos(n).Line})
 			if len(at) > 1 && at[len(at)-2] == "env" {
 				key := at[len(at)-1]
 				r.env[key] = named(key, r.expressions(Place{name, d.Pos(n).Line}, text))

@@ -196,6 +196,101 @@ func TestWorkflowVariables(t *testing.T) {
 	}
 }
 
+// TestOutputsOfJobs tells the outputs of steps apart, follows those of other jobs, and
+// knows which version docker/metadata-action writes without its v.
+func TestOutputsOfJobs(t *testing.T) {
+	for want, steps := range map[string]string{
+		"ghcr.io/a/b:{version}": `
+      - {id: one, run: "echo ref=ghcr.io/a/b:$GITHUB_REF_NAME >> $GITHUB_OUTPUT"}
+      - {id: two, run: "echo ref=ghcr.io/a/other:dev >> $GITHUB_OUTPUT"}
+      - run: make release IMG=${{ steps.one.outputs.ref }}
+`,
+		"ghcr.io/a/b:{number}": `
+      - run: make release IMG=ghcr.io/a/b:${{ needs.meta.outputs.version }}
+`,
+	} {
+		r := recipes.Follow(fstest.MapFS{
+			"Makefile": {Data: []byte("release:\n\tcd config && kustomize edit set image controller=$(IMG)\n\tkustomize build config > out/infrastructure-components.yaml\n")},
+			".github/workflows/release.yaml": {Data: []byte("jobs:\n  meta:\n    outputs: {version: '${{ steps.meta.outputs.version }}'}\n    steps:\n    - {id: meta, uses: docker/metadata-action@v5, with: {tags: 'type=semver,pattern={{version}}'}}\n" +
+				"  release:\n    steps:" + steps + "      - uses: softprops/action-gh-release@v2\n        with: {files: out/*}\n")},
+		}, "")
+		if r == nil || len(r.Images) != 1 || r.Images[0].NewName+":"+r.Images[0].Tag != want {
+			t.Errorf("want %s: %+v", want, r)
+		}
+	}
+}
+
+// TestShellOfReleases follows arrays, mv, questions for files and sed on what was made.
+func TestShellOfReleases(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{
+		"Makefile": {Data: []byte(`IMG = ghcr.io/a/b
+release:
+	./hack/release.sh
+	sed -i 's|image: ghcr.io/old/b:dev|image: $(IMG):$(or $(TAG),dev)|g' out/infrastructure-components.yaml
+`)},
+		"hack/release.sh": {Data: []byte(`
+FLAVORS=("default" "ha")
+FLAVORS+=(small)
+mkdir -p out
+kustomize build config > out/infrastructure-components.yaml
+cp metadata.yaml out/metadata.yaml
+for f in "${FLAVORS[@]}"; do kustomize build "flavors/$f" > "out/cluster-template-$f.yaml"; done
+mv out/cluster-template-default.yaml out/cluster-template.yaml
+sed -i "s#ghcr.io/a/ccm:v[0-9.]*#ghcr.io/a/ccm:${TAG}#" out/cluster-template-ha.yaml
+if [ -f config/extra.yaml ]; then cp config/extra.yaml out/; fi
+if [ -f out/cluster-template-none.yaml ]; then cp config/extra.yaml out/; fi
+`)},
+		"config/kustomization.yaml": {},
+		"metadata.yaml":             {},
+	}, "")
+	if r == nil || r.Open != "" {
+		t.Fatalf("%+v", r)
+	}
+	var got []string
+	for _, p := range r.Products {
+		got = append(got, strings.TrimSpace(p.Name+" "+p.Kustomize+" "+strings.Join(p.Through, " ")))
+	}
+	want := []string{"cluster-template-ha.yaml flavors/ha sed", "cluster-template-small.yaml flavors/small", "cluster-template.yaml flavors/default", "infrastructure-components.yaml config", "metadata.yaml"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if i := slices.IndexFunc(r.Images, func(i recipes.Image) bool { return i.Name == "ghcr.io/old/b" }); i < 0 || r.Images[i].NewName != "ghcr.io/a/b" || r.Images[i].Tag != "{version}" {
+		t.Errorf("images: %+v", r.Images)
+	}
+}
+
+// TestWorkflowThatUploadsNothing: what it makes is for another purpose than a release,
+// if the Makefile knows one.
+func TestWorkflowThatUploadsNothing(t *testing.T) {
+	tree := fstest.MapFS{
+		"Makefile":                       {Data: []byte("release: manifests\n\tcp templates/cluster-template.yaml out/\nmanifests:\n\tkustomize build config > out/infrastructure-components.yaml\n")},
+		".github/workflows/release.yaml": {Data: []byte("jobs:\n  a:\n    steps:\n    - run: make manifests\n  b:\n    steps:\n    - uses: goreleaser/goreleaser-action@v6\n")},
+	}
+	if r := recipes.Follow(tree, ""); r == nil || r.Product("cluster-template.yaml") == nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestUploadsKeepTheirPlaces names the line of each upload, not that of the last.
+func TestUploadsKeepTheirPlaces(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{
+		"Makefile":                       {Data: []byte("release:\n\tkustomize build config > out/infrastructure-components.yaml\n")},
+		"metadata.yaml":                  {},
+		".github/workflows/release.yaml": {Data: []byte("jobs:\n  a:\n    steps:\n    - run: make release\n    - run: gh release upload v1 metadata.yaml\n    - run: gh release upload v1 out/*\n")},
+	}, "")
+	if p := r.Product("metadata.yaml"); p == nil || p.Line != 5 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestComponentsOfAnotherName follows a recipe that calls them components.yaml.
+func TestComponentsOfAnotherName(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{"Makefile": {Data: []byte("release:\n\tkustomize build config > dist/components.yaml\n")}}, "")
+	if r == nil || r.Product("components.yaml") == nil || r.Line != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestGrowingVariables: a variable of a workflow that doubles in each step stays bounded.
 func TestGrowingVariables(t *testing.T) {
 	steps := strings.Repeat("    - env: {A: \"${{ env.A }}${{ env.A }}\"}\n      run: echo\n", 64)

@@ -29,6 +29,8 @@ type Release struct {
 	Unread []unread
 	// Generated are the files of the tree that are made from another one on the way.
 	Generated []Product
+
+	uploads bool // whether a recipe uploads files
 }
 
 // Product returns the file of that name, or nil.
@@ -48,11 +50,15 @@ type follower struct {
 	// alias are copies of folders, by their new name; folders were made.
 	alias   map[string]string
 	folders map[string]bool
-	// uploads are the patterns of files that are uploaded, uploader is what does it.
-	uploads  []string
-	uploader Place
+	uploads []upload
 	// opaque are programs that write to a place in a way that is not understood.
 	opaque []opaque
+}
+
+// upload is a pattern of files that are uploaded, and what does it.
+type upload struct {
+	Place
+	pattern string
 }
 
 type opaque struct {
@@ -84,7 +90,7 @@ func Follow(fsys fs.FS, repository string) *Release {
 			r.repository = repository
 			r.workflow(name, []byte(text))
 		})
-		if out.File != "" {
+		if out.File != "" && out.uploads {
 			return out
 		}
 		if part == nil && len(out.Products) > 0 {
@@ -129,7 +135,7 @@ var (
 func releaseGoals(m *rules) (out [][]string) {
 	var all, builders []string
 	for _, r := range m.list {
-		writes := slices.ContainsFunc(r.lines, func(l line) bool { return strings.Contains(l.text, "-components.yaml") })
+		writes := slices.ContainsFunc(r.lines, func(l line) bool { return strings.Contains(l.text, "components.yaml") })
 		for target := range strings.FieldsSeq(m.expand(r.targets, nil, 0)) {
 			switch {
 			case devGoal.MatchString(target):
@@ -152,7 +158,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 	r := &reader{fsys: fsys, follower: &follower{alias: map[string]string{}, folders: map[string]bool{}}}
 	run(r)
 	r.follow()
-	out := &Release{Unread: r.out.Unread}
+	out := &Release{Unread: r.out.Unread, uploads: len(r.uploads) > 0}
 	var main Product
 	set := 0
 	published := map[string]Product{}
@@ -164,7 +170,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 	}
 	if len(r.uploads) > 0 {
 		for _, p := range r.out.Products {
-			if slices.ContainsFunc(r.uploads, func(u string) bool { return covers(u, p.To) }) {
+			if slices.ContainsFunc(r.uploads, func(u upload) bool { return covers(u.pattern, p.To) }) {
 				add(p)
 			}
 		}
@@ -174,7 +180,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 	}
 	folders := map[string]bool{}
 	for _, p := range r.out.Products {
-		if layouts.KindOfFile(p.Name) != layouts.Components || p.Kustomize == "" && len(r.uploads) == 0 || !p.Ships() {
+		if !isComponents(p.Name) || p.Kustomize == "" && len(r.uploads) == 0 || !p.Ships() {
 			continue
 		}
 		if _, ok := published[p.Name]; ok || len(r.uploads) == 0 {
@@ -190,21 +196,20 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		}
 		for _, dir := range slices.Sorted(maps.Keys(folders)) {
 			if layouts.InRelease(dir) { // what is committed there is a part of it
-				r.uploader = main.Place
-				r.uploaded(dir+"/*.yaml", add)
+				r.uploaded(upload{main.Place, dir + "/*.yaml"}, add)
 			}
 		}
 	}
 	for _, u := range r.uploads {
-		if name := path.Base(u); isYAML(name) && !strings.ContainsAny(u, "*?[") && published[name].Name == "" {
-			published[name] = Product{Place: r.uploader, To: u, Name: name, images: len(r.out.Images)}
-			out.Open = r.uploader.String() + " uploads " + u + ", but what makes it was not recognized"
+		if name := path.Base(u.pattern); isYAML(name) && !strings.ContainsAny(u.pattern, "*?[") && published[name].Name == "" {
+			published[name] = Product{Place: u.Place, To: u.pattern, Name: name, images: len(r.out.Images)}
+			out.Open = u.Place.String() + " uploads " + u.pattern + ", but what makes it was not recognized"
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(published)) {
 		p := published[name]
 		out.Products = append(out.Products, p)
-		if main.Name == "" && layouts.KindOfFile(name) == layouts.Components {
+		if main.Name == "" && isComponents(name) {
 			main, set = p, p.images
 		}
 	}
@@ -235,7 +240,7 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		if slices.ContainsFunc(r.out.Products, func(p Product) bool { return p.To == o.at }) {
 			continue // it is read, or changed
 		}
-		if inside || slices.ContainsFunc(r.uploads, func(u string) bool { return isYAML(o.at) && covers(u, o.at) }) {
+		if inside || slices.ContainsFunc(r.uploads, func(u upload) bool { return isYAML(o.at) && covers(u.pattern, o.at) }) {
 			out.Open = o.Place.String() + " writes to " + o.at + " with " + o.program
 		}
 	}
@@ -248,6 +253,12 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		}
 	}
 	return out
+}
+
+// isComponents reports whether a file holds components by its name, whatever clusterctl
+// makes of it.
+func isComponents(name string) bool {
+	return layouts.KindOfFile(name) == layouts.Components || name == "components.yaml"
 }
 
 func isYAML(name string) bool {
@@ -264,27 +275,27 @@ func covers(upload, name string) bool {
 }
 
 // uploaded adds the files of the tree that an upload covers.
-func (r *reader) uploaded(upload string, add func(Product)) {
-	names, err := fs.Glob(r.fsys, upload)
+func (r *reader) uploaded(u upload, add func(Product)) {
+	names, err := fs.Glob(r.fsys, u.pattern)
 	if err != nil {
 		return
 	}
 	for _, name := range names {
 		if info, err := fs.Stat(r.fsys, name); err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(r.out.Products, func(p Product) bool { return p.To == name }) {
-			add(Product{Place: r.uploader, To: name, Name: path.Base(name), From: []string{name}})
+			add(Product{Place: u.Place, To: name, Name: path.Base(name), From: []string{name}})
 		}
 	}
 }
 
 // upload notes the patterns of files that are uploaded.
-func (r *reader) upload(names ...string) {
+func (r *reader) upload(at Place, names ...string) {
 	for _, name := range names {
 		name = path.Clean(strings.TrimPrefix(strings.Trim(strings.TrimSpace(name), `"'`), "./"))
 		if i := strings.IndexByte(name, '#'); i > 0 {
 			name = name[:i] // FILE#LABEL of gh
 		}
 		if name != "." && !strings.HasPrefix(name, "-") && strings.ContainsAny(name, "./*") {
-			r.uploads = append(r.uploads, strings.TrimPrefix(wild(name), "/"))
+			r.uploads = append(r.uploads, upload{at, strings.TrimPrefix(wild(name), "/")})
 		}
 	}
 }
@@ -310,15 +321,24 @@ func wild(text string) string {
 // uploadKeys are the inputs of actions that name the files of a release.
 var uploadKeys = []string{"files", "file", "artifacts", "asset_path", "asset_paths", "pattern"}
 
-// step reads what a step of a workflow uploads.
-func (r *reader) step(n *yamldoc.Node, at Place) {
-	if r.follower == nil || !strings.Contains(n.Get("uses").Str(), "release") {
+// versionOf is what docker/metadata-action calls the version: its first pattern.
+var versionOf = regexp.MustCompile(`pattern=(v?)\{\{version\}\}`)
+
+// uses reads a step of a workflow: its name, and what it uploads.
+func (r *reader) uses(n *yamldoc.Node, at Place) {
+	action := n.Get("uses").Str()
+	if action+n.Get("run").Str() != "" {
+		r.step = n.Get("id").Str()
+	}
+	if m := versionOf.FindStringSubmatch(n.Get("with", "tags").Str()); m != nil && strings.Contains(action, "metadata-action") && r.env != nil {
+		r.env[r.job+"."+r.step+".version"] = m[1] + unknown("VERSION")
+	}
+	if r.follower == nil || !strings.Contains(action, "release") {
 		return
 	}
-	r.uploader = at
 	for _, key := range uploadKeys {
 		text := r.expressions(at, n.Get("with", key).Str())
-		r.upload(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' || c == ' ' })...)
+		r.upload(at, strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' || c == ' ' })...)
 	}
 	if strings.Contains(n.Get("uses").Str(), "goreleaser") {
 		r.goreleaser()
@@ -335,8 +355,8 @@ func (r *reader) goreleaser() {
 		r.workflow(name, []byte(text))
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(name, []byte(text))).Docs {
 			for _, f := range d.Root.Get("release", "extra_files").List() {
-				r.uploader = Place{name, d.Pos(f).Line}
-				r.upload(r.expressions(r.uploader, f.Get("glob").Str()))
+				at := Place{name, d.Pos(f).Line}
+				r.upload(at, r.expressions(at, f.Get("glob").Str()))
 			}
 		}
 	}

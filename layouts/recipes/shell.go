@@ -45,17 +45,29 @@ type shell struct {
 
 var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
 
-// variableOf are the expressions for a variable of a workflow and an output of a step.
-var variableOf = regexp.MustCompile(`^\$\{\{\s*(?:env|steps\.[\w-]+\.outputs)\.(\w+)\s*\}\}$`)
+// variableOf are the expressions for a variable of a workflow and for an output of a
+// step or of another job.
+var variableOf = regexp.MustCompile(`^\$\{\{\s*(env|steps|needs)\.(?:([\w-]+)\.outputs\.)?([\w-]+)\s*\}\}$`)
+
+// variable is the key in env of what such an expression means in a job.
+func variable(m []string, job string) string {
+	switch m[1] {
+	case "steps":
+		return job + "." + m[2] + "." + m[3]
+	case "needs":
+		return m[2] + ".." + m[3]
+	}
+	return m[3]
+}
 
 // told is what an expression of a workflow or of goreleaser stands for.
 func (r *reader) told(at Place, text string) string {
 	if m := variableOf.FindStringSubmatch(text); m != nil {
-		name := m[1]
-		if strings.Contains(text, ".outputs.") {
-			name = "." + name
+		value, ok := r.env[variable(m, r.job)]
+		if of := variableOf.FindStringSubmatch(value); m[1] == "needs" && of != nil && of[1] == "steps" {
+			value, ok = r.env[variable(of, m[2])]
 		}
-		if value, ok := r.env[name]; ok && r.spend(at, len(value)) {
+		if ok && r.spend(at, len(value)) {
 			return value
 		}
 	}
@@ -137,7 +149,9 @@ func (s *shell) stmt(st *syntax.Stmt, in *scope) {
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			s.stmts(c.Cond, in)
-			s.stmts(c.Then, in)
+			if !s.absent(c.Cond, in) {
+				s.stmts(c.Then, in)
+			}
 		}
 	case *syntax.WhileClause:
 		s.stmts(c.Do, in)
@@ -164,6 +178,28 @@ func (s *shell) stmt(st *syntax.Stmt, in *scope) {
 	}
 }
 
+// absent reports whether a condition asks for a file that its folder lacks, as far as
+// what is in there is known.
+func (s *shell) absent(cond []*syntax.Stmt, in *scope) bool {
+	if len(cond) != 1 || s.follower == nil || cond[0].Negated {
+		return false
+	}
+	call, ok := cond[0].Cmd.(*syntax.CallExpr)
+	if !ok {
+		return false
+	}
+	args := s.fields(call.Args, in)
+	if len(args) < 3 || args[0] != "[" && args[0] != "test" || args[1] != "-f" || isUnknown(args[2]) {
+		return false
+	}
+	dir, name := path.Split(in.path(args[2]))
+	dir = path.Clean(dir)
+	entries, _ := s.list(dir)
+	return (s.isDir(dir) || s.folders[dir]) &&
+		!slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) &&
+		!slices.ContainsFunc(s.opaque, func(o opaque) bool { return o.at == dir || path.Dir(o.at) == dir })
+}
+
 func (s *shell) loop(c *syntax.ForClause, in *scope) {
 	iter, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
@@ -186,13 +222,25 @@ func (s *shell) assign(list []*syntax.Assign, in *scope) {
 		if a.Value != nil {
 			words = append(words, a.Value)
 		}
-		value := s.fields(words, in)
-		if value == nil && a.Value != nil || a.Array != nil {
-			value = []string{unknown(a.Name.Value)}
+		between := " "
+		if a.Array != nil {
+			between = element
+			for _, e := range a.Array.Elems {
+				words = append(words, e.Value)
+			}
 		}
-		if in.vars[a.Name.Value] = strings.Join(value, " "); len(in.vars[a.Name.Value]) > maxValue {
-			in.vars[a.Name.Value] = unknown(a.Name.Value)
+		fields := s.fields(words, in)
+		value := strings.Join(fields, between)
+		if a.Array != nil {
+			value += element
 		}
+		if a.Append {
+			value = in.vars[a.Name.Value] + value
+		}
+		if fields == nil && len(words) > 0 || len(value) > maxValue {
+			value = unknown(a.Name.Value)
+		}
+		in.vars[a.Name.Value] = value
 	}
 }
 
@@ -239,7 +287,7 @@ func (s *shell) fields(words []*syntax.Word, in *scope) (out []string) {
 		}
 	}()
 	cfg := &expand.Config{
-		Env: expand.FuncEnviron(func(name string) string {
+		Env: environ(func(name string) string {
 			if value := s.variable(name, in); len(words) > 0 && s.spend(s.at(words[0]), len(value)/10+1) {
 				return value
 			}
@@ -260,6 +308,24 @@ func (s *shell) fields(words []*syntax.Word, in *scope) (out []string) {
 	}
 	return out
 }
+
+// element ends each element of an array, in the text of a variable.
+const element = "\x00"
+
+// environ are the variables of a shell.
+type environ func(name string) string
+
+// Get implements expand.Environ.
+func (e environ) Get(name string) expand.Variable {
+	value := e(name)
+	if list, ok := strings.CutSuffix(value, element); ok {
+		return expand.Variable{Set: true, Kind: expand.Indexed, List: strings.Split(list, element)}
+	}
+	return expand.Variable{Set: value != "", Kind: expand.String, Str: value}
+}
+
+// Each implements expand.Environ.
+func (environ) Each(func(string, expand.Variable) bool) {}
 
 func (s *shell) variable(name string, in *scope) string {
 	if v, ok := in.vars[name]; ok {
@@ -408,7 +474,7 @@ func (s *shell) pipe(st *syntax.Stmt, in stream, sc *scope) stream {
 			case f[0] == unknown("GITHUB_ENV"):
 				s.keep("", st, sc)
 			case f[0] == unknown("GITHUB_OUTPUT"):
-				s.keep(".", st, sc)
+				s.keep(s.job+"."+s.step+".", st, sc)
 			default:
 				s.write(f[0], out, r.Op == syntax.AppOut, sc, s.at(st))
 			}

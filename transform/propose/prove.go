@@ -96,7 +96,7 @@ func (p *proposer) image(i int, image recipes.Image, name string) {
 	case image.NewName == "" || local:
 		p.leave("%s sets the image %s of %s to a name that the recipe does not show; pass --image %s=NAME:TAG, or set it under images", image.Place, name, c.Label(), name)
 	case !strings.Contains(image.Tag, "{"):
-		p.leave("%s sets the image %s of %s to %s with a tag other than that of the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, c.Label(), image.NewName, name, imageref.Full(image.NewName))
+		p.leave("%s sets the image %s of %s to %s with a tag that does not follow the release; pass --image %s=%s:TAG, or set it under images", image.Place, name, c.Label(), image.NewName, name, imageref.Full(image.NewName))
 	default:
 		set := config.Image{Name: name, NewName: imageref.Full(image.NewName), NewTag: image.Tag}
 		if image.NewName == set.Name {
