@@ -15,13 +15,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// ConfigGroup, configVersion and ConfigKind of ExtensionConfigs.
+// configGroup, configVersion and ConfigKind of ExtensionConfigs.
 const (
-	ConfigGroup   = "runtime.cluster.x-k8s.io"
-	configVersion = ConfigGroup + "/v1beta2"
+	configGroup   = "runtime.cluster.x-k8s.io"
+	configVersion = configGroup + "/v1beta2"
 	ConfigKind    = "ExtensionConfig"
 	// injectCA is the annotation that lets Cluster API copy a CA from a Secret.
-	injectCA = ConfigGroup + "/inject-ca-from-secret"
+	injectCA = configGroup + "/inject-ca-from-secret"
 )
 
 // defaultPort is the one of an ExtensionConfig without a port.
@@ -52,7 +52,7 @@ func FindServer(objects []*manifest.Object, service string) (*Server, error) {
 	var names []string
 	for _, o := range objects {
 		switch {
-		case o.Is(ConfigGroup, ConfigKind) && s.Config == nil:
+		case o.Is(configGroup, ConfigKind) && s.Config == nil:
 			s.Config = o
 		case o.Is("", "Service"):
 			services = append(services, o)

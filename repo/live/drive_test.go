@@ -287,7 +287,7 @@ func start(t *testing.T) (*fake, *Cluster) {
 	s := httptest.NewServer(f)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(s.Close)
-	c, err := New(&rest.Config{Host: s.URL}, "ns")
+	c, err := connect(&rest.Config{Host: s.URL}, "ns")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,11 +55,11 @@ func Open(path, kubeContext string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	return New(config, namespace)
+	return connect(config, namespace)
 }
 
-// New returns a management cluster with the access of a configuration.
-func New(config *rest.Config, namespace string) (*Cluster, error) {
+// connect returns a management cluster with the access of a configuration.
+func connect(config *rest.Config, namespace string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the server says itself when it is too much
 	config.UserAgent = "clusterctl-repo"

@@ -1,4 +1,4 @@
-package live_test
+package live
 
 import (
 	"context"
@@ -12,18 +12,16 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 )
 
-// fake is an API server that gives fixed answers and remembers the questions.
-type fake struct {
+// fixed is an API server that gives fixed answers and remembers the questions.
+type fixed struct {
 	answers map[string]string // by path, and by path and token of a page
 	mu      sync.Mutex
 	asked   []string
 }
 
-func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *fixed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if token := r.URL.Query().Get("continue"); token != "" {
 		path += " " + token
@@ -56,12 +54,12 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const secretToken = "do-not-tell"
 
-func start(t *testing.T, answers map[string]string) (*fake, *live.Cluster) {
+func serveFixed(t *testing.T, answers map[string]string) (*fixed, *Cluster) {
 	t.Helper()
-	f := &fake{answers: answers}
+	f := &fixed{answers: answers}
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
-	c, err := live.New(&rest.Config{Host: s.URL, BearerToken: secretToken}, "")
+	c, err := connect(&rest.Config{Host: s.URL, BearerToken: secretToken}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +119,7 @@ func management() map[string]string {
 	}
 }
 
-func names(t *testing.T, c *live.Cluster) (objects, problems []string) {
+func names(t *testing.T, c *Cluster) (objects, problems []string) {
 	t.Helper()
 	s, err := c.Read(t.Context(), "ns")
 	if err != nil {
@@ -139,7 +137,7 @@ func names(t *testing.T, c *live.Cluster) (objects, problems []string) {
 }
 
 func TestRead(t *testing.T) {
-	f, c := start(t, management())
+	f, c := serveFixed(t, management())
 	objects, problems := names(t, c)
 	want := []string{
 		"Provider foo-system/p", "Provider core-system/q", "Secret ns/s", "ConfigMap ns/m", "Cluster ns/a", "Cluster other/b",
@@ -170,7 +168,7 @@ func TestNoAccess(t *testing.T) {
 	answers["/apis/foo/v1/namespaces/ns/foos next"] = "forbidden"
 	answers["/apis/cluster.x-k8s.io/v1beta2/clusters"] = "forbidden"
 	answers["/apis/cluster.x-k8s.io/v1beta2/namespaces/ns/clusters"] = list("Cluster", item("only", "ns", ""))
-	_, c := start(t, answers)
+	_, c := serveFixed(t, answers)
 	objects, problems := names(t, c)
 	if !slices.Contains(objects, "Cluster ns/only") || !slices.Contains(objects, "Global g") {
 		t.Error(objects)
@@ -185,7 +183,7 @@ func TestExpired(t *testing.T) {
 	answers := management()
 	answers["/apis/foo/v1/namespaces/ns/foos next"] = "gone"
 	answers["/apis/foo/v1/namespaces/ns/foos all"] = page("", item("f1", "ns", "")+","+item("f2", "ns", "")+","+item("f3", "ns", ""))
-	_, c := start(t, answers)
+	_, c := serveFixed(t, answers)
 	objects, problems := names(t, c)
 	var foos []string
 	for _, o := range objects {
@@ -208,14 +206,14 @@ func TestReadFails(t *testing.T) {
 		"not logged in":            {map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": "unauthorized"}, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, cluster := start(t, c.answers)
+			_, cluster := serveFixed(t, c.answers)
 			_, err := cluster.Read(t.Context(), "ns")
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secretToken) {
 				t.Error(err)
 			}
 		})
 	}
-	_, cluster := start(t, management())
+	_, cluster := serveFixed(t, management())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := cluster.Read(ctx, "ns"); !errors.Is(err, context.Canceled) {
@@ -224,7 +222,7 @@ func TestReadFails(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	if _, err := live.Open(t.TempDir()+"/none", ""); err == nil || !strings.HasPrefix(err.Error(), "kubeconfig: ") {
+	if _, err := Open(t.TempDir()+"/none", ""); err == nil || !strings.HasPrefix(err.Error(), "kubeconfig: ") {
 		t.Error(err)
 	}
 }
@@ -234,7 +232,7 @@ func TestDefinitions(t *testing.T) {
 	crd := func(group, labels string) string {
 		return fmt.Sprintf(`{"metadata":{"name":"x.%s","labels":{%s},"managedFields":[{}]},"spec":{"group":%q},"status":{"conditions":[],"storedVersions":["v1alpha1","v1"]}}`, group, labels, group)
 	}
-	_, c := start(t, map[string]string{
+	_, c := serveFixed(t, map[string]string{
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": fmt.Sprintf(`{"metadata":{"continue":"more"},"items":[%s,%s]}`,
 			crd("infrastructure.cluster.x-k8s.io", ""), crd("cert-manager.io", "")),
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions more": fmt.Sprintf(`{"metadata":{},"items":[%s,%s,%s]}`,
@@ -258,7 +256,7 @@ func TestDefinitions(t *testing.T) {
 	if want := []string{"x.acme.example.com", "x.infrastructure.cluster.x-k8s.io"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	_, c = start(t, map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": "forbidden"})
+	_, c = serveFixed(t, map[string]string{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": "forbidden"})
 	if _, err := c.Definitions(t.Context()); err == nil || !strings.Contains(err.Error(), "said the server") {
 		t.Errorf("got %v", err)
 	}

@@ -198,7 +198,7 @@ func (r *recorder) what() []string {
 // begin starts a watch and stops it when the test ends.
 func (f *watched) begin(r *recorder, o WatchOptions) {
 	server := httptest.NewServer(f)
-	c, err := New(&rest.Config{Host: server.URL}, "t")
+	c, err := connect(&rest.Config{Host: server.URL}, "t")
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -380,7 +380,7 @@ func TestLarge(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	c, err := New(&rest.Config{Host: server.URL}, "t")
+	c, err := connect(&rest.Config{Host: server.URL}, "t")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ const PageFolder = "docs/book/src/developer/providers/contracts/"
 
 // String returns the word of the contract pages.
 func (n Need) String() string {
-	return [...]string{Optional: "MAY", Should: "SHOULD", Must: "MUST"}[n]
+	return [...]string{Optional: "MAY", should: "SHOULD", Must: "MUST"}[n]
 }
 
 // FieldsOf returns the rows about the kinds of a role, or about their templates, under a

@@ -12,8 +12,8 @@ type Need int
 const (
 	// Optional: the field may be missing. If it is there its type counts.
 	Optional Need = iota
-	// Should: the page recommends the field.
-	Should
+	// should: the page recommends the field.
+	should
 	// Must: without it Cluster API cannot use the kind.
 	Must
 )
@@ -88,9 +88,9 @@ var Fields = [...]Field{
 	// infra-cluster.md
 	{Role: InfraCluster, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: InfraCluster, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
-	{Role: InfraCluster, Section: Endpoint, Path: "spec.controlPlaneEndpoint", Type: "object", Need: Should, Read: true},
-	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.host", Type: "string", Need: Should, Read: true},
-	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.port", Type: "integer", Need: Should, Read: true},
+	{Role: InfraCluster, Section: Endpoint, Path: "spec.controlPlaneEndpoint", Type: "object", Need: should, Read: true},
+	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.host", Type: "string", Need: should, Read: true},
+	{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.port", Type: "integer", Need: should, Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains", Type: "object", Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*", Type: "object", Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*.controlPlane", Type: "boolean", Read: true},
@@ -103,10 +103,10 @@ var Fields = [...]Field{
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes", Type: "object", Read: true},
 	{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes.*", Type: "string", Read: true},
 	{Role: InfraCluster, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
-	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
-	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: should, Read: true},
 	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
-	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraCluster, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: should, Read: true},
 	{Role: InfraCluster, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// infra-machine.md
@@ -116,16 +116,16 @@ var Fields = [...]Field{
 	{Role: InfraMachine, Section: FailureDomain, Contract: V1Beta2, Path: "status.failureDomain", Was: "spec.failureDomain", Type: "string", Read: true},
 	{Role: InfraMachine, Section: Interruptible, Path: "status.interruptible", Type: "boolean", Read: true},
 	{Role: InfraMachine, Section: Addresses, Path: "status.addresses", Type: "array", Read: true},
-	{Role: InfraMachine, Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: Should, Read: true},
-	{Role: InfraMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: Should, Read: true},
-	{Role: InfraMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].address", Type: "string", Need: Should, Read: true},
+	{Role: InfraMachine, Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: should, Read: true},
+	{Role: InfraMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: should, Read: true},
+	{Role: InfraMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].address", Type: "string", Need: should, Read: true},
 	{Role: InfraMachine, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: InfraMachine, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: InfraMachine, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
-	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
-	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: should, Read: true},
 	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
-	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachine, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: should, Read: true},
 	{Role: InfraMachine, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 	{Role: InfraMachine, Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
 
@@ -137,13 +137,13 @@ var Fields = [...]Field{
 	{Role: InfraMachinePool, Section: ProviderIDList, Path: "spec.providerIDList", Type: "array", Need: Must, Read: true},
 	{Role: InfraMachinePool, Section: ProviderIDList, If: "spec.providerIDList", Path: "spec.providerIDList.[]", Type: "string", Need: Must, Read: true},
 	{Role: InfraMachinePool, Section: Initialization, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-	{Role: InfraMachinePool, Section: Provisioned, Contract: V1Beta2, Path: "status.initialization.provisioned", Type: "boolean", Need: Should},
+	{Role: InfraMachinePool, Section: Provisioned, Contract: V1Beta2, Path: "status.initialization.provisioned", Type: "boolean", Need: should},
 	{Role: InfraMachinePool, Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true},
 	{Role: InfraMachinePool, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
-	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
-	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: should, Read: true},
 	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
-	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: should, Read: true},
 	{Role: InfraMachinePool, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// Machines of pools are read like others; they have no template.
@@ -153,9 +153,9 @@ var Fields = [...]Field{
 	{Role: MachinePoolMachine, Section: FailureDomain, Contract: V1Beta2, Path: "status.failureDomain", Was: "spec.failureDomain", Type: "string", Read: true},
 	{Role: MachinePoolMachine, Section: Interruptible, Path: "status.interruptible", Type: "boolean", Read: true},
 	{Role: MachinePoolMachine, Section: Addresses, Path: "status.addresses", Type: "array", Read: true},
-	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: Should, Read: true},
-	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: Should, Read: true},
-	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].address", Type: "string", Need: Should, Read: true},
+	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: should, Read: true},
+	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: should, Read: true},
+	{Role: MachinePoolMachine, Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].address", Type: "string", Need: should, Read: true},
 	{Role: MachinePoolMachine, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: MachinePoolMachine, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 
@@ -164,10 +164,10 @@ var Fields = [...]Field{
 	{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
 	{Role: BootstrapConfig, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
-	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
-	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: should, Read: true},
 	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
-	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: should, Read: true},
 	{Role: BootstrapConfig, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 
 	// control-plane.md. A machineTemplate without any reference is that of a control
@@ -176,20 +176,20 @@ var Fields = [...]Field{
 	{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.host", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.port", Type: "integer", Read: true},
 	{Role: ControlPlane, Section: Replicas, Path: "spec.replicas", Type: "integer", Read: true},
-	{Role: ControlPlane, Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: Should},
-	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.replicas", Type: "integer", Need: Should, Read: true, Lenient: true},
-	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.readyReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.updatedReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.unavailableReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.availableReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
-	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Type: "integer", Need: Should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: should},
+	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.replicas", Type: "integer", Need: should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.readyReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.updatedReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.unavailableReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.availableReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
+	{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
 	{Role: ControlPlane, Section: Version, Path: "spec.version", Type: "string", Read: true},
-	{Role: ControlPlane, Section: Version, Until: 13, If: "spec.version", Path: "status.version", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Version, Since: 14, If: "spec.version", Path: "status.versions", Or: "status.version", Need: Should},
+	{Role: ControlPlane, Section: Version, Until: 13, If: "spec.version", Path: "status.version", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, If: "spec.version", Path: "status.versions", Or: "status.version", Need: should},
 	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.version", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Version, Since: 14, Path: "status.versions", Type: "array", Read: true},
-	{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[]", Path: "status.versions.[].version", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[] spec.replicas", Path: "status.versions.[].replicas", Type: "integer", Need: Should, Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[]", Path: "status.versions.[].version", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[] spec.replicas", Path: "status.versions.[].replicas", Type: "integer", Need: should, Read: true},
 	{Role: ControlPlane, Section: Machines, Path: "spec.machineTemplate", Type: "object", Read: true},
 	{Role: ControlPlane, Section: Machines, Contract: V1Beta2, Path: "spec.machineTemplate.spec", Type: "object", Read: true},
 	{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef", Was: "spec.machineTemplate.spec.infrastructureRef", Type: "object", Need: Must, Read: true},
@@ -222,26 +222,26 @@ var Fields = [...]Field{
 	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.readinessGates", Was: "spec.machineTemplate.readinessGates", Type: "array", Read: true},
 	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, Path: "spec.machineTemplate.taints", Type: "array", Read: true},
 	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.taints", Was: "spec.machineTemplate.taints", Type: "array", Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].conditionType", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].polarity", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].key", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].value", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].effect", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].propagation", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].conditionType", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].polarity", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].key", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].value", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].effect", Type: "string", Need: Should, Read: true},
-	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].propagation", Type: "string", Need: Should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].conditionType", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].polarity", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].key", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].value", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].effect", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].propagation", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].conditionType", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].polarity", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].key", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].value", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].effect", Type: "string", Need: should, Read: true},
+	{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].propagation", Type: "string", Need: should, Read: true},
 	{Role: ControlPlane, Section: RolloutAfter, Contract: V1Beta2, Path: "spec.rollout.after", Was: "spec.rolloutAfter", Type: "string", Read: true},
 	{Role: ControlPlane, Section: Initialization, Contract: V1Beta1, Path: "status.initialized", Type: "boolean", Need: Must, Read: true},
 	{Role: ControlPlane, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized", Type: "boolean", Need: Must, Read: true},
 	{Role: ControlPlane, Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
-	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: Should, Read: true},
-	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: should, Read: true},
 	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
-	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: Should, Read: true},
+	{Role: ControlPlane, Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: should, Read: true},
 	{Role: ControlPlane, Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
 	{Role: ControlPlane, Template: true, Section: MachineMetadata, Path: "spec.template.spec.machineTemplate.metadata", Type: "object", Read: true},
 }
@@ -283,7 +283,7 @@ type Verdict int
 
 // The verdicts.
 const (
-	Fulfilled Verdict = iota
+	fulfilled Verdict = iota
 	Missing
 	// Moved: the field is only where another contract has it.
 	Moved
@@ -301,19 +301,19 @@ func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
 		if got := at.Type(); f.Type != "" && got != f.Type && got != "" {
 			return WrongType, at
 		}
-		return Fulfilled, at
+		return fulfilled, at
 	case !f.needed(s) || f.Or != "" && present(s, f.Or):
-		return Fulfilled, at
+		return fulfilled, at
 	case presence == crd.Unknowable:
 		if f.Need == Optional {
-			return Fulfilled, at
+			return fulfilled, at
 		}
 		return Unknown, at
 	case f.Was != "" && present(s, f.Was):
 		old, _ := follow(s, f.Was)
 		return Moved, old
 	case f.Need == Optional:
-		return Fulfilled, at
+		return fulfilled, at
 	}
 	return Missing, at
 }
@@ -323,7 +323,7 @@ func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
 // ClusterClass wait for.
 func (f *Field) Blocks(k *Kind, v Verdict) bool {
 	return f.Need == Must || v == WrongType && f.Read && !f.Lenient ||
-		f.Section == Version && f.Need == Should && k.InClasses && !strings.Contains(f.Path, crd.Items)
+		f.Section == Version && f.Need == should && k.InClasses && !strings.Contains(f.Path, crd.Items)
 }
 
 // needed reports whether the schema has the fields of If.

@@ -21,13 +21,13 @@ const (
 	ControlPlane       Role = "ControlPlane"
 	IPPool             Role = "IPPool"
 	Remediation        Role = "Remediation"
-	Addon              Role = "Addon"
+	addon              Role = "Addon"
 	Core               Role = "Core"
 	Aux                Role = "Aux"
 )
 
 // roles are all that a kind may be given.
-var roles = [...]Role{InfraCluster, InfraMachine, InfraMachinePool, MachinePoolMachine, BootstrapConfig, ControlPlane, IPPool, Remediation, Addon, Core, Aux}
+var roles = [...]Role{InfraCluster, InfraMachine, InfraMachinePool, MachinePoolMachine, BootstrapConfig, ControlPlane, IPPool, Remediation, addon, Core, Aux}
 
 // Referenced reports whether core objects refer to kinds of this role, which are
 // those that need a contract label. Remediations are referred to with their
@@ -271,7 +271,7 @@ var classes = [...]struct {
 	}},
 	{BootstrapConfig, "it has status.dataSecretName", func(c *candidate) bool { return c.has("status", "dataSecretName") }},
 	{Remediation, "its name ends with Remediation", func(c *candidate) bool { return strings.HasSuffix(c.base, "Remediation") }},
-	{Addon, "it is a proxy of an add-on provider", func(c *candidate) bool {
+	{addon, "it is a proxy of an add-on provider", func(c *candidate) bool {
 		return c.place("addons") && (strings.HasSuffix(c.Kind, "ChartProxy") || strings.HasSuffix(c.Kind, "ReleaseProxy"))
 	}},
 	{Aux, "neither its name nor its fields are those of a role", func(*candidate) bool { return true }},

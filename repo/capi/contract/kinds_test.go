@@ -1,4 +1,4 @@
-package contract_test
+package contract
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
@@ -52,48 +51,48 @@ func TestRoles(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		group, kind, labels, spec, status string
-		role                              contract.Role
+		role                              Role
 		template                          bool
 	}{
-		{infra, "FooCluster", "", "", "", contract.InfraCluster, false},
-		{infra, "FooClusterTemplate", "", "", "", contract.InfraCluster, true},
-		{infra, "FooInfra", "", endpoint, ready, contract.InfraCluster, false},
-		{infra, "FooMachine", "", "providerID: {type: string}", "", contract.InfraMachine, false},
-		{infra, "FooMachineTemplate", "", "template: {type: object, properties: {spec: {type: object, properties: {providerID: {type: string}}}}}", "", contract.InfraMachine, true},
-		{infra, "PooledRemoteMachine", "", "", "", contract.Aux, false},
-		{infra, "FooMachinePool", "", "", "", contract.InfraMachinePool, false},
-		{infra, "FooWorkerPool", "", "providerIDList: {type: array}", "", contract.InfraMachinePool, false},
-		{infra, "FooMachinePoolMachine", "", "", "", contract.MachinePoolMachine, false},
-		{infra, "FooManagedControlPlane", "", "", "", contract.ControlPlane, false},
-		{infra, "FooIPPool", "", "", "", contract.IPPool, false},
-		{infra, "FooRemediationTemplate", "", "", "", contract.Remediation, true},
-		{infra, "FooInstallerConfig", "", "", "", contract.Aux, false},
-		{infra, "FooIdentity", "", "", "", contract.Aux, false},
-		{"vmware." + infra, "FooCluster", "", "", "", contract.InfraCluster, false},
-		{"bootstrap.cluster.x-k8s.io", "FooConfig", "", "", "", contract.BootstrapConfig, false},
-		{"controlplane.cluster.x-k8s.io", "VCluster", "", "", "initialization: {type: object}", contract.ControlPlane, false},
-		{"controlplane.cluster.x-k8s.io", "JoinRequest", "", "", "", contract.Aux, false},
-		{"ipam.metal3.io", "FooPool", "", "", "", contract.IPPool, false},
-		{"ipam.cluster.x-k8s.io", "IPAddressClaim", "", "", "", contract.Core, false},
-		{"cluster.x-k8s.io", "Machine", "", "", "", contract.Core, false},
-		{"addons.cluster.x-k8s.io", "ClusterResourceSet", "", "", "", contract.Core, false},
-		{"addons.cluster.x-k8s.io", "HelmChartProxy", "", "", "", contract.Addon, false},
-		{own, "FooCluster", "", "", "", contract.Aux, false},
-		{own, "FooCluster", label, "", "", contract.InfraCluster, false},
-		{own, "FooCluster", "", endpoint, ready, contract.InfraCluster, false},
-		{"example.com", "Cluster", "", "", ready, contract.Aux, false},
-		{"example.com", "FooCluster", label, "", "", contract.InfraCluster, false},
-		{"example.com", "Template", label, "", "", contract.Aux, false},
+		{infra, "FooCluster", "", "", "", InfraCluster, false},
+		{infra, "FooClusterTemplate", "", "", "", InfraCluster, true},
+		{infra, "FooInfra", "", endpoint, ready, InfraCluster, false},
+		{infra, "FooMachine", "", "providerID: {type: string}", "", InfraMachine, false},
+		{infra, "FooMachineTemplate", "", "template: {type: object, properties: {spec: {type: object, properties: {providerID: {type: string}}}}}", "", InfraMachine, true},
+		{infra, "PooledRemoteMachine", "", "", "", Aux, false},
+		{infra, "FooMachinePool", "", "", "", InfraMachinePool, false},
+		{infra, "FooWorkerPool", "", "providerIDList: {type: array}", "", InfraMachinePool, false},
+		{infra, "FooMachinePoolMachine", "", "", "", MachinePoolMachine, false},
+		{infra, "FooManagedControlPlane", "", "", "", ControlPlane, false},
+		{infra, "FooIPPool", "", "", "", IPPool, false},
+		{infra, "FooRemediationTemplate", "", "", "", Remediation, true},
+		{infra, "FooInstallerConfig", "", "", "", Aux, false},
+		{infra, "FooIdentity", "", "", "", Aux, false},
+		{"vmware." + infra, "FooCluster", "", "", "", InfraCluster, false},
+		{"bootstrap.cluster.x-k8s.io", "FooConfig", "", "", "", BootstrapConfig, false},
+		{"controlplane.cluster.x-k8s.io", "VCluster", "", "", "initialization: {type: object}", ControlPlane, false},
+		{"controlplane.cluster.x-k8s.io", "JoinRequest", "", "", "", Aux, false},
+		{"ipam.metal3.io", "FooPool", "", "", "", IPPool, false},
+		{"ipam.cluster.x-k8s.io", "IPAddressClaim", "", "", "", Core, false},
+		{"cluster.x-k8s.io", "Machine", "", "", "", Core, false},
+		{"addons.cluster.x-k8s.io", "ClusterResourceSet", "", "", "", Core, false},
+		{"addons.cluster.x-k8s.io", "HelmChartProxy", "", "", "", addon, false},
+		{own, "FooCluster", "", "", "", Aux, false},
+		{own, "FooCluster", label, "", "", InfraCluster, false},
+		{own, "FooCluster", "", endpoint, ready, InfraCluster, false},
+		{"example.com", "Cluster", "", "", ready, Aux, false},
+		{"example.com", "FooCluster", label, "", "", InfraCluster, false},
+		{"example.com", "Template", label, "", "", Aux, false},
 	} {
-		k := contract.DefaultProfile().Kinds(definitions(t, definition(tc.group, tc.kind, tc.labels, tc.spec, tc.status)))[0]
+		k := DefaultProfile().Kinds(definitions(t, definition(tc.group, tc.kind, tc.labels, tc.spec, tc.status)))[0]
 		if k.Role != tc.role || k.Template != tc.template || k.Reason == "" {
 			t.Errorf("%s/%s: %s %v (%s), want %s %v", tc.group, tc.kind, k.Role, k.Template, k.Reason, tc.role, tc.template)
 		}
 	}
 	// What stands beside a definition counts.
-	kinds := contract.DefaultProfile().Kinds(definitions(t,
+	kinds := DefaultProfile().Kinds(definitions(t,
 		definition(own, "FooCluster", "", "", ""), definition(own, "FooMachine", "", "", ""), definition(own, "FooMachineTemplate", label, "", "")))
-	for i, want := range []contract.Role{contract.InfraCluster, contract.InfraMachine, contract.InfraMachine} {
+	for i, want := range []Role{InfraCluster, InfraMachine, InfraMachine} {
 		if kinds[i].Role != want {
 			t.Errorf("%s: %s, want %s", kinds[i].Kind, kinds[i].Role, want)
 		}
@@ -103,19 +102,19 @@ func TestRoles(t *testing.T) {
 func TestChoose(t *testing.T) {
 	for _, tc := range []struct {
 		labels            string
-		demanded          contract.Contract
-		contract          contract.Contract
+		demanded          Contract
+		contract          Contract
 		version, judgedBy string
 	}{
-		{"cluster.x-k8s.io/v1beta1: v1", "", contract.V1Beta1, "v1", "v1"},
-		{"cluster.x-k8s.io/v1beta1: v1, cluster.x-k8s.io/v1beta2: v1beta1_v1_v1alpha9", "", contract.V1Beta2, "v1", "v1"},
-		{"cluster.x-k8s.io/v1beta1: v1, cluster.x-k8s.io/v1beta2: ''", "", contract.V1Beta1, "v1", "v1"},
-		{"cluster.x-k8s.io/v1beta1: v2", "", contract.V1Beta1, "v2", ""},
+		{"cluster.x-k8s.io/v1beta1: v1", "", V1Beta1, "v1", "v1"},
+		{"cluster.x-k8s.io/v1beta1: v1, cluster.x-k8s.io/v1beta2: v1beta1_v1_v1alpha9", "", V1Beta2, "v1", "v1"},
+		{"cluster.x-k8s.io/v1beta1: v1, cluster.x-k8s.io/v1beta2: ''", "", V1Beta1, "v1", "v1"},
+		{"cluster.x-k8s.io/v1beta1: v2", "", V1Beta1, "v2", ""},
 		{"cluster.x-k8s.io/v1alpha4: v1", "", "", "", ""},
-		{"cluster.x-k8s.io/v1beta1: v1", contract.V1Beta2, contract.V1Beta2, "", "v1"},
-		{"cluster.x-k8s.io/v1beta1: v1, cluster.x-k8s.io/v1beta2: v2", contract.V1Beta1, contract.V1Beta1, "v1", "v1"},
+		{"cluster.x-k8s.io/v1beta1: v1", V1Beta2, V1Beta2, "", "v1"},
+		{"cluster.x-k8s.io/v1beta1: v1, cluster.x-k8s.io/v1beta2: v2", V1Beta1, V1Beta1, "v1", "v1"},
 	} {
-		p := contract.Profile{Core: contract.NewestCore, Contract: tc.demanded}
+		p := Profile{Core: NewestCore, Contract: tc.demanded}
 		k := p.Kinds(definitions(t, definition("infrastructure.cluster.x-k8s.io", "FooCluster", tc.labels, "", "")))[0]
 		judged := ""
 		if k.Judged != nil {
@@ -131,7 +130,7 @@ func TestCompareVersions(t *testing.T) {
 	ordered := []string{"zoo", "foo", "v1alpha1", "v2alpha1", "v1beta1", "v1beta10", "v2beta1", "v1", "v2", "v10"}
 	for i, a := range ordered {
 		for j, b := range ordered {
-			if got := contract.CompareVersions(a, b); (got < 0) != (i < j) || (got == 0) != (i == j) {
+			if got := CompareVersions(a, b); (got < 0) != (i < j) || (got == 0) != (i == j) {
 				t.Errorf("%s against %s: %d", a, b, got)
 			}
 		}
@@ -141,21 +140,21 @@ func TestCompareVersions(t *testing.T) {
 func TestCheck(t *testing.T) {
 	schema := definitions(t, definition("x.io", "Foo", "", "a: {type: string}, open: {x-kubernetes-preserve-unknown-fields: true}", "old: {type: boolean}"))[0].Versions[0].Schema
 	for _, tc := range []struct {
-		field contract.Field
-		want  contract.Verdict
+		field Field
+		want  Verdict
 	}{
-		{contract.Field{Path: "spec.a", Type: "string", Need: contract.Must}, contract.Fulfilled},
-		{contract.Field{Path: "spec.a", Type: "integer"}, contract.WrongType},
-		{contract.Field{Path: "spec.b"}, contract.Fulfilled},
-		{contract.Field{Path: "spec.b", Need: contract.Should}, contract.Missing},
-		{contract.Field{Path: "spec.b", Need: contract.Must, If: "spec.c"}, contract.Fulfilled},
-		{contract.Field{Path: "spec.b", Need: contract.Must, If: "spec.a"}, contract.Missing},
-		{contract.Field{Path: "spec.b", Need: contract.Must, Or: "spec.a"}, contract.Fulfilled},
-		{contract.Field{Path: "status.new", Was: "status.old"}, contract.Moved},
-		{contract.Field{Path: "status.new", Was: "status.older"}, contract.Fulfilled},
-		{contract.Field{Path: "spec.open.x.y", Need: contract.Must}, contract.Unknown},
-		{contract.Field{Path: "spec.open.x.y"}, contract.Fulfilled},
-		{contract.Field{Path: "spec.a.b", Need: contract.Must}, contract.Missing},
+		{Field{Path: "spec.a", Type: "string", Need: Must}, fulfilled},
+		{Field{Path: "spec.a", Type: "integer"}, WrongType},
+		{Field{Path: "spec.b"}, fulfilled},
+		{Field{Path: "spec.b", Need: should}, Missing},
+		{Field{Path: "spec.b", Need: Must, If: "spec.c"}, fulfilled},
+		{Field{Path: "spec.b", Need: Must, If: "spec.a"}, Missing},
+		{Field{Path: "spec.b", Need: Must, Or: "spec.a"}, fulfilled},
+		{Field{Path: "status.new", Was: "status.old"}, Moved},
+		{Field{Path: "status.new", Was: "status.older"}, fulfilled},
+		{Field{Path: "spec.open.x.y", Need: Must}, Unknown},
+		{Field{Path: "spec.open.x.y"}, fulfilled},
+		{Field{Path: "spec.a.b", Need: Must}, Missing},
 	} {
 		if got, _ := tc.field.Check(schema); got != tc.want {
 			t.Errorf("%+v: %v, want %v", tc.field, got, tc.want)
@@ -184,10 +183,10 @@ func TestLacks(t *testing.T) {
 		"a version of another type":      {"version: {type: integer}", ready + ", version: {type: string}", nil, "FooControlPlane spec.version"},
 		"counters of another type":       {"replicas: {type: integer}", ready + ", replicas: {type: string}, readyReplicas: {type: integer}", nil, ""},
 	} {
-		p := contract.DefaultProfile()
-		p.Contract = contract.V1Beta1
+		p := DefaultProfile()
+		p.Contract = V1Beta1
 		crds := definitions(t, append(tc.more, definition(group, "FooControlPlane", label, tc.spec, tc.status))...)
-		if declared, missing := contract.Lacks(crds, p); !declared || strings.Join(missing, ", ") != tc.want {
+		if declared, missing := Lacks(crds, p); !declared || strings.Join(missing, ", ") != tc.want {
 			t.Errorf("%s: %v %q, want %q", name, declared, missing, tc.want)
 		}
 	}

@@ -20,28 +20,19 @@ type NewSeries struct {
 	Contract string
 }
 
-// ErrSeriesMissing: the version belongs to none of the release series.
-var ErrSeriesMissing = errors.New("clusterctl refuses a version without a release series")
-
 // CheckSeries makes sure that metadata.yaml lists the release series of a version.
-// The error wraps ErrSeriesMissing if it does not; every error has its position.
+// Every error has its position.
 func CheckSeries(f *yamldoc.File, version layouts.Version) error {
 	d, series, err := readSeries(f)
 	if err != nil {
 		return err
 	}
 	if s := scan(series, version); !s.listed {
-		return &yamldoc.Error{File: f.Name, Pos: d.Pos(series), Err: missing(fmt.Sprintf("version %s belongs to series %s, but metadata lists only %s; clusterctl would refuse the release. Add major %d, minor %d with its contract, or run with --add-series",
-			version, version.Series(), strings.Join(s.names, ", "), version.Major(), version.Minor()))}
+		return &yamldoc.Error{File: f.Name, Pos: d.Pos(series), Err: fmt.Errorf("version %s belongs to series %s, but metadata lists only %s; clusterctl would refuse the release. Add major %d, minor %d with its contract, or run with --add-series",
+			version, version.Series(), strings.Join(s.names, ", "), version.Major(), version.Minor())}
 	}
 	return nil
 }
-
-// missing is an ErrSeriesMissing with a text for people.
-type missing string
-
-func (m missing) Error() string        { return string(m) }
-func (m missing) Is(target error) bool { return target == ErrSeriesMissing }
 
 // WithSeries returns the text of metadata.yaml with a release series, which is
 // added if it is missing. Comments, layout and all other entries stay as they are.

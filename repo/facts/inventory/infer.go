@@ -28,19 +28,19 @@ type Type string
 
 // The types of values.
 const (
-	Unknown Type = "unknown"
-	Integer Type = "integer"
-	Boolean Type = "boolean"
-	String  Type = "string"
-	// List is a list, or the items of one as in [a, b] without the brackets.
-	List Type = "list"
-	// Block is any number of lines of YAML.
-	Block Type = "block"
+	unknown Type = "unknown"
+	integer Type = "integer"
+	boolean Type = "boolean"
+	text    Type = "string"
+	// list is a list, or the items of one as in [a, b] without the brackets.
+	list Type = "list"
+	// block is any number of lines of YAML.
+	block Type = "block"
 )
 
 // Words are all types; see report.Document.
 func (Type) Words() []string {
-	return []string{string(Unknown), string(Integer), string(Boolean), string(String), string(List), string(Block)}
+	return []string{string(unknown), string(integer), string(boolean), string(text), string(list), string(block)}
 }
 
 // site is the place of one expression.
@@ -78,7 +78,7 @@ func sitesOf(s *source, schemas schemas) []site {
 		case comments[i]:
 			sites[i].comment = whole
 		case s.aloneOnLine(i):
-			sites[i].typ = Block
+			sites[i].typ = block
 		}
 	}
 	return sites
@@ -118,7 +118,7 @@ func (s *source) spots(d *yamldoc.Document) []spot {
 	}
 	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
 		for _, f := range n.Fields() {
-			look(f.Key(), func(at *spot) { at.typ = String })
+			look(f.Key(), func(at *spot) { at.typ = text })
 		}
 		if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
 			look(n, func(at *spot) {
@@ -140,15 +140,15 @@ func (s *source) site(ref, start, end int, style yamldoc.Style) (at site, whole 
 	case start == r.Start && end == r.End: // quotes, if any, are in the default
 		switch {
 		case s.aloneOnLine(ref):
-			return site{typ: Block}, false
+			return site{typ: block}, false
 		case s.bracketed(r):
-			return site{typ: List}, false
+			return site{typ: list}, false
 		}
 		return site{}, true
 	case style == yamldoc.Quoted && start+1 == r.Start && r.End+1 == end && (raw[start] == '"' || raw[start] == '\''):
-		return site{typ: String}, false
+		return site{typ: text}, false
 	case style == yamldoc.Block && len(s.within(start, end)) == 1 && s.aloneOnLine(ref):
-		return site{typ: String}, false
+		return site{typ: text}, false
 	}
 	return site{part: true}, false
 }
@@ -221,14 +221,14 @@ func (e *evidence) add(r *vars.Ref, c site, p Place) {
 // between its quotes, if there are any.
 func literalType(text string) (typ, inside Type) {
 	if strings.Contains(text, "${") {
-		return Unknown, Unknown
+		return unknown, unknown
 	}
 	if kind, ok := yamldoc.PlainKind(text); ok {
 		return kindTypes[kind], kindTypes[kind]
 	}
 	docs := yamldoc.Parse(yamldoc.NewFile("", []byte(text))).Docs
 	if len(docs) != 1 || docs[0].Err != nil {
-		return Unknown, Unknown
+		return unknown, unknown
 	}
 	root := docs[0].Root
 	typ = kindTypes[root.Kind]
@@ -242,7 +242,7 @@ func literalType(text string) (typ, inside Type) {
 
 // kindTypes are the types of what YAML reads.
 var kindTypes = map[yamldoc.Kind]Type{
-	yamldoc.Null: Unknown, yamldoc.Bool: Boolean, yamldoc.Int: Integer, yamldoc.Float: Unknown, yamldoc.String: String, yamldoc.List: List, yamldoc.Map: Unknown,
+	yamldoc.Null: unknown, yamldoc.Bool: boolean, yamldoc.Int: integer, yamldoc.Float: unknown, yamldoc.String: text, yamldoc.List: list, yamldoc.Map: unknown,
 }
 
 // conclude weighs the evidence as Type explains.
@@ -252,9 +252,9 @@ func (e *evidence) conclude(name string) Type {
 	}
 	types := e.types
 	if len(types) > 1 {
-		types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return t == String })
-		if len(types) > 1 || types[0] == List || types[0] == Block {
-			return Unknown
+		types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return t == text })
+		if len(types) > 1 || types[0] == list || types[0] == block {
+			return unknown
 		}
 	}
 	// other reports whether a default is not of type t.
@@ -262,18 +262,18 @@ func (e *evidence) conclude(name string) Type {
 		return slices.ContainsFunc(e.defaults, func(d defaultAt) bool { return d.typ != t && d.inside != t })
 	}
 	if len(types) == 1 {
-		if t := types[0]; (t == Integer || t == Boolean) && other(t) {
-			return Unknown
+		if t := types[0]; (t == integer || t == boolean) && other(t) {
+			return unknown
 		}
 		return types[0]
 	}
-	if len(e.defaults) > 0 && e.defaults[0].typ != Unknown && !other(e.defaults[0].typ) {
+	if len(e.defaults) > 0 && e.defaults[0].typ != unknown && !other(e.defaults[0].typ) {
 		return e.defaults[0].typ
 	}
 	if e.part {
-		return String
+		return text
 	}
-	return Unknown
+	return unknown
 }
 
 // schemaAt is the schema of a version in a CustomResourceDefinition.
@@ -357,19 +357,19 @@ func (s schemas) typeAt(f *field) Type {
 	if schema.Get("x-kubernetes-int-or-string").Bool() {
 		return ""
 	}
-	return map[string]Type{"integer": Integer, "boolean": Boolean, "string": String, "array": List}[schema.Get("type").Str()]
+	return map[string]Type{"integer": integer, "boolean": boolean, "string": text, "array": list}[schema.Get("type").Str()]
 }
 
 // fields are those of the Kubernetes and Cluster API types that occur in
 // templates, whose definitions are not part of a release; for a list the type
 // is that of its items.
 var fields = map[string]Type{
-	"apiServerPort": Integer, "bindPort": Integer, "containerPort": Integer, "hostPort": Integer,
-	"port": Integer, "replicas": Integer, "terminationGracePeriodSeconds": Integer,
-	"paused": Boolean, "unsafeSkipCAVerification": Boolean,
-	"apiVersion": String, "args": String, "cidrBlocks": String, "clusterName": String, "command": String,
-	"host": String, "image": String, "imageRepository": String, "kind": String, "name": String, "namespace": String,
-	"serviceDomain": String, "sshAuthorizedKeys": String, "version": String,
+	"apiServerPort": integer, "bindPort": integer, "containerPort": integer, "hostPort": integer,
+	"port": integer, "replicas": integer, "terminationGracePeriodSeconds": integer,
+	"paused": boolean, "unsafeSkipCAVerification": boolean,
+	"apiVersion": text, "args": text, "cidrBlocks": text, "clusterName": text, "command": text,
+	"host": text, "image": text, "imageRepository": text, "kind": text, "name": text, "namespace": text,
+	"serviceDomain": text, "sshAuthorizedKeys": text, "version": text,
 }
 
 // textMaps are fields whose values are strings under any key.
@@ -385,7 +385,7 @@ func fieldType(path yamldoc.Path) Type {
 	case n == 0:
 		return ""
 	case n > 1 && textMaps[path[n-2]]:
-		return String
+		return text
 	default:
 		return fields[path[n-1]]
 	}

@@ -74,52 +74,52 @@ spec:
 		name, text string
 		want       inventory.Type
 	}{
-		{"quoted", `a: "${V}"`, inventory.String},
-		{"single quotes", `a: '${V}'`, inventory.String},
-		{"quoted with a number", `a: "${V:=6443}"`, inventory.String},
-		{"plain", `a: ${V}`, inventory.Unknown},
-		{"plain with a number", `a: ${V:=6443}`, inventory.Integer},
-		{"plain with a boolean", `a: ${V:-false}`, inventory.Boolean},
-		{"plain with a text", `a: ${V:=x}`, inventory.String},
-		{"plain with a fraction", `a: ${V:=1.10}`, inventory.Unknown},
-		{"quotes in the default", `a: ${V:="12"}`, inventory.String},
-		{"list in the default", `a: ${V:=["x"]}`, inventory.List},
-		{"map in the default", `a: ${V:={x: 1}}`, inventory.Unknown},
-		{"defaults that differ in type", "a: ${V:=1}\nb: ${V:=x}", inventory.Unknown},
-		{"default with an expression", `a: ${V:=${W}}`, inventory.Unknown},
-		{"brackets", `a: [ ${V} ]`, inventory.List},
-		{"one of two items", `a: [${V}, b]`, inventory.Unknown},
-		{"quoted in brackets", `a: ["${V}"]`, inventory.String},
-		{"in a text", `a: x-${V}`, inventory.String},
-		{"in a text with a number", `a: --v=${V:=0}`, inventory.Integer},
-		{"in a quoted text with a boolean", `a: "--v=${V:=false}"`, inventory.Boolean},
-		{"key", `${V}: x`, inventory.String},
-		{"lines", "a: b\n${V}\nc: d", inventory.Block},
-		{"indented lines", "a:\n  b: c\n  ${V}\n", inventory.Block},
-		{"lines alone under a key", "a:\n  ${V}\n", inventory.Block},
-		{"block scalar", "a: |\n  ${V}\n", inventory.String},
-		{"in a block scalar", "a: |\n  x ${V}\n  y\n", inventory.String},
-		{"comment", "a: b # ${V}", inventory.Unknown},
-		{"comment before the rest", "# ${V}\na: ${V:=1}", inventory.Integer},
-		{"function", "a: ${V/x/y}", inventory.Unknown},
-		{"known field", "spec:\n  replicas: ${V}", inventory.Integer},
-		{"known field, quoted elsewhere", "a: \"${V}\"\nspec:\n  replicas: ${V}", inventory.Integer},
-		{"known field against a default", "spec:\n  replicas: ${V:=many}", inventory.Unknown},
-		{"known field, quoted number elsewhere", "spec:\n  replicas: ${V:=1}\na: ${V:=\"1\"}", inventory.Integer},
-		{"known fields that differ", "port: ${V}\npaused: ${V}", inventory.Unknown},
-		{"known field against brackets", "port: ${V}\na: [${V}]", inventory.Unknown},
-		{"label", "metadata:\n  labels:\n    x: ${V}", inventory.String},
-		{"items of a known field", "cidrBlocks:\n- ${V}", inventory.String},
-		{"name of an option", "a: ${CLUSTER_NAME}", inventory.String},
-		{"schema: integer", box + "size: ${V}", inventory.Integer},
-		{"schema: string", box + "name: ${V:=5}", inventory.String},
-		{"schema: boolean", box + "fast: ${V}", inventory.Boolean},
-		{"schema: array", box + "zones: ${V}", inventory.List},
-		{"schema: items", box + "zones: [1, ${V}]", inventory.Integer},
-		{"schema: any key", box + "tags: {x: ${V}}", inventory.Boolean},
-		{"schema: either", box + "surge: ${V}", inventory.Unknown},
-		{"schema: number", box + "weight: ${V}", inventory.Unknown},
-		{"schema: not there", box + "other: ${V}", inventory.Unknown},
+		{"quoted", `a: "${V}"`, "string"},
+		{"single quotes", `a: '${V}'`, "string"},
+		{"quoted with a number", `a: "${V:=6443}"`, "string"},
+		{"plain", `a: ${V}`, "unknown"},
+		{"plain with a number", `a: ${V:=6443}`, "integer"},
+		{"plain with a boolean", `a: ${V:-false}`, "boolean"},
+		{"plain with a text", `a: ${V:=x}`, "string"},
+		{"plain with a fraction", `a: ${V:=1.10}`, "unknown"},
+		{"quotes in the default", `a: ${V:="12"}`, "string"},
+		{"list in the default", `a: ${V:=["x"]}`, "list"},
+		{"map in the default", `a: ${V:={x: 1}}`, "unknown"},
+		{"defaults that differ in type", "a: ${V:=1}\nb: ${V:=x}", "unknown"},
+		{"default with an expression", `a: ${V:=${W}}`, "unknown"},
+		{"brackets", `a: [ ${V} ]`, "list"},
+		{"one of two items", `a: [${V}, b]`, "unknown"},
+		{"quoted in brackets", `a: ["${V}"]`, "string"},
+		{"in a text", `a: x-${V}`, "string"},
+		{"in a text with a number", `a: --v=${V:=0}`, "integer"},
+		{"in a quoted text with a boolean", `a: "--v=${V:=false}"`, "boolean"},
+		{"key", `${V}: x`, "string"},
+		{"lines", "a: b\n${V}\nc: d", "block"},
+		{"indented lines", "a:\n  b: c\n  ${V}\n", "block"},
+		{"lines alone under a key", "a:\n  ${V}\n", "block"},
+		{"block scalar", "a: |\n  ${V}\n", "string"},
+		{"in a block scalar", "a: |\n  x ${V}\n  y\n", "string"},
+		{"comment", "a: b # ${V}", "unknown"},
+		{"comment before the rest", "# ${V}\na: ${V:=1}", "integer"},
+		{"function", "a: ${V/x/y}", "unknown"},
+		{"known field", "spec:\n  replicas: ${V}", "integer"},
+		{"known field, quoted elsewhere", "a: \"${V}\"\nspec:\n  replicas: ${V}", "integer"},
+		{"known field against a default", "spec:\n  replicas: ${V:=many}", "unknown"},
+		{"known field, quoted number elsewhere", "spec:\n  replicas: ${V:=1}\na: ${V:=\"1\"}", "integer"},
+		{"known fields that differ", "port: ${V}\npaused: ${V}", "unknown"},
+		{"known field against brackets", "port: ${V}\na: [${V}]", "unknown"},
+		{"label", "metadata:\n  labels:\n    x: ${V}", "string"},
+		{"items of a known field", "cidrBlocks:\n- ${V}", "string"},
+		{"name of an option", "a: ${CLUSTER_NAME}", "string"},
+		{"schema: integer", box + "size: ${V}", "integer"},
+		{"schema: string", box + "name: ${V:=5}", "string"},
+		{"schema: boolean", box + "fast: ${V}", "boolean"},
+		{"schema: array", box + "zones: ${V}", "list"},
+		{"schema: items", box + "zones: [1, ${V}]", "integer"},
+		{"schema: any key", box + "tags: {x: ${V}}", "boolean"},
+		{"schema: either", box + "surge: ${V}", "unknown"},
+		{"schema: number", box + "weight: ${V}", "unknown"},
+		{"schema: not there", box + "other: ${V}", "unknown"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := variables(t, release(componentsFile, crd, templateFile, tt.text))
@@ -219,13 +219,13 @@ func TestFilesAndUses(t *testing.T) {
 		return inventory.Place{File: file, Line: line, Column: column, Expression: text}
 	}
 	want := inventory.Variable{
-		Name: "V", Type: inventory.String, Required: true, Default: &x,
+		Name: "V", Type: "string", Required: true, Default: &x,
 		Files: []inventory.InFile{{componentsFile, &x}, {"cluster-template-ha.yaml", nil}, {"clusterclass-q.yaml", &x}},
 		Uses: []inventory.Use{
 			{Place: place(componentsFile, 1, 6, "${V:=x}"), Default: "x"},
 			{Place: place("cluster-template-ha.yaml", 1, 4, "${V}")},
 			{Place: place("cluster-template-ha.yaml", 2, 4, "${V:=y}"), Default: "y"},
-			{Place: place("clusterclass-q.yaml", 1, 4, "${V:=x}"), Default: "x", Hidden: inventory.HiddenClass},
+			{Place: place("clusterclass-q.yaml", 1, 4, "${V:=x}"), Default: "x", Hidden: "class"},
 		},
 	}
 	if diff := cmp.Diff([]string{"unused-default ${V:=y}", "defaults-differ ${V:=x} ${V:=y}", "sometimes-needed ${V}"}, notes(v)); diff != "" {
@@ -274,7 +274,7 @@ func TestClasses(t *testing.T) {
 			if n := notes(all["BOTH"]); n != nil {
 				t.Errorf("BOTH is listed for the template, but has notes %q", n)
 			}
-			if tt.named && !slices.ContainsFunc(all["CLASS"].Notes, func(n inventory.Note) bool { return n.Kind == inventory.NoteClassName }) {
+			if tt.named && !slices.ContainsFunc(all["CLASS"].Notes, func(n inventory.Note) bool { return n.Kind == "class-name" }) {
 				t.Errorf("CLASS names the class, but has notes %q", notes(all["CLASS"]))
 			}
 		})
@@ -513,8 +513,8 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%d variables: %v", total, types)
-	if types[inventory.Unknown]*20 > total {
-		t.Errorf("the type of %d of %d variables is unknown", types[inventory.Unknown], total)
+	if types["unknown"]*20 > total {
+		t.Errorf("the type of %d of %d variables is unknown", types["unknown"], total)
 	}
 }
 

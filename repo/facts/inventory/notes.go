@@ -24,7 +24,7 @@ type NoteKind string
 const (
 	noteNested          NoteKind = "nested"
 	noteClass           NoteKind = "class"
-	NoteClassName       NoteKind = "class-name"
+	noteClassName       NoteKind = "class-name"
 	noteBareUse         NoteKind = "bare-use"
 	noteUnusedDefault   NoteKind = "unused-default"
 	noteEmptyDefault    NoteKind = "empty-default"
@@ -45,7 +45,7 @@ type noteText struct {
 var noteTexts = []noteText{
 	{noteNested, "only used inside another expression: clusterctl never lists it, and without a value it is empty"},
 	{noteClass, ""},
-	{NoteClassName, "names the ClusterClass: its value decides which ClusterClass file is included, and thus which other variables count"},
+	{noteClassName, "names the ClusterClass: its value decides which ClusterClass file is included, and thus which other variables count"},
 	{noteBareUse, "empty here without a value, which clusterctl does not ask for: the first use in the file has a default, but it does not apply to this one"},
 	{noteUnusedDefault, "this default never applies: the first use in the file has none, so a value is required"},
 	{noteEmptyDefault, "clusterctl treats an empty default as none: a value is required"},
@@ -158,7 +158,7 @@ func noteClasses(sources []*source, get func(string) *variable) {
 		pulled := map[string]bool{}
 		for _, class := range classesOf(t) {
 			for _, r := range class.refs {
-				get(r.Name).notes.add(NoteClassName, t.place(r))
+				get(r.Name).notes.add(noteClassName, t.place(r))
 			}
 			c := files[class.file]
 			if c == nil || pulled[c.name] {

@@ -47,13 +47,13 @@ type Hidden string
 const (
 	// hiddenNested: the use is inside another expression.
 	hiddenNested Hidden = "nested"
-	// HiddenClass: the use is in a ClusterClass file, which is read only when
+	// hiddenClass: the use is in a ClusterClass file, which is read only when
 	// a template is rendered, not when its variables are listed.
-	HiddenClass Hidden = "class"
+	hiddenClass Hidden = "class"
 )
 
 // Words are all reasons; see report.Document.
-func (Hidden) Words() []string { return []string{string(hiddenNested), string(HiddenClass)} }
+func (Hidden) Words() []string { return []string{string(hiddenNested), string(hiddenClass)} }
 
 // Place is where an expression stands. Lines and columns count from 1, columns
 // in characters; File is the name in the release.
@@ -75,11 +75,11 @@ type option struct {
 }
 
 var options = map[string]option{
-	"CLUSTER_NAME":                {"NAME", true, String},
-	"NAMESPACE":                   {"--target-namespace", true, String},
-	"KUBERNETES_VERSION":          {"--kubernetes-version", false, String},
-	"CONTROL_PLANE_MACHINE_COUNT": {"--control-plane-machine-count", true, Integer},
-	"WORKER_MACHINE_COUNT":        {"--worker-machine-count", true, Integer},
+	"CLUSTER_NAME":                {"NAME", true, text},
+	"NAMESPACE":                   {"--target-namespace", true, text},
+	"KUBERNETES_VERSION":          {"--kubernetes-version", false, text},
+	"CONTROL_PLANE_MACHINE_COUNT": {"--control-plane-machine-count", true, integer},
+	"WORKER_MACHINE_COUNT":        {"--worker-machine-count", true, integer},
 }
 
 // Variables returns the variables of all components, cluster templates and
@@ -189,7 +189,7 @@ func (s *source) use(r *vars.Ref, comment bool) Use {
 	case r.Depth > 0:
 		u.Hidden = hiddenNested
 	case s.kind == layouts.ClusterClass:
-		u.Hidden = HiddenClass
+		u.Hidden = hiddenClass
 	}
 	return u
 }

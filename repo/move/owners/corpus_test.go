@@ -1,4 +1,4 @@
-package owners_test
+package owners
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
@@ -27,16 +26,16 @@ func file(t testing.TB, a *repo.Artifact, kind layouts.FileKind) *manifest.File 
 }
 
 // typesOf are the definitions in the components of a release.
-func typesOf(t testing.TB, r *repo.Release) owners.Types {
-	known := map[[2]string]owners.Type{}
+func typesOf(t testing.TB, r *repo.Release) Types {
+	known := map[[2]string]Type{}
 	if a := r.Components(); a != nil {
 		for _, o := range file(t, a, layouts.Components).Objects() {
 			if c := crd.Of(o); c != nil {
-				known[[2]string{c.Group, c.Kind}] = owners.TypeOf(c)
+				known[[2]string{c.Group, c.Kind}] = TypeOf(c)
 			}
 		}
 	}
-	return func(group, kind string) (owners.Type, bool) {
+	return func(group, kind string) (Type, bool) {
 		typ, ok := known[[2]string{group, kind}]
 		return typ, ok
 	}
@@ -88,11 +87,11 @@ func TestCorpus(t *testing.T) {
 				if k := a.Kind(); k != layouts.ClusterTemplate && k != layouts.ClusterClass {
 					continue
 				}
-				g := owners.Template(file(t, a, a.Kind()).Objects(), types)
+				g := Template(file(t, a, a.Kind()).Objects(), types)
 				for _, n := range g.Nodes {
 					t.Log(n.Verdict, p.Label(), a.Name, n, n.Reason())
 					key := fmt.Sprintf("%s, %v, %s: %s", p.Label(), n.Verdict, n.Kind, n.Reason())
-					if _, known := want[key]; known || n.Verdict == owners.Left {
+					if _, known := want[key]; known || n.Verdict == Left {
 						got[key]++
 					}
 				}

@@ -350,7 +350,7 @@ func TestFixOfOwnersThatStay(t *testing.T) {
 	if fix(OwnerLeft) != "" || fix(Cycle) != "" || fix(Unowned) == "" {
 		t.Errorf("got %q, %q, %q", fix(OwnerLeft), fix(Cycle), fix(Unowned))
 	}
-	for _, c := range []Cause{Unowned, noOwner, NotOwned, ReferrerLeft, OwnerAlone, Cycle, NotDiscovered, MayBeMarked, mayBeIgnored} {
+	for _, c := range []Cause{Unowned, noOwner, NotOwned, ReferrerLeft, OwnerAlone, Cycle, NotDiscovered, mayBeMarked, mayBeIgnored} {
 		n := &Node{ID: ofProvider, Cause: c}
 		n.By = &Edge{From: &Node{ID: aMachine}, To: n}
 		if n.Fix() == "" {

@@ -301,7 +301,9 @@ func otherwise(n *Node, id ID, a alias) bool {
 }
 
 // takesAlong reports whether clusterctl moves what the node owns.
-func (n *Node) takesAlong() bool { return n.Verdict.moves() && (n.Cause == Root || n.Cause == Owned) }
+func (n *Node) takesAlong() bool {
+	return n.Verdict.moves() && (n.Cause == root || n.Cause == ownedCause)
+}
 
 // overlooked notes that clusterctl may take an object for another one, and then does
 // not look at it as it does at Clusters, ClusterClasses and Machines. A move that

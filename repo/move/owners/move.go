@@ -85,17 +85,17 @@ const (
 	NotDiscovered
 	// notThere: the object is only named.
 	notThere
-	// MayBeOwned: controllers that are not known may set an owner that moves.
-	MayBeOwned
-	// MayBeMarked: the definition of the kind, which is not at hand, may carry a
+	// mayBeOwned: controllers that are not known may set an owner that moves.
+	mayBeOwned
+	// mayBeMarked: the definition of the kind, which is not at hand, may carry a
 	// label.
-	MayBeMarked
-	// Marked: a label moves the object.
-	Marked
-	// Root: a label, or its kind, moves the object with all that it owns.
-	Root
-	// Owned: an owner that moves takes it along.
-	Owned
+	mayBeMarked
+	// marked: a label moves the object.
+	marked
+	// root: a label, or its kind, moves the object with all that it owns.
+	root
+	// ownedCause: an owner that moves takes it along.
+	ownedCause
 	// noOwner: the object exists without an owner and without a label.
 	noOwner
 	// mayBeIgnored: the definition of the kind, which is not at hand, may lack the
@@ -105,8 +105,8 @@ const (
 	otherNamespace
 	// namedBy: an object that moves names it, and nothing makes it move too.
 	namedBy
-	// MayBeNamed: a field of an object that moves holds its name.
-	MayBeNamed
+	// mayBeNamed: a field of an object that moves holds its name.
+	mayBeNamed
 )
 
 // state is what Resolve needs to know of a node.
@@ -187,16 +187,16 @@ func (n *Node) settle() {
 		}
 		switch {
 		case n.Hierarchy != Unmarked:
-			n.Cause = Root
+			n.Cause = root
 		case n.tenant:
-			n.Cause, n.By = Owned, n.via
+			n.Cause, n.By = ownedCause, n.via
 		default:
-			n.Cause = Marked
+			n.Cause = marked
 		}
 	case n.Missing:
 		n.Verdict, n.Cause = Unclear, notThere
 	case n.perhaps:
-		n.Verdict, n.Cause, n.By = Unclear, MayBeOwned, n.may
+		n.Verdict, n.Cause, n.By = Unclear, mayBeOwned, n.may
 		if n.By == nil {
 			n.By = n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.placed })
 		}
@@ -204,7 +204,7 @@ func (n *Node) settle() {
 		case n.Scope == undefined:
 			n.Cause = mayBeIgnored
 		case n.By == nil:
-			n.Cause = MayBeMarked
+			n.Cause = mayBeMarked
 		}
 	default:
 		n.Verdict = Left

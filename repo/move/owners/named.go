@@ -71,6 +71,6 @@ func (b *planner) needs(by *Node, o *snapshot.Object, i int32, f snapshot.Field)
 	n.Cause, n.By = namedBy, e
 	n.Verdict, n.Lost = Left, true
 	if !f.Reference {
-		n.Verdict, n.Lost, n.Cause = Unclear, false, MayBeNamed
+		n.Verdict, n.Lost, n.Cause = Unclear, false, mayBeNamed
 	}
 }

@@ -92,8 +92,8 @@ const (
 	Refuses
 	// loses: the move succeeds, and objects are lost or left behind.
 	loses
-	// Hurts: the move succeeds and does harm in the target.
-	Hurts
+	// hurts: the move succeeds and does harm in the target.
+	hurts
 	// Fails: the move begins, and stops with an error.
 	Fails
 )
@@ -113,7 +113,7 @@ func (p *Plan) Outcome() Outcome {
 	case slices.ContainsFunc(p.Failures, func(f Fault) bool { return !f.Hurts() }):
 		return Fails
 	case len(p.Failures) > 0:
-		return Hurts
+		return hurts
 	case slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost }):
 		return loses
 	case len(p.Refusals) > 0:

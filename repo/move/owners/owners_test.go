@@ -1,4 +1,4 @@
-package owners_test
+package owners
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
@@ -17,8 +16,8 @@ func parse(text string) []*manifest.Object {
 }
 
 // foo are the kinds of a provider.
-func foo(group, kind string) (owners.Type, bool) {
-	t, ok := map[string]owners.Type{
+func foo(group, kind string) (Type, bool) {
+	t, ok := map[string]Type{
 		"FooCluster": {}, "FooMachine": {}, "FooMachineTemplate": {}, "FooClusterTemplate": {}, "FooPool": {}, "FooMachinePool": {},
 		"FooMoved":        {Move: true},
 		"FooIdentity":     {Hierarchy: true, Global: true},
@@ -53,195 +52,195 @@ func TestTemplate(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, text string
-		verdict    owners.Verdict
-		cause      owners.Cause
+		verdict    Verdict
+		cause      Cause
 		reason     string // a part of it
 	}{
 		// The core controllers.
 		{
 			"infrastructureRef, v1beta2", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
-			owners.Moves, owners.Owned, "its owner Cluster c: the Cluster controller",
+			Moves, ownedCause, "its owner Cluster c: the Cluster controller",
 		},
 		{
 			"infrastructureRef, v1beta1", object(old, "Cluster", "c", "spec: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
-			owners.Moves, owners.Owned, "Cluster c",
+			Moves, ownedCause, "Cluster c",
 		},
 		{
 			"infrastructureRef of another group", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: bar.cluster.x-k8s.io, kind: FooCluster, name: x}}\n") + object(prov, "FooCluster", "x", ""),
-			owners.Left, owners.Unowned, "nothing refers to it",
+			Left, Unowned, "nothing refers to it",
 		},
 		{
 			"controlPlaneRef", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooControlPlane, name: x}}\n") + object(prov, "FooControlPlane", "x", ""),
-			owners.Moves, owners.Owned, "Cluster c",
+			Moves, ownedCause, "Cluster c",
 		},
 		{
 			"Machine, bootstrap", theCluster + object(core, "Machine", "m", "spec: {clusterName: c, bootstrap: {configRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooBootstrap, name: x}}}\n") + object(prov, "FooBootstrap", "x", ""),
-			owners.Moves, owners.Owned, "its owner Machine m",
+			Moves, ownedCause, "its owner Machine m",
 		},
 		{
 			"Machine, infrastructure", theCluster + object(core, "Machine", "m", "spec: {clusterName: c, infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: x}}\n") + object(prov, "FooMachine", "x", ""),
-			owners.Moves, owners.Owned, "its owner Machine m",
+			Moves, ownedCause, "its owner Machine m",
 		},
 		{
 			"Machine, data secret", theCluster + object(core, "Machine", "m", "spec: {clusterName: c, bootstrap: {dataSecretName: x}}\n") + secret(""),
-			owners.Left, owners.NotOwned, "Machine m refers to it in spec.bootstrap.dataSecretName, but no controller",
+			Left, NotOwned, "Machine m refers to it in spec.bootstrap.dataSecretName, but no controller",
 		},
 		{
 			"MachineDeployment, template", theCluster + md(core, "{infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "its owner Cluster c: the MachineDeployment controller",
+			Moves, ownedCause, "its owner Cluster c: the MachineDeployment controller",
 		},
 		{
 			"MachineDeployment, bootstrap template", theCluster + md(old, "{bootstrap: {configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: x}}}") + object("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "x", ""),
-			owners.Moves, owners.Owned, "Cluster c",
+			Moves, ownedCause, "Cluster c",
 		},
 		{
 			"MachineDeployment, no template", theCluster + md(core, "{bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: x}}}") + object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", "x", ""),
-			owners.Left, owners.NotOwned, "MachineDeployment md refers to it in spec.template.spec.bootstrap.configRef, but no controller",
+			Left, NotOwned, "MachineDeployment md refers to it in spec.template.spec.bootstrap.configRef, but no controller",
 		},
 		{
 			"MachineSet", theCluster + object(core, "MachineSet", "ms", "spec: {clusterName: c, template: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "MachineSet controller",
+			Moves, ownedCause, "MachineSet controller",
 		},
 		{
 			"MachinePool, infrastructure", theCluster + object(core, "MachinePool", "mp", "spec: {clusterName: c, template: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachinePool, name: x}}}}\n") + object(prov, "FooMachinePool", "x", ""),
-			owners.Moves, owners.Owned, "its owner MachinePool mp",
+			Moves, ownedCause, "its owner MachinePool mp",
 		},
 		{
 			"MachinePool, bootstrap", theCluster + object(core, "MachinePool", "mp", "spec: {clusterName: c, template: {spec: {bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: x}}}}}\n") + object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", "x", ""),
-			owners.Moves, owners.Owned, "its owner MachinePool mp",
+			Moves, ownedCause, "its owner MachinePool mp",
 		},
-		{"MachineHealthCheck", theCluster + object(core, "MachineHealthCheck", "x", "spec: {clusterName: c}\n"), owners.Moves, owners.Owned, "Cluster c"},
-		{"Cluster that is only named", object(core, "MachineDeployment", "x", "spec: {clusterName: elsewhere}\n"), owners.Moves, owners.Owned, "Cluster elsewhere"},
+		{"MachineHealthCheck", theCluster + object(core, "MachineHealthCheck", "x", "spec: {clusterName: c}\n"), Moves, ownedCause, "Cluster c"},
+		{"Cluster that is only named", object(core, "MachineDeployment", "x", "spec: {clusterName: elsewhere}\n"), Moves, ownedCause, "Cluster elsewhere"},
 		{
 			"remediation template", theCluster + object(core, "MachineHealthCheck", "h", "spec: {clusterName: c, remediation: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Unclear, owners.MayBeOwned, "MachineHealthCheck h may become its owner because of MachineHealthCheck h, spec.remediation.templateRef",
+			Unclear, mayBeOwned, "MachineHealthCheck h may become its owner because of MachineHealthCheck h, spec.remediation.templateRef",
 		},
-		{"drain rule", theCluster + object(core, "MachineDrainRule", "x", "spec: {}\n"), owners.Left, owners.Unowned, ""},
-		{"ExtensionConfig", theCluster + object("runtime.cluster.x-k8s.io/v1beta2", "ExtensionConfig", "x", ""), owners.Left, owners.Unowned, ""},
+		{"drain rule", theCluster + object(core, "MachineDrainRule", "x", "spec: {}\n"), Left, Unowned, ""},
+		{"ExtensionConfig", theCluster + object("runtime.cluster.x-k8s.io/v1beta2", "ExtensionConfig", "x", ""), Left, Unowned, ""},
 
 		// The control plane.
 		{
 			"KubeadmControlPlane, v1beta1", object(old, "Cluster", "c", "spec: {controlPlaneRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlane, name: k}}\n") +
 				object("controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "k", "spec: {machineTemplate: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "its owner Cluster c: the KubeadmControlPlane controller",
+			Moves, ownedCause, "its owner Cluster c: the KubeadmControlPlane controller",
 		},
 		{
 			"KubeadmControlPlane, v1beta2", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: k}}\n") +
 				object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "k", "spec: {machineTemplate: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: x}}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "Cluster c",
+			Moves, ownedCause, "Cluster c",
 		},
 		{
 			"another control plane", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooControlPlane, name: k}}\n") +
 				object(prov, "FooControlPlane", "k", "spec: {machineTemplate: {infrastructureRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Unclear, owners.MayBeOwned, "FooControlPlane k may become its owner",
+			Unclear, mayBeOwned, "FooControlPlane k may become its owner",
 		},
 		{
 			"files of kubeadm", object(core, "Cluster", "c", "spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: k}}\n") +
 				object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "k", "spec: {kubeadmConfigSpec: {files: [{contentFrom: {secret: {name: x, key: k}}}]}}\n") + secret(""),
-			owners.Left, owners.NotOwned, "KubeadmControlPlane k refers to it in spec.kubeadmConfigSpec.files.0.contentFrom.secret",
+			Left, NotOwned, "KubeadmControlPlane k refers to it in spec.kubeadmConfigSpec.files.0.contentFrom.secret",
 		},
 
 		// Classes.
 		{
 			"class, v1beta2", object(core, "ClusterClass", "cc", "spec: {workers: {machineDeployments: [{}, {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}]}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "its owner ClusterClass cc",
+			Moves, ownedCause, "its owner ClusterClass cc",
 		},
 		{
 			"class, v1beta1", object(old, "ClusterClass", "cc", "spec: {workers: {machinePools: [{template: {bootstrap: {ref: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachineTemplate, name: x}}}}]}}\n") + object(prov, "FooMachineTemplate", "x", ""),
-			owners.Moves, owners.Owned, "its owner ClusterClass cc",
+			Moves, ownedCause, "its owner ClusterClass cc",
 		},
 		{
 			"template that the class does not use", object(core, "ClusterClass", "cc", "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooClusterTemplate, name: y}}}\n") + object(prov, "FooClusterTemplate", "x", ""),
-			owners.Left, owners.Unowned, "nothing refers to it",
+			Left, Unowned, "nothing refers to it",
 		},
 		{
 			"secret for a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, version: v1.34.0}}\n") + secret(""),
-			owners.Unclear, owners.MayBeOwned, "patches and templates of the ClusterClass decide",
+			Unclear, mayBeOwned, "patches and templates of the ClusterClass decide",
 		},
 		{
 			"variable of a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, variables: [{name: v, value: {secret: {name: x}}}]}}\n") + secret(""),
-			owners.Unclear, owners.MayBeOwned, "spec.topology.variables.0.value.secret",
+			Unclear, mayBeOwned, "spec.topology.variables.0.value.secret",
 		},
 		{
 			"a class takes its Clusters with it", object(core, "ClusterClass", "cc", "  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\nspec: {}\n") + object(old, "Cluster", "x", "spec: {topology: {class: cc}}\n"),
-			owners.Left, owners.OwnerLeft, "its owner ClusterClass cc is not moved",
+			Left, OwnerLeft, "its owner ClusterClass cc is not moved",
 		},
 
 		// ClusterResourceSets.
 		{
 			"resource", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
-			owners.Moves, owners.Owned, "its owner ClusterResourceSet r",
+			Moves, ownedCause, "its owner ClusterResourceSet r",
 		},
 		{
 			"resource, expression", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchExpressions: [{key: cni, operator: In, values: [b, a]}, {key: z, operator: DoesNotExist}]}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
-			owners.Moves, owners.Owned, "its owner ClusterResourceSet r",
+			Moves, ownedCause, "its owner ClusterResourceSet r",
 		},
 		{
 			"resource, no match yet", theCluster + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
-			owners.Unclear, owners.MayBeOwned, "as soon as its selector matches a Cluster",
+			Unclear, mayBeOwned, "as soon as its selector matches a Cluster",
 		},
 		{
 			"resource, empty selector", theCluster + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
-			owners.Left, owners.NotOwned, "an empty selector selects no Cluster",
+			Left, NotOwned, "an empty selector selects no Cluster",
 		},
 		{
 			"resource, Secret", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: Secret, name: x}]}\n") + secret("type: addons.cluster.x-k8s.io/resource-set\n"),
-			owners.Moves, owners.Owned, "its owner ClusterResourceSet r",
+			Moves, ownedCause, "its owner ClusterResourceSet r",
 		},
 		{
 			"resource, Secret of another type", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: Secret, name: x}]}\n") + secret(""),
-			owners.Left, owners.NotOwned, "refuses Secrets that are not of type",
+			Left, NotOwned, "refuses Secrets that are not of type",
 		},
-		{"binding", theCluster + object(addons, "ClusterResourceSetBinding", "x", "spec: {clusterName: c}\n"), owners.Moves, owners.Owned, "clusterctl treats the Cluster"},
+		{"binding", theCluster + object(addons, "ClusterResourceSetBinding", "x", "spec: {clusterName: c}\n"), Moves, ownedCause, "clusterctl treats the Cluster"},
 
 		// Secrets by name.
-		{"certificate", object(core, "Cluster", "a-b", "") + strings.ReplaceAll(secret(""), "name: x", "name: a-b-ca"), owners.Moves, owners.Owned, "a Secret with that name"},
-		{"etcd client", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-apiserver-etcd-client"), owners.Moves, owners.Owned, "a Secret with that name"},
-		{"other secret", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-cloud"), owners.Left, owners.Unowned, ""},
+		{"certificate", object(core, "Cluster", "a-b", "") + strings.ReplaceAll(secret(""), "name: x", "name: a-b-ca"), Moves, ownedCause, "a Secret with that name"},
+		{"etcd client", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-apiserver-etcd-client"), Moves, ownedCause, "a Secret with that name"},
+		{"other secret", theCluster + strings.ReplaceAll(secret(""), "name: x", "name: c-cloud"), Left, Unowned, ""},
 		{
 			"certificate with an owner of its own", theCluster + strings.ReplaceAll(secret("  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: d, uid: u}]\n"), "name: x", "name: c-ca") + object("apps/v1", "Deployment", "d", ""),
-			owners.Left, owners.OwnerLeft, "ownerReference 1 points to Deployment d, which is not moved: clusterctl only moves",
+			Left, OwnerLeft, "ownerReference 1 points to Deployment d, which is not moved: clusterctl only moves",
 		},
 
 		// Labels.
-		{"label", theCluster + secret(label(owners.MoveLabel)), owners.Moves, owners.Marked, "it carries the label"},
-		{"hierarchy label", theCluster + secret(label(owners.HierarchyLabel)), owners.Moves, owners.Root, "it carries the label"},
-		{"label on the type", theCluster + object(prov, "FooMoved", "x", ""), owners.Moves, owners.Marked, "the definition of its kind carries the label"},
-		{"hierarchy on a global type", theCluster + object(prov, "FooIdentity", "x", ""), owners.Copied, owners.Root, "the definition of its kind carries the label"},
-		{"global type without a label", theCluster + object(prov, "FooGlobal", "x", ""), owners.Left, owners.Unowned, ""},
-		{"label on what nobody looks at", theCluster + object("apps/v1", "Deployment", "x", label(owners.MoveLabel)), owners.Left, owners.NotDiscovered, "clusterctl only moves"},
-		{"of a moved type that moves alone", theCluster + object(prov, "FooMoved", "m", "spec: {secretRef: {name: x}}\n") + secret(""), owners.Left, owners.OwnerAlone, "FooMoved m has the label"},
+		{"label", theCluster + secret(label(MoveLabel)), Moves, marked, "it carries the label"},
+		{"hierarchy label", theCluster + secret(label(HierarchyLabel)), Moves, root, "it carries the label"},
+		{"label on the type", theCluster + object(prov, "FooMoved", "x", ""), Moves, marked, "the definition of its kind carries the label"},
+		{"hierarchy on a global type", theCluster + object(prov, "FooIdentity", "x", ""), Copied, root, "the definition of its kind carries the label"},
+		{"global type without a label", theCluster + object(prov, "FooGlobal", "x", ""), Left, Unowned, ""},
+		{"label on what nobody looks at", theCluster + object("apps/v1", "Deployment", "x", label(MoveLabel)), Left, NotDiscovered, "clusterctl only moves"},
+		{"of a moved type that moves alone", theCluster + object(prov, "FooMoved", "m", "spec: {secretRef: {name: x}}\n") + secret(""), Left, OwnerAlone, "FooMoved m has the label"},
 
 		// Providers.
 		{
 			"credentials", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n") + object(prov, "FooCluster", "f", "spec: {identityRef: {kind: Secret, name: x}}\n") + secret(""),
-			owners.Unclear, owners.MayBeOwned, "FooCluster f may become its owner because of FooCluster f, spec.identityRef",
+			Unclear, mayBeOwned, "FooCluster f may become its owner because of FooCluster f, spec.identityRef",
 		},
 		{
 			"credentials by name", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n") + object(prov, "FooCluster", "f", "spec: {credentials: {secretName: x}}\n") + secret(""),
-			owners.Unclear, owners.MayBeOwned, "spec.credentials.secretName",
+			Unclear, mayBeOwned, "spec.credentials.secretName",
 		},
 		{
 			"credentials under any name", object(core, "Cluster", "c", "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n") + object(prov, "FooCluster", "f", "spec: {login: [x]}\n") + secret(""),
-			owners.Unclear, owners.MayBeOwned, "spec.login.0",
+			Unclear, mayBeOwned, "spec.login.0",
 		},
-		{"names its Cluster", theCluster + object(prov, "FooPool", "x", "spec: {clusterName: c}\n"), owners.Unclear, owners.MayBeOwned, "Cluster c may become its owner because of FooPool x, spec.clusterName"},
-		{"label of its Cluster", theCluster + object(prov, "FooPool", "x", "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Unclear, owners.MayBeOwned, "select it by the label of the Cluster"},
-		{"label of the Cluster on a Secret", theCluster + secret("  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Left, owners.Unowned, ""},
-		{"nobody names it", theCluster + object(prov, "FooPool", "x", "spec: {pool: default}\n"), owners.Left, owners.Unowned, "nothing refers to it"},
-		{"what that names", theCluster + object(prov, "FooPool", "p", "spec: {sshKeyRef: {name: x}}\n") + secret(""), owners.Left, owners.ReferrerLeft, "only FooPool p refers to it"},
-		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), owners.Unclear, owners.MayBeMarked, "may carry a label that moves it"},
-		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), owners.Left, owners.ReferrerLeft, "only Deployment d refers to it"},
-		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), owners.Left, owners.Unowned, ""},
+		{"names its Cluster", theCluster + object(prov, "FooPool", "x", "spec: {clusterName: c}\n"), Unclear, mayBeOwned, "Cluster c may become its owner because of FooPool x, spec.clusterName"},
+		{"label of its Cluster", theCluster + object(prov, "FooPool", "x", "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), Unclear, mayBeOwned, "select it by the label of the Cluster"},
+		{"label of the Cluster on a Secret", theCluster + secret("  labels: {cluster.x-k8s.io/cluster-name: c}\n"), Left, Unowned, ""},
+		{"nobody names it", theCluster + object(prov, "FooPool", "x", "spec: {pool: default}\n"), Left, Unowned, "nothing refers to it"},
+		{"what that names", theCluster + object(prov, "FooPool", "p", "spec: {sshKeyRef: {name: x}}\n") + secret(""), Left, ReferrerLeft, "only FooPool p refers to it"},
+		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), Unclear, mayBeMarked, "may carry a label that moves it"},
+		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), Left, ReferrerLeft, "only Deployment d refers to it"},
+		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), Left, Unowned, ""},
 
 		// Owners that the object names itself.
-		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), owners.Left, owners.OwnerLeft, "ownerReference 1 points to Bundle b, which does not exist"},
-		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), owners.Moves, owners.Owned, "its ownerReferences name that owner"},
-		{"itself", theCluster + secret("  labels: {"+owners.MoveLabel+": a}\n  ownerReferences: [{apiVersion: v1, kind: Secret, name: x, uid: u}]\n"), owners.Left, owners.Cycle, "waits for its owner Secret x"},
+		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), Left, OwnerLeft, "ownerReference 1 points to Bundle b, which does not exist"},
+		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), Moves, ownedCause, "its ownerReferences name that owner"},
+		{"itself", theCluster + secret("  labels: {"+MoveLabel+": a}\n  ownerReferences: [{apiVersion: v1, kind: Secret, name: x, uid: u}]\n"), Left, Cycle, "waits for its owner Secret x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := owners.Template(parse(c.text), foo)
-			var found *owners.Node
+			g := Template(parse(c.text), foo)
+			var found *Node
 			for _, n := range g.Nodes {
 				if n.Name == "x" || strings.HasPrefix(n.Name, "a-b-") || strings.HasPrefix(n.Name, "c-") {
 					found = n
@@ -258,18 +257,18 @@ func TestTemplate(t *testing.T) {
 }
 
 func TestLayersAndEdges(t *testing.T) {
-	g := owners.Template(parse(object(core, "ClusterClass", "cc", "spec: {}\n")+
+	g := Template(parse(object(core, "ClusterClass", "cc", "spec: {}\n")+
 		object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}}}\n")+
 		object(core, "Machine", "m", "spec: {clusterName: c, infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f}}\n")+
 		object(prov, "FooMachine", "f", "")), foo)
-	n := g.Find(owners.ID{Group: "foo.cluster.x-k8s.io", Kind: "FooMachine", Name: "f"})
+	n := g.Find(ID{Group: "foo.cluster.x-k8s.io", Kind: "FooMachine", Name: "f"})
 	if n.Layer != 3 || g.Nodes[0].Below() != 3 {
 		t.Errorf("layer %d, below %d", n.Layer, g.Nodes[0].Below())
 	}
 	var edges []string
 	for _, n := range g.Nodes {
 		for _, e := range n.Out {
-			edges = append(edges, fmt.Sprintf("%s %v %s (%s)", n.Name, e.Link == owners.Owner, e.To.Name, e.Field))
+			edges = append(edges, fmt.Sprintf("%s %v %s (%s)", n.Name, e.Link == Owner, e.To.Name, e.Field))
 		}
 	}
 	if want := []string{"cc false c (spec.topology.classRef.name)", "c true m (spec.clusterName)", "m true f (spec.infrastructureRef)"}; !slices.Equal(edges, want) {
@@ -288,8 +287,8 @@ func TestOddTemplates(t *testing.T) {
 		object(core, "Machine", "m", "spec: {clusterName: 5}\n"),
 		object(prov, "FooPool", "p", "spec: &a {x: [p, [p], {name: p}]}\nother: *a\n"),
 	} {
-		for _, types := range []owners.Types{nil, foo} {
-			g := owners.Template(parse(text), types)
+		for _, types := range []Types{nil, foo} {
+			g := Template(parse(text), types)
 			for _, n := range g.Nodes {
 				if n.Reason() == "" {
 					t.Errorf("%q: %s has no reason", text, n)
@@ -304,7 +303,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(theCluster + object("v1", "Secret", "c-ca", "  ownerReferences: [{apiVersion: v1, kind: Secret, name: c-ca, uid: u}]\n"))
 	f.Add(object(core, "ClusterClass", "cc", "spec: {workers: {machineDeployments: [{infrastructure: {templateRef: {kind: A, name: cc}}}]}}\n"))
 	f.Fuzz(func(t *testing.T, text string) {
-		g := owners.Template(parse(text), nil)
+		g := Template(parse(text), nil)
 		for _, n := range g.Nodes {
 			if n.Reason() == "" || len(n.Path()) > len(g.Nodes) {
 				t.Errorf("%s: %v, %d", n, n.Verdict, n.Cause)
@@ -320,7 +319,7 @@ func TestOrder(t *testing.T) {
 		object(prov, "FooMachineTemplate", "t", "spec: {poolRef: {name: p}}\n") + object(prov, "FooPool", "p", "") + object("v1", "Secret", "c-ca", "") + object("v1", "Secret", "s", ""))
 	state := func(objects []*manifest.Object) []string {
 		var out []string
-		for _, n := range owners.Template(objects, foo).Nodes {
+		for _, n := range Template(objects, foo).Nodes {
 			out = append(out, fmt.Sprint(n, n.Verdict, n.Reason()))
 		}
 		slices.Sort(out)
@@ -353,7 +352,7 @@ func BenchmarkTemplate(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				owners.Template(objects, foo)
+				Template(objects, foo)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
 		})

@@ -42,8 +42,8 @@ type Step uint8
 
 // The steps, in their order (clusterctl: client/cluster/mover.go, Move).
 const (
-	// Contract: before anything else.
-	Contract Step = iota
+	// contract: before anything else.
+	contract Step = iota
 	// providers: has the target those of the source, and none older?
 	providers
 	// Discovery: while the objects are listed.
@@ -227,7 +227,7 @@ func (b *planner) index() {
 				b.definitions[kind] = o
 			}
 			if d.Group == coreGroup && d.Kind == "Cluster" && d.Storage != contractVersion {
-				b.refusal(Contract, &Node{ID: idOf(o)}, "upgrade Cluster API, or use the clusterctl of its version",
+				b.refusal(contract, &Node{ID: idOf(o)}, "upgrade Cluster API, or use the clusterctl of its version",
 					"it stores Clusters in version %q, but clusterctl v1.14 only moves between clusters that store %s", d.Storage, contractVersion)
 			}
 			if o.Has(snapshot.Clusterctl) && d.Unserved && !b.options.Restore {

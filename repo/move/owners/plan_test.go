@@ -1,4 +1,4 @@
-package owners_test
+package owners
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
 
@@ -82,9 +81,9 @@ var base = definitionOf("cluster.x-k8s.io", "v1beta2", "Cluster", "Namespaced", 
 	existing("v1", "Secret ns/c-kubeconfig", "u-k", nil, "")
 
 // planOf plans the move of namespace ns.
-func planOf(t testing.TB, text string) *owners.Plan {
+func planOf(t testing.TB, text string) *Plan {
 	t.Helper()
-	return owners.FromSnapshot(taken(t, text), owners.Options{Namespace: "ns"})
+	return FromSnapshot(taken(t, text), Options{Namespace: "ns"})
 }
 
 func TestPlan(t *testing.T) {
@@ -94,57 +93,57 @@ func TestPlan(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, text    string
-		verdict       owners.Verdict
+		verdict       Verdict
 		lost, certain bool
 		reason, fix   string
 	}{
-		{"owned", x(byCluster, ""), owners.Moves, false, true, "it moves with its owner Cluster ns/c", ""},
-		{"not owned", x(nil, ""), owners.Left, true, true, "it has neither an owner nor a label", "give it the label"},
-		{"labelled", x(nil, "  labels: {clusterctl.cluster.x-k8s.io/move: 'false'}\n"), owners.Moves, false, true, "it carries the label", ""},
+		{"owned", x(byCluster, ""), Moves, false, true, "it moves with its owner Cluster ns/c", ""},
+		{"not owned", x(nil, ""), Left, true, true, "it has neither an owner nor a label", "give it the label"},
+		{"labelled", x(nil, "  labels: {clusterctl.cluster.x-k8s.io/move: 'false'}\n"), Moves, false, true, "it carries the label", ""},
 		{
 			"a second owner that is not moved", x(append(byCluster[:1:1], "apps/v1 Deployment d u-d"), "") + existing("apps/v1", "Deployment ns/d", "u-d", nil, ""),
-			owners.Left, true, true, "ownerReference 2 points to Deployment ns/d, which is not moved: clusterctl only moves", "remove the ownerReference to Deployment ns/d",
+			Left, true, true, "ownerReference 2 points to Deployment ns/d, which is not moved: clusterctl only moves", "remove the ownerReference to Deployment ns/d",
 		},
 		{
 			"a second owner of a kind without the label", x(append(byCluster[:1:1], prov+" FooHidden h u-h"), "") + existing(prov, "FooHidden ns/h", "u-h", nil, ""),
-			owners.Left, true, true, "ownerReference 2 points to FooHidden ns/h", "give the definition of FooHidden the label clusterctl.cluster.x-k8s.io",
+			Left, true, true, "ownerReference 2 points to FooHidden ns/h", "give the definition of FooHidden the label clusterctl.cluster.x-k8s.io",
 		},
 		{
 			"an owner that is gone", x([]string{prov + " FooMachine gone u-gone"}, ""),
-			owners.Deleted, true, true, "ownerReference 1 points to FooMachine gone, which does not exist", "remove the ownerReference to FooMachine gone",
+			Deleted, true, true, "ownerReference 1 points to FooMachine gone, which does not exist", "remove the ownerReference to FooMachine gone",
 		},
 		{
 			"an owner that was made anew", x(append(byCluster[:1:1], prov+" FooMachine y u-old"), "") + existing(prov, "FooMachine ns/y", "u-new", byCluster, ""),
-			owners.Deleted, true, true, "but with a UID that the FooMachine of that name does not have", "set the UID",
+			Deleted, true, true, "but with a UID that the FooMachine of that name does not have", "set the UID",
 		},
 		{
 			"an owner without its own UID", x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine ns/y", "", byCluster, ""),
-			owners.Moves, false, true, "its owner FooMachine ns/y", "",
+			Moves, false, true, "its owner FooMachine ns/y", "",
 		},
-		{"a reference without UID", x([]string{core + " Cluster c"}, ""), owners.Moves, false, true, "its owner Cluster ns/c", ""},
+		{"a reference without UID", x([]string{core + " Cluster c"}, ""), Moves, false, true, "its owner Cluster ns/c", ""},
 		{
 			"an owner in another namespace", x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine other/y", "u-y", nil, ""),
-			owners.Left, true, true, "ownerReference 1 points to FooMachine other/y, which is not moved: it is not in the namespace that is moved", "remove the ownerReference",
+			Left, true, true, "ownerReference 1 points to FooMachine other/y, which is not moved: it is not in the namespace that is moved", "remove the ownerReference",
 		},
 		{
 			"an owner that moves alone", x([]string{prov + " FooMoved y u-y"}, "") + existing(prov, "FooMoved ns/y", "u-y", nil, ""),
-			owners.Deleted, true, true, "its owner FooMoved ns/y has the label", "use the label clusterctl.cluster.x-k8s.io/move-hierarchy",
+			Deleted, true, true, "its owner FooMoved ns/y has the label", "use the label clusterctl.cluster.x-k8s.io/move-hierarchy",
 		},
-		{"a global object", existing(prov, "FooGlobal x", "u-x", nil, ""), owners.Left, true, true, "it has neither", "or create it in the target by hand"},
-		{"a labelled global object", existing(prov, "FooGlobal x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), owners.Copied, false, true, "it carries the label", ""},
-		{"a Secret of others", existing("v1", "Secret ns/x", "u-x", nil, ""), owners.Left, false, true, "it has neither", ""},
-		{"a Secret of the Cluster", existing("v1", "Secret ns/x", "u-x", nil, "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), owners.Left, true, true, "it has neither", "or an owner that is moved"},
-		{"a Secret for a resource of the Cluster", existing("v1", "Secret ns/x", "u-x", []string{core + " Cluster c u-c"}, ""), owners.Moves, false, true, "its owner", ""},
-		{"what Kubernetes deletes with the Cluster", existing("apps/v1", "Deployment ns/x", "u-x", byCluster, ""), owners.Deleted, true, true, "clusterctl only moves", "create it in the target by other means"},
-		{"a kind without its definition", existing("bar.example.com/v1", "Bar ns/x", "u-x", byCluster, ""), owners.Unclear, false, false, "the definition of its kind is missing here", "add the definition of Bar"},
+		{"a global object", existing(prov, "FooGlobal x", "u-x", nil, ""), Left, true, true, "it has neither", "or create it in the target by hand"},
+		{"a labelled global object", existing(prov, "FooGlobal x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Copied, false, true, "it carries the label", ""},
+		{"a Secret of others", existing("v1", "Secret ns/x", "u-x", nil, ""), Left, false, true, "it has neither", ""},
+		{"a Secret of the Cluster", existing("v1", "Secret ns/x", "u-x", nil, "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), Left, true, true, "it has neither", "or an owner that is moved"},
+		{"a Secret for a resource of the Cluster", existing("v1", "Secret ns/x", "u-x", []string{core + " Cluster c u-c"}, ""), Moves, false, true, "its owner", ""},
+		{"what Kubernetes deletes with the Cluster", existing("apps/v1", "Deployment ns/x", "u-x", byCluster, ""), Deleted, true, true, "clusterctl only moves", "create it in the target by other means"},
+		{"a kind without its definition", existing("bar.example.com/v1", "Bar ns/x", "u-x", byCluster, ""), Unclear, false, false, "the definition of its kind is missing here", "add the definition of Bar"},
 		{
 			"owned by a kind without its definition", x([]string{"bar.example.com/v1 Bar b u-b"}, "") + existing("bar.example.com/v1", "Bar ns/b", "u-b", nil, ""),
-			owners.Unclear, false, false, "it is not clear what becomes of its owner Bar ns/b", "",
+			Unclear, false, false, "it is not clear what becomes of its owner Bar ns/b", "",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := planOf(t, base+c.text)
-			i := slices.IndexFunc(p.Nodes, func(n *owners.Node) bool { return n.Name == "x" })
+			i := slices.IndexFunc(p.Nodes, func(n *Node) bool { return n.Name == "x" })
 			if i < 0 {
 				t.Fatal("it has no node")
 			}
@@ -155,7 +154,7 @@ func TestPlan(t *testing.T) {
 			if p.Certain() != c.certain || len(p.Refusals) > 0 {
 				t.Errorf("certain %v: %v, %v", p.Certain(), p.Gaps, p.Refusals)
 			}
-			if p.Harms() != slices.ContainsFunc(p.Nodes, func(n *owners.Node) bool { return n.Lost }) {
+			if p.Harms() != slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.Lost }) {
 				t.Error("harms:", p.Harms())
 			}
 		})
@@ -170,27 +169,27 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, text string
-		step       owners.Step
+		step       Step
 		want       string
 	}{
-		{"paused", cluster("spec: {paused: true}\n" + ready), owners.Pause, "Cluster ns/x: it is already paused"},
-		{"paused by annotation", cluster("  annotations: {cluster.x-k8s.io/paused: ''}\n" + ready), owners.Pause, "Cluster ns/x: it is already paused"},
-		{"a paused class", existing(core, "ClusterClass ns/x", "u-x", nil, "  annotations: {cluster.x-k8s.io/paused: ''}\n"), owners.PauseClasses, "ClusterClass ns/x: it is already paused"},
-		{"not provisioned", cluster(""), owners.Provisioning, "Cluster ns/x: its infrastructure is not provisioned"},
-		{"no control plane", cluster("status: {initialization: {infrastructureProvisioned: true}}\n"), owners.Provisioning, "Cluster ns/x: its control plane is not initialized"},
-		{"a Machine without a node", machine([]string{core + " Cluster c u-c"}, ""), owners.Provisioning, "Machine ns/x: it has no node yet"},
-		{"owned by a Cluster that is gone", machine([]string{core + " Cluster gone u-gone"}, "status: {nodeRef: {name: a}}\n"), owners.Provisioning, "Machine ns/x: ownerReference 1 points to Cluster gone, which does not exist; clusterctl fails when it reads that Cluster"},
-		{"a class that is not there", cluster("spec: {topology: {classRef: {name: cc, namespace: other}}}\n" + ready), owners.Discovery, "Cluster ns/x: it refers to ClusterClass other/cc, which does not exist"},
+		{"paused", cluster("spec: {paused: true}\n" + ready), Pause, "Cluster ns/x: it is already paused"},
+		{"paused by annotation", cluster("  annotations: {cluster.x-k8s.io/paused: ''}\n" + ready), Pause, "Cluster ns/x: it is already paused"},
+		{"a paused class", existing(core, "ClusterClass ns/x", "u-x", nil, "  annotations: {cluster.x-k8s.io/paused: ''}\n"), PauseClasses, "ClusterClass ns/x: it is already paused"},
+		{"not provisioned", cluster(""), Provisioning, "Cluster ns/x: its infrastructure is not provisioned"},
+		{"no control plane", cluster("status: {initialization: {infrastructureProvisioned: true}}\n"), Provisioning, "Cluster ns/x: its control plane is not initialized"},
+		{"a Machine without a node", machine([]string{core + " Cluster c u-c"}, ""), Provisioning, "Machine ns/x: it has no node yet"},
+		{"owned by a Cluster that is gone", machine([]string{core + " Cluster gone u-gone"}, "status: {nodeRef: {name: a}}\n"), Provisioning, "Machine ns/x: ownerReference 1 points to Cluster gone, which does not exist; clusterctl fails when it reads that Cluster"},
+		{"a class that is not there", cluster("spec: {topology: {classRef: {name: cc, namespace: other}}}\n" + ready), Discovery, "Cluster ns/x: it refers to ClusterClass other/cc, which does not exist"},
 		{
 			"a template that is not there", cluster("spec: {topology: {classRef: {name: cc, namespace: other}}}\n"+ready) +
 				existing(core, "ClusterClass other/cc", "u-cc", nil, "spec: {infrastructure: {templateRef: {apiVersion: foo.cluster.x-k8s.io/v1, kind: FooMachine, name: t}}}\n"),
-			owners.Discovery, "ClusterClass other/cc: it refers to FooMachine other/t, which does not exist",
+			Discovery, "ClusterClass other/cc: it refers to FooMachine other/t, which does not exist",
 		},
 		{
 			"a version that is not served", strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false"),
-			owners.Discovery, `CustomResourceDefinition fooolds.foo.cluster.x-k8s.io: objects are stored in version "v1", which is not served`,
+			Discovery, `CustomResourceDefinition fooolds.foo.cluster.x-k8s.io: objects are stored in version "v1", which is not served`,
 		},
-		{"an old management cluster", definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl), owners.Contract, `CustomResourceDefinition clusters.cluster.x-k8s.io: it stores Clusters in version "v1beta1"`},
+		{"an old management cluster", definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl), contract, `CustomResourceDefinition clusters.cluster.x-k8s.io: it stores Clusters in version "v1beta1"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := planOf(t, base+c.text)
@@ -210,7 +209,7 @@ func TestWrongKind(t *testing.T) {
 	p := planOf(t, base+existing(core, "ClusterClass ns/cc", "u-cc", nil, "")+
 		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc}}}\n"+ready)+
 		existing(core, "Machine ns/m", "u-m", []string{core + " FooCluster d u-d"}, "status: {nodeRef: {name: a}}\n"))
-	if len(p.Failures) != 1 || p.Failures[0].Step != owners.Create || p.Failures[0].Node.String() != "Cluster ns/d" || !p.Failures[0].Sometimes {
+	if len(p.Failures) != 1 || p.Failures[0].Step != Create || p.Failures[0].Node.String() != "Cluster ns/d" || !p.Failures[0].Sometimes {
 		t.Errorf("%+v", p.Failures)
 	}
 }
@@ -248,7 +247,7 @@ func TestLeftWithSecret(t *testing.T) {
 	p := planOf(t, base+existing("v1", "Secret ns/c-etcd", "u-etcd", nil, "")+
 		existing("v1", "Secret ns/c-ca", "u-ca", []string{"v0 Secret c-etcd u-etcd"}, "")+
 		existing(core, "ClusterClass ns/cc", "u-cc", []string{"v1 Secret c-ca u-ca"}, ""))
-	if len(p.Failures) != 2 || p.Failures[0].Step != owners.ResumeClasses || p.Failures[0].Node.String() != "ClusterClass ns/cc" || p.Failures[0].Sometimes || p.Failures[1].Step != owners.After {
+	if len(p.Failures) != 2 || p.Failures[0].Step != ResumeClasses || p.Failures[0].Node.String() != "ClusterClass ns/cc" || p.Failures[0].Sometimes || p.Failures[1].Step != After {
 		t.Errorf("%+v", p.Failures)
 	}
 }
@@ -302,7 +301,7 @@ func TestClassElsewhere(t *testing.T) {
 
 // TestPath follows the owners.
 func TestPath(t *testing.T) {
-	names := func(p *owners.Plan, name string) string {
+	names := func(p *Plan, name string) string {
 		var out []string
 		for _, n := range p.Nodes {
 			if n.Name == name {
@@ -334,10 +333,10 @@ func TestPath(t *testing.T) {
 // TestNamespaces names what can be moved.
 func TestNamespaces(t *testing.T) {
 	s := taken(t, base+existing(core, "Cluster a/c", "u-2", nil, "")+existing("v1", "Secret z/c", "u-3", nil, ""))
-	if got := owners.Namespaces(s); !slices.Equal(got, []string{"a", "ns"}) {
+	if got := Namespaces(s); !slices.Equal(got, []string{"a", "ns"}) {
 		t.Error(got)
 	}
-	if got := owners.Namespaces(taken(t, existing("v1", "Secret z/c", "u-3", nil, ""))); !slices.Equal(got, []string{"z"}) {
+	if got := Namespaces(taken(t, existing("v1", "Secret z/c", "u-3", nil, ""))); !slices.Equal(got, []string{"z"}) {
 		t.Error(got)
 	}
 }
@@ -348,7 +347,7 @@ func TestRestore(t *testing.T) {
 		existing("v1", "Secret ns/c-ca", "u-ca", nil, "")+
 		existing(prov, "FooMachine ns/m", "u-m", []string{core + " Cluster c u-c"}, "")+
 		existing(prov, "FooMoved ns/l", "u-l", nil, ""))
-	p := owners.FromSnapshot(s, owners.Options{Restore: true})
+	p := FromSnapshot(s, Options{Restore: true})
 	var got []string
 	for _, n := range p.Nodes {
 		got = append(got, n.Name+" "+n.Verdict.String())
@@ -363,9 +362,9 @@ func TestRestore(t *testing.T) {
 func TestRefusalsInOrder(t *testing.T) {
 	s := taken(t, strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false")+
 		definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl))
-	for restore, want := range map[bool][]owners.Step{false: {owners.Contract, owners.Discovery}, true: {owners.Contract}} {
-		var got []owners.Step
-		for _, r := range owners.FromSnapshot(s, owners.Options{All: true, Restore: restore}).Refusals {
+	for restore, want := range map[bool][]Step{false: {contract, Discovery}, true: {contract}} {
+		var got []Step
+		for _, r := range FromSnapshot(s, Options{All: true, Restore: restore}).Refusals {
 			got = append(got, r.Step)
 		}
 		if !slices.Equal(got, want) {
@@ -380,8 +379,8 @@ func TestDefinitionOfTheCluster(t *testing.T) {
 	file, live := crdOf("FooNew", "Namespaced", ""), crdOf("FooNew", "Namespaced", byClusterctl+`, clusterctl.cluster.x-k8s.io/move: ""`)
 	for _, both := range []string{file + live, live + file} {
 		p := planOf(t, base+both+existing(prov, "FooNew ns/n", "u-n", nil, ""))
-		i := slices.IndexFunc(p.Nodes, func(n *owners.Node) bool { return n.Kind == "FooNew" })
-		if i < 0 || p.Nodes[i].Verdict != owners.Moves {
+		i := slices.IndexFunc(p.Nodes, func(n *Node) bool { return n.Kind == "FooNew" })
+		if i < 0 || p.Nodes[i].Verdict != Moves {
 			t.Errorf("it does not move: %d of %v", i, p.Nodes)
 		}
 	}
@@ -394,12 +393,12 @@ func FuzzFromSnapshot(f *testing.F) {
 	f.Add(existing(core, "Cluster ns/a", "u", []string{core + " ClusterClass a v"}, "spec: {topology: {classRef: {name: a}}}\n") + existing(core, "ClusterClass ns/a", "v", []string{core + " Cluster a u"}, ""))
 	f.Add(existing("apiextensions.k8s.io/v1", "CustomResourceDefinition x", "u", nil, "spec: {}\n") + existing("a/v1", "X y", "u", []string{"a/v1 X x u"}, "") + existing("v1", "Secret ca", "", nil, ""))
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, o := range []owners.Options{{Namespace: "ns"}, {All: true}, {Restore: true}, {Namespace: "ns", Complete: true}} {
+		for _, o := range []Options{{Namespace: "ns"}, {All: true}, {Restore: true}, {Namespace: "ns", Complete: true}} {
 			s := &snapshot.Snapshot{}
 			if err := s.Read(t.Context(), "dump", strings.NewReader(text)); err != nil {
 				t.Fatal(err)
 			}
-			p := owners.FromSnapshot(s, o)
+			p := FromSnapshot(s, o)
 			for _, n := range p.Nodes {
 				if n.Reason() == "" || len(n.Path()) == 0 {
 					t.Errorf("%s: %v, %d", n, n.Verdict, n.Cause)
@@ -447,7 +446,7 @@ func TestPlanIsLinear(t *testing.T) {
 		s := fleet(n)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		owners.FromSnapshot(s, owners.Options{Namespace: "ns"})
+		FromSnapshot(s, Options{Namespace: "ns"})
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
@@ -462,7 +461,7 @@ func BenchmarkPlan(b *testing.B) {
 			s := fleet(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				owners.FromSnapshot(s, owners.Options{Namespace: "ns"})
+				FromSnapshot(s, Options{Namespace: "ns"})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
 		})
@@ -479,20 +478,20 @@ func TestTarget(t *testing.T) {
 	target := definitionOf("cluster.x-k8s.io", "v1beta2", "Cluster", "Namespaced", byClusterctl) + identity + provider
 	for _, c := range []struct {
 		name, source, target, want string
-		outcome                    owners.Outcome
+		outcome                    Outcome
 	}{
-		{"nothing there", source, target, "", owners.Safe},
-		{"the identity without its Secret", source, target + existing(prov, "FooIdentity id", "other", nil, ""), "the UID that its owner FooIdentity id has in the source", owners.Hurts},
+		{"nothing there", source, target, "", Safe},
+		{"the identity without its Secret", source, target + existing(prov, "FooIdentity id", "other", nil, ""), "the UID that its owner FooIdentity id has in the source", hurts},
 		{
-			"both", source, target + existing(prov, "FooIdentity id", "other", nil, "") + existing("v1", "Secret foo-system/id", "more", nil, ""), "", owners.Safe,
+			"both", source, target + existing(prov, "FooIdentity id", "other", nil, "") + existing("v1", "Secret foo-system/id", "more", nil, ""), "", Safe,
 		},
 		{
 			"another scope", base + provider + existing(prov, "FooMoved ns/m", "u-m", nil, ""), target + crdOf("FooMoved", "Cluster", byClusterctl),
-			"FooMoved has no namespaces in the target, but has namespaces in the source", owners.Fails,
+			"FooMoved has no namespaces in the target, but has namespaces in the source", Fails,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := owners.FromSnapshot(taken(t, c.source), owners.Options{Namespace: "ns", Complete: true, Target: taken(t, c.target)})
+			p := FromSnapshot(taken(t, c.source), Options{Namespace: "ns", Complete: true, Target: taken(t, c.target)})
 			var got []string
 			for _, f := range p.Failures {
 				got = append(got, f.Reason)
@@ -512,12 +511,12 @@ func TestTarget(t *testing.T) {
 func TestMissingMachines(t *testing.T) {
 	text := base + existing(prov, "FooMachine ns/m", "u-m", []string{core + " Machine m u-machine"}, "")
 	p := planOf(t, text)
-	n := p.Find(owners.ID{Group: "foo.cluster.x-k8s.io", Kind: "FooMachine", Namespace: "ns", Name: "m"})
-	if p.Outcome() != owners.Unsure || n.Verdict != owners.Unclear || !strings.Contains(strings.Join(p.Gaps, "\n"), "no Machine") {
+	n := p.Find(ID{Group: "foo.cluster.x-k8s.io", Kind: "FooMachine", Namespace: "ns", Name: "m"})
+	if p.Outcome() != Unsure || n.Verdict != Unclear || !strings.Contains(strings.Join(p.Gaps, "\n"), "no Machine") {
 		t.Error(p.Outcome(), n.Verdict, n.Reason(), p.Gaps, p.Refusals)
 	}
 	machine := existing(core, "Machine ns/x", "u-x", []string{core + " Cluster c u-c"}, "status: {nodeRef: {name: node1}}\n")
-	if p := planOf(t, text+machine); p.Outcome() != owners.Refuses {
+	if p := planOf(t, text+machine); p.Outcome() != Refuses {
 		t.Error("with another Machine:", p.Outcome(), p.Gaps)
 	}
 }
@@ -526,8 +525,8 @@ func TestMissingMachines(t *testing.T) {
 func TestVariable(t *testing.T) {
 	cluster := existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: k}, version: v1, variables: [{name: credentials, value: my-secret}]}}\n"+ready)
 	p := planOf(t, base+existing(core, "ClusterClass ns/k", "u-k", nil, "")+cluster+existing("v1", "Secret ns/my-secret", "u-s", nil, "type: Opaque\n"))
-	n := p.Find(owners.ID{Kind: "Secret", Namespace: "ns", Name: "my-secret"})
-	if n.Verdict != owners.Unclear || n.Cause != owners.MayBeNamed || p.Outcome() != owners.Unsure {
+	n := p.Find(ID{Kind: "Secret", Namespace: "ns", Name: "my-secret"})
+	if n.Verdict != Unclear || n.Cause != mayBeNamed || p.Outcome() != Unsure {
 		t.Error(n.Verdict, n.Reason(), p.Outcome(), p.Refusals)
 	}
 }

@@ -21,11 +21,11 @@ func marks(label string, m mark) string {
 // Reason says in a sentence without a full stop why the verdict is what it is.
 func (n *Node) Reason() string {
 	switch n.Cause {
-	case Root:
+	case root:
 		return marks(HierarchyLabel, n.Hierarchy)
-	case Marked:
+	case marked:
 		return marks(MoveLabel, n.Move)
-	case Owned:
+	case ownedCause:
 		return fmt.Sprintf("it moves with its owner %s: %s", n.By.From, n.By.Why)
 	case Unowned:
 		return "nothing refers to it, so no controller sets an owner"
@@ -51,7 +51,7 @@ func (n *Node) Reason() string {
 		return "it does not exist"
 	case noOwner:
 		return "it has neither an owner nor a label that moves it"
-	case MayBeNamed:
+	case mayBeNamed:
 		return fmt.Sprintf("%s may need it: %s holds its name, and nothing makes clusterctl move it", n.By.By, n.By.Field)
 	case namedBy:
 		where := "it has neither an owner nor a label that moves it"
@@ -63,7 +63,7 @@ func (n *Node) Reason() string {
 		return "it is not in the namespace that is moved"
 	case mayBeIgnored:
 		return "the definition of its kind is missing here; clusterctl only lists the objects if it carries the label " + clusterctlLabel
-	case MayBeOwned:
+	case mayBeOwned:
 		if n.By.Link != MayOwn {
 			return fmt.Sprintf("it is not clear what becomes of its owner %s", n.By.From)
 		}
@@ -149,7 +149,7 @@ func (n *Node) Fix() string {
 		return fmt.Sprintf("use the label %s instead", HierarchyLabel)
 	case Cycle:
 		return "remove one of the ownerReferences of the cycle"
-	case namedBy, MayBeNamed:
+	case namedBy, mayBeNamed:
 		if n.Scope == Elsewhere {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
 		}
@@ -159,7 +159,7 @@ func (n *Node) Fix() string {
 			return "create it in the target by other means"
 		}
 		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
-	case MayBeMarked, mayBeIgnored:
+	case mayBeMarked, mayBeIgnored:
 		return "add the definition of " + n.Kind + " to the snapshot"
 	}
 	return ""
@@ -171,7 +171,7 @@ func (n *Node) Path() []*Node {
 	path := []*Node{n}
 	for e := n.By; e != nil && len(path) < longestPath; e = n.By {
 		switch n.Cause {
-		case Owned, OwnerLeft, OwnerAlone, MayBeOwned:
+		case ownedCause, OwnerLeft, OwnerAlone, mayBeOwned:
 		default:
 			e = nil
 		}

@@ -205,7 +205,7 @@ func (r *runbook) commands(step Step, n *Node, at *Edge, version string) []strin
 // lostCommands make an object move that would be lost.
 func lostCommands(n *Node) []string {
 	switch n.Cause {
-	case namedBy, MayBeNamed:
+	case namedBy, mayBeNamed:
 		if n.Scope == Elsewhere {
 			return []string{kubectl(inSource, "get", n, "-o yaml")}
 		}

@@ -73,9 +73,9 @@ func (b *planner) targetContract(t *target) {
 	n := &Node{ID: ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "clusters." + coreGroup}}
 	switch d := t.definitions[groupKind{coreGroup, "Cluster"}]; {
 	case d != nil && d.Storage != contractVersion:
-		b.refusal(Contract, n, "upgrade Cluster API in the target first", "the target stores Clusters in version %q, but clusterctl v1.14 only moves to clusters that store %s", d.Storage, contractVersion)
+		b.refusal(contract, n, "upgrade Cluster API in the target first", "the target stores Clusters in version %q, but clusterctl v1.14 only moves to clusters that store %s", d.Storage, contractVersion)
 	case d == nil && t.complete:
-		b.refusal(Contract, n, "run clusterctl init in the target first", "the target does not have this definition, so it is not a management cluster")
+		b.refusal(contract, n, "run clusterctl init in the target first", "the target does not have this definition, so it is not a management cluster")
 	case d == nil:
 		b.gap("the target's definitions (CRDs) are missing, so its API versions cannot be compared")
 	}

@@ -1,4 +1,4 @@
-package files_test
+package files
 
 import (
 	"errors"
@@ -9,11 +9,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-func tree(t *testing.T) (dir string, f *files.Folder) {
+func tree(t *testing.T) (dir string, f *Folder) {
 	t.Helper()
 	top := t.TempDir()
 	dir = filepath.Join(top, "in")
@@ -26,10 +24,10 @@ func tree(t *testing.T) (dir string, f *files.Folder) {
 		}
 	}
 	// A sparse file: large without taking space.
-	if err := os.Truncate(filepath.Join(dir, "large"), files.MaxSize+1); err != nil {
+	if err := os.Truncate(filepath.Join(dir, "large"), MaxSize+1); err != nil {
 		t.Fatal(err)
 	}
-	f, err := files.Open(dir)
+	f, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +72,7 @@ func TestFolderIsAFileSystem(t *testing.T) {
 
 func TestReadTakesWhatTheUserNames(t *testing.T) {
 	dir, _ := tree(t)
-	if data, err := files.Read(filepath.Join(dir, "..", "outside")); string(data) != "secret" || err != nil {
+	if data, err := Read(filepath.Join(dir, "..", "outside")); string(data) != "secret" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
 	r, w, err := os.Pipe()
@@ -90,10 +88,10 @@ func TestReadTakesWhatTheUserNames(t *testing.T) {
 	if _, err := os.Stat(name); err != nil {
 		t.Skipf("no %s here", name)
 	}
-	if data, err := files.Read(name); len(data) != 100_000 || err != nil {
+	if data, err := Read(name); len(data) != 100_000 || err != nil {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	if _, err := files.Read("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than the") {
+	if _, err := Read("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than the") {
 		t.Errorf("an endless file: %v", err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// ErrChanged: a file no longer has the content that was read.
-var ErrChanged = errors.New("the file has changed since it was read")
+// errChanged: a file no longer has the content that was read.
+var errChanged = errors.New("the file has changed since it was read")
 
 // Replace puts new content in the place of a regular file in one step, if it
 // still has the old content: afterwards the file has one or the other, whole. The
-// mode stays. The error wraps ErrChanged if the file has another content.
+// mode stays. The error wraps errChanged if the file has another content.
 func Replace(name string, old, content []byte) error {
 	fail := func(err error) error { return fmt.Errorf("%s: %w", name, Cause(err)) }
 	info, err := os.Lstat(name)
@@ -44,7 +44,7 @@ func Replace(name string, old, content []byte) error {
 	}
 	// As late as possible: an editor may have saved the file meanwhile.
 	if now, err := Read(name); err != nil || !bytes.Equal(now, old) {
-		return fail(ErrChanged)
+		return fail(errChanged)
 	}
 	if err := os.Rename(temp.Name(), name); err != nil {
 		return fail(err)

@@ -1,12 +1,10 @@
-package files_test
+package files
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 func TestReplace(t *testing.T) {
@@ -19,7 +17,7 @@ func TestReplace(t *testing.T) {
 		if err := os.Chmod(name, mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := files.Replace(name, []byte("old"), []byte("new")); err != nil {
+		if err := Replace(name, []byte("old"), []byte("new")); err != nil {
 			t.Fatal(err)
 		}
 		data, _ := os.ReadFile(name)
@@ -31,14 +29,14 @@ func TestReplace(t *testing.T) {
 	if err := os.WriteFile(name, []byte("saved meanwhile"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := files.Replace(name, []byte("old"), []byte("new")); err == nil || !errors.Is(err, files.ErrChanged) {
+	if err := Replace(name, []byte("old"), []byte("new")); err == nil || !errors.Is(err, errChanged) {
 		t.Errorf("a changed file: %v", err)
 	}
 	if data, _ := os.ReadFile(name); string(data) != "saved meanwhile" {
 		t.Errorf("a changed file was written to: %q", data)
 	}
 	if err := os.Symlink(name, filepath.Join(dir, "link")); err == nil {
-		if err := files.Replace(filepath.Join(dir, "link"), []byte("saved meanwhile"), nil); err == nil {
+		if err := Replace(filepath.Join(dir, "link"), []byte("saved meanwhile"), nil); err == nil {
 			t.Error("a link was replaced")
 		}
 	}

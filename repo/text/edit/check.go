@@ -6,13 +6,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Same fails unless two texts mean the same: every value of the one is at the same
+// same fails unless two texts mean the same: every value of the one is at the same
 // place in the other, but for scalars that changed accepts. It is the one meaning of
-// "nothing else was changed". A nil node is a document that holds nothing.
-func Same(want, got *yamldoc.Node, changed func(want, got *yamldoc.Node) bool) error {
-	return same(nil, want, got, changed)
-}
-
+// "nothing else was changed". A nil node is a document that holds nothing. The path
+// leads to the two nodes.
 func same(path yamldoc.Path, want, got *yamldoc.Node, changed func(want, got *yamldoc.Node) bool) error {
 	other := func(path yamldoc.Path) error {
 		where := "another value"
@@ -69,7 +66,7 @@ func (d *Document) Result() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the result could not be edited again: %w", err)
 	}
-	return text, Same(d.Root.reading(), again.Root.reading(), nil)
+	return text, same(nil, d.Root.reading(), again.Root.reading(), nil)
 }
 
 // reading is what the tree says; nil if it holds nothing.

@@ -45,7 +45,7 @@ func Replace(text string, splices []Splice) (string, error) {
 		if after.Docs[i].Err != nil {
 			return "", fmt.Errorf("the file would no longer be valid YAML: %w", after.Docs[i].Err.Err)
 		}
-		err := Same(d.Root, after.Docs[i].Root, func(want, got *yamldoc.Node) bool {
+		err := same(nil, d.Root, after.Docs[i].Root, func(want, got *yamldoc.Node) bool {
 			start, end := d.Offsets(want)
 			for i, s := range splices {
 				if s.Start < start || s.End > end {

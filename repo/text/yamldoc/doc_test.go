@@ -1,4 +1,4 @@
-package yamldoc_test
+package yamldoc
 
 import (
 	"bufio"
@@ -17,7 +17,6 @@ import (
 	apiyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -61,7 +60,7 @@ func reference(t *testing.T, data []byte) ([]map[string]any, error) {
 		}
 		var m map[string]any
 		err = yaml.Unmarshal(b, &m)
-		fast, fastErr := yamldoc.ToMap(string(b))
+		fast, fastErr := ToMap(string(b))
 		twice := bytes.Contains(b, []byte("\r\n")) // the reader has changed line ends, and ToMap does
 		if !twice && (fmt.Sprint(err) != fmt.Sprint(fastErr) || err == nil && !reflect.DeepEqual(m, fast)) {
 			t.Errorf("ToMap of %.300q: %.2000v, %v; want %.2000v, %v", b, fast, fastErr, m, err)
@@ -77,7 +76,7 @@ func reference(t *testing.T, data []byte) ([]map[string]any, error) {
 
 // ours reads the same file through Parse.
 func ours(data []byte) ([]map[string]any, error) {
-	s := yamldoc.Parse(yamldoc.NewFile("f.yaml", data))
+	s := Parse(NewFile("f.yaml", data))
 	var out []map[string]any
 	for _, d := range s.Docs {
 		if d.Err != nil {
@@ -98,10 +97,10 @@ func ours(data []byte) ([]map[string]any, error) {
 
 // locate asks for the position of every value: none must crash. Values behind
 // aliases are asked for once.
-func locate(d *yamldoc.Document, n *yamldoc.Node) {
-	seen := map[*yamldoc.Node]bool{}
-	var walk func(n *yamldoc.Node)
-	walk = func(n *yamldoc.Node) {
+func locate(d *Document, n *Node) {
+	seen := map[*Node]bool{}
+	var walk func(n *Node)
+	walk = func(n *Node) {
 		if seen[n] {
 			return
 		}
@@ -233,7 +232,7 @@ func TestCorpusValues(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	const text = "# é\na: 1\n---\nmetadata:\n  name: \"x y\"   # c\n  é: {k: [v, w]}\nscript: |\n  one\n\n  two\nlast: z\n"
-	s := yamldoc.Parse(yamldoc.NewFile("f.yaml", []byte(text)))
+	s := Parse(NewFile("f.yaml", []byte(text)))
 	if len(s.Docs) != 2 {
 		t.Fatalf("%d documents", len(s.Docs))
 	}
@@ -252,14 +251,14 @@ func TestPositions(t *testing.T) {
 		if n == nil {
 			t.Fatalf("%v: not found", tc.path)
 		}
-		if got := d.Pos(n); got != (yamldoc.Pos{Line: tc.line, Column: tc.col}) {
+		if got := d.Pos(n); got != (Pos{Line: tc.line, Column: tc.col}) {
 			t.Errorf("%v: at %v", tc.path, got)
 		}
 		if start, end := d.Offsets(n); tc.sourceText != "" && text[start:end] != tc.sourceText {
 			t.Errorf("%v: source %q", tc.path, text[start:end])
 		}
 	}
-	if got := d.Pos(nil); got != (yamldoc.Pos{Line: 4, Column: 1}) {
+	if got := d.Pos(nil); got != (Pos{Line: 4, Column: 1}) {
 		t.Errorf("document at %v", got)
 	}
 }
@@ -269,8 +268,8 @@ func TestPositions(t *testing.T) {
 func TestOtherLineBreaks(t *testing.T) {
 	for _, lineBreak := range []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029"} {
 		text := "---\nx: y\n---\na: é" + lineBreak + "b: [" + lineBreak + "  here ]" + lineBreak + "c: 1\n"
-		f := yamldoc.NewFile("f.yaml", []byte(text))
-		s := yamldoc.Parse(f)
+		f := NewFile("f.yaml", []byte(text))
+		s := Parse(f)
 		if s.Err != nil || len(s.Docs) != 2 || s.Docs[1].Err != nil {
 			t.Errorf("%q: %v", text, s)
 			continue
@@ -282,7 +281,7 @@ func TestOtherLineBreaks(t *testing.T) {
 			t.Errorf("%q: %q at %v to %v", text, text[start:end], d.Pos(n), d.End(n))
 		}
 		bad := text + "d: [" + lineBreak
-		if d := yamldoc.Parse(yamldoc.NewFile("f.yaml", []byte(bad))).Docs[1]; d.Err == nil || f.Offset(d.Err.Pos) < start {
+		if d := Parse(NewFile("f.yaml", []byte(bad))).Docs[1]; d.Err == nil || f.Offset(d.Err.Pos) < start {
 			t.Errorf("%q: %v", bad, d.Err)
 		}
 	}
@@ -303,7 +302,7 @@ func TestErrorsHavePositions(t *testing.T) {
 }
 
 func TestFilePosIsInverseOfOffset(t *testing.T) {
-	f := yamldoc.NewFile("f", []byte("ab\n\nécd\r\nx"))
+	f := NewFile("f", []byte("ab\n\nécd\r\nx"))
 	for off := range len(f.Data) {
 		if off > 0 && f.Data[off]&0xC0 == 0x80 {
 			continue // inside é
@@ -316,7 +315,7 @@ func TestFilePosIsInverseOfOffset(t *testing.T) {
 
 func TestLongLines(t *testing.T) {
 	line := strings.Repeat("aé日x", 5000)
-	f := yamldoc.NewFile("f", []byte("short\n"+line+"\n"+line))
+	f := NewFile("f", []byte("short\n"+line+"\n"+line))
 	for off := 0; off <= len(f.Data); off += 7 {
 		if off < len(f.Data) && f.Data[off]&0xC0 == 0x80 {
 			continue
@@ -330,22 +329,22 @@ func TestLongLines(t *testing.T) {
 			t.Fatalf("offset %d → %v → %d", off, p, got)
 		}
 	}
-	if got, want := f.Offset(yamldoc.Pos{Line: 2, Column: 1 << 20}), 6+len(line); got != want {
+	if got, want := f.Offset(Pos{Line: 2, Column: 1 << 20}), 6+len(line); got != want {
 		t.Errorf("past the end of a long line: %d, want %d", got, want)
 	}
 }
 
 func TestExcerpt(t *testing.T) {
 	long := strings.Repeat("é", 5000)
-	f := yamldoc.NewFile("f", []byte("short é\r\n"+long+"X"+long+"\n"))
-	if text, column := f.Excerpt(yamldoc.Pos{Line: 1, Column: 7}); text != "short é" || column != 1 {
+	f := NewFile("f", []byte("short é\r\n"+long+"X"+long+"\n"))
+	if text, column := f.Excerpt(Pos{Line: 1, Column: 7}); text != "short é" || column != 1 {
 		t.Errorf("%q at %d", text, column)
 	}
-	text, column := f.Excerpt(yamldoc.Pos{Line: 2, Column: 5001})
+	text, column := f.Excerpt(Pos{Line: 2, Column: 5001})
 	if got := []rune(text)[5001-column]; got != 'X' || len(text) > 200 {
 		t.Errorf("%c in %q at %d", got, text, column)
 	}
-	if text, _ := f.Excerpt(yamldoc.Pos{}); text != "" {
+	if text, _ := f.Excerpt(Pos{}); text != "" {
 		t.Errorf("no position: %q", text)
 	}
 }
@@ -361,51 +360,51 @@ func BenchmarkParse(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		yamldoc.Parse(yamldoc.NewFile("f", data))
+		Parse(NewFile("f", data))
 	}
 }
 
 func TestTooManyDocuments(t *testing.T) {
 	const one = "a\n---\n"
-	full := strings.Repeat(one, yamldoc.MaxDocuments)
-	chunks, err := yamldoc.Split(full)
-	if len(chunks) != yamldoc.MaxDocuments || err != nil || yamldoc.CheckCount(full) != nil {
+	full := strings.Repeat(one, MaxDocuments)
+	chunks, err := Split(full)
+	if len(chunks) != MaxDocuments || err != nil || CheckCount(full) != nil {
 		t.Errorf("%d documents: %v", len(chunks), err)
 	}
 	over := full + "a"
-	s := yamldoc.Parse(yamldoc.NewFile("x.yaml", over))
-	if len(s.Docs) != 0 || !errors.Is(s.Err, yamldoc.ErrTooMany) || s.Err.Pos.Line != 2*yamldoc.MaxDocuments+1 {
+	s := Parse(NewFile("x.yaml", over))
+	if len(s.Docs) != 0 || !errors.Is(s.Err, errTooMany) || s.Err.Pos.Line != 2*MaxDocuments+1 {
 		t.Errorf("one more: %d documents, %v", len(s.Docs), s.Err)
 	}
-	if err := yamldoc.CheckCount(over); !errors.Is(err, yamldoc.ErrTooMany) {
+	if err := CheckCount(over); !errors.Is(err, errTooMany) {
 		t.Error(err)
 	}
 	// A separator before which there is nothing belongs to its document.
-	if err := yamldoc.CheckCount([]byte(strings.Repeat("---\n", 2*yamldoc.MaxDocuments))); err != nil {
+	if err := CheckCount([]byte(strings.Repeat("---\n", 2*MaxDocuments))); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAgainAndWithout(t *testing.T) {
 	text := "a: &x {b: [1, c]}\nd: *x\ne:\n  f: text\n---\ng: 1\n"
-	f := yamldoc.NewFile("f.yaml", text)
-	s := yamldoc.ParseEach(f, text, nil, func(d *yamldoc.Document) {
+	f := NewFile("f.yaml", text)
+	s := ParseEach(f, text, nil, func(d *Document) {
 		dropped := d.Root.Get("e")
-		d.Root = d.Root.Without(func(n *yamldoc.Node) bool { return n == dropped })
+		d.Root = d.Root.Without(func(n *Node) bool { return n == dropped })
 	})
 	d := s.Docs[0]
 	b := map[string]any{"b": []any{1.0, "c"}}
 	if got, want := d.Root.Value(), any(map[string]any{"a": b, "d": b, "e": map[string]any{}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("without e: %v, not %v", got, want)
 	}
-	if got, want := d.Pos(d.Root.Get("e")), (yamldoc.Pos{Line: 4, Column: 3}); got != want {
+	if got, want := d.Pos(d.Root.Get("e")), (Pos{Line: 4, Column: 3}); got != want {
 		t.Errorf("the empty value is at %v, not %v", got, want)
 	}
 	if d.Root.Get("a") != d.Root.Get("d") {
 		t.Error("an alias became a value of its own")
 	}
 	again := d.Again()
-	if got := again.Pos(again.Root.Get("e", "f")); got != (yamldoc.Pos{Line: 4, Column: 6}) || again.Root.Get("e", "f").Str() != "text" {
+	if got := again.Pos(again.Root.Get("e", "f")); got != (Pos{Line: 4, Column: 6}) || again.Root.Get("e", "f").Str() != "text" {
 		t.Errorf("parsed again it has %v at %v", again.Root.Value(), got)
 	}
 	if d := s.Docs[1].Again(); d.Root.Get("g").Text() != "1" || d.Index != 2 {

@@ -1,28 +1,26 @@
-package yamldoc_test
+package yamldoc
 
 import (
 	"testing"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func TestInline(t *testing.T) {
 	const text = "patches:\n- patch: |-\n    spec:\n\n      a: é\n      b: 2\n- patch: 'c: 3'\n- patch: {\"d\": 4}\n- patch: \"e: \\x35\"\n- patch: >-\n    f:\n      6\n"
-	f := yamldoc.NewFile("kustomization.yaml", []byte(text))
-	d := yamldoc.Parse(f).Docs[0]
+	f := NewFile("kustomization.yaml", []byte(text))
+	d := Parse(f).Docs[0]
 	want := []struct {
 		path []string
-		pos  yamldoc.Pos
+		pos  Pos
 	}{
-		{[]string{"spec", "b"}, yamldoc.Pos{Line: 6, Column: 10}},
-		{[]string{"c"}, yamldoc.Pos{Line: 7, Column: 14}},
-		{nil, yamldoc.Pos{}},
-		{[]string{"e"}, yamldoc.Pos{Line: 9, Column: 10}},
-		{[]string{"f"}, yamldoc.Pos{Line: 12, Column: 7}},
+		{[]string{"spec", "b"}, Pos{Line: 6, Column: 10}},
+		{[]string{"c"}, Pos{Line: 7, Column: 14}},
+		{nil, Pos{}},
+		{[]string{"e"}, Pos{Line: 9, Column: 10}},
+		{[]string{"f"}, Pos{Line: 12, Column: 7}},
 	}
 	for i, p := range d.Root.Get("patches").List() {
 		n := p.Get("patch")
-		if !n.Is(yamldoc.String) {
+		if !n.Is(String) {
 			continue
 		}
 		s := d.Inline(n)
@@ -35,7 +33,7 @@ func TestInline(t *testing.T) {
 		}
 	}
 	first := d.Inline(d.Root.Get("patches").List()[0].Get("patch")).Docs[0]
-	if pos := first.Pos(first.Root.Get("spec", "b")); pos != (yamldoc.Pos{Line: 6, Column: 10}) {
+	if pos := first.Pos(first.Root.Get("spec", "b")); pos != (Pos{Line: 6, Column: 10}) {
 		t.Errorf("the column in a block: %v", pos)
 	}
 }

@@ -24,10 +24,10 @@ type Chunk struct {
 // hundreds.
 const MaxDocuments = 1_000_000
 
-// ErrTooMany says that a file has more than MaxDocuments.
-var ErrTooMany = errors.New("the file has more than the 1,000,000 documents that are read")
+// errTooMany says that a file has more than MaxDocuments.
+var errTooMany = errors.New("the file has more than the 1,000,000 documents that are read")
 
-// CheckCount returns ErrTooMany for a text of more than MaxDocuments.
+// CheckCount returns errTooMany for a text of more than MaxDocuments.
 func CheckCount[T string | []byte](data T) error {
 	// Most files are too short for so many, so that no line is looked at.
 	if len(data) < len("---\n")*MaxDocuments {
@@ -43,7 +43,7 @@ func CheckCount[T string | []byte](data T) error {
 	n := 0
 	_ = cut(text, func(int, int) bool { n++; return n <= MaxDocuments }) // whoever reads the text reports a wrong separator
 	if n > MaxDocuments {
-		return ErrTooMany
+		return errTooMany
 	}
 	return nil
 }
@@ -61,13 +61,13 @@ type SplitError struct {
 // Error uses the words of apimachinery, which clusterctl prints.
 func (e *SplitError) Error() string {
 	if e.TooMany {
-		return ErrTooMany.Error()
+		return errTooMany.Error()
 	}
 	return "invalid Yaml document separator: " + e.Text
 }
 
-// Is makes errors.Is find ErrTooMany.
-func (e *SplitError) Is(target error) bool { return e.TooMany && target == ErrTooMany }
+// Is makes errors.Is find errTooMany.
+func (e *SplitError) Is(target error) bool { return e.TooMany && target == errTooMany }
 
 // Split cuts a file into documents at the lines that begin with three dashes,
 // as clusterctl does (k8s.io/apimachinery/pkg/util/yaml, YAMLReader): only

@@ -1,4 +1,4 @@
-package yamldoc_test
+package yamldoc
 
 import (
 	"errors"
@@ -9,8 +9,6 @@ import (
 
 	yamlv2 "go.yaml.in/yaml/v2"
 	"sigs.k8s.io/yaml"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // TestLost compares Lost with the parser that clusterctl uses: it reads one document
@@ -25,12 +23,12 @@ func TestLost(t *testing.T) {
 			b.WriteString(pieces[random.IntN(len(pieces))])
 		}
 		text := b.String()
-		chunks, err := yamldoc.Split(text)
+		chunks, err := Split(text)
 		if err != nil {
 			continue
 		}
 		want, end := 0, 0
-		for _, c := range append(chunks, yamldoc.Chunk{Start: len(text)}) {
+		for _, c := range append(chunks, Chunk{Start: len(text)}) {
 			if strings.ContainsAny(text[end:c.Start], "\r\u0085\u2028\u2029") {
 				want = -1 // a separator line may hold text, see the oracle
 				break
@@ -65,7 +63,7 @@ func TestLost(t *testing.T) {
 		if want < 0 {
 			continue
 		}
-		got := yamldoc.Parse(yamldoc.NewFile("a.yaml", text)).Lost
+		got := Parse(NewFile("a.yaml", text)).Lost
 		if len(got) != want {
 			t.Fatalf("%q: %d parts are lost, not %v", text, want, got)
 		}

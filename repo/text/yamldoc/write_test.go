@@ -1,4 +1,4 @@
-package yamldoc_test
+package yamldoc
 
 import (
 	"bytes"
@@ -10,14 +10,12 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 func sameOutput(t *testing.T, v any) {
 	t.Helper()
 	want, wantErr := yaml.Marshal(v)
-	got, err := yamldoc.Marshal(v)
+	got, err := Marshal(v)
 	if (err == nil) != (wantErr == nil) || !bytes.Equal(got, want) {
 		t.Errorf("%#v:\n got %q, %v\nwant %q, %v", v, got, err, want, wantErr)
 	}
@@ -40,7 +38,7 @@ func TestMarshalWritesWhatSigsYAMLWrites(t *testing.T) {
 
 func TestMarshalDoesNotChangeItsInput(t *testing.T) {
 	v := map[string]any{"a": []any{1.0, map[string]any{"b": 2.0}}}
-	if _, err := yamldoc.Marshal(v); err != nil {
+	if _, err := Marshal(v); err != nil {
 		t.Fatal(err)
 	}
 	if list := v["a"].([]any); list[0] != 1.0 || list[1].(map[string]any)["b"] != 2.0 {
@@ -69,10 +67,10 @@ func TestMarshalCorpus(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, d := range yamldoc.Parse(yamldoc.NewFile(path, data)).Docs {
+		for _, d := range Parse(NewFile(path, data)).Docs {
 			if d.Err == nil {
 				want, _ := yaml.Marshal(d.Root.Value())
-				if got, err := yamldoc.Marshal(d.Root.Value()); err != nil || !bytes.Equal(got, want) {
+				if got, err := Marshal(d.Root.Value()); err != nil || !bytes.Equal(got, want) {
 					t.Errorf("%s document %d: written differently, %v", path, d.Index, err)
 				}
 			}
@@ -90,10 +88,10 @@ func BenchmarkMarshal(b *testing.B) {
 		b.Fatal(err)
 	}
 	var values []any
-	for _, d := range yamldoc.Parse(yamldoc.NewFile("f", data)).Docs {
+	for _, d := range Parse(NewFile("f", data)).Docs {
 		values = append(values, d.Root.Value())
 	}
-	for name, marshal := range map[string]func(any) ([]byte, error){"ours": yamldoc.Marshal, "sigs": func(v any) ([]byte, error) { return yaml.Marshal(v) }} {
+	for name, marshal := range map[string]func(any) ([]byte, error){"ours": Marshal, "sigs": func(v any) ([]byte, error) { return yaml.Marshal(v) }} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {

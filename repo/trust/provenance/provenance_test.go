@@ -1,4 +1,4 @@
-package provenance_test
+package provenance
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
 func must[T any](t testing.TB) func(T, error) T {
@@ -70,10 +69,10 @@ const (
 func TestStatement(t *testing.T) {
 	r := release("metadata.yaml", "hello\n", "cluster-template.yaml", "", "SHA256SUMS", "x", "SHA256SUMS.sig", "x", "provenance.intoto.json", "x", "provenance.intoto.jsonl", "x")
 	for name, tc := range map[string]struct {
-		build provenance.Build
+		build Build
 		want  string
 	}{
-		"least": {provenance.Build{}, `{
+		"least": {Build{}, `{
   "_type": "https://in-toto.io/Statement/v1",
   "subject": [
     {
@@ -106,7 +105,7 @@ func TestStatement(t *testing.T) {
   }
 }
 `},
-		"most": {provenance.Build{
+		"most": {Build{
 			Source: "https://token@example.com/acme/foo?x=y", Commit: commit,
 			Images: map[string]string{"b": "r/b:v1", "a": "r/a<&>:v1"}, Options: map[string]string{"as-is": "true"},
 			Builder: "https://example.com/runner", ToolVersion: "v0.1.0", Invocation: "https://example.com/runs/1",
@@ -171,15 +170,15 @@ func TestStatement(t *testing.T) {
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := must[[]byte](t)(provenance.Statement(t.Context(), r, tc.build))
+			got := must[[]byte](t)(newStatement(t.Context(), r, tc.build))
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
 				t.Error(diff)
 			}
 			put(r, layouts.ProvenanceFile, string(got))
-			if err := provenance.Verify(t.Context(), r); err != nil {
+			if err := Verify(t.Context(), r); err != nil {
 				t.Error(err)
 			}
-			if again := must[[]byte](t)(provenance.Statement(t.Context(), r, tc.build)); !bytes.Equal(got, again) {
+			if again := must[[]byte](t)(newStatement(t.Context(), r, tc.build)); !bytes.Equal(got, again) {
 				t.Error("a second statement differs")
 			}
 		})
@@ -187,13 +186,13 @@ func TestStatement(t *testing.T) {
 }
 
 func TestStatementRefuses(t *testing.T) {
-	for name, b := range map[string]provenance.Build{
+	for name, b := range map[string]Build{
 		"the commit":       {Commit: commit[1:]},
 		"not a git commit": {Commit: strings.ToUpper(commit)},
 		"the builder is":   {Builder: "s3cret"},
 		"the invocation":   {Invocation: "https://%zz:s3cret@x"},
 	} {
-		_, err := provenance.Statement(t.Context(), release("a", ""), b)
+		_, err := newStatement(t.Context(), release("a", ""), b)
 		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -243,7 +242,7 @@ func sourceOf(t *testing.T, remote string) string {
 			}
 		}
 	}
-	if err := json.Unmarshal(must[[]byte](t)(provenance.Statement(t.Context(), release(), provenance.Build{Source: remote})), &s); err != nil {
+	if err := json.Unmarshal(must[[]byte](t)(newStatement(t.Context(), release(), Build{Source: remote})), &s); err != nil {
 		t.Fatal(err)
 	}
 	return s.Predicate.BuildDefinition.ExternalParameters.Source
@@ -253,27 +252,27 @@ func TestAdd(t *testing.T) {
 	r := release("metadata.yaml", "hello\n")
 	put(r, layouts.ChecksumFile, string(must[[]byte](t)(repo.Checksums(t.Context(), r))))
 	before := len(r.Artifacts)
-	out := must[*repo.Release](t)(provenance.Add(t.Context(), r, provenance.Build{}))
+	out := must[*repo.Release](t)(Add(t.Context(), r, Build{}))
 	if len(r.Artifacts) != before {
 		t.Error("the argument changed")
 	}
-	if err := errors.Join(provenance.Verify(t.Context(), out), repo.VerifyChecksums(t.Context(), out)); err != nil {
+	if err := errors.Join(Verify(t.Context(), out), repo.VerifyChecksums(t.Context(), out)); err != nil {
 		t.Error(err)
 	}
 	put(out, "SHA256SUMS.sig", "of the other files")
-	again := must[*repo.Release](t)(provenance.Add(t.Context(), out, provenance.Build{}))
+	again := must[*repo.Release](t)(Add(t.Context(), out, Build{}))
 	if len(again.Artifacts) != 3 || content(t, again, layouts.ChecksumFile) != content(t, out, layouts.ChecksumFile) {
 		t.Errorf("a second time gives %d files", len(again.Artifacts))
 	}
 	put(out, "metadata.yaml", "changed")
-	_, err := provenance.Add(t.Context(), out, provenance.Build{})
+	_, err := Add(t.Context(), out, Build{})
 	if _, ok := errors.AsType[*repo.ChecksumError](err); !ok {
 		t.Errorf("got %v, want a ChecksumError", err)
 	}
 }
 
 func TestVerify(t *testing.T) {
-	good := string(must[[]byte](t)(provenance.Statement(t.Context(), release("a", "hello\n", "b", ""), provenance.Build{})))
+	good := string(must[[]byte](t)(newStatement(t.Context(), release("a", "hello\n", "b", ""), Build{})))
 	replace := func(old, new string) func(*testing.T, *repo.Release) {
 		return func(t *testing.T, r *repo.Release) {
 			if !strings.Contains(good, old) {
@@ -297,7 +296,7 @@ func TestVerify(t *testing.T) {
 		}},
 		"new field":        {change: replace(`"_type"`, `"new": [], "_type"`)},
 		"other order":      {change: replace(`"a"`, `"a" `)},
-		"other builder":    {change: replace(provenance.BuildType, "https://slsa-framework.github.io/github-actions-buildtypes/workflow/v1")},
+		"other builder":    {change: replace(buildType, "https://slsa-framework.github.io/github-actions-buildtypes/workflow/v1")},
 		"changed":          {func(_ *testing.T, r *repo.Release) { put(r, "a", "") }, "a has the checksum " + sumOfEmpty, false},
 		"swapped":          {func(_ *testing.T, r *repo.Release) { put(r, "a", ""); put(r, "b", "hello\n") }, "a has the checksum " + sumOfEmpty + "\nb has the checksum " + sumOfHello, false},
 		"removed":          {func(_ *testing.T, r *repo.Release) { remove(r, "b") }, `"b" is missing`, false},
@@ -323,8 +322,8 @@ func TestVerify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := release("a", "hello\n", "b", "", layouts.ProvenanceFile, good)
 			tc.change(t, r)
-			err := provenance.Verify(t.Context(), r)
-			failed, mismatch := errors.AsType[*provenance.MismatchError](err)
+			err := Verify(t.Context(), r)
+			failed, mismatch := errors.AsType[*MismatchError](err)
 			switch {
 			case tc.want == "":
 				if err != nil {
@@ -341,27 +340,27 @@ func TestVerify(t *testing.T) {
 			}
 		})
 	}
-	if err := provenance.Verify(t.Context(), release("a", "")); !errors.Is(err, fs.ErrNotExist) {
+	if err := Verify(t.Context(), release("a", "")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a statement: %v, want fs.ErrNotExist", err)
 	}
 }
 
 func TestContext(t *testing.T) {
-	r := must[*repo.Release](t)(provenance.Add(t.Context(), release("a", "x"), provenance.Build{}))
+	r := must[*repo.Release](t)(Add(t.Context(), release("a", "x"), Build{}))
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	if err := provenance.Verify(ctx, r); !errors.Is(err, stop) {
+	if err := Verify(ctx, r); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := provenance.Add(ctx, r, provenance.Build{}); !errors.Is(err, stop) {
+	if _, err := Add(ctx, r, Build{}); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // What is accepted is the truth, whatever the statement says beside.
 func FuzzVerify(f *testing.F) {
-	good := must[[]byte](f)(provenance.Statement(f.Context(), release("a", "hello\n"), provenance.Build{Commit: commit, Source: "https://example.com/x"}))
+	good := must[[]byte](f)(newStatement(f.Context(), release("a", "hello\n"), Build{Commit: commit, Source: "https://example.com/x"}))
 	f.Add(good)
 	f.Add([]byte(`{"_type":"https://in-toto.io/Statement/v1","predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"buildType":"x"},"runDetails":{"builder":{"id":"x"}}}}`))
 	f.Add([]byte(`{"subject":[{"name":"a","digest":null},null]}`))
@@ -370,7 +369,7 @@ func FuzzVerify(f *testing.F) {
 			r := release("a", file, layouts.ProvenanceFile, string(data))
 			sum := must[repo.Sum](t)(r.Artifact("a").Sum(t.Context()))
 			// JSON can spell a digit as an escape, too.
-			if provenance.Verify(t.Context(), r) == nil && !bytes.Contains(bytes.ToLower(data), []byte(sum.String())) && !bytes.Contains(data, []byte(`\u`)) {
+			if Verify(t.Context(), r) == nil && !bytes.Contains(bytes.ToLower(data), []byte(sum.String())) && !bytes.Contains(data, []byte(`\u`)) {
 				t.Errorf("accepted %q for %q", data, file)
 			}
 		}

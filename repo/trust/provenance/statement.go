@@ -21,9 +21,9 @@ import (
 // spec/v1/envelope.md).
 const MediaType = "application/vnd.in-toto+json"
 
-// BuildType is the kind of build that the statements describe: it says what
+// buildType is the kind of build that the statements describe: it says what
 // their parameters mean.
-const BuildType = project + "/build/v1"
+const buildType = project + "/build/v1"
 
 // looseName begins the name of a dependency that is an input outside the commit.
 const looseName = "not at the commit: "
@@ -109,7 +109,7 @@ type metadata struct {
 	FinishedOn   time.Time `json:"finishedOn,omitzero"`
 }
 
-// parameters are the external parameters of BuildType.
+// parameters are the external parameters of buildType.
 type parameters struct {
 	// Provider is the label; empty for a release of several providers.
 	Provider string            `json:"provider,omitempty"`
@@ -119,10 +119,10 @@ type parameters struct {
 	Options  map[string]string `json:"options,omitempty"`
 }
 
-// Statement returns the statement on the files of r: all but the statement
+// newStatement returns the statement on the files of r: all but the statement
 // itself, and what is made of it later: its signed form, the checksum file and
 // the signature of that. The same release and build give the same bytes.
-func Statement(ctx context.Context, r *repo.Release, b Build) ([]byte, error) {
+func newStatement(ctx context.Context, r *repo.Release, b Build) ([]byte, error) {
 	s := statement{Type: statementType, PredicateType: predicateType, Subject: []subject{}}
 	for _, a := range r.Artifacts {
 		if a.Kind().Attests() {
@@ -139,7 +139,7 @@ func Statement(ctx context.Context, r *repo.Release, b Build) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Predicate.BuildDefinition = buildDefinition{BuildType: BuildType, ExternalParameters: external}
+	s.Predicate.BuildDefinition = buildDefinition{BuildType: buildType, ExternalParameters: external}
 	if b.Commit != "" {
 		if !isCommit(b.Commit) {
 			return nil, fmt.Errorf("the commit %q is not a git commit: 40 or 64 hexadecimal digits in lower case", b.Commit)
@@ -173,7 +173,7 @@ func Add(ctx context.Context, r *repo.Release, b Build) (*repo.Release, error) {
 			return nil, err
 		}
 	}
-	data, err := Statement(ctx, r, b)
+	data, err := newStatement(ctx, r, b)
 	if err != nil {
 		return nil, err
 	}
@@ -234,11 +234,11 @@ func parse(data []byte) (*statement, error) {
 
 // parameters reads the external parameters, if they are of our build type.
 func (s *statement) parameters() (p parameters, ours bool, err error) {
-	if s.Predicate.BuildDefinition.BuildType != BuildType {
+	if s.Predicate.BuildDefinition.BuildType != buildType {
 		return p, false, nil
 	}
 	if err := json.Unmarshal(s.Predicate.BuildDefinition.ExternalParameters, &p); err != nil {
-		return p, true, fmt.Errorf("has no externalParameters of %s: %w", BuildType, err)
+		return p, true, fmt.Errorf("has no externalParameters of %s: %w", buildType, err)
 	}
 	return p, true, nil
 }

@@ -25,9 +25,9 @@ who confirms it: **clusterctl**, the real program, which ` + "`make oracle`" + `
 server, which ` + "`make cluster-test`" + ` applies them to; **contract**, the text that the rule names as its source.
 `
 
-// Corpus writes the findings in the releases below root as a page: each error,
+// corpus writes the findings in the releases below root as a page: each error,
 // and how often the other rules fire. Nothing in it depends on where root is.
-func Corpus(ctx context.Context, root string) (string, error) {
+func corpus(ctx context.Context, root string) (string, error) {
 	r, err := folder.Open(ctx, root)
 	if err != nil {
 		return "", err

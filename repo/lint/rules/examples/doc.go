@@ -67,7 +67,7 @@
 //	-  name: foo.example # want RXS010 `"foo.example"`
 //	+  name: foo
 //
-// Pages and Corpus write the catalogue as pages of documentation: what is in the
+// pages and corpus write the catalogue as pages of documentation: what is in the
 // tables, with every example and the findings it really gives.
 //
 // It must not know any single rule.

@@ -97,9 +97,9 @@ visibly differently from the good one; the page of the rule names the command. *
 A finding can have a lower severity than its rule if the same fault does less harm.
 `
 
-// Pages returns the index of the rules and a page for each family, by their path
+// pages returns the index of the rules and a page for each family, by their path
 // below docs.
-func Pages(ctx context.Context) (map[string]string, error) {
+func pages(ctx context.Context) (map[string]string, error) {
 	var index strings.Builder
 	index.WriteString(intro)
 	out := map[string]string{}

@@ -1,4 +1,4 @@
-package examples_test
+package examples
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
 var update = flag.Bool("update", false, "write the pages")
@@ -18,12 +16,12 @@ var update = flag.Bool("update", false, "write the pages")
 // TestPages demands that docs/rules.md and the pages below docs/rules say what the
 // tables say.
 func TestPages(t *testing.T) {
-	pages, err := examples.Pages(context.Background())
+	pages, err := pages(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, page := range pages {
-		compare(t, name, page)
+		comparePage(t, name, page)
 	}
 	there, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "docs", "rules", "*"))
 	if err != nil {
@@ -47,15 +45,15 @@ func TestCorpusFindings(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
 	}
-	page, err := examples.Corpus(context.Background(), dir)
+	page, err := corpus(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "corpus-findings.md", page)
+	comparePage(t, "corpus-findings.md", page)
 }
 
 // compare demands that a page is what the tables say, or writes it.
-func compare(t *testing.T, name, page string) {
+func comparePage(t *testing.T, name, page string) {
 	t.Helper()
 	file := filepath.Join("..", "..", "..", "..", "docs", name)
 	if *update {

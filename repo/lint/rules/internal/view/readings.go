@@ -23,9 +23,9 @@ var standForOptions = map[string][]string{
 	"CONTROL_PLANE_MACHINE_COUNT": {"1", "3"}, "WORKER_MACHINE_COUNT": {"0", "1"},
 }
 
-// Never reports whether a scalar with variables is not ok for any values that users
+// neverValid reports whether a scalar with variables is not ok for any values that users
 // may give them. It is false for one without variables, or with several lines.
-func Never(f *lint.File, d *yamldoc.Document, n *yamldoc.Node, ok func(*yamldoc.Node) bool) bool {
+func neverValid(f *lint.File, d *yamldoc.Document, n *yamldoc.Node, ok func(*yamldoc.Node) bool) bool {
 	text, start, end := spelled(f, d, n)
 	if text == "" || strings.Contains(text, "\n") {
 		return false
@@ -87,7 +87,7 @@ func sameType(o *manifest.Object, n *yamldoc.Node) bool {
 	if !Variable(o, n) {
 		return false
 	}
-	return n.Style != yamldoc.Plain || Never(o.File, o.Doc, n, func(r *yamldoc.Node) bool { return r.Kind != n.Kind })
+	return n.Style != yamldoc.Plain || neverValid(o.File, o.Doc, n, func(r *yamldoc.Node) bool { return r.Kind != n.Kind })
 }
 
 // Judge reports a value that is not ok, and may come from variables. If no values of
@@ -95,7 +95,7 @@ func sameType(o *manifest.Object, n *yamldoc.Node) bool {
 // writes it; otherwise Settle looks at it. Say makes the finding for the value as it
 // is to be written.
 func Judge(p *lint.Pass, o *manifest.Object, n *yamldoc.Node, ok func(*yamldoc.Node) bool, say func(value string) lint.Finding) {
-	if Never(o.File, o.Doc, n, ok) {
+	if neverValid(o.File, o.Doc, n, ok) {
 		f := say(Spelling(o, n))
 		f.Severity = cmp.Or(f.Severity, p.Rule.Severity)
 		p.Report(f)

@@ -1,4 +1,4 @@
-package view_test
+package view
 
 import (
 	"fmt"
@@ -10,14 +10,13 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestNever compares the verdict on texts with variables with that of apimachinery on
-// all short values: Never is right if none of them is accepted, and only then.
+// all short values: neverValid is right if none of them is accepted, and only then.
 func TestNever(t *testing.T) {
 	demands := map[string]func(string) bool{
 		"subdomain": func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 },
@@ -73,7 +72,7 @@ func TestNever(t *testing.T) {
 		}
 		for what, valid := range demands {
 			possible := slices.ContainsFunc(readings, valid)
-			got := view.Never(f, f.Docs().Docs[0], n, func(n *yamldoc.Node) bool { return valid(n.Text()) })
+			got := neverValid(f, f.Docs().Docs[0], n, func(n *yamldoc.Node) bool { return valid(n.Text()) })
 			if got != (len(readings) > 0 && !possible) {
 				t.Fatalf("%s %s: never is %t, although a value makes it valid: %t", what, data, got, possible)
 			}
