@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
@@ -145,7 +146,7 @@ func (b beside) read(name string) (data []byte, err error) {
 }
 
 // lock reads the lock file, which is nil if there is none, and its content.
-func (b beside) lock() (l *Lock, data []byte, err error) {
+func (b beside) lock() (l *documents.Lock, data []byte, err error) {
 	if data, err = b.read(layouts.LockFile); data == nil || err != nil {
 		return nil, nil, err
 	}
@@ -241,16 +242,16 @@ func (m *run) load() error {
 		return err
 	}
 	if l != nil {
-		m.lock.add(l)
+		m.lock.Add(l)
 		m.settle(l.Settings)
 		if err := m.vouch(l, data); err != nil {
 			return err
 		}
 	}
-	m.lock.settings = m.Settings
-	m.lock.settings.Folder = strings.TrimSuffix(m.Below, "/")
+	m.lock.Settings = m.Settings
+	m.lock.Settings.Folder = strings.TrimSuffix(m.Below, "/")
 	if m.Apart || m.Folder == nil {
-		m.lock.settings.To = m.To.Name
+		m.lock.Settings.To = m.To.Name
 	}
 	if err := m.loadImages(); err != nil {
 		return err
@@ -275,7 +276,7 @@ func (m *run) load() error {
 
 // vouch takes note of the releases in a lock that the mirror has a good signature
 // for.
-func (m *run) vouch(l *Lock, data []byte) error {
+func (m *run) vouch(l *documents.Lock, data []byte) error {
 	if m.Vouched == nil {
 		return nil
 	}
@@ -307,7 +308,7 @@ func (m *run) vouch(l *Lock, data []byte) error {
 }
 
 // settle takes the settings of earlier runs that the user did not give.
-func (m *run) settle(last Settings) {
+func (m *run) settle(last documents.Settings) {
 	s := &m.Settings
 	if !m.Given.ImageRegistry && s.ImageRegistry == "" && last.ImageRegistry != "" {
 		s.ImageRegistry = last.ImageRegistry
@@ -334,7 +335,7 @@ func (m *run) loadJournal() (entries []entry, found bool, err error) {
 	}
 	for line := range bytes.Lines(data) {
 		var e entry
-		if json.Unmarshal(line, &e) != nil || (&Lock{Releases: []Locked{e.Release}}).check() != nil {
+		if json.Unmarshal(line, &e) != nil || (&documents.Lock{Releases: []documents.Locked{e.Release}}).Check() != nil {
 			continue
 		}
 		entries = append(entries, e)
@@ -356,7 +357,7 @@ func (m *run) loadImages() error {
 	if !bytes.Contains(sums, []byte(sumOf(data).String()+"  "+layouts.ImageInventoryFile+"\n")) {
 		return nil
 	}
-	if known, ok := parseImages(data); ok {
+	if known, ok := documents.ParseImages(data); ok {
 		m.images = known
 	}
 	return nil
@@ -364,13 +365,13 @@ func (m *run) loadImages() error {
 
 // remember adds a copied release to what is known.
 func (m *run) remember(e entry) {
-	m.lock.add(&Lock{Sources: []Listing{e.Listing}, Releases: []Locked{e.Release}})
+	m.lock.Add(&documents.Lock{Sources: []documents.Listing{e.Listing}, Releases: []documents.Locked{e.Release}})
 	m.images[[2]string{e.Release.Provider, e.Release.Version}] = e.Images
 }
 
 // checksums returns the content of the checksum file of the mirror: a line for
 // each file of the releases, and for each next to them.
-func (m *finisher) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
+func (m *finisher) checksums(releases []documents.Locked, beside map[string]repo.Sum) []byte {
 	lines := make([]string, 0, len(beside))
 	add := func(sum, name string) { lines = append(lines, fmt.Sprintf("%s  %s\n", sum, name)) }
 	for _, r := range releases {

@@ -8,19 +8,20 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // Carried returns all releases of a mirror that was carried here, and its lock.
 // They keep the places that they came from in the first place. Its lock and its
 // files have to agree.
-func Carried(c *Bundle) ([]Want, *Lock, error) {
+func Carried(c *Bundle) ([]Want, *documents.Lock, error) {
 	lock, err := c.lock()
 	if err != nil {
 		return nil, nil, err
 	}
-	b := newBook()
-	b.add(lock)
+	b := documents.NewBook()
+	b.Add(lock)
 	var out []Want
 	for i := range lock.Releases {
 		l := &lock.Releases[i]
@@ -29,11 +30,11 @@ func Carried(c *Bundle) ([]Want, *Lock, error) {
 			if err != nil {
 				return nil, nil, err
 			}
-			if f.differs(got) {
+			if f.Differs(got) {
 				return nil, nil, fmt.Errorf("%s: %s and %s disagree about it", got.Path, layouts.LockFile, layouts.ChecksumFile)
 			}
 		}
-		from := carried{shelf{c, lock, func(other *Locked) bool { return other.Source == l.Source }}, b, l.Source}
+		from := carried{shelf{c, lock, func(other *documents.Locked) bool { return other.Source == l.Source }}, b, l.Source}
 		out = append(out, Want{From: from, Near: true, Provider: l.Identity(), File: l.Components, Version: Exactly(l.Version)})
 	}
 	return out, lock, nil
@@ -42,19 +43,19 @@ func Carried(c *Bundle) ([]Want, *Lock, error) {
 // carried is one of the original places of a carried mirror.
 type carried struct {
 	shelf
-	book *book
+	book *documents.Book
 	name string
 }
 
 func (s carried) String() string { return s.name }
 
 // recorded is what the carried lock says about a release.
-func (s carried) recorded(label, version string) (*Locked, Listing) {
-	return s.book.release(label, version), s.book.listings[[2]string{s.name, version}]
+func (s carried) recorded(label, version string) (*documents.Locked, documents.Listing) {
+	return s.book.Release(label, version), s.book.Listings[[2]string{s.name, version}]
 }
 
 // lock reads the lock file.
-func (b *Bundle) lock() (*Lock, error) {
+func (b *Bundle) lock() (*documents.Lock, error) {
 	l, _, err := beside{dir: b.name, in: b}.lock()
 	if err == nil && l == nil {
 		err = fmt.Errorf("%s has no %s", b, layouts.LockFile)
@@ -65,8 +66,8 @@ func (b *Bundle) lock() (*Lock, error) {
 // shelf is those releases in a bundle that fit.
 type shelf struct {
 	b    *Bundle
-	lock *Lock
-	fits func(*Locked) bool
+	lock *documents.Lock
+	fits func(*documents.Locked) bool
 }
 
 // Versions lists those of the releases.
@@ -82,7 +83,7 @@ func (s shelf) Versions(context.Context) (out []string, err error) {
 // Fetch lists the files of all that share a release.
 func (s shelf) Fetch(_ context.Context, version string) (*repo.Release, error) {
 	r := &repo.Release{Version: version, Path: s.b.name + "/" + version}
-	var from []*Locked
+	var from []*documents.Locked
 	for i := range s.lock.Releases {
 		l := &s.lock.Releases[i]
 		if l.Version != version || !s.fits(l) {
@@ -96,7 +97,7 @@ func (s shelf) Fetch(_ context.Context, version string) (*repo.Release, error) {
 			}
 			if old := r.Artifact(f.Name); old == nil {
 				r.Artifacts = append(r.Artifacts, a)
-			} else if sum, _ := old.Stated(); f.differs(old) {
+			} else if sum, _ := old.Stated(); f.Differs(old) {
 				return nil, fmt.Errorf("%s: two providers share the release and have different files of this name (%s)", a.Path, sum)
 			}
 		}
@@ -131,7 +132,7 @@ func (o *Options) Reading() (io.Closer, error) {
 	of := o.To.Of
 	o.To.Of = func(p layouts.Provider) (publish.Destination, error) {
 		to, err := of(p)
-		return carriage{to, shelf{b, lock, func(l *Locked) bool { return l.Provider == p.Label() }}}, err
+		return carriage{to, shelf{b, lock, func(l *documents.Locked) bool { return l.Provider == p.Label() }}}, err
 	}
 	return b, nil
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
@@ -59,17 +60,17 @@ type Report struct {
 	Problems []Problem `json:"problems" doc:"what is wrong, by path; the mirror is sound if the list is empty"`
 	Notes    []string  `json:"notes" doc:"what the user should know but need not act on"`
 	// Lock is the lock file, or nil if it cannot be read.
-	Lock *Lock `json:"-"`
+	Lock *documents.Lock `json:"-"`
 	// Checksums and Signature are the content of layouts.ChecksumFile with which the
 	// files were compared, and of its signature; nil if they are not there.
 	Checksums, Signature []byte `json:"-"`
 	// Broken are the releases of the lock that are not whole.
-	Broken []Locked `json:"-"`
+	Broken []documents.Locked `json:"-"`
 }
 
 // ReadLock reads the lock file of a mirror. The error wraps fs.ErrNotExist if
 // there is none.
-func ReadLock(dir string) (*Lock, error) {
+func ReadLock(dir string) (*documents.Lock, error) {
 	l, _, err := beside{dir: dir}.lock()
 	if err == nil && l == nil {
 		err = fmt.Errorf("%s is not a mirror: it has no %s: %w", dir, layouts.LockFile, fs.ErrNotExist)
@@ -78,8 +79,8 @@ func ReadLock(dir string) (*Lock, error) {
 }
 
 // ParseLock reads the content of a lock file, whose name is for messages.
-func ParseLock(name string, data []byte) (*Lock, error) {
-	l, err := parseLock(data)
+func ParseLock(name string, data []byte) (*documents.Lock, error) {
+	l, err := documents.ParseLock(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -92,7 +93,7 @@ func ParseLock(name string, data []byte) (*Lock, error) {
 func Check(ctx context.Context, name string, jobs int) (*Report, error) {
 	c := &checker{
 		beside: beside{dir: name}, jobs: max(jobs, 1), wanted: map[string]*wanted{}, again: "run mirror repair", remake: "remove it, then run mirror repair",
-		broken: map[*Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
+		broken: map[*documents.Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() && IsBundle(name) {
 		c.again, c.remake = "copy the bundle again", "recreate the bundle"
@@ -141,7 +142,7 @@ type wanted struct {
 	size int64
 	by   string
 	// of is the release that the file belongs to, or nil.
-	of *Locked
+	of *documents.Locked
 }
 
 type checker struct {
@@ -153,7 +154,7 @@ type checker struct {
 	again, remake string
 	jobs          int
 	wanted        map[string]*wanted
-	broken        map[*Locked]bool
+	broken        map[*documents.Locked]bool
 	report        *Report
 }
 
@@ -199,7 +200,7 @@ func (c *checker) lists() error {
 		}
 		return nil // else the checksums tell
 	}
-	lock, err := parseLock(data)
+	lock, err := documents.ParseLock(data)
 	if err != nil {
 		c.add(Damaged, layouts.LockFile, "%v", err)
 		return nil
@@ -223,10 +224,10 @@ func (c *checker) lists() error {
 		c.report.Releases++
 		for _, f := range l.Files {
 			name := releasePath(lock, l) + "/" + f.Name
-			if w := c.wanted[name]; sums != nil && (w == nil || w.sum != f.sum()) {
+			if w := c.wanted[name]; sums != nil && (w == nil || w.sum != f.Sum()) {
 				c.add(Damaged, layouts.ChecksumFile, "it lacks the checksum of %s that %s has; %s", name, layouts.LockFile, c.again)
 			}
-			c.wanted[name] = &wanted{sum: f.sum(), size: f.Size, by: layouts.LockFile, of: l}
+			c.wanted[name] = &wanted{sum: f.Sum(), size: f.Size, by: layouts.LockFile, of: l}
 		}
 	}
 	c.strangers(listed)
@@ -252,7 +253,7 @@ func (c *checker) strangers(listed []Checksum) {
 // strangers returns those of the files in a mirror that belong neither to its
 // releases nor next to them, although a checksum file lists them: clusterctl would
 // read them like all others.
-func strangers(lock *Lock, names []string) (out []string) {
+func strangers(lock *documents.Lock, names []string) (out []string) {
 	known := map[string]bool{}
 	for i := range lock.Releases {
 		for _, f := range lock.Releases[i].Files {
@@ -269,7 +270,7 @@ func strangers(lock *Lock, names []string) (out []string) {
 }
 
 // releasePath is the folder of a release below the root.
-func releasePath(lock *Lock, l *Locked) string {
+func releasePath(lock *documents.Lock, l *documents.Locked) string {
 	return path.Join(lock.Settings.Folder, l.Provider, l.Version)
 }
 
@@ -413,7 +414,7 @@ func (c *checker) open(name string) (a *repo.Artifact, close func() error, err e
 
 // walk finds what is in no list.
 func (c *checker) walk(ctx context.Context) error {
-	releases := map[string]*Locked{}
+	releases := map[string]*documents.Locked{}
 	if c.report.Lock != nil {
 		for i := range c.report.Lock.Releases {
 			l := &c.report.Lock.Releases[i]
@@ -477,8 +478,8 @@ func (c *checker) place() {
 		return
 	}
 	for _, m := range urls.FindAllSubmatch(data, -1) {
-		made := madeIn(strings.Trim(string(m[1]), `"' `))
-		if made == "" || made == portable || made == dir {
+		made := documents.MadeIn(strings.Trim(string(m[1]), `"' `))
+		if made == "" || made == documents.Portable || made == dir {
 			continue
 		}
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf("%s was made for %s; to use it here, set %s=%s, or run mirror repair to change the default", layouts.ConfigFile, made, layouts.MirrorVariable, dir))

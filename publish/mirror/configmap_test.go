@@ -18,8 +18,8 @@ import (
 func TestConfigMaps(t *testing.T) {
 	extension := layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}
 	small, large, huge := filesOf(foo, "v1.0.0"), filesOf(bar, "v1.0.0"), filesOf(extension, "v1.0.0")
-	large[1] += strings.Repeat("# comment\n", maxConfigMap/10)
-	noise := make([]byte, 2*maxConfigMap)
+	large[1] += strings.Repeat("# comment\n", (1<<20)/10)
+	noise := make([]byte, 2*(1<<20))
 	random := rand.NewChaCha8([32]byte{1})
 	if _, err := random.Read(noise); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestConfigMaps(t *testing.T) {
 	if text, err := io.ReadAll(r); err != nil || string(text) != large[1] {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
-	if len(files["capi-operator/bootstrap-bar-v1.0.0.yaml"]) > maxConfigMap {
+	if len(files["capi-operator/bootstrap-bar-v1.0.0.yaml"]) > (1 << 20) {
 		t.Error("it is larger than a ConfigMap may be")
 	}
 	if result := mirrored(t, wants, opts); len(result.Written) > 0 {

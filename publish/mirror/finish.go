@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
@@ -23,8 +24,8 @@ import (
 
 // entry is what a run remembers of a release that it has copied.
 type entry struct {
-	Listing Listing           `json:"listing"`
-	Release Locked            `json:"release"`
+	Listing documents.Listing `json:"listing"`
+	Release documents.Locked  `json:"release"`
 	Images  []inventory.Image `json:"images"`
 }
 
@@ -33,8 +34,8 @@ func sumOf(data []byte) repo.Sum { return sha256.Sum256(data) }
 // describe makes the entry of a release that was copied.
 func (m *copier) describe(ctx context.Context, c *cargo, i int) (e entry, err error) {
 	r := c.releases[i]
-	e.Listing = Listing{Source: c.from.String(), Version: c.version, SHA256: c.digest, Providers: c.labels}
-	e.Release = lockOf(r, c.from.String(), c.components[i], c.listed)
+	e.Listing = documents.Listing{Source: c.from.String(), Version: c.version, SHA256: c.digest, Providers: c.labels}
+	e.Release = documents.LockOf(r, c.from.String(), c.components[i], c.listed)
 	if e.Release.Contract, err = contractOf(r); err != nil {
 		return e, err
 	}
@@ -82,7 +83,7 @@ func (m *run) imagesOf(ctx context.Context, r *repo.Release) ([]inventory.Image,
 	if images == nil {
 		images = []inventory.Image{} // it was searched
 	}
-	sortImages(images)
+	documents.SortImages(images)
 	return images, nil
 }
 
@@ -146,7 +147,7 @@ type document struct {
 
 // documents returns what belongs next to the releases, in the order in which it is
 // written, and the images. Sums gets the checksums of files that stay as they are.
-func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
+func (m *finisher) documents(ctx context.Context, releases []documents.Locked, sums map[string]repo.Sum) ([]document, *documents.ImageInventory, error) {
 	docs, err := m.configMaps(ctx, releases, sums)
 	if err != nil {
 		return nil, nil, err
@@ -158,34 +159,29 @@ func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[st
 	m.result.CertManager = config.CertManager != nil
 	if m.Settings.ImageRegistry != "" {
 		var problems []string
-		config.Images, problems = overrides(m.Settings.ImageRegistry, usesOf(releases, m.images))
+		config.Images, problems = documents.Overrides(m.Settings.ImageRegistry, releases, m.images)
 		m.result.Warnings = append(m.result.Warnings, problems...)
 		for _, key := range slices.Sorted(maps.Keys(config.Images)) {
-			if key != allImages {
+			if key != documents.AllImages {
 				m.note("another image would have the same name in %s, so clusterctl takes %s from %s", m.Settings.ImageRegistry, key, config.Images[key].Repository)
 			}
 		}
 	}
-	m.result.Warnings = append(m.result.Warnings, refused(releases, m.images)...)
-	m.result.Warnings = append(m.result.Warnings, misfits(releases)...)
-	inv := imageInventory(releases, m.images, func(r ReleaseName, img *inventory.Image) string {
-		if u, ok := useOf(r.Provider, img); ok && config.Images != nil {
-			return target(config.Images, u)
-		}
-		return ""
-	})
-	inv.add(m.Settings.MoreImages)
-	if left := inv.unmapped(); config.Images != nil && len(left) > 0 {
+	m.result.Warnings = append(m.result.Warnings, documents.Refused(releases, m.images)...)
+	m.result.Warnings = append(m.result.Warnings, documents.Misfits(releases)...)
+	inv := documents.InventoryOf(releases, m.images, config.Images)
+	inv.Add(m.Settings.MoreImages)
+	if left := inv.Unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components, so %d are not taken from %s: %s; provide them under their own names", len(left), m.Settings.ImageRegistry, few(left))
 	}
 	return append(docs,
-		document{operatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
-		document{layouts.ImageListFile, func() ([]byte, error) { return inv.list(), nil }},
-		document{layouts.ImageInventoryFile, func() ([]byte, error) { return indent(inv) }},
-		document{layouts.HaulerFile, inv.hauler},
-		document{layouts.ZarfFile, inv.zarf},
+		document{documents.OperatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
+		document{layouts.ImageListFile, func() ([]byte, error) { return inv.List(), nil }},
+		document{layouts.ImageInventoryFile, inv.Marshal},
+		document{layouts.HaulerFile, inv.Hauler},
+		document{layouts.ZarfFile, inv.Zarf},
 		document{layouts.ConfigFile, config.Marshal},
-		document{layouts.LockFile, func() ([]byte, error) { return indent(m.lock.lock()) }},
+		document{layouts.LockFile, func() ([]byte, error) { return m.lock.Lock().Marshal() }},
 	), inv, nil
 }
 
@@ -232,8 +228,8 @@ func Derived(ctx context.Context, opts Options) (differ []string, err error) {
 }
 
 // bringImages makes the mirror hold its container images, or none.
-func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
-	m.result.Images, m.result.Lock = inv, m.lock.lock()
+func (m *finisher) bringImages(ctx context.Context, inv *documents.ImageInventory, sums map[string]repo.Sum) error {
+	m.result.Images, m.result.Lock = inv, m.lock.Lock()
 	if !m.Settings.Images {
 		return m.beside.remove([]string{layouts.ImagesFolder})
 	}
@@ -281,8 +277,8 @@ func (m *finisher) sign(put func(string, []byte) error, sums []byte) error {
 // standing returns the locked releases, after finding the images of those that
 // were not searched yet. What the mirror lacks stays in the lock, so that verify
 // reports it and repair restores it: only prune forgets.
-func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
-	all := m.lock.sorted()
+func (m *finisher) standing(ctx context.Context) ([]documents.Locked, error) {
+	all := m.lock.Sorted()
 	gone := make([]bool, len(all))
 	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
 		l := &all[i]
@@ -336,7 +332,7 @@ const lostAdvice = "restore it with mirror repair, or drop it with mirror prune"
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is no longer what was.
-func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
+func (m *finisher) standsUp(ctx context.Context, l *documents.Locked, r *repo.Release) error {
 	if m.vouched[[2]string{l.Provider, l.Version}] {
 		own := m.own(l, r)
 		if len(own.Artifacts) != len(l.Files) {
@@ -359,12 +355,12 @@ func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) err
 }
 
 // own leaves of a release in the mirror what belongs to a provider.
-func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
+func (m *finisher) own(l *documents.Locked, r *repo.Release) *repo.Release {
 	out := *r
 	out.Provider, out.Artifacts = l.Identity(), nil
 	for _, a := range r.Artifacts {
-		if f := l.file(a.Name); f != nil && a.Size == f.Size {
-			out.Artifacts = append(out.Artifacts, a.Stating(f.sum()))
+		if f := l.File(a.Name); f != nil && a.Size == f.Size {
+			out.Artifacts = append(out.Artifacts, a.Stating(f.Sum()))
 		}
 	}
 	return &out
@@ -372,11 +368,11 @@ func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
 
 // configMaps returns the ConfigMaps of the releases. Those that are there from
 // earlier runs are counted even if none are asked for now.
-func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
+func (m *finisher) configMaps(ctx context.Context, releases []documents.Locked, sums map[string]repo.Sum) (docs []document, err error) {
 	for i := range releases {
 		l := &releases[i]
 		key := [2]string{l.Provider, l.Version}
-		name := configMapName(l)
+		name := documents.ConfigMapName(l)
 		if name == "" {
 			continue
 		}
@@ -397,7 +393,7 @@ func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[s
 			if err != nil {
 				return nil, err
 			}
-			data, err := configMap(l, m.own(l, r))
+			data, err := documents.ConfigMap(l, m.own(l, r))
 			if err != nil {
 				m.warn("%s %s has no ConfigMap: %v", l.Provider, l.Version, err)
 			}
@@ -409,7 +405,7 @@ func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[s
 
 // operator makes the provider objects of the operator, if that can read the
 // mirror: where it is a registry, or has ConfigMaps.
-func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
+func (m *finisher) operator(releases []documents.Locked, c *documents.Config) ([]byte, error) {
 	urls, registry := map[layouts.Provider]string{}, false
 	for _, p := range c.Providers {
 		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
@@ -418,17 +414,17 @@ func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
 	if !registry && !m.Settings.ConfigMaps {
 		return nil, nil
 	}
-	return operatorProviders(releases, urls)
+	return documents.OperatorProviders(releases, urls)
 }
 
 // config makes the clusterctl.yaml.
-func (m *finisher) config(releases []Locked) (*Config, error) {
+func (m *finisher) config(releases []documents.Locked) (*documents.Config, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: overridesFolder(dir, m.here(), runtime.GOOS == "windows")}
-	for _, l := range newest(releases) {
+	c := &documents.Config{Providers: []documents.ConfigProvider{}, OverridesFolder: documents.OverridesFolder(dir, m.here(), runtime.GOOS == "windows")}
+	for _, l := range documents.Newest(releases) {
 		p := l.Identity()
 		to, err := m.to(p)
 		if err != nil {
@@ -441,15 +437,15 @@ func (m *finisher) config(releases []Locked) (*Config, error) {
 		if _, err := layouts.ParseProviderURL(url, p); err != nil {
 			m.warn("%s %s: clusterctl does not read %s: %v", l.Provider, l.Version, url, err)
 		}
-		url = movable(url, dir, m.here())
+		url = documents.Movable(url, dir, m.here())
 		if p == layouts.CertManager {
-			c.CertManager = &ConfigCertManager{URL: url, Version: l.Version}
+			c.CertManager = &documents.ConfigCertManager{URL: url, Version: l.Version}
 			continue
 		}
-		c.Providers = append(c.Providers, ConfigProvider{p.Name, p.Type, url})
+		c.Providers = append(c.Providers, documents.ConfigProvider{Name: p.Name, Type: p.Type, URL: url})
 	}
 	if m.Settings.ExternalCertManager {
-		c.CertManager = &ConfigCertManager{ExternallyProvisioned: "true"}
+		c.CertManager = &documents.ConfigCertManager{ExternallyProvisioned: "true"}
 	}
 	return c, nil
 }
@@ -457,7 +453,7 @@ func (m *finisher) config(releases []Locked) (*Config, error) {
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
 func (m *finisher) here() string {
 	if m.Bundle != "" {
-		return portable
+		return documents.Portable
 	}
 	return ""
 }

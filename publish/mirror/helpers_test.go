@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -102,7 +103,7 @@ func (p *place) Versions(context.Context) ([]string, error) {
 	for v := range p.releases {
 		out = append(out, v)
 	}
-	slices.SortFunc(out, compareVersions)
+	slices.SortFunc(out, documents.CompareVersions)
 	return out, p.step("versions")
 }
 
@@ -274,7 +275,7 @@ func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 	t.Helper()
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		p, err := ParseLabel(e.Name())
+		p, err := documents.ParseLabel(e.Name())
 		if err != nil {
 			continue
 		}

@@ -291,10 +291,10 @@ func (m *copier) check(ctx context.Context, c *cargo) error {
 			}
 		}
 		m.mu.Lock()
-		l := m.lock.release(r.Provider.Label(), r.Version)
+		l := m.lock.Release(r.Provider.Label(), r.Version)
 		m.mu.Unlock()
 		if l != nil {
-			if err := m.unchanged(l, l.differences(r, nil), c); err != nil {
+			if err := m.unchanged(l, l.Differences(r, nil), c); err != nil {
 				return err
 			}
 		}

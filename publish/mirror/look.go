@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -34,15 +35,15 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 		}
 	}
 	c := &cargo{task: t, listed: whole, here: map[*repo.Artifact]bool{}}
-	if c.digest, c.sums, err = listing(ctx, whole, t.near); err != nil {
+	if c.digest, c.sums, err = documents.ListingOf(ctx, whole, t.near); err != nil {
 		return nil, err
 	}
 	if from, ok := t.from.(carried); ok {
-		c.digest = from.book.listings[[2]string{from.name, t.version}].SHA256
+		c.digest = from.book.Listings[[2]string{from.name, t.version}].SHA256
 	}
 	m.mu.Lock()
-	locked := m.lock.wanted(c)
-	listed, ok := m.lock.listings[[2]string{t.from.String(), t.version}]
+	locked := c.lockedIn(m.lock)
+	listed, ok := m.lock.Listings[[2]string{t.from.String(), t.version}]
 	m.mu.Unlock()
 	for _, l := range locked {
 		if err := m.unchanged(l, c.glance(l), c); err != nil {
@@ -102,13 +103,13 @@ func onlyManifest(whole *repo.Release, file string) (*repo.Release, error) {
 	return &out, nil
 }
 
-// wanted returns what a lock holds of what is wanted of a release.
-func (b *book) wanted(c *cargo) (out []*Locked) {
-	from := b.from(c.from.String(), c.version)
-	sharing := b.listings[[2]string{c.from.String(), c.version}].Providers
+// lockedIn returns what a lock holds of what is wanted of a release.
+func (c *cargo) lockedIn(b *documents.Book) (out []*documents.Locked) {
+	from := b.From(c.from.String(), c.version)
+	sharing := b.Listings[[2]string{c.from.String(), c.version}].Providers
 	for _, p := range c.parts {
 		if p.provider != (layouts.Provider{}) {
-			if l := b.release(p.provider.Label(), c.version); l != nil {
+			if l := b.Release(p.provider.Label(), c.version); l != nil {
 				out = append(out, l)
 			}
 			continue
@@ -120,26 +121,26 @@ func (b *book) wanted(c *cargo) (out []*Locked) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *Locked) int { return strings.Compare(a.Provider, b.Provider) })
-	return slices.CompactFunc(out, func(a, b *Locked) bool { return a.Provider == b.Provider })
+	slices.SortFunc(out, func(a, b *documents.Locked) int { return strings.Compare(a.Provider, b.Provider) })
+	return slices.CompactFunc(out, func(a, b *documents.Locked) bool { return a.Provider == b.Provider })
 }
 
 // complete reports whether nothing that is wanted is missing in the lock.
-func complete(parts []part, locked []*Locked, labels []string) bool {
-	has := func(fits func(*Locked) bool) bool { return slices.ContainsFunc(locked, fits) }
+func complete(parts []part, locked []*documents.Locked, labels []string) bool {
+	has := func(fits func(*documents.Locked) bool) bool { return slices.ContainsFunc(locked, fits) }
 	for _, p := range parts {
 		switch {
 		case p.provider != (layouts.Provider{}):
-			if !has(func(l *Locked) bool { return l.Provider == p.provider.Label() }) {
+			if !has(func(l *documents.Locked) bool { return l.Provider == p.provider.Label() }) {
 				return false
 			}
 		case p.file != "":
-			if !has(func(l *Locked) bool { return l.Components == p.file }) {
+			if !has(func(l *documents.Locked) bool { return l.Components == p.file }) {
 				return false
 			}
 		default:
 			for _, label := range labels {
-				if !has(func(l *Locked) bool { return l.Provider == label }) {
+				if !has(func(l *documents.Locked) bool { return l.Provider == label }) {
 					return false
 				}
 			}
@@ -151,16 +152,16 @@ func complete(parts []part, locked []*Locked, labels []string) bool {
 // glance compares a locked release with what the source lists, as far as that
 // can be done without a download. The files of others that share the release
 // are no difference.
-func (c *cargo) glance(l *Locked) publish.Difference {
-	d := l.differences(c.listed, c.sums)
+func (c *cargo) glance(l *documents.Locked) publish.Difference {
+	d := l.Differences(c.listed, c.sums)
 	d.Extra = nil
 	return d
 }
 
 // unchanged refuses a difference from the lock, unless it is accepted.
-func (m *run) unchanged(l *Locked, d publish.Difference, c *cargo) error {
+func (m *run) unchanged(l *documents.Locked, d publish.Difference, c *cargo) error {
 	if d.IsZero() || m.AcceptChanged {
 		return nil
 	}
-	return &ChangedError{Release: l.Provider + " " + l.Version, From: c.from.String(), Locked: l.Source, Difference: d}
+	return &documents.ChangedError{Release: l.Provider + " " + l.Version, From: c.from.String(), Locked: l.Source, Difference: d}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
@@ -54,19 +55,19 @@ type Options struct {
 	// from, or "", whether there are ConfigMaps for Cluster API Operator and container
 	// images, and so on. Those that are not Given, and MoreImages that are nil, are
 	// those of the last run.
-	Settings Settings
-	Given    Given
+	Settings documents.Settings
+	Given    documents.Given
 	// Repair puts what the lock says in the place of what is damaged.
 	Repair bool
 	// Since is the lock of a mirror that has some releases already, which are
 	// left out, or nil.
-	Since *Lock
+	Since *documents.Lock
 	// Needs are the releases that a carried difference relies on.
-	Needs []ReleaseName
+	Needs []documents.ReleaseName
 	// Bring makes the folder layouts.ImagesFolder hold exactly the named container
 	// images, for these platforms or for all, and returns its files with their
 	// checksums. Changed says that what is there may not be what is wanted.
-	Bring func(ctx context.Context, images []MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
+	Bring func(ctx context.Context, images []documents.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
 	// providers share it, and the providers whose files are copied; reading the
@@ -114,8 +115,8 @@ type Result struct {
 	// clusterctl installs nothing in a cluster that has none, or need not have one.
 	CertManager bool
 	// Lock and Images are what the mirror holds now, nil after a dry run.
-	Lock   *Lock
-	Images *ImageInventory
+	Lock   *documents.Lock
+	Images *documents.ImageInventory
 	// Written are the files next to the releases that were made or changed.
 	Written []string
 	// Bundle is the checksum of the bundle, if the mirror is kept in one.
@@ -185,14 +186,14 @@ func newRun(opts Options) (*run, error) {
 	m := &run{
 		Options: opts,
 		beside:  beside{dir: opts.Dir, in: opts.in},
-		lock:    newBook(),
+		lock:    documents.NewBook(),
 		images:  map[[2]string][]inventory.Image{},
 		touched: map[[2]string]bool{},
 		fresh:   map[[2]string]bool{},
 		vouched: map[[2]string]bool{},
 	}
 	if r := opts.Settings.ImageRegistry; r != "" {
-		if err := CheckRegistry(r); err != nil {
+		if err := documents.CheckRegistry(r); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +206,7 @@ func (m *run) ended(err error) (*Result, error) {
 		return nil, err
 	}
 	slices.SortFunc(m.result.Outcomes, func(a, b Outcome) int {
-		return cmp.Or(cmp.Compare(a.Provider.Label(), b.Provider.Label()), compareVersions(a.Version, b.Version))
+		return cmp.Or(cmp.Compare(a.Provider.Label(), b.Provider.Label()), documents.CompareVersions(a.Version, b.Version))
 	})
 	for _, list := range []*[]string{&m.result.Warnings, &m.result.Notes} {
 		slices.Sort(*list)
@@ -257,7 +258,7 @@ type run struct {
 	// What follows is guarded by mu as long as releases are copied. Keys are
 	// label and version.
 	mu     sync.Mutex
-	lock   *book
+	lock   *documents.Book
 	images map[[2]string][]inventory.Image
 	// touched releases are those that this run has seen, fresh those among them
 	// that it has copied.
@@ -279,7 +280,7 @@ func (m *run) to(p layouts.Provider) (publish.Destination, error) {
 
 // at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it
 // is not there.
-func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
+func (m *run) at(ctx context.Context, l *documents.Locked) (*repo.Release, error) {
 	to, err := m.to(l.Identity())
 	if err != nil {
 		return nil, err
@@ -289,7 +290,7 @@ func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
 
 // present reports whether the mirror has a locked release, by what it states
 // and, if it is near, by content.
-func (m *planner) present(ctx context.Context, l *Locked) (*repo.Release, error) {
+func (m *planner) present(ctx context.Context, l *documents.Locked) (*repo.Release, error) {
 	got, err := m.at(ctx, l)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -303,7 +304,7 @@ func (m *planner) present(ctx context.Context, l *Locked) (*repo.Release, error)
 		if a == nil && m.To.Shared && layouts.KindOfFile(f.Name).Attests() {
 			continue // the place has checksums of all that share it
 		}
-		if a == nil || f.differs(a) {
+		if a == nil || f.Differs(a) {
 			return nil, nil
 		}
 		if _, stated := a.Stated(); m.Folder != nil && !stated {
@@ -311,7 +312,7 @@ func (m *planner) present(ctx context.Context, l *Locked) (*repo.Release, error)
 			if err != nil {
 				return nil, err
 			}
-			if sum != f.sum() {
+			if sum != f.Sum() {
 				return nil, nil
 			}
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
@@ -309,7 +310,7 @@ func TestChangedUpstream(t *testing.T) {
 				before := tree(t, dir)
 				own.releases["v1.2.0"] = tc.change(slices.Clone(own.releases["v1.2.0"]))
 				_, err := Run(t.Context(), wants, toFolder(t, dir))
-				changed, ok := errors.AsType[*ChangedError](err)
+				changed, ok := errors.AsType[*documents.ChangedError](err)
 				if !ok || changed.Release != "infrastructure-foo v1.2.0" || !cmp.Equal(changed.Difference, tc.difference) || !strings.Contains(err.Error(), "--allow changed") {
 					t.Errorf("%v", err)
 				}
@@ -396,7 +397,7 @@ func TestDryRun(t *testing.T) {
 		t.Error(diff)
 	}
 	own.releases["v1.2.0"][3] += "# changed"
-	if _, err := Run(t.Context(), wants, opts); !errors.As(err, new(*ChangedError)) {
+	if _, err := Run(t.Context(), wants, opts); !errors.As(err, new(*documents.ChangedError)) {
 		t.Errorf("%v", err)
 	}
 }
@@ -649,7 +650,7 @@ func TestVerify(t *testing.T) {
 
 func TestOverridesFolder(t *testing.T) {
 	for _, dir := range []string{"/srv/mirror", "/srv/$HOME/${x}/a b"} {
-		c := &Config{OverridesFolder: overridesFolder(dir, "", false)}
+		c := &documents.Config{OverridesFolder: documents.OverridesFolder(dir, "", false)}
 		text, err := c.Marshal()
 		if err != nil {
 			t.Fatal(err)
@@ -658,7 +659,7 @@ func TestOverridesFolder(t *testing.T) {
 			t.Errorf("%s: clusterctl looks into %q, %v", dir, got, err)
 		}
 	}
-	if got := overridesFolder("C:/mirror", "", true); got != "file:///C:/mirror/overrides" {
+	if got := documents.OverridesFolder("C:/mirror", "", true); got != "file:///C:/mirror/overrides" {
 		t.Error(got)
 	}
 }
@@ -684,7 +685,7 @@ func TestSelectors(t *testing.T) {
 		"1.9.0 || >=2.0.0-0": "v1.9.0 v2.0.0-alpha.1",
 	} {
 		s := selector(t, text)
-		m := &planner{run: &run{lock: newBook()}, listed: map[[2]string]*repo.Release{}}
+		m := &planner{run: &run{lock: documents.NewBook()}, listed: map[[2]string]*repo.Release{}}
 		got, err := s.choose(t.Context(), place, func(v string) ([]byte, error) { return m.metadata(t.Context(), Want{From: place}, v) })
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: %v %v, want %s", text, got, err, want)

@@ -7,55 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
-
-// Keep returns the releases of the lock that are not among the newest n of their
-// provider. Pre-releases count only if nothing else is left.
-func (l *Lock) Keep(n int) (rest []Locked) {
-	byProvider := map[string][]Locked{}
-	for _, r := range l.Releases {
-		byProvider[r.Provider] = append(byProvider[r.Provider], r)
-	}
-	for _, list := range byProvider {
-		slices.SortStableFunc(list, func(a, b Locked) int {
-			if x, y := stable(a.Version), stable(b.Version); x != y {
-				if x {
-					return -1
-				}
-				return 1
-			}
-			return compareVersions(b.Version, a.Version)
-		})
-		rest = append(rest, list[min(n, len(list)):]...)
-	}
-	slices.SortFunc(rest, compareLocked)
-	return rest
-}
-
-// Select returns the releases of a provider in the lock that a selector means.
-func (l *Lock) Select(p layouts.Provider, s Selector) (out []Locked) {
-	for _, r := range l.Releases {
-		if r.Provider == p.Label() && s.fits(r.Version) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
 
 // Prune takes releases out of a mirror in a folder, and then the files that
 // unlisted returns, by their paths. It is called, if it is not nil, while no other run
 // works in the mirror, which may be listing what it finds. Prune can be repeated
 // after any failure. Of a mirror whose releases are elsewhere it only forgets those
 // that are gone.
-func Prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error), opts Options) (*Result, error) {
+func Prune(ctx context.Context, gone []documents.Locked, unlisted func() ([]string, error), opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error { return newFinisher(m).prune(ctx, gone, unlisted) })
 }
 
-func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error)) error {
+func (m *finisher) prune(ctx context.Context, gone []documents.Locked, unlisted func() ([]string, error)) error {
 	var files []string
 	if unlisted != nil {
 		var err error
@@ -65,7 +32,8 @@ func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]
 	}
 	for i := range gone {
 		l := &gone[i]
-		if m.forget(l); !m.Apart {
+		m.lock.Forget(l)
+		if delete(m.images, [2]string{l.Provider, l.Version}); !m.Apart {
 			continue
 		}
 		// Elsewhere nothing is removed, but what was removed there can be forgotten.
@@ -97,7 +65,7 @@ func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]
 				m.note("%s", note)
 			}
 		}
-		if name := configMapName(l); name != "" {
+		if name := documents.ConfigMapName(l); name != "" {
 			files = append(files, layouts.ConfigMapFolder+"/"+name+".yaml")
 		}
 	}
@@ -105,18 +73,6 @@ func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]
 		return err
 	}
 	return finish(ctx, m.run)
-}
-
-// forget takes a release out of the lock.
-func (m *finisher) forget(l *Locked) {
-	key := [2]string{l.Provider, l.Version}
-	delete(m.lock.releases, key)
-	delete(m.images, key)
-	from := [2]string{l.Source, l.Version}
-	m.lock.labels[from] = slices.DeleteFunc(m.lock.labels[from], func(label string) bool { return label == l.Provider })
-	if len(m.lock.labels[from]) == 0 {
-		delete(m.lock.listings, from)
-	}
 }
 
 // remove deletes files, and the folders that get empty by that. What is not

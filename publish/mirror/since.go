@@ -3,6 +3,8 @@ package mirror
 import (
 	"fmt"
 	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 )
 
 // isAcross reports whether the other side of the gap has a release already, as
@@ -12,10 +14,10 @@ func (m *planner) isAcross(c *cargo) (bool, error) {
 	if m.Since == nil {
 		return false, nil
 	}
-	b := newBook()
-	b.add(m.Since)
-	locked := b.wanted(c)
-	listed := b.listings[[2]string{c.from.String(), c.version}]
+	b := documents.NewBook()
+	b.Add(m.Since)
+	locked := c.lockedIn(b)
+	listed := b.Listings[[2]string{c.from.String(), c.version}]
 	if len(locked) == 0 || !complete(c.parts, locked, listed.Providers) {
 		return false, nil
 	}
@@ -37,8 +39,8 @@ func (m *planner) isAcross(c *cargo) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range locked {
-		if name := (ReleaseName{l.Provider, l.Version}); !slices.Contains(m.lock.requires, name) {
-			m.lock.requires = append(m.lock.requires, name)
+		if name := (documents.ReleaseName{Provider: l.Provider, Version: l.Version}); !slices.Contains(m.lock.Requires, name) {
+			m.lock.Requires = append(m.lock.Requires, name)
 		}
 		m.result.Notes = append(m.result.Notes, fmt.Sprintf("%s %s is left out, because the other side has it", l.Provider, l.Version))
 	}
@@ -48,7 +50,7 @@ func (m *planner) isAcross(c *cargo) (bool, error) {
 // unmet warns of the releases that a carried difference relies on.
 func (m *finisher) unmet() {
 	for _, n := range m.Needs {
-		if m.lock.release(n.Provider, n.Version) == nil {
+		if m.lock.Release(n.Provider, n.Version) == nil {
 			m.warn("the bundle relies on %s %s, which is not in this mirror; transfer a bundle that holds it", n.Provider, n.Version)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 )
@@ -92,6 +93,16 @@ func (s Selector) fits(version string) bool {
 	}
 	v, err := semver.NewVersion(version)
 	return err == nil && s.rule.Check(v)
+}
+
+// Of returns the releases of a provider in a lock that are meant.
+func (s Selector) Of(l *documents.Lock, p layouts.Provider) (out []documents.Locked) {
+	for _, r := range l.Releases {
+		if r.Provider == p.Label() && s.fits(r.Version) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // choose returns the versions that are meant, oldest first. Metadata reads the
@@ -282,14 +293,14 @@ func (m *planner) metadata(ctx context.Context, w Want, version string) ([]byte,
 	if a == nil {
 		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
 	}
-	for _, l := range m.lock.from(w.From.String(), version) {
-		f := l.file(a.Name)
-		if w.Near || f == nil || f.differs(a) {
+	for _, l := range m.lock.From(w.From.String(), version) {
+		f := l.File(a.Name)
+		if w.Near || f == nil || f.Differs(a) {
 			continue
 		}
 		if got, err := m.at(ctx, l); err == nil && got.Artifact(a.Name) != nil {
 			if b := got.Artifact(a.Name); b.Size == f.Size {
-				return b.Stating(f.sum()).Bytes()
+				return b.Stating(f.Sum()).Bytes()
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
@@ -95,7 +96,7 @@ func hold(ctx context.Context, o *Options) (*held, error) {
 
 // begin makes the staging folder hold what the bundle does. A bundle that is the
 // difference from another mirror begins with nothing.
-func (h *held) begin(ctx context.Context, since *Lock) error {
+func (h *held) begin(ctx context.Context, since *documents.Lock) error {
 	origin := "nothing\n"
 	var b *Bundle
 	if since != nil {
@@ -153,7 +154,7 @@ func (h *held) holds(ctx context.Context, b *Bundle) bool {
 			return false
 		}
 		for _, w := range carried {
-			if len(report.Lock.Select(w.Provider, w.Version)) == 0 {
+			if len(w.Version.Of(report.Lock, w.Provider)) == 0 {
 				return false
 			}
 		}

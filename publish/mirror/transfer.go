@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -16,7 +17,7 @@ import (
 // so that what is the latest only moves forward; so do all if they share one
 // place, where those of one version are one release.
 func (m *copier) copy(ctx context.Context, tasks []*task) error {
-	slices.SortStableFunc(tasks, func(a, b *task) int { return compareVersions(a.version, b.version) })
+	slices.SortStableFunc(tasks, func(a, b *task) int { return documents.CompareVersions(a.version, b.version) })
 	var chains [][]*unit
 	index := map[string]int{}
 	for _, t := range tasks {
@@ -112,7 +113,7 @@ type cargo struct {
 	sums   map[string]repo.Sum
 	// known is what the lock says of the release if nothing has to be done, and
 	// present the same in the mirror.
-	known   []*Locked
+	known   []*documents.Locked
 	present []*repo.Release
 	// whole is the release with what the mirror has of it in its place.
 	whole *repo.Release
@@ -232,7 +233,7 @@ func (m *copier) describeAll(ctx context.Context, cargos []*cargo, entries [][]e
 	return nil
 }
 
-func (c *cargo) outcome(l *Locked, result publish.Result) Outcome {
+func (c *cargo) outcome(l *documents.Locked, result publish.Result) Outcome {
 	o := Outcome{Provider: l.Identity(), Version: l.Version, From: c.from.String(), Where: result.Where, Unchanged: result.Unchanged, Files: len(l.Files)}
 	for _, f := range l.Files {
 		o.Bytes += f.Size
@@ -311,7 +312,7 @@ func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 				}
 				result.Unchanged = true
 			}
-			l := lockOf(r, c.from.String(), c.components[i], c.listed)
+			l := documents.LockOf(r, c.from.String(), c.components[i], c.listed)
 			if err := m.done(c.outcome(&l, result), nil); err != nil {
 				return err
 			}
@@ -322,17 +323,17 @@ func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 
 // recorded is what an earlier record says about a release that is copied again:
 // that of the mirror it was carried in, or the lock that is repaired; else nil.
-func (m *copier) recorded(c *cargo, r *repo.Release) (l *Locked, listing Listing) {
+func (m *copier) recorded(c *cargo, r *repo.Release) (l *documents.Locked, listing documents.Listing) {
 	if from, ok := c.from.(carried); ok {
 		return from.recorded(r.Provider.Label(), r.Version)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.Repair {
-		l = m.lock.release(r.Provider.Label(), r.Version)
+		l = m.lock.Release(r.Provider.Label(), r.Version)
 	}
 	if l != nil {
-		listing = m.lock.listings[[2]string{l.Source, l.Version}]
+		listing = m.lock.Listings[[2]string{l.Source, l.Version}]
 	}
 	return l, listing
 }

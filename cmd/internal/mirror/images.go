@@ -5,6 +5,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -22,12 +23,12 @@ func imageStore(env *cli.Env, f *flags, dir string) *oci.Store {
 
 // bringImages makes the options bring the container images too.
 func bringImages(env *cli.Env, f *flags, opts *mirror.Options) {
-	opts.Bring = func(ctx context.Context, images []mirror.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error) {
+	opts.Bring = func(ctx context.Context, images []documents.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error) {
 		return imageStore(env, f, opts.Dir).Bring(ctx, wanted(images), platforms, changed)
 	}
 }
 
-func wanted(images []mirror.MirroredImage) (out []oci.Wanted) {
+func wanted(images []documents.MirroredImage) (out []oci.Wanted) {
 	for _, img := range images {
 		out = append(out, oci.Wanted{Ref: img.Ref, Target: img.Target, Guess: img.Guess()})
 	}

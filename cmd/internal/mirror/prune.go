@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 )
 
 func pruneCommand(env *cli.Env) *cobra.Command {
@@ -98,9 +99,9 @@ lists.`,
 }
 
 // pruned are the releases that the arguments of prune mean, each once.
-func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, err error) {
+func pruned(lock *documents.Lock, args []string, keep int) (out []documents.Locked, err error) {
 	seen := map[[2]string]bool{}
-	add := func(list []mirror.Locked) {
+	add := func(list []documents.Locked) {
 		for _, l := range list {
 			if key := [2]string{l.Provider, l.Version}; !seen[key] {
 				seen[key] = true
@@ -110,7 +111,7 @@ func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, er
 	}
 	for _, arg := range args {
 		label, version, named := strings.Cut(arg, "@")
-		p, err := mirror.ParseLabel(label)
+		p, err := documents.ParseLabel(label)
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", arg, err)
 		}
@@ -121,7 +122,7 @@ func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, er
 		if !named || s.IsLatest() {
 			return nil, cli.Usagef("%s: name the versions to remove, such as %s@v1.2.3 or %s@<2.0", arg, label, label)
 		}
-		found := lock.Select(p, s)
+		found := s.Of(lock, p)
 		if len(found) == 0 {
 			return nil, cli.Usagef("%s: the mirror holds no such version", arg)
 		}

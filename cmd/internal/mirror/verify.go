@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
@@ -201,7 +202,7 @@ func present(env *cli.Env, name string) error {
 }
 
 // mirrorAt fills in the options for a mirror that is there, as its lock says.
-func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, error) {
+func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*documents.Lock, error) {
 	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() && mirror.IsBundle(name) {
 		f := flags{to: name, maxWait: cli.UsualWait}
 		if err := bundleTo(env, &f, opts); err != nil {
@@ -229,7 +230,7 @@ func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, er
 		return nil, err
 	}
 	s := lock.Settings
-	f := flags{to: name, settings: mirror.Settings{URL: s.URL}, maxWait: cli.UsualWait}
+	f := flags{to: name, settings: documents.Settings{URL: s.URL}, maxWait: cli.UsualWait}
 	switch {
 	case s.To != "":
 		f.to, f.out = s.To, name

@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"cmp"
@@ -97,19 +97,19 @@ type LockedFile struct {
 	UpstreamDigest string `json:"upstreamDigest,omitempty"`
 }
 
-func (f *LockedFile) sum() repo.Sum {
+func (f *LockedFile) Sum() repo.Sum {
 	sum, _ := repo.ParseSum(f.SHA256) // the lock was checked when it was read
 	return sum
 }
 
-// differs reports whether a file cannot be the locked one, by what its place
+// Differs reports whether a file cannot be the locked one, by what its place
 // says.
-func (f *LockedFile) differs(a *repo.Artifact) bool {
+func (f *LockedFile) Differs(a *repo.Artifact) bool {
 	sum, stated := a.Stated()
-	return a.Size != f.Size || stated && sum != f.sum()
+	return a.Size != f.Size || stated && sum != f.Sum()
 }
 
-func (l *Locked) file(name string) *LockedFile {
+func (l *Locked) File(name string) *LockedFile {
 	for i := range l.Files {
 		if l.Files[i].Name == name {
 			return &l.Files[i]
@@ -132,9 +132,9 @@ func ParseLabel(label string) (layouts.Provider, error) {
 	return layouts.ParseLabel(label)
 }
 
-// lockOf describes a release whose files state their checksums. Upstream holds
+// LockOf describes a release whose files state their checksums. Upstream holds
 // the files as the source lists them.
-func lockOf(r *repo.Release, source, components string, upstream *repo.Release) Locked {
+func LockOf(r *repo.Release, source, components string, upstream *repo.Release) Locked {
 	l := Locked{Provider: r.Provider.Label(), Version: r.Version, Source: source, Components: components, Files: []LockedFile{}}
 	for _, a := range r.Artifacts {
 		sum, _ := a.Stated()
@@ -160,9 +160,9 @@ func withoutQuery(path string) string {
 	return u.String()
 }
 
-// differences compares a locked release with its files now, as far as their checksums
+// Differences compares a locked release with its files now, as far as their checksums
 // are stated or among those that are known by name.
-func (l *Locked) differences(r *repo.Release, sums map[string]repo.Sum) publish.Difference {
+func (l *Locked) Differences(r *repo.Release, sums map[string]repo.Sum) publish.Difference {
 	var d publish.Difference
 	for i := range l.Files {
 		f := &l.Files[i]
@@ -170,12 +170,12 @@ func (l *Locked) differences(r *repo.Release, sums map[string]repo.Sum) publish.
 		switch a := r.Artifact(f.Name); {
 		case a == nil:
 			d.Missing = append(d.Missing, f.Name)
-		case f.differs(a), known && sum != f.sum():
+		case f.Differs(a), known && sum != f.Sum():
 			d.Changed = append(d.Changed, f.Name)
 		}
 	}
 	for _, a := range r.Artifacts {
-		if l.file(a.Name) == nil {
+		if l.File(a.Name) == nil {
 			d.Extra = append(d.Extra, a.Name)
 		}
 	}
@@ -202,53 +202,53 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s at %s has changed since it was mirrored%s: %s; a released version must never change, so find out who changed it and why before you accept it with --allow changed", e.Release, e.From, other, e.In("gone", "new"))
 }
 
-// book is the lock in memory.
-type book struct {
-	settings Settings
-	requires []ReleaseName
-	listings map[[2]string]Listing  // by source and version
-	releases map[[2]string]Locked   // by label and version
-	labels   map[[2]string][]string // of releases, by source and version
+// Book is the lock in memory.
+type Book struct {
+	Settings Settings
+	Requires []ReleaseName
+	Listings map[[2]string]Listing  // by source and version
+	Releases map[[2]string]Locked   // by label and version
+	Labels   map[[2]string][]string // of releases, by source and version
 }
 
-func newBook() *book {
-	return &book{listings: map[[2]string]Listing{}, releases: map[[2]string]Locked{}, labels: map[[2]string][]string{}}
+func NewBook() *Book {
+	return &Book{Listings: map[[2]string]Listing{}, Releases: map[[2]string]Locked{}, Labels: map[[2]string][]string{}}
 }
 
-func (b *book) add(l *Lock) {
+func (b *Book) Add(l *Lock) {
 	for _, s := range l.Sources {
-		b.listings[[2]string{s.Source, s.Version}] = s
+		b.Listings[[2]string{s.Source, s.Version}] = s
 	}
 	for _, r := range l.Releases {
-		b.releases[[2]string{r.Provider, r.Version}] = r
-		if from := [2]string{r.Source, r.Version}; !slices.Contains(b.labels[from], r.Provider) {
-			b.labels[from] = append(b.labels[from], r.Provider)
+		b.Releases[[2]string{r.Provider, r.Version}] = r
+		if from := [2]string{r.Source, r.Version}; !slices.Contains(b.Labels[from], r.Provider) {
+			b.Labels[from] = append(b.Labels[from], r.Provider)
 		}
 	}
 }
 
-// release returns what is locked for a label and a version, or nil.
-func (b *book) release(label, version string) *Locked {
-	if l, ok := b.releases[[2]string{label, version}]; ok {
+// Release returns what is locked for a label and a version, or nil.
+func (b *Book) Release(label, version string) *Locked {
+	if l, ok := b.Releases[[2]string{label, version}]; ok {
 		return &l
 	}
 	return nil
 }
 
-// from returns what is locked of one release of a source.
-func (b *book) from(source, version string) (out []*Locked) {
-	for _, label := range b.labels[[2]string{source, version}] {
-		if l := b.release(label, version); l != nil && l.Source == source {
+// From returns what is locked of one release of a source.
+func (b *Book) From(source, version string) (out []*Locked) {
+	for _, label := range b.Labels[[2]string{source, version}] {
+		if l := b.Release(label, version); l != nil && l.Source == source {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// sorted returns the releases by label and version, oldest first.
-func (b *book) sorted() []Locked {
-	out := make([]Locked, 0, len(b.releases))
-	for _, r := range b.releases {
+// Sorted returns the releases by label and version, oldest first.
+func (b *Book) Sorted() []Locked {
+	out := make([]Locked, 0, len(b.Releases))
+	for _, r := range b.Releases {
 		out = append(out, r)
 	}
 	slices.SortFunc(out, compareLocked)
@@ -256,32 +256,68 @@ func (b *book) sorted() []Locked {
 }
 
 func compareLocked(a, b Locked) int {
-	return cmp.Or(cmp.Compare(a.Provider, b.Provider), compareVersions(a.Version, b.Version))
+	return cmp.Or(cmp.Compare(a.Provider, b.Provider), CompareVersions(a.Version, b.Version))
 }
 
-func compareVersions(a, b string) int {
+func CompareVersions(a, b string) int {
 	v, _ := layouts.ParseVersion(a)
 	w, _ := layouts.ParseVersion(b)
 	return cmp.Or(v.Compare(w), cmp.Compare(a, b))
 }
 
-// lock returns the content of the lock file.
-func (b *book) lock() *Lock {
-	l := &Lock{SchemaVersion: lockVersion, Settings: b.settings, Requires: b.requires, Sources: []Listing{}, Releases: b.sorted()}
+// Lock returns the content of the lock file.
+func (b *Book) Lock() *Lock {
+	l := &Lock{SchemaVersion: lockVersion, Settings: b.Settings, Requires: b.Requires, Sources: []Listing{}, Releases: b.Sorted()}
 	slices.SortFunc(l.Requires, func(x, y ReleaseName) int {
-		return cmp.Or(cmp.Compare(x.Provider, y.Provider), compareVersions(x.Version, y.Version))
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), CompareVersions(x.Version, y.Version))
 	})
-	for _, s := range b.listings {
+	for _, s := range b.Listings {
 		l.Sources = append(l.Sources, s)
 	}
 	slices.SortFunc(l.Sources, func(x, y Listing) int {
-		return cmp.Or(cmp.Compare(x.Source, y.Source), compareVersions(x.Version, y.Version))
+		return cmp.Or(cmp.Compare(x.Source, y.Source), CompareVersions(x.Version, y.Version))
 	})
 	return l
 }
 
-// parseLock reads a lock file.
-func parseLock(data []byte) (*Lock, error) {
+// Keep returns the releases of the lock that are not among the newest n of their
+// provider. Pre-releases count only if nothing else is left.
+func (l *Lock) Keep(n int) (rest []Locked) {
+	byProvider := map[string][]Locked{}
+	for _, r := range l.Releases {
+		byProvider[r.Provider] = append(byProvider[r.Provider], r)
+	}
+	for _, list := range byProvider {
+		slices.SortStableFunc(list, func(a, b Locked) int {
+			if x, y := stable(a.Version), stable(b.Version); x != y {
+				if x {
+					return -1
+				}
+				return 1
+			}
+			return CompareVersions(b.Version, a.Version)
+		})
+		rest = append(rest, list[min(n, len(list)):]...)
+	}
+	slices.SortFunc(rest, compareLocked)
+	return rest
+}
+
+// Forget takes a release out of the lock.
+func (b *Book) Forget(l *Locked) {
+	delete(b.Releases, [2]string{l.Provider, l.Version})
+	from := [2]string{l.Source, l.Version}
+	b.Labels[from] = slices.DeleteFunc(b.Labels[from], func(label string) bool { return label == l.Provider })
+	if len(b.Labels[from]) == 0 {
+		delete(b.Listings, from)
+	}
+}
+
+// Marshal returns the text of the file.
+func (l *Lock) Marshal() ([]byte, error) { return indent(l) }
+
+// ParseLock reads a lock file.
+func ParseLock(data []byte) (*Lock, error) {
 	l := &Lock{}
 	err := json.Unmarshal(data, l)
 	if l.SchemaVersion != lockVersion && (err == nil || l.SchemaVersion != 0) { // also if its fields have other types
@@ -294,7 +330,7 @@ func parseLock(data []byte) (*Lock, error) {
 		err = errors.New("it lists no sources and no releases, so it was not written by mirror")
 	}
 	if err == nil {
-		err = l.check()
+		err = l.Check()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; restore the file from a copy of the mirror", err)
@@ -302,9 +338,9 @@ func parseLock(data []byte) (*Lock, error) {
 	return l, nil
 }
 
-// check makes sure that nothing in the lock is used as a path or checksum
+// Check makes sure that nothing in the lock is used as a path or checksum
 // without being one.
-func (l *Lock) check() error {
+func (l *Lock) Check() error {
 	if f := l.Settings.Folder; f != "" && !filepath.IsLocal(filepath.FromSlash(f)) {
 		return fmt.Errorf("the folder %q is not inside the mirror", f)
 	}
@@ -353,9 +389,9 @@ func (n ReleaseName) check() error {
 	return err
 }
 
-// listing condenses what a place says about a release. If it is near, contents
+// ListingOf condenses what a place says about a release. If it is near, contents
 // count, and their checksums are returned by name.
-func listing(ctx context.Context, r *repo.Release, near bool) (digest string, sums map[string]repo.Sum, err error) {
+func ListingOf(ctx context.Context, r *repo.Release, near bool) (digest string, sums map[string]repo.Sum, err error) {
 	sums = map[string]repo.Sum{}
 	lines := make([]string, 0, len(r.Artifacts))
 	for _, a := range r.Artifacts {

@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"cmp"
@@ -48,9 +48,9 @@ func (c *Config) Marshal() ([]byte, error) {
 	return append([]byte(configComment), text...), err
 }
 
-// portable is the default of layouts.MirrorVariable in a mirror that has no
+// Portable is the default of layouts.MirrorVariable in a mirror that has no
 // place yet: the working directory.
-const portable = "${PWD}"
+const Portable = "${PWD}"
 
 // fileURL is the URL of a folder as local.Folder.URL writes it.
 func fileURL(dir string) string {
@@ -58,11 +58,11 @@ func fileURL(dir string) string {
 	return strings.ReplaceAll((&url.URL{Scheme: "file", Path: name}).String(), "$", "%24")
 }
 
-// movable makes a provider URL below dir one that works after the folder was
+// Movable makes a provider URL below dir one that works after the folder was
 // moved, if the user sets layouts.MirrorVariable: clusterctl replaces variables
 // in URLs (clusterctl: client/config/providers_client.go, List). The default is
 // here, or dir itself if that is "".
-func movable(provider, dir, here string) string {
+func Movable(provider, dir, here string) string {
 	root := fileURL(dir)
 	rest, below := strings.CutPrefix(provider, root+"/")
 	if !below {
@@ -77,8 +77,8 @@ func movable(provider, dir, here string) string {
 
 func variable(value string) string { return "${" + layouts.MirrorVariable + ":-" + value + "}" }
 
-// madeIn returns the folder that a provider URL of movable defaults to, or "".
-func madeIn(provider string) string {
+// MadeIn returns the folder that a provider URL of Movable defaults to, or "".
+func MadeIn(provider string) string {
 	_, rest, ok := strings.Cut(provider, "${"+layouts.MirrorVariable+":-")
 	text, _, closed := strings.Cut(rest, "}")
 	if !ok || !closed {
@@ -91,10 +91,10 @@ func madeIn(provider string) string {
 	return filepath.FromSlash(dir)
 }
 
-// overridesFolder returns a folder as clusterctl reads it: it replaces variables
+// OverridesFolder returns a folder as clusterctl reads it: it replaces variables
 // in it, and on Windows treats it as a URL (clusterctl:
 // client/repository/overrides.go).
-func overridesFolder(dir, here string, windows bool) string {
+func OverridesFolder(dir, here string, windows bool) string {
 	below := "/" + layouts.OverridesFolder
 	path := filepath.ToSlash(dir)
 	switch {
@@ -108,9 +108,9 @@ func overridesFolder(dir, here string, windows bool) string {
 	return variable(path) + below
 }
 
-// newest returns for each provider the release that clusterctl.yaml names: the
+// Newest returns for each provider the release that clusterctl.yaml names: the
 // highest, but a pre-release only if there is nothing else.
-func newest(releases []Locked) (out []*Locked) {
+func Newest(releases []Locked) (out []*Locked) {
 	for i := range releases {
 		l := &releases[i] // sorted by provider and version
 		if n := len(out); n > 0 && out[n-1].Provider == l.Provider {

@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 )
 
-// misfits returns which releases of the mirror clusterctl would not install
+// Misfits returns which releases of the mirror clusterctl would not install
 // with a core provider of the mirror (clusterctl: client/cluster/installer.go,
 // Validate). A mirror without a core provider is one for a cluster that has it.
-func misfits(releases []Locked) (out []string) {
+func Misfits(releases []Locked) (out []string) {
 	var fit, cores []string
 	for _, r := range releases {
 		if r.Provider == layouts.CoreName && r.Contract != "" {

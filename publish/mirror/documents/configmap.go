@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ var operatorTypes = map[layouts.ProviderType]string{
 	layouts.Addon:            "addon",
 }
 
-// configMapName is how Cluster API Operator calls the ConfigMap of a release. It
+// ConfigMapName is how Cluster API Operator calls the ConfigMap of a release. It
 // is empty for what the operator does not install.
-func configMapName(l *Locked) string {
+func ConfigMapName(l *Locked) string {
 	p := l.Identity()
 	word, ok := operatorTypes[p.Type]
 	if !ok {
@@ -39,11 +39,11 @@ func configMapName(l *Locked) string {
 	return word + "-" + p.Name + "-" + l.Version
 }
 
-// configMap returns a release as Cluster API Operator reads it without internet
+// ConfigMap returns a release as Cluster API Operator reads it without internet
 // (cluster-api-operator: internal/controller, TemplateManifestsConfigMap and
 // phase_load.go). The namespace is left to who applies it.
-func configMap(l *Locked, r *repo.Release) ([]byte, error) {
-	name := configMapName(l)
+func ConfigMap(l *Locked, r *repo.Release) ([]byte, error) {
+	name := ConfigMapName(l)
 	if len(name) > 253 || strings.ContainsFunc(name, func(c rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-.", c) }) {
 		return nil, fmt.Errorf("%q cannot be the name of a ConfigMap, nor the version the value of a label", name)
 	}

@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
-// allImages is the key of the override for the images of all providers
+// AllImages is the key of the override for the images of all providers
 // (clusterctl: client/config/imagemeta_client.go).
-const allImages = "all"
+const AllImages = "all"
 
 // Override makes clusterctl take images from another repository: everything
 // before the last slash of their names is replaced.
@@ -34,15 +34,26 @@ type use struct{ label, repository, name, tag, digest string }
 
 func (u use) from() string { return u.repository + "/" + u.name }
 
-// overrides returns the image overrides for clusterctl.yaml that make clusterctl
-// take all images from a registry, and what cannot be expressed by them.
-//
+// Overrides returns the image overrides for clusterctl.yaml that make clusterctl take all
+// images of the releases from a registry, and what cannot be expressed by them.
+func Overrides(registry string, releases []Locked, images map[[2]string][]inventory.Image) (map[string]Override, []string) {
+	var uses []use
+	for _, r := range releases {
+		for _, img := range images[[2]string{r.Provider, r.Version}] {
+			if u, ok := useOf(r.Provider, &img); ok {
+				uses = append(uses, u)
+			}
+		}
+	}
+	return overrides(registry, uses)
+}
+
 // The override for all drops the path of an image, so images of different paths
 // with the same name would become one. Those get an entry of their provider,
 // which keeps the path, and the host as its first part.
 func overrides(registry string, uses []use) (map[string]Override, []string) {
 	registry = strings.TrimSuffix(registry, "/")
-	all := map[string]Override{allImages: {registry}}
+	all := map[string]Override{AllImages: {registry}}
 	repositories := map[string]map[string]bool{} // by name
 	own := map[[2]string]map[string]bool{}       // by label and name
 	add := func(set map[string]bool, s string) map[string]bool {
@@ -90,7 +101,7 @@ func overrides(registry string, uses []use) (map[string]Override, []string) {
 // client/config/imagemeta_client.go, AlterImage).
 func target(all map[string]Override, u use) string {
 	repository := u.repository
-	for _, key := range []string{allImages, u.label, u.label + "/" + u.name} {
+	for _, key := range []string{AllImages, u.label, u.label + "/" + u.name} {
 		if o, ok := all[key]; ok {
 			repository = o.Repository
 		}
@@ -105,26 +116,15 @@ func target(all map[string]Override, u use) string {
 	return to
 }
 
-// usesOf returns the images that clusterctl rewrites.
-func usesOf(releases []Locked, images map[[2]string][]inventory.Image) (out []use) {
-	for _, r := range releases {
-		for _, img := range images[[2]string{r.Provider, r.Version}] {
-			if u, ok := useOf(r.Provider, &img); ok {
-				out = append(out, u)
-			}
-		}
-	}
-	return out
-}
-
+// useOf returns an image if clusterctl rewrites it.
 func useOf(label string, img *inventory.Image) (use, bool) {
 	return use{label, img.Repository, img.Name, img.Tag, img.Digest}, img.SeenByClusterctl && img.Canonical && img.Variable == ""
 }
 
-// refused returns what clusterctl says of images that are not written in full:
+// Refused returns what clusterctl says of images that are not written in full:
 // it parses every image that it sees, renamed or not, and gives up
 // (clusterctl: util/container, ImageFromString).
-func refused(releases []Locked, images map[[2]string][]inventory.Image) (out []string) {
+func Refused(releases []Locked, images map[[2]string][]inventory.Image) (out []string) {
 	for _, r := range releases {
 		for _, img := range images[[2]string{r.Provider, r.Version}] {
 			if !img.SeenByClusterctl || img.Canonical || img.Variable != "" {

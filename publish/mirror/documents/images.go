@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"bytes"
@@ -59,8 +59,8 @@ const (
 	likely  = "likely"
 )
 
-// imageInventory joins the images of releases.
-func imageInventory(releases []Locked, images map[[2]string][]inventory.Image, target func(ReleaseName, *inventory.Image) string) *ImageInventory {
+// InventoryOf joins the images of releases. Overrides are those of clusterctl.yaml, or nil.
+func InventoryOf(releases []Locked, images map[[2]string][]inventory.Image, overrides map[string]Override) *ImageInventory {
 	out := &ImageInventory{SchemaVersion: imagesVersion, Images: []MirroredImage{}, Releases: []ReleaseName{}}
 	index := map[string]int{}
 	for _, r := range releases {
@@ -80,7 +80,9 @@ func imageInventory(releases []Locked, images map[[2]string][]inventory.Image, t
 			if !img.Guess {
 				to.Confidence = certain
 			}
-			to.Target = cmp.Or(to.Target, target(name, &img))
+			if u, ok := useOf(r.Provider, &img); ok && overrides != nil {
+				to.Target = cmp.Or(to.Target, target(overrides, u))
+			}
 			to.Places = append(to.Places, ImagePlace{name, img})
 		}
 	}
@@ -88,8 +90,8 @@ func imageInventory(releases []Locked, images map[[2]string][]inventory.Image, t
 	return out
 }
 
-// add adds images that no release names.
-func (inv *ImageInventory) add(refs []string) {
+// Add adds images that no release names.
+func (inv *ImageInventory) Add(refs []string) {
 	for _, ref := range refs {
 		i, known := slices.BinarySearchFunc(inv.Images, ref, func(img MirroredImage, ref string) int { return strings.Compare(img.Ref, ref) })
 		if !known {
@@ -99,8 +101,8 @@ func (inv *ImageInventory) add(refs []string) {
 	}
 }
 
-// unmapped returns the images that can be pulled and have no target.
-func (inv *ImageInventory) unmapped() (out []string) {
+// Unmapped returns the images that can be pulled and have no target.
+func (inv *ImageInventory) Unmapped() (out []string) {
 	for _, img := range inv.Images {
 		if img.Target == "" && img.Places[0].Variable == "" && img.Places[0].Name != "" {
 			out = append(out, img.Ref)
@@ -127,8 +129,8 @@ func (inv *ImageInventory) refs() (out []string) {
 	return out
 }
 
-// list returns the references that can be pulled, one on each line.
-func (inv *ImageInventory) list() []byte {
+// List returns the references that can be pulled, one on each line.
+func (inv *ImageInventory) List() []byte {
 	list := []byte{} // an empty file, not none
 	for _, ref := range inv.refs() {
 		list = append(list, ref+"\n"...)
@@ -136,8 +138,8 @@ func (inv *ImageInventory) list() []byte {
 	return list
 }
 
-// parseImages takes an image inventory apart by release.
-func parseImages(data []byte) (map[[2]string][]inventory.Image, bool) {
+// ParseImages takes an image inventory apart by release.
+func ParseImages(data []byte) (map[[2]string][]inventory.Image, bool) {
 	var inv ImageInventory
 	if json.Unmarshal(data, &inv) != nil || inv.SchemaVersion != imagesVersion {
 		return nil, false
@@ -156,18 +158,21 @@ func parseImages(data []byte) (map[[2]string][]inventory.Image, bool) {
 		}
 	}
 	for _, images := range out {
-		sortImages(images)
+		SortImages(images)
 	}
 	return out, true
 }
 
-// sortImages brings the images of a release into an order that does not depend
+// SortImages brings the images of a release into an order that does not depend
 // on how they were read.
-func sortImages(images []inventory.Image) {
+func SortImages(images []inventory.Image) {
 	slices.SortStableFunc(images, func(a, b inventory.Image) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Ref, b.Ref))
 	})
 }
+
+// Marshal returns the text of the file.
+func (inv *ImageInventory) Marshal() ([]byte, error) { return indent(inv) }
 
 // indent writes a document for programs and people.
 func indent(v any) ([]byte, error) {

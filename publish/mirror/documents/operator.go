@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"bytes"
@@ -9,16 +9,16 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// operatorFile holds the provider objects of Cluster API Operator.
-const operatorFile = layouts.ConfigMapFolder + "/providers.yaml"
+// OperatorFile holds the provider objects of Cluster API Operator.
+const OperatorFile = layouts.ConfigMapFolder + "/providers.yaml"
 
-// operatorProviders returns the objects that make the operator install the
+// OperatorProviders returns the objects that make the operator install the
 // releases that clusterctl.yaml names: from the registry where the URL is
 // oci://REFERENCE, else from the ConfigMaps. The namespace is left to who
 // applies them; ConfigMaps have to be in the same one.
-func operatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]byte, error) {
+func OperatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]byte, error) {
 	var out bytes.Buffer
-	for _, l := range newest(releases) {
+	for _, l := range Newest(releases) {
 		p := l.Identity()
 		word, ok := operatorTypes[p.Type]
 		if !ok {

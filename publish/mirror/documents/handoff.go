@@ -1,4 +1,4 @@
-package mirror
+package documents
 
 import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -7,9 +7,9 @@ import (
 // handOff is what the files for hauler and zarf call the images.
 const handOff = "cluster-api-providers"
 
-// hauler returns the images as hauler reads them: hauler store sync -f FILE
+// Hauler returns the images as hauler reads them: hauler store sync -f FILE
 // (hauler: pkg/apis/hauler.cattle.io/v1, ImageSpec).
-func (inv *ImageInventory) hauler() ([]byte, error) {
+func (inv *ImageInventory) Hauler() ([]byte, error) {
 	images := []any{}
 	for _, ref := range inv.refs() {
 		images = append(images, map[string]any{"name": ref})
@@ -21,9 +21,9 @@ func (inv *ImageInventory) hauler() ([]byte, error) {
 	})
 }
 
-// zarf returns the images as a package definition of zarf: zarf package create
+// Zarf returns the images as a package definition of zarf: zarf package create
 // (zarf: src/api/v1alpha1, ZarfPackage).
-func (inv *ImageInventory) zarf() ([]byte, error) {
+func (inv *ImageInventory) Zarf() ([]byte, error) {
 	component := map[string]any{"name": "images", "required": true}
 	if refs := inv.refs(); len(refs) > 0 {
 		component["images"] = refs

@@ -1,0 +1,6 @@
+// Package documents has the files next to the releases of a mirror, as types and as
+// texts: the lock, the list of images, clusterctl.yaml, what Cluster API Operator
+// reads, and the lists for other tools.
+//
+// It must not know how releases are copied, nor read or write anything.
+package documents
