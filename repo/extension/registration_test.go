@@ -6,7 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -85,7 +85,7 @@ func itoa(n int64) string { return map[int64]string{443: "443", 8443: "8443"}[n]
 
 // TestWrite compares what is written with the schema of Cluster API.
 func TestWrite(t *testing.T) {
-	api, ok := coreapi.Schema("runtime.cluster.x-k8s.io", extension.ConfigKind, "v1beta2")
+	api, ok := contract.CoreSchema("runtime.cluster.x-k8s.io", extension.ConfigKind, "v1beta2")
 	if !ok {
 		t.Fatal("no schema")
 	}

@@ -3,7 +3,7 @@ package migrate
 import (
 	"slices"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
@@ -24,7 +24,7 @@ func (o *object) tidy() {
 	} else {
 		path = []string{"properties", "spec"}
 	}
-	s, ok := coreapi.Schema(group, kind, o.kind.To)
+	s, ok := contract.CoreSchema(group, kind, o.kind.To)
 	if !ok || spec == nil {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -19,11 +19,11 @@ type unknownField struct {
 // the same place. They are kept: only their author knows what they were meant to be.
 func (o *object) unknown() []unknownField {
 	_, version, _ := strings.Cut(o.root.Text("apiVersion"), "/")
-	old, ok := coreapi.Schema(o.kind.Group, o.kind.Kind, version)
+	old, ok := contract.CoreSchema(o.kind.Group, o.kind.Kind, version)
 	if !ok {
 		return nil
 	}
-	now, _ := coreapi.Schema(o.kind.Group, o.kind.Kind, o.kind.To)
+	now, _ := contract.CoreSchema(o.kind.Group, o.kind.Kind, o.kind.To)
 	var out []unknownField
 	var walk func(n *edit.Node, schemas []*yamldoc.Node, path []string)
 	walk = func(n *edit.Node, schemas []*yamldoc.Node, path []string) {

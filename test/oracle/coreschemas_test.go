@@ -56,11 +56,11 @@ func served(t testing.TB, of, name string) []byte {
 	return data
 }
 
-// TestCoreSchemas keeps the schemas of repo/capi/coreapi equal to those that Cluster
+// TestCoreSchemas keeps the schemas of repo/capi/contract equal to those that Cluster
 // API and cert-manager install, without their prose and with few of the rules in CEL.
 func TestCoreSchemas(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "repo", "capi", "coreapi", "schemas")
+	dir := filepath.Join("..", "..", "repo", "capi", "contract", "schemas")
 	made := map[string]bool{}
 	for folder, names := range coreKinds {
 		for _, name := range names {

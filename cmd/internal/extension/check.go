@@ -17,7 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -164,7 +164,7 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	if err := f.trust(env, o); err != nil {
 		return nil, err
 	}
-	o.Schema = coreapi.Schema
+	o.Schema = contract.CoreSchema
 	for _, name := range release {
 		if err := compare(ctx, env, name, o); err != nil {
 			return nil, err
@@ -315,7 +315,7 @@ func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) e
 				return v.Schema, true
 			}
 		}
-		return coreapi.Schema(group, kind, version)
+		return contract.CoreSchema(group, kind, version)
 	}
 	return nil
 }

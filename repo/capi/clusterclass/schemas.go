@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -15,7 +15,7 @@ var checker = sync.OnceValue(func() *crd.Checker { return &crd.Checker{Received:
 // Schema is what a version of the API says about a ClusterClass; ok is false for
 // a version that Cluster API does not serve.
 func Schema(version string) (s crd.Schema, ok bool) {
-	return coreapi.Schema("cluster.x-k8s.io", "ClusterClass", version)
+	return contract.CoreSchema("cluster.x-k8s.io", "ClusterClass", version)
 }
 
 // Check compares the spec with the schema of its version, strictly. It finds

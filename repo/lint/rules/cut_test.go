@@ -21,7 +21,7 @@ func TestCutObjects(t *testing.T) {
 		"admissionregistration.k8s.io_ValidatingWebhookConfiguration_v1", "cert-manager.io_Certificate_v1", "cert-manager.io_Issuer_v1",
 		"infrastructure.cluster.x-k8s.io_FooMachineTemplate_v1beta1", "infrastructure.cluster.x-k8s.io_FooCluster_v1beta2",
 	}
-	schemas, err := os.ReadDir("../../capi/coreapi/schemas")
+	schemas, err := os.ReadDir("../../capi/contract/schemas")
 	if err != nil || len(schemas) == 0 {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
@@ -539,7 +538,7 @@ func definitionOf(p *lint.Pass, t *patch.Template) (s crd.Schema, prefix []strin
 			}
 			return v.Schema, prefix, view.Mutated(p.Release, d), true
 		}
-		if s, ok = coreapi.Schema(group, kind, version); ok {
+		if s, ok = contract.CoreSchema(group, kind, version); ok {
 			return s, prefix, true, ok // the kubeadm providers have webhooks
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -35,7 +35,7 @@ func certificateFields(p *lint.Pass) {
 		if o.Group != view.CertManagerGroup {
 			continue
 		}
-		if s, ok := coreapi.Schema(o.Group, o.Kind, o.Version); ok {
+		if s, ok := contract.CoreSchema(o.Group, o.Kind, o.Version); ok {
 			view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), view.OfStatus))
 			judge{p, o}.demands(o.Doc.Root, nil, certManagerDemands[o.Kind])
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -125,7 +125,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Yields:   []string{"TPL012", "CC025", "VAR021"},
 	Title:    "Objects of Cluster API must match its CustomResourceDefinitions",
 	Severity: lint.Error, Proof: lint.APIServer,
-	Source: "CustomResourceDefinitions of Cluster API " + coreapi.Release,
+	Source: "CustomResourceDefinitions of Cluster API " + contract.CoreRelease,
 	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
 	Fix:    "Set the field to what the schema allows, or remove it if the schema has no such field. Many fields have other names in v1beta2 than in v1beta1; clusterctl-repo migrate renames them.",
 	Kinds:  view.Substituted, Check: coreSchema,
@@ -134,7 +134,7 @@ var _ = topologyRules.Add(lint.Rule{
 func coreSchema(p *lint.Pass) {
 	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
-		s, ok := coreapi.Schema(o.Group, o.Kind, o.Version)
+		s, ok := contract.CoreSchema(o.Group, o.Kind, o.Version)
 		if !ok || o.Kind == clusterclass.Kind || o.Group == view.CertManagerGroup { // which have rules of their own
 			continue
 		}

@@ -1,13 +1,13 @@
-package coreapi_test
+package contract_test
 
 import (
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/coreapi"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 )
 
-func TestSchema(t *testing.T) {
+func TestCoreSchema(t *testing.T) {
 	for _, row := range []struct {
 		group, kind, version string
 		path                 []string
@@ -18,7 +18,7 @@ func TestSchema(t *testing.T) {
 		{"runtime.cluster.x-k8s.io", "ExtensionConfig", "v1alpha1", []string{"spec", "clientConfig", "url"}},
 	} {
 		for range 2 { // the second one is kept from the first
-			s, ok := coreapi.Schema(row.group, row.kind, row.version)
+			s, ok := contract.CoreSchema(row.group, row.kind, row.version)
 			if _, presence := s.At(row.path...); !ok || presence != crd.Present {
 				t.Errorf("%s %s: %v is %v", row.kind, row.version, row.path, presence)
 			}
@@ -30,7 +30,7 @@ func TestSchema(t *testing.T) {
 		{"", "../Cluster", "v1beta1"},
 		{"", "", ""},
 	} {
-		if s, ok := coreapi.Schema(row[0], row[1], row[2]); ok || s.Node != nil {
+		if s, ok := contract.CoreSchema(row[0], row[1], row[2]); ok || s.Node != nil {
 			t.Errorf("%v is known", row)
 		}
 	}

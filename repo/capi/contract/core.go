@@ -1,9 +1,4 @@
-// Package coreapi holds what the CustomResourceDefinitions of Cluster API and
-// cert-manager say about the kinds that providers use: those of the core and of the
-// kubeadm providers, in the versions that are served, Certificates and Issuers.
-//
-// It must not know rules, nor what the fields are for.
-package coreapi
+package contract
 
 import (
 	"embed"
@@ -13,8 +8,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Release is the one of Cluster API that the schemas are from.
-const Release = "v1.14"
+// CoreRelease is the one of Cluster API that the schemas of CoreSchema are from.
+const CoreRelease = "v1.14"
 
 // schemas hold one file for each group, kind and version, made by the test that
 // keeps them up to date (test/oracle, TestCoreSchemas).
@@ -25,9 +20,10 @@ var schemas embed.FS
 // parsed are the schemas by the name of their file.
 var parsed sync.Map
 
-// Schema returns what Cluster API or cert-manager says about the objects of a kind; ok is false
-// for kinds and versions that it does not know.
-func Schema(group, kind, version string) (s crd.Schema, ok bool) {
+// CoreSchema returns what Cluster API or cert-manager says about the objects of a kind that
+// providers use: those of the core and of the kubeadm providers, Certificates and Issuers. Ok
+// is false for kinds and versions that it does not know.
+func CoreSchema(group, kind, version string) (s crd.Schema, ok bool) {
 	name := "schemas/" + group + "_" + kind + "_" + version + ".yaml"
 	load, known := parsed.Load(name)
 	if !known {
