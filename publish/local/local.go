@@ -57,22 +57,14 @@ func (d *Folder) Site() publish.Site {
 
 // shelf is the folder of one provider.
 type shelf struct {
-	d *Folder
+	*Folder
 	p layouts.Provider
 }
 
-func (s shelf) Versions(ctx context.Context) ([]string, error) { return s.d.Versions(ctx, s.p) }
+func (s shelf) Versions(ctx context.Context) ([]string, error) { return s.Folder.Versions(ctx, s.p) }
 
 func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error) {
-	return s.d.Fetch(ctx, s.p, version)
-}
-
-func (s shelf) Plan(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return s.d.Plan(ctx, r)
-}
-
-func (s shelf) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return s.d.Put(ctx, r)
+	return s.Folder.Fetch(ctx, s.p, version)
 }
 
 // Verify reads the release, unless its files are the very ones that Put has read
@@ -82,17 +74,15 @@ func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", publish.Name(r), err)
 	}
-	if was, ok := s.d.read.LoadAndDelete(got.Path); ok && len(got.Artifacts) == len(r.Artifacts) && same(was.([]fs.FileInfo), got.Path) {
+	if was, ok := s.read.LoadAndDelete(got.Path); ok && len(got.Artifacts) == len(r.Artifacts) && same(was.([]fs.FileInfo), got.Path) {
 		return nil
 	}
 	return publish.VerifyFiles(ctx, got, r)
 }
 
 func (s shelf) URL(version, componentsFile string) (string, error) {
-	return s.d.URL(s.p, version, componentsFile)
+	return s.Folder.URL(s.p, version, componentsFile)
 }
-
-func (s shelf) String() string { return s.d.root }
 
 // String returns the path of the folder.
 func (d *Folder) String() string { return d.root }

@@ -292,8 +292,8 @@ func (m *run) vouch(l *documents.Lock, data []byte) error {
 	if err != nil || !good {
 		return err
 	}
-	listed, err := ParseSums(sums)
-	if err != nil || !slices.Contains(listed, Checksum{layouts.LockFile, sumOf(data)}) {
+	listed, err := parseSums(sums)
+	if err != nil || !slices.Contains(listed, checksum{layouts.LockFile, sumOf(data)}) {
 		return nil // what was signed is not this lock
 	}
 	for _, r := range l.Releases {
@@ -303,7 +303,7 @@ func (m *run) vouch(l *documents.Lock, data []byte) error {
 	if data, err = m.beside.read(index); err != nil || data == nil {
 		return err
 	}
-	m.vouchedImages = slices.Contains(listed, Checksum{index, sumOf(data)})
+	m.vouchedImages = slices.Contains(listed, checksum{index, sumOf(data)})
 	return nil
 }
 

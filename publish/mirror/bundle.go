@@ -164,7 +164,7 @@ func inMemory(t io.Reader, h *tar.Header) ([]byte, error) {
 }
 
 func parseIndex(data []byte) (map[string]repo.Sum, error) {
-	listed, err := ParseSums(data)
+	listed, err := parseSums(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", layouts.ChecksumFile, err)
 	}
@@ -253,7 +253,7 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	listed, err := ParseSums(sums)
+	listed, err := parseSums(sums)
 	if err != nil {
 		return fmt.Errorf("%s: %w", layouts.ChecksumFile, err)
 	}
@@ -275,7 +275,7 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	slices.SortFunc(listed, func(a, b Checksum) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(listed, func(a, b checksum) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range listed {
 		a, close, err := openArtifact(root, f.Name)
 		if err != nil {

@@ -184,7 +184,7 @@ func (c *checker) lists() error {
 	if data == nil && sums == nil {
 		return fmt.Errorf("%s is not a mirror: it has neither %s nor %s: %w", c.beside.dir, layouts.LockFile, layouts.ChecksumFile, fs.ErrNotExist)
 	}
-	listed, err := ParseSums(sums)
+	listed, err := parseSums(sums)
 	if err != nil {
 		c.add(Damaged, layouts.ChecksumFile, "%v; %s", err, c.again)
 	}
@@ -235,7 +235,7 @@ func (c *checker) lists() error {
 }
 
 // strangers reports what the checksums list although no mirror has it.
-func (c *checker) strangers(listed []Checksum) {
+func (c *checker) strangers(listed []checksum) {
 	names := make([]string, len(listed))
 	for i, s := range listed {
 		names[i] = s.Name
@@ -274,15 +274,15 @@ func releasePath(lock *documents.Lock, l *documents.Locked) string {
 	return path.Join(lock.Settings.Folder, l.Provider, l.Version)
 }
 
-// Checksum is a line of a checksum file.
-type Checksum struct {
+// checksum is a line of a checksum file.
+type checksum struct {
 	Name string
 	Sum  repo.Sum
 }
 
-// ParseSums reads the checksums of a mirror. It refuses names that lead out of
+// parseSums reads the checksums of a mirror. It refuses names that lead out of
 // the folder or occur twice, and returns the lines before the one that it refuses.
-func ParseSums(data []byte) (out []Checksum, err error) {
+func parseSums(data []byte) (out []checksum, err error) {
 	seen := map[string]bool{}
 	for line := range bytes.Lines(data) {
 		text, ended := strings.CutSuffix(string(line), "\n")
@@ -295,7 +295,7 @@ func ParseSums(data []byte) (out []Checksum, err error) {
 			return out, fmt.Errorf("line %d lists %q again", len(out)+1, name)
 		}
 		seen[name] = true
-		out = append(out, Checksum{name, sum})
+		out = append(out, checksum{name, sum})
 	}
 	return out, nil
 }

@@ -3,7 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
@@ -12,25 +12,18 @@ import (
 // an error nothing new begins, what runs continues to its end, and all errors are
 // returned.
 func each(ctx context.Context, n, limit int, work func(ctx context.Context, i int) error) error {
-	var mu sync.Mutex
-	var failed []error
-	stopped := func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(failed) > 0 || ctx.Err() != nil
-	}
+	errs := make([]error, n)
+	var failed atomic.Bool
 	parallel.Limited(limit, n, func(i int) {
-		if stopped() {
+		if failed.Load() || ctx.Err() != nil {
 			return
 		}
-		if err := work(ctx, i); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			failed = append(failed, err)
+		if errs[i] = work(ctx, i); errs[i] != nil {
+			failed.Store(true)
 		}
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }

@@ -138,11 +138,24 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// kills is how many kills a test makes, and rounds how many tries that may take:
-// some children end before.
-func kills() (enough, rounds int) {
-	enough = share.Of(5, 200)
-	return enough, 4 * enough
+// killing repeats a round in a new folder until enough children were killed: some end
+// before.
+func killing(t *testing.T, round func(at int, dir string, kill func(within time.Duration, order string))) {
+	t.Helper()
+	enough := share.Of(5, 200)
+	n, at := 0, 0
+	for ; n < enough && at < 4*enough; at++ {
+		dir := memoryDir(t)
+		round(at, dir, func(within time.Duration, order string) {
+			if startAndKill(t, within, order, dir) {
+				n++
+			}
+		})
+	}
+	t.Logf("%d kills in %d rounds", n, at)
+	if n < enough {
+		t.Errorf("only %d kills: this test proves too little", n)
+	}
 }
 
 // repairScene repairs a mirror from where it came from.
@@ -205,17 +218,14 @@ func sound(t *testing.T, dir string, expected ...ProblemKind) {
 // and the next one finishes.
 func TestRepairKilled(t *testing.T) {
 	want, _ := flawless(t)
-	enough, most := kills()
-	n, rounds := 0, 0
-	for ; n < enough && rounds < most; rounds++ {
-		dir := memoryDir(t)
+	killing(t, func(at int, dir string, kill func(time.Duration, string)) {
 		completed(t, dir, want)
 		victims, err := filepath.Glob(filepath.Join(dir, "*-*", "v*", "*.yaml"))
 		if err != nil || len(victims) < 6 {
 			t.Fatalf("%v, %v", victims, err)
 		}
 		for i, name := range victims {
-			switch (i + rounds) % 3 {
+			switch (i + at) % 3 {
 			case 0:
 				err = os.WriteFile(name, []byte("damaged"), 0o644)
 			case 1:
@@ -226,9 +236,7 @@ func TestRepairKilled(t *testing.T) {
 			}
 		}
 		for range 3 {
-			if startAndKill(t, 15*time.Millisecond, "repair", dir) {
-				n++
-			}
+			kill(15*time.Millisecond, "repair")
 			sound(t, dir, Missing, Damaged, Unfinished)
 		}
 		if err := folderOf(t, dir).Sweep(); err != nil {
@@ -239,24 +247,15 @@ func TestRepairKilled(t *testing.T) {
 		}
 		completed(t, dir, want)
 		sound(t, dir)
-	}
-	t.Logf("%d kills in %d rounds", n, rounds)
-	if n < enough {
-		t.Errorf("only %d kills: this test proves too little", n)
-	}
+	})
 }
 
 // Pruning that is killed is finished by the next time.
 func TestPruneKilled(t *testing.T) {
 	want, _ := flawless(t)
-	enough, most := kills()
-	n, rounds := 0, 0
-	for ; n < enough && rounds < most; rounds++ {
-		dir := memoryDir(t)
+	killing(t, func(_ int, dir string, kill func(time.Duration, string)) {
 		completed(t, dir, want)
-		if startAndKill(t, 3*time.Millisecond, "prune", dir) {
-			n++
-		}
+		kill(3*time.Millisecond, "prune")
 		sound(t, dir, Missing, Unfinished, Damaged)
 		if out, err := child(t, "prune", dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -269,32 +268,19 @@ func TestPruneKilled(t *testing.T) {
 		if lock, err := ReadLock(dir); err != nil || len(lock.Releases) != 3 {
 			t.Errorf("%v, %v", lock, err)
 		}
-	}
-	t.Logf("%d kills in %d rounds", n, rounds)
-	if n < enough {
-		t.Errorf("only %d kills: this test proves too little", n)
-	}
+	})
 }
 
 func TestKilledAnywhere(t *testing.T) {
-	enough, most := kills()
 	want, _ := flawless(t)
-	n, rounds := 0, 0
-	for ; n < enough && rounds < most; rounds++ {
-		dir := memoryDir(t)
+	killing(t, func(_ int, dir string, kill func(time.Duration, string)) {
 		for range 3 {
-			if startAndKill(t, 15*time.Millisecond, "mirror", dir) {
-				n++
-			}
+			kill(15*time.Millisecond, "mirror")
 			shared, own := twoPlaces()
 			allWhole(t, dir, shared, own)
 		}
 		completed(t, dir, want)
-	}
-	t.Logf("%d kills in %d rounds", n, rounds)
-	if n < enough {
-		t.Errorf("only %d kills: this test proves too little", n)
-	}
+	})
 }
 
 // A real system call fails, in the file that keeps downloads.

@@ -127,26 +127,18 @@ func (c *cargo) lockedIn(b *documents.Book) (out []*documents.Locked) {
 
 // complete reports whether nothing that is wanted is missing in the lock.
 func complete(parts []part, locked []*documents.Locked, labels []string) bool {
-	has := func(fits func(*documents.Locked) bool) bool { return slices.ContainsFunc(locked, fits) }
-	for _, p := range parts {
+	has := func(label string) bool {
+		return slices.ContainsFunc(locked, func(l *documents.Locked) bool { return l.Provider == label })
+	}
+	return !slices.ContainsFunc(parts, func(p part) (lacks bool) {
 		switch {
 		case p.provider != (layouts.Provider{}):
-			if !has(func(l *documents.Locked) bool { return l.Provider == p.provider.Label() }) {
-				return false
-			}
+			return !has(p.provider.Label())
 		case p.file != "":
-			if !has(func(l *documents.Locked) bool { return l.Components == p.file }) {
-				return false
-			}
-		default:
-			for _, label := range labels {
-				if !has(func(l *documents.Locked) bool { return l.Provider == label }) {
-					return false
-				}
-			}
+			return !slices.ContainsFunc(locked, func(l *documents.Locked) bool { return l.Components == p.file })
 		}
-	}
-	return true
+		return slices.ContainsFunc(labels, func(label string) bool { return !has(label) })
+	})
 }
 
 // glance compares a locked release with what the source lists, as far as that

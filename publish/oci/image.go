@@ -40,7 +40,7 @@ func (p pulled) Fetch(ctx context.Context, desc v1.Descriptor) (io.ReadCloser, e
 // Exists is not asked of a source.
 func (p pulled) Exists(context.Context, v1.Descriptor) (bool, error) { return true, nil }
 
-// PullImage copies a container image into a storage, as CopyPlatforms does, and
+// PullImage copies a container image into a storage, as copyPlatforms does, and
 // returns its descriptor there. What is there already is not downloaded. Reference
 // is a tag or digest.
 func (d *Repository) PullImage(ctx context.Context, reference string, to content.Storage, platforms []string) (v1.Descriptor, error) {
@@ -49,7 +49,7 @@ func (d *Repository) PullImage(ctx context.Context, reference string, to content
 		if root, err = d.remote.Resolve(ctx, reference); err != nil {
 			return err
 		}
-		root, err = CopyPlatforms(ctx, pulled{d}, to, root, platforms)
+		root, err = copyPlatforms(ctx, pulled{d}, to, root, platforms)
 		return err
 	})
 	if err != nil {
@@ -136,13 +136,13 @@ func isIndex(desc v1.Descriptor) bool {
 	return desc.MediaType == v1.MediaTypeImageIndex || desc.MediaType == dockerList
 }
 
-// CopyPlatforms copies an image for these platforms, such as linux/amd64 or
+// copyPlatforms copies an image for these platforms, such as linux/amd64 or
 // linux/arm/v7, and returns its descriptor. Without platforms, and if it is not
 // built for several, the image stays what it is. Otherwise its index is written
 // anew without the rest, because registries refuse an index of which images are
 // missing; so the digest is another one. The error says what the image is built
 // for if that is none of the platforms.
-func CopyPlatforms(ctx context.Context, from Images, to content.Storage, root v1.Descriptor, platforms []string) (v1.Descriptor, error) {
+func copyPlatforms(ctx context.Context, from Images, to content.Storage, root v1.Descriptor, platforms []string) (v1.Descriptor, error) {
 	if len(platforms) == 0 || !isIndex(root) {
 		return root, copyImage(ctx, from, to, root)
 	}

@@ -72,7 +72,7 @@ func (s *Store) carried() (out []source, err error) {
 		if err != nil {
 			return nil, err
 		}
-		images, err := ParseLayout(data)
+		images, err := parseLayout(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
 		}
@@ -151,7 +151,7 @@ func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *Lay
 	}
 	for _, c := range carried {
 		if desc, ok := c.images[ref]; ok {
-			desc, err := CopyPlatforms(ctx, c.from, to, desc, platforms)
+			desc, err := copyPlatforms(ctx, c.from, to, desc, platforms)
 			if err != nil {
 				return desc, "", fmt.Errorf("read %s: %w", ref, err)
 			}
@@ -191,7 +191,7 @@ func (s *Store) Push(ctx context.Context, images []Wanted, registry string) (n i
 	}
 	var missing []string
 	for _, img := range images {
-		to, err := Target(img, registry)
+		to, err := target(img, registry)
 		if err != nil {
 			return n, err
 		}
@@ -233,8 +233,8 @@ func (s *Store) Push(ctx context.Context, images []Wanted, registry string) (n i
 	return n, nil
 }
 
-// Target is what an image is called in the registry of the site.
-func Target(img Wanted, registry string) (string, error) {
+// target is what an image is called in the registry of the site.
+func target(img Wanted, registry string) (string, error) {
 	if img.Target != "" {
 		return img.Target, nil
 	}

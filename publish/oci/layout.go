@@ -175,11 +175,11 @@ func (l *Layout) Images() (map[string]v1.Descriptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseLayout(data)
+	return parseLayout(data)
 }
 
-// ParseLayout reads the index of a layout: the images by name.
-func ParseLayout(index []byte) (map[string]v1.Descriptor, error) {
+// parseLayout reads the index of a layout: the images by name.
+func parseLayout(index []byte) (map[string]v1.Descriptor, error) {
 	var parsed v1.Index
 	if err := json.Unmarshal(index, &parsed); err != nil {
 		return nil, fmt.Errorf("%s is not the index of an image layout: %w", v1.ImageIndexFile, err)
