@@ -9,6 +9,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -105,11 +107,11 @@ func WriteContract(w io.Writer, format string, role contract.Role, c contract.Co
 			"components": map[string]any{"schemas": schemas},
 		})
 	}
-	return p.show(format).print(w)
+	return p.show(format).Print(w)
 }
 
 func writeYAML(w io.Writer, v any) error {
-	data, err := json.Marshal(withLists(v))
+	data, err := json.Marshal(jsondoc.WithLists(v))
 	if err != nil {
 		return err
 	}
@@ -138,44 +140,44 @@ func (f contractField) condition() string {
 }
 
 // show is the page of a role.
-func (c *contractPage) show(format string) *page {
-	p := &page{format: format}
-	if p.isText() {
-		p.para(raw(c.Role + ", contract " + c.Contract + ", Cluster API " + c.Core))
-		p.para(raw("label " + c.Label + " on the CRD"))
-		p.para(raw("source " + c.Page))
-		p.gap()
+func (c *contractPage) show(format string) *markup.Page {
+	p := &markup.Page{Format: format}
+	if p.IsText() {
+		p.Para(markup.Raw(c.Role + ", contract " + c.Contract + ", Cluster API " + c.Core))
+		p.Para(markup.Raw("label " + c.Label + " on the CRD"))
+		p.Para(markup.Raw("source " + c.Page))
+		p.Gap()
 	} else {
-		p.heading(1, raw(c.Role+", contract "+c.Contract))
-		p.para(raw("For Cluster API "+c.Core+". The CRD has the label "), code(c.Label), raw(". Source: "), code(c.Page), raw("."))
-		p.heading(2, raw("Fields"))
+		p.Heading(1, markup.Raw(c.Role+", contract "+c.Contract))
+		p.Para(markup.Raw("For Cluster API "+c.Core+". The CRD has the label "), markup.Code(c.Label), markup.Raw(". Source: "), markup.Code(c.Page), markup.Raw("."))
+		p.Heading(2, markup.Raw("Fields"))
 	}
-	if p.isText() {
-		p.table("Fields", "KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
+	if p.IsText() {
+		p.Table("Fields", "KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
 	} else {
-		p.table("Fields", "kind", "field", "type", "need", "Cluster API", "section", "condition")
+		p.Table("Fields", "kind", "field", "type", "need", "Cluster API", "section", "condition")
 	}
 	for _, f := range c.Fields {
-		row := []any{raw(f.Kind), code(f.Path), raw(f.Type), raw(f.Need), raw(f.Core), raw(f.Section), raw(f.condition())}
-		if !p.isText() {
-			row[4] = raw(f.Core + " it")
-		} else if row[6] == raw("") {
+		row := []any{markup.Raw(f.Kind), markup.Code(f.Path), markup.Raw(f.Type), markup.Raw(f.Need), markup.Raw(f.Core), markup.Raw(f.Section), markup.Raw(f.condition())}
+		if !p.IsText() {
+			row[4] = markup.Raw(f.Core + " it")
+		} else if row[6] == markup.Raw("") {
 			row = row[:6] // no blanks at the end of the line
 		}
-		p.row(row...)
+		p.Row(row...)
 	}
 	if len(c.Behaviour) == 0 {
 		return p
 	}
-	p.gap()
-	if p.isText() {
-		p.table("Behaviour", "CHECK", "LEVEL", "STATEMENT")
+	p.Gap()
+	if p.IsText() {
+		p.Table("Behaviour", "CHECK", "LEVEL", "STATEMENT")
 	} else {
-		p.heading(2, raw("Behaviour"))
-		p.table("Behaviour", "check", "level", "statement")
+		p.Heading(2, markup.Raw("Behaviour"))
+		p.Table("Behaviour", "check", "level", "statement")
 	}
 	for _, s := range c.Behaviour {
-		p.row(raw(s.ID), raw(s.Level), raw(s.Title))
+		p.Row(markup.Raw(s.ID), markup.Raw(s.Level), markup.Raw(s.Title))
 	}
 	return p
 }
@@ -221,7 +223,7 @@ func WriteContracts(w io.Writer, format string, core int, statements map[contrac
 		}
 		rows = append(rows, append(row, strconv.Itoa(e.Behaviour), e.Page))
 	}
-	return writeTable(w, rows, columns(w))
+	return markup.WriteTable(w, rows, markup.Columns(w))
 }
 
 // MatrixFormats are the names of the formats that WriteMatrix knows.
@@ -254,18 +256,18 @@ func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
 	if format == "json" {
 		return documentOf("support").Write(w, nil, matrixBody{rows})
 	}
-	p := &page{format: format}
+	p := &markup.Page{Format: format}
 	head := []any{"PROVIDER", "VERSION"}
 	for _, c := range contract.Accepted {
-		head = append(head, raw(c))
+		head = append(head, markup.Raw(c))
 	}
-	p.table("Providers and contracts", head...)
+	p.Table("Providers and contracts", head...)
 	for _, r := range rows {
 		line := []any{r.Provider, r.Version}
 		for _, c := range r.Cells {
 			line = append(line, c.text())
 		}
-		p.row(line...)
+		p.Row(line...)
 	}
 	var missing []string
 	for _, r := range rows {
@@ -278,18 +280,18 @@ func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
 		}
 	}
 	switch {
-	case len(missing) == 0 || p.isText():
+	case len(missing) == 0 || p.IsText():
 	case format == "html":
-		p.section("", "")
-		p.heading(2, "Missing")
+		p.Section("", "")
+		p.Heading(2, "Missing")
 	default:
-		p.para("Missing:")
+		p.Para("Missing:")
 	}
 	for _, line := range missing {
-		p.at(2).item(line)
+		p.At(2).Item(line)
 	}
 	if format == "html" {
-		return p.html(w, "Providers and contracts", "Providers and contracts", "")
+		return p.HTML(w, "Providers and contracts", "Providers and contracts", "")
 	}
-	return p.print(w)
+	return p.Print(w)
 }

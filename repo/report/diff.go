@@ -6,6 +6,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -39,12 +41,12 @@ func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) 
 	if format == "json" {
 		return diffJSON(w, all, failures)
 	}
-	return diffPage(format, all).print(w)
+	return diffPage(format, all).Print(w)
 }
 
 type diffBody struct {
-	Changes entries[diffEntry]  `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
-	Summary map[diff.Impact]int `json:"summary" doc:"the number of changes by impact"`
+	Changes jsondoc.Entries[diffEntry] `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
+	Summary map[diff.Impact]int        `json:"summary" doc:"the number of changes by impact"`
 }
 
 type diffEntry struct {
@@ -67,7 +69,7 @@ func diffJSON(w io.Writer, all []Comparison, failures []error) error {
 	return documentOf("diff").Write(w, failures, out)
 }
 
-func changesOf(all []Comparison) entries[diffEntry] {
+func changesOf(all []Comparison) jsondoc.Entries[diffEntry] {
 	return func(yield func(diffEntry) bool) {
 		for _, c := range all {
 			e := diffEntry{Provider: c.release().Provider.Label()}
@@ -105,46 +107,46 @@ func impacts(changes []diff.Change) string {
 var signs = map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}
 
 // diffPage is a page of comparisons.
-func diffPage(format string, all []Comparison) *page {
-	p := &page{format: format}
+func diffPage(format string, all []Comparison) *markup.Page {
+	p := &markup.Page{Format: format}
 	for i, c := range all {
 		if i > 0 {
-			p.gap()
+			p.Gap()
 		}
-		p.heading(2, c.title())
-		if p.isText() {
-			p.para(impacts(c.Changes))
+		p.Heading(2, c.title())
+		if p.IsText() {
+			p.Para(impacts(c.Changes))
 		} else {
-			p.para(impacts(c.Changes) + ".")
+			p.Para(impacts(c.Changes) + ".")
 		}
 		for i, change := range c.Changes { // sorted by area
 			if i == 0 || change.Area != c.Changes[i-1].Area {
-				p.gap()
-				p.heading(3, areaTitles[change.Area])
+				p.Gap()
+				p.Heading(3, areaTitles[change.Area])
 			}
 			impact, advice := change.Impact.String(), change.Advice
 			if change.Impact == diff.Neutral {
 				impact, advice = "", ""
 			}
-			if p.isText() {
+			if p.IsText() {
 				if impact != "" {
 					impact += ": "
 				}
-				p.at(2).item(signs[change.Kind]+" "+impact, change.Message)
+				p.At(2).Item(signs[change.Kind]+" "+impact, change.Message)
 				if advice != "" {
-					p.at(6).para(advice)
+					p.At(6).Para(advice)
 				}
 				continue
 			}
 			var parts []any
 			if impact != "" {
-				parts = []any{strong(impact), " "}
+				parts = []any{markup.Strong(impact), " "}
 			}
 			parts = append(parts, change.Message)
 			if advice != "" {
 				parts = append(parts, " – ", advice)
 			}
-			p.item(parts...)
+			p.Item(parts...)
 		}
 	}
 	return p

@@ -1,19 +1,10 @@
 package report
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
-	"encoding"
-	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -21,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 )
 
 // Document is a kind of JSON document that machines read. All begin with the same
@@ -89,21 +81,7 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 	for i := range suppressed {
 		h.Suppressed = append(h.Suppressed, jsonSuppressed{findingJSON(&suppressed[i].Finding), suppressed[i].Reason})
 	}
-	b := bufio.NewWriterSize(w, 1<<16)
-	sep := "{\n  "
-	for _, m := range append(members(h), members(body)...) {
-		b.WriteString(sep + strconv.Quote(m.name) + ": ")
-		sep = ",\n  "
-		write := func(b *bufio.Writer) error { return encode(b, m.value, "  ", "  ") }
-		if list, ok := m.value.(stream); ok {
-			write = list.write
-		}
-		if err := write(b); err != nil {
-			return err
-		}
-	}
-	b.WriteString("\n}\n")
-	return b.Flush()
+	return jsondoc.Write(w, h, body)
 }
 
 func messages(all []error) (out []string) {
@@ -113,162 +91,12 @@ func messages(all []error) (out []string) {
 	return out
 }
 
-// jsonField is a field of a struct, or of one in it, that encoding/json writes.
-type jsonField struct {
-	reflect.StructField
-	name string
-	omit bool // if it is empty
-}
-
-// jsonFields are those of a struct, in their order.
-func jsonFields(t reflect.Type) (out []jsonField) {
-	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() && name != "-" && (!f.Anonymous || name != "") {
-			out = append(out, jsonField{f, cmp.Or(name, f.Name), strings.Contains(options, "omit")})
-		}
-	}
-	return out
-}
-
-// object is a JSON object that keeps the order of its members.
-type object []member
-
-type member struct {
-	name  string // with ",omitempty", the member is left out if its value is empty
-	value any
-}
-
-// MarshalJSON implements json.Marshaler.
-func (o object) MarshalJSON() ([]byte, error) {
-	out := bytes.NewBufferString("{")
-	for _, m := range o {
-		name, omit := strings.CutSuffix(m.name, ",omitempty")
-		if omit && empty(reflect.ValueOf(m.value)) {
-			continue
-		}
-		if out.Len() > 1 {
-			out.WriteByte(',')
-		}
-		out.WriteString(strconv.Quote(name) + ":")
-		if err := encode(out, m.value, "", ""); err != nil {
-			return nil, err
-		}
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
-}
-
-func empty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
-
-// members are what encoding/json writes of a struct, in its order.
-func members(body any) (out object) {
-	v := reflect.Indirect(reflect.ValueOf(withLists(body)))
-	for _, f := range jsonFields(v.Type()) {
-		if value := v.FieldByIndex(f.Index); !f.omit || !empty(value) {
-			out = append(out, member{f.name, value.Interface()})
-		}
-	}
-	return out
-}
-
-// stream is a member that is a list with very many entries, which are written one at a
-// time.
-type stream interface {
-	write(*bufio.Writer) error
-	entry() reflect.Type
-}
-
-// entries is the stream of a sequence, with entries of several lines; those of entryLines
-// have one line each.
-type (
-	entries[T any]    iter.Seq[T]
-	entryLines[T any] iter.Seq[T]
-)
-
-func (s entries[T]) write(b *bufio.Writer) error {
-	return writeList(b, iter.Seq[T](s), func(e T) error { return encode(b, withLists(e), "    ", "  ") })
-}
-
-func (s entryLines[T]) write(b *bufio.Writer) error {
-	return writeList(b, iter.Seq[T](s), func(e T) error {
-		data, err := json.Marshal(e)
-		b.Write(data)
-		return err
-	})
-}
-
-func (entries[T]) entry() reflect.Type    { return reflect.TypeFor[T]() }
-func (entryLines[T]) entry() reflect.Type { return reflect.TypeFor[T]() }
-
-func writeList[T any](b *bufio.Writer, all iter.Seq[T], write func(T) error) error {
-	sep, end := "[\n    ", "[]"
-	for e := range all {
-		b.WriteString(sep)
-		sep, end = ",\n    ", "\n  ]"
-		if err := write(e); err != nil {
-			return err
-		}
-	}
-	b.WriteString(end)
-	return nil
-}
-
-// encode writes a value with indentation, the first line excepted, without a line end
-// and without escaping what HTML would mind.
-func encode(w io.Writer, v any, prefix, indent string) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent(prefix, indent)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	return err
-}
-
 // Schema returns the JSON schema (draft 2020-12) of the document, made of its Go
 // types. It permits fields that it does not list, because later versions of this
 // program may add some.
 func (d Document) Schema() ([]byte, error) {
-	s := schemaOf(reflect.TypeFor[head]())
-	body := schemaOf(reflect.TypeOf(d.Body))
-	s.Properties = append(s.Properties, body.Properties...)
-	s.Required = append(s.Required, body.Required...)
-	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "clusterctl-repo: "+d.Title
-	for i, value := range []any{d.Kind, d.Version} {
-		p := s.Properties[i].value.(*schema)
-		p.Const, p.Type = value, nil
-	}
-	var out bytes.Buffer
-	err := encode(&out, s, "", "  ")
-	return append(out.Bytes(), '\n'), err
+	return jsondoc.Schema("clusterctl-repo: "+d.Title, sets, []any{d.Kind, d.Version}, head{}, d.Body)
 }
-
-// schema is the part of JSON schema that Go types need.
-type schema struct {
-	Schema      string   `json:"$schema,omitempty"`
-	Title       string   `json:"title,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Const       any      `json:"const,omitempty"`
-	Type        any      `json:"type,omitempty"`
-	Enum        []string `json:"enum,omitempty"`
-	Names       *schema  `json:"propertyNames,omitempty"`
-	Properties  object   `json:"properties,omitempty"`
-	Required    []string `json:"required,omitempty"`
-	Items       *schema  `json:"items,omitempty"`
-	Additional  *schema  `json:"additionalProperties,omitempty"`
-}
-
-var (
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
-	closed        = reflect.TypeFor[closedSet]()
-)
-
-// closedSet is a type of words that knows all of them.
-type closedSet interface{ Words() []string }
 
 // sets are the words that the tag "enum" of a field of plain strings, or of a map
 // with such keys, names.
@@ -297,115 +125,6 @@ func between[T interface {
 		out = append(out, i.String())
 	}
 	return out
-}
-
-// withLists is a body in which every list that is nil is an empty one, since
-// readers are promised lists. What the body refers to is changed.
-func withLists(body any) any {
-	v := reflect.New(reflect.TypeOf(body)).Elem()
-	v.Set(reflect.ValueOf(body))
-	fillLists(v)
-	return v.Interface()
-}
-
-func fillLists(v reflect.Value) {
-	if v.Type().Implements(textMarshaler) {
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
-				fillLists(v.Field(i))
-			}
-		}
-	case reflect.Slice:
-		if v.IsNil() && v.CanSet() {
-			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-		}
-		switch v.Type().Elem().Kind() {
-		case reflect.Struct, reflect.Slice, reflect.Pointer:
-			for i := range v.Len() {
-				fillLists(v.Index(i))
-			}
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			fillLists(v.Elem())
-		}
-	}
-}
-
-// schemaOf describes what encoding/json makes of a type.
-func schemaOf(t reflect.Type) *schema {
-	switch {
-	case t.Implements(reflect.TypeFor[stream]()):
-		return &schema{Type: "array", Items: schemaOf(reflect.Zero(t).Interface().(stream).entry())}
-	case t.Implements(closed):
-		return &schema{Type: "string", Enum: reflect.Zero(t).Interface().(closedSet).Words()}
-	case t.Implements(jsonMarshaler):
-		return &schema{}
-	case t.Implements(textMarshaler):
-		return &schema{Type: "string"}
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		s := schemaOf(t.Elem())
-		if word, ok := s.Type.(string); ok {
-			s.Type = []string{word, "null"} // what encoding/json makes of nil
-		}
-		return s
-	case reflect.Struct:
-		return structSchema(t)
-	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return &schema{Type: "string"}
-		}
-		return &schema{Type: "array", Items: schemaOf(t.Elem())}
-	case reflect.Map:
-		s := &schema{Type: "object", Additional: schemaOf(t.Elem())}
-		if words := schemaOf(t.Key()).Enum; words != nil {
-			s.limit(words)
-		}
-		return s
-	case reflect.String:
-		return &schema{Type: "string"}
-	case reflect.Bool:
-		return &schema{Type: "boolean"}
-	case reflect.Float32, reflect.Float64:
-		return &schema{Type: "number"}
-	case reflect.Interface:
-		return &schema{}
-	}
-	return &schema{Type: "integer"}
-}
-
-// limit permits only the words of a set: as the string, or as the keys of a map.
-func (s *schema) limit(words []string) {
-	if s.Type == "object" {
-		s.Names = &schema{Enum: words}
-		return
-	}
-	s.Enum = words
-}
-
-func structSchema(t reflect.Type) *schema {
-	s := &schema{Type: "object"}
-	for _, f := range jsonFields(t) {
-		one := schemaOf(f.Type)
-		one.Description = f.Tag.Get("doc")
-		if set := f.Tag.Get("enum"); set != "" {
-			one.limit(sets[set]())
-		}
-		if !f.omit {
-			s.Required = append(s.Required, f.name)
-		} else if words, ok := one.Type.([]string); ok {
-			one.Type = words[0]
-		}
-		s.Properties = append(s.Properties, member{f.name, one})
-	}
-	return s
 }
 
 // groups puts together what has the same key, in the order of the first of each.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -22,21 +21,5 @@ func TestSetsAreWhole(t *testing.T) {
 	verdicts := sets["verdict"]()
 	if len(verdicts) != len(between(owners.Left, owners.Deleted))+1 {
 		t.Errorf("%q does not have all verdicts", verdicts)
-	}
-}
-
-func TestWithLists(t *testing.T) {
-	type inner struct{ List []string }
-	type body struct {
-		inner
-		Lists []inner
-		At    *inner
-		Not   []string `json:"-"`
-		None  *inner
-	}
-	got := withLists(body{Lists: []inner{{}}, At: &inner{}})
-	want := body{inner: inner{[]string{}}, Lists: []inner{{[]string{}}}, At: &inner{[]string{}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%#v, want %#v", got, want)
 	}
 }

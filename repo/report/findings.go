@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -108,7 +109,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 				fmt.Fprintf(&b, "  %s %s%s\n", paint.Dim("|"), mark[:at], paint.Red(mark[at:]))
 			}
 			for _, line := range f.Evidence {
-				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), oneLine(line))
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), markup.OneLine(line))
 			}
 			if f.Way != "" {
 				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
@@ -116,13 +117,13 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			// Advice that was given for the rule need not be repeated.
 			if help := f.Help(); help != "" && !helped[f.Rule.ID+help] {
 				helped[f.Rule.ID+help] = true
-				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), oneLine(help))
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), markup.OneLine(help))
 				fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 			}
 		}
 	}
 	if len(o.Latencies) > 0 {
-		_ = writeTable(&b, latencyRows(o.Latencies), columns(w))
+		_ = markup.WriteTable(&b, latencyRows(o.Latencies), markup.Columns(w))
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
@@ -164,9 +165,9 @@ func fromRoot(below, file string) string {
 // statement is what a finding says, on one line.
 func statement(f *lint.Finding) string {
 	if f.Object == "" {
-		return oneLine(f.Message)
+		return markup.OneLine(f.Message)
 	}
-	return phrase.Visible(f.Object) + ": " + oneLine(f.Message)
+	return phrase.Visible(f.Object) + ": " + markup.OneLine(f.Message)
 }
 
 // built says where in the built object a finding is whose place is only the
@@ -237,9 +238,9 @@ func place(file string, p yamldoc.Pos) string {
 }
 
 type jsonReport struct {
-	Summary  jsonSummary          `json:"summary" doc:"how much was looked at and found"`
-	Findings entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
-	Measured []jsonMeasured       `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
+	Summary  jsonSummary                  `json:"summary" doc:"how much was looked at and found"`
+	Findings jsondoc.Entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
+	Measured []jsonMeasured               `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
 }
 
 type jsonSummary struct {

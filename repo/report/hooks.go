@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 type hooksBody struct {
@@ -64,5 +65,5 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		}
 		rows = append(rows, []string{h.Name, minor(h.Since), h.Level.String(), blocking, handlers, h.Summary})
 	}
-	return writeTable(w, rows, columns(w))
+	return markup.WriteTable(w, rows, markup.Columns(w))
 }

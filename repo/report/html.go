@@ -19,11 +19,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// What pages have besides the blocks of a page: a style sheet, the script that filters
-// findings, and templates, whose lines are joined without what they begin with.
+// What a page of findings has besides its blocks: the script that filters them, and
+// templates, whose lines are joined without what they begin with.
 var (
-	//go:embed page.css
-	pageStyle string
 	//go:embed page.js
 	pageScript string
 	//go:embed page.html
@@ -36,7 +34,7 @@ var templates = sync.OnceValues(func() (*template.Template, error) {
 		text.WriteString(strings.TrimSpace(line))
 	}
 	return template.New("").Funcs(template.FuncMap{
-		"visible": phrase.Visible, "lines": visibleLines, "line": oneLine, "spans": codeSpans, "count": phrase.Count[int],
+		"visible": phrase.Visible, "lines": markup.Lines, "line": markup.OneLine, "spans": markup.Spans, "count": phrase.Count[int],
 		"severity": severityName, "built": built, "place": findingPlace, "found": surveyFound,
 		"timeline": viewOfTimeline, "picture": Picture.view,
 		"join": func(list []string) string { return strings.Join(list, ", ") },
@@ -108,7 +106,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	if err != nil {
 		return err
 	}
-	return writeHTML(w, job(r)+": "+verdict(r), pageScript, body)
+	return markup.WriteHTML(w, job(r)+": "+verdict(r), pageScript, body)
 }
 
 // producer names this program on a page; the version may be empty.

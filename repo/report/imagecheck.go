@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"io"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 // ImageStatus says whether a registry has an image.
@@ -41,19 +43,19 @@ func WriteImageChecks(w io.Writer, format string, checks []ImageCheck, failures 
 	if format == "json" {
 		return documentOf("image-checks").Write(w, failures, imageChecksBody{checks})
 	}
-	p := &page{format: format}
-	if p.isText() {
-		p.table("Images")
+	p := &markup.Page{Format: format}
+	if p.IsText() {
+		p.Table("Images")
 	} else {
-		p.table("Images", "image", "status", "platforms", "problem")
+		p.Table("Images", "image", "status", "platforms", "problem")
 	}
 	for _, c := range checks {
 		platforms := strings.Join(c.Platforms, ", ")
-		if p.isText() {
-			p.row(string(c.Status), c.Ref, cmp.Or(c.Problem, platforms))
+		if p.IsText() {
+			p.Row(string(c.Status), c.Ref, cmp.Or(c.Problem, platforms))
 		} else {
-			p.row(code(c.Ref), string(c.Status), platforms, c.Problem)
+			p.Row(markup.Code(c.Ref), string(c.Status), platforms, c.Problem)
 		}
 	}
-	return p.print(w)
+	return p.Print(w)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -17,13 +19,13 @@ import (
 // say what it lacks.
 func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Image], failures ...error) error {
 	if format != "json" {
-		return inventoryPage(format, releases, (*page).images).print(w)
+		return inventoryPage(format, releases, addImages).Print(w)
 	}
 	return documentOf("images").Write(w, failures, imagesBody{entriesOf(releases, func(n ofRelease, i inventory.Image) imageEntry { return imageEntry{n, i} })})
 }
 
 type imagesBody struct {
-	Images entries[imageEntry] `json:"images" doc:"an entry for each container of each release"`
+	Images jsondoc.Entries[imageEntry] `json:"images" doc:"an entry for each container of each release"`
 }
 
 type imageEntry struct {
@@ -31,29 +33,29 @@ type imageEntry struct {
 	inventory.Image
 }
 
-// images adds the images of a release.
-func (p *page) images(r *repo.Release, images []inventory.Image) {
+// addImages adds the images of a release.
+func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
 	sameRef := groups(images, func(i inventory.Image) string { return i.Ref })
-	if !p.isText() {
-		p.table("Images", "Image", "Used by")
+	if !p.IsText() {
+		p.Table("Images", "Image", "Used by")
 		for _, same := range sameRef {
 			var users []string
 			for i := range same {
 				users = append(users, same[i].Object)
 			}
-			p.row(code(same[0].Ref), few(slices.Compact(users)))
+			p.Row(markup.Code(same[0].Ref), few(slices.Compact(users)))
 		}
 		return
 	}
-	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
+	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version), ": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
 	if len(images) == 0 {
 		return
 	}
-	p.gap()
-	p.table("Images", "IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK")
+	p.Gap()
+	p.Table("Images", "IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK")
 	for i := range images {
 		img := &images[i]
-		p.row(code(img.Ref), code(img.Container), code(img.Object), []any{code(img.File), ":", strconv.Itoa(img.Line)}, remark(img))
+		p.Row(markup.Code(img.Ref), markup.Code(img.Container), markup.Code(img.Object), []any{markup.Code(img.File), ":", strconv.Itoa(img.Line)}, remark(img))
 	}
 }
 
@@ -65,14 +67,14 @@ func remark(img *inventory.Image) string {
 	}
 	switch {
 	case img.Variable != "":
-		parts = append(parts, "needs "+printable(img.Variable))
+		parts = append(parts, "needs "+markup.Printable(img.Variable))
 	case img.Name == "":
 		parts = append(parts, "not an image name")
 	case !img.Canonical:
-		parts = append(parts, "not written in full: "+printable(img.Repository+"/"+img.Name))
+		parts = append(parts, "not written in full: "+markup.Printable(img.Repository+"/"+img.Name))
 	}
 	if img.Expression != "" {
-		parts = append(parts, "with defaults of "+printable(img.Expression))
+		parts = append(parts, "with defaults of "+markup.Printable(img.Expression))
 	}
 	if len(parts) == 0 {
 		return "-"

@@ -49,7 +49,7 @@ func junitResult(element, attrs, text string) string {
 func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	run := &junitSuite{name: job(r), names: map[string]int{}}
 	for _, err := range r.Failures {
-		text := visibleLines(err.Error())
+		text := markup.Lines(err.Error())
 		first, _, _ := strings.Cut(text, "\n")
 		run.errors++
 		run.add(cmp.Or(first, "failure"), "", junitResult("error", markup.Attrs("type", "failure", "message", first), text))
@@ -60,7 +60,7 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i]
 		run.skipped++
-		why := oneLine(f.Reason)
+		why := markup.OneLine(f.Reason)
 		if f.By == "" {
 			why = "a comment suppresses it: " + why
 		}
@@ -108,7 +108,7 @@ func junitText(f *lint.Finding) string {
 		fmt.Fprintf(&b, "at: %s\n", built(f))
 	}
 	if help := f.Help(); help != "" {
-		fmt.Fprintf(&b, "help: %s\n", visibleLines(help))
+		fmt.Fprintf(&b, "help: %s\n", markup.Lines(help))
 	}
 	return b.String()
 }

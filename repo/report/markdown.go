@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -19,14 +20,14 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 	fmt.Fprintf(&b, "### %s: %s\n\n", job(r), verdict(r))
 	at := fmt.Sprintf("at %s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
 	if r.Subject != "" {
-		at = "at " + prose(r.Subject)
+		at = "at " + markup.Prose(r.Subject)
 	}
-	fmt.Fprintf(&b, "Looked %s%s.\n", at, prose(suppressedBy(r)))
+	fmt.Fprintf(&b, "Looked %s%s.\n", at, markup.Prose(suppressedBy(r)))
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(&b, "\n**Not everything could be checked:**\n\n")
 		var rows []string
 		for _, err := range r.Failures {
-			rows = append(rows, "- "+prose(err.Error())+"\n")
+			rows = append(rows, "- "+markup.Prose(err.Error())+"\n")
 		}
 		fill(&b, rows, size/4, "- and %d more\n")
 	}
@@ -36,21 +37,21 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 		for _, f := range worstFirst(r) {
 			object := ""
 			if f.Object != "" {
-				object = codeSpan(phrase.Visible(f.Object)) + ": "
+				object = markup.CodeSpan(phrase.Visible(f.Object)) + ": "
 			}
 			at := ""
 			if f.Way != "" {
-				at = " (at " + prose(built(f)) + ")"
+				at = " (at " + markup.Prose(built(f)) + ")"
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), codeSpan(place(f.File, f.Pos)), object, prose(f.Message), at, f.Rule.ID))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), markup.CodeSpan(place(f.File, f.Pos)), object, markup.Prose(f.Message), at, f.Rule.ID))
 		}
 		fill(&b, rows, size*3/4, "\nAnd %d more.\n")
 		b.WriteString("\n<details><summary>What the rules mean, and what to do</summary>\n\n")
 		rows = nil
 		for _, rule := range rulesOf(r) {
-			row := fmt.Sprintf("- **%s** %s. %s", rule.ID, ruleProse(rule.Title), ruleProse(rule.Why))
+			row := fmt.Sprintf("- **%s** %s. %s", rule.ID, markup.RuleProse(rule.Title), markup.RuleProse(rule.Why))
 			if rule.Fix != "" {
-				row += " *What to do:* " + ruleProse(rule.Fix)
+				row += " *What to do:* " + markup.RuleProse(rule.Fix)
 			}
 			rows = append(rows, row+"\n")
 		}
@@ -63,7 +64,7 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 		var rows []string
 		for i, cells := range latencyRows(latencies) {
 			for j := range cells {
-				cells[j] = prose(cells[j])
+				cells[j] = markup.Prose(cells[j])
 			}
 			row := "| " + strings.Join(cells, " | ") + " |\n"
 			if i == 0 {
@@ -113,50 +114,4 @@ func rulesOf(r *lint.Report) []*lint.Rule {
 	}
 	slices.SortFunc(out, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
 	return out
-}
-
-// prose escapes a text so that Markdown shows it as it is, as one line of a
-// table or list: no markup, no HTML, no formulas, and none of the references
-// that the forges make of @name, #1, !1 and addresses.
-func prose(s string) string {
-	s = oneLine(s)
-	var b strings.Builder
-	for i, r := range s {
-		switch r {
-		case '\\', '`', '*', '_', '[', ']', '<', '>', '&', '|', '~', '^':
-			fmt.Fprintf(&b, "&#%d;", r)
-		case '@', '#', '!':
-			// Forges look for references in the text that is left when the
-			// markup is gone; a space without width is still there then.
-			fmt.Fprintf(&b, "%c&#8203;", r)
-		case '$':
-			b.WriteString("<span>$</span>")
-		case ':':
-			b.WriteRune(r)
-			if rest := s[i+1:]; rest != "" && rest[0] != ' ' { // an address, or :100: for a picture
-				b.WriteString("&#8203;")
-			}
-		case '.':
-			b.WriteRune(r)
-			if i >= 3 && strings.EqualFold(s[i-3:i], "www") { // an address too
-				b.WriteString("&#8203;")
-			}
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// ruleProse is prose for the texts of rules, which have code in backticks.
-func ruleProse(s string) string {
-	var b strings.Builder
-	for _, part := range codeSpans(s) {
-		if part.Code {
-			b.WriteString(codeSpan(phrase.Visible(part.Text)))
-		} else {
-			b.WriteString(prose(part.Text))
-		}
-	}
-	return b.String()
 }

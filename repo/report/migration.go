@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -29,9 +30,9 @@ func WriteMigration(w io.Writer, format string, r *migrate.Report) error {
 	case "json":
 		return migrationJSON(w, r)
 	case "markdown":
-		return migrationMarkdown(r).print(w)
+		return migrationMarkdown(r).Print(w)
 	}
-	return migrationText(r, false).print(w)
+	return migrationText(r, false).Print(w)
 }
 
 // totals counts files and objects.
@@ -121,13 +122,13 @@ var migrationTitles = [...]string{migrate.Note: "Notes", migrate.Users: "What us
 // MigrationSummary is the text without Go types.
 func MigrationSummary(r *migrate.Report) string {
 	var b strings.Builder
-	_ = migrationText(r, true).print(&b) // a Builder takes all
+	_ = migrationText(r, true).Print(&b) // a Builder takes all
 	return b.String()
 }
 
 // migrationText lists what a person should know, the most important last.
-func migrationText(r *migrate.Report, brief bool) *page {
-	p := &page{}
+func migrationText(r *migrate.Report, brief bool) *markup.Page {
+	p := &markup.Page{}
 	for level := migrate.Note; level <= migrate.Manual; level++ {
 		title := false
 		alike := map[string]int{}
@@ -142,12 +143,12 @@ func migrationText(r *migrate.Report, brief bool) *page {
 				continue
 			}
 			if !title {
-				p.heading(2, migrationTitles[level], ":")
+				p.Heading(2, migrationTitles[level], ":")
 				title = true
 			}
 			place := f.File + ":" + strconv.Itoa(f.Line)
 			if delete(alike, f.Message); level == migrate.Note && n > 1 {
-				p.at(2).item(place, " and ", phrase.Count(n-1, "other place"), ": ", f.Message)
+				p.At(2).Item(place, " and ", phrase.Count(n-1, "other place"), ": ", f.Message)
 				continue
 			}
 			parts := []any{place, ": "}
@@ -158,47 +159,47 @@ func migrationText(r *migrate.Report, brief bool) *page {
 			if f.Help != "" {
 				parts = append(parts, "; ", f.Help)
 			}
-			p.at(2).item(parts...)
+			p.At(2).Item(parts...)
 			if f.Go != nil && !brief {
 				code := make([]string, len(f.Go))
 				for i, line := range f.Go {
-					code[i] = strings.TrimRight(oneLine(strings.ReplaceAll(line, "\t", "    ")), " ")
+					code[i] = strings.TrimRight(markup.OneLine(strings.ReplaceAll(line, "\t", "    ")), " ")
 				}
-				p.at(6).code("go", strings.Join(code, "\n"))
+				p.At(6).Code("go", strings.Join(code, "\n"))
 			}
 		}
 	}
 	for _, s := range r.Standings {
-		p.para(standingText(s))
+		p.Para(standingText(s))
 	}
 	changed, migrated, left := totals(r)
 	text := phrase.Count(migrated, "object") + " in " + phrase.Count(changed, "file") + " migrated"
 	if left > 0 {
 		text += ", " + phrase.Count(left, "object") + " left as they are"
 	}
-	p.para(text)
+	p.Para(text)
 	return p
 }
 
 // migrationMarkdown has the most important first, with all places.
-func migrationMarkdown(r *migrate.Report) *page {
-	p := &page{format: "markdown"}
+func migrationMarkdown(r *migrate.Report) *markup.Page {
+	p := &markup.Page{Format: "markdown"}
 	byLevel := groups(r.Findings(), func(f migrate.Finding) migrate.Level { return f.Level })
 	slices.SortFunc(byLevel, func(a, b []migrate.Finding) int { return cmp.Compare(b[0].Level, a[0].Level) })
 	for _, same := range byLevel {
-		p.heading(2, migrationTitles[same[0].Level])
-		p.table("", "place", "object", "what", "help")
+		p.Heading(2, migrationTitles[same[0].Level])
+		p.Table("", "place", "object", "what", "help")
 		for _, f := range same {
-			p.row([]any{f.File, raw(":" + strconv.Itoa(f.Line))}, f.Object, f.Message, f.Help)
+			p.Row([]any{f.File, markup.Raw(":" + strconv.Itoa(f.Line))}, f.Object, f.Message, f.Help)
 		}
 	}
 	for _, s := range r.Standings {
-		p.item(standingText(s))
+		p.Item(standingText(s))
 	}
 	if len(r.Standings) > 0 {
-		p.para("The command contract matrix --contract has the Go types of missing fields.")
+		p.Para("The command contract matrix --contract has the Go types of missing fields.")
 	}
 	changed, migrated, _ := totals(r)
-	p.para(phrase.Count(migrated, "object"), " in ", phrase.Count(changed, "file"), " migrated.")
+	p.Para(phrase.Count(migrated, "object"), " in ", phrase.Count(changed, "file"), " migrated.")
 	return p
 }

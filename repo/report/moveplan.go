@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -55,9 +56,9 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, o MoveOptions)
 	case "html":
 		err = movesHTML(b, plans, o)
 	case "runbook":
-		err = runbookPage("text", plans).print(b)
+		err = runbookPage("text", plans).Print(b)
 	case "runbook-markdown":
-		err = runbookPage("markdown", plans).print(b)
+		err = runbookPage("markdown", plans).Print(b)
 	default:
 		movesText(b, plans, o)
 	}
@@ -166,17 +167,17 @@ type jsonFailure struct {
 
 // moveBody is the plan as JSON.
 type moveBody struct {
-	Objects    entryLines[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
-	Summary    map[string]int       `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
-	Lost       int                  `json:"lost" doc:"the number of objects that the target needs but does not get"`
-	Certain    bool                 `json:"certain" doc:"everything that the plan depends on could be read"`
-	Outcome    string               `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
-	Conclusion string               `json:"conclusion" doc:"the outcome in a sentence"`
-	Refusals   []owners.Fault       `json:"refusals" doc:"why clusterctl would not start"`
-	Failures   []jsonFailure        `json:"moveFailures" doc:"why the move would fail or do harm"`
-	Notes      []owners.Fault       `json:"notes" doc:"what is worth knowing"`
-	Gaps       []string             `json:"gaps" doc:"what is not known for certain, in sentences"`
-	Problems   []string             `json:"problems" doc:"what could not be read; the same as failures"`
+	Objects    jsondoc.EntryLines[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
+	Summary    map[string]int               `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
+	Lost       int                          `json:"lost" doc:"the number of objects that the target needs but does not get"`
+	Certain    bool                         `json:"certain" doc:"everything that the plan depends on could be read"`
+	Outcome    string                       `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
+	Conclusion string                       `json:"conclusion" doc:"the outcome in a sentence"`
+	Refusals   []owners.Fault               `json:"refusals" doc:"why clusterctl would not start"`
+	Failures   []jsonFailure                `json:"moveFailures" doc:"why the move would fail or do harm"`
+	Notes      []owners.Fault               `json:"notes" doc:"what is worth knowing"`
+	Gaps       []string                     `json:"gaps" doc:"what is not known for certain, in sentences"`
+	Problems   []string                     `json:"problems" doc:"what could not be read; the same as failures"`
 }
 
 // incomplete says what the plans lack.
@@ -305,7 +306,7 @@ func (t *tally) kinds() [][]string {
 	}
 	rows := [][]string{heading}
 	for _, kind := range slices.Sorted(maps.Keys(t.byKind)) {
-		row := []string{printable(kind)}
+		row := []string{markup.Printable(kind)}
 		for _, i := range columns {
 			row = append(row, strconv.Itoa(t.byKind[kind][fates[i].word]))
 		}
@@ -322,7 +323,7 @@ func orderOf(p *owners.Plan) []string {
 		slices.SortFunc(byKind, func(a, b []*owners.Node) int { return cmp.Compare(a[0].Kind, b[0].Kind) })
 		kinds := make([]string, len(byKind))
 		for i, nodes := range byKind {
-			kinds[i] = fmt.Sprintf("%s (%d)", printable(nodes[0].Kind), len(nodes))
+			kinds[i] = fmt.Sprintf("%s (%d)", markup.Printable(nodes[0].Kind), len(nodes))
 		}
 		out = append(out, strings.Join(kinds, ", "))
 	}
@@ -460,47 +461,47 @@ func mermaidText(s string) string {
 
 // movesHTML writes one page that needs nothing else.
 func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
-	p := &page{format: "html"}
-	p.moveProblems(plans, o)
+	p := &markup.Page{Format: "html"}
+	addMoveProblems(p, plans, o)
 	for i := range plans {
-		p.move(i, &plans[i])
+		addMove(p, i, &plans[i])
 	}
-	return p.html(w, "clusterctl-repo move-plan", "What clusterctl move would do",
+	return p.HTML(w, "clusterctl-repo move-plan", "What clusterctl move would do",
 		producer(o.Version)+" planned "+phrase.Count(len(plans), "move")+". "+conclusion(plans, o))
 }
 
-func (p *page) moveProblems(plans []MovePlan, o MoveOptions) {
+func addMoveProblems(p *markup.Page, plans []MovePlan, o MoveOptions) {
 	gaps := messages(o.incomplete())
 	for _, plan := range plans {
 		gaps = append(gaps, plan.Gaps...)
 	}
 	if len(gaps) > 0 {
-		p.template("gaps", gaps)
+		p.Element(fillTemplate("gaps", gaps))
 	}
 }
 
 // mostArticles of a plan are in a page.
 const mostArticles = 1000
 
-// move adds the ith plan.
-func (p *page) move(i int, plan *MovePlan) {
+// addMove adds the ith plan.
+func addMove(p *markup.Page, i int, plan *MovePlan) {
 	rows := rowsOf(*plan)
 	t := tallyOf(rows)
-	p.section("", "group")
-	p.heading(2, plan.Title)
-	p.para(t.sentence())
+	p.Section("", "group")
+	p.Heading(2, plan.Title)
+	p.Para(t.sentence())
 	for _, r := range plan.Refusals {
-		p.template("fate", fate{"error", "refused", r.Node.String(), r.Reason, "", r.Fix, nil})
+		p.Element(fillTemplate("fate", fate{"error", "refused", r.Node.String(), r.Reason, "", r.Fix, nil}))
 	}
 	for _, f := range plan.Failures {
 		a, one := f.Step.Aftermath(), fate{"error", "harm", f.Node.String(), f.Reason, "", f.Fix, nil}
 		if !f.Hurts() {
 			one.Word, one.More = "fails", []string{a.When, "source: " + a.Source, "target: " + a.Target}
 		}
-		p.template("fate", one)
+		p.Element(fillTemplate("fate", one))
 	}
 	for _, r := range plan.Notes {
-		p.template("fate", fate{"info", "note", r.Node.String(), r.Reason, "", r.Fix, nil})
+		p.Element(fillTemplate("fate", fate{"info", "note", r.Node.String(), r.Reason, "", r.Fix, nil}))
 	}
 	articles := 0
 	for k := range rows {
@@ -515,26 +516,26 @@ func (p *page) move(i int, plan *MovePlan) {
 			continue
 		}
 		if articles++; articles <= mostArticles {
-			p.template("fate", fate{class, r.fate, r.String(), r.why(), r.path(), r.todo(), nil})
+			p.Element(fillTemplate("fate", fate{class, r.fate, r.String(), r.why(), r.path(), r.todo(), nil}))
 		}
 	}
 	if articles > mostArticles {
-		p.para(fmt.Sprintf("And %d more; -o json lists them all.", articles-mostArticles))
+		p.Para(fmt.Sprintf("And %d more; -o json lists them all.", articles-mostArticles))
 	}
 	kinds := t.kinds()
 	var facts [][2]string
 	for _, row := range kinds[1:] {
 		facts = append(facts, [2]string{row[0], kindSentence(kinds[0], row)})
 	}
-	p.heading(3, "Kinds")
-	p.template("kinds", facts)
+	p.Heading(3, "Kinds")
+	p.Element(fillTemplate("kinds", facts))
 	if order := orderOf(plan.Plan); len(order) > 0 {
-		p.heading(3, "Order")
+		p.Heading(3, "Order")
 		for _, kinds := range order {
-			p.step(kinds)
+			p.Step(kinds)
 		}
 	}
-	p.template("picture", Picture{"Who owns whom", Owners(plan.Graph)}.view(i))
+	p.Element(fillTemplate("picture", Picture{"Who owns whom", Owners(plan.Graph)}.view(i)))
 }
 
 func kindSentence(heading, row []string) string {

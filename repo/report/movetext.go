@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -106,7 +107,7 @@ func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 	}
 	if kinds := t.kinds(); len(kinds) > 1 {
 		w.WriteByte('\n')
-		_ = writeTable(w, kinds, 0) // numbers
+		_ = markup.WriteTable(w, kinds, 0) // numbers
 	}
 	if len(plans) > 1 {
 		return // each template has an order of its own

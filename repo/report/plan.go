@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 // PlanFormats are the names of the formats that WritePlans knows.
@@ -93,17 +94,17 @@ func WritePlans(w io.Writer, format string, chosen contract.Contract, core int, 
 	if format == "json" {
 		return documentOf("contract-plan").Write(w, nil, body)
 	}
-	return planPage(format, body).print(w)
+	return planPage(format, body).Print(w)
 }
 
-func planPage(format string, body plansBody) *page {
-	page := &page{format: format}
-	todo := func(format string, args ...any) { page.at(4).item(fmt.Sprintf(format, args...)) }
+func planPage(format string, body plansBody) *markup.Page {
+	page := &markup.Page{Format: format}
+	todo := func(format string, args ...any) { page.At(4).Item(fmt.Sprintf(format, args...)) }
 	for i, p := range body.Providers {
 		if i > 0 {
-			page.gap()
+			page.Gap()
 		}
-		page.heading(2, p.Provider+" "+p.Version+" and contract "+body.Contract)
+		page.Heading(2, p.Provider+" "+p.Version+" and contract "+body.Contract)
 		if p.Ready {
 			todo("nothing is left to do")
 		}
@@ -123,11 +124,11 @@ func planPage(format string, body plansBody) *page {
 					continue
 				}
 				if !title {
-					page.gap()
-					page.heading(3, string(role.Role))
+					page.Gap()
+					page.Heading(3, string(role.Role))
 					title = true
 				}
-				page.at(2).heading(4, k.Kind+" "+k.Version)
+				page.At(2).Heading(4, k.Kind+" "+k.Version)
 				for _, f := range k.Fields {
 					switch f.Problem {
 					case "moved":
@@ -145,9 +146,9 @@ func planPage(format string, body plansBody) *page {
 					todo("add the label %s once the CRD has all fields that MUST exist", k.Label)
 				}
 				if k.Go != "" {
-					page.gap()
-					page.at(6).code("go", k.Go)
-					page.gap()
+					page.Gap()
+					page.At(6).Code("go", k.Go)
+					page.Gap()
 				}
 			}
 		}

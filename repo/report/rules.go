@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 type jsonRule struct {
@@ -42,7 +43,7 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 		}
 		rows = append(rows, []string{r.ID, severity, string(r.Proof), r.Title})
 	}
-	return writeTable(w, rows, columns(w))
+	return markup.WriteTable(w, rows, markup.Columns(w))
 }
 
 // Example is what WriteRule shows of a rule's example.

@@ -1,38 +1,42 @@
 package report
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+)
 
 // kubeconfigs introduces the commands of a runbook.
 const kubeconfigs = "The commands use two variables: $SOURCE is the kubeconfig of the old management cluster, $TARGET that of the new one."
 
-func runbookPage(format string, plans []MovePlan) *page {
-	p := &page{format: format}
+func runbookPage(format string, plans []MovePlan) *markup.Page {
+	p := &markup.Page{Format: format}
 	for i, plan := range plans {
 		if i > 0 {
-			p.gap()
+			p.Gap()
 		}
 		r := plan.Runbook()
-		if p.isText() {
-			p.heading(1, "RUNBOOK: move of "+plan.Title)
-			p.gap()
-			p.para(r.Conclusion)
+		if p.IsText() {
+			p.Heading(1, "RUNBOOK: move of "+plan.Title)
+			p.Gap()
+			p.Para(r.Conclusion)
 		} else {
-			p.heading(1, "Move of "+plan.Title)
-			p.para(strong(r.Conclusion))
+			p.Heading(1, "Move of "+plan.Title)
+			p.Para(markup.Strong(r.Conclusion))
 		}
-		p.para(kubeconfigs)
+		p.Para(kubeconfigs)
 		for _, s := range r.Sections {
-			p.gap()
-			if p.isText() {
+			p.Gap()
+			if p.IsText() {
 				s.Title = strings.ToUpper(s.Title)
 			}
-			p.heading(2, s.Title)
+			p.Heading(2, s.Title)
 			if s.Text != "" {
-				p.para(s.Text)
+				p.Para(s.Text)
 			}
 			for k, t := range s.Tasks {
-				p.gap()
-				p.task(k+1, t.Text, t.Commands)
+				p.Gap()
+				p.Task(k+1, t.Text, t.Commands)
 			}
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -33,7 +35,7 @@ const (
 func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
 	for most := sarifResults; ; {
 		var out bytes.Buffer
-		if err := encode(&out, sarifOf(r, o, most), "", "  "); err != nil {
+		if err := jsondoc.Encode(&out, sarifOf(r, o, most), "", "  "); err != nil {
 			return err
 		}
 		out.WriteByte('\n')
@@ -66,15 +68,15 @@ func compressed(data []byte) (int, error) {
 
 // sarifOf makes a log of one run with at most so many results. Its objects have their
 // members in the order of the standard.
-func sarifOf(r *lint.Report, o Options, most int) object {
+func sarifOf(r *lint.Report, o Options, most int) jsondoc.Object {
 	semantic := ""
 	if v, err := layouts.ParseVersion(o.Version); err == nil {
 		semantic = strings.TrimPrefix(v.String(), "v")
 	}
-	var notifications []object
+	var notifications []jsondoc.Object
 	notify := func(level, format string, args ...any) {
 		message := sarifText(fmt.Sprintf(format, args...))
-		notifications = append(notifications, object{{"level", level}, {"message", message}})
+		notifications = append(notifications, jsondoc.Object{{"level", level}, {"message", message}})
 	}
 	for _, err := range r.Failures {
 		notify("error", "%s", err)
@@ -93,37 +95,37 @@ func sarifOf(r *lint.Report, o Options, most int) object {
 	for _, suppressed := range r.Suppressed {
 		with.Findings = append(with.Findings, suppressed.Finding)
 	}
-	index, rules, results := map[string]int{}, []object{}, []object{}
+	index, rules, results := map[string]int{}, []jsondoc.Object{}, []jsondoc.Object{}
 	for i, rule := range rulesOf(with) {
 		index[rule.ID] = i
 		rules = append(rules, sarifRule(rule))
 	}
 	for i := range with.Findings {
 		f := &with.Findings[i]
-		suppressions := []object{} // for all results, or for none (section 3.27.23)
+		suppressions := []jsondoc.Object{} // for all results, or for none (section 3.27.23)
 		if i >= len(r.Findings) {
 			by := &r.Suppressed[i-len(r.Findings)]
 			kind := "inSource"
 			if by.By != "" {
 				kind = "external"
 			}
-			suppressions = append(suppressions, object{{"kind", kind}, {"justification", by.Reason}})
+			suppressions = append(suppressions, jsondoc.Object{{"kind", kind}, {"justification", by.Reason}})
 		}
 		result := sarifResult(f, index[f.Rule.ID], o.Below)
-		results = append(results, append(result, member{"suppressions", suppressions}))
+		results = append(results, append(result, [2]any{"suppressions", suppressions}))
 	}
-	return object{
+	return jsondoc.Object{
 		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
 		{"version", "2.1.0"},
-		{"runs", []object{{
-			{"tool", object{{"driver", object{
+		{"runs", []jsondoc.Object{{
+			{"tool", jsondoc.Object{{"driver", jsondoc.Object{
 				{"name", "clusterctl-repo"},
 				{"version,omitempty", o.Version},
 				{"semanticVersion,omitempty", semantic},
 				{"informationUri", "https://github.com/clusterctl-repo/clusterctl-repo"},
 				{"rules", rules},
 			}}}},
-			{"invocations", []object{{
+			{"invocations", []jsondoc.Object{{
 				{"executionSuccessful", complete},
 				{"toolExecutionNotifications,omitempty", notifications},
 			}}},
@@ -133,7 +135,7 @@ func sarifOf(r *lint.Report, o Options, most int) object {
 	}
 }
 
-func sarifText(text string) object { return object{{"text", text}} }
+func sarifText(text string) jsondoc.Object { return jsondoc.Object{{"text", text}} }
 
 // mostSevere returns a report with at most so many findings and suppressed ones
 // together: the most severe ones, in their order, and how many are left out.
@@ -166,27 +168,27 @@ const site = "https://clusterctl-repo.github.io/clusterctl-repo/"
 // long as the rule exists.
 func HelpURI(id string) string { return site + "rules/" + id + "/" }
 
-func sarifRule(r *lint.Rule) object {
+func sarifRule(r *lint.Rule) jsondoc.Object {
 	family := strings.ToLower(strings.TrimRightFunc(r.ID, unicode.IsDigit))
-	return object{
+	return jsondoc.Object{
 		{"id", r.ID},
 		{"name,omitempty", r.Name},
 		{"shortDescription", sarifText(r.Title)},
 		{"fullDescription", sarifText(r.Why)},
 		{"helpUri", HelpURI(r.ID)},
-		{"help", object{
+		{"help", jsondoc.Object{
 			{"text", fmt.Sprintf("%s\n\nWhat to do: %s\n\nProven by: %s (%s)\n", r.Why, r.Fix, r.Proof, r.Source)},
 			{"markdown", fmt.Sprintf("%s\n\n**What to do:** %s\n\nProven by %s (%s). `clusterctl-repo explain %s` shows a bad and a good example.\n",
-				ruleProse(r.Why), ruleProse(r.Fix), r.Proof, ruleProse(r.Source), r.ID)},
+				markup.RuleProse(r.Why), markup.RuleProse(r.Fix), r.Proof, markup.RuleProse(r.Source), r.ID)},
 		}},
-		{"defaultConfiguration", object{{"level", sarifLevels[r.Severity]}}},
-		{"properties", object{{"proof", r.Proof}, {"source", r.Source}, {"tags", []string{"cluster-api", family}}}},
+		{"defaultConfiguration", jsondoc.Object{{"level", sarifLevels[r.Severity]}}},
+		{"properties", jsondoc.Object{{"proof", r.Proof}, {"source", r.Source}, {"tags", []string{"cluster-api", family}}}},
 	}
 }
 
-func sarifResult(f *lint.Finding, rule int, below string) object {
+func sarifResult(f *lint.Finding, rule int, below string) jsondoc.Object {
 	text := sarifMessage(f)
-	var related []object
+	var related []jsondoc.Object
 	for i, p := range f.Also {
 		if i == sarifLocations {
 			text += fmt.Sprintf("\n\nThe same fault is in %s.", phrase.Count(len(f.Also)-i, "more place"))
@@ -194,16 +196,16 @@ func sarifResult(f *lint.Finding, rule int, below string) object {
 		}
 		related = append(related, sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below))
 	}
-	var fingerprints object
+	var fingerprints jsondoc.Object
 	if f.Fingerprint != "" {
-		fingerprints = object{{"clusterctlRepoFinding/v2", f.Fingerprint}}
+		fingerprints = jsondoc.Object{{"clusterctlRepoFinding/v2", f.Fingerprint}}
 	}
-	return object{
+	return jsondoc.Object{
 		{"ruleId", f.Rule.ID},
 		{"ruleIndex", rule},
 		{"level", sarifLevels[f.Severity]},
 		{"message", sarifText(text)},
-		{"locations", []object{sarifLocation(f, below)}},
+		{"locations", []jsondoc.Object{sarifLocation(f, below)}},
 		{"relatedLocations,omitempty", related},
 		{"partialFingerprints,omitempty", fingerprints},
 	}
@@ -219,23 +221,23 @@ func sarifMessage(f *lint.Finding) string {
 	return strings.ReplaceAll(text, "](", "] (")
 }
 
-func sarifLocation(f *lint.Finding, below string) object {
-	var region object
+func sarifLocation(f *lint.Finding, below string) jsondoc.Object {
+	var region jsondoc.Object
 	if !f.Pos.IsZero() {
-		region = object{{"startLine", f.Pos.Line}, {"startColumn,omitempty", f.Pos.Column}}
+		region = jsondoc.Object{{"startLine", f.Pos.Line}, {"startColumn,omitempty", f.Pos.Column}}
 		if f.Pos.Before(f.End) {
-			region = append(region, object{{"endLine,omitempty", f.End.Line}, {"endColumn,omitempty", f.End.Column}}...)
+			region = append(region, jsondoc.Object{{"endLine,omitempty", f.End.Line}, {"endColumn,omitempty", f.End.Column}}...)
 		}
 	}
-	var logical []object
+	var logical []jsondoc.Object
 	if f.Object != "" {
-		logical = append(logical, object{{"fullyQualifiedName", f.Object}, {"kind", "resource"}})
+		logical = append(logical, jsondoc.Object{{"fullyQualifiedName", f.Object}, {"kind", "resource"}})
 	}
 	if f.Way != "" {
-		logical = append(logical, object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
+		logical = append(logical, jsondoc.Object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
 	}
-	return object{
-		{"physicalLocation", object{
+	return jsondoc.Object{
+		{"physicalLocation", jsondoc.Object{
 			{"artifactLocation", sarifArtifact(fromRoot(below, f.File))},
 			{"region,omitempty", region},
 		}},
@@ -245,7 +247,7 @@ func sarifLocation(f *lint.Finding, below string) object {
 
 // sarifArtifact makes a URI of a path or URL. A relative path inside the
 // working directory refers to the root of the sources, which the reader knows.
-func sarifArtifact(file string) object {
+func sarifArtifact(file string) jsondoc.Object {
 	slashed := filepath.ToSlash(file)
 	uri, base := percent(path.Clean(slashed)), ""
 	if u, err := url.Parse(slashed); err == nil && u.Scheme != "" && u.Host != "" {
@@ -255,7 +257,7 @@ func sarifArtifact(file string) object {
 	} else if !slices.Contains(strings.Split(path.Clean(slashed), "/"), "..") {
 		base = "%SRCROOT%"
 	}
-	return object{{"uri", uri}, {"uriBaseId,omitempty", base}}
+	return jsondoc.Object{{"uri", uri}, {"uriBaseId,omitempty", base}}
 }
 
 // percent escapes a path for a URI (RFC 3986, section 2). Slashes stay.

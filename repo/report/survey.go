@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -25,30 +26,30 @@ func WriteSurvey(w io.Writer, format string, s *inventory.Survey) error {
 	if format == "json" {
 		return documentOf("survey").Write(w, s.Failures(), s)
 	}
-	p := &page{format: format}
+	p := &markup.Page{Format: format}
 	if format == "markdown" {
-		p.heading(1, "Providers")
-		p.para(surveySummary(s) + ". " + supportNote)
+		p.Heading(1, "Providers")
+		p.Para(surveySummary(s) + ". " + supportNote)
 	}
-	p.survey(s)
+	addSurvey(p, s)
 	for i := range s.Providers {
 		provider := &s.Providers[i]
-		if p.isText() {
+		if p.IsText() {
 			for _, line := range surveyRemarks(provider) {
-				p.at(2).item(surveyName(provider), ": ", line)
+				p.At(2).Item(surveyName(provider), ": ", line)
 			}
 			continue
 		}
-		p.section(anchor(i), "")
-		p.provider(provider)
+		p.Section(anchor(i), "")
+		addProvider(p, provider)
 	}
 	if format == "html" {
-		return p.html(w, "Providers", "Providers", surveySummary(s)+". "+supportNote)
+		return p.HTML(w, "Providers", "Providers", surveySummary(s)+". "+supportNote)
 	}
-	if p.isText() {
-		p.para(surveySummary(s))
+	if p.IsText() {
+		p.Para(surveySummary(s))
 	}
-	return p.print(w)
+	return p.Print(w)
 }
 
 // ReadSurvey reads what WriteSurvey wrote as JSON. Name is that of the file, for errors.
@@ -102,8 +103,8 @@ func surveySummary(s *inventory.Survey) string {
 	return text
 }
 
-// survey adds the table: a line for each provider, with its newest release.
-func (p *page) survey(s *inventory.Survey) {
+// addSurvey adds the table: a line for each provider, with its newest release.
+func addSurvey(p *markup.Page, s *inventory.Survey) {
 	var contracts []any
 	for _, one := range s.Providers {
 		if len(one.Releases) > 0 {
@@ -113,10 +114,10 @@ func (p *page) survey(s *inventory.Survey) {
 			break
 		}
 	}
-	p.table("Providers", slices.Concat([]any{"PROVIDER", "NEWEST", "VERSIONS"}, contracts, []any{"ERRORS", "WARNINGS", "UPGRADE", "IMAGES", "NO RELEASE"})...)
+	p.Table("Providers", slices.Concat([]any{"PROVIDER", "NEWEST", "VERSIONS"}, contracts, []any{"ERRORS", "WARNINGS", "UPGRADE", "IMAGES", "NO RELEASE"})...)
 	for i := range s.Providers {
 		one := &s.Providers[i]
-		row := []any{link{anchor(i), surveyName(one)}, "–", strconv.Itoa(one.Versions)}
+		row := []any{markup.Link{To: anchor(i), Label: surveyName(one)}, "–", strconv.Itoa(one.Versions)}
 		if len(one.Releases) == 0 {
 			for range len(contracts) + 4 {
 				row = append(row, "–")
@@ -129,7 +130,7 @@ func (p *page) survey(s *inventory.Survey) {
 			}
 			row = append(row, strconv.Itoa(r.Errors), strconv.Itoa(r.Warnings), upgradeText(one.Upgrade), strconv.Itoa(len(r.Images)))
 		}
-		p.row(append(row, strconv.Itoa(len(one.WithoutRelease)))...)
+		p.Row(append(row, strconv.Itoa(len(one.WithoutRelease)))...)
 	}
 }
 
@@ -152,7 +153,7 @@ func surveyRemarks(p *inventory.Provider) []string {
 		out = append(out, "not surveyed: "+p.Failure)
 	}
 	if len(p.WithoutRelease) > 0 {
-		out = append(out, "versions without a release: "+textOf(few(p.WithoutRelease)...))
+		out = append(out, "versions without a release: "+markup.Plain(few(p.WithoutRelease)...))
 	}
 	if p.Upgrade != nil && p.Upgrade.Problem != "" {
 		out = append(out, "clusterctl upgrade plan fails: "+p.Upgrade.Problem)
@@ -175,32 +176,32 @@ func findingPlace(f inventory.Finding) string {
 	return f.File + ":" + strconv.Itoa(f.Line)
 }
 
-// provider adds what was found of a provider, in Markdown or HTML.
-func (p *page) provider(one *inventory.Provider) {
-	p.heading(2, surveyName(one))
+// addProvider adds what was found of a provider, in Markdown or HTML.
+func addProvider(p *markup.Page, one *inventory.Provider) {
+	p.Heading(2, surveyName(one))
 	if one.Subject != one.Label {
-		p.note("From " + one.Subject)
+		p.Note("From " + one.Subject)
 	}
 	remarks := surveyRemarks(one)
 	for _, line := range remarks {
-		p.item(line)
+		p.Item(line)
 	}
-	if len(remarks) == 0 && p.format == "markdown" {
-		p.item()
+	if len(remarks) == 0 && p.Format == "markdown" {
+		p.Item()
 	}
 	for i := range one.Releases {
 		r := &one.Releases[i]
-		if p.format == "html" {
-			p.template("release", r)
+		if p.Format == "html" {
+			p.Element(fillTemplate("release", r))
 			continue
 		}
-		p.heading(3, r.Version)
-		p.para(surveyFound(r), "; images: ", strings.Join(r.Images, ", "))
+		p.Heading(3, r.Version)
+		p.Para(surveyFound(r), "; images: ", strings.Join(r.Images, ", "))
 		if len(r.Findings) == 0 {
-			p.item()
+			p.Item()
 		}
 		for _, f := range r.Findings {
-			p.item(f.Severity, " ", f.Rule, ": ", findingPlace(f), ": ", f.Message)
+			p.Item(f.Severity, " ", f.Rule, ": ", findingPlace(f), ": ", f.Message)
 		}
 	}
 }

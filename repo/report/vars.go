@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -31,13 +32,13 @@ type Inventory[T any] struct {
 // say what it lacks.
 func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable], failures ...error) error {
 	if format != "json" {
-		return inventoryPage(format, releases, (*page).variables).print(w)
+		return inventoryPage(format, releases, addVariables).Print(w)
 	}
 	return documentOf("vars").Write(w, failures, variablesBody{entriesOf(releases, func(n ofRelease, v inventory.Variable) variableEntry { return variableEntry{n, v} })})
 }
 
 // entriesOf are the items of all releases, each with its release.
-func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) entries[E] {
+func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) jsondoc.Entries[E] {
 	return func(yield func(E) bool) {
 		for _, r := range releases {
 			for _, item := range r.Items {
@@ -50,7 +51,7 @@ func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) en
 }
 
 type variablesBody struct {
-	Variables entries[variableEntry] `json:"variables" doc:"an entry for each variable of each release"`
+	Variables jsondoc.Entries[variableEntry] `json:"variables" doc:"an entry for each variable of each release"`
 }
 
 type variableEntry struct {
@@ -68,14 +69,14 @@ func nameOf(r *repo.Release) ofRelease { return ofRelease{r.Provider.Label(), r.
 
 // inventoryPage has a part for each release; in Markdown with a heading if there are
 // several.
-func inventoryPage[T any](format string, releases []Inventory[T], add func(p *page, r *repo.Release, items []T)) *page {
-	p := &page{format: format}
+func inventoryPage[T any](format string, releases []Inventory[T], add func(p *markup.Page, r *repo.Release, items []T)) *markup.Page {
+	p := &markup.Page{Format: format}
 	for i, r := range releases {
 		if i > 0 {
-			p.gap()
+			p.Gap()
 		}
-		if !p.isText() && len(releases) > 1 {
-			p.heading(3, r.Release.Provider.Label()+" "+r.Release.Version)
+		if !p.IsText() && len(releases) > 1 {
+			p.Heading(3, r.Release.Provider.Label()+" "+r.Release.Version)
 		}
 		add(p, r.Release, r.Items)
 	}
@@ -85,18 +86,18 @@ func inventoryPage[T any](format string, releases []Inventory[T], add func(p *pa
 // shownPlaces is how many places of one thing are shown to people.
 const shownPlaces = 3
 
-// variables adds the variables of a release.
-func (p *page) variables(r *repo.Release, variables []inventory.Variable) {
+// addVariables adds the variables of a release.
+func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variable) {
 	variables = byNeed(variables)
-	if !p.isText() {
-		p.table("Variables", "Variable", "Type", "Default", "Used in")
+	if !p.IsText() {
+		p.Table("Variables", "Variable", "Type", "Default", "Used in")
 		for i := range variables {
 			v := &variables[i]
 			var files []string
 			for _, u := range v.Uses {
 				files = append(files, u.File)
 			}
-			p.row(code(v.Name), raw(v.Type), defaultOf(v), few(slices.Compact(files)))
+			p.Row(markup.Code(v.Name), markup.Raw(v.Type), defaultOf(v), few(slices.Compact(files)))
 		}
 		return
 	}
@@ -106,33 +107,33 @@ func (p *page) variables(r *repo.Release, variables []inventory.Variable) {
 			required++
 		}
 	}
-	p.para(code(r.Provider.Label()), " ", code(r.Version), ": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
+	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version), ": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
 	if len(variables) > 0 {
-		p.gap()
-		p.table("Variables", "VARIABLE", "TYPE", "DEFAULT", "USED AT")
+		p.Gap()
+		p.Table("Variables", "VARIABLE", "TYPE", "DEFAULT", "USED AT")
 	}
 	for i := range variables {
 		v := &variables[i]
-		used := []any{code(v.Uses[0].File), ":", strconv.Itoa(v.Uses[0].Line)}
+		used := []any{markup.Code(v.Uses[0].File), ":", strconv.Itoa(v.Uses[0].Line)}
 		if n := len(v.Uses) - 1; n > 0 {
 			used = append(used, fmt.Sprintf(" and %d more", n))
 		}
-		p.row(v.Name, raw(v.Type), shorten(textOf(defaultOf(v))), used)
+		p.Row(v.Name, markup.Raw(v.Type), shorten(markup.Plain(defaultOf(v))), used)
 	}
 	noted := false
 	for i := range variables {
 		for _, n := range variables[i].Notes {
 			if !noted {
-				p.gap()
-				p.para("notes:")
+				p.Gap()
+				p.Para("notes:")
 			}
 			noted = true
-			p.at(2).para(variables[i].Name, ": ", code(n.Message), " [", raw(n.Kind), "]")
+			p.At(2).Para(variables[i].Name, ": ", markup.Code(n.Message), " [", markup.Raw(n.Kind), "]")
 			for _, at := range n.Places[:min(len(n.Places), shownPlaces)] {
-				p.at(4).para(code(at.File), fmt.Sprintf(":%d:%d  ", at.Line, at.Column), raw(shorten(printable(at.Expression))))
+				p.At(4).Para(markup.Code(at.File), fmt.Sprintf(":%d:%d  ", at.Line, at.Column), markup.Raw(shorten(markup.Printable(at.Expression))))
 			}
 			if n := len(n.Places) - shownPlaces; n > 0 {
-				p.at(4).para(fmt.Sprintf("and %d more", n))
+				p.At(4).Para(fmt.Sprintf("and %d more", n))
 			}
 		}
 	}
@@ -161,7 +162,7 @@ func defaultOf(v *inventory.Variable) []any {
 		parts = []any{"(required)"}
 	case v.Option != "": // what clusterctl always sets has no other default
 	case v.Default != nil:
-		parts = []any{code(*v.Default)}
+		parts = []any{markup.Code(*v.Default)}
 	default:
 		parts = []any{"(empty)"}
 	}
@@ -172,9 +173,9 @@ func defaultOf(v *inventory.Variable) []any {
 		parts = append(parts, ", ")
 	}
 	if strings.HasPrefix(v.Option, "--") {
-		return append(parts, "option ", code(v.Option))
+		return append(parts, "option ", markup.Code(v.Option))
 	}
-	return append(parts, "argument ", code(v.Option))
+	return append(parts, "argument ", markup.Code(v.Option))
 }
 
 // few are the first few of some names.
@@ -184,7 +185,7 @@ func few(names []string) []any {
 		if i > 0 {
 			parts = append(parts, ", ")
 		}
-		parts = append(parts, code(n))
+		parts = append(parts, markup.Code(n))
 	}
 	if n := len(names) - shownPlaces; n > 0 {
 		parts = append(parts, fmt.Sprintf(" and %d more", n))
@@ -192,37 +193,5 @@ func few(names []string) []any {
 	return parts
 }
 
-// printable quotes a text that would spoil a line or the terminal. Texts come
-// from files that nobody has checked.
-func printable(s string) string {
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
 // shorten cuts a text that is too long for a line.
 func shorten(s string) string { return phrase.Fit(s, 100) }
-
-// codeSpan makes a code span for a cell of a Markdown table. The fence is longer
-// than any row of backticks in the text.
-func codeSpan(s string) string {
-	s = printable(s)
-	if strings.Contains(s, `\|`) { // which would end the cell, however it is escaped
-		return "<code>" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", `\`, "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "~", "&#126;").Replace(s) + "</code>"
-	}
-	s = strings.ReplaceAll(s, "|", `\|`)
-	longest, run := 0, 0
-	for i := range len(s) {
-		run++
-		if s[i] != '`' {
-			run = 0
-		}
-		longest = max(longest, run)
-	}
-	if longest == 0 {
-		return "`" + s + "`"
-	}
-	fence := strings.Repeat("`", longest+1)
-	return fence + " " + s + " " + fence
-}

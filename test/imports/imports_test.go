@@ -169,7 +169,7 @@ func TestTableIsChecked(t *testing.T) {
 		"folder":  {func(s map[string]*Source) { s["repo/source/zzz/x"] = pkg("repo/source/zzz/x", "") }, "repo/source/zzz must have a row in Folders"},
 		"package": {func(s map[string]*Source) { s["repo/capi"] = pkg("repo/capi", "") }, "repo/capi must have a row in Folders if"},
 		"old folder": {func(s map[string]*Source) {
-			delete(s, "repo/report/internal/draw")
+			delete(s, "repo/report/internal/jsondoc")
 			delete(s, "repo/report/internal/markup")
 		}, "repo/report/internal has no packages"},
 		"folders of repo": {func(s map[string]*Source) {

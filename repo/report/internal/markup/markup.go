@@ -1,5 +1,6 @@
-// Package markup writes texts so that XML, SVG and HTML parsers read the same from
-// them, and draws graphs. It must not know what the texts mean.
+// Package markup builds documents and prints them as text, Markdown or HTML, writes texts
+// so that terminals and parsers show what they are, and draws graphs. It must not know
+// what the texts mean.
 package markup
 
 import (

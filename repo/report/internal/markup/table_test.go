@@ -1,4 +1,4 @@
-package report
+package markup
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestTable(t *testing.T) {
 		"empty cells": {{"", ""}, {"", ""}},
 	} {
 		var got, want strings.Builder
-		_ = writeTable(&got, rows, 0)
+		_ = WriteTable(&got, rows, 0)
 		w := tabwriter.NewWriter(&want, 0, 0, spacing, ' ', 0)
 		for _, row := range rows {
 			fmt.Fprintln(w, strings.Join(row, "\t"))
@@ -34,13 +34,13 @@ func TestTableOnTerminal(t *testing.T) {
 	const long = "one two three four five six seven eight nine ten eleven"
 	const address = "https://cluster-api.sigs.k8s.io/developer/providers/contracts"
 	var got strings.Builder
-	_ = writeTable(&got, [][]string{{"RULE", "TITLE"}, {"A1", long}, {"A2", "short"}, {"A3", address}, {"A4"}}, 60)
+	_ = WriteTable(&got, [][]string{{"RULE", "TITLE"}, {"A1", long}, {"A2", "short"}, {"A3", address}, {"A4"}}, 60)
 	const want = "RULE  TITLE\nA1    one two three four five six seven eight nine ten elev…\nA2    short\nA3    " + address + "\nA4\n"
 	if got.String() != want {
 		t.Errorf("got\n%swant\n%s", got.String(), want)
 	}
 	got.Reset()
-	_ = writeTable(&got, [][]string{{long, long}}, 10)
+	_ = WriteTable(&got, [][]string{{long, long}}, 10)
 	if got.String() != long+"  one two three four …\n" {
 		t.Errorf("in a narrow terminal: %s", got.String())
 	}

@@ -1,9 +1,10 @@
-package report
+package markup
 
 import (
 	"bufio"
 	"cmp"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -11,18 +12,17 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// page is a document of headings, paragraphs, lists, tables, code and pictures. It is
+// Page is a document of headings, paragraphs, lists, tables, code and pictures. It is
 // built once and printed as text, Markdown or HTML. Text is laid out by its builder,
 // with gaps and indentation; the other formats follow from the kinds of the blocks.
-type page struct {
-	format string
+type Page struct {
+	Format string // text, if it is neither markdown nor html
 	blocks []block
 	indent int   // of the next block in text
-	err    error // of a template
+	err    error // of an element
 }
 
 // kind is what a block is.
@@ -56,87 +56,86 @@ type block struct {
 
 // Parts of a line besides strings, which are written so that they show as they are.
 type (
-	code   string                     // a name, value or path from a file
-	strong string                     // an important word
-	raw    string                     // a constant of this program, which may have markup
-	link   struct{ to, label string } // leads to the section of that ID
+	Code   string                     // a name, value or path from a file
+	Strong string                     // an important word
+	Raw    string                     // a constant of this program, which may have markup
+	Link   struct{ To, Label string } // leads to the section of that ID
 )
 
-func (p *page) isText() bool { return p.format != "markdown" && p.format != "html" }
+func (p *Page) IsText() bool { return p.Format != "markdown" && p.Format != "html" }
 
-func (p *page) add(b block) {
+func (p *Page) add(b block) {
 	b.indent, p.indent = p.indent, 0
 	p.blocks = append(p.blocks, b)
 }
 
-// at indents the next block in text.
-func (p *page) at(indent int) *page {
+// At indents the next block in text.
+func (p *Page) At(indent int) *Page {
 	p.indent = indent
 	return p
 }
 
-func (p *page) heading(level int, parts ...any) {
+func (p *Page) Heading(level int, parts ...any) {
 	p.add(block{kind: heading, level: level, parts: parts})
 }
-func (p *page) para(parts ...any) { p.add(block{kind: paragraph, parts: parts}) }
-func (p *page) note(parts ...any) { p.add(block{kind: note, parts: parts}) }
-func (p *page) item(parts ...any) { p.add(block{kind: item, parts: parts}) }
-func (p *page) step(parts ...any) { p.add(block{kind: step, parts: parts}) }
-func (p *page) gap()              { p.add(block{kind: gap}) }
+func (p *Page) Para(parts ...any) { p.add(block{kind: paragraph, parts: parts}) }
+func (p *Page) Note(parts ...any) { p.add(block{kind: note, parts: parts}) }
+func (p *Page) Item(parts ...any) { p.add(block{kind: item, parts: parts}) }
+func (p *Page) Step(parts ...any) { p.add(block{kind: step, parts: parts}) }
+func (p *Page) Gap()              { p.add(block{kind: gap}) }
 
-// table adds a table with a head, to which row adds rows. The cells are strings or
+// Table adds a table with a head, to which row adds rows. The cells are strings or
 // other parts.
-func (p *page) table(label string, head ...any) {
+func (p *Page) Table(label string, head ...any) {
 	p.add(block{kind: grid, label: label})
 	if len(head) > 0 {
-		p.row(head...)
+		p.Row(head...)
 	}
 }
 
-func (p *page) row(cells ...any) {
+func (p *Page) Row(cells ...any) {
 	b := &p.blocks[len(p.blocks)-1]
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		switch p.format {
+		switch p.Format {
 		case "html":
 			row[i] = cellHTML(cell, i, len(b.rows) == 0)
 		case "markdown":
 			row[i] = markdownOf(cell)
 		default:
-			row[i] = textOf(cell)
+			row[i] = Plain(cell)
 		}
 	}
 	b.rows = append(b.rows, row)
 }
 
-// task adds something to be done, the nth in its list.
-func (p *page) task(n int, text string, commands []string) {
+// Task adds something to be done, the nth in its list.
+func (p *Page) Task(n int, text string, commands []string) {
 	p.add(block{kind: task, level: n, parts: []any{text}, lines: commands})
 }
 
-func (p *page) code(language, text string) {
+func (p *Page) Code(language, text string) {
 	p.add(block{kind: program, label: language, lines: strings.Split(text, "\n")})
 }
 
-// section begins a part of an HTML page; in Markdown links lead to it.
-func (p *page) section(id, class string) { p.add(block{kind: section, id: id, class: class}) }
+// Section begins a part of an HTML page; in Markdown links lead to it.
+func (p *Page) Section(id, class string) { p.add(block{kind: section, id: id, class: class}) }
 
-// template adds what only HTML shows: an element that is made of data by a template.
-func (p *page) template(name string, data any) {
-	text, err := fillTemplate(name, data)
+// Element adds what only HTML shows: an element that a template made, or failed to.
+func (p *Page) Element(text string, err error) {
 	p.err = cmp.Or(p.err, err)
 	p.add(block{kind: element, lines: []string{text}})
 }
 
-// print prints text or Markdown.
-func (p *page) print(w io.Writer) error {
+// Print prints text or Markdown.
+func (p *Page) Print(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	last := gap
 	for i := range p.blocks {
 		at := &p.blocks[i]
 		switch {
-		case p.isText():
-			at.text(b, columns(w))
+		case p.IsText():
+			at.text(b, Columns(w))
 		case at.kind != gap && (at.kind != section || at.id != ""):
 			if last != gap && (last != at.kind || at.kind != item) {
 				b.WriteByte('\n')
@@ -149,19 +148,19 @@ func (p *page) print(w io.Writer) error {
 }
 
 // inline joins the parts of a line; each kind of part has its own function.
-func inline(parts []any, plain, quoted, bold func(string) string, linked func(link) string) string {
+func inline(parts []any, plain, quoted, bold func(string) string, linked func(Link) string) string {
 	var b strings.Builder
 	for _, part := range parts {
 		switch v := part.(type) {
 		case string:
 			b.WriteString(plain(v))
-		case code:
+		case Code:
 			b.WriteString(quoted(string(v)))
-		case strong:
+		case Strong:
 			b.WriteString(bold(string(v)))
-		case raw:
+		case Raw:
 			b.WriteString(string(v))
-		case link:
+		case Link:
 			b.WriteString(linked(v))
 		case []any:
 			b.WriteString(inline(v, plain, quoted, bold, linked))
@@ -172,13 +171,13 @@ func inline(parts []any, plain, quoted, bold func(string) string, linked func(li
 	return b.String()
 }
 
-func textOf(parts ...any) string {
-	return inline(parts, oneLine, printable, oneLine, func(l link) string { return oneLine(l.label) })
+func Plain(parts ...any) string {
+	return inline(parts, OneLine, Printable, OneLine, func(l Link) string { return OneLine(l.Label) })
 }
 
 func markdownOf(parts ...any) string {
-	return inline(parts, prose, codeSpan, func(s string) string { return "**" + prose(s) + "**" },
-		func(l link) string { return "[" + prose(l.label) + "](#" + l.to + ")" })
+	return inline(parts, Prose, CodeSpan, func(s string) string { return "**" + Prose(s) + "**" },
+		func(l Link) string { return "[" + Prose(l.Label) + "](#" + l.To + ")" })
 }
 
 // text prints a block as text.
@@ -186,7 +185,7 @@ func (b *block) text(out *bufio.Writer, columns int) {
 	margin := strings.Repeat(" ", b.indent)
 	switch b.kind {
 	case grid:
-		_ = writeTable(out, b.rows, columns) // Flush says it too
+		_ = WriteTable(out, b.rows, columns) // Flush says it too
 	case program:
 		for _, line := range b.lines {
 			if line != "" {
@@ -201,7 +200,7 @@ func (b *block) text(out *bufio.Writer, columns int) {
 		}
 	case section, element:
 	default:
-		out.WriteString(margin + textOf(b.parts...) + "\n")
+		out.WriteString(margin + Plain(b.parts...) + "\n")
 	}
 }
 
@@ -242,7 +241,7 @@ func (b *block) markdown(out *bufio.Writer) {
 }
 
 // body is the blocks as HTML.
-func (p *page) body() string {
+func (p *Page) body() string {
 	var b strings.Builder
 	list, end := "", "" // what is open
 	for _, at := range append(slices.Clip(p.blocks), block{kind: gap}) {
@@ -263,7 +262,7 @@ func (p *page) body() string {
 	return b.String() + end
 }
 
-// html prints a block as HTML.
+// HTML prints a block as HTML.
 func (b *block) html(out *strings.Builder) {
 	text := htmlOf(b.parts...)
 	switch b.kind {
@@ -276,7 +275,7 @@ func (b *block) html(out *strings.Builder) {
 	case item, step:
 		out.WriteString("<li>" + text + "</li>")
 	case grid: // which scrolls in itself on a small screen
-		fmt.Fprintf(out, `<div class="canvas" tabindex="0" role="region"%s><table>`, markup.Attrs("aria-label", b.label))
+		fmt.Fprintf(out, `<div class="canvas" tabindex="0" role="region"%s><table>`, Attrs("aria-label", b.label))
 		rows := make([]string, len(b.rows))
 		for i, row := range b.rows {
 			rows[i] = "<tr>" + strings.Join(row, "") + "</tr>"
@@ -285,26 +284,26 @@ func (b *block) html(out *strings.Builder) {
 	case section:
 		attrs := ""
 		if b.id != "" {
-			attrs += markup.Attrs("id", b.id)
+			attrs += Attrs("id", b.id)
 		}
 		if b.class != "" {
-			attrs += markup.Attrs("class", b.class)
+			attrs += Attrs("class", b.class)
 		}
 		out.WriteString("<section" + attrs + ">")
 	case element:
 		out.WriteString(b.lines[0])
 	case program:
-		out.WriteString("<pre><code>" + markup.Text(visibleLines(strings.Join(b.lines, "\n"))) + "</code></pre>")
+		out.WriteString("<pre><code>" + Text(Lines(strings.Join(b.lines, "\n"))) + "</code></pre>")
 	}
 }
 
 func htmlOf(parts ...any) string {
 	var b strings.Builder
 	for _, part := range parts {
-		if l, ok := part.(link); ok {
-			b.WriteString("<a" + markup.Attrs("href", "#"+l.to) + ">" + htmlOf(l.label) + "</a>")
+		if l, ok := part.(Link); ok {
+			b.WriteString("<a" + Attrs("href", "#"+l.To) + ">" + htmlOf(l.Label) + "</a>")
 		} else {
-			b.WriteString(markup.Text(textOf(part)))
+			b.WriteString(Text(Plain(part)))
 		}
 	}
 	return b.String()
@@ -312,7 +311,7 @@ func htmlOf(parts ...any) string {
 
 // cellHTML is a cell of a table, a heading in the first column.
 func cellHTML(cell any, column int, head bool) string {
-	switch text := textOf(cell); {
+	switch text := Plain(cell); {
 	case head:
 		return `<th scope="col">` + htmlOf(cell) + "</th>"
 	case column == 0:
@@ -320,27 +319,30 @@ func cellHTML(cell any, column int, head bool) string {
 	case text == "ready":
 		return `<td class="good">ready</td>`
 	case strings.HasSuffix(text, "missing"):
-		return `<td class="lacks">` + markup.Text(text) + "</td>"
+		return `<td class="lacks">` + Text(text) + "</td>"
 	default:
-		return "<td>" + markup.Text(text) + "</td>"
+		return "<td>" + Text(text) + "</td>"
 	}
 }
 
-// html prints an HTML page with a header, which loads nothing and runs no script.
-func (p *page) html(w io.Writer, title, header, by string) error {
+// HTML prints an HTML page with a header, which loads nothing and runs no script.
+func (p *Page) HTML(w io.Writer, title, header, by string) error {
 	if p.err != nil {
 		return p.err
 	}
-	head := "<h1>" + markup.Text(header) + "</h1>"
+	head := "<h1>" + Text(header) + "</h1>"
 	if by != "" {
-		head += `<p class="by">` + markup.Text(by) + "</p>"
+		head += `<p class="by">` + Text(by) + "</p>"
 	}
-	return writeHTML(w, title, "", "<header>"+head+"</header><main>"+p.body()+"</main>")
+	return WriteHTML(w, title, "", "<header>"+head+"</header><main>"+p.body()+"</main>")
 }
 
-// writeHTML writes a page that needs nothing else: it loads nothing, and its policy
+//go:embed page.css
+var pageStyle string
+
+// WriteHTML writes a page that needs nothing else: it loads nothing, and its policy
 // lets the browser use only the style sheet and the script in it.
-func writeHTML(w io.Writer, title, script, body string) error {
+func WriteHTML(w io.Writer, title, script, body string) error {
 	policy := "default-src 'none'; style-src " + policyHash(pageStyle) + "; "
 	if script != "" {
 		policy += "script-src " + policyHash(script) + "; "
@@ -349,7 +351,7 @@ func writeHTML(w io.Writer, title, script, body string) error {
 	_, err := fmt.Fprintf(w, "<!DOCTYPE html>\n\n"+`<html lang="en"><head><meta charset="utf-8"/><meta http-equiv="Content-Security-Policy"%s/>`+
 		`<meta name="viewport" content="width=device-width, initial-scale=1"/><meta name="color-scheme" content="light dark"/>`+
 		"<title>%s</title><style>%s</style></head><body>%s</body></html>\n",
-		markup.Attrs("content", policy+"base-uri 'none'; form-action 'none'"), markup.Text(title), pageStyle, body)
+		Attrs("content", policy+"base-uri 'none'; form-action 'none'"), Text(title), pageStyle, body)
 	return err
 }
 
@@ -365,8 +367,8 @@ const spacing = 2
 // least is what is left of a cell at least that is shortened.
 const least = 20
 
-// columns is the width of the terminal that w writes to; 0 if it writes to none.
-func columns(w io.Writer) int {
+// Columns is the width of the terminal that w writes to; 0 if it writes to none.
+func Columns(w io.Writer) int {
 	if t, ok := w.(interface{ Columns() int }); ok {
 		return t.Columns()
 	}
@@ -381,9 +383,9 @@ func fit(cell string, width int) string {
 	return phrase.Fit(cell, max(width, least))
 }
 
-// writeTable aligns rows of cells, each of which is one line. Rows may lack their last
+// WriteTable aligns rows of cells, each of which is one line. Rows may lack their last
 // cells. On a terminal with so many columns the last cells of rows are shortened.
-func writeTable(w io.Writer, rows [][]string, columns int) error {
+func WriteTable(w io.Writer, rows [][]string, columns int) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
