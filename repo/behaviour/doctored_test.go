@@ -282,6 +282,15 @@ var doctored = map[string]struct {
 	"no Ready": {"BEH019", changed("DevMachine", has("status.conditions"), func(o m) {
 		set(o, "status.conditions", slices.DeleteFunc(slices.Clone(conditionsOf(o)), func(c any) bool { return c.(m)["type"] == "Ready" }))
 	})},
+	"condition without a time":  {"BEH016", changed("DevCluster", has("status.conditions"), first(func(c m) { delete(c, "lastTransitionTime") }))},
+	"claim loses its finalizer": {"BEH009", always("IPAddressClaim", has("status.addressRef.name"), setting("metadata.finalizers", nil))},
+	"condition flaps": {"BEH014", more("DevMachine", func(o m) bool { return shows(o, "Ready", "True") }, 40, func(o m, i int) {
+		for _, c := range conditionsOf(o) {
+			if c.(m)["type"] == "Ready" {
+				c.(m)["status"] = []string{"True", "False"}[i%2]
+			}
+		}
+	})},
 	"generation of tomorrow":    {"BEH017", changed("KubeadmControlPlane", has("status.observedGeneration"), setting("status.observedGeneration", 99))},
 	"time without status":       {"BEH015", changed("DevCluster", has("status.conditions"), first(func(c m) { c["lastTransitionTime"] = "2026-11-22T01:02:03Z" }))},
 	"secret without value":      {"BEH404", always("Secret", owned("KubeadmConfig"), setting("data", m{"data": 4}))},

@@ -75,7 +75,7 @@ var objectChecks = []*Check{
 	row("BEH009", "finalizer-kept", "The finalizer must stay until the object is deleted", must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
 		"Deleting the object later leaves external resources behind.",
 		"Remove the finalizer only when deletionTimestamp is set and the clean-up is done.",
-		Check{Violation: "a finalizer disappears without deletionTimestamp, not during a pause", Beware: "a person who removes it; the API server does not say who removed something", on: providerRoles, version: finalizerKept}),
+		Check{Violation: "a finalizer disappears without deletionTimestamp, not during a pause", Beware: "a person who removes it; the API server does not say who removed something", on: append([]string{claim}, providerRoles...), version: finalizerKept}),
 	row("BEH010", "finalizer-restored", "Lost finalizers should be set again", practice, "cluster-api test/framework/finalizers_helpers.go, ValidateFinalizersResilience",
 		"Objects restored from a backup have no finalizers; deleting them leaves external resources behind.",
 		"Add the finalizer on every reconciliation if it is missing.",
@@ -93,17 +93,17 @@ var objectChecks = []*Check{
 		"Patch only when something differs; do not write times or counters that change by themselves.",
 		Check{Violation: "more than ten writes within a minute to an object of a Cluster in which nothing happened for a minute, or more than twenty of its spec",
 			on: append([]string{cluster, machine, machineSet, deployment, machinePool}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations whose tokens rotate; those of pools are left out"}),
-	row("BEH014", "no-fight", "Fields of the spec should not change back and forth", practice, "Server-side apply, section Conflicts",
+	row("BEH014", "no-fight", "Fields of the spec and conditions should not change back and forth", practice, "Server-side apply, section Conflicts",
 		"Two controllers fight over the field; neither result lasts.",
 		"Let one controller own the field, or use server-side apply with separate field managers.",
-		Check{Violation: "a field of the spec changes to its former value three times within a minute", on: providerRoles, version: noFight}),
+		Check{Violation: "a field of the spec changes to its former value three times within a minute, or the status of a condition ten times", on: providerRoles, version: noFight}),
 	row("BEH015", "transition-time", "lastTransitionTime should change only with the status of a condition", should, pageStatus+"; "+apiRules,
 		"Users and MachineHealthChecks cannot tell for how long a condition has lasted.",
 		"Set conditions with the functions of apimachinery or of util/conditions.",
 		Check{Violation: "two versions have the same status and different times", on: providerRoles, version: transitionTime}),
-	row("BEH016", "condition-complete", "Conditions must have a type, a valid status and a reason", must, pageStatus+"; "+apiRules,
+	row("BEH016", "condition-complete", "Conditions must have a type, a valid status, a reason and a time", must, pageStatus+"; "+apiRules,
 		"Tools that read conditions fail or show nothing.",
-		"Set type, status (True, False or Unknown) and reason of every condition.",
+		"Set type, status (True, False or Unknown), reason and lastTransitionTime of every condition.",
 		Check{Violation: "an entry of status.conditions lacks one of them", on: providerRoles, version: conditionComplete}),
 	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", must, pageStatus+"; "+apiRules,
 		"kstatus and other tools consider a change done that the controller has not seen.",
@@ -471,14 +471,11 @@ func (o *object) ownedBy(kind string) bool {
 }
 
 func noFight(c *change) {
-	if c.user || c.gap || !c.prev.Exists() || c.prev.Generation() == c.cur.Generation() {
+	if c.user || c.gap || !c.prev.Exists() {
 		return
 	}
 	s := &c.o.seen
-	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
-		if strings.Contains(strings.ToLower(d.Path), "replicas") {
-			continue
-		}
+	for _, d := range c.fields() {
 		f := s.flips[d.Path]
 		switch {
 		case f == nil:
@@ -492,10 +489,30 @@ func noFight(c *change) {
 			f.count++
 		}
 		f.before, f.last = d.Old.Text(), d.New.Text()
-		if f.count == fights {
-			c.report([]string{"spec." + d.Path}, "spec.%s changes back and forth between %s and %s", d.Path, f.before, f.last)
+		most := fights
+		if strings.HasPrefix(d.Path, "status.") { // a machine that starts may become ready twice
+			most = restWrites
+		}
+		if f.count == most {
+			c.report([]string{d.Path}, "%s changes back and forth between %s and %s", d.Path, f.before, f.last)
 		}
 	}
+}
+
+// fields are what changed of the spec, but for numbers of replicas, and the statuses of
+// conditions, but for Paused, which people change.
+func (c *change) fields() (out []record.Change) {
+	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
+		if d.Path = "spec." + d.Path; !strings.Contains(strings.ToLower(d.Path), "replicas") {
+			out = append(out, d)
+		}
+	}
+	for _, d := range record.Diff(c.prev.Conditions(), c.cur.Conditions()) {
+		if d.Path = "status.conditions" + d.Path; strings.HasSuffix(d.Path, "].status") && d.Path != "status.conditions[Paused].status" {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 func transitionTime(c *change) {
@@ -531,6 +548,8 @@ func conditionComplete(c *change) {
 			c.report([]string{"status.conditions"}, "the condition %s has the status %q", kind, status)
 		case now.Get("reason").Str() == "":
 			c.report([]string{"status.conditions"}, "the condition %s has no reason", kind)
+		case now.Get("lastTransitionTime").Str() == "":
+			c.report([]string{"status.conditions"}, "the condition %s has no lastTransitionTime", kind)
 		default:
 			continue
 		}
