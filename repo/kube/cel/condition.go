@@ -2,6 +2,7 @@ package cel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,7 @@ GroupVersionResource group version resource
 UserInfo username uid groups:texts extra:map
 AdmissionRequest kind:GroupVersionKind resource:GroupVersionResource subResource requestKind:GroupVersionKind requestResource:GroupVersionResource requestSubResource name namespace operation userInfo:UserInfo dryRun:bool options:any`
 
-// conditions is the environment of the matchConditions of a webhook.
+// conditions is the environment of the expressions of webhooks and admission policies.
 var conditions = sync.OnceValues(func() (*cel.Env, error) {
 	texts := kube.NewListType(kube.StringType, -1)
 	known := map[string]*kube.DeclType{"": kube.StringType, "texts": texts, "map": kube.NewMapType(kube.StringType, texts, -1), "bool": kube.BoolType, "any": kube.DynType}
@@ -41,14 +42,20 @@ var conditions = sync.OnceValues(func() (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return base.Extend(append(options, cel.Variable("request", request.CelType()), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType))...)
+	return base.Extend(append(options, cel.Variable("request", request.CelType()), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("namespaceObject", cel.DynType))...)
 })
 
-// Condition says why the API server refuses the expression of a webhook's
-// matchConditions, or nil (Kubernetes pkg/apis/admissionregistration/validation,
-// validateMatchConditionsExpression). Expressions that ask the authorizer are not judged.
-func Condition(text string) error {
+// Condition says why the API server refuses an expression of a webhook or an admission
+// policy that must give one of some types ("string null_type"), or any, or nil (Kubernetes
+// pkg/apis/admissionregistration/validation, validateCELCondition). It may use some
+// variables more. Expressions that ask the authorizer are not judged.
+func Condition(text, gives string, variables ...string) error {
 	env, err := conditions()
+	for _, name := range variables {
+		if err == nil {
+			env, err = env.Extend(cel.Variable(name, cel.DynType))
+		}
+	}
 	if err != nil || strings.Contains(text, "authorizer") {
 		return err
 	}
@@ -56,8 +63,9 @@ func Condition(text string) error {
 	if issues != nil && issues.Err() != nil {
 		return summary(issues)
 	}
-	if ast.OutputType() != cel.BoolType {
-		return fmt.Errorf("it gives %s, but must give bool", ast.OutputType())
+	composed := strings.Contains(text, "variables.") // whose types are not known here
+	if of := ast.OutputType(); gives != "" && !slices.Contains(strings.Fields(gives), of.String()) && !(composed && of == cel.DynType) {
+		return fmt.Errorf("it gives %s, but must give %s", of, strings.Fields(gives)[0])
 	}
 	return nil
 }

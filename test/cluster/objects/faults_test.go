@@ -147,6 +147,38 @@ var objectFaults = []struct {
 	{"url with http", "Configuration", false, inWebhook(object{"url": "http://x.io"}, "clientConfig")},
 	{"url with a query", "Configuration", false, inWebhook(object{"url": "https://x.io?a=b"}, "clientConfig")},
 	{"url", "Configuration", true, inWebhook(object{"url": "https://x.io/a"}, "clientConfig")},
+
+	{"budget with both", "PodDisruptionBudget", false, func(m object) bool {
+		m["spec"] = object{"minAvailable": 1, "maxUnavailable": 1}
+		return true
+	}},
+	{"budget of a part", "PodDisruptionBudget", true, set(object{"maxUnavailable": "100%"}, "spec")},
+	{"policy of a bad type", "NetworkPolicy", false, set([]any{"ingress"}, "spec", "policyTypes")},
+	{"policy of a long prefix", "NetworkPolicy", false, set([]any{object{"from": []any{object{"ipBlock": object{"cidr": "10.0.0.0/33"}}}}}, "spec", "ingress")},
+	{"policy with an exception outside", "NetworkPolicy", false, set([]any{object{"from": []any{object{"ipBlock": object{"cidr": "10.0.0.0/8", "except": []any{"11.0.0.0/16"}}}}}}, "spec", "ingress")},
+	{"policy for all", "NetworkPolicy", true, set(object{"podSelector": object{}, "ingress": []any{object{}}}, "spec")},
+	{"priority of the system", "PriorityClass", false, set("system-a", "metadata", "name")},
+	{"priority that is too high", "PriorityClass", false, set(1_000_000_001, "value")},
+	{"part of a pod", "ResourceQuota", false, set(object{"pods": "1.5"}, "spec", "hard")},
+	{"quota of an unknown resource", "ResourceQuota", false, set(object{"pod": "1"}, "spec", "hard")},
+	{"quota of CPU", "ResourceQuota", true, set(object{"cpu": "1.5", "requests.example.com/gpu": "1"}, "spec", "hard")},
+	{"limits that descend", "LimitRange", false, set([]any{object{"type": "Container", "min": object{"cpu": "2"}, "max": object{"cpu": "1"}}}, "spec", "limits")},
+	{"claim without a size", "PersistentVolumeClaim", false, set(object{}, "spec", "resources")},
+	{"class without a provisioner", "StorageClass", false, set("", "provisioner")},
+	{"scaling down to more", "HorizontalPodAutoscaler", false, set(5, "spec", "minReplicas")},
+	{"backend without a port", "Ingress", false, set(object{"service": object{"name": "a"}}, "spec", "defaultBackend")},
+	{"key with a blank", "ConfigMap", false, set(object{"a b": "c"}, "data")},
+	{"type without its key", "Secret", false, set("kubernetes.io/ssh-auth", "type")},
+	{"schedule of the 61st minute", "CronJob", false, set("61 * * * *", "spec", "schedule")},
+	{"schedule of six fields", "CronJob", false, set("0 0 * * * *", "spec", "schedule")},
+	{"schedule with a zone", "CronJob", false, set("TZ=UTC 0 0 * * *", "spec", "schedule")},
+	{"schedule by name", "CronJob", true, set("@daily", "spec", "schedule")},
+	{"schedule of a duration", "CronJob", true, set("@every 1h30m", "spec", "schedule")},
+	{"schedule of lists", "CronJob", true, set("1,2-8/3,*/7 ? 10/2 FEB Sun", "spec", "schedule")},
+	{"expression that does not parse", "ValidatingAdmissionPolicy", false, set([]any{object{"expression": "object.metadata.name ==="}}, "spec", "validations")},
+	{"expression that gives a string", "ValidatingAdmissionPolicy", false, set([]any{object{"expression": "object.metadata.name + 'a'"}}, "spec", "validations")},
+	{"expression with a variable", "ValidatingAdmissionPolicy", true, set([]any{object{"expression": "variables.ok"}}, "spec", "validations")},
+	{"binding that does nothing", "ValidatingAdmissionPolicyBinding", false, set([]any{}, "spec", "validationActions")},
 }
 
 // set puts a value at a path.

@@ -14,8 +14,14 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -26,12 +32,30 @@ import (
 	"k8s.io/kubernetes/pkg/apis/apps"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	"k8s.io/kubernetes/pkg/apis/autoscaling"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	autoscalingvalidation "k8s.io/kubernetes/pkg/apis/autoscaling/validation"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/networking"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	networkingvalidation "k8s.io/kubernetes/pkg/apis/networking/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
+	schedulingvalidation "k8s.io/kubernetes/pkg/apis/scheduling/validation"
+	"k8s.io/kubernetes/pkg/apis/storage"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
+	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
 	"k8s.io/kubernetes/pkg/capabilities"
 	"sigs.k8s.io/yaml"
 
@@ -61,6 +85,22 @@ var validated = map[string]func() runtime.Object{
 	"rbac.authorization.k8s.io/v1 ClusterRoleBinding":                func() runtime.Object { return new(rbacv1.ClusterRoleBinding) },
 	"admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration": func() runtime.Object { return new(admissionv1.ValidatingWebhookConfiguration) },
 	"admissionregistration.k8s.io/v1 MutatingWebhookConfiguration":   func() runtime.Object { return new(admissionv1.MutatingWebhookConfiguration) },
+
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":        func() runtime.Object { return new(admissionv1.ValidatingAdmissionPolicy) },
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": func() runtime.Object { return new(admissionv1.ValidatingAdmissionPolicyBinding) },
+	"apps/v1 StatefulSet":                    func() runtime.Object { return new(appsv1.StatefulSet) },
+	"autoscaling/v2 HorizontalPodAutoscaler": func() runtime.Object { return new(autoscalingv2.HorizontalPodAutoscaler) },
+	"batch/v1 CronJob":                       func() runtime.Object { return new(batchv1.CronJob) },
+	"networking.k8s.io/v1 Ingress":           func() runtime.Object { return new(networkingv1.Ingress) },
+	"networking.k8s.io/v1 NetworkPolicy":     func() runtime.Object { return new(networkingv1.NetworkPolicy) },
+	"policy/v1 PodDisruptionBudget":          func() runtime.Object { return new(policyv1.PodDisruptionBudget) },
+	"scheduling.k8s.io/v1 PriorityClass":     func() runtime.Object { return new(schedulingv1.PriorityClass) },
+	"storage.k8s.io/v1 StorageClass":         func() runtime.Object { return new(storagev1.StorageClass) },
+	"v1 ConfigMap":                           func() runtime.Object { return new(corev1.ConfigMap) },
+	"v1 LimitRange":                          func() runtime.Object { return new(corev1.LimitRange) },
+	"v1 PersistentVolumeClaim":               func() runtime.Object { return new(corev1.PersistentVolumeClaim) },
+	"v1 ResourceQuota":                       func() runtime.Object { return new(corev1.ResourceQuota) },
+	"v1 Secret":                              func() runtime.Object { return new(corev1.Secret) },
 }
 
 // kubernetes returns what the API server has against an object; not ok if it does not
@@ -86,6 +126,32 @@ func kubernetes(t *testing.T, m object) (errs field.ErrorList, ok bool) {
 		return appsvalidation.ValidateDeployment(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.Template, nil)), true
 	case *apps.DaemonSet:
 		return appsvalidation.ValidateDaemonSet(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.Template, nil)), true
+	case *apps.StatefulSet:
+		return appsvalidation.ValidateStatefulSet(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.Template, nil)), true
+	case *autoscaling.HorizontalPodAutoscaler:
+		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(o, autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{MinReplicasLowerBound: 1, ObjectMetricsValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{AllowEmptyAPIGroup: true}}), true
+	case *batch.CronJob:
+		return batchvalidation.ValidateCronJobCreate(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.JobTemplate.Spec.Template, nil)), true
+	case *networking.Ingress:
+		return networkingvalidation.ValidateIngressCreate(o), true
+	case *networking.NetworkPolicy:
+		return networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.NetworkPolicyValidationOptions{}), true
+	case *policy.PodDisruptionBudget:
+		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{}), true
+	case *scheduling.PriorityClass:
+		return schedulingvalidation.ValidatePriorityClass(o), true
+	case *storage.StorageClass:
+		return storagevalidation.ValidateStorageClass(o), true
+	case *core.ConfigMap:
+		return corevalidation.ValidateConfigMap(o), true
+	case *core.LimitRange:
+		return corevalidation.ValidateLimitRange(o), true
+	case *core.PersistentVolumeClaim:
+		return corevalidation.ValidatePersistentVolumeClaim(o, corevalidation.ValidationOptionsForPersistentVolumeClaimCreate()), true
+	case *core.ResourceQuota:
+		return corevalidation.ValidateResourceQuota(o), true
+	case *core.Secret:
+		return corevalidation.ValidateSecret(o), true
 	case *core.Service:
 		return corevalidation.ValidateServiceCreate(o), true
 	case *rbac.Role:
@@ -100,6 +166,10 @@ func kubernetes(t *testing.T, m object) (errs field.ErrorList, ok bool) {
 		return admissionvalidation.ValidateValidatingWebhookConfiguration(o), true
 	case *admissionregistration.MutatingWebhookConfiguration:
 		return admissionvalidation.ValidateMutatingWebhookConfiguration(o), true
+	case *admissionregistration.ValidatingAdmissionPolicy:
+		return admissionvalidation.ValidateValidatingAdmissionPolicy(o), true
+	case *admissionregistration.ValidatingAdmissionPolicyBinding:
+		return admissionvalidation.ValidateValidatingAdmissionPolicyBinding(o), true
 	}
 	t.Fatalf("%T", internal)
 	return nil, false
@@ -107,7 +177,7 @@ func kubernetes(t *testing.T, m object) (errs field.ErrorList, ok bool) {
 
 // objectRules speak for the validation of objects that are in components.
 var objectRules = []string{
-	"RBAC015", "WH007", "WH008", "WH011", "WH012", "WH013", "WH014", "WH015", "DEP006", "DEP007", "COMP006", "YAML007", "YAML013", "YAML014",
+	"RBAC015", "WH007", "WH008", "WH011", "WH012", "WH013", "WH014", "WH015", "DEP006", "DEP007", "DEP008", "COMP006", "YAML007", "YAML013", "YAML014",
 }
 
 // linted returns the errors that some rules find in components with one object.
@@ -204,12 +274,23 @@ func TestCoreObjects(t *testing.T) {
 	}
 }
 
-// coreSamples are the objects of the corpus's components whose kind is validated, once each.
+// coreSamples are the objects of the corpus's components whose kind is validated, once
+// each, and those of kinds that are rare there: as often as others, for the random changes.
 func coreSamples(t *testing.T) []object {
 	t.Helper()
-	return samples(t, func(m object, text string) bool {
+	out := samples(t, func(m object, text string) bool {
 		return validated[fmt.Sprint(m["apiVersion"], " ", m["kind"])] != nil
 	})
+	data, err := os.ReadFile("testdata/rare.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rare []object
+	for _, o := range manifest.New(repo.BytesArtifact("rare.yaml", nil), layouts.Components, data).Objects() {
+		m, _ := o.Doc.Root.Value().(object)
+		rare = append(rare, m)
+	}
+	return append(out, slices.Repeat(rare, 1+len(out)/len(rare))...)
 }
 
 // definitions are the smaller CRDs of the corpus.

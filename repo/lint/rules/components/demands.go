@@ -50,7 +50,11 @@ func (j judge) walk(n *yamldoc.Node, at []string, path string, t test) {
 		t(n, view.Failure{Pass: j.p, Object: j.o, Value: n, Path: at})
 	case "*":
 		for i, item := range n.List() {
-			j.walk(item, append(at[:len(at):len(at)], "["+strconv.Itoa(i)+"]"), rest, t)
+			place := append(at[:len(at):len(at)], "["+strconv.Itoa(i)+"]")
+			if item.Kind == yamldoc.Null && rest == "" { // an entry in which nothing is set
+				t(item, view.Failure{Pass: j.p, Object: j.o, Value: item, Path: place})
+			}
+			j.walk(item, place, rest, t)
 		}
 	default:
 		j.walk(n.Get(step), append(at[:len(at):len(at)], step), rest, t)
@@ -66,7 +70,7 @@ func unset(n *yamldoc.Node) bool {
 func needs(names ...string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		for _, name := range names {
-			if n.Is(yamldoc.Map) && unset(n.Get(name)) {
+			if (n.Is(yamldoc.Map) || n.Is(yamldoc.Null)) && unset(n.Get(name)) {
 				fail.By(cmp.Or(n.Get(name), n)).Says("has no %s", name)
 			}
 		}

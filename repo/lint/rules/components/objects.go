@@ -2,13 +2,13 @@ package components
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -29,20 +29,20 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/rbac/validation, ValidatePolicyRule and ValidateClusterRoleBinding",
 	Why:    "The API server refuses the role or binding in the middle of the installation.",
 	Fix:    "Give each rule verbs, apiGroups and resources, or verbs and nonResourceURLs in a ClusterRole, and each binding a roleRef and subjects with kinds and names.",
-	Kinds:  view.Installed, Check: ofKinds(view.RbacGroup, map[string][]demand{
+	Kinds:  view.Installed, Check: ofKinds(map[string]map[string][]demand{view.RbacGroup: {
 		"ClusterRole":        append(roleDemands, demand{"rules.*", policyRule}),
 		"Role":               append(roleDemands, demand{"rules.*", policyRule}, demand{"rules.*.nonResourceURLs", onlyInClusterRoles}),
 		"ClusterRoleBinding": append(bindingDemands, demand{"roleRef.kind", oneOf("ClusterRole")}),
 		"RoleBinding":        append(bindingDemands, demand{"roleRef.kind", oneOf("ClusterRole", "Role")}),
-	}),
+	}}),
 })
 
-// ofKinds is the check of a rule that has demands for the objects of a group.
-func ofKinds(group string, rows map[string][]demand) func(*lint.Pass) {
+// ofKinds is the check of a rule that has demands for objects, by group and kind.
+func ofKinds(tables map[string]map[string][]demand) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, o := range p.File.Objects() {
-			if o.Group == group && (o.Version == "v1" || group == view.RbacGroup) {
-				judge{p, o}.demands(o.Doc.Root, nil, rows[o.Kind])
+			if o.Version == "v1" || o.Version == "v2" || o.Group == view.RbacGroup {
+				judge{p, o}.demands(o.Doc.Root, nil, tables[o.Group][o.Kind])
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func ofKinds(group string, rows map[string][]demand) func(*lint.Pass) {
 
 // ofWebhooks is the check of a rule that has demands for webhooks of both kinds.
 func ofWebhooks(rows ...demand) func(*lint.Pass) {
-	return ofKinds(admissionGroup, map[string][]demand{"ValidatingWebhookConfiguration": rows, "MutatingWebhookConfiguration": rows})
+	return ofKinds(map[string]map[string][]demand{admissionGroup: {"ValidatingWebhookConfiguration": rows, "MutatingWebhookConfiguration": rows}})
 }
 
 var roleDemands = []demand{
@@ -106,41 +106,70 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateMutatingWebhook and validateRuleWithOperations",
 	Why:    "The API server refuses the configuration with all its webhooks.",
 	Fix:    "Set the field to what the message allows. Most come from a +kubebuilder:webhook marker or a patch in config/webhook.",
-	Kinds:  view.Installed, Check: ofKinds(admissionGroup, map[string][]demand{
+	Kinds:  view.Installed, Check: ofKinds(map[string]map[string][]demand{admissionGroup: {
 		"ValidatingWebhookConfiguration": webhookDemands,
 		"MutatingWebhookConfiguration":   append(webhookDemands, demand{"webhooks.*.reinvocationPolicy", oneOf("Never", "IfNeeded")}),
-	}),
+	}}),
 })
 
-var webhookDemands = []demand{
-	{"webhooks.*.rules.*", needs("operations", "apiGroups", "apiVersions", "resources")},
-	{"webhooks.*.rules.*.operations", alone},
-	{"webhooks.*.rules.*.operations.*", oneOf("*", "CREATE", "UPDATE", "DELETE", "CONNECT")},
-	{"webhooks.*.rules.*.apiGroups", alone},
-	{"webhooks.*.rules.*.apiVersions", alone},
-	{"webhooks.*.rules.*.apiVersions.*", notEmpty},
-	{"webhooks.*.rules.*.resources", webhookedResources},
-	{"webhooks.*.rules.*.resources.*", notEmpty},
-	{"webhooks.*.rules.*.scope", oneOf("*", "Cluster", "Namespaced")},
-	{"webhooks.*.admissionReviewVersions", distinct("")},
-	{"webhooks.*.admissionReviewVersions.*", form(validation.IsDNS1035Label)},
-	{"webhooks.*.failurePolicy", oneOf("Fail", "Ignore")},
-	{"webhooks.*.matchPolicy", oneOf("Equivalent", "Exact")},
-	{"webhooks.*.namespaceSelector", selects},
-	{"webhooks.*.objectSelector", selects},
-	{"webhooks.*.matchConditions", atMost(64)},
-	{"webhooks.*.matchConditions", distinct("name")},
-	{"webhooks.*.matchConditions.*", needs("name", "expression")},
-	{"webhooks.*.matchConditions.*.name", form(validation.IsQualifiedName)},
-	{"webhooks.*.matchConditions.*.expression", func(n *yamldoc.Node, fail view.Failure) {
-		if err := cel.Condition(n.Str()); n.Str() != "" && err != nil {
+var webhookDemands = slices.Concat(
+	under("webhooks.*.rules.*", matchedDemands), under("webhooks.*", selectionDemands), under("webhooks.*", conditionDemands()),
+	[]demand{
+		{"webhooks.*.admissionReviewVersions", distinct("")},
+		{"webhooks.*.admissionReviewVersions.*", form(validation.IsDNS1035Label)},
+		{"webhooks.*.failurePolicy", oneOf("Fail", "Ignore")},
+		{"webhooks.*.clientConfig.url", fault(view.URLFault)},
+		{"webhooks.*.clientConfig.service", needs("name", "namespace")},
+		{"webhooks.*.clientConfig.service.path", fault(view.PathFault)},
+		{"webhooks.*.clientConfig.service.port", between(1, math.MaxUint16)},
+	})
+
+// under is demands of what stands at a path.
+func under(path string, rows []demand) (out []demand) {
+	for _, row := range rows {
+		out = append(out, demand{strings.TrimSuffix(path+"."+row.path, "."), row.test})
+	}
+	return out
+}
+
+// matchedDemands are those of the requests that a webhook or policy is for.
+var matchedDemands = []demand{
+	{"", needs("operations", "apiGroups", "apiVersions", "resources")},
+	{"operations", alone},
+	{"operations.*", oneOf("*", "CREATE", "UPDATE", "DELETE", "CONNECT")},
+	{"apiGroups", alone},
+	{"apiVersions", alone},
+	{"apiVersions.*", notEmpty},
+	{"resources", webhookedResources},
+	{"resources.*", notEmpty},
+	{"resourceNames", distinct("")},
+	{"scope", oneOf("*", "Cluster", "Namespaced")},
+}
+
+var selectionDemands = []demand{
+	{"matchPolicy", oneOf("Equivalent", "Exact")},
+	{"namespaceSelector", selects},
+	{"objectSelector", selects},
+}
+
+// conditionDemands are those of matchConditions, which may use some variables more.
+func conditionDemands(variables ...string) []demand {
+	return []demand{
+		{"matchConditions", atMost(64)},
+		{"matchConditions", distinct("name")},
+		{"matchConditions.*", needs("name", "expression")},
+		{"matchConditions.*.name", form(validation.IsQualifiedName)},
+		{"matchConditions.*.expression", compiles("bool", variables...)},
+	}
+}
+
+// compiles demands an expression that gives one of some types, in words.
+func compiles(gives string, variables ...string) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		if err := cel.Condition(n.Str(), gives, variables...); n.Str() != "" && err != nil {
 			fail.Says("does not compile: %v", err)
 		}
-	}},
-	{"webhooks.*.clientConfig.url", fault(view.URLFault)},
-	{"webhooks.*.clientConfig.service", needs("name", "namespace")},
-	{"webhooks.*.clientConfig.service.path", fault(view.PathFault)},
-	{"webhooks.*.clientConfig.service.port", between(1, math.MaxUint16)},
+	}
 }
 
 func notEmpty(n *yamldoc.Node, fail view.Failure) {
@@ -199,7 +228,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/core/validation, ValidateService and validateServicePort",
 	Why:    "The API server refuses the Service in the middle of the installation.",
 	Fix:    "Correct the field. A Service with several ports must name each of them.",
-	Kinds:  view.Installed, Check: ofKinds("", map[string][]demand{"Service": serviceDemands}),
+	Kinds:  view.Installed, Check: ofKinds(map[string]map[string][]demand{"": {"Service": serviceDemands}}),
 })
 
 var serviceDemands = []demand{
@@ -277,8 +306,10 @@ var _ = workloadRules.Add(lint.Rule{
 func podFields(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		j, pod := judge{p, o}, view.PodOf(o)
-		if o.Group == "apps" {
+		if o.Group == "apps" || o.Group == "batch" {
 			j.demands(o.Doc.Root, nil, workloadDemands[o.Kind])
+		}
+		if o.Group == "apps" {
 			j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}})
 		}
 		if o.Group == "batch" {
@@ -306,41 +337,6 @@ func podFields(p *lint.Pass) {
 					}
 				}
 			}
-		}
-	}
-}
-
-var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP008", Name: "data-fields", Since: "v0.1.0",
-	Title:    "Secrets and ConfigMaps must have data that the API server accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
-	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateConfigMap",
-	Why:    "The API server refuses the object, so the pods that need it never start.",
-	Fix:    "Write values of a Secret's data and of binaryData in base64, and plain ones in stringData or a ConfigMap's data. Keys have letters, digits, dots, dashes and underscores.",
-	Kinds:  view.Installed, Check: ofKinds("", map[string][]demand{
-		"Secret":    {{"data", entries(true)}, {"stringData", entries(false)}},
-		"ConfigMap": {{"data", entries(false)}, {"binaryData", entries(true)}, {"", onceInData}},
-	}),
-})
-
-// entries demands keys that may be names of files, and values in base64 if they are binary.
-func entries(binary bool) test {
-	return func(n *yamldoc.Node, fail view.Failure) {
-		for _, f := range view.Fields(n) {
-			if list := validation.IsConfigMapKey(f.Name); len(list) > 0 {
-				fail.By(f.Value).Says("has the key %q: %s", f.Name, list[0])
-			}
-			if _, err := base64.StdEncoding.DecodeString(f.Value.Str()); binary && err != nil {
-				fail.By(f.Value).Says("has a value under %s that is not base64", f.Name)
-			}
-		}
-	}
-}
-
-func onceInData(n *yamldoc.Node, fail view.Failure) {
-	for _, f := range view.Fields(n.Get("binaryData")) {
-		if n.Get("data", f.Name) != nil {
-			fail.By(f.Value).Says("has the key %s in data and in binaryData", f.Name)
 		}
 	}
 }
@@ -411,6 +407,112 @@ var workloadDemands = map[string][]demand{
 		{"spec.updateStrategy.rollingUpdate.maxSurge", share(100)},
 		{"spec.updateStrategy.rollingUpdate.maxUnavailable", share(100)},
 	},
+	"StatefulSet": slices.Concat([]demand{
+		{"", needs("spec")}, {"spec", needs("template")}, {"spec.template", needs("spec")},
+		{"spec.replicas", notNegative}, {"spec.minReadySeconds", notNegative}, {"spec.revisionHistoryLimit", notNegative}, {"spec.selector", selects},
+		{"spec.podManagementPolicy", oneOf("", "OrderedReady", "Parallel")},
+		{"spec.serviceName", form(validation.IsDNS1123Label)},
+		{"spec.updateStrategy.type", oneOf("", "OnDelete", "RollingUpdate")},
+		{"spec.updateStrategy.rollingUpdate.partition", notNegative},
+		{"spec.updateStrategy.rollingUpdate.maxUnavailable", share(100)},
+		{"spec.volumeClaimTemplates.*", needs("spec")},
+	}, under("spec.volumeClaimTemplates.*.spec", claimDemands)),
+	"Job": under("spec", jobDemands),
+	"CronJob": append([]demand{
+		{"", needs("spec")},
+		{"spec", needs("schedule", "jobTemplate")},
+		{"spec.jobTemplate", needs("spec")},
+		{"spec.schedule", fault(scheduleFault)},
+		{"spec.concurrencyPolicy", oneOf("", "Allow", "Forbid", "Replace")},
+		{"spec.startingDeadlineSeconds", notNegative}, {"spec.successfulJobsHistoryLimit", notNegative}, {"spec.failedJobsHistoryLimit", notNegative},
+	}, under("spec.jobTemplate.spec", jobDemands)...),
+}
+
+var jobDemands = []demand{
+	{"", needs("template")}, {"template", needs("spec")},
+	{"parallelism", notNegative}, {"completions", notNegative}, {"backoffLimit", notNegative},
+	{"activeDeadlineSeconds", notNegative}, {"ttlSecondsAfterFinished", notNegative},
+	{"completionMode", oneOf("NonIndexed", "Indexed")},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		mode := n.Get("completionMode")
+		if mode.Str() == "Indexed" {
+			needs("completions")(n, fail.By(n, mode))
+		}
+	}},
+}
+
+// scheduleFault says what is wrong with the schedule of a CronJob
+// (github.com/robfig/cron/v3, ParseStandard).
+func scheduleFault(text string) string {
+	if strings.Contains(text, "TZ") {
+		return "has a time zone, which belongs in timeZone"
+	}
+	if every, ok := strings.CutPrefix(text, "@every "); ok {
+		if _, err := time.ParseDuration(every); err != nil {
+			return "has no duration after @every"
+		}
+		return ""
+	}
+	if strings.HasPrefix(text, "@") {
+		if !slices.Contains([]string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}, text) {
+			return "is not a known schedule"
+		}
+		return ""
+	}
+	fields := strings.Fields(text)
+	if len(fields) != len(timeFields) {
+		return "must have five fields: minute, hour, day of the month, month and day of the week"
+	}
+	for i, f := range timeFields {
+		for part := range strings.SplitSeq(fields[i], ",") {
+			if part != "" && !f.has(part) {
+				return fmt.Sprintf("has the %s %q; it must be between %d and %d", f.name, part, f.low, f.high)
+			}
+		}
+	}
+	return ""
+}
+
+// timeField is a field of a schedule; names are those of its values, from the lowest.
+type timeField struct {
+	name      string
+	low, high int
+	names     string
+}
+
+var timeFields = []timeField{
+	{"minute", 0, 59, ""}, {"hour", 0, 23, ""}, {"day of the month", 1, 31, ""},
+	{"month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"}, {"day of the week", 0, 6, "sun mon tue wed thu fri sat"},
+}
+
+// has reports whether a range of values, with its step, fits.
+func (f timeField) has(part string) bool {
+	values, step, steps := strings.Cut(part, "/")
+	if n, err := strconv.Atoi(step); steps && (err != nil || n <= 0) {
+		return false
+	}
+	first, last, ranged := strings.Cut(values, "-")
+	if first == "*" || first == "?" {
+		return true
+	}
+	low, high := f.value(first), f.value(first)
+	switch {
+	case ranged:
+		high = f.value(last)
+	case steps:
+		high = f.high
+	}
+	return f.low <= low && low <= high && high <= f.high
+}
+
+func (f timeField) value(text string) int {
+	if i := slices.Index(strings.Fields(f.names), strings.ToLower(text)); i >= 0 {
+		return f.low + i
+	}
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return -1
 }
 
 func isNone(n *yamldoc.Node) bool { return isZero(n) || n.Str() == "0%" }

@@ -1,0 +1,394 @@
+package components
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var _ = workloadRules.Add(lint.Rule{
+	ID: "DEP008", Name: "object-fields", Since: "v0.1.0",
+	Title:    "Other objects of Kubernetes must have fields that the API server accepts",
+	Severity: lint.Error, Proof: lint.APIServer,
+	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateResourceQuota; pkg/apis/networking/validation and those of other groups",
+	Why:    "The API server refuses the object in the middle of the installation, and what needs it never works.",
+	Fix:    "Set the field to what the message allows. Write values of a Secret's data and of binaryData in base64, and plain ones in stringData or a ConfigMap's data.",
+	Kinds:  view.Installed, Check: ofKinds(coreDemands),
+})
+
+// coreDemands are those of the objects around the workloads of a provider, by group and kind.
+var coreDemands = map[string]map[string][]demand{
+	"": {
+		"Secret":    {{"data", entries(true)}, {"stringData", entries(false)}, {"", dataOfType}},
+		"ConfigMap": {{"data", entries(false)}, {"binaryData", entries(true)}, {"", onceInData}},
+		"ResourceQuota": {
+			{"spec.hard", quotas},
+			{"spec.scopes.*", oneOf("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass")},
+		},
+		"LimitRange": {
+			{"spec.limits", distinct("type")},
+			{"spec.limits.*", needs("type")},
+			{"spec.limits.*.type", form(validation.IsQualifiedName)},
+			{"spec.limits.*", ascending},
+		},
+		"PersistentVolumeClaim": append([]demand{{"", needs("spec")}}, under("spec", claimDemands)...),
+	},
+	"policy": {"PodDisruptionBudget": {
+		{"spec", choice(false, "minAvailable", "maxUnavailable")},
+		{"spec.minAvailable", share(100)},
+		{"spec.maxUnavailable", share(100)},
+		{"spec.selector", selects},
+		{"spec.unhealthyPodEvictionPolicy", oneOf("IfHealthyBudget", "AlwaysAllow")},
+	}},
+	"scheduling.k8s.io": {"PriorityClass": {
+		{"metadata.name", func(n *yamldoc.Node, fail view.Failure) {
+			if name := n.Str(); strings.HasPrefix(name, "system-") && name != "system-node-critical" && name != "system-cluster-critical" {
+				fail.Says("is %q; the prefix system- is reserved", name)
+			}
+		}},
+		{"value", between(-1<<31, 1_000_000_000)},
+		{"preemptionPolicy", oneOf("PreemptLowerPriority", "Never")},
+	}},
+	"storage.k8s.io": {"StorageClass": {
+		{"", needs("provisioner")},
+		{"provisioner", form(func(text string) []string { return validation.IsQualifiedName(strings.ToLower(text)) })},
+		{"reclaimPolicy", oneOf("", "Delete", "Retain")},
+		{"volumeBindingMode", oneOf("Immediate", "WaitForFirstConsumer")},
+	}},
+	"networking.k8s.io": {
+		"NetworkPolicy": slices.Concat([]demand{
+			{"spec.podSelector", selects},
+			{"spec.policyTypes.*", oneOf("Ingress", "Egress")},
+			{"spec.policyTypes", atMost(2)},
+		}, under("spec.ingress.*.from.*", peerDemands), under("spec.egress.*.to.*", peerDemands),
+			under("spec.ingress.*.ports.*", peerPortDemands), under("spec.egress.*.ports.*", peerPortDemands)),
+		"Ingress": slices.Concat([]demand{
+			{"", needs("spec")},
+			{"spec", func(n *yamldoc.Node, fail view.Failure) {
+				if n.Get("defaultBackend") == nil && unset(n.Get("rules")) {
+					fail.By(n, n.Get("rules")).Says("has neither rules nor a defaultBackend")
+				}
+			}},
+			{"spec.ingressClassName", form(validation.IsDNS1123Subdomain)},
+			{"spec.rules.*.host", host},
+			{"spec.rules.*.http", needs("paths")},
+			{"spec.rules.*.http.paths.*", needs("pathType")},
+			{"spec.rules.*.http.paths.*.pathType", oneOf("", "Exact", "Prefix", "ImplementationSpecific")},
+			{"spec.rules.*.http.paths.*", func(n *yamldoc.Node, fail view.Failure) {
+				at, kind := n.Get("path"), n.Get("pathType")
+				if text := at.Str(); !strings.HasPrefix(text, "/") && (text != "" || kind.Str() != "ImplementationSpecific") {
+					fail.By(cmp.Or(at, n), kind).Says("has the path %q, which does not begin with a slash", text)
+				}
+				needs("backend")(n, fail)
+			}},
+			{"spec.tls.*.hosts.*", host},
+			{"spec.tls.*.secretName", form(validation.IsDNS1123Subdomain)},
+		}, under("spec.rules.*.http.paths.*.backend", backendDemands), under("spec.defaultBackend", backendDemands)),
+	},
+	"autoscaling": {"HorizontalPodAutoscaler": slices.Concat([]demand{
+		{"spec", needs("maxReplicas", "scaleTargetRef")},
+		{"spec.scaleTargetRef", needs("kind", "name", "apiVersion")},
+		{"spec.scaleTargetRef.kind", form(content.IsPathSegmentName)},
+		{"spec.scaleTargetRef.name", form(content.IsPathSegmentName)},
+		{"spec.scaleTargetRef", func(n *yamldoc.Node, fail view.Failure) {
+			if at := n.Get("apiVersion"); at.Str() != "" && !strings.Contains(at.Str(), "/") && n.Get("kind").Str() != "ReplicationController" {
+				fail.By(at, n.Get("kind")).Says("has the apiVersion %q, which lacks a group", at.Str())
+			}
+		}},
+		{"spec.minReplicas", between(1, many)},
+		{"spec.maxReplicas", between(1, many)},
+		{"spec", func(n *yamldoc.Node, fail view.Failure) {
+			low, _ := n.Get("minReplicas").Int()
+			if high, ok := n.Get("maxReplicas").Int(); ok && high < low {
+				fail.By(n.Get("maxReplicas"), n.Get("minReplicas")).Says("has maxReplicas %d, less than minReplicas %d", high, low)
+			}
+		}},
+		{"spec.metrics.*", choice(true, metricSources...)},
+		{"spec.metrics.*", func(n *yamldoc.Node, fail view.Failure) {
+			of := n.Get("type")
+			source := of.Str()
+			if source != "" {
+				source = strings.ToLower(source[:1]) + source[1:]
+			}
+			if n.Get(source) == nil || !slices.Contains(metricSources, source) {
+				fail.By(cmp.Or(of, n)).Says("has the type %q, but not the source of that type", of.Str())
+			}
+		}},
+	}, under("spec.metrics.*.resource", resourceMetricDemands), under("spec.metrics.*.containerResource", resourceMetricDemands),
+		under("spec.metrics.*.object", metricDemands), under("spec.metrics.*.pods", metricDemands), under("spec.metrics.*.external", metricDemands),
+		under("spec.behavior.scaleUp", scalingDemands), under("spec.behavior.scaleDown", scalingDemands))},
+	admissionGroup: {
+		"ValidatingAdmissionPolicy": slices.Concat([]demand{
+			{"", needs("spec")},
+			{"spec", needs("matchConstraints")},
+			{"spec", func(n *yamldoc.Node, fail view.Failure) {
+				if unset(n.Get("validations")) && unset(n.Get("auditAnnotations")) {
+					fail.By(n, n.Get("validations"), n.Get("auditAnnotations")).Says("has neither validations nor auditAnnotations")
+				}
+			}},
+			{"spec.failurePolicy", oneOf("Fail", "Ignore")},
+			{"spec.paramKind", needs("apiVersion", "kind")},
+			{"spec.paramKind.apiVersion", form(func(text string) []string { return validation.IsDNS1035Label(text[strings.Index(text, "/")+1:]) })},
+			{"spec.paramKind.kind", form(func(text string) []string { return validation.IsDNS1035Label(strings.ToLower(text)) })},
+			{"spec.matchConstraints", needs("resourceRules")},
+			{"spec.variables.*", needs("name", "expression")},
+			{"spec.variables.*.expression", compiles("", policyVariables...)},
+			{"spec.validations.*", needs("expression")},
+			{"spec.validations.*.expression", compiles("bool", policyVariables...)},
+			{"spec.validations.*.messageExpression", compiles("string", policyVariables...)},
+			{"spec.validations.*.reason", oneOf("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")},
+			{"spec.auditAnnotations", distinct("key")},
+			{"spec.auditAnnotations.*", needs("key", "valueExpression")},
+			{"spec.auditAnnotations.*.valueExpression", compiles("string null_type", policyVariables...)},
+		}, under("spec.matchConstraints", policyMatchDemands), under("spec", conditionDemands("params"))),
+		"ValidatingAdmissionPolicyBinding": slices.Concat([]demand{
+			{"spec", needs("policyName", "validationActions")},
+			{"spec.policyName", form(validation.IsDNS1123Subdomain)},
+			{"spec.validationActions", distinct("")},
+			{"spec.validationActions.*", oneOf("Deny", "Warn", "Audit")},
+			{"spec.paramRef", needs("parameterNotFoundAction")},
+			{"spec.paramRef", choice(true, "name", "selector")},
+			{"spec.paramRef.name", form(content.IsPathSegmentName)},
+			{"spec.paramRef.parameterNotFoundAction", oneOf("", "Allow", "Deny")},
+		}, under("spec.matchResources", policyMatchDemands)),
+	},
+}
+
+var policyVariables = []string{"params", "variables"}
+
+var policyMatchDemands = slices.Concat(selectionDemands, under("resourceRules.*", matchedDemands), under("excludeResourceRules.*", matchedDemands))
+
+// claimDemands are those of a claim for a volume.
+var claimDemands = []demand{
+	{"", needs("accessModes", "resources")},
+	{"accessModes.*", oneOf("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")},
+	{"volumeMode", oneOf("Filesystem", "Block")},
+	{"selector", selects},
+	{"storageClassName", form(validation.IsDNS1123Subdomain)},
+	{"resources", needs("requests")},
+	{"resources.requests", needs("storage")},
+	{"resources.requests.storage", func(n *yamldoc.Node, fail view.Failure) {
+		if q, err := resource.ParseQuantity(n.Text()); err == nil && q.Sign() <= 0 {
+			fail.Says("is %s; it must be greater than 0", n.Text())
+		}
+	}},
+}
+
+var metricSources = []string{"object", "pods", "resource", "external", "containerResource"}
+
+var targetDemands = []demand{
+	{"", needs("target")},
+	{"target", needs("type")},
+	{"target.type", oneOf("", "Utilization", "Value", "AverageValue")},
+}
+
+var metricDemands = append([]demand{
+	{"", needs("metric")},
+	{"metric", needs("name")},
+	{"metric.name", form(content.IsPathSegmentName)},
+	{"describedObject", needs("kind", "name")},
+	{"describedObject.name", form(content.IsPathSegmentName)},
+}, targetDemands...)
+
+var resourceMetricDemands = append([]demand{
+	{"", needs("name")},
+	{"target", choice(true, "averageUtilization", "averageValue")},
+	{"target.averageUtilization", between(1, many)},
+}, targetDemands...)
+
+var scalingDemands = []demand{
+	{"stabilizationWindowSeconds", between(0, 3600)},
+	{"selectPolicy", oneOf("Max", "Min", "Disabled")},
+	{"policies.*", needs("type", "value", "periodSeconds")},
+	{"policies.*.type", oneOf("", "Pods", "Percent")},
+	{"policies.*.value", between(1, many)},
+	{"policies.*.periodSeconds", between(1, 1800)},
+}
+
+var peerPortDemands = []demand{
+	{"protocol", oneOf("TCP", "UDP", "SCTP")},
+	{"port", aPort},
+	{"port", notEmpty},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		port, end := n.Get("port"), n.Get("endPort")
+		first, number := port.Int()
+		if last, ok := end.Int(); ok && (!number || last < first) {
+			fail.By(end, port).Says("has the endPort %d, which needs a port that is not greater", last)
+		}
+	}},
+	{"endPort", between(1, 65535)},
+}
+
+var peerDemands = []demand{
+	{"podSelector", selects},
+	{"namespaceSelector", selects},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		block, pods, spaces := n.Get("ipBlock"), n.Get("podSelector"), n.Get("namespaceSelector")
+		switch others := pods != nil || spaces != nil; {
+		case block != nil && others:
+			fail.By(block).Says("has both an ipBlock and a selector")
+		case block == nil && !others:
+			fail.Says("has none of ipBlock, podSelector and namespaceSelector")
+		}
+	}},
+	{"ipBlock", needs("cidr")},
+	{"ipBlock", func(n *yamldoc.Node, fail view.Failure) {
+		whole := prefix(n.Get("cidr"), fail)
+		for _, item := range n.Get("except").List() {
+			if part := prefix(item, fail); part.IsValid() && whole.IsValid() && (part.Bits() <= whole.Bits() || !whole.Contains(part.Addr())) {
+				fail.By(item, n.Get("cidr")).Says("excepts %s, which is not a part of %s", part, whole)
+			}
+		}
+	}},
+}
+
+// prefix is the range of addresses that a value names; it fails if the value names none.
+func prefix(n *yamldoc.Node, fail view.Failure) netip.Prefix {
+	p, err := netip.ParsePrefix(n.Str())
+	if n.Str() != "" && (err != nil || p != p.Masked()) {
+		fail.By(n).Says("has %q; it must be in CIDR notation, such as 10.0.0.0/16", n.Str())
+	}
+	return p
+}
+
+var backendDemands = []demand{
+	{"", choice(true, "service", "resource")},
+	{"service", needs("name")},
+	{"service", func(n *yamldoc.Node, fail view.Failure) {
+		name, number := n.Get("port", "name"), n.Get("port", "number")
+		if unset(name) == (unset(number) || isZero(number)) {
+			fail.By(n, name, number).Says("must have either the name or the number of a port")
+		}
+	}},
+	{"service.name", form(validation.IsDNS1035Label)},
+	{"service.port.name", form(validation.IsValidPortName)},
+	{"service.port.number", between(0, 65535)},
+	{"resource", needs("kind", "name")},
+	{"resource.name", form(content.IsPathSegmentName)},
+	{"resource.apiGroup", form(validation.IsDNS1123Subdomain)},
+}
+
+// host demands a name of hosts, which may begin with a star.
+func host(n *yamldoc.Node, fail view.Failure) {
+	valid := validation.IsDNS1123Subdomain
+	if strings.Contains(n.Str(), "*") {
+		valid = validation.IsWildcardDNS1123Subdomain
+	}
+	form(valid)(n, fail)
+	if _, err := netip.ParseAddr(n.Str()); err == nil {
+		fail.Says("is %q, an address; it must be a name", n.Str())
+	}
+}
+
+// quotaNames are the resources without a domain that a ResourceQuota may limit; of the
+// first ones there are only whole numbers.
+var quotaNames = strings.Fields("pods resourcequotas services replicationcontrollers secrets configmaps persistentvolumeclaims services.nodeports services.loadbalancers " +
+	"cpu memory ephemeral-storage requests.cpu requests.memory requests.storage requests.ephemeral-storage limits.cpu limits.memory limits.ephemeral-storage")
+
+const wholeQuotas = 9
+
+func quotas(n *yamldoc.Node, fail view.Failure) {
+	for _, f := range view.Fields(n) {
+		at := slices.Index(quotaNames, f.Name)
+		q, err := resource.ParseQuantity(f.Value.Text())
+		switch huge := strings.HasPrefix(f.Name, "hugepages-") || strings.HasPrefix(f.Name, "requests.hugepages-"); {
+		case len(validation.IsQualifiedName(f.Name)) > 0, at < 0 && !huge && !strings.Contains(f.Name, "/"):
+			fail.By(f.Key()).Says("has %q, which no quota can limit", f.Name)
+		case err != nil: // another rule tells of it
+		case q.Sign() < 0:
+			fail.By(f.Value).Says("has %s %s, which is negative", f.Name, f.Value.Text())
+		case at >= 0 && at < wholeQuotas && q.MilliValue()%1000 != 0:
+			fail.By(f.Value).Says("has %s %s, which is not a whole number", f.Name, f.Value.Text())
+		}
+	}
+}
+
+// ascending demands that the limits of a LimitRange are in order.
+func ascending(n *yamldoc.Node, fail view.Failure) {
+	if n.Get("type").Str() == "Pod" {
+		for _, name := range [...]string{"default", "defaultRequest"} {
+			if len(view.Fields(n.Get(name))) > 0 {
+				fail.By(n.Get(name), n.Get("type")).Says("has %s, which the type Pod does not allow", name)
+			}
+		}
+		return
+	}
+	order := [...]string{"min", "defaultRequest", "default", "max"}
+	for i, low := range order {
+		for _, f := range view.Fields(n.Get(low)) {
+			for _, high := range order[i+1:] {
+				at := n.Get(high, f.Name)
+				a, err := resource.ParseQuantity(f.Value.Text())
+				b, also := resource.ParseQuantity(at.Text())
+				if err == nil && also == nil && a.Cmp(b) > 0 {
+					fail.By(f.Value, at).Says("has %s %s of %s, more than %s, %s", low, f.Value.Text(), f.Name, high, at.Text())
+				}
+			}
+		}
+	}
+}
+
+// keysOfType are the keys that Secrets of a type must have.
+var keysOfType = map[string][]string{
+	"kubernetes.io/tls": {"tls.crt", "tls.key"}, "kubernetes.io/ssh-auth": {"ssh-privatekey"},
+	"kubernetes.io/dockerconfigjson": {".dockerconfigjson"}, "kubernetes.io/dockercfg": {".dockercfg"},
+}
+
+// dataOfType demands what the type of a Secret needs.
+func dataOfType(n *yamldoc.Node, fail view.Failure) {
+	of := n.Get("type")
+	for _, key := range keysOfType[of.Str()] {
+		value, plain := n.Get("data", key), n.Get("stringData", key)
+		raw, err := base64.StdEncoding.DecodeString(value.Str())
+		if plain != nil {
+			raw, err = []byte(plain.Str()), nil
+		}
+		switch {
+		case value == nil && plain == nil:
+			fail.By(of, n.Get("data"), n.Get("stringData")).Says("is of the type %s, but has no %s", of.Str(), key)
+		case err == nil && strings.Contains(key, ".docker") && json.Unmarshal(raw, &map[string]any{}) != nil:
+			fail.By(cmp.Or(plain, value), of).Says("has a value under %s that is not JSON", key)
+		}
+	}
+	if of.Str() == "kubernetes.io/service-account-token" && unset(n.Get("metadata", "annotations", "kubernetes.io/service-account.name")) {
+		fail.By(of).Says("is of the type %s, but has no annotation kubernetes.io/service-account.name", of.Str())
+	}
+	if of.Str() == "kubernetes.io/basic-auth" && !slices.ContainsFunc([]string{"data", "stringData"}, func(list string) bool {
+		return n.Get(list, "username") != nil || n.Get(list, "password") != nil
+	}) {
+		fail.By(of, n.Get("data"), n.Get("stringData")).Says("is of the type %s, but has neither username nor password", of.Str())
+	}
+}
+
+// entries demands keys that may be names of files, and values in base64 if they are binary.
+func entries(binary bool) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		for _, f := range view.Fields(n) {
+			if list := validation.IsConfigMapKey(f.Name); len(list) > 0 {
+				fail.By(f.Value).Says("has the key %q: %s", f.Name, list[0])
+			}
+			if _, err := base64.StdEncoding.DecodeString(f.Value.Str()); binary && err != nil {
+				fail.By(f.Value).Says("has a value under %s that is not base64", f.Name)
+			}
+		}
+	}
+}
+
+func onceInData(n *yamldoc.Node, fail view.Failure) {
+	for _, f := range view.Fields(n.Get("binaryData")) {
+		if n.Get("data", f.Name) != nil {
+			fail.By(f.Value).Says("has the key %s in data and in binaryData", f.Name)
+		}
+	}
+}
