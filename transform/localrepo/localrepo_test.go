@@ -35,7 +35,9 @@ func tree(t *testing.T, config string) string {
 		"Makefile": "ENVSUBST_PKG := github.com/drone/envsubst/v2\ntemplates:\n\tkustomize build kustomize/one > t/cluster-template.yaml\n" +
 			"\tkustomize build kustomize/one > t/joined.yaml\n\techo --- >> t/joined.yaml\n\tkustomize build config >> t/joined.yaml\n" +
 			"t/cluster-template-%.yaml: kustomize/%\n\tkustomize build $< > $@\n" +
-			"run:\n\tenvsubst < $(E2E_CONF_FILE) > out.yaml\n",
+			"run:\n\tenvsubst < $(E2E_CONF_FILE) > out.yaml\n" +
+			"self:\n\tcp t/self.yaml t/self.yaml\n" +
+			"longer/%.yaml: longer/x-%.yaml\n\tcp $< $@\n",
 		"e2e/docker.yaml":                  config,
 		"config/kustomization.yaml":        "resources: [a.yaml]\n",
 		"config/a.yaml":                    strings.Replace(object, "NAME", "components", 1),
@@ -130,12 +132,14 @@ func TestBuild(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"no folder":    {"value: ../config}, {", "value: ../gone}, {", "docker.yaml:8:36: Failed to generate the manifest"},
-		"URL":          {"value: ../config}, {", "value: \"https://x/y?ref=v1\"}, {", "URLs work only inside kustomizations"},
-		"scheme":       {"https://x/", "s3://x/", `unknown scheme "s3"`},
-		"no file":      {"joined.yaml", "gone.yaml", "the file does not exist"},
-		"no version":   {"v1.2}\", type", "v1.7}\", type", "no version of cluster-api in the series 1.7"},
-		"a bad folder": {"x.yaml}", "../x.yaml}", "write a file name without a folder"},
+		"no folder":        {"value: ../config}, {", "value: ../gone}, {", "docker.yaml:8:36: Failed to generate the manifest"},
+		"URL":              {"value: ../config}, {", "value: \"https://x/y?ref=v1\"}, {", "URLs work only inside kustomizations"},
+		"scheme":           {"https://x/", "s3://x/", `unknown scheme "s3"`},
+		"no file":          {"joined.yaml", "gone.yaml", "the file does not exist"},
+		"no version":       {"v1.2}\", type", "v1.7}\", type", "no version of cluster-api in the series 1.7"},
+		"a bad folder":     {"x.yaml}", "../x.yaml}", "write a file name without a folder"},
+		"a copy of itself": {"joined.yaml", "self.yaml", "the file does not exist; Makefile:12 makes it"},
+		"without end":      {"../t/joined.yaml", "../longer/a.yaml", "the file does not exist; Makefile:14 makes it"},
 	} {
 		s, err := localrepo.Open(t.Context(), tree(t, strings.Replace(config, tc.old, tc.new, 1)), options())
 		if err == nil {

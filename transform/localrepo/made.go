@@ -44,7 +44,13 @@ func (m *made) product(name string) (recipes.Product, bool) {
 // find returns what a file is made from, with absolute paths: the file itself, what a
 // recipe names, or the kustomization next to it that has its name. Several
 // kustomizations are joined.
-func (s *Suite) find(name string) (out config.Output, joined []recipes.Product, err error) {
+func (s *Suite) find(name string) (config.Output, []recipes.Product, error) {
+	return s.copied(name, 0)
+}
+
+// copied is find for a file that is copied a number of times: recipes may copy in a
+// circle, or each file from one with a longer name.
+func (s *Suite) copied(name string, times int) (out config.Output, joined []recipes.Product, err error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return config.Output{File: name}, nil, nil
 	}
@@ -72,8 +78,8 @@ func (s *Suite) find(name string) (out config.Output, joined []recipes.Product, 
 		return out, []recipes.Product{p}, nil
 	case ok && len(p.Through) == 0 && is(p.Kustomize):
 		return built(p.Kustomize, p.Unrestricted)
-	case ok && len(p.Through) == 0 && len(p.From) == 1 && p.From[0] != rel:
-		return s.find(abs(p.From[0]))
+	case ok && len(p.Through) == 0 && len(p.From) == 1 && times < 8:
+		return s.copied(abs(p.From[0]), times+1)
 	case ok:
 		return out, nil, fmt.Errorf("the file does not exist; %s makes it%s", p.Place, m.target(p.Place))
 	}
