@@ -308,6 +308,20 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
+// TestWritable also runs as root, for whom every file is writable.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{dir: nil, filepath.Join(dir, "a", "b"): nil, file: syscall.ENOTDIR} {
+		if err := Writable(name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+}
+
 func TestRootMayBeALink(t *testing.T) {
 	top := memoryDir(t)
 	if err := os.Mkdir(filepath.Join(top, "store"), 0o755); err != nil {

@@ -2,9 +2,12 @@ package open
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -140,6 +143,38 @@ func TestCredentialsBelongToOneHost(t *testing.T) {
 				t.Errorf("seen %q, want %q", text, tt.want)
 			}
 		})
+	}
+}
+
+// TestRegistryFiles finds the file in which docker, podman or skopeo keeps a login.
+func TestRegistryFiles(t *testing.T) {
+	for variable, file := range map[string]string{
+		"DOCKER_CONFIG": "config.json", "HOME": ".docker/config.json", "REGISTRY_AUTH_FILE": "", "XDG_RUNTIME_DIR": "containers/auth.json",
+	} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "file")
+		if file != "" {
+			name = filepath.Join(dir, file)
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(`{"auths": {"a.test": {"registrytoken": "secret-file"}}}`), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		value := dir
+		if file == "" {
+			value = name
+		}
+		seen := &wire{seen: map[string]map[string]bool{}}
+		p := &Places{Env: func(n string) (string, bool) { return map[string]string{variable: value}[n], n == variable }, Dir: dir, Base: seen}
+		p.Policy.Sleep = func(context.Context, time.Duration) error { return nil }
+		site, err := p.Site(registryA+"/x", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		provider := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
+		use(t, &repo.Release{Provider: provider, Version: "v1.0.0"}, func() (publish.Destination, error) { return site.Of(provider) })
+		if !seen.seen["a.test"]["file"] {
+			t.Errorf("%s: seen %v", variable, seen.seen)
+		}
 	}
 }
 

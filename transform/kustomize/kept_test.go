@@ -96,6 +96,11 @@ func TestKeptBuildsAreThoseOfTheFiles(t *testing.T) {
 	if _, ok := tree.kept(".", Options{}); !ok {
 		t.Error("a build without a change is made anew")
 	}
+	for _, other := range []Options{{Unsorted: true}, {NoLoadRestrictions: true}} {
+		if _, ok := tree.kept(".", other); ok {
+			t.Errorf("a build with %+v is taken for one without", other)
+		}
+	}
 }
 
 // TestKeptObjectsAreThoseOfKustomize compares the types of values, too.

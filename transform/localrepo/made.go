@@ -90,6 +90,7 @@ func (s *Suite) copied(name string, times int) (out config.Output, joined []reci
 }
 
 var targetLine = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
+var patternLine = regexp.MustCompile(`^[^\t#:=]*%[^:=]*:`)
 
 // target names the make target that a place belongs to.
 func (m *made) target(at recipes.Place) string {
@@ -99,7 +100,11 @@ func (m *made) target(at recipes.Place) string {
 		return ""
 	}
 	for i := min(at.Line, len(lines)) - 1; i >= 0; i-- {
-		if t := targetLine.FindStringSubmatch(lines[i]); t != nil {
+		t := targetLine.FindStringSubmatch(lines[i])
+		if t == nil && patternLine.MatchString(lines[i]) {
+			return "" // no one target
+		}
+		if t != nil {
 			return fmt.Sprintf(" (make %s)", t[1])
 		}
 	}
