@@ -155,4 +155,8 @@ func TestOver(t *testing.T) {
 	if diff := cmp.Diff(want, over.Over(base), ignoreOrigin); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	of := func(file string) Provider { return Provider{Origin: Origin{file: file}} }
+	if a, b := of("a").Over(of("b")), (Provider{}).Over(of("b")); a.Origin.file != "a" || b.Origin.file != "b" {
+		t.Errorf("origins: %v and %v", a.Origin, b.Origin)
+	}
 }

@@ -300,6 +300,17 @@ func TestGrowingVariables(t *testing.T) {
 	}, "")
 }
 
+// TestImageAndPullPolicy: a recipe may set both in one file.
+func TestImageAndPullPolicy(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{
+		"Makefile":            {Data: []byte("IMG ?= r.io/a:dev\nrelease:\n\tsed -i -e 's@image: .*@image: '\"$(IMG)\"'@' config/manager.yaml\n\tsed -i -e 's@imagePullPolicy: .*@imagePullPolicy: Always@' config/manager.yaml\n\tkustomize build config > out/infrastructure-components.yaml\n")},
+		"config/manager.yaml": {Data: []byte("image: x\nimagePullPolicy: Never\n")},
+	}, "")
+	if r == nil || len(r.Images) != 2 || r.Images[0].NewName != "r.io/a" || r.Images[1].PullPolicy != "Always" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestFindByName: a recipe that copies what find prints copies no other files.
 func TestFindByName(t *testing.T) {
 	r := recipes.Follow(fstest.MapFS{

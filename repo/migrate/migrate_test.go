@@ -103,6 +103,19 @@ func TestText(t *testing.T) {
 }
 
 // Every file of a source tree that patches another keeps its effect.
+// TestPartial keeps what would mean "not set" in a whole object: in a patch it takes a
+// value of the base away.
+func TestPartial(t *testing.T) {
+	patch := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nmetadata: {name: a}\nspec:\n  variables:\n  - name: v\n    schema:\n      openAPIV3Schema: {type: array, uniqueItems: false}\n"
+	for partial, kept := range map[bool]bool{true: true, false: false} {
+		o := options()
+		o.Partial = partial
+		if got := Text("x", []byte(patch), o); strings.Contains(string(got.New), "uniqueItems") != kept {
+			t.Errorf("partial %t:\n%s", partial, got.New)
+		}
+	}
+}
+
 func TestKustomize(t *testing.T) {
 	got := wrote(t, map[string]string{
 		"base/kcp.yaml":           "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: cp\nspec:\n  kubeadmConfigSpec:\n    preKubeadmCommands: []\n    clusterConfiguration:\n      apiServer:\n        extraArgs:\n          audit: \"1\"\n          v: \"2\"\n",

@@ -3,6 +3,7 @@ package yamldoc
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -382,6 +383,21 @@ func TestTooManyDocuments(t *testing.T) {
 	// A separator before which there is nothing belongs to its document.
 	if err := CheckCount([]byte(strings.Repeat("---\n", 2*MaxDocuments))); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMisfit finds the value that a decoder complains about without its index.
+func TestMisfit(t *testing.T) {
+	for want, text := range map[int]string{
+		2: "a:\n- b: 1\n- b: {c: 2}\n",             // none is a string: the first at the path
+		4: "x: s\na:\n- b: 1\n- b: {c: s, d: t}\n", // inside a map, whose keys are no fields
+		3: "a:\n- b: 1\n- b: s\n- b: t\n",
+		1: "x: s\n", // nothing at the path
+	} {
+		d := yamldoc.Parse(yamldoc.NewFile("f.yaml", text)).Docs[0]
+		if n := d.Root.Misfit(&json.UnmarshalTypeError{Value: "string", Field: "a.b"}); d.Pos(n).Line != want {
+			t.Errorf("%s: line %d, want %d", text, d.Pos(n).Line, want)
+		}
 	}
 }
 
