@@ -128,19 +128,6 @@ func streams(t testing.TB) map[string][]*record.Event {
 
 // TestLag delays the watches of streams, and interrupts them: nothing may be found that is
 // not found without.
-// TestSkew takes the smallest of the last differences of the clocks.
-func TestSkew(t *testing.T) {
-	var s skew
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i, late := range []time.Duration{3, 1, 2} {
-		wrote := start.Add(time.Duration(i) * time.Minute)
-		s.learn(wrote.Add(late*time.Second), nil, []record.Writer{{Manager: "a", Time: wrote.Format(time.RFC3339)}})
-	}
-	if got := s.best(); got != time.Second {
-		t.Errorf("%s, want 1s", got)
-	}
-}
-
 func TestLag(t *testing.T) {
 	for name, events := range streams(t) {
 		right := verdicts(t, events)

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // plain is a value as encoding/json has it.
@@ -166,5 +167,18 @@ func TestDiff(t *testing.T) {
 	want := []string{`b.c: "x" → "y"`, `conditions[B].status: "True" → "False"`, `n: (absent) → {}`, `a: 1 → (absent)`}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestSkew takes the smallest of the last differences of the clocks.
+func TestSkew(t *testing.T) {
+	var s Skew
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, late := range []time.Duration{3, 1, 2} {
+		wrote := start.Add(time.Duration(i) * time.Minute)
+		s.Learn(wrote.Add(late*time.Second), nil, []Writer{{Manager: "a", Time: wrote.Format(time.RFC3339)}})
+	}
+	if got := s.Best(); got != time.Second {
+		t.Errorf("%s, want 1s", got)
 	}
 }

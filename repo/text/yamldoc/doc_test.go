@@ -394,7 +394,7 @@ func TestMisfit(t *testing.T) {
 		3: "a:\n- b: 1\n- b: s\n- b: t\n",
 		1: "x: s\n", // nothing at the path
 	} {
-		d := yamldoc.Parse(yamldoc.NewFile("f.yaml", text)).Docs[0]
+		d := Parse(NewFile("f.yaml", text)).Docs[0]
 		if n := d.Root.Misfit(&json.UnmarshalTypeError{Value: "string", Field: "a.b"}); d.Pos(n).Line != want {
 			t.Errorf("%s: line %d, want %d", text, d.Pos(n).Line, want)
 		}
