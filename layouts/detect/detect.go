@@ -28,12 +28,6 @@ type Hints struct {
 	Release func() *recipes.Release
 }
 
-// Detect returns the configuration that the conventions give for a source
-// tree; Complete says the rest.
-func Detect(fsys fs.FS, hints Hints) (*config.Config, []config.Note, error) {
-	return Complete(fsys, &config.Config{}, hints)
-}
-
 // Complete adds to a configuration what it does not say and the tree shows:
 //
 //   - a provider for every config/default with a kustomization, at any depth but

@@ -80,7 +80,7 @@ func labels(c *config.Config) []string {
 // A name that only the folder tells is said aloud: such notes have no key.
 func TestNameOfFolder(t *testing.T) {
 	for text, want := range map[string]bool{"": true, "module example.org/cluster-api-provider-x\n": false} {
-		_, notes, err := Detect(tree(append(product("config/default", "", infra), "go.mod="+text)...), Hints{Folder: "cluster-api-provider-x"})
+		_, notes, err := Complete(tree(append(product("config/default", "", infra), "go.mod="+text)...), &config.Config{}, Hints{Folder: "cluster-api-provider-x"})
 		said := slices.ContainsFunc(notes, func(n config.Note) bool {
 			return n.Key == "" && strings.Contains(n.Text, "is named after the folder cluster-api-provider-x")
 		})
@@ -369,7 +369,7 @@ func TestTemplates(t *testing.T) {
 }
 
 func TestRemoteBasesAreNoted(t *testing.T) {
-	_, notes, err := Detect(tree("config/default/kustomization.yaml=resources: [crd.yaml, 'https://example.org/x.yaml', 'example.org/a//b?ref=v1']\n", "config/default/crd.yaml="+crd(infra)), Hints{Folder: "x"})
+	_, notes, err := Complete(tree("config/default/kustomization.yaml=resources: [crd.yaml, 'https://example.org/x.yaml', 'example.org/a//b?ref=v1']\n", "config/default/crd.yaml="+crd(infra)), &config.Config{}, Hints{Folder: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestStaysInTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	c, _, err := Detect(root.FS(), Hints{Folder: "x"})
+	c, _, err := Complete(root.FS(), &config.Config{}, Hints{Folder: "x"})
 	if err == nil || !strings.Contains(err.Error(), "config/default builds no provider") {
 		t.Errorf("found %+v, %v through a link out of the tree", c, err)
 	}
@@ -425,7 +425,7 @@ func FuzzDetect(f *testing.F) {
 			"config/crd/kustomization.yaml": kust, "config/crd/x.yaml": manifest, "go.mod": module, ".git/config": git, "metadata.yaml": manifest} {
 			fsys[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		c, notes, err := Detect(fsys, Hints{})
+		c, notes, err := Complete(fsys, &config.Config{}, Hints{})
 		if err != nil {
 			return
 		}
@@ -465,7 +465,7 @@ func TestNotes(t *testing.T) {
 			config.Note{Text: "config/default builds CRDs of several provider types: bootstrap, control-plane"}},
 	}
 	for name, tt := range tests {
-		_, notes, err := Detect(tree(join(tt.files, metadata)...), Hints{})
+		_, notes, err := Complete(tree(join(tt.files, metadata)...), &config.Config{}, Hints{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !slices.Contains(notes, tt.want) {
@@ -480,7 +480,7 @@ func TestNotes(t *testing.T) {
 		"not in the list":  join(product("config/default", "infrastructure-x", infra), "go.mod=module github.com/me/cluster-api-provider-linode\n"),
 		"nothing is known": product("config/default", "infrastructure-x", infra),
 	} {
-		_, notes, err := Detect(tree(join(files, metadata)...), Hints{})
+		_, notes, err := Complete(tree(join(files, metadata)...), &config.Config{}, Hints{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -502,7 +502,7 @@ func TestOwner(t *testing.T) {
 		"\tcp metadata.yaml out/metadata.yaml\n"
 	fsys := tree(join(makefile, metadata, product("bootstrap/config/default", "bootstrap-kubeadm", bootstrap),
 		product("core/config/default", "cluster-api", "cluster.x-k8s.io"))...)
-	c, _, err := Detect(fsys, Hints{})
+	c, _, err := Complete(fsys, &config.Config{}, Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestZeroConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer root.Close()
-		c, _, err := detect.Detect(root.FS(), detect.Hints{Folder: repo})
+		c, _, err := detect.Complete(root.FS(), &config.Config{}, detect.Hints{Folder: repo})
 		if err != nil {
 			t.Errorf("%s: %v", repo, err)
 			continue

@@ -32,9 +32,6 @@ type Cache struct {
 // names the program and its version: another one does not use its entries.
 func OpenCache(dir, program string) *Cache { return &Cache{dir, program} }
 
-// Seen is what a maker saw: a digest of each answer, by question.
-type Seen map[string]string
-
 // digest sums up an answer.
 func digest(parts ...[]byte) string {
 	h := sha256.New()
@@ -51,8 +48,9 @@ func digest(parts ...[]byte) string {
 
 // head is the first line of an entry.
 type head struct {
-	Key  string `json:"key"`
-	Seen Seen   `json:"seen"`
+	Key string `json:"key"`
+	// Seen is what a maker saw: a digest of each answer, by question.
+	Seen map[string]string `json:"seen"`
 }
 
 // name is the file of an entry.
@@ -98,7 +96,7 @@ func (c *Cache) Get(key string, ask func(question string) string) (result []byte
 
 // Put keeps a result. What cannot be kept is built again next time, so Put returns
 // no error.
-func (c *Cache) Put(key string, saw Seen, result []byte) {
+func (c *Cache) Put(key string, saw map[string]string, result []byte) {
 	if c == nil || len(result) > cacheLimit/8 {
 		return
 	}

@@ -18,7 +18,7 @@ func TestEntriesCountWhileTheAnswersAreTheSame(t *testing.T) {
 	if _, ok := c.Get("key", same); ok {
 		t.Error("an empty cache has an entry")
 	}
-	c.Put("key", Seen{"a": "answer", "b": "answer"}, []byte("result\n\x00"))
+	c.Put("key", map[string]string{"a": "answer", "b": "answer"}, []byte("result\n\x00"))
 	if got, ok := c.Get("key", same); !ok || string(got) != "result\n\x00" {
 		t.Errorf("%q, %v", got, ok)
 	}
@@ -36,7 +36,7 @@ func TestEntriesCountWhileTheAnswersAreTheSame(t *testing.T) {
 
 func TestDamagedEntriesCountAsMissing(t *testing.T) {
 	c := OpenCache(t.TempDir(), "program")
-	c.Put("key", Seen{"a": "answer"}, []byte("result"))
+	c.Put("key", map[string]string{"a": "answer"}, []byte("result"))
 	file := c.name("key")
 	whole, err := os.ReadFile(file)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 		}
 	}
 	// The entry of another key under this name.
-	c.Put("other", Seen{}, []byte("other"))
+	c.Put("other", map[string]string{}, []byte("other"))
 	if err := os.Rename(c.name("other"), file); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 		if _, ok := c.Get("key", same); ok {
 			t.Errorf("a %s counts", what)
 		}
-		c.Put("key", Seen{"a": "answer"}, []byte("result"))
+		c.Put("key", map[string]string{"a": "answer"}, []byte("result"))
 		if got, ok := c.Get("key", same); !ok || string(got) != "result" {
 			t.Errorf("a %s is not replaced", what)
 		}
@@ -91,7 +91,7 @@ func TestCacheIsBounded(t *testing.T) {
 	c := OpenCache(t.TempDir(), "program")
 	big := make([]byte, cacheLimit/10)
 	for i := range 12 {
-		c.Put(fmt.Sprint(i), Seen{}, big)
+		c.Put(fmt.Sprint(i), map[string]string{}, big)
 		old := time.Now().Add(time.Duration(i-100) * time.Hour)
 		_ = os.Chtimes(c.name(fmt.Sprint(i)), old, old)
 	}
@@ -110,7 +110,7 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			c := OpenCache(dir, "program")
 			for range 50 {
-				c.Put("key", Seen{}, fmt.Append(nil, i))
+				c.Put("key", map[string]string{}, fmt.Append(nil, i))
 				if got, ok := c.Get("key", same); !ok || len(got) != 1 {
 					t.Errorf("%q, %v", got, ok)
 				}

@@ -16,7 +16,7 @@ import (
 // observer notes what a build asks a tree.
 type observer struct {
 	mu   sync.Mutex
-	seen Seen
+	seen map[string]string
 	// unsure is set if an answer cannot be asked for again.
 	unsure bool
 }
@@ -33,7 +33,7 @@ const (
 // observed returns a view of the tree that notes what it is asked.
 func (t *Tree) observed() *Tree {
 	view := *t
-	view.observer = &observer{seen: Seen{}}
+	view.observer = &observer{seen: map[string]string{}}
 	return &view
 }
 

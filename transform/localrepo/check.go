@@ -21,7 +21,7 @@ import (
 //
 // Five providers have no kubeadm and load their configurations themselves, without
 // the framework's validation: own says what that would refuse then.
-func (c *Config) check(missing func(file) error) (own string, err error) {
+func (c *suiteConfig) check(missing func(file) error) (own string, err error) {
 	k := &checker{c: c, missing: missing}
 	byType := map[string][]provider{}
 	for i := range c.Providers {
@@ -59,7 +59,7 @@ func (c *Config) check(missing func(file) error) (own string, err error) {
 }
 
 type checker struct {
-	c       *Config
+	c       *suiteConfig
 	missing func(file) error
 	faults  []error
 }
@@ -88,7 +88,7 @@ func (k *checker) provider(p *provider, where string) {
 	k.files(p.Files, where)
 }
 
-func (k *checker) version(v *Version, where string) {
+func (k *checker) version(v *version, where string) {
 	_, marker := v.Marker()
 	_, err := layouts.ParseVersion(v.Name.Value)
 	switch {

@@ -46,8 +46,8 @@ func (d *Description) Errorf(at yamldoc.Pos, format string, args ...any) error {
 	return &yamldoc.Error{File: d.Name, Pos: at, Err: fmt.Errorf(format, args...)}
 }
 
-// Config is an E2EConfig.
-type Config struct {
+// suiteConfig is an E2EConfig.
+type suiteConfig struct {
 	Description
 	// Dir is the absolute folder that paths are relative to.
 	Dir       string
@@ -69,12 +69,12 @@ type image struct {
 type provider struct {
 	At         yamldoc.Pos
 	Name, Type text
-	Versions   []Version
+	Versions   []version
 	Files      []file
 }
 
-// Version says what the components of a version are made from.
-type Version struct {
+// version says what the components of a version are made from.
+type version struct {
 	At                          yamldoc.Pos
 	Name, Value, Type, Contract text
 	Replacements                []replacement
@@ -110,8 +110,8 @@ type interval struct {
 
 // versions are all versions with their providers, and files are all files; both may be
 // changed.
-func (c *Config) versions() iter.Seq2[*provider, *Version] {
-	return func(yield func(*provider, *Version) bool) {
+func (c *suiteConfig) versions() iter.Seq2[*provider, *version] {
+	return func(yield func(*provider, *version) bool) {
 		for i := range c.Providers {
 			p := &c.Providers[i]
 			for j := range p.Versions {
@@ -123,7 +123,7 @@ func (c *Config) versions() iter.Seq2[*provider, *Version] {
 	}
 }
 
-func (c *Config) files() (out []*file) {
+func (c *suiteConfig) files() (out []*file) {
 	add := func(list []file) {
 		for i := range list {
 			out = append(out, &list[i])
@@ -145,7 +145,7 @@ func (p *provider) Provider() layouts.Provider {
 
 // Marker returns what a version name in braces asks for, such as
 // go://sigs.k8s.io/cluster-api@v1.10; only versions by URL may be markers.
-func (v *Version) Marker() (string, bool) {
+func (v *version) Marker() (string, bool) {
 	name := v.Name.Value
 	if v.Type.Value != byURL || !strings.HasPrefix(name, "{") || !strings.HasSuffix(name, "}") {
 		return "", false
@@ -154,14 +154,14 @@ func (v *Version) Marker() (string, bool) {
 }
 
 // Resolve puts a version in the place of its marker.
-func (v *Version) Resolve(version string) {
+func (v *version) Resolve(version string) {
 	v.Value.Value = strings.Replace(v.Value.Value, v.Name.Value, version, 1)
 	v.Name.Value = version
 }
 
 // path makes a path of the configuration absolute. Where links lead out of the source
 // tree it is what they lead to: a build follows no link out of the folder it reads.
-func (c *Config) path(name string) string {
+func (c *suiteConfig) path(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.Dir, name)
 	}
@@ -172,7 +172,7 @@ func (c *Config) path(name string) string {
 }
 
 // Local returns the path of a version by URL that is not a URL.
-func (c *Config) Local(v *Version) (string, bool) {
+func (c *suiteConfig) Local(v *version) (string, bool) {
 	scheme, rest, ok := strings.Cut(v.Value.Value, "://")
 	switch {
 	case !ok:
@@ -195,8 +195,8 @@ func isConfig(d *yamldoc.Document) bool {
 // decode reads the first document of a stream as the framework does: keys match in
 // any case, scalars become strings by way of JSON, the last of several keys counts.
 // The error joins all values of a wrong type.
-func decode(stream *yamldoc.Stream) (*Config, error) {
-	c := &Config{Description: Description{Name: stream.File.Name}}
+func decode(stream *yamldoc.Stream) (*suiteConfig, error) {
+	c := &suiteConfig{Description: Description{Name: stream.File.Name}}
 	if len(stream.File.Data) == 0 {
 		return nil, &yamldoc.Error{File: c.Name, Err: errors.New("the e2e test config file should not be empty")}
 	}
@@ -356,7 +356,7 @@ func (r *reader) provider(n *yamldoc.Node, at string) provider {
 	r.object(n, at, fields{
 		"name": r.text(&p.Name), "type": r.text(&p.Type), "files": r.files(&p.Files),
 		"versions": r.list(func(n *yamldoc.Node, at string) {
-			v := Version{At: r.doc.Pos(n)}
+			v := version{At: r.doc.Pos(n)}
 			r.object(n, at, fields{
 				"name": r.text(&v.Name), "value": r.text(&v.Value), "type": r.text(&v.Type), "contract": r.text(&v.Contract),
 				"files": r.files(&v.Files),
@@ -381,7 +381,7 @@ func (r *reader) files(to *[]file) func(*yamldoc.Node, string) {
 }
 
 // defaults fills in what the framework assumes; system and machine are those of Go.
-func (c *Config) defaults(system, machine string) {
+func (c *suiteConfig) defaults(system, machine string) {
 	for _, f := range c.files() {
 		if f.Source.Value != "" && f.Target.Value == "" {
 			f.Target.Value = filepath.Base(f.Source.Value)

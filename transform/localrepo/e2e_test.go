@@ -18,7 +18,7 @@ const whole = `providers:
 variables: {A: 1.30, B: 007, C: 1e3, D: null, E: true, F: "1.30", G: 0x10}
 `
 
-func decoded(t *testing.T, text string) (*Config, error) {
+func decoded(t *testing.T, text string) (*suiteConfig, error) {
 	t.Helper()
 	c, err := decode(yamldoc.Parse(yamldoc.NewFile("yaml", []byte(text))))
 	if c != nil {

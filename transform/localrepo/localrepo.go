@@ -62,7 +62,7 @@ type Options struct {
 
 // Suite is an E2EConfig that was read and checked.
 type Suite struct {
-	Config *Config
+	Config *suiteConfig
 	// Own is what the framework would refuse although the suite's own loader takes
 	// it; empty if there is nothing.
 	Own string
@@ -165,7 +165,7 @@ func top(name string) (string, error) {
 func (s *Suite) resolve(ctx context.Context) error {
 	type task struct {
 		p *provider
-		v *Version
+		v *version
 	}
 	var tasks []task
 	for p, v := range s.Config.versions() {
@@ -232,7 +232,7 @@ func (s *Suite) Remote() (out []Remote, err error) {
 
 // chosen reports whether a version is to be made. One with a marker may be, before it
 // is resolved, if the marker may stand for a version that is asked for.
-func (s *Suite) chosen(p *provider, v *Version, resolved bool) bool {
+func (s *Suite) chosen(p *provider, v *version, resolved bool) bool {
 	text, marker := v.Marker()
 	asked, err := layouts.ParseMarker(text)
 	return len(s.opts.Parts) == 0 || slices.ContainsFunc(s.opts.Parts, func(part string) bool {
@@ -250,7 +250,7 @@ type Made struct {
 	// Repeated are versions that a later one of the same name replaces.
 	Repeated []*yamldoc.Error
 	// Declared are the versions of the configuration by LABEL/VERSION.
-	Declared map[string]*Version
+	Declared map[string]*version
 
 	places map[string]yamldoc.Pos
 }
@@ -265,7 +265,7 @@ func (m *Made) At(file string) (yamldoc.Pos, bool) {
 // release is a version with all that goes into it.
 type release struct {
 	planned  config.PlannedProvider
-	version  *Version
+	version  *version
 	replaced []replacement
 	// url is where the components are from, if they are not on disk.
 	url string
@@ -287,7 +287,7 @@ func (s *Suite) Build(ctx context.Context) (*Made, error) {
 	if s.Refused != nil {
 		return nil, &transform.InputError{Err: s.Refused}
 	}
-	m := &Made{Declared: map[string]*Version{}, places: map[string]yamldoc.Pos{}}
+	m := &Made{Declared: map[string]*version{}, places: map[string]yamldoc.Pos{}}
 	releases, dir, overlay, err := s.plan(ctx, m)
 	if err != nil {
 		return nil, err
@@ -502,7 +502,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 
 // components says what the components of a version are made from: nothing on disk
 // if neither File nor Kustomize is set.
-func (s *Suite) components(dir string, v *Version) (config.Output, error) {
+func (s *Suite) components(dir string, v *version) (config.Output, error) {
 	out := config.Output{Name: componentsFile, Kind: layouts.Components}
 	fail := func(why string, args ...any) error {
 		return s.Config.Errorf(v.Value.At, "Failed to generate the manifest for version %q: %s", v.Name.Value, fmt.Sprintf(why, args...))

@@ -74,13 +74,10 @@ func (o *Outputs) Parse() error {
 // forms are the syntaxes of formats. Others are text.
 var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit": term.XML, "html": term.XML}
 
-// A Render writes a format. The style colours only what goes to standard output.
-type Render func(w io.Writer, format string, style term.Style) error
-
-// Write sends what render makes to each output, also if another one fails. Files
-// are written whole. If they cannot be, and none goes to standard output, the text
-// does.
-func (e *Env) Write(to *Outputs, render Render) error {
+// Write sends what render makes to each output, also if another one fails. The style
+// colours only what goes to standard output. Files are written whole. If they cannot be,
+// and none goes to standard output, the text does.
+func (e *Env) Write(to *Outputs, render func(w io.Writer, format string, style term.Style) error) error {
 	var errs []error
 	shown := false
 	for _, o := range to.All {
@@ -99,7 +96,7 @@ func (e *Env) Write(to *Outputs, render Render) error {
 
 // writeOne writes texts as they come, and everything else at once: half a document is
 // of no use, so an interrupt must not leave one.
-func (e *Env) writeOne(o Output, render Render) error {
+func (e *Env) writeOne(o Output, render func(w io.Writer, format string, style term.Style) error) error {
 	var buf bytes.Buffer
 	form, other := forms[o.Format]
 	var w io.Writer

@@ -13,28 +13,21 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Problem is a value that admission refuses, and what is wrong in words that
-// follow its place.
-type Problem struct {
-	Node    *yamldoc.Node
-	Message string
-}
-
-// Problems returns why admission refuses a reference
+// Problems returns why admission refuses a reference, in words that follow the place
 // (internal/topology/check, ClusterClassTemplateIsValid). Values that are no
 // texts are left out, and so is the template of a remediation, which admission
 // does not look at.
-func (r *Reference) Problems() []Problem {
+func (r *Reference) Problems() []Fault {
 	if r.Role == contract.Remediation || !r.Node.Is(yamldoc.Map) {
 		return nil
 	}
-	var out []Problem
+	var out []Fault
 	check := func(name string, wrong func(text string) string) {
 		n := given(r.Node.Get(name))
 		if n == nil {
-			out = append(out, Problem{r.Node, "has no " + name})
+			out = append(out, Fault{Node: r.Node, Message: "has no " + name})
 		} else if message := wrong(n.Str()); message != "" && n.Is(yamldoc.String) {
-			out = append(out, Problem{n, message})
+			out = append(out, Fault{Node: n, Message: message})
 		}
 	}
 	check("name", func(text string) string {

@@ -495,7 +495,7 @@ func (h *head) object(p piece, data []byte) (Object, error) {
 	o.Group, o.Version = manifest.SplitAPIVersion(h.APIVersion)
 	for _, row := range []struct {
 		value *string
-		mark  Mark
+		mark  mark
 	}{
 		{m.Labels.Clusterctl, Clusterctl},
 		{m.Labels.Move, Move},

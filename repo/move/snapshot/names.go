@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Name is a text in an object that may name another one. The text itself is not
+// name is a text in an object that may name another one. The text itself is not
 // kept: Snapshot.Named compares.
-type Name struct {
+type name struct {
 	hash  uint64
 	field uint32
 }
@@ -32,10 +32,10 @@ var seed = maphash.MakeSeed()
 func Key(name string) uint64 { return maphash.String(seed, name) }
 
 // Key is what Key gives for the text.
-func (n Name) Key() uint64 { return n.hash }
+func (n name) Key() uint64 { return n.hash }
 
 // Field says where a name of an object in the snapshot stands.
-func (s *Snapshot) Field(n Name) Field {
+func (s *Snapshot) Field(n name) Field {
 	s.fields.mu.RLock()
 	defer s.fields.mu.RUnlock()
 	return s.fields.list[n.field]
@@ -119,8 +119,8 @@ func refers(path string) bool {
 
 // names finds the texts in an object that could be names of others. The object is
 // JSON that was decoded before.
-func (t *fieldTable) names(data []byte) []Name {
-	var room [mostNames]Name
+func (t *fieldTable) names(data []byte) []name {
+	var room [mostNames]name
 	s := nameScanner{table: t, data: data, found: room[:0]}
 	s.space()
 	if !s.open('{') {
@@ -139,7 +139,7 @@ func (t *fieldTable) names(data []byte) []Name {
 	if len(s.found) == 0 {
 		return nil
 	}
-	return append(make([]Name, 0, len(s.found)), s.found...)
+	return append(make([]name, 0, len(s.found)), s.found...)
 }
 
 // nameScanner walks through valid JSON.
@@ -149,7 +149,7 @@ type nameScanner struct {
 	at    int
 	path  []byte
 	key0  []byte // for the table
-	found []Name
+	found []name
 }
 
 func (s *nameScanner) space() {
@@ -328,7 +328,7 @@ func (s *nameScanner) add(text, kind, namespace []byte) {
 	if !ok {
 		return
 	}
-	s.found = append(s.found, Name{maphash.Bytes(seed, text), n})
+	s.found = append(s.found, name{maphash.Bytes(seed, text), n})
 }
 
 // nameable reports whether a text is a DNS name with a letter in it.

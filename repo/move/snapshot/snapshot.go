@@ -2,13 +2,13 @@ package snapshot
 
 import "slices"
 
-// Mark is a set of labels, annotations and fields; only their presence counts.
-type Mark uint8
+// mark is a set of labels, annotations and fields; only their presence counts.
+type mark uint8
 
 // The marks.
 const (
 	// Clusterctl is the label clusterctl.cluster.x-k8s.io.
-	Clusterctl Mark = 1 << iota
+	Clusterctl mark = 1 << iota
 	// Move is the label clusterctl.cluster.x-k8s.io/move.
 	Move
 	// MoveHierarchy is the label clusterctl.cluster.x-k8s.io/move-hierarchy.
@@ -26,20 +26,20 @@ type Object struct {
 	Group, Version, Kind, Namespace, Name string
 	// UID is empty if the dump does not have it.
 	UID   string
-	Marks Mark
+	Marks mark
 	// Cluster is the value of the label cluster.x-k8s.io/cluster-name.
 	Cluster string
 	Owners  []Owner
 	// Names are the texts outside of metadata and status that may name other
 	// objects.
-	Names []Name
+	Names []name
 	// Detail is what else a move depends on: a *Definition, *Cluster, *Class,
 	// *Machine, *Binding, *Provider or *Extension, or nil.
 	Detail any
 }
 
 // Has reports whether the object carries a mark.
-func (o *Object) Has(m Mark) bool { return o.Marks&m != 0 }
+func (o *Object) Has(m mark) bool { return o.Marks&m != 0 }
 
 // Owner is an entry of metadata.ownerReferences.
 type Owner struct{ Group, Version, Kind, Name, UID string }
