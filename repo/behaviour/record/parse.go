@@ -1,10 +1,12 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
 )
 
 // Writer is an entry of managedFields: who wrote which fields, without the fields.
@@ -171,7 +173,7 @@ func (p *parser) object(parent string) error {
 			}
 		case "kubectl.kubernetes.io/last-applied-configuration", "fieldsV1":
 			p.text = p.text[:key]
-			if err := p.skip(); err != nil {
+			if _, err := p.skip(); err != nil {
 				return err
 			}
 			continue
@@ -184,11 +186,10 @@ func (p *parser) object(parent string) error {
 
 // managers reads managedFields.
 func (p *parser) managers() error {
-	start := p.pos
-	if err := p.skip(); err != nil {
+	raw, err := p.skip()
+	if err != nil {
 		return err
 	}
-	raw := p.in[start:p.pos]
 	var entries []struct {
 		Manager, Operation, Subresource, Time string
 		FieldsV1                              json.RawMessage `json:"fieldsV1"`
@@ -204,49 +205,16 @@ func (p *parser) managers() error {
 	return nil
 }
 
-// skip passes over a value.
-func (p *parser) skip() error {
-	depth := 0
-	for p.pos < len(p.in) {
-		switch c := p.in[p.pos]; c {
-		case '"':
-			p.pos++
-			for p.pos < len(p.in) && p.in[p.pos] != '"' {
-				if p.in[p.pos] == '\\' {
-					p.pos++
-				}
-				p.pos++
-			}
-			if p.pos >= len(p.in) {
-				p.pos = len(p.in)
-				return errEnd
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return fmt.Errorf("unexpected %q", c)
-			}
-			depth--
-		case ',':
-			if depth == 0 {
-				return errors.New("expected a value")
-			}
-		default:
-			if depth == 0 {
-				// A literal ends before what follows it.
-				for p.pos < len(p.in) && p.in[p.pos] != ',' && p.in[p.pos] != '}' && p.in[p.pos] != ']' {
-					p.pos++
-				}
-				return nil
-			}
-		}
-		p.pos++
-		if depth == 0 {
-			return nil
-		}
+// skip passes over a value, and returns its text.
+func (p *parser) skip() (json.RawMessage, error) {
+	var raw json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(p.in[p.pos:]))
+	err := d.Decode(&raw)
+	p.pos += int(d.InputOffset())
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errEnd
 	}
-	return errEnd
+	return raw, err
 }
 
 // str reads a string and appends what it means to the text.
