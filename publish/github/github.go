@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -102,39 +103,28 @@ func New(o Options) (*Repository, error) {
 			return nil, fmt.Errorf("%q is not a GitHub repository; the form is OWNER/NAME, of letters, digits, dots, dashes and underscores", o.Owner+"/"+o.Name)
 		}
 	}
-	if o.ServerURL == "" {
-		o.ServerURL = gitHub
-	}
+	o.ServerURL, o.TokenName, o.Tool = cmp.Or(o.ServerURL, gitHub), cmp.Or(o.TokenName, "GITHUB_TOKEN"), cmp.Or(o.Tool, "clusterctl-repo")
 	server, err := parseServer(o.ServerURL)
 	if err != nil {
 		return nil, err
 	}
-	if o.APIURL == "" {
-		o.APIURL = apiOf(*server)
+	usual, err := parseServer(apiOf(*server))
+	if err != nil {
+		return nil, err
 	}
-	api, err := parseServer(o.APIURL)
+	api, err := parseServer(cmp.Or(o.APIURL, usual.String()))
 	if err != nil {
 		return nil, err
 	}
 	o.ServerURL, o.APIURL = server.String(), api.String()
 	o.Token = strings.TrimSpace(o.Token)
-	if o.TokenName == "" {
-		o.TokenName = "GITHUB_TOKEN"
-	}
 	if o.Token != "" && !transport.Protected(api) {
 		return nil, fmt.Errorf("%s does not use encryption, so the token in %s is not sent there; use https", o.APIURL, o.TokenName)
-	}
-	if o.Tool == "" {
-		o.Tool = "clusterctl-repo"
 	}
 	if n := utf8.RuneCountInString(o.Notes); n > maxNotes {
 		return nil, fmt.Errorf("the release notes have %d characters, and GitHub accepts about %d; shorten them", n, maxNotes)
 	}
 	hosts := []string{api.Host}
-	usual, err := parseServer(apiOf(*server))
-	if err != nil {
-		return nil, err
-	}
 	for _, host := range []string{api.Host, usual.Host} {
 		if rest, ok := strings.CutPrefix(host, "api."); ok {
 			hosts = append(hosts, "uploads."+rest)

@@ -139,13 +139,9 @@ func printable(text string) string {
 // Lacks returns the wanted platforms that an image is not built for. A platform
 // without a variant is there if any variant is.
 func (s *Status) Lacks(wanted []string) []string {
-	var out []string
-	for _, w := range wanted {
-		if !slices.ContainsFunc(s.Platforms, func(p string) bool { return p == w || strings.HasPrefix(p, w+"/") }) {
-			out = append(out, w)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(wanted), func(w string) bool {
+		return slices.ContainsFunc(s.Platforms, func(p string) bool { return p == w || strings.HasPrefix(p, w+"/") })
+	})
 }
 
 // Missing reports whether the registry says that it does not have the image.

@@ -374,15 +374,7 @@ func (t *tripper) once(req *http.Request) (*http.Response, error) {
 
 // mayGoTo reports whether a server may see the credential.
 func (c Credential) mayGoTo(u *url.URL) bool {
-	if c.Value == "" || !Protected(u) {
-		return false
-	}
-	for _, host := range c.Hosts {
-		if strings.EqualFold(host, u.Host) {
-			return true
-		}
-	}
-	return false
+	return c.Value != "" && Protected(u) && slices.ContainsFunc(c.Hosts, func(host string) bool { return strings.EqualFold(host, u.Host) })
 }
 
 // RateLimit reports whether a response is a refusal because of too many

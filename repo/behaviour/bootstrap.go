@@ -169,11 +169,7 @@ func (c *change) withSecret(do func(*change, *object)) {
 // their sizes in recordings.
 func filled(s *object, key string) bool {
 	v := s.get("data", key)
-	if n, ok := v.Int(); ok {
-		return n > 0
-	}
-	text := v.Str()
-	return text != "" && text != "0"
+	return v.Number() > 0 || v.Str() != "" && v.Str() != "0"
 }
 
 func bootstrapValue(c *change) {

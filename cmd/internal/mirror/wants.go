@@ -115,20 +115,17 @@ func configuration(env *cli.Env, args []string) (others []string, config string,
 
 // mirrorConfig reads the clusterctl.yaml that the user names; without one it is
 // empty, since that of the user's own clusterctl is none of the mirror's.
-func mirrorConfig(env *cli.Env, name string) (*clusterctlconfig.Config, []clusterctlconfig.Provider, error) {
-	if name == "" {
-		config, err := clusterctlconfig.Read(layouts.ConfigFile, nil, clusterctlconfig.Env(env.LookupEnv))
-		return config, nil, err
+func mirrorConfig(env *cli.Env, name string) (config *clusterctlconfig.Config, providers []clusterctlconfig.Provider, err error) {
+	var data []byte
+	if name != "" {
+		if data, err = env.ReadFile(name); err != nil {
+			return nil, nil, cli.UsageError(err)
+		}
 	}
-	data, err := env.ReadFile(name)
-	if err != nil {
-		return nil, nil, cli.UsageError(err)
+	config, err = clusterctlconfig.Read(cmp.Or(name, layouts.ConfigFile), data, clusterctlconfig.Env(env.LookupEnv))
+	if err == nil && name != "" {
+		providers, err = config.Providers()
 	}
-	config, err := clusterctlconfig.Read(name, data, clusterctlconfig.Env(env.LookupEnv))
-	if err != nil {
-		return nil, nil, cli.UsageError(err)
-	}
-	providers, err := config.Providers()
 	return config, providers, cli.UsageError(err)
 }
 
