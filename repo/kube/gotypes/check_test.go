@@ -94,7 +94,7 @@ func subjects() []subject {
 	animals := name{"v1", "zoo"}
 	out := []subject{{reflect.TypeFor[zoo](), newTable(describe(map[name]reflect.Type{animals: reflect.TypeFor[zoo]()})).lookup(animals)}}
 	for _, n := range names {
-		out = append(out, subject{known[n], lookup(n.apiVersion, n.kind)})
+		out = append(out, subject{known[n], Lookup(n.apiVersion, n.kind)})
 	}
 	return out
 }

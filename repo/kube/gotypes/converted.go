@@ -51,7 +51,7 @@ func Converted(file layouts.FileKind, apiVersion, kind string) (t *Type, known [
 		}
 		switch {
 		case slices.Contains(c.apiVersions, apiVersion):
-			return lookup(apiVersion, kind), c.apiVersions
+			return Lookup(apiVersion, kind), c.apiVersions
 		case !c.others:
 			return nil, c.apiVersions
 		}

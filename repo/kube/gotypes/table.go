@@ -139,10 +139,10 @@ var described string
 // catalogue is made when it is needed, because start-up time counts.
 var catalogue = sync.OnceValue(func() *table { return newTable(described) })
 
-// lookup returns the type of the objects of a kind, of Kubernetes v1.36 or Cluster
+// Lookup returns the type of the objects of a kind, of Kubernetes v1.36 or Cluster
 // API v1.14; nil if it is not known. API versions that Kubernetes no longer serves
 // are not, but for those that clusterctl converts.
-func lookup(apiVersion, kind string) *Type { return catalogue().lookup(name{apiVersion, kind}) }
+func Lookup(apiVersion, kind string) *Type { return catalogue().lookup(name{apiVersion, kind}) }
 
 // wanted says what fits a type, by form.
 var wanted = [...]string{

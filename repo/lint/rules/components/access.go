@@ -621,17 +621,23 @@ func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC013", Name: "reads-clusters", Since: "v0.1.0",
-	Title:    "The controller should be able to read Clusters",
+	Title:    "The controller should be able to read Clusters, Machines and their bootstrap data",
 	Severity: lint.Warning, Proof: lint.Contract,
-	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing",
-	Why:    `The controller fails, or continues to work on paused objects during "clusterctl move", because spec.paused is in the Cluster.`,
-	Fix:    "Allow get, list and watch for clusters of cluster.x-k8s.io.",
+	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing; InfraMachine contract, section on the bootstrap data secret",
+	Why:    `The controller fails, or continues to work on paused objects during "clusterctl move", because spec.paused is in the Cluster. A machine never starts without its Machine and the Secret with its bootstrap data.`,
+	Fix:    "Allow get, list and watch for clusters, machines and machinepools of cluster.x-k8s.io, and get for secrets.",
 	Scope:  lint.ScopeRelease, Check: readsClusters,
 })
 
 func readsClusters(p *lint.Pass) {
 	lacksRight(p, func(k *contract.Kind) bool { return k.Role.Referenced() }, view.CoreGroup, "clusters", "get",
 		"no account of the components can get clusters of "+view.CoreGroup+", so controllers cannot see that one is paused")
+	for role, resource := range map[contract.Role]string{contract.InfraMachine: "machines", contract.InfraMachinePool: "machinepools"} {
+		lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == role }, view.CoreGroup, resource, "get",
+			"no account of the components can get "+resource+" of "+view.CoreGroup+", which own the objects of the provider")
+	}
+	lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == contract.InfraMachine }, "", "secrets", "get",
+		"no account of the components can get secrets, which hold the bootstrap data of Machines")
 }
 
 var _ = accessRules.Add(lint.Rule{

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -24,14 +25,42 @@ var _ = workloadRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateResourceQuota; pkg/apis/networking/validation and those of other groups",
 	Why:    "The API server refuses the object in the middle of the installation, and what needs it never works.",
 	Fix:    "Set the field to what the message allows. Write values of a Secret's data and of binaryData in base64, and plain ones in stringData or a ConfigMap's data.",
-	Kinds:  view.Installed, Check: ofKinds(coreDemands),
+	Kinds:  view.Installed, Check: func(p *lint.Pass) {
+		ofKinds(coreDemands)(p)
+		ofTypes(p)
+	},
 })
+
+// ofTypes reports the values that do not fit the types of objects that clusterctl does
+// not convert: those that it converts are the business of COMP018 and COMP033.
+func ofTypes(p *lint.Pass) {
+	for _, o := range p.File.Objects() {
+		version := o.Get("apiVersion").Str()
+		t := gotypes.Lookup(version, o.Kind)
+		if _, converted := gotypes.Converted(p.File.Kind, version, o.Kind); t == nil || converted != nil || strings.HasSuffix(o.Group, "x-k8s.io") {
+			continue
+		}
+		view.Settled(o, gotypes.Check(t, o.Doc.Root), func(problem gotypes.Problem) {
+			f := lint.At(o.File, o.Doc, problem.Node, "the API server drops the unknown field %s", problem.Path)
+			switch {
+			case problem.Kind.Fatal():
+				f = lint.At(o.File, o.Doc, problem.Node, "%s", view.Misfit(problem))
+				f.Fix = view.MisfitFix(o, problem)
+			case problem.Kind == gotypes.Unknown:
+				f.Severity = lint.Warning
+			default:
+				return
+			}
+			view.Settle(p, o, f, problem.Node)
+		})
+	}
+}
 
 // coreDemands are those of the objects around the workloads of a provider, by group and kind.
 var coreDemands = map[string]map[string][]demand{
 	"": {
-		"Secret":    {{"data", entries(true)}, {"stringData", entries(false)}, {"", dataOfType}},
-		"ConfigMap": {{"data", entries(false)}, {"binaryData", entries(true)}, {"", onceInData}},
+		"Secret":    {{"data", entries}, {"stringData", entries}, {"", dataOfType}},
+		"ConfigMap": {{"data", entries}, {"binaryData", entries}, {"", onceInData}},
 		"ResourceQuota": {
 			{"spec.hard", quotas},
 			{"spec.scopes.*", oneOf("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass")},
@@ -39,7 +68,12 @@ var coreDemands = map[string]map[string][]demand{
 		"LimitRange": {
 			{"spec.limits", distinct("type")},
 			{"spec.limits.*", needs("type")},
-			{"spec.limits.*.type", form(validation.IsQualifiedName)},
+			{"spec.limits.*.type", form(func(text string) []string {
+				if !strings.Contains(text, "/") && text != "Pod" && text != "Container" && text != "PersistentVolumeClaim" {
+					return []string{"must be Pod, Container, PersistentVolumeClaim or have a domain"}
+				}
+				return validation.IsQualifiedName(text)
+			})},
 			{"spec.limits.*", ascending},
 		},
 		"PersistentVolumeClaim": append([]demand{{"", needs("spec")}}, under("spec", claimDemands)...),
@@ -157,6 +191,7 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.policyName", form(validation.IsDNS1123Subdomain)},
 			{"spec.validationActions", distinct("")},
 			{"spec.validationActions.*", oneOf("Deny", "Warn", "Audit")},
+			{"spec.validationActions", notBoth("Deny", "Warn")},
 			{"spec.paramRef", needs("parameterNotFoundAction")},
 			{"spec.paramRef", choice(true, "name", "selector")},
 			{"spec.paramRef.name", form(content.IsPathSegmentName)},
@@ -173,6 +208,7 @@ var policyMatchDemands = slices.Concat(selectionDemands, under("resourceRules.*"
 var claimDemands = []demand{
 	{"", needs("accessModes", "resources")},
 	{"accessModes.*", oneOf("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")},
+	{"accessModes", alone("ReadWriteOncePod")},
 	{"volumeMode", oneOf("Filesystem", "Block")},
 	{"selector", selects},
 	{"storageClassName", form(validation.IsDNS1123Subdomain)},
@@ -251,6 +287,19 @@ var peerDemands = []demand{
 			}
 		}
 	}},
+}
+
+// notBoth demands that a list has at most one of two words.
+func notBoth(one, other string) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		has := map[string]bool{}
+		for _, item := range n.List() {
+			has[item.Str()] = true
+		}
+		if has[one] && has[other] {
+			fail.By(n).By(n.List()...).Says("has both %s and %s", one, other)
+		}
+	}
 }
 
 // prefix is the range of addresses that a value names; it fails if the value names none.
@@ -371,16 +420,11 @@ func dataOfType(n *yamldoc.Node, fail view.Failure) {
 	}
 }
 
-// entries demands keys that may be names of files, and values in base64 if they are binary.
-func entries(binary bool) test {
-	return func(n *yamldoc.Node, fail view.Failure) {
-		for _, f := range view.Fields(n) {
-			if list := validation.IsConfigMapKey(f.Name); len(list) > 0 {
-				fail.By(f.Value).Says("has the key %q: %s", f.Name, list[0])
-			}
-			if _, err := base64.StdEncoding.DecodeString(f.Value.Str()); binary && err != nil {
-				fail.By(f.Value).Says("has a value under %s that is not base64", f.Name)
-			}
+// entries demands keys that may be names of files.
+func entries(n *yamldoc.Node, fail view.Failure) {
+	for _, f := range view.Fields(n) {
+		if list := validation.IsConfigMapKey(f.Name); len(list) > 0 {
+			fail.By(f.Value).Says("has the key %q: %s", f.Name, list[0])
 		}
 	}
 }

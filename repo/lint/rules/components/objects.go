@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net/netip"
 	"path"
 	"slices"
 	"strconv"
@@ -135,10 +136,10 @@ func under(path string, rows []demand) (out []demand) {
 // matchedDemands are those of the requests that a webhook or policy is for.
 var matchedDemands = []demand{
 	{"", needs("operations", "apiGroups", "apiVersions", "resources")},
-	{"operations", alone},
+	{"operations", alone("*")},
 	{"operations.*", oneOf("*", "CREATE", "UPDATE", "DELETE", "CONNECT")},
-	{"apiGroups", alone},
-	{"apiVersions", alone},
+	{"apiGroups", alone("*")},
+	{"apiVersions", alone("*")},
 	{"apiVersions.*", notEmpty},
 	{"resources", webhookedResources},
 	{"resources.*", notEmpty},
@@ -253,6 +254,21 @@ var serviceDemands = []demand{
 	}},
 	{"spec.type", oneOf("", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName")},
 	{"spec.sessionAffinity", oneOf("", "None", "ClientIP")},
+	{"spec.ipFamilyPolicy", oneOf("SingleStack", "PreferDualStack", "RequireDualStack")},
+	{"spec.ipFamilies", distinct("")},
+	{"spec.ipFamilies.*", oneOf("IPv4", "IPv6")},
+	{"spec.clusterIP", func(n *yamldoc.Node, fail view.Failure) {
+		if n.Str() != "" && n.Str() != "None" {
+			address(n, fail)
+		}
+	}},
+	{"spec", func(n *yamldoc.Node, fail view.Failure) {
+		at, of := n.Get("externalTrafficPolicy"), n.Get("type")
+		if at.Str() != "" && (unset(of) || of.Str() == "ClusterIP") && unset(n.Get("externalIPs")) {
+			fail.By(at, of).Says("has an externalTrafficPolicy, which the type ClusterIP does not allow")
+		}
+	}},
+	{"spec.loadBalancerSourceRanges.*", func(n *yamldoc.Node, fail view.Failure) { prefix(n, fail) }},
 	{"spec.selector", labels},
 	{"spec.ports", distinct("name")},
 	{"spec.ports", func(n *yamldoc.Node, fail view.Failure) {
@@ -334,6 +350,10 @@ func podFields(p *lint.Pass) {
 					j.demands(c.Get(probe), append(at, probe), probeDemands)
 					if probe != "readinessProbe" {
 						j.demands(c.Get(probe), append(at, probe), []demand{{"successThreshold", onlyOne}})
+					} else {
+						j.demands(c.Get(probe), append(at, probe), []demand{{"terminationGracePeriodSeconds", func(_ *yamldoc.Node, fail view.Failure) {
+							fail.Says("is set, which only the other probes may do")
+						}}})
 					}
 				}
 			}
@@ -413,6 +433,13 @@ var workloadDemands = map[string][]demand{
 		{"spec.podManagementPolicy", oneOf("", "OrderedReady", "Parallel")},
 		{"spec.serviceName", form(validation.IsDNS1123Label)},
 		{"spec.updateStrategy.type", oneOf("", "OnDelete", "RollingUpdate")},
+		{"spec.updateStrategy", func(n *yamldoc.Node, fail view.Failure) {
+			if at, of := n.Get("rollingUpdate"), n.Get("type"); at != nil && at.Kind != yamldoc.Null && of.Str() == "OnDelete" {
+				fail.By(at, of).Says("has both the type OnDelete and rollingUpdate")
+			}
+		}},
+		{"spec.persistentVolumeClaimRetentionPolicy.whenDeleted", oneOf("Retain", "Delete")},
+		{"spec.persistentVolumeClaimRetentionPolicy.whenScaled", oneOf("Retain", "Delete")},
 		{"spec.updateStrategy.rollingUpdate.partition", notNegative},
 		{"spec.updateStrategy.rollingUpdate.maxUnavailable", share(100)},
 		{"spec.volumeClaimTemplates.*", needs("spec")},
@@ -549,6 +576,12 @@ var podDemands = []demand{
 	}},
 	{"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", needs("nodeSelectorTerms")},
 	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
+	{"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.*.matchExpressions.*", nodeExpression},
+	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.preference.matchExpressions.*", nodeExpression},
+	{"affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.*.labelSelector", selects},
+	{"affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.*.labelSelector", selects},
+	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm.labelSelector", selects},
+	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm.labelSelector", selects},
 	{"affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.*", needs("topologyKey")},
 	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
 	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm", needs("topologyKey")},
@@ -556,6 +589,13 @@ var podDemands = []demand{
 	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
 	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm", needs("topologyKey")},
 	{"dnsPolicy", oneOf("", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")},
+	{"dnsConfig.nameservers", atMost(3)},
+	{"dnsConfig.nameservers.*", address},
+	{"hostAliases.*.ip", address},
+	{"os.name", oneOf("linux", "windows")},
+	{"readinessGates.*.conditionType", form(validation.IsQualifiedName)},
+	{"", hostPorts},
+	{"securityContext.fsGroupChangePolicy", oneOf("OnRootMismatch", "Always")},
 	{"serviceAccountName", form(validation.IsDNS1123Subdomain)},
 	{"priorityClassName", form(validation.IsDNS1123Subdomain)},
 	{"nodeSelector", labels},
@@ -569,6 +609,13 @@ var podDemands = []demand{
 	{"topologySpreadConstraints.*", needs("topologyKey", "whenUnsatisfiable", "maxSkew")},
 	{"topologySpreadConstraints.*.whenUnsatisfiable", oneOf("", "DoNotSchedule", "ScheduleAnyway")},
 	{"topologySpreadConstraints.*.maxSkew", between(1, many)},
+	{"topologySpreadConstraints.*.labelSelector", selects},
+	{"topologySpreadConstraints.*.minDomains", between(1, many)},
+	{"topologySpreadConstraints.*", func(n *yamldoc.Node, fail view.Failure) {
+		if least, when := n.Get("minDomains"), n.Get("whenUnsatisfiable"); !unset(least) && when.Str() == "ScheduleAnyway" {
+			fail.By(least, when).Says("has minDomains, which only DoNotSchedule allows")
+		}
+	}},
 	{"volumes", distinct("name")},
 	{"volumes.*", needs("name")},
 	{"volumes.*.name", form(validation.IsDNS1123Label)},
@@ -597,6 +644,67 @@ var podDemands = []demand{
 	{"volumes.*.projected.defaultMode", between(0, 0o777)},
 	{"volumes.*.projected.sources.*", choice(false, "secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")},
 	{"volumes.*.projected.sources.*.serviceAccountToken", needs("path")},
+	{"volumes.*.projected.sources.*.serviceAccountToken.expirationSeconds", between(600, 1<<32)},
+	{"volumes.*.secret.items.*.mode", between(0, 0o777)},
+	{"volumes.*.configMap.items.*.mode", between(0, 0o777)},
+	{"volumes.*.downwardAPI.items.*.path", descending},
+	{"volumes.*.emptyDir.medium", form(func(text string) []string {
+		if text != "Memory" && text != "HugePages" && !strings.HasPrefix(text, "HugePages-") {
+			return []string{"must be Memory or HugePages"}
+		}
+		return nil
+	})},
+	{"volumes.*.emptyDir.sizeLimit", func(n *yamldoc.Node, fail view.Failure) {
+		if q, err := resource.ParseQuantity(n.Text()); err == nil && q.Sign() < 0 {
+			fail.Says("is %s; it must be at least 0", n.Text())
+		}
+	}},
+	{"volumes.*.hostPath.type", oneOf("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")},
+	{"volumes.*.hostPath.path", func(n *yamldoc.Node, fail view.Failure) {
+		if slices.Contains(strings.Split(n.Str(), "/"), "..") {
+			fail.Says(`is %q; it must be a path without ".."`, n.Str())
+		}
+	}},
+}
+
+// nodeExpression demands an expression about the labels of nodes.
+func nodeExpression(n *yamldoc.Node, fail view.Failure) {
+	values, operator := n.Get("values"), n.Get("operator")
+	switch op := operator.Str(); {
+	case !slices.Contains([]string{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}, op):
+		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be In, NotIn, Exists, DoesNotExist, Gt or Lt", op)
+	case unset(values) != strings.Contains(op, "Exist"):
+		fail.By(n, operator, values).Says("must have values unless its operator is Exists or DoesNotExist")
+	}
+}
+
+// address demands an IP address.
+func address(n *yamldoc.Node, fail view.Failure) {
+	if _, err := netip.ParseAddr(n.Str()); n.Is(yamldoc.String) && err != nil {
+		fail.Says("is %q; it must be an IP address", n.Text())
+	}
+}
+
+// hostPorts demands that containers do not share ports of the node, and that those of a
+// pod in its network are the ports of the containers.
+func hostPorts(n *yamldoc.Node, fail view.Failure) {
+	seen := map[string]*yamldoc.Node{}
+	for _, c := range n.Get("containers").List() {
+		for _, port := range c.Get("ports").List() {
+			at, own := port.Get("hostPort"), port.Get("containerPort")
+			if unset(at) || isZero(at) {
+				continue
+			}
+			key := strings.Join([]string{cmp.Or(port.Get("protocol").Str(), "TCP"), port.Get("hostIP").Str(), at.Text()}, " ")
+			if first := seen[key]; first != nil {
+				fail.By(at, port.Get("protocol"), port.Get("hostIP"), first).Says("the pod has two ports %s of the node", at.Text())
+			}
+			seen[key] = at
+			if n.Get("hostNetwork").Bool() && own != nil && own.Text() != at.Text() {
+				fail.By(at, own).Says("the pod uses the network of the node, so the hostPort %s must be the containerPort %s", at.Text(), own.Text())
+			}
+		}
+	}
 }
 
 func toleration(n *yamldoc.Node, fail view.Failure) {
@@ -657,7 +765,15 @@ var containerDemands = []demand{
 	{"env.*.valueFrom.secretKeyRef", needs("name", "key")},
 	{"env.*.valueFrom.configMapKeyRef.key", form(validation.IsConfigMapKey)},
 	{"env.*.valueFrom.secretKeyRef.key", form(validation.IsConfigMapKey)},
+	{"env.*.valueFrom.resourceFieldRef.resource", form(func(text string) []string {
+		of, name, _ := strings.Cut(text, ".")
+		if of != "limits" && of != "requests" || !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, name) && !strings.HasPrefix(name, "hugepages-") {
+			return []string{"must be limits or requests of cpu, memory or ephemeral-storage"}
+		}
+		return nil
+	})},
 	{"envFrom.*", choice(true, "configMapRef", "secretRef")},
+	{"envFrom.*.prefix", form(validation.IsRelaxedEnvVarName)},
 	{"env.*.valueFrom.configMapKeyRef.name", form(validation.IsDNS1123Subdomain)},
 	{"env.*.valueFrom.secretKeyRef.name", form(validation.IsDNS1123Subdomain)},
 	{"envFrom.*.configMapRef", needs("name")},
@@ -667,6 +783,18 @@ var containerDemands = []demand{
 	{"volumeMounts", distinct("mountPath")},
 	{"volumeMounts.*", needs("name", "mountPath")},
 	{"volumeMounts.*.subPath", descending},
+	{"volumeMounts.*.mountPath", func(n *yamldoc.Node, fail view.Failure) {
+		if strings.Contains(n.Str(), ":") {
+			fail.Says("is %q; it must not contain a colon", n.Str())
+		}
+	}},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		for _, m := range n.Get("volumeMounts").List() {
+			if at, of := m.Get("mountPropagation"), n.Get("securityContext", "privileged"); at.Str() == "Bidirectional" && !of.Bool() {
+				fail.By(at, of).Says("has the mountPropagation Bidirectional, which only a privileged container may use")
+			}
+		}
+	}},
 	{"volumeMounts.*.mountPropagation", oneOf("None", "HostToContainer", "Bidirectional")},
 	{"volumeMounts.*", func(n *yamldoc.Node, fail view.Failure) {
 		if !unset(n.Get("subPath")) && !unset(n.Get("subPathExpr")) {
@@ -684,6 +812,7 @@ var containerDemands = []demand{
 			fail.By(at, n.Get("privileged")).By(added...).Says("forbids privilege escalation for a privileged container")
 		}
 	}},
+	{"securityContext.procMount", oneOf("Default", "Unmasked")},
 	{"lifecycle.postStart", choice(true, handlers...)},
 	{"lifecycle.preStop", choice(true, handlers...)},
 }
@@ -745,6 +874,7 @@ var probeDemands = []demand{
 	{"httpGet", needs("port")},
 	{"httpGet.port", aPort},
 	{"httpGet.scheme", oneOf("", "HTTP", "HTTPS")},
+	{"httpGet.httpHeaders.*.name", form(validation.IsHTTPHeaderName)},
 	{"tcpSocket", needs("port")},
 	{"tcpSocket.port", aPort},
 	{"grpc.port", between(1, math.MaxUint16)},

@@ -22,7 +22,12 @@ func Misfits(o *manifest.Object, visit func(gotypes.Problem)) {
 		}
 		return out
 	}).(map[*manifest.Object][]gotypes.Problem)
-	for _, problem := range all[o] {
+	Settled(o, all[o], visit)
+}
+
+// Settled calls visit for the problems that do not depend on what only the user knows.
+func Settled(o *manifest.Object, problems []gotypes.Problem, visit func(gotypes.Problem)) {
+	for _, problem := range problems {
 		switch {
 		case problem.Path == "metadata.namespace" && problem.Kind.Fatal() && Overwritten(o.Kind):
 		case Open(o, problem.Node) && (problem.Kind != gotypes.WrongType || !sameType(o, problem.Node)):
