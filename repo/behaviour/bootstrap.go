@@ -1,7 +1,6 @@
 package behaviour
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -165,16 +164,9 @@ func (c *change) withSecret(do func(*change, *object)) {
 	})
 }
 
-// filled reports whether a Secret has a key that is not empty; values are replaced by
-// their sizes in recordings.
-func filled(s *object, key string) bool {
-	v := s.get("data", key)
-	return v.Number() > 0 || v.Str() != "" && v.Str() != "0"
-}
-
 func bootstrapValue(c *change) {
 	c.withSecret(func(c *change, s *object) {
-		c.demand(filled(s, "value"), []string{"status.dataSecretName"},
+		c.demand(s.get("data", "value").Filled(), []string{"status.dataSecretName"},
 			"the Secret %s has no data under the key value", s.name)
 	})
 }
@@ -244,7 +236,7 @@ func planeKubeconfig(c *change) {
 			c.report(paths, "the Secret %s has the type %q; want %s", n, s.get("type").Str(), secretType)
 		case s.label(clusterLabel) != cl.name:
 			c.report(paths, "the Secret %s has no label %s=%s", n, clusterLabel, cl.name)
-		case !filled(s, "value"):
+		case !s.get("data", "value").Filled():
 			c.report(paths, "the Secret %s has no data under the key value", n)
 		default:
 			c.held()
@@ -489,13 +481,9 @@ func planeMetadata(c *change) {
 	})
 }
 
-func rolloutOf(v record.Value) string {
-	return cmp.Or(v.Get("spec", "rollout", "after").Str(), v.Get("spec", "rolloutAfter").Str())
-}
-
 func planeRollout(c *change) {
-	after := rolloutOf(c.cur)
-	if !c.prev.Exists() || after == "" || after == rolloutOf(c.prev) {
+	after := c.cur.RolloutAfter()
+	if !c.prev.Exists() || after == "" || after == c.prev.RolloutAfter() {
 		return
 	}
 	at, err := time.Parse(time.RFC3339, after)
@@ -511,7 +499,7 @@ func planeRollout(c *change) {
 	}
 	start := c.now
 	c.later(wait, func(c *change) {
-		if rolloutOf(c.cur) != after || c.o.isDeleting() || !c.runs(wait) {
+		if c.cur.RolloutAfter() != after || c.o.isDeleting() || !c.runs(wait) {
 			return
 		}
 		if all := c.machinesOf(c.o); len(all) > 0 {

@@ -3,7 +3,6 @@ package behaviour
 import (
 	"slices"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 )
 
@@ -69,23 +68,15 @@ func (j *Judge) poolOf(o *object) *object {
 	return pool
 }
 
-func poolFilled(v record.Value) bool {
-	return v.Get("status", "replicas").Number() > 0 || v.Get("spec", "providerIDList").Len() > 0
-}
-
-func poolReports(v record.Value) bool {
-	return v.Get("status", "ready").True() || v.Get("status", "initialization", "provisioned").True()
-}
-
 func poolProvisioned(c *change) {
-	if !poolFilled(c.cur) || c.user || c.o.isDeleting() || !c.once("filled") {
+	if !c.cur.HasInstances() || c.user || c.o.isDeleting() || !c.once("filled") {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if !poolFilled(c.cur) || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() || !c.o.wiped.IsZero() {
+		if !c.cur.HasInstances() || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() || !c.o.wiped.IsZero() {
 			return
 		}
-		c.demand(poolReports(c.cur), []string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"},
+		c.demand(c.cur.PoolProvisioned(), []string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"},
 			"the pool has instances, but does not report that it is provisioned %s later", c.opts.Settle)
 	})
 }
@@ -95,7 +86,7 @@ func poolStaysProvisioned(c *change) {
 		return
 	}
 	lost := func(path string) bool { return c.prev.At(path).True() && !c.cur.At(path).True() }
-	if gone := lost("status.ready") || lost("status.initialization.provisioned"); gone || poolReports(c.cur) {
+	if gone := lost("status.ready") || lost("status.initialization.provisioned"); gone || c.cur.PoolProvisioned() {
 		c.demand(!gone, []string{"status.ready", "status.initialization"}, "the pool was provisioned, but no longer is")
 	}
 }

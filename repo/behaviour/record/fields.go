@@ -75,6 +75,24 @@ func (v Value) InfrastructureReady() bool {
 	return v.reached("infrastructureProvisioned", "infrastructureReady")
 }
 
+// PoolProvisioned reports whether a pool says that it is, in either contract.
+func (v Value) PoolProvisioned() bool {
+	return v.Get("status", "ready").True() || v.Get("status", "initialization", "provisioned").True()
+}
+
+// HasInstances reports whether a pool counts or lists any.
+func (v Value) HasInstances() bool {
+	return v.Get("status", "replicas").Number() > 0 || v.Get("spec", "providerIDList").Len() > 0
+}
+
+// RolloutAfter is the time from which a control plane is to get new Machines.
+func (v Value) RolloutAfter() string {
+	return cmp.Or(v.Get("spec", "rollout", "after").Str(), v.Get("spec", "rolloutAfter").Str())
+}
+
+// Filled reports whether a value of a Secret is not empty; recordings have its size instead.
+func (v Value) Filled() bool { return v.Number() > 0 || v.Str() != "" && v.Str() != "0" }
+
 // HostPort is the endpoint of the control plane, of which one may be missing.
 func (v Value) HostPort() (host string, port int64) {
 	e := v.Get("spec", "controlPlaneEndpoint")
