@@ -353,6 +353,22 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestPullPolicyOfOthers: only what is built gets the pull policy of a recipe.
+func TestPullPolicyOfOthers(t *testing.T) {
+	with := tree + "-- Makefile --\nrelease:\n\tsed -i 's@imagePullPolicy: .*@imagePullPolicy: IfNotPresent@' config/default/pull.yaml\n\tkustomize build config/default > out/infrastructure-components.yaml\n" +
+		"-- other/config/default/kustomization.yaml --\nnamespace: b-system\nresources: [../../../config/manager]\ncommonLabels: {cluster.x-k8s.io/provider: runtime-extension-b}\n"
+	with = strings.Replace(with, "namespace: capf-system\n", "# pull.yaml\nnamespace: capf-system\n", 1)
+	for only, want := range map[string]bool{"infrastructure-foo": true, "runtime-extension-b": false} {
+		said := false
+		_, err := buildTree(t, with, "v1.1.0", Options{Providers: []string{only}, Images: []Image{{Image: config.Image{Name: "controller", NewTag: "v1"}}}, Note: func(n Note) {
+			said = said || strings.Contains(n.Text, "the pull policy IfNotPresent")
+		}})
+		if said != want || err != nil {
+			t.Errorf("%v: said %v, %v", only, said, err)
+		}
+	}
+}
+
 // TestCopiesOfImages: variables that hold the image of a container follow it.
 func TestCopiesOfImages(t *testing.T) {
 	copied := edit(t, tree, "        - name: SELF\n", "        - {name: COPY, value: \"controller:latest\"}\n        - {name: OTHER, value: controller}\n        - name: SELF\n")

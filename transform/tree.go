@@ -420,6 +420,9 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	opts := *o
 	opts.policies = map[string]string{}
 	for i, p := range t.Config.Providers {
+		if len(o.Providers) > 0 && !slices.Contains(o.Providers, p.Label()) {
+			continue
+		}
 		if set := detect.PullPolicy(on, t.release, t.Config, i); set != nil && len(p.Images) == 0 && len(o.Images) > 0 {
 			opts.policies[p.Label()] = set.PullPolicy
 			o.note(true, "%s: the images get the pull policy %s, because %s sets it", p.Label(), set.PullPolicy, set.Place)

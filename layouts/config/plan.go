@@ -273,7 +273,7 @@ func (w *planning) metadata(c *Provider, shared string) {
 	switch {
 	case file == "":
 		major, minor := w.out.Version.Major(), w.out.Version.Minor()
-		if w.out.Version.IsZero() {
+		if v := w.out.Version; v.IsZero() || v.String() == "v0.0.0" {
 			minor = 1
 		}
 		w.add(c.Errorf("", `%s: no metadata.yaml, without which clusterctl cannot install the provider. Create it at the root of the tree:

@@ -200,9 +200,18 @@ func TestResolveMistakes(t *testing.T) {
 // TestResolveNoMetadata keeps the advice apart, because it has several lines.
 func TestResolveNoMetadata(t *testing.T) {
 	c := &Config{Providers: []Provider{{Type: "addon", Name: "x", Components: Components{Path: "config/default"}}}}
-	_, err := Resolve(tree(baseFiles[1]), c, nil)
-	if err == nil || !strings.Contains(err.Error(), "addon-x: no metadata.yaml") || !strings.Contains(err.Error(), "\nreleaseSeries:\n") {
-		t.Errorf("error %v lacks the file to create", err)
+	for version, series := range map[string]string{"v2.3.4": "- major: 2   #…\n  minor: 3\n", "v0.0.1": "- major: 0   #…\n  minor: 0\n", "v0.0.0": "- major: 0   #…\n  minor: 1\n"} {
+		_, err := Resolve(tree(baseFiles[1]), c, func(string) layouts.Version {
+			v, err := layouts.ParseVersion(version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		})
+		_, minor, _ := strings.Cut(series, "…")
+		if err == nil || !strings.Contains(err.Error(), "addon-x: no metadata.yaml") || !strings.Contains(err.Error(), "\nreleaseSeries:\n"+series[:10]) || !strings.Contains(err.Error(), minor) {
+			t.Errorf("%s: error %v lacks the file to create", version, err)
+		}
 	}
 }
 

@@ -368,6 +368,40 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestElsewhereEnds: of very many folders with the label not all are read, and a note says so.
+func TestElsewhereEnds(t *testing.T) {
+	var files []string
+	for i := range maxElsewhere + 1 {
+		files = append(files, product(fmt.Sprintf("sites/x%03d", i), "infrastructure-x", "example.org")...)
+	}
+	_, notes, err := Complete(tree(files...), &config.Config{}, Hints{Folder: "x"})
+	if !slices.ContainsFunc(notes, func(n config.Note) bool { return strings.HasPrefix(n.Text, "sites/x100 and further folders") }) {
+		t.Errorf("%v, notes %v", err, notes)
+	}
+}
+
+// TestComparePrograms: a template that a program writes and the build lacks stops a release;
+// one that is copied from nowhere does not.
+func TestComparePrograms(t *testing.T) {
+	fsys := tree(join(metadata, product("config/default", "infrastructure-x", infra),
+		"Makefile=release:\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tgo run ./gen > out/cluster-template.yaml\n\tcp gone/cluster-template-b.yaml out/\n")...)
+	c, _, err := Complete(fsys, &config.Config{}, Hints{Folder: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := config.Resolve(fsys, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, d := range Compare(fsys, recipes.Follow(fsys, ""), c, plan) {
+		got[d.Name] = d.Stops
+	}
+	if diff := cmp.Diff(map[string]bool{"cluster-template.yaml": true, "cluster-template-b.yaml": false}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestRemoteBasesAreNoted(t *testing.T) {
 	_, notes, err := Complete(tree("config/default/kustomization.yaml=resources: [crd.yaml, 'https://example.org/x.yaml', 'example.org/a//b?ref=v1']\n", "config/default/crd.yaml="+crd(infra)), &config.Config{}, Hints{Folder: "x"})
 	if err != nil {

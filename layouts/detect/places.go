@@ -62,15 +62,24 @@ func (d *detection) partsOf(dir string) []string {
 	return parts
 }
 
+// maxElsewhere bounds how many kustomizations outside the places of the convention are
+// read with all that they build.
+const maxElsewhere = 100
+
 // elsewhere identifies providers in a tree that has none in the place of the
 // convention. A kustomization claims to be one if it sets the provider label
 // and a namespace, and its type can be told without a guess.
 func (d *detection) elsewhere() []candidate {
 	var out []candidate
+	looked := 0
 	for _, dir := range d.kustomizations {
 		k, _ := d.kustomization(dir)
 		if k == nil || k.label == "" || k.namespace == "" || inPlace(dir) || d.described(dir) {
 			continue
+		}
+		if looked++; looked > maxElsewhere {
+			d.note("", "%s and further folders with the label %s were not searched for providers, because there are more than %d", dir, layouts.ProviderLabel, maxElsewhere)
+			break
 		}
 		f := d.facts(dir)
 		if t, ok := folderType(dir); len(f.types) > 1 && !(ok && f.types[t]) {

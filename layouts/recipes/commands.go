@@ -320,7 +320,10 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 				known = false
 			}
 			if i := slices.IndexFunc(s.out.Products, func(p Product) bool { return p.To == file }); i >= 0 && !known && inPlace && s.follower != nil {
-				s.out.Products[i].Through = append(slices.Clone(s.out.Products[i].Through), "sed")
+				p := &s.out.Products[i]
+				if p.Through = append(slices.Clone(p.Through), "sed"); kind != layouts.Components {
+					p.Place = at
+				}
 			}
 		}
 	}

@@ -254,6 +254,9 @@ if [ -f out/cluster-template-none.yaml ]; then cp config/extra.yaml out/; fi
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	if p := r.Product("cluster-template-ha.yaml"); p == nil || p.Line != 9 {
+		t.Errorf("the line of sed: %+v", p)
+	}
 	if i := slices.IndexFunc(r.Images, func(i recipes.Image) bool { return i.Name == "ghcr.io/old/b" }); i < 0 || r.Images[i].NewName != "ghcr.io/a/b" || r.Images[i].Tag != "{version}" {
 		t.Errorf("images: %+v", r.Images)
 	}

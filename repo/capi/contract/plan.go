@@ -39,19 +39,34 @@ func Plan(crds []*crd.CRD, p Profile) []Step {
 		}
 		s := Step{Kind: k, Label: k.Judged.Name}
 		s.Declared, _ = k.Object.Label(p.Contract.Label())
-		for i := range Fields {
-			f := &Fields[i]
-			if !f.Applies(k, p) {
-				continue
-			}
-			verdict, _ := f.Check(k.Judged.Schema)
-			if verdict == WrongType || (verdict == Missing || verdict == Moved) && f.Need != Optional {
-				s.Gaps = append(s.Gaps, gap{f, verdict, f.Blocks(k, verdict)})
-			}
-		}
+		s.Gaps = k.gaps(k.Judged.Schema, p)
 		out = append(out, s)
 	}
 	return out
+}
+
+// gaps are what a schema lacks for the contract of the kind.
+func (k *Kind) gaps(s crd.Schema, p Profile) (out []gap) {
+	for i := range Fields {
+		f := &Fields[i]
+		if !f.Applies(k, p) {
+			continue
+		}
+		verdict, _ := f.Check(s)
+		if verdict == WrongType || (verdict == Missing || verdict == Moved) && f.Need != Optional {
+			out = append(out, gap{f, verdict, f.Blocks(k, verdict)})
+		}
+	}
+	return out
+}
+
+// Implements reports whether a schema of the kind lacks nothing that the newest Cluster
+// API needs for a contract.
+func (k *Kind) Implements(c Contract, s crd.Schema) bool {
+	as := *k
+	as.Contract = c
+	blocks := func(g gap) bool { return g.Blocks }
+	return slices.Contains(Accepted[:], c) && !slices.ContainsFunc(as.gaps(s, Profile{Core: NewestCore}), blocks)
 }
 
 // Ready reports whether nothing that is missing blocks the contract.

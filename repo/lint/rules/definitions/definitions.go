@@ -421,15 +421,16 @@ func contractFields(k *contract.Kind) []yamldoc.Field {
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD014", Name: "two-contracts", Since: "v0.1.0",
-	Title:    "A version should implement exactly one contract",
+	Title:    "A version should implement each contract that it is listed for",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
-	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version.",
+	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version, and reads fields that the version lacks.",
 	Fix:    "Keep each version only in the label of the contract that it implements, and remove labels that are then empty.",
 	Kinds:  view.DefinitionFiles, Check: shared(twoContracts),
 })
 
-// twoContracts notes versions that are in several labels.
+// twoContracts notes versions that are in several labels and lack what one of these
+// contracts demands.
 func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 	if !k.Role.Referenced() {
 		return
@@ -440,7 +441,10 @@ func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 			if version == "" || k.Version(version) == nil {
 				continue
 			}
-			if other, ok := named[version]; ok && other != f.Name {
+			implements := func(label string) bool {
+				return k.Implements(contract.Contract(strings.TrimPrefix(label, contract.LabelPrefix)), k.Version(version).Schema)
+			}
+			if other, ok := named[version]; ok && other != f.Name && !(implements(other) && implements(f.Name)) {
 				note(f.Value, fmt.Sprintf("version %s is also listed in the label %s", version, other))
 				return
 			}
