@@ -9,7 +9,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -111,7 +110,7 @@ func WriteContract(w io.Writer, format string, role contract.Role, c contract.Co
 }
 
 func writeYAML(w io.Writer, v any) error {
-	data, err := json.Marshal(jsondoc.WithLists(v))
+	data, err := json.Marshal(markup.WithLists(v))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -45,8 +44,8 @@ func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) 
 }
 
 type diffBody struct {
-	Changes jsondoc.Entries[diffEntry] `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
-	Summary map[diff.Impact]int        `json:"summary" doc:"the number of changes by impact"`
+	Changes markup.Entries[diffEntry] `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
+	Summary map[diff.Impact]int       `json:"summary" doc:"the number of changes by impact"`
 }
 
 type diffEntry struct {
@@ -69,7 +68,7 @@ func diffJSON(w io.Writer, all []Comparison, failures []error) error {
 	return documentOf("diff").Write(w, failures, out)
 }
 
-func changesOf(all []Comparison) jsondoc.Entries[diffEntry] {
+func changesOf(all []Comparison) markup.Entries[diffEntry] {
 	return func(yield func(diffEntry) bool) {
 		for _, c := range all {
 			e := diffEntry{Provider: c.release().Provider.Label()}

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 // Document is a kind of JSON document that machines read. All begin with the same
@@ -81,7 +81,7 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 	for i := range suppressed {
 		h.Suppressed = append(h.Suppressed, jsonSuppressed{findingJSON(&suppressed[i].Finding), suppressed[i].Reason})
 	}
-	return jsondoc.Write(w, h, body)
+	return markup.WriteJSON(w, h, body)
 }
 
 func messages(all []error) (out []string) {
@@ -95,7 +95,7 @@ func messages(all []error) (out []string) {
 // types. It permits fields that it does not list, because later versions of this
 // program may add some.
 func (d Document) Schema() ([]byte, error) {
-	return jsondoc.Schema("clusterctl-repo: "+d.Title, sets, []any{d.Kind, d.Version}, head{}, d.Body)
+	return markup.Schema("clusterctl-repo: "+d.Title, sets, []any{d.Kind, d.Version}, head{}, d.Body)
 }
 
 // sets are the words that the tag "enum" of a field of plain strings, or of a map

@@ -12,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -238,9 +237,9 @@ func place(file string, p yamldoc.Pos) string {
 }
 
 type jsonReport struct {
-	Summary  jsonSummary                  `json:"summary" doc:"how much was looked at and found"`
-	Findings jsondoc.Entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
-	Measured []jsonMeasured               `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
+	Summary  jsonSummary                 `json:"summary" doc:"how much was looked at and found"`
+	Findings markup.Entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
+	Measured []jsonMeasured              `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
 }
 
 type jsonSummary struct {

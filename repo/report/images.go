@@ -8,7 +8,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -25,7 +24,7 @@ func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Imag
 }
 
 type imagesBody struct {
-	Images jsondoc.Entries[imageEntry] `json:"images" doc:"an entry for each container of each release"`
+	Images markup.Entries[imageEntry] `json:"images" doc:"an entry for each container of each release"`
 }
 
 type imageEntry struct {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -167,17 +166,17 @@ type jsonFailure struct {
 
 // moveBody is the plan as JSON.
 type moveBody struct {
-	Objects    jsondoc.EntryLines[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
-	Summary    map[string]int               `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
-	Lost       int                          `json:"lost" doc:"the number of objects that the target needs but does not get"`
-	Certain    bool                         `json:"certain" doc:"everything that the plan depends on could be read"`
-	Outcome    string                       `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
-	Conclusion string                       `json:"conclusion" doc:"the outcome in a sentence"`
-	Refusals   []owners.Fault               `json:"refusals" doc:"why clusterctl would not start"`
-	Failures   []jsonFailure                `json:"moveFailures" doc:"why the move would fail or do harm"`
-	Notes      []owners.Fault               `json:"notes" doc:"what is worth knowing"`
-	Gaps       []string                     `json:"gaps" doc:"what is not known for certain, in sentences"`
-	Problems   []string                     `json:"problems" doc:"what could not be read; the same as failures"`
+	Objects    markup.EntryLines[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
+	Summary    map[string]int              `json:"summary" doc:"the number of objects by verdict" enum:"verdict"`
+	Lost       int                         `json:"lost" doc:"the number of objects that the target needs but does not get"`
+	Certain    bool                        `json:"certain" doc:"everything that the plan depends on could be read"`
+	Outcome    string                      `json:"outcome" doc:"the worst that is foreseen: safe, everything moves; unclear, not everything is known; refused, clusterctl changes nothing; loses, objects are lost; hurts, the move does harm in the target; fails, it stops with an error half-way" enum:"outcome"`
+	Conclusion string                      `json:"conclusion" doc:"the outcome in a sentence"`
+	Refusals   []owners.Fault              `json:"refusals" doc:"why clusterctl would not start"`
+	Failures   []jsonFailure               `json:"moveFailures" doc:"why the move would fail or do harm"`
+	Notes      []owners.Fault              `json:"notes" doc:"what is worth knowing"`
+	Gaps       []string                    `json:"gaps" doc:"what is not known for certain, in sentences"`
+	Problems   []string                    `json:"problems" doc:"what could not be read; the same as failures"`
 }
 
 // incomplete says what the plans lack.

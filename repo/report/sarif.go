@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -35,7 +34,7 @@ const (
 func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
 	for most := sarifResults; ; {
 		var out bytes.Buffer
-		if err := jsondoc.Encode(&out, sarifOf(r, o, most), "", "  "); err != nil {
+		if err := markup.EncodeJSON(&out, sarifOf(r, o, most), "", "  "); err != nil {
 			return err
 		}
 		out.WriteByte('\n')
@@ -68,15 +67,15 @@ func compressed(data []byte) (int, error) {
 
 // sarifOf makes a log of one run with at most so many results. Its objects have their
 // members in the order of the standard.
-func sarifOf(r *lint.Report, o Options, most int) jsondoc.Object {
+func sarifOf(r *lint.Report, o Options, most int) markup.Object {
 	semantic := ""
 	if v, err := layouts.ParseVersion(o.Version); err == nil {
 		semantic = strings.TrimPrefix(v.String(), "v")
 	}
-	var notifications []jsondoc.Object
+	var notifications []markup.Object
 	notify := func(level, format string, args ...any) {
 		message := sarifText(fmt.Sprintf(format, args...))
-		notifications = append(notifications, jsondoc.Object{{"level", level}, {"message", message}})
+		notifications = append(notifications, markup.Object{{"level", level}, {"message", message}})
 	}
 	for _, err := range r.Failures {
 		notify("error", "%s", err)
@@ -95,37 +94,37 @@ func sarifOf(r *lint.Report, o Options, most int) jsondoc.Object {
 	for _, suppressed := range r.Suppressed {
 		with.Findings = append(with.Findings, suppressed.Finding)
 	}
-	index, rules, results := map[string]int{}, []jsondoc.Object{}, []jsondoc.Object{}
+	index, rules, results := map[string]int{}, []markup.Object{}, []markup.Object{}
 	for i, rule := range rulesOf(with) {
 		index[rule.ID] = i
 		rules = append(rules, sarifRule(rule))
 	}
 	for i := range with.Findings {
 		f := &with.Findings[i]
-		suppressions := []jsondoc.Object{} // for all results, or for none (section 3.27.23)
+		suppressions := []markup.Object{} // for all results, or for none (section 3.27.23)
 		if i >= len(r.Findings) {
 			by := &r.Suppressed[i-len(r.Findings)]
 			kind := "inSource"
 			if by.By != "" {
 				kind = "external"
 			}
-			suppressions = append(suppressions, jsondoc.Object{{"kind", kind}, {"justification", by.Reason}})
+			suppressions = append(suppressions, markup.Object{{"kind", kind}, {"justification", by.Reason}})
 		}
 		result := sarifResult(f, index[f.Rule.ID], o.Below)
 		results = append(results, append(result, [2]any{"suppressions", suppressions}))
 	}
-	return jsondoc.Object{
+	return markup.Object{
 		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
 		{"version", "2.1.0"},
-		{"runs", []jsondoc.Object{{
-			{"tool", jsondoc.Object{{"driver", jsondoc.Object{
+		{"runs", []markup.Object{{
+			{"tool", markup.Object{{"driver", markup.Object{
 				{"name", "clusterctl-repo"},
 				{"version,omitempty", o.Version},
 				{"semanticVersion,omitempty", semantic},
 				{"informationUri", "https://github.com/clusterctl-repo/clusterctl-repo"},
 				{"rules", rules},
 			}}}},
-			{"invocations", []jsondoc.Object{{
+			{"invocations", []markup.Object{{
 				{"executionSuccessful", complete},
 				{"toolExecutionNotifications,omitempty", notifications},
 			}}},
@@ -135,7 +134,7 @@ func sarifOf(r *lint.Report, o Options, most int) jsondoc.Object {
 	}
 }
 
-func sarifText(text string) jsondoc.Object { return jsondoc.Object{{"text", text}} }
+func sarifText(text string) markup.Object { return markup.Object{{"text", text}} }
 
 // mostSevere returns a report with at most so many findings and suppressed ones
 // together: the most severe ones, in their order, and how many are left out.
@@ -168,27 +167,27 @@ const site = "https://clusterctl-repo.github.io/clusterctl-repo/"
 // long as the rule exists.
 func HelpURI(id string) string { return site + "rules/" + id + "/" }
 
-func sarifRule(r *lint.Rule) jsondoc.Object {
+func sarifRule(r *lint.Rule) markup.Object {
 	family := strings.ToLower(strings.TrimRightFunc(r.ID, unicode.IsDigit))
-	return jsondoc.Object{
+	return markup.Object{
 		{"id", r.ID},
 		{"name,omitempty", r.Name},
 		{"shortDescription", sarifText(r.Title)},
 		{"fullDescription", sarifText(r.Why)},
 		{"helpUri", HelpURI(r.ID)},
-		{"help", jsondoc.Object{
+		{"help", markup.Object{
 			{"text", fmt.Sprintf("%s\n\nWhat to do: %s\n\nProven by: %s (%s)\n", r.Why, r.Fix, r.Proof, r.Source)},
 			{"markdown", fmt.Sprintf("%s\n\n**What to do:** %s\n\nProven by %s (%s). `clusterctl-repo explain %s` shows a bad and a good example.\n",
 				markup.RuleProse(r.Why), markup.RuleProse(r.Fix), r.Proof, markup.RuleProse(r.Source), r.ID)},
 		}},
-		{"defaultConfiguration", jsondoc.Object{{"level", sarifLevels[r.Severity]}}},
-		{"properties", jsondoc.Object{{"proof", r.Proof}, {"source", r.Source}, {"tags", []string{"cluster-api", family}}}},
+		{"defaultConfiguration", markup.Object{{"level", sarifLevels[r.Severity]}}},
+		{"properties", markup.Object{{"proof", r.Proof}, {"source", r.Source}, {"tags", []string{"cluster-api", family}}}},
 	}
 }
 
-func sarifResult(f *lint.Finding, rule int, below string) jsondoc.Object {
+func sarifResult(f *lint.Finding, rule int, below string) markup.Object {
 	text := sarifMessage(f)
-	var related []jsondoc.Object
+	var related []markup.Object
 	for i, p := range f.Also {
 		if i == sarifLocations {
 			text += fmt.Sprintf("\n\nThe same fault is in %s.", phrase.Count(len(f.Also)-i, "more place"))
@@ -196,16 +195,16 @@ func sarifResult(f *lint.Finding, rule int, below string) jsondoc.Object {
 		}
 		related = append(related, sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below))
 	}
-	var fingerprints jsondoc.Object
+	var fingerprints markup.Object
 	if f.Fingerprint != "" {
-		fingerprints = jsondoc.Object{{"clusterctlRepoFinding/v2", f.Fingerprint}}
+		fingerprints = markup.Object{{"clusterctlRepoFinding/v2", f.Fingerprint}}
 	}
-	return jsondoc.Object{
+	return markup.Object{
 		{"ruleId", f.Rule.ID},
 		{"ruleIndex", rule},
 		{"level", sarifLevels[f.Severity]},
 		{"message", sarifText(text)},
-		{"locations", []jsondoc.Object{sarifLocation(f, below)}},
+		{"locations", []markup.Object{sarifLocation(f, below)}},
 		{"relatedLocations,omitempty", related},
 		{"partialFingerprints,omitempty", fingerprints},
 	}
@@ -221,23 +220,23 @@ func sarifMessage(f *lint.Finding) string {
 	return strings.ReplaceAll(text, "](", "] (")
 }
 
-func sarifLocation(f *lint.Finding, below string) jsondoc.Object {
-	var region jsondoc.Object
+func sarifLocation(f *lint.Finding, below string) markup.Object {
+	var region markup.Object
 	if !f.Pos.IsZero() {
-		region = jsondoc.Object{{"startLine", f.Pos.Line}, {"startColumn,omitempty", f.Pos.Column}}
+		region = markup.Object{{"startLine", f.Pos.Line}, {"startColumn,omitempty", f.Pos.Column}}
 		if f.Pos.Before(f.End) {
-			region = append(region, jsondoc.Object{{"endLine,omitempty", f.End.Line}, {"endColumn,omitempty", f.End.Column}}...)
+			region = append(region, markup.Object{{"endLine,omitempty", f.End.Line}, {"endColumn,omitempty", f.End.Column}}...)
 		}
 	}
-	var logical []jsondoc.Object
+	var logical []markup.Object
 	if f.Object != "" {
-		logical = append(logical, jsondoc.Object{{"fullyQualifiedName", f.Object}, {"kind", "resource"}})
+		logical = append(logical, markup.Object{{"fullyQualifiedName", f.Object}, {"kind", "resource"}})
 	}
 	if f.Way != "" {
-		logical = append(logical, jsondoc.Object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
+		logical = append(logical, markup.Object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
 	}
-	return jsondoc.Object{
-		{"physicalLocation", jsondoc.Object{
+	return markup.Object{
+		{"physicalLocation", markup.Object{
 			{"artifactLocation", sarifArtifact(fromRoot(below, f.File))},
 			{"region,omitempty", region},
 		}},
@@ -247,7 +246,7 @@ func sarifLocation(f *lint.Finding, below string) jsondoc.Object {
 
 // sarifArtifact makes a URI of a path or URL. A relative path inside the
 // working directory refers to the root of the sources, which the reader knows.
-func sarifArtifact(file string) jsondoc.Object {
+func sarifArtifact(file string) markup.Object {
 	slashed := filepath.ToSlash(file)
 	uri, base := percent(path.Clean(slashed)), ""
 	if u, err := url.Parse(slashed); err == nil && u.Scheme != "" && u.Host != "" {
@@ -257,7 +256,7 @@ func sarifArtifact(file string) jsondoc.Object {
 	} else if !slices.Contains(strings.Split(path.Clean(slashed), "/"), "..") {
 		base = "%SRCROOT%"
 	}
-	return jsondoc.Object{{"uri", uri}, {"uriBaseId,omitempty", base}}
+	return markup.Object{{"uri", uri}, {"uriBaseId,omitempty", base}}
 }
 
 // percent escapes a path for a URI (RFC 3986, section 2). Slashes stay.

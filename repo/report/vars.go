@@ -10,7 +10,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/jsondoc"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -38,7 +37,7 @@ func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.V
 }
 
 // entriesOf are the items of all releases, each with its release.
-func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) jsondoc.Entries[E] {
+func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) markup.Entries[E] {
 	return func(yield func(E) bool) {
 		for _, r := range releases {
 			for _, item := range r.Items {
@@ -51,7 +50,7 @@ func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) js
 }
 
 type variablesBody struct {
-	Variables jsondoc.Entries[variableEntry] `json:"variables" doc:"an entry for each variable of each release"`
+	Variables markup.Entries[variableEntry] `json:"variables" doc:"an entry for each variable of each release"`
 }
 
 type variableEntry struct {

@@ -1,6 +1,7 @@
-// Package markup builds documents and prints them as text, Markdown or HTML, writes texts
-// so that terminals and parsers show what they are, and draws graphs. It must not know
-// what the texts mean.
+// Package markup has what formats are made of: it builds documents and prints them as
+// text, Markdown or HTML, writes structs as JSON and describes them as JSON schemas,
+// writes texts so that terminals and parsers show what they are, and draws graphs. It
+// must not know what any of it means.
 package markup
 
 import (

@@ -1,6 +1,4 @@
-// Package jsondoc writes Go structs as JSON documents, long lists in them one entry at
-// a time, and describes the documents as JSON schemas. It must not know any document.
-package jsondoc
+package markup
 
 import (
 	"bufio"
@@ -15,15 +13,15 @@ import (
 	"strings"
 )
 
-// Write writes structs as one object that has the fields of all.
-func Write(w io.Writer, parts ...any) error {
+// WriteJSON writes structs as one object that has the fields of all.
+func WriteJSON(w io.Writer, parts ...any) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	sep := "{\n  "
 	for _, part := range parts {
 		for _, m := range members(part) {
 			b.WriteString(sep + strconv.Quote(m[0].(string)) + ": ")
 			sep = ",\n  "
-			write := func(b *bufio.Writer) error { return Encode(b, m[1], "  ", "  ") }
+			write := func(b *bufio.Writer) error { return EncodeJSON(b, m[1], "  ", "  ") }
 			if list, ok := m[1].(stream); ok {
 				write = list.write
 			}
@@ -70,7 +68,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 			out.WriteByte(',')
 		}
 		out.WriteString(strconv.Quote(name) + ":")
-		if err := Encode(out, m[1], "", ""); err != nil {
+		if err := EncodeJSON(out, m[1], "", ""); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +104,7 @@ type (
 )
 
 func (s Entries[T]) write(b *bufio.Writer) error {
-	return writeList(b, iter.Seq[T](s), func(e T) error { return Encode(b, WithLists(e), "    ", "  ") })
+	return writeList(b, iter.Seq[T](s), func(e T) error { return EncodeJSON(b, WithLists(e), "    ", "  ") })
 }
 
 func (s EntryLines[T]) write(b *bufio.Writer) error {
@@ -133,9 +131,9 @@ func writeList[T any](b *bufio.Writer, all iter.Seq[T], write func(T) error) err
 	return nil
 }
 
-// Encode writes a value with indentation, the first line excepted, without a line end
+// EncodeJSON writes a value with indentation, the first line excepted, without a line end
 // and without escaping what HTML would mind.
-func Encode(w io.Writer, v any, prefix, indent string) error {
+func EncodeJSON(w io.Writer, v any, prefix, indent string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
@@ -147,7 +145,7 @@ func Encode(w io.Writer, v any, prefix, indent string) error {
 	return err
 }
 
-// Schema returns the JSON schema (draft 2020-12) of what Write makes of such structs, of
+// Schema returns the JSON schema (draft 2020-12) of what WriteJSON makes of such structs, of
 // which the first fields are constants. Sets are the words that the tag "enum" of a
 // field of plain strings, or of a map with such keys, names.
 func Schema(title string, sets map[string]func() []string, constants []any, parts ...any) ([]byte, error) {
@@ -163,7 +161,7 @@ func Schema(title string, sets map[string]func() []string, constants []any, part
 		p.Const, p.Type = value, nil
 	}
 	var out bytes.Buffer
-	err := Encode(&out, s, "", "  ")
+	err := EncodeJSON(&out, s, "", "  ")
 	return append(out.Bytes(), '\n'), err
 }
 
