@@ -236,7 +236,7 @@ func (j *job) table() converge.Table[state] {
 		},
 		{
 			When: "the components file is there, and the package is hidden again", Step: "wait, then upload the components file again",
-			Why: "an equal publisher that started at the same moment hides it until it is done",
+			Why: "another run with the same content that started at the same time hides it until it is done",
 			Is:  func(s state) bool { return s.hidden },
 			Do:  j.unhide,
 		},

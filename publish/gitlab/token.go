@@ -24,7 +24,7 @@ var tokenKinds = [...]struct {
 }{
 	AccessToken: {"Authorization", "Bearer ", "access token", "the scope api, and at least the role Developer in the project"},
 	JobToken:    {"JOB-TOKEN", "", "CI job token", "a user with at least the role Developer in the project, and a project that admits this job (Settings > CI/CD > Job token permissions)"},
-	DeployToken: {"DEPLOY-TOKEN", "", "deploy token", "the scope write_package_registry, and has to be one of this project or of a group that it is in"},
+	DeployToken: {"DEPLOY-TOKEN", "", "deploy token", "the scope write_package_registry, and must belong to this project or to a group above it"},
 }
 
 // String names the kind for people.

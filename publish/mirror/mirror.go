@@ -129,7 +129,7 @@ type Result struct {
 //
 // After an error no other release is begun. The error is a *ChangedError if a
 // source changed a version that is in the lock file, and a
-// *publish.ConflictError if the mirror has another content than source and lock
+// *publish.ConflictError if the mirror has different content than source and lock
 // file. In a dry run the result holds no warnings.
 func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error {

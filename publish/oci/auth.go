@@ -31,7 +31,7 @@ const userAgent = "clusterctl-repo"
 //
 // The registry says which kind of credentials it wants, and of which server a
 // token can be had (OCI distribution: Token Authentication Specification). That
-// server may have another name than the registry, as with Docker Hub and
+// server may have a different name than the registry, as with Docker Hub and
 // GitLab, and it gets the user name and password. So it has to be of the same
 // site, or be named by the user; any other is asked without credentials. It
 // has to be reached with encryption, or be on this machine. The client of oras

@@ -87,17 +87,22 @@ func row(id, name, title string, level Level, source, why, fix string, c Check) 
 // severity sets one that the level does not give.
 func severity(s lint.Severity) lint.Rule { return lint.Rule{Severity: s} }
 
-// sentence begins with a capital letter.
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// sentence begins with a capital letter, unless with the name of a field.
+func sentence(s string) string {
+	if word, _, _ := strings.Cut(s, " "); strings.ContainsAny(word, ".ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
 
 // needs says what has to happen for the check to decide.
 func (c *Check) needs() string {
 	out := ""
 	if c.Action != "" {
-		out += " To decide: " + c.Action + "."
+		out += " To test it: " + c.Action + "."
 	}
 	if c.Within != "" {
-		out += " Bound: " + c.Within + "."
+		out += " The bound is --bound " + c.Within + "."
 	}
 	if c.Beware != "" {
 		out += " A false alarm may come from " + strings.TrimSuffix(c.Beware, ".") + "."

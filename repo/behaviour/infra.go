@@ -27,7 +27,7 @@ var clusterChecks = []*Check{
 	row("BEH104", "cluster-endpoint-given", "An endpoint given in the Cluster is respected", typical, pageCluster+"control plane endpoint",
 		"Users who reserve an address for the API server get another one.",
 		"Use Cluster.spec.controlPlaneEndpoint if it is set.",
-		Check{Rule: severity(lint.Info), Role: contract.InfraCluster, Action: "create a Cluster with an endpoint", Violation: "the InfraCluster gets another endpoint than the Cluster had before", Beware: "providers that ignore the endpoint, which the contract allows", on: []string{infraCluster}, version: endpointGiven}),
+		Check{Rule: severity(lint.Info), Role: contract.InfraCluster, Action: "create a Cluster with an endpoint", Violation: "the InfraCluster gets a different endpoint than the Cluster had before", Beware: "providers that ignore the endpoint, which the contract allows", on: []string{infraCluster}, version: endpointGiven}),
 	row("BEH105", "cluster-endpoint-whole", "Host and port of the endpoint must be set together", must, pageCluster+"control plane endpoint",
 		"Core ignores half an endpoint, so the Cluster never gets one.",
 		"Set host and port (1 to 65535) in one patch.",

@@ -28,7 +28,7 @@ var ipamChecks = []*Check{
 		"Check the pause of the Cluster and of the claim first.",
 		Check{Role: contract.IPPool, Action: "create a claim while paused", Violation: "an IPAddress is created for a claim that was made during the pause, or after the bound", Within: pause, on: []string{address}, version: claimPaused}),
 	row("BEH605", "claim-without-cluster", "Claims of a Cluster that does not exist should wait", typical, pageIPAM+"IPAM provider, normal IPAddressClaim, step 2.3",
-		"Restored claims get other addresses than before.",
+		"Restored claims get different addresses than before.",
 		"Return if the Cluster in spec.clusterName is not found.",
 		Check{Role: contract.IPPool, Action: "create a claim for a Cluster that does not exist", Violation: "an IPAddress is created for it", on: []string{address}, version: claimWithoutCluster}),
 	row("BEH606", "claim-finalizer", "The claim must have a finalizer before its address exists", must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 3",

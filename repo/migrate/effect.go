@@ -23,7 +23,7 @@ import (
 // rounds are how often values are made up.
 const rounds = 3
 
-// CompareEffects returns a finding for each class whose patches have another effect than
+// CompareEffects returns a finding for each class whose patches have a different effect than
 // before: for a Cluster with the defaults, with values for all variables, and for
 // each Cluster in the files. Templates and Clusters are looked for in the folder of
 // the class. What cannot be computed, or not be migrated, is skipped; the

@@ -438,7 +438,7 @@ func (p *operations) argument(item *edit.Entry, op string, segments []string) {
 	switch {
 	case index >= 0 && p.places == nil:
 		if !p.whole(item, op, list, args, index, arg) {
-			fail("the template has the argument " + name + " already")
+			fail("the template already has the argument " + name)
 		}
 		return
 	case index >= 0 && op == "remove":

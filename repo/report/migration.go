@@ -175,7 +175,7 @@ func migrationText(r *migrate.Report, brief bool) *markup.Page {
 	changed, migrated, left := totals(r)
 	text := phrase.Count(migrated, "object") + " in " + phrase.Count(changed, "file") + " migrated"
 	if left > 0 {
-		text += ", " + phrase.Count(left, "object") + " left as they are"
+		text += ", " + phrase.Count(left, "object") + " left unchanged"
 	}
 	p.Para(text)
 	return p

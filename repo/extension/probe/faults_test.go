@@ -304,7 +304,7 @@ func faults() []fault {
 				}
 				return good(r)
 			}
-		}, message: "another answer"},
+		}, message: "different answer"},
 		{id: "LIV036", server: func(s *server) {
 			s.answers["GeneratePatches"] = func(r object) object {
 				list := r["items"].([]any)
@@ -650,7 +650,7 @@ func faults() []fault {
 		}), message: "the answer has no status"},
 		{id: "LIV018", options: often, server: rarely(discoveryPath, func(a object) { a["handlers"] = []object{} })},
 		{id: "LIV035", options: often, server: rarely("generatepatches", func(a object) { a["items"] = []object{} }), message: "Template"},
-		{id: "LIV039", options: often, server: rarely("discovervariables", func(a object) { a["variables"] = []object{} }), message: "another answer"},
+		{id: "LIV039", options: often, server: rarely("discovervariables", func(a object) { a["variables"] = []object{} }), message: "different answer"},
 		{id: "LIV061", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") {
 				_, _ = io.WriteString(w, `{"status":"Success","message":"`)
@@ -665,7 +665,7 @@ func faults() []fault {
 		{id: "LIV071", options: often, server: rarely("generateupgradeplan", func(a object) {
 			a["controlPlaneUpgrades"] = append([]any{}, a["controlPlaneUpgrades"].([]any)...)
 			a["workersUpgrades"] = []any{object{"version": "v1.33.9"}}
-		}), message: "another answer"},
+		}), message: "different answer"},
 		{id: "LIV072", options: often, server: rarely("validatetopology", func(a object) { a["status"], a["message"] = "Failure", "try again" }), message: "Failure: try again"},
 		{id: "LIV072", options: often, server: rarely("canupdatemachine/", nil), message: "500"},
 		{id: "LIV073", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 30}), message: "without"},

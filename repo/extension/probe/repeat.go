@@ -172,7 +172,7 @@ func (h *handler) strays(r reply) bool {
 	case "DiscoverVariables":
 		id = "LIV039"
 	}
-	h.add(id, h.place, "the same request gives another answer: %s", difference)
+	h.add(id, h.place, "the same request gets a different answer: %s", difference)
 	return true
 }
 
@@ -446,7 +446,7 @@ func (p *probe) remains(ctx context.Context) {
 		}
 		switch {
 		case what != "":
-			p.add("LIV078", h.place, "after calls of other pure hooks the same request gives another answer: %s", short(what))
+			p.add("LIV078", h.place, "after calls of other pure hooks the same request gets a different answer: %s", short(what))
 		case leaked != "" && len(h.hook.Request) > 0:
 			p.add("LIV078", h.place, "the answer for a Cluster has %q of another one", leaked)
 		}

@@ -14,7 +14,7 @@ import (
 //
 //  1. The name, for the five variables that are options of clusterctl.
 //  2. The places where nothing but the expression is the value. A line of its
-//     own outside of a text takes a block, brackets around it make it a list, a
+//     own outside a text takes a block, brackets around it make it a list, a
 //     quoted or block scalar is a string. Elsewhere the schema of the field
 //     decides, as far as the release has the CustomResourceDefinition, and
 //     otherwise a short table of fields of Kubernetes and Cluster API. Integer

@@ -24,7 +24,7 @@ type Variable struct {
 }
 
 // InFile is an entry of clusterctl's variable map of one file: the first
-// expression outside of others decides about the default (clusterctl:
+// expression outside others decides about the default (clusterctl:
 // client/yamlprocessor, GetVariableMap). Default is nil if the file requires a
 // value.
 type InFile struct {

@@ -510,7 +510,7 @@ func (s *scope) compileAnew(text string, want *cel.Type, optional bool) (out com
 		return out, err
 	}
 	if out.ast.OutputType() != want {
-		return out, fmt.Errorf("it gives %s, but must give %s", out.ast.OutputType(), want)
+		return out, fmt.Errorf("it returns %s, but must return %s", out.ast.OutputType(), want)
 	}
 	for _, ref := range out.ast.NativeRep().ReferenceMap() {
 		out.usesOld = out.usesOld || ref.Name == "oldSelf"

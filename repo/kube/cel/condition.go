@@ -65,7 +65,7 @@ func Condition(text, gives string, variables ...string) error {
 	}
 	composed := strings.Contains(text, "variables.") // whose types are not known here
 	if of := ast.OutputType(); gives != "" && !slices.Contains(strings.Fields(gives), of.String()) && !(composed && of == cel.DynType) {
-		return fmt.Errorf("it gives %s, but must give %s", of, strings.Fields(gives)[0])
+		return fmt.Errorf("it returns %s, but must return %s", of, strings.Fields(gives)[0])
 	}
 	return nil
 }

@@ -302,7 +302,7 @@ func (r *runbook) after() section {
 		watch = append(watch, fmt.Sprintf(`clusterctl describe cluster %s --kubeconfig "$TARGET" -n %s`, word(n.Name), word(n.Namespace)))
 	}
 	if len(watch) > 0 {
-		r.add(&s, "See that the controllers in the target take over.", watch)
+		r.add(&s, "Check that the controllers in the target take over.", watch)
 	}
 	return s
 }

@@ -1,5 +1,5 @@
 // Package files reads untrusted files: only regular files, only up to
-// a size that fits into memory, and below a folder never anything outside of
+// a size that fits into memory, and below a folder never anything outside
 // it. It must not know what the files are for.
 package files
 

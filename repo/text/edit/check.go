@@ -55,7 +55,7 @@ func same(path yamldoc.Path, want, got *yamldoc.Node, changed func(want, got *ya
 	return nil
 }
 
-// Result writes the document and, if that is another text than was read, reads it
+// Result writes the document and, if that is a different text than was read, reads it
 // again: it must mean what the tree says.
 func (d *Document) Result() (string, error) {
 	text := d.String()

@@ -546,7 +546,7 @@ func (d *Document) blockEnd(start, line int) int {
 // substituted, what clusterctl parses.
 func (d *Document) Text() string { return d.text.Data }
 
-// Derived reports whether the document was parsed from another text than the raw
+// Derived reports whether the document was parsed from a different text than the raw
 // file.
 func (d *Document) Derived() bool { return d.raw != nil }
 

@@ -66,5 +66,5 @@ func cannotRead(kind string, b block) error {
 	if b.parse == nil && b.help != "" {
 		return fmt.Errorf("holds a %s, which cannot be read here as it is: %s", kind, b.help)
 	}
-	return fmt.Errorf("holds a damaged %s, or one of another kind than %s", kind, kinds)
+	return fmt.Errorf("holds a damaged %s, or one of a different kind than %s", kind, kinds)
 }

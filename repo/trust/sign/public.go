@@ -115,7 +115,7 @@ func LoadPublicKey(data []byte) (*PublicKey, error) {
 func newPublicKey(key crypto.PublicKey) (*PublicKey, error) {
 	i := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.is(key) })
 	if i < 0 {
-		return nil, errors.New("holds a key of another kind than " + kinds)
+		return nil, errors.New("holds a key of a different kind than " + kinds)
 	}
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {

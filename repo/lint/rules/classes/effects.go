@@ -688,7 +688,7 @@ var patchResult = patchRules.Add(lint.Rule{
 
 var patchNoValue = patchRules.Add(lint.Rule{
 	ID: "PA024", Name: "patch-no-value", Since: "v0.1.0",
-	Title:    "Templates in patches should not write that a variable has no value",
+	Title:    "Templates in patches should not render to <no value>",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: generator + ", renderValueTemplate",
 	Why:    `A template that reads a variable or property that is not set writes the text "<no value>". Cluster API passes it on, and the machines or the provider fail on it.`,

@@ -207,7 +207,7 @@ var _ = componentRules.Add(lint.Rule{
 	Title:    "Numbers must fit the fields of objects that clusterctl converts",
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "apimachinery pkg/runtime/converter.go, fromUnstructured",
-	Why:    "The API server gets another number: a value that is too large for the field overflows when clusterctl converts the object.",
+	Why:    "The API server gets a different number: a value that is too large for the field overflows when clusterctl converts the object.",
 	Fix:    "Use a number in the range that the API documents.",
 	Kinds:  view.Substituted, Check: numberWraps,
 })

@@ -611,7 +611,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "The status should have conditions with type and status",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "contract pages, conditions; util/conditions/getter.go",
-	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has another type than metav1.Condition, its controllers panic.",
+	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has a different type than in metav1.Condition, its controllers panic.",
 	Fix:    "Add status.conditions as a list of metav1.Condition with the markers +listType=map and +listMapKey=type.",
 	Kinds:  view.DefinitionFiles, Check: eachKind(conditions),
 })

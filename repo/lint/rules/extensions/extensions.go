@@ -675,7 +675,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Title:    "A runtime extension should not change ExtensionConfigs",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Registering Runtime Extensions",
-	Why:    "The extension could register itself for every hook of every cluster, which is up to administrators.",
+	Why:    "The extension could register itself for every hook of every cluster, which only administrators should do.",
 	Fix:    "Remove these verbs from the role. Include the ExtensionConfig in the components, or document how to create it.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
 })

@@ -120,7 +120,7 @@ var _ = nameRules.Add(lint.Rule{
 	Title:    "An entry of clusterctl.yaml does not replace a built-in provider by accident",
 	Severity: lint.Info, Proof: lint.Clusterctl,
 	Source: "clusterctl client/config/providers_client.go, List",
-	Why:    `"clusterctl init" installs another provider than users expect, because the entry overrides the built-in provider with the same type and name.`,
+	Why:    `"clusterctl init" installs a different provider than users expect, because the entry overrides the built-in provider with the same type and name.`,
 	Fix:    "Choose another name, for example with the GitHub organization in front. Safe to ignore if this is a fork or a mirror.",
 	Scope:  lint.ScopeRepository, Check: shadowsBuiltIn,
 })

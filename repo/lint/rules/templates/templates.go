@@ -791,7 +791,7 @@ var _ = templateRules.Add(lint.Rule{
 	Title:    "Objects must not have fields that the API server sets",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes API conventions, section Metadata; apimachinery api/validation, ValidateObjectMeta",
-	Why:    "The API server refuses a new object with a resourceVersion or an owner without uid, and deletes one whose owner does not exist. It ignores the other fields. All come from a copy of a live object.",
+	Why:    "The API server refuses a new object with a resourceVersion or an owner without uid, and deletes one whose owner does not exist. It ignores the other fields. All of them come from copying a live object.",
 	Fix:    "Remove the field.",
 	Kinds:  rendered, Check: serverFields,
 })

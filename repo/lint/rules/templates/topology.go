@@ -127,7 +127,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "CustomResourceDefinitions of Cluster API " + contract.CoreRelease,
 	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
-	Fix:    "Set the field to what the schema allows, or remove it if the schema has no such field. Many fields have other names in v1beta2 than in v1beta1; clusterctl-repo migrate renames them.",
+	Fix:    "Set the field to what the schema allows, or remove it if the schema has no such field. Many fields have different names in v1beta2; clusterctl-repo migrate renames them.",
 	Kinds:  view.Substituted, Check: coreSchema,
 })
 
