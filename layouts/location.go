@@ -287,7 +287,7 @@ func parseOCI(raw, rest string) (Location, error) {
 	case !forms.host.MatchString(host):
 		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a registry host", raw, host), Help: "The form is oci://HOST/REPOSITORY:TAG"}
 	case !forms.repository.MatchString(repository):
-		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a repository name", raw, repository), Help: "It consists of lower-case letters and digits, separated by single dots, dashes, underscores and slashes"}
+		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a repository name", raw, repository), Help: "The form is oci://HOST/REPOSITORY, in lower-case letters and digits, separated by single dots, dashes, underscores and slashes"}
 	case tagged && !forms.tag.MatchString(tag):
 		return Location{}, &URLError{Message: fmt.Sprintf("%q: %q is not a tag", raw, tag), Help: "It consists of at most 128 letters, digits, dots, dashes and underscores"}
 	}

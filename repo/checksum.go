@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"strings"
 	"sync"
 
@@ -218,7 +217,7 @@ func (e *ChecksumError) Error() string {
 func VerifyChecksums(ctx context.Context, r *Release) error {
 	file := r.Artifact(layouts.ChecksumFile)
 	if file == nil {
-		return fmt.Errorf("%s has no %s: %w", r.Path, layouts.ChecksumFile, fs.ErrNotExist)
+		return Missing("%s has no %s", r.Path, layouts.ChecksumFile)
 	}
 	data, err := file.Bytes()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -381,3 +382,13 @@ type Repository struct {
 	// release.
 	Config *Artifact
 }
+
+// Missing is the error for what does not exist. It matches fs.ErrNotExist, whose text
+// it does not repeat.
+func Missing(format string, args ...any) error { return missing(fmt.Sprintf(format, args...)) }
+
+type missing string
+
+func (m missing) Error() string { return string(m) }
+
+func (missing) Is(target error) bool { return target == fs.ErrNotExist }

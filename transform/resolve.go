@@ -42,7 +42,7 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	switch {
 	case !ok:
 		return nil, err
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), not.File:
 		return nil, wrong(err)
 	}
 	o.Tolerant = true

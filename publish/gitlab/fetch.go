@@ -58,7 +58,7 @@ func (p *Package) Fetch(ctx context.Context, version string) (*repo.Release, err
 	}
 	publish.CheckNames(out)
 	if len(out.Artifacts) == 0 || !s.visible {
-		return fail(fmt.Errorf("the version does not exist, or it is not public and the token may not see it: %w", fs.ErrNotExist))
+		return fail(repo.Missing("the version does not exist, or it is not public and the token may not see it"))
 	}
 	out.Sort()
 	return out, nil
@@ -154,7 +154,7 @@ func (p *Package) Verify(ctx context.Context, r *repo.Release) error {
 	case err != nil:
 		return fmt.Errorf("read back %s: %w", publish.Name(r), err)
 	case !s.visible:
-		return fmt.Errorf("read back %s: %s is not public: %w", publish.Name(r), s.where, fs.ErrNotExist)
+		return repo.Missing("read back %s: %s is not public", publish.Name(r), s.where)
 	}
 	for name := range s.files {
 		if r.Artifact(name) == nil {

@@ -189,7 +189,7 @@ func (b *Bundle) String() string { return b.name }
 func (b *Bundle) File(name string) (*repo.Artifact, error) {
 	p, ok := b.places[name]
 	if !ok {
-		return nil, fmt.Errorf("%s has no %s: %w", b.name, name, fs.ErrNotExist)
+		return nil, repo.Missing("%s has no %s", b.name, name)
 	}
 	return repo.NewArtifact(path.Base(name), b.name+"/"+name, p.size, func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(b.file, p.offset, p.size)), nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -104,7 +103,7 @@ func (s shelf) Fetch(_ context.Context, version string) (*repo.Release, error) {
 	}
 	switch len(from) {
 	case 0:
-		return nil, fmt.Errorf("%s has no %s: %w", s.b, version, fs.ErrNotExist)
+		return nil, repo.Missing("%s has no %s", s.b, version)
 	case 1:
 		r.Provider, r.Path = from[0].Identity(), s.b.name+"/"+releasePath(s.lock, from[0])
 	}

@@ -73,7 +73,7 @@ type Report struct {
 func ReadLock(dir string) (*documents.Lock, error) {
 	l, _, err := beside{dir: dir}.lock()
 	if err == nil && l == nil {
-		err = fmt.Errorf("%s is not a mirror: it has no %s: %w", dir, layouts.LockFile, fs.ErrNotExist)
+		err = repo.Missing("%s is not a mirror: it has no %s", dir, layouts.LockFile)
 	}
 	return l, err
 }
@@ -182,7 +182,7 @@ func (c *checker) lists() error {
 		return err
 	}
 	if data == nil && sums == nil {
-		return fmt.Errorf("%s is not a mirror: it has neither %s nor %s: %w", c.beside.dir, layouts.LockFile, layouts.ChecksumFile, fs.ErrNotExist)
+		return repo.Missing("%s is not a mirror: it has neither %s nor %s", c.beside.dir, layouts.LockFile, layouts.ChecksumFile)
 	}
 	listed, err := parseSums(sums)
 	if err != nil {

@@ -176,7 +176,7 @@ func (p pinned) Versions(ctx context.Context) ([]string, error) {
 func (p pinned) Fetch(ctx context.Context, version string) (*repo.Release, error) {
 	r, err := p.Source.Fetch(ctx, p.digest)
 	if err == nil && r.Version != version {
-		err = fmt.Errorf("%s is the version %s, not %s: %w", r.Path, r.Version, version, fs.ErrNotExist)
+		err = repo.Missing("%s is the version %s, not %s", r.Path, r.Version, version)
 	}
 	return r, err
 }
@@ -205,7 +205,7 @@ func (l listed) Fetch(_ context.Context, version string) (*repo.Release, error) 
 		}
 		known = append(known, r.Version)
 	}
-	return nil, fmt.Errorf("it has %s: %w", few(known), fs.ErrNotExist)
+	return nil, repo.Missing("it has %s", few(known))
 }
 
 func (l listed) String() string { return l.p.Path }

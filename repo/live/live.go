@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Cluster is a management cluster.
@@ -44,9 +46,13 @@ func Open(path, kubeContext string) (*Cluster, error) {
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no kubeconfig names a cluster: pass --kubeconfig, or set KUBECONFIG")
 	}
-	if _, readErr := rules.Load(); err != nil && readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+	loaded, readErr := rules.Load()
+	if err != nil && readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 		// The words of the library are about its types.
 		return nil, fmt.Errorf("%s is not a kubeconfig file, which is YAML with kind: Config", cmp.Or(path, strings.Join(rules.Precedence, ", ")))
+	}
+	if loaded != nil && kubeContext != "" && loaded.Contexts[kubeContext] == nil {
+		return nil, fmt.Errorf("%s: %s", cmp.Or(path, strings.Join(rules.Precedence, ", ")), phrase.Unknown("context", kubeContext, slices.Sorted(maps.Keys(loaded.Contexts))))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)

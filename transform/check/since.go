@@ -33,7 +33,7 @@ func Since(ctx context.Context, revision, dir string, o Options) (_ *lint.Report
 	}
 	commit, err := tree.Commit(ctx, revision)
 	if errors.Is(err, git.ErrNoRevision) {
-		hint := ""
+		hint := "; run \"git fetch\" if it is new, or name one that \"git branch --all\" lists"
 		if tree.Shallow(ctx) {
 			hint = `; this clone is shallow and lacks it: run "git fetch --unshallow", or set fetch-depth: 0 for actions/checkout (GIT_DEPTH: 0 in GitLab)`
 		}

@@ -15,10 +15,10 @@ import (
 // ManCommand is the verb man.
 func ManCommand(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "man [DIR]",
+		Use:   "man [FOLDER]",
 		Short: "Print or write the manual pages",
 		Long: `Prints the manual page of the program, or writes the pages of all commands into
-the folder DIR, which is created if necessary.`,
+FOLDER, which is created if necessary.`,
 		Example: `  clusterctl-repo man | man -l -
   clusterctl-repo man /usr/local/share/man/man1`,
 		Args: cobra.MaximumNArgs(1),

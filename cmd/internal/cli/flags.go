@@ -99,6 +99,8 @@ func (f filled) Set(value string) error {
 		switch {
 		case strings.TrimSpace(part) == "":
 			return errors.New("must not be empty; check the variable that it comes from")
+		case strings.HasPrefix(part, "--"):
+			return errors.New("the value is missing, or its variable is empty")
 		case f.shape.fits != nil && !f.shape.fits(part):
 			return fmt.Errorf("must be %s", f.shape.want)
 		}

@@ -51,7 +51,11 @@ func (o *Outputs) Parse() error {
 	for _, v := range values {
 		format, file, hasFile := strings.Cut(v, "=")
 		if !slices.Contains(o.Formats, format) {
-			return Usagef("unknown output format %q: expected %s", format, strings.Join(o.Formats, ", "))
+			hint := ""
+			if filepath.Ext(v) != "" {
+				hint = "; for a file, write -o FORMAT=" + v
+			}
+			return Usagef("unknown output format %q: expected %s%s", format, strings.Join(o.Formats, ", "), hint)
 		}
 		if hasFile && file == "" {
 			return Usagef("-o %s has no file after \"=\"", v)

@@ -25,7 +25,7 @@ func checkCommand(env *cli.Env) *cobra.Command {
 	var live cli.Kubeconfig
 	var role, settings string
 	cmd := &cobra.Command{
-		Use:   "check (FILE | DIR | - | --kubeconfig FILE)...",
+		Use:   "check (FILE | FOLDER | - | --kubeconfig FILE)...",
 		Short: "Check CRDs against the contract, without a release",
 		Long: `Checks CustomResourceDefinitions against the contract of their role: files,
 folders with YAML or JSON such as config/crd/bases, or "-" for standard input.

@@ -152,7 +152,7 @@ func docsCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
 	var c contractFlag
 	cmd := &cobra.Command{
-		Use:     "docs DIR",
+		Use:     "docs FOLDER",
 		Short:   "Write a page for each role of a contract",
 		Long:    `Writes what contract show prints as Markdown into one file for each role.`,
 		Example: `  clusterctl-repo contract docs docs/contract`,

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // ExplainCommand is the verb explain.
@@ -31,6 +32,9 @@ kind of Cluster API in the next contract.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			style := env.TextStyle()
 			rule := rules.Named(args[0])
+			if family, err := rules.Matching(rules.Catalogue, args); rule == nil && err == nil {
+				return cli.Usagef("%s is a family of %s; clusterctl-repo rules %[1]s lists them", args[0], phrase.Count(len(family), "rule"))
+			}
 			if rule == nil {
 				return cli.UsageError(rules.Unknown(args[0]))
 			}

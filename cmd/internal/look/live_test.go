@@ -67,7 +67,7 @@ func TestMovePlanLive(t *testing.T) {
 	good := kubeconfig(token)
 	run(cli.ExitOK, "namespace prod of "+s.URL+": 1 moved", "--kubeconfig", good)
 	run(cli.ExitOK, "namespace other of "+s.URL+": no objects", "--kubeconfig", good, "--kubeconfig-context", "b")
-	run(cli.ExitUsage, `context "none" does not exist`, "--kubeconfig", good, "--kubeconfig-context", "none")
+	run(cli.ExitUsage, `unknown context "none" (known: a and b)`, "--kubeconfig", good, "--kubeconfig-context", "none")
 	run(cli.ExitFailed, "cannot be read", "--kubeconfig", kubeconfig("wrong"))
 	answers["/apis/cluster.x-k8s.io/v1beta2/namespaces/prod/machinedeployments"] = "forbidden"
 	run(cli.ExitFailed, "machinedeployments.cluster.x-k8s.io in namespace prod cannot be read", "--kubeconfig", good)

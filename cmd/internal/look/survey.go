@@ -280,7 +280,7 @@ func configSubjects(env *cli.Env, name string, data []byte) ([]subject, error) {
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		return nil, cli.Usagef("%s lists no providers", name)
+		return nil, cli.Usagef("%s lists no providers; name a clusterctl.yaml, a list of URLs, or the folder of a repository", name)
 	}
 	return out, nil
 }

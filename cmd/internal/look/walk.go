@@ -200,7 +200,7 @@ func fetch(ctx context.Context, from publish.Destination, s *subject, version st
 		}
 		return r, nil
 	}
-	return nil, fmt.Errorf("no provider has the components file %s: %w", s.File, fs.ErrNotExist)
+	return nil, repo.Missing("no provider has the components file %s", s.File)
 }
 
 // judge checks a release, or takes what is known of it.

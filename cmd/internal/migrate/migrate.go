@@ -36,7 +36,7 @@ func Command(env *cli.Env) *cobra.Command {
 	var write, diff bool
 	o := cli.Outputs{Formats: report.MigrationFormats}
 	cmd := &cobra.Command{
-		Use:   "migrate [TARGET|FILE|DIR|KIND|-]",
+		Use:   "migrate [TARGET|FILE|FOLDER|KIND|-]",
 		Short: "Rewrite manifests for the next contract of Cluster API",
 		Long: `Rewrites templates, ClusterClasses, Clusters and the kustomize sources of them
 from one contract of Cluster API to the next: core, kubeadm bootstrap and control

@@ -17,14 +17,14 @@ func pruneCommand(env *cli.Env) *cobra.Command {
 	var key targets.Key
 	var verify targets.Verification
 	cmd := &cobra.Command{
-		Use:   "prune DIR [LABEL@VERSION]...",
+		Use:   "prune FOLDER [LABEL@VERSION]...",
 		Short: "Remove releases and leftovers from a mirror",
 		Long: `Removes the named versions or ranges, and with --keep all but the newest
 versions of each provider. clusterctl.yaml, the lock file, the list of images
 and the checksums are rewritten. What interrupted runs left is always
 removed, and with --unlisted also every file that is not listed. With
 --sign-key, the mirror must have been signed with that key, or else its
-releases with one that is trusted. If the releases are not in DIR, those that
+releases with one that is trusted. If the releases are not in FOLDER, those that
 are already gone from their place can be named, and are only removed from the
 lists.`,
 		Example: `  # Only the three newest versions of each provider stay
@@ -81,6 +81,9 @@ lists.`,
 			if err != nil {
 				return err
 			}
+			if len(gone)+len(extra) == 0 {
+				env.Say("no release to remove; name some as LABEL@VERSION, or pass --keep or --unlisted")
+			}
 			for _, l := range gone {
 				env.Say("%s %s %s", verb, l.Provider, l.Version)
 			}
@@ -124,7 +127,7 @@ func pruned(lock *documents.Lock, args []string, keep int) (out []documents.Lock
 		}
 		found := s.Of(lock, p)
 		if len(found) == 0 {
-			return nil, cli.Usagef("%s: the mirror holds no such version", arg)
+			return nil, cli.Usagef("%s: the mirror does not have this version", arg)
 		}
 		add(found)
 	}

@@ -24,7 +24,7 @@ func repairCommand(env *cli.Env) *cobra.Command {
 	var key targets.Key
 	var verify targets.Verification
 	cmd := &cobra.Command{
-		Use:   "repair DIR",
+		Use:   "repair FOLDER",
 		Short: "Restore what is missing or damaged in a mirror",
 		Long: `Copies again what is missing or damaged in a mirror, from where the lock file
 says that it came from, or from the TARGETs of --from, and rewrites the other

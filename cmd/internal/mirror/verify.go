@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -27,7 +28,7 @@ func verifyCommand(env *cli.Env) *cobra.Command {
 	var keys targets.Verification
 	o := cli.Outputs{Formats: []string{"text", "json"}}
 	cmd := &cobra.Command{
-		Use:   "verify DIR|BUNDLE",
+		Use:   "verify FOLDER|BUNDLE",
 		Short: "Check a mirror offline against its lock file, checksums and signatures",
 		Long: `Reads every file of a mirror and compares it with mirror.lock.json and
 SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
@@ -171,9 +172,9 @@ func writeMirrorReport(env *cli.Env, w io.Writer, format string, r *mirror.Repor
 	}
 	word := "the mirror is whole"
 	if n := len(r.Problems); n > 0 {
-		word = fmt.Sprintf("%d problems", n)
+		word = phrase.Count(n, "problem")
 	}
-	fmt.Fprintf(&b, "%s: %d releases, %d files, %d bytes\n", word, r.Releases, r.Files, r.Bytes)
+	fmt.Fprintf(&b, "%s: %s, %s, %s\n", word, phrase.Count(r.Releases, "release"), phrase.Count(r.Files, "file"), phrase.Count(r.Bytes, "byte"))
 	text := printableLines(env, b.String())
 	_, err := io.WriteString(w, text)
 	return err

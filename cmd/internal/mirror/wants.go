@@ -34,6 +34,9 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 	if err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(args, func(arg string) bool { _, err := layouts.ParseVersion(arg); return err == nil }); i >= 0 && f.certManager == usualCertManager {
+		return nil, cli.Usagef("%s is not a TARGET; to give cert-manager a version, write --cert-manager=%[1]s", args[i])
+	}
 	urls := map[layouts.Provider]string{}
 	for _, e := range layouts.EmbeddedProviders {
 		urls[e.Provider] = e.URL()
@@ -101,9 +104,12 @@ func configuration(env *cli.Env, args []string) (others []string, config string,
 	for _, arg := range args {
 		info, err := os.Stat(env.Path(arg))
 		ext := filepath.Ext(arg)
-		if err != nil || info.IsDir() || ext != ".yaml" && ext != ".yml" && ext != ".json" || localrepo.Is(env.Path(arg)) {
+		if ext != ".yaml" && ext != ".yml" && ext != ".json" || err == nil && info.IsDir() || open.IsURL(arg) || localrepo.Is(env.Path(arg)) {
 			others = append(others, arg)
 			continue
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, "", cli.Usagef("the file %s does not exist", arg)
 		}
 		if config != "" {
 			return nil, "", cli.Usagef("%s and %s are both configurations of clusterctl; name one of them", config, arg)
@@ -155,7 +161,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 	if _, err := os.Lstat(env.Path(name)); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\`) {
 		p, err := layouts.ParseLabel(name)
 		if err != nil {
-			return nil, cli.Usagef("%s: the folder does not exist, and %w", arg, err)
+			return nil, cli.Usagef("%s: the folder does not exist, and %w%s", arg, err, phrase.DidYouMean(name, builtIn()))
 		}
 		url, ok := urls[p]
 		if !ok {

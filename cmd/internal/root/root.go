@@ -144,7 +144,7 @@ func wrapArgs(cmd *cobra.Command) {
 					return err
 				}
 				if first, _, _ := strings.Cut(err.Error(), " "); first == "accepts" || first == "requires" || first == "unknown" {
-					err = fmt.Errorf("wrong number of arguments: %d given; usage: %s", len(args), c.UseLine())
+					err = fmt.Errorf("wrong number of arguments: %d given%s; usage: %s", len(args), strings.TrimSuffix(" ("+phrase.Few(args, 4)+")", " ()"), c.UseLine())
 				}
 				return cli.UsageError(err)
 			}

@@ -86,6 +86,8 @@ func (s *Source) Build(ctx context.Context, env *cli.Env, dir string) (*transfor
 		example := "v1.2.3"
 		if _, err := layouts.ParseVersion(dir); err == nil {
 			example = "v" + strings.TrimPrefix(dir, "v")
+		} else if _, err := os.Stat(env.Path(dir)); os.IsNotExist(err) {
+			return nil, cli.Usagef("%s does not exist", dir)
 		}
 		return nil, cli.Usagef("missing version: pass --version, such as --version %s", example)
 	}

@@ -24,8 +24,8 @@ type NotRepositoryError struct {
 	Path string
 	// Reason is what was found.
 	Reason string
-	// Source is set if it looks like the source tree of a provider.
-	Source bool
+	// Source is set if it looks like the source tree of a provider, File if it is a file.
+	Source, File bool
 	// Err is fs.ErrNotExist if nothing is there, or nil.
 	Err error
 }
@@ -34,6 +34,9 @@ type NotRepositoryError struct {
 func (e *NotRepositoryError) Error() string {
 	if errors.Is(e.Err, fs.ErrNotExist) {
 		return fmt.Sprintf("%s does not exist%s", e.Path, neighbours(e.Path))
+	}
+	if e.Source || e.File {
+		return fmt.Sprintf("%s is %v: %s", e.Path, ErrNotRepository, e.Reason)
 	}
 	return fmt.Sprintf("%s is %v: %s; expected a folder with <label>/<version>/<files>, a <label> folder such as infrastructure-foo, or a <label>/<version> folder", e.Path, ErrNotRepository, e.Reason)
 }
@@ -49,10 +52,16 @@ func neighbours(path string) string {
 			names = append(names, e.Name())
 		}
 	}
+	base := filepath.Base(path)
 	if _, err := layouts.ParseLabel(filepath.Base(parent)); err == nil {
-		return phrase.Among(filepath.Base(path), names)
+		return phrase.Among(base, names)
 	}
-	return phrase.DidYouMean(filepath.Base(path), names)
+	near := phrase.DidYouMean(base, names)
+	_, noLabel := layouts.ParseLabel(base)
+	if _, noVersion := layouts.ParseVersion(base); near == "" && path == base && (noLabel == nil || noVersion == nil) {
+		return "; name its folder with the path, or the URL of a release"
+	}
+	return near
 }
 
 // Unwrap makes the error match ErrNotRepository and its cause.
@@ -83,11 +92,11 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", dir, cause(err))
 	case !info.IsDir():
-		reason := "it is a file"
+		reason := "it is a file; name the folder of its release"
 		if filepath.Ext(dir) == ".tar" {
 			reason = "it is a file; to unpack a bundle, run clusterctl-repo mirror FILE --to FOLDER"
 		}
-		return nil, &NotRepositoryError{Path: dir, Reason: reason}
+		return nil, &NotRepositoryError{Path: dir, Reason: reason, File: true}
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -158,7 +167,7 @@ func around(abs string) (base, below string) {
 	return abs, "."
 }
 
-// OpenRelease lists one release below base, which nothing is read outside of.
+// OpenRelease lists one release below base, outside which nothing is read.
 // The folder dir is relative to base, with slashes; it is not checked against
 // the identity that the release gets. The error wraps fs.ErrNotExist if the
 // folder is not there.

@@ -40,9 +40,9 @@ func TestWords(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	known := []string{"templates", "metadata", "clusterClasses", "init", "lint"}
+	known := []string{"templates", "metadata", "clusterClasses", "init", "lint", "infrastructure-aws"}
 	for word, want := range map[string]string{
-		"templats": "templates", "TEMPLATE": "templates", "clusterclass": "clusterClasses", "data": "", "": "", "lnit": "lint", "tint": "lint",
+		"templats": "templates", "TEMPLATE": "templates", "clusterclass": "clusterClasses", "data": "", "": "", "lnit": "lint", "tint": "lint", "nope": "", "aws": "infrastructure-aws", "ast": "",
 		strings.Repeat("m", 100): "",
 	} {
 		if got := phrase.Nearest(word, known); got != want {

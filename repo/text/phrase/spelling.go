@@ -8,11 +8,11 @@ import (
 )
 
 // Nearest returns the known word that was probably meant, whatever its case, or ""
-// if none is so near that the difference can be a slip. Of two words as near, the
+// if none is so near that the difference can be a slip, or has it as a part. Of two words as near, the
 // one with the same first letter is meant.
 func Nearest(word string, known []string) string {
 	word = strings.ToLower(word)
-	best, near := 2*min(3, len(word)), "" // more than two slips are not a slip
+	best, near := 2*min(3, (len(word)+1)/2), "" // two slips, or one in a short word
 	for _, k := range known {
 		other := strings.ToLower(k)
 		d := 2 * Distance(word, other)
@@ -21,6 +21,11 @@ func Nearest(word string, known []string) string {
 		}
 		if d < best {
 			best, near = d, k
+		}
+	}
+	if near == "" && len(word) > 2 { // or a part of one: aws for infrastructure-aws
+		if i := slices.IndexFunc(known, func(k string) bool { return strings.Contains("-"+strings.ToLower(k)+"-", "-"+word+"-") }); i >= 0 {
+			return known[i]
 		}
 	}
 	return near

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -35,7 +34,7 @@ func (e *MismatchError) Error() string {
 func Verify(ctx context.Context, r *repo.Release) error {
 	file := r.Artifact(layouts.ProvenanceFile)
 	if file == nil {
-		return fmt.Errorf("%s has no %s: %w", r.Path, layouts.ProvenanceFile, fs.ErrNotExist)
+		return repo.Missing("%s has no %s", r.Path, layouts.ProvenanceFile)
 	}
 	data, err := file.Bytes()
 	if err != nil {
@@ -114,7 +113,7 @@ type Facts struct {
 func Read(ctx context.Context, r *repo.Release) (*Facts, error) {
 	file := r.Artifact(layouts.ProvenanceFile)
 	if file == nil {
-		return nil, fmt.Errorf("%s has no %s: %w", r.Path, layouts.ProvenanceFile, fs.ErrNotExist)
+		return nil, repo.Missing("%s has no %s", r.Path, layouts.ProvenanceFile)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -132,9 +131,9 @@ func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified
 	list, file := r.Artifact(layouts.ChecksumFile), r.Artifact(layouts.SignatureFile)
 	switch {
 	case list == nil:
-		return nil, fmt.Errorf("%s has no %s, so nothing in it can be signed: %w", r.Path, layouts.ChecksumFile, fs.ErrNotExist)
+		return nil, repo.Missing("%s has no %s, so nothing in it can be signed", r.Path, layouts.ChecksumFile)
 	case file == nil:
-		return nil, fmt.Errorf("%s is not signed: it has no %s: %w", r.Path, layouts.SignatureFile, fs.ErrNotExist)
+		return nil, repo.Missing("%s is not signed: it has no %s", r.Path, layouts.SignatureFile)
 	case file.Size > maxSignature:
 		return nil, fmt.Errorf("%s: the file has %d bytes; no signature has more than %d", file.Path, file.Size, maxSignature)
 	}
