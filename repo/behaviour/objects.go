@@ -34,7 +34,7 @@ const (
 	actForeign   = "create a claim for the pool of another provider"
 	actManaged   = "create an externally managed InfraCluster"
 	actPatch     = "patch the spec"
-	moveOrPaused = "objects that clusterctl move deletes are recognised by its annotation"
+	moveOrPaused = "deletions by clusterctl move, which are recognised by its annotation"
 )
 
 // objectChecks are about objects of all roles.

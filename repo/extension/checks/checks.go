@@ -481,7 +481,7 @@ var All = [...]*Check{
 		Source:  "cluster-api exp/runtime/server/server.go",
 		Why:     "Users do not notice that a handler has no effect if it succeeds without a request. A handler that crashes aborts other calls too.",
 		Fix:     "Decode the request first, and answer with Failure or a status of 400.",
-		Example: "A connection that is closed on [], or Success for it.",
+		Example: "A server that closes the connection on [], or answers it with Success.",
 	}, Level: extension.Discover},
 	{Rule: lint.Rule{
 		ID: "LIV051", Name: "other-kind", Since: "v0.1.0",
