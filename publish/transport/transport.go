@@ -474,6 +474,23 @@ func Clean(err error) error {
 	return fmt.Errorf("%s %s: %w", strings.ToUpper(e.Op), at, e.Err)
 }
 
+// Advice is what to do about an error of the network, as the end of a message; "" for
+// others.
+func Advice(err error) string {
+	_, dns := errors.AsType[*net.DNSError](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, op := errors.AsType[*net.OpError](err)
+	switch {
+	case certificate:
+		return "; to trust another CA, name its PEM file in SSL_CERT_FILE"
+	case dns:
+		return "; check the name of the host, and HTTPS_PROXY if a proxy is needed"
+	case op:
+		return "; check that the server runs at this address, and HTTPS_PROXY if a proxy is needed"
+	}
+	return ""
+}
+
 // bare is a URL without what may be secret in it.
 func bare(u *url.URL) string {
 	out := *u

@@ -794,3 +794,21 @@ func TestUsualKeepsConnections(t *testing.T) {
 		t.Errorf("%d requests at a time, three times, took %d connections", atOnce, n)
 	}
 }
+
+func TestAdvice(t *testing.T) {
+	wrap := func(err error) error {
+		return fmt.Errorf("list: %w", &url.Error{Op: "Get", URL: "https://x", Err: err})
+	}
+	for want, err := range map[string]error{
+		"name of the host": wrap(&net.OpError{Op: "dial", Err: &net.DNSError{Name: "x", IsNotFound: true}}),
+		"server runs":      wrap(&net.OpError{Op: "dial", Err: errors.New("refused")}),
+		"SSL_CERT_FILE":    wrap(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}),
+	} {
+		if got := Advice(err); !strings.Contains(got, want) {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+	if got := Advice(wrap(io.EOF)); got != "" {
+		t.Errorf("%q", got)
+	}
+}

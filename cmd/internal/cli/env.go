@@ -6,11 +6,9 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
 
 // The exit codes.
@@ -246,7 +245,7 @@ func (e *Env) ended(ctx context.Context, err error) int {
 		code = ce.code
 	}
 	if text := e.Printable(err.Error()); text != "" {
-		text += unreached(err)
+		text += transport.Advice(err)
 		for i, line := range strings.Split(text, "\n") {
 			if i == 0 || isMessage(line) {
 				line = e.Style.Red("error: ") + line
@@ -255,23 +254,6 @@ func (e *Env) ended(ctx context.Context, err error) int {
 		}
 	}
 	return code
-}
-
-// unreached is what to do about an error of the network, as the end of a message; "" for
-// others.
-func unreached(err error) string {
-	_, dns := errors.AsType[*net.DNSError](err)
-	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, op := errors.AsType[*net.OpError](err)
-	switch {
-	case certificate:
-		return "; to trust another CA, name its PEM file in SSL_CERT_FILE"
-	case dns:
-		return "; check the name of the host, and HTTPS_PROXY if a proxy is needed"
-	case op:
-		return "; check that the server runs at this address, and HTTPS_PROXY if a proxy is needed"
-	}
-	return ""
 }
 
 // isMessage tells a further error from a continued one: it begins with a
