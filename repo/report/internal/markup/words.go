@@ -87,7 +87,7 @@ func RuleProse(s string) string {
 }
 
 // Printable quotes a text that would spoil a line or the terminal. Texts come
-// from files that nobody has checked.
+// from unchecked files.
 func Printable(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
 		return strconv.Quote(s)
