@@ -34,8 +34,8 @@ func driveCommand(env *cli.Env) *cobra.Command {
 		Short: "Act as a user in a disposable namespace, and judge what controllers do",
 		Long: `Creates the Cluster of the rendered template FILE in a namespace that was made for it,
 pauses, pokes, strips, wipes, scales and deletes, and judges what the controllers
-do meanwhile. Machines are created and deleted for real. Each write is written
-down, so that none is blamed on a controller.
+do meanwhile. Machines are created and deleted for real. Each write is recorded,
+so that it is not attributed to a controller.
 
 Without --yes-this-cluster-is-disposable it only shows what it would do and to
 which server, and exits with 2. It refuses a namespace that holds anything that

@@ -73,7 +73,7 @@ Objects without a UID get one of their own. A folder that clusterctl move
 --to-directory has written shows what move --from-directory would restore.
 
 With --kubeconfig or --kubeconfig-context it asks a management cluster for what
-clusterctl would list there. It only reads, and of Secrets only the metadata.
+clusterctl would list there. It only reads, and no values of Secrets.
 
 With --to-kubeconfig, or --to-snapshot, it also compares the management cluster
 that objects are moved to: providers and their versions, API versions, objects
