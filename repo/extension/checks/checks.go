@@ -332,9 +332,9 @@ var All = [...]*Check{
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
 		ID: "LIV034", Name: "patch-schema", Since: "v0.1.0",
-		Title:    "Patched objects must match their CRD",
+		Title:    "Patched objects must match their CRD and have valid labels",
 		Severity: lint.Error, Proof: lint.APIServer,
-		Source:  "apiextensions-apiserver pkg/apiserver/validation",
+		Source:  "apiextensions-apiserver pkg/apiserver/validation; apimachinery pkg/util/validation",
 		Why:     "The API server refuses the object, so Cluster API stops reconciling the Cluster.",
 		Fix:     "Correct the field. The CRDs are taken from the TARGET.",
 		Example: "A patch that sets an image to a number.",

@@ -276,6 +276,28 @@ func faults() []fault {
 			}
 		}, message: "image"},
 		{id: "LIV034", server: patching("DockerMachineTemplate", grown(extension.MaxObject)...), message: "more than an API server accepts"},
+		{id: "LIV031", server: change("GeneratePatches", func(r, a object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("東京")) {
+				a["items"].([]object)[0]["patch"] = encode([]object{{"op": "replace", "path": "/spec/none", "value": 1}})
+			}
+		}), message: "with Unicode in annotations and variables: a patch does not apply to the DockerMachineTemplate"},
+		{id: "LIV034", server: func(s *server) {
+			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONMergePatch", func(object) any {
+				return object{"spec": object{"template": object{"metadata": object{"labels": object{"a": "b c"}}}}}
+			})
+		}, message: `has an invalid label a: "b c"`},
+		{id: "LIV034", server: func(s *server) {
+			s.answers["GeneratePatches"] = func(r object) object {
+				text, _ := json.Marshal(r)
+				return patchEach("DockerMachineTemplate", "JSONMergePatch", func(object) any {
+					label := "a"
+					if bytes.Contains(text, []byte("+acme")) {
+						label = "v1+acme"
+					}
+					return object{"spec": object{"template": object{"metadata": object{"labels": object{"a": label}}}}}
+				})(r)
+			}
+		}, message: "with a pre-release version with build metadata: the patched DockerMachineTemplate for"},
 		{id: "LIV035", server: func(s *server) {
 			s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONPatch", func(object) any {
 				return []object{{"op": "add", "path": "/spec/template/spec/name", "value": count.Add(1)}}
@@ -379,6 +401,11 @@ func faults() []fault {
 				a["machineSetPatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "remove", "path": "/spec/selector"}})}
 			}
 		}), message: "spec.selector to a value"},
+		{id: "LIV042", server: change("CanUpdateMachine", func(r, a object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("+acme")) {
+				a["machinePatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "remove", "path": "/spec/none"}})}
+			}
+		}), message: "with a pre-release version with build metadata: machinePatch does not apply"},
 		{id: "LIV043", server: change("CanUpdateMachine", func(r, a object) {
 			a["machinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"spec": object{"version": "v1.34.1"}})}
 		})},
@@ -395,6 +422,15 @@ func faults() []fault {
 				return object{"status": "Success", "retryAfterSeconds": 0}
 			}
 		}, message: "already exists"},
+		{id: "LIV045", server: func(s *server) {
+			calls := &atomic.Int64{}
+			s.answers["UpdateMachine"] = func(object) object {
+				if calls.Add(1) == 1 {
+					return object{"status": "Success", "retryAfterSeconds": 0}
+				}
+				return object{"status": "Success", "message": "it begins", "retryAfterSeconds": 5}
+			}
+		}, message: "after an answer that lets Cluster API continue"},
 		{id: "LIV046", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
 				write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})

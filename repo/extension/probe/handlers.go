@@ -130,6 +130,10 @@ func (h *handler) refusable(ctx context.Context, what string, body []byte) {
 		h.add("LIV020", h.place, "with %s: %s", what, short(status))
 	}
 	h.sameRefusal(ctx, r, body)
+	id, fault := h.unfit(r, body)
+	if known, _ := h.unfit(h.first, h.in.body); id != "" && known == "" {
+		h.add(id, h.place, "with %s: %s", what, fault)
+	}
 }
 
 // sameRefusal sends a request that was refused again, with other uids of its items, which
@@ -447,11 +451,27 @@ func (h *handler) twice(ctx context.Context) {
 	r := h.send(ctx, h.in.body)
 	again, ok := h.outcome(r)
 	first, _ := h.outcome(h.first)
-	switch {
-	case again != first && ctx.Err() == nil:
-		h.add("LIV045", h.place, "the first answer is %s, the second %s", first, again)
-	case ok:
+	if again != first {
+		if ctx.Err() == nil {
+			h.add("LIV045", h.place, "the first answer is %s, the second %s", first, again)
+		}
+		return
+	}
+	if ok {
 		h.later(r)
+		second, _ := h.hook.Decode(r.body)
+		h.resumes(h.answer, second)
+	}
+}
+
+// resumes reports a handler that lets Cluster API continue and then blocks.
+func (h *handler) resumes(first, second extension.Response) {
+	before, can := first.(*extension.RetryResponse)
+	if !can || before.RetryAfterSeconds != 0 {
+		return
+	}
+	if seconds := second.(*extension.RetryResponse).RetryAfterSeconds; seconds > 0 {
+		h.add("LIV045", h.place, "after an answer that lets Cluster API continue, retryAfterSeconds is %d", seconds)
 	}
 }
 

@@ -358,8 +358,8 @@ func (h *handler) follow(ctx context.Context) {
 		if r = h.latest; r.RetryAfterSeconds > 0 {
 			continue
 		}
-		if r.RetryAfterSeconds == 0 && h.again(ctx, "once more after the work is done") && h.latest.RetryAfterSeconds > 0 {
-			h.add("LIV045", h.place, "after an answer that lets Cluster API continue, retryAfterSeconds is %d", h.latest.RetryAfterSeconds)
+		if before := h.latest; h.again(ctx, "once more after the work is done") {
+			h.resumes(before, h.latest)
 		}
 		return
 	}

@@ -11,6 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -125,7 +128,10 @@ func (h *handler) patches(ctx context.Context) {
 		return
 	}
 	for _, i := range items {
-		if !h.fits(i, result[i.UID]) {
+		if fault := h.refused(i, result[i.UID]); fault != "" {
+			h.add("LIV034", h.place, "the patched %s %s", describe(items, i.UID), fault)
+		}
+		if len(result[i.UID]) > extension.MaxObject {
 			return
 		}
 	}
@@ -276,24 +282,25 @@ func (h *handler) scope(i item, before, after, kept json.RawMessage) {
 	}
 }
 
-// fits reports what a patched object has that its CRD does not allow, and the
-// object did not have before. It returns whether anybody could store the object.
-func (h *handler) fits(i item, after json.RawMessage) bool {
+// refused says why the API server does not store a patched object: what its CRD does not
+// allow, and the object did not have before.
+func (h *handler) refused(i item, after json.RawMessage) string {
 	if len(after) > extension.MaxObject {
-		h.add("LIV034", h.place, "the patched %s has %d bytes, more than an API server accepts", describe([]item{i}, i.UID), len(after))
-		return false
+		return fmt.Sprintf("has %d bytes, more than an API server accepts", len(after))
+	}
+	if label := newLabel(i.Object, after); label != "" {
+		return "has an invalid label " + label
 	}
 	if h.o.Schema == nil {
-		return true
+		return ""
 	}
 	before := violations(h.o.Schema, i.Object)
 	for key, message := range violations(h.o.Schema, after) {
 		if _, was := before[key]; !was {
-			h.add("LIV034", h.place, "the patched %s: %s", describe([]item{i}, i.UID), message)
-			break
+			return "is invalid: " + message
 		}
 	}
-	return true
+	return ""
 }
 
 // violations are what the schema of an object's kind does not allow, except fields
@@ -337,6 +344,66 @@ func (h *handler) differs(ctx context.Context, body []byte, want map[string]json
 		return "a patch that does not apply to " + describe(items, failed)
 	}
 	return ""
+}
+
+// unfit says which patch of an answer does not apply, or makes a label that the API server
+// refuses, and by which check.
+func (h *handler) unfit(r reply, body []byte) (id, fault string) {
+	answer, err := h.hook.Decode(r.body)
+	if !r.ok() || err != nil {
+		return "", ""
+	}
+	if p, ok := answer.(*extension.PatchesResponse); ok {
+		items := itemsOf(body)
+		objects, failed := h.after(items, p)
+		if _, sent := objects[failed]; sent { // see patch-uid for others
+			return "LIV031", "a patch does not apply to the " + describe(items, failed)
+		}
+		for _, i := range items {
+			if label := newLabel(i.Object, objects[i.UID]); label != "" {
+				return "LIV034", fmt.Sprintf("the patched %s has an invalid label %s", describe(items, i.UID), label)
+			}
+		}
+	}
+	var sent struct{ Current map[string]json.RawMessage }
+	_ = json.Unmarshal(body, &sent) // our own
+	for field, patch := range inPlacePatches(answer) {
+		if !patch.IsZero() {
+			if _, err := patch.Apply(sent.Current[strings.TrimSuffix(field, "Patch")]); err != nil {
+				return "LIV042", fmt.Sprintf("%s does not apply to the current object: %v", field, err)
+			}
+		}
+	}
+	return "", ""
+}
+
+// newLabel is a label of a patched template that the API server refuses, with the reason, if
+// the template had none before. Texts that nobody writes into a label are left out.
+func newLabel(before, after json.RawMessage) string {
+	bad := func(object json.RawMessage) string {
+		type labeled struct {
+			Metadata struct{ Labels map[string]string }
+		}
+		var template struct {
+			labeled
+			Spec struct{ Template labeled }
+		}
+		_ = json.Unmarshal(object, &template) // other types are faults of the schema
+		for _, labels := range []map[string]string{template.Metadata.Labels, template.Spec.Template.Metadata.Labels} {
+			for _, key := range slices.Sorted(maps.Keys(labels)) {
+				value := labels[key]
+				reasons := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
+				if len(reasons) > 0 && !strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) {
+					return fmt.Sprintf("%s: %q: %s", key, value, reasons[0])
+				}
+			}
+		}
+		return ""
+	}
+	if bad(before) != "" {
+		return ""
+	}
+	return bad(after)
 }
 
 // padding is what a request is blown up with, all in all.
