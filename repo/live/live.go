@@ -55,7 +55,7 @@ func Open(path, kubeContext string) (*Cluster, error) {
 		return nil, fmt.Errorf("%s: %s", cmp.Or(path, strings.Join(rules.Precedence, ", ")), phrase.Unknown("context", kubeContext, slices.Sorted(maps.Keys(loaded.Contexts))))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("kubeconfig: %w; correct the file, or pass another one with --kubeconfig", err)
 	}
 	namespace, _, err := kubeconfig.Namespace()
 	if err != nil {

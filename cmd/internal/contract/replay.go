@@ -64,7 +64,11 @@ func (j *judging) replay(ctx context.Context, env *cli.Env, names []string) erro
 			return err
 		}
 		if judge.Events == 0 && !slices.ContainsFunc(faults, func(f *record.Fault) bool { return errors.Is(f, record.ErrCut) }) {
-			return cli.Usagef("%s holds no events; a recording is written by contract watch --record", filepath.ToSlash(name))
+			why := ""
+			if len(faults) > 0 {
+				why = fmt.Sprintf(" (line %d: %v)", faults[0].Line, faults[0].Err)
+			}
+			return cli.Usagef("%s holds no events; a recording is written by contract watch --record%s", filepath.ToSlash(name), why)
 		}
 		events += judge.Events
 		r := judge.Report(all.Command, "")
