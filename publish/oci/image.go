@@ -129,7 +129,7 @@ func (d *Repository) pushRest(ctx context.Context, root v1.Descriptor, from cont
 	return rest, left, err
 }
 
-// Images is where images can be read from: a *Layout, or Blobs.
+// Images is where images can be read from: a *Layout, or blobFiles.
 type Images = content.ReadOnlyStorage
 
 func isIndex(desc v1.Descriptor) bool {

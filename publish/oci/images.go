@@ -76,7 +76,7 @@ func (s *Store) carried() (out []source, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
 		}
-		out = append(out, source{images, Blobs(func(name string) (io.ReadCloser, error) {
+		out = append(out, source{images, blobFiles(func(name string) (io.ReadCloser, error) {
 			a, err := c.File(layouts.ImagesFolder + "/" + name)
 			if err != nil {
 				return nil, err

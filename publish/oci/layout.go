@@ -293,12 +293,12 @@ func (l *Layout) sweep(used map[string]repo.Sum) error {
 	return nil
 }
 
-// Blobs is the content of a layout that is read elsewhere, such as in a bundle:
+// blobFiles is the content of a layout that is read elsewhere, such as in a bundle:
 // it returns the file of a layout with the given path.
-type Blobs func(name string) (io.ReadCloser, error)
+type blobFiles func(name string) (io.ReadCloser, error)
 
 // Fetch opens a blob.
-func (b Blobs) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
+func (b blobFiles) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
 	name, err := blobName(desc.Digest)
 	if err != nil {
 		return nil, err
@@ -307,7 +307,7 @@ func (b Blobs) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, erro
 }
 
 // Exists reports whether a blob is there.
-func (b Blobs) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
+func (b blobFiles) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
 	r, err := b.Fetch(ctx, desc)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -236,7 +236,7 @@ func (d *download) Read(p []byte) (int, error) {
 		n, err := d.read(p)
 		d.at += int64(n)
 		switch {
-		case d.size < 0 && (d.at > MaxFile || time.Since(d.opened) > answerTimeouts*d.policy.Timeout):
+		case d.size < 0 && (d.at > maxFile || time.Since(d.opened) > answerTimeouts*d.policy.Timeout):
 			return n, &ExcessError{d.host(), "a file that does not end"}
 		case d.size >= 0 && d.at > d.size:
 			return n, &ExcessError{d.host(), fmt.Sprintf("more than the %d bytes of a file", d.size)}

@@ -15,25 +15,25 @@ const (
 	// MinRate is how many bytes a second must move while the server is waited
 	// for, once Policy.Timeout has passed.
 	MinRate = 1 << 10
-	// MaxAnswer is the size of one answer of an API, in bytes.
-	MaxAnswer = 16 << 20
-	// MaxRefusal is how much is read of an answer that is not a success.
-	MaxRefusal = 64 << 10
-	// MaxObjects is how many JSON objects one answer may hold. Small ones take
+	// maxAnswer is the size of one answer of an API, in bytes.
+	maxAnswer = 16 << 20
+	// maxRefusal is how much is read of an answer that is not a success.
+	maxRefusal = 64 << 10
+	// maxObjects is how many JSON objects one answer may hold. Small ones take
 	// a hundred times their size in memory.
-	MaxObjects = 100_000
-	// MaxPages and MaxEntries end a list. GitHub itself shows 10,000 releases.
+	maxObjects = 100_000
+	// MaxPages and maxEntries end a list. GitHub itself shows 10,000 releases.
 	MaxPages   = 200
-	MaxEntries = 20_000
-	// MaxFile is the size of a file whose size is not stated, which is as much as
+	maxEntries = 20_000
+	// maxFile is the size of a file whose size is not stated, which is as much as
 	// is read into memory.
-	MaxFile = 64 << 20
+	maxFile = 64 << 20
 	// answerTimeouts is how many times Policy.Timeout one answer may take, a file
 	// whose size is not stated, and a list with all its pages.
 	answerTimeouts = 15
 )
 
-// ExcessError says that a server sends more than MaxAnswer and the like allow.
+// ExcessError says that a server sends more than maxAnswer and the like allow.
 // Asking again does not help.
 type ExcessError struct{ Host, What string }
 
@@ -59,9 +59,9 @@ func Bounded(client *http.Client) *http.Client {
 			resp.Body = struct {
 				io.Reader
 				io.Closer
-			}{io.LimitReader(resp.Body, MaxRefusal), resp.Body}
+			}{io.LimitReader(resp.Body, maxRefusal), resp.Body}
 		default:
-			resp.Body = &bounded{ReadCloser: resp.Body, host: req.URL.Host, bytes: MaxAnswer, objects: MaxObjects, end: time.Now().Add(answerTimeouts * timeout)}
+			resp.Body = &bounded{ReadCloser: resp.Body, host: req.URL.Host, bytes: maxAnswer, objects: maxObjects, end: time.Now().Add(answerTimeouts * timeout)}
 		}
 		return resp, err
 	})
@@ -95,9 +95,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	switch {
 	case b.bytes < 0:
-		b.err = &ExcessError{b.host, fmt.Sprintf("an answer of more than %d MiB", MaxAnswer>>20)}
+		b.err = &ExcessError{b.host, fmt.Sprintf("an answer of more than %d MiB", maxAnswer>>20)}
 	case b.objects < 0:
-		b.err = &ExcessError{b.host, fmt.Sprintf("an answer with more than %d entries", MaxObjects)}
+		b.err = &ExcessError{b.host, fmt.Sprintf("an answer with more than %d entries", maxObjects)}
 	case time.Now().After(b.end):
 		b.err = &ExcessError{b.host, "an answer that does not end"}
 	default:
@@ -115,7 +115,7 @@ func Pages(ctx context.Context, policy Policy, host string, page func(ctx contex
 	defer cancel()
 	kept := 0
 	add := func(entries int) error {
-		if kept += entries; kept > MaxEntries {
+		if kept += entries; kept > maxEntries {
 			return endless
 		}
 		return nil

@@ -102,7 +102,7 @@ func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 
 // Lists end: by themselves, or when they have too many pages or entries.
 func TestPages(t *testing.T) {
-	for _, tt := range []struct{ entries, last, pages int }{{1, 3, 3}, {MaxEntries / 2, 9, 3}, {0, 2 * MaxPages, MaxPages}} {
+	for _, tt := range []struct{ entries, last, pages int }{{1, 3, 3}, {maxEntries / 2, 9, 3}, {0, 2 * MaxPages, MaxPages}} {
 		pages := 0
 		err := Pages(t.Context(), Policy{}, "a", func(_ context.Context, n int, add func(int) error) (int, error) {
 			if pages++; n == tt.last {
