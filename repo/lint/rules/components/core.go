@@ -20,6 +20,7 @@ import (
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP008", Name: "object-fields", Since: "v0.1.0",
+	Yields:   []string{"YAML009"},
 	Title:    "Other objects of Kubernetes must have fields that the API server accepts",
 	Severity: lint.Error, Proof: lint.APIServer,
 	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateResourceQuota; pkg/apis/networking/validation and those of other groups",
