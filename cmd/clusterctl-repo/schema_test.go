@@ -434,7 +434,7 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 					word, ok := c.Type.(*ast.Ident)
 					mine = ok && word.Name == of.Name()
 				}
-				if !mine || !c.Names[0].IsExported() {
+				if !mine {
 					continue
 				}
 				text := c.Names[0].Name

@@ -67,9 +67,10 @@ const (
 	Resume
 	// After: the move has ended without an error.
 	After
-	// never is later than every step.
-	never
 )
+
+// never is later than every step.
+const never = After + 1
 
 // Fault is something that goes wrong in a move, or that is worth knowing about it.
 type Fault struct {
