@@ -244,7 +244,7 @@ spec:
 		"all":                           {bound + fmt.Sprintf(role, "m", clusters+", "+machines), nil},
 		"everything":                    {bound + fmt.Sprintf(role, "m", fmt.Sprintf(about, "'*'", "'*'", "'*'")), nil},
 		"no clusters":                   {bound + fmt.Sprintf(role, "m", machines), []string{"RBAC013"}},
-		"neither pools nor secrets":     {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(strings.Replace(machines, ", machinepools", "", 1), "secrets", "events", 1)), []string{"RBAC013"}},
+		"no pools":                      {bound + fmt.Sprintf(role, "m", clusters+", "+strings.Replace(machines, ", machinepools", "", 1)), []string{"RBAC013"}},
 		"clusters in a role of nobody":  {bound + fmt.Sprintf(role, "m", machines) + fmt.Sprintf(role, "n", clusters), []string{"RBAC013"}},
 		"one cluster":                   {bound + fmt.Sprintf(role, "m", machines+", {apiGroups: [cluster.x-k8s.io], resources: [clusters], resourceNames: [a], verbs: [get]}"), []string{"RBAC013"}},
 		"nobody has a role":             {fmt.Sprintf(role, "m", machines), nil},

@@ -632,12 +632,17 @@ var _ = accessRules.Add(lint.Rule{
 func readsClusters(p *lint.Pass) {
 	lacksRight(p, func(k *contract.Kind) bool { return k.Role.Referenced() }, view.CoreGroup, "clusters", "get",
 		"no account of the components can get clusters of "+view.CoreGroup+", so controllers cannot see that one is paused")
-	for role, resource := range map[contract.Role]string{contract.InfraMachine: "machines", contract.InfraMachinePool: "machinepools"} {
-		lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == role }, view.CoreGroup, resource, "get",
-			"no account of the components can get "+resource+" of "+view.CoreGroup+", which own the objects of the provider")
+	for _, needs := range [...]struct {
+		role                  contract.Role
+		group, resource, what string
+	}{
+		{contract.InfraMachine, view.CoreGroup, "machines", "machines of " + view.CoreGroup + ", which own the objects of the provider"},
+		{contract.InfraMachinePool, view.CoreGroup, "machinepools", "machinepools of " + view.CoreGroup + ", which own the objects of the provider"},
+		{contract.InfraMachine, "", "secrets", "secrets, which hold the bootstrap data of Machines"},
+	} {
+		lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == needs.role }, needs.group, needs.resource, "get",
+			"no account of the components can get "+needs.what)
 	}
-	lacksRight(p, func(k *contract.Kind) bool { return !k.Template && k.Role == contract.InfraMachine }, "", "secrets", "get",
-		"no account of the components can get secrets, which hold the bootstrap data of Machines")
 }
 
 var _ = accessRules.Add(lint.Rule{
