@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/contracts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/definitions"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/extensions"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/objects"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/repository"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/templates"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/text"
@@ -24,7 +25,7 @@ import (
 // changed.
 var Families = slices.SortedFunc(slices.Values(slices.Concat(
 	classes.Families, components.Families, contracts.Families, definitions.Families,
-	extensions.Families, repository.Families, templates.Families, text.Families,
+	extensions.Families, objects.Families, repository.Families, templates.Families, text.Families,
 	[]*lint.Family{checks.Family, behaviour.Family},
 )), func(a, b *lint.Family) int { return cmp.Compare(a.Prefix, b.Prefix) })
 

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -139,11 +140,6 @@ func namespaceForClusterScope(p *lint.Pass) {
 	}
 }
 
-// isBinding reports whether an object grants a role to subjects.
-func isBinding(o *manifest.Object) bool {
-	return o.Kind == "RoleBinding" || o.Kind == "ClusterRoleBinding"
-}
-
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP005", Name: "foreign-subject", Since: "v0.1.0",
 	Title:    "Bindings should only grant access to subjects in the namespace of the provider",
@@ -160,7 +156,7 @@ func foreignSubject(p *lint.Pass) {
 		return
 	}
 	for _, o := range p.File.Objects() {
-		if !isBinding(o) {
+		if !view.IsBinding(o) {
 			continue
 		}
 		for _, s := range o.Get("subjects").List() {
@@ -196,21 +192,9 @@ func subjectNamespace(p *lint.Pass) {
 	}
 }
 
-const injectCAFrom = "cert-manager.io/inject-ca-from"
-
-// callsWebhooks reports whether clusterctl replaces the namespace of webhooks in
-// an object. The kind alone decides.
-func callsWebhooks(o *manifest.Object) bool {
-	switch o.Kind {
-	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", crd.Kind:
-		return true
-	}
-	return false
-}
-
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP009", Name: "inject-ca-from", Since: "v0.1.0",
-	Title:    `The annotation ` + injectCAFrom + ` must have the form NAMESPACE/NAME`,
+	Title:    `The annotation ` + view.InjectCAFrom + ` must have the form NAMESPACE/NAME`,
 	Severity: lint.Error, Proof: lint.Clusterctl,
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
 	Why:    "clusterctl refuses the whole file, because it cannot replace the namespace in the annotation of a webhook configuration or CRD.",
@@ -220,11 +204,11 @@ var _ = componentRules.Add(lint.Rule{
 
 func injectionFormat(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
-		if !callsWebhooks(o) {
+		if !view.CallsWebhooks(o) {
 			continue
 		}
 		annotations := o.Get("metadata", "annotations")
-		n := annotations.Get(injectCAFrom)
+		n := annotations.Get(view.InjectCAFrom)
 		if n == nil || strings.Count(n.Text(), "/") == 1 || view.Open(o, n) {
 			continue
 		}
@@ -249,7 +233,7 @@ func textsWithNamespace(o *manifest.Object) []*yamldoc.Node {
 	out = append(out, o.Get("metadata", "annotations", "cert-manager.io/inject-ca-from-secret"))
 	switch o.Kind {
 	case "APIService":
-		out = append(out, o.Get("spec", "service", "namespace"), o.Get("metadata", "annotations", injectCAFrom))
+		out = append(out, o.Get("spec", "service", "namespace"), o.Get("metadata", "annotations", view.InjectCAFrom))
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		for _, w := range o.Get("webhooks").List() {
 			out = append(out, w.Get("clientConfig", "url"))
@@ -352,23 +336,6 @@ func certificateNames(p *lint.Pass) {
 	}
 }
 
-const managerName = "manager"
-
-// managers returns the containers of an object that clusterctl treats as the
-// controller of the provider.
-func managers(o *manifest.Object) []*yamldoc.Node {
-	if o.Kind != "Deployment" {
-		return nil
-	}
-	var out []*yamldoc.Node
-	for _, c := range view.PodOf(o).Get("containers").List() {
-		if c.Get("name").Str() == managerName {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // flagValue returns the value that the arguments of a container give to a flag, as
 // --flag=value or --flag value, and nil if they do not. Of several the last
 // counts.
@@ -406,7 +373,7 @@ func managerContainer(p *lint.Pass) {
 	var first, deployment *manifest.Object
 	for _, o := range p.Release.Installed().Objects {
 		switch {
-		case len(managers(o)) > 0:
+		case len(view.Managers(o)) > 0:
 			return
 		case view.PodOf(o) == nil:
 		case o.Kind == "Deployment" && deployment == nil:
@@ -424,9 +391,9 @@ func managerContainer(p *lint.Pass) {
 				break
 			}
 		}
-		p.On(deployment, n, "no container of a Deployment is named %s", managerName)
+		p.On(deployment, n, "no container of a Deployment is named %s", view.ManagerName)
 	case first != nil:
-		p.On(first, first.Get("kind"), "the controller is in a %s; want a Deployment with a container named %s", first.Kind, managerName)
+		p.On(first, first.Get("kind"), "the controller is in a %s; want a Deployment with a container named %s", first.Kind, view.ManagerName)
 	case len(p.Release.CRDs()) > 0:
 		c := p.Release.CRDs()[0].Object
 		p.Path(c.File.Raw.Name, "the components have CRDs, but no Deployment with a controller for them")
@@ -465,7 +432,7 @@ var _ = componentRules.Add(lint.Rule{
 
 func watchesOneNamespace(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
-		for _, c := range managers(o) {
+		for _, c := range view.Managers(o) {
 			n, name := flagValue(c, "namespace")
 			if _, variable := p.File.Variable(o.Doc, n); name != "" && !variable && !expanded(name) {
 				p.On(o, n, "the controller watches only the namespace %s", name)
@@ -519,7 +486,7 @@ var _ = componentRules.Add(lint.Rule{
 
 func imageVersion(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
-		manager := managers(o)
+		manager := view.Managers(o)
 		for _, c := range view.ContainersOf(o) {
 			n := c.Get("image")
 			if n.Str() == "" || view.Open(o, n) {
@@ -691,14 +658,14 @@ func leftBehind(p *lint.Pass) {
 	var first *manifest.Object
 	count := 0
 	for _, o := range p.File.Objects() {
-		if !layouts.ClusterScopedByClusterctl[o.Kind] || o.Kind == "Namespace" || callsWebhooks(o) || o.Name == "" || strings.HasPrefix(o.Name, prefix) {
+		if !layouts.ClusterScopedByClusterctl[o.Kind] || o.Kind == "Namespace" || view.CallsWebhooks(o) || o.Name == "" || strings.HasPrefix(o.Name, prefix) {
 			continue
 		}
 		first = cmp.Or(first, o)
 		count++
 	}
 	if count > 0 {
-		p.On(first, first.Get("metadata", "name"), "%s without %s in front of the name", counted(count, "cluster-wide object"), prefix)
+		p.On(first, first.Get("metadata", "name"), "%s without %s in front of the name", phrase.Count(count, "cluster-wide object"), prefix)
 	}
 }
 

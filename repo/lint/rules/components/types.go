@@ -51,7 +51,7 @@ func webhookVersion(p *lint.Pass) {
 	convertibleVersion("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition")(p)
 	for _, o := range p.File.Objects() {
 		n := o.Get("apiVersion")
-		if o.Version != "v1beta1" || view.Open(o, n) || !callsWebhooks(o) {
+		if o.Version != "v1beta1" || view.Open(o, n) || !view.CallsWebhooks(o) {
 			continue
 		}
 		if o.Kind == crd.Kind && slices.Contains(view.DefinitionFiles, p.File.Kind) {

@@ -11,6 +11,11 @@ import (
 
 const RbacGroup = "rbac.authorization.k8s.io"
 
+// IsBinding reports whether an object grants a role to subjects.
+func IsBinding(o *manifest.Object) bool {
+	return o.Kind == "RoleBinding" || o.Kind == "ClusterRoleBinding"
+}
+
 // Holds reports whether a list of a rule names something, or everything.
 func Holds(rule *yamldoc.Node, field, name string) bool {
 	for _, n := range rule.Get(field).List() {

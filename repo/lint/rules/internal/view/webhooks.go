@@ -7,11 +7,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
 // DefaultPort is the port of a Service at which webhooks are called.
 const DefaultPort = 443
+
+// InjectCAFrom is the annotation that names the Certificate of a webhook.
+const InjectCAFrom = "cert-manager.io/inject-ca-from"
+
+// CallsWebhooks reports whether clusterctl replaces the namespace of webhooks in
+// an object. The kind alone decides.
+func CallsWebhooks(o *manifest.Object) bool {
+	switch o.Kind {
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", crd.Kind:
+		return true
+	}
+	return false
+}
 
 // IsFor reports whether a Certificate is for a Service in a namespace, after
 // clusterctl has put that in the place of its own.

@@ -27,3 +27,21 @@ func ServiceAccount(pod *yamldoc.Node) *yamldoc.Node {
 	}
 	return pod.Get("serviceAccount")
 }
+
+// ManagerName is what clusterctl calls the container of a controller.
+const ManagerName = "manager"
+
+// Managers returns the containers of an object that clusterctl treats as the
+// controller of the provider.
+func Managers(o *manifest.Object) []*yamldoc.Node {
+	if o.Kind != "Deployment" {
+		return nil
+	}
+	var out []*yamldoc.Node
+	for _, c := range PodOf(o).Get("containers").List() {
+		if c.Get("name").Str() == ManagerName {
+			out = append(out, c)
+		}
+	}
+	return out
+}

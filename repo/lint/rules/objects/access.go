@@ -1,4 +1,4 @@
-package components
+package objects
 
 import (
 	"cmp"
@@ -353,7 +353,7 @@ var _ = accessRules.Add(lint.Rule{
 func missingRole(p *lint.Pass) {
 	all := p.Release.Installed()
 	for _, o := range all.Objects {
-		if o.Group != view.RbacGroup || !isBinding(o) {
+		if o.Group != view.RbacGroup || !view.IsBinding(o) {
 			continue
 		}
 		n := o.Get("roleRef", "name")
@@ -584,7 +584,7 @@ var _ = accessRules.Add(lint.Rule{
 
 func unlimitedRole(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
-		if isBinding(o) && o.Get("roleRef", "name").Str() == "cluster-admin" {
+		if view.IsBinding(o) && o.Get("roleRef", "name").Str() == "cluster-admin" {
 			p.On(o, o.Get("roleRef", "name"), "the binding grants all permissions")
 		}
 		if !isRole(o) {
@@ -606,7 +606,7 @@ func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
 	all := r.Installed()
 	complete = true
 	for _, b := range all.Objects {
-		if b.Group != view.RbacGroup || !isBinding(b) || !slices.ContainsFunc(b.Get("subjects").List(), func(s *yamldoc.Node) bool { return s.Get("kind").Str() == "ServiceAccount" }) {
+		if b.Group != view.RbacGroup || !view.IsBinding(b) || !slices.ContainsFunc(b.Get("subjects").List(), func(s *yamldoc.Node) bool { return s.Get("kind").Str() == "ServiceAccount" }) {
 			continue
 		}
 		role := all.Find(view.RbacGroup, b.Get("roleRef", "kind").Str(), b.Get("roleRef", "name").Str())

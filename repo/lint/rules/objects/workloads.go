@@ -1,4 +1,4 @@
-package components
+package objects
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ var _ = workloadRules.Add(lint.Rule{
 func managerResources(p *lint.Pass) {
 	const requests = "resource requests"
 	for _, o := range p.File.Objects() {
-		for _, c := range managers(o) {
+		for _, c := range view.Managers(o) {
 			var missing []string
 			if view.ServiceAccount(view.PodOf(o)).Str() == "" {
 				missing = append(missing, "ServiceAccount")

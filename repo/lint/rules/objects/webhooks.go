@@ -1,8 +1,7 @@
-package components
+package objects
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -273,7 +272,7 @@ func webhookResources(p *lint.Pass) {
 
 // bringsCA are annotations by which something puts a CA into webhooks.
 var bringsCA = []string{
-	injectCAFrom, "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca", "service.beta.openshift.io/inject-cabundle",
+	view.InjectCAFrom, "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca", "service.beta.openshift.io/inject-cabundle",
 }
 
 var _ = webhookRules.Add(lint.Rule{
@@ -282,7 +281,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; cert-manager documentation, CA Injector",
 	Why:    "The API server does not trust the webhook and refuses every object that it handles, unless the controller sets the CA bundle at start.",
-	Fix:    "Add the annotation " + injectCAFrom + " with the Certificate of the Service.",
+	Fix:    "Add the annotation " + view.InjectCAFrom + " with the Certificate of the Service.",
 	Scope:  lint.ScopeRelease, Check: webhookCA,
 })
 
@@ -303,7 +302,7 @@ func webhookCA(p *lint.Pass) {
 // certificateOf returns what inject-ca-from names on an object: where, the name,
 // and the Certificate if it is in the components.
 func certificateOf(r *lint.Release, o *manifest.Object) (at *yamldoc.Node, name string, c *manifest.Object) {
-	at = o.Get("metadata", "annotations", injectCAFrom)
+	at = o.Get("metadata", "annotations", view.InjectCAFrom)
 	_, name, ok := strings.Cut(at.Str(), "/")
 	if !ok || strings.Contains(name, "/") || view.Open(o, at) {
 		return at, "", nil
@@ -313,7 +312,7 @@ func certificateOf(r *lint.Release, o *manifest.Object) (at *yamldoc.Node, name 
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH005", Name: "missing-certificate", Since: "v0.1.0",
-	Title:    `The Certificate named in ` + injectCAFrom + ` must be in the components`,
+	Title:    `The Certificate named in ` + view.InjectCAFrom + ` must be in the components`,
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects; clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
 	Why:    "The API server refuses every object that the webhook handles, because the CA bundle stays empty. clusterctl replaces the namespace, so a Certificate elsewhere is not found.",
@@ -323,7 +322,7 @@ var _ = webhookRules.Add(lint.Rule{
 
 func missingCertificate(p *lint.Pass) {
 	for _, o := range p.Release.Installed().Objects {
-		if !callsWebhooks(o) {
+		if !view.CallsWebhooks(o) {
 			continue
 		}
 		at, name, c := certificateOf(p.Release, o)
@@ -422,18 +421,10 @@ func reviewVersions(p *lint.Pass) {
 	}
 	if len(outdated) > 0 {
 		w := outdated[0]
-		f := lint.At(p.File, w.object.Doc, w.node.Get("admissionReviewVersions"), "%s with AdmissionReview v1beta1 only, which is deprecated", counted(len(outdated), "webhook"))
+		f := lint.At(p.File, w.object.Doc, w.node.Get("admissionReviewVersions"), "%s with AdmissionReview v1beta1 only, which is deprecated", phrase.Count(len(outdated), "webhook"))
 		f.Severity = lint.Info
 		p.Report(f)
 	}
-}
-
-// counted is a number with its word: "1 webhook", "2 webhooks".
-func counted(n int, word string) string {
-	if n != 1 {
-		word += "s"
-	}
-	return strconv.Itoa(n) + " " + word
 }
 
 var _ = webhookRules.Add(lint.Rule{
