@@ -19,7 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
@@ -41,7 +41,7 @@ type flags struct {
 	suite        targets.Suite
 	choice       ruleChoice
 	// demands are what releases have to meet before lint reads them, or nil.
-	demands *policy.Policy
+	demands *sign.Policy
 }
 
 // ruleChoice are the flags --select and --ignore.

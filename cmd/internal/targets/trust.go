@@ -17,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/policy"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -79,15 +78,15 @@ func (v *Verification) Given() bool {
 }
 
 // Demands returns the policy of the flags; nil if nothing is demanded.
-func (v *Verification) Demands(env *cli.Env) (*policy.Policy, error) {
-	p := &policy.Policy{}
+func (v *Verification) Demands(env *cli.Env) (*sign.Policy, error) {
+	p := &sign.Policy{}
 	if v.policy != "" {
 		data, err := env.ReadFile(v.policy)
 		if err != nil {
 			return nil, cli.Usagef("--policy: %w", err)
 		}
 		near := filepath.Dir(env.Path(v.policy)) // key files lie beside the policy
-		if p, err = policy.Decode(v.policy, data, func(file string) ([]byte, error) {
+		if p, err = sign.DecodePolicy(v.policy, data, func(file string) ([]byte, error) {
 			if !filepath.IsAbs(file) {
 				file = filepath.Join(near, filepath.FromSlash(file))
 			}
@@ -105,7 +104,7 @@ func (v *Verification) Demands(env *cli.Env) (*policy.Policy, error) {
 		if err != nil {
 			return nil, cli.Usagef("--verify-key %s %w", name, err)
 		}
-		p.Keys = append(p.Keys, policy.Key{PublicKey: key})
+		p.Keys = append(p.Keys, sign.TrustedKey{PublicKey: key})
 	}
 	if v.policy == "" && len(p.Keys) == 0 {
 		if v.requireProvenance {
@@ -118,7 +117,7 @@ func (v *Verification) Demands(env *cli.Env) (*policy.Policy, error) {
 }
 
 // Approve calls a policy. Its errors have the exit code of findings.
-func Approve(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.Release, as ...layouts.Provider) (*policy.Approved, error) {
+func Approve(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Release, as ...layouts.Provider) (*sign.Approved, error) {
 	approved, err := p.Check(ctx, r, as...)
 	switch {
 	case err == nil && approved.Reason != "":
@@ -133,7 +132,7 @@ func Approve(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.Releas
 
 // ApproveRepository puts approved releases in the place of all in a repository,
 // and refuses what lies next to them and could be read as a release.
-func ApproveRepository(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.Repository) error {
+func ApproveRepository(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Repository) error {
 	var problems []string
 	odd := func(list []repo.Oddity, harmless ...repo.OddityKind) {
 		for _, o := range list {
@@ -175,7 +174,7 @@ func ApproveRepository(ctx context.Context, env *cli.Env, p *policy.Policy, r *r
 // approveBeside checks what clusterctl reads in the root of a repository beside
 // the providers: cert-manager, and files that stand in for those of releases. It
 // returns what no signature covers, in words.
-func approveBeside(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.Repository) (problems []string, err error) {
+func approveBeside(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Repository) (problems []string, err error) {
 	root := env.Path(r.Path)
 	if left, err := os.ReadDir(filepath.Join(root, layouts.OverridesFolder)); err == nil && len(left) > 0 {
 		problems = append(problems, filepath.Join(r.Path, layouts.OverridesFolder)+" holds files that clusterctl may read instead of those of releases")
@@ -203,7 +202,7 @@ func approveBeside(ctx context.Context, env *cli.Env, p *policy.Policy, r *repo.
 }
 
 // ApproveTarget puts approved content in the place of that of a target.
-func ApproveTarget(ctx context.Context, env *cli.Env, p *policy.Policy, t *Target) error {
+func ApproveTarget(ctx context.Context, env *cli.Env, p *sign.Policy, t *Target) error {
 	if t.Wholes == nil {
 		return ApproveRepository(ctx, env, p, t.Repository)
 	}

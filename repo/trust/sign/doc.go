@@ -5,6 +5,9 @@
 // every other file. So only two files of a signed release are in no list:
 // SHA256SUMS itself, and its signature.
 //
-// It must not know where keys and passwords come from, nor what the files say.
+// A policy decides which releases may be used: whose key must have signed which
+// provider, and which may be unsigned, for a stated reason.
+//
+// It must not know where keys, passwords and policies come from, nor what the files say.
 // Nothing that it returns or prints holds a private key or password.
 package sign

@@ -1,4 +1,4 @@
-package policy
+package sign
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 // apiVersion and kind begin a policy file.
@@ -18,10 +17,10 @@ const (
 	kind       = "TrustPolicy"
 )
 
-// Decode reads a policy file strictly. name is the path shown in messages; read
+// DecodePolicy reads a policy file strictly. name is the path shown in messages; read
 // returns the content of a key file, by the path that the policy gives. The error
 // joins every mistake, each a *yamldoc.Error.
-func Decode(name string, data []byte, read func(file string) ([]byte, error)) (*Policy, error) {
+func DecodePolicy(name string, data []byte, read func(file string) ([]byte, error)) (*Policy, error) {
 	stream := yamldoc.Parse(yamldoc.NewFile(name, data))
 	switch {
 	case stream.Err != nil:
@@ -65,13 +64,13 @@ func (d *decoder) policy(root *yamldoc.Node, read func(string) ([]byte, error)) 
 		"kind":              func(n *yamldoc.Node) { d.constant(n, "kind", kind) },
 		"requireProvenance": func(n *yamldoc.Node) { p.RequireProvenance = d.truth(n, "requireProvenance") },
 		"keys": d.each("keys", func(n *yamldoc.Node) {
-			var k Key
+			var k TrustedKey
 			d.object(n, "an entry of keys", []string{"file"}, map[string]func(*yamldoc.Node){
 				"file": func(n *yamldoc.Node) {
 					file := d.text(n, "file")
 					data, err := read(file)
 					if err == nil {
-						if k.PublicKey, err = sign.LoadPublicKey(data); err != nil {
+						if k.PublicKey, err = LoadPublicKey(data); err != nil {
 							err = fmt.Errorf("%s %w", file, err)
 						}
 					}

@@ -1,4 +1,4 @@
-package policy
+package sign
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 // Policy says what is demanded of releases before they are used. The zero Policy
 // permits nothing.
 type Policy struct {
 	// Keys are trusted, each for some providers.
-	Keys []Key
+	Keys []TrustedKey
 	// Unsigned are the exceptions.
 	Unsigned []exception
 	// RequireProvenance demands a statement that names the source and its commit,
@@ -27,9 +26,9 @@ type Policy struct {
 	RequireProvenance bool
 }
 
-// Key is trusted for providers.
-type Key struct {
-	*sign.PublicKey
+// TrustedKey is trusted for providers.
+type TrustedKey struct {
+	*PublicKey
 	// Providers are patterns of labels in the form of path.Match; none means
 	// every provider.
 	Providers []string
@@ -59,7 +58,7 @@ type Approved struct {
 
 // Check approves a release as the files of some providers; without any it is
 // approved for the provider that it names, or else for all that its signature
-// names. The errors are those of sign.Verify, and others that say which demand of
+// names. The errors are those of Verify, and others that say which demand of
 // the policy is not met.
 func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provider) (*Approved, error) {
 	var labels []string
@@ -73,7 +72,7 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	// has to be right: a wrong one says that the files are not the owner's.
 	reason, excepted := p.excepted(labels, r.Version)
 	if excepted && r.Artifact(layouts.SignatureFile) == nil {
-		pinned, err := sign.Pin(ctx, r)
+		pinned, err := Pin(ctx, r)
 		return &Approved{Release: pinned, Labels: labels, Reason: reason}, err
 	}
 	if len(p.Keys) == 0 && excepted {
@@ -82,11 +81,11 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	if len(p.Keys) == 0 {
 		return nil, fmt.Errorf("%s: no key is trusted to sign %s", r.Path, name(labels, r))
 	}
-	keys := make([]*sign.PublicKey, len(p.Keys))
+	keys := make([]*PublicKey, len(p.Keys))
 	for i, k := range p.Keys {
 		keys[i] = k.PublicKey
 	}
-	v, err := sign.Verify(ctx, r, keys...)
+	v, err := Verify(ctx, r, keys...)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && slices.Contains(labels, layouts.CertManager.Label()) {
 			err = fmt.Errorf("%w; its project does not sign it in this way: permit it under unsigned in a file of --policy, with the reason", err)
@@ -134,8 +133,8 @@ func (p *Policy) excepted(labels []string, version string) (reason string, ok bo
 	return reason, len(labels) > 0
 }
 
-func (p *Policy) trusts(key *sign.PublicKey, label string) bool {
-	return slices.ContainsFunc(p.Keys, func(k Key) bool {
+func (p *Policy) trusts(key *PublicKey, label string) bool {
+	return slices.ContainsFunc(p.Keys, func(k TrustedKey) bool {
 		return k.String() == key.String() && (len(k.Providers) == 0 || slices.ContainsFunc(k.Providers, func(pattern string) bool { return matches(pattern, label) }))
 	})
 }
