@@ -57,9 +57,6 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// modes are the values of --color.
-var modes = []string{"auto", "always", "never"}
-
 // StyleFor decides whether to colour what goes to w. A flag other than auto
 // decides; then FORCE_COLOR, NO_COLOR and TERM=dumb; then whether w is a
 // terminal.

@@ -33,7 +33,8 @@ var _ = workloadRules.Add(lint.Rule{
 })
 
 // ofTypes reports the values that do not fit the types of objects that clusterctl does
-// not convert: those that it converts are the business of COMP018 and COMP033.
+// not convert: those that it converts are the business of COMP018 and COMP033, labels and
+// annotations that of YAML009.
 func ofTypes(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		version := o.Get("apiVersion").Str()
@@ -42,6 +43,9 @@ func ofTypes(p *lint.Pass) {
 			continue
 		}
 		view.Settled(o, gotypes.Check(t, o.Doc.Root), func(problem gotypes.Problem) {
+			if strings.HasPrefix(problem.Path, "metadata.labels.") || strings.HasPrefix(problem.Path, "metadata.annotations.") {
+				return
+			}
 			f := lint.At(o.File, o.Doc, problem.Node, "the API server drops the unknown field %s", problem.Path)
 			switch {
 			case problem.Kind.Fatal():

@@ -78,7 +78,7 @@ func Spelling(o *manifest.Object, n *yamldoc.Node) string {
 	if text, _, _ := spelled(o.File, o.Doc, n); text != "" {
 		return strings.Trim(text, `"'`)
 	}
-	return n.Str()
+	return n.Text()
 }
 
 // sameType reports whether a scalar is of its type whatever values users give its
