@@ -327,7 +327,8 @@ func Compare(fsys fs.FS, release *recipes.Release, c *config.Config, plan *confi
 		planned, other := find(plan, product)
 		filters := slices.DeleteFunc(slices.Clone(product.Through), func(p string) bool { return p == "cat" || p == "tee" })
 		there := product.Kustomize != "" && config.IsKustomization(fsys, product.Kustomize) ||
-			product.Kustomize == "" && product.From == nil && len(product.Through) > 0 || // a program writes it
+			product.Kustomize == "" && product.From == nil && product.Joined == nil && len(product.Through) > 0 || // a program writes it
+			slices.ContainsFunc(product.Joined, func(q recipes.Product) bool { return config.IsKustomization(fsys, q.Kustomize) }) ||
 			slices.ContainsFunc(product.From, func(f string) bool { info, err := fs.Stat(fsys, path.Clean(f)); return err == nil && !info.IsDir() })
 		reads := layouts.KindOfFile(product.Name) != layouts.Asset
 		d := Difference{Place: product.Place, Name: product.Name}

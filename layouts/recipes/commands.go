@@ -293,10 +293,16 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 			continue
 		}
 		old, new := strings.Trim(parts[1], " ^"), strings.Trim(parts[2], " ")
-		if of, ok := strings.CutPrefix(old, "image: "); ok && strings.HasPrefix(new, "image:") && strings.Contains(of, "/") && !isUnknown(of) && !strings.ContainsAny(of, `*\[`) {
-			old, new = of, strings.TrimSpace(strings.TrimPrefix(new, "image:"))
+		if of, ok := strings.CutPrefix(old, "image: "); ok && strings.HasPrefix(new, "image:") {
+			of = strings.Trim(of, ` "'`)
+			if _, _, tagged := SplitImage(of); tagged && strings.Contains(of, "/") && !isUnknown(of) && !strings.ContainsAny(of, `*\[`) {
+				old, new = of, strings.Trim(strings.TrimPrefix(new, "image:"), ` "'`)
+			}
 		}
 		for _, file := range names {
+			if !s.spend(at, 1+(len(s.out.Products)+len(s.out.Images))/10) {
+				return
+			}
 			image := Image{Place: at, File: file}
 			policy, isPolicy := strings.CutPrefix(new, "imagePullPolicy:")
 			ref, isImage := strings.CutPrefix(new, "image:")
@@ -321,7 +327,10 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 			}
 			if i := slices.IndexFunc(s.out.Products, func(p Product) bool { return p.To == file }); i >= 0 && !known && inPlace && s.follower != nil {
 				p := &s.out.Products[i]
-				if p.Through = append(slices.Clone(p.Through), "sed"); kind != layouts.Components {
+				if !slices.Contains(p.Through, "sed") {
+					p.Through = append(slices.Clone(p.Through), "sed")
+				}
+				if kind != layouts.Components { // whose recipe is the place of the release
 					p.Place = at
 				}
 			}
@@ -362,10 +371,18 @@ func (s *shell) copies(args []string, sc *scope, at Place, move bool) {
 			target = path.Join(dest, path.Base(from))
 		}
 		p := Product{Place: at, To: target, From: []string{from}}
-		if i := slices.IndexFunc(s.out.Products, func(q Product) bool { return q.To == from }); i >= 0 && move && s.follower != nil {
-			p = s.out.Products[i]
-			p.Place, p.To = at, target
-			s.out.Products = slices.Delete(s.out.Products, i, i+1)
+		if move && s.follower != nil && s.spend(at, len(s.out.Products)/10) {
+			if i := slices.IndexFunc(s.out.Products, func(q Product) bool { return q.To == from }); i >= 0 {
+				p = s.out.Products[i]
+				p.Place, p.To = at, target
+				if j := slices.IndexFunc(s.out.Products, func(q Product) bool { return q.To == target }); j >= 0 && p.Kustomize == "" &&
+					len(p.Through) > 0 && (p.From == nil || slices.Equal(p.From, []string{target})) {
+					through := append(slices.Clone(s.out.Products[j].Through), p.Through...) // x > tmp; mv tmp x
+					p, p.Place = s.out.Products[j], at
+					p.Through = through
+				}
+				s.out.Products = slices.Delete(s.out.Products, i, i+1)
+			}
 		}
 		s.product(p)
 	}

@@ -212,9 +212,10 @@ type reader struct {
 	out  Reading
 	work int // of spend
 
-	parser *syntax.Parser // of shells, nil at first
+	parser   *syntax.Parser // of shells, nil at first
+	declared int            // functions whose bodies are being read
 	// env are the variables of a workflow, the outputs of its steps as JOB.STEP.NAME
-	// and those of its jobs as JOB..NAME; job and step are what is being read.
+	// and those of its jobs as JOB/NAME; job and step are what is being read.
 	env       map[string]string
 	job, step string
 	// repository is owner/name on GitHub, if it is known.
@@ -257,10 +258,9 @@ func (r *reader) workflow(name string, data []byte) {
 		d.Root.Walk(func(at yamldoc.Path, n *yamldoc.Node) bool {
 			text := n.Str()
 			if len(at) > 1 && at[0] == "jobs" {
-				r.job = at[1]
-			}
-			if len(at) == 4 && at[2] == "outputs" {
-				r.env[r.job+".."+at[3]] = text
+				if r.job = at[1]; len(at) == 4 && at[2] == "outputs" {
+					r.env[r.job+"/"+at[3]] = text
+				}
 			}
 			r.uses(n, Place{name, d.Pos(n).Line})
 			if len(at) > 1 && at[len(at)-2] == "env" {

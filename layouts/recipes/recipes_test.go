@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -311,6 +312,48 @@ func TestImageAndPullPolicy(t *testing.T) {
 	}, "")
 	if r == nil || len(r.Images) != 2 || r.Images[0].NewName != "r.io/a" || r.Images[1].PullPolicy != "Always" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestArrays follows lists of the shell, and does not guess at elements by key.
+func TestArrays(t *testing.T) {
+	for script, want := range map[string]string{
+		"F=(a b); F+=(c)": "a b c", "F=(); F+=(a)": "a", "F=a; F+=(b)": "a b", "F=()": "", "declare -a F": "",
+		"declare -A F=([a]=x [b]=y)": "?", "F=(a b); F[2]=c": "?", "declare -A F=([a]=)": "?", "F=([0]=)": "?", "F=(a); F+=x": "?",
+	} {
+		r := recipes.Read(fstest.MapFS{"hack/release.sh": {Data: []byte(script + "\nfor f in \"${F[@]}\"; do kustomize build x/$f > out/$f.yaml; done\n")}})
+		var got []string
+		for _, p := range r.Products {
+			got = append(got, strings.TrimSuffix(path.Base(p.To), ".yaml"))
+		}
+		if text := strings.Join(got, " "); text != want && (want != "?" || text != "" && !strings.Contains(text, "F")) {
+			t.Errorf("%s: %q, want %q", script, text, want)
+		}
+	}
+}
+
+// TestRewritten: a file that is written again through another name stays what it was made from.
+func TestRewritten(t *testing.T) {
+	r := recipes.Follow(fstest.MapFS{
+		"Makefile": {Data: []byte("release:\n\tkustomize build config > out/infrastructure-components.yaml\n\tsed s/a/b/ out/infrastructure-components.yaml > out/x.tmp && mv out/x.tmp out/infrastructure-components.yaml\n")},
+	}, "")
+	if p := r.Product("infrastructure-components.yaml"); p == nil || p.Kustomize != "config" || !slices.Equal(p.Through, []string{"sed"}) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestExpressionsInOutputs follows what a job gives to others in other ways.
+func TestExpressionsInOutputs(t *testing.T) {
+	for output, want := range map[string]string{
+		"${{ github.ref_name }}": "{version}", "v${{ steps.a.outputs.version }}": "{version}", "${{ steps.a.outputs.version }}": "{number}",
+	} {
+		r := recipes.Follow(fstest.MapFS{
+			"Makefile":                 {Data: []byte("release:\n\tcd config && kustomize edit set image controller=r.io/a:$(TAG)\n\tkustomize build config > out/infrastructure-components.yaml\n")},
+			".github/workflows/a.yaml": {Data: []byte("jobs:\n  a:\n    outputs: {tag: \"" + output + "\"}\n    steps:\n    - id: a\n      uses: docker/metadata-action@v5\n      with: {tags: \"type=semver,pattern={{version}}\"}\n    - run: echo tag=dev >> $GITHUB_OUTPUT\n  b:\n    steps:\n    - run: make release TAG=${{ needs.a.outputs.tag }}\n    - uses: softprops/action-gh-release@v2\n      with: {files: out/*}\n")},
+		}, "")
+		if r == nil || len(r.Images) != 1 || r.Images[0].Tag != want {
+			t.Errorf("%s: %+v", output, r)
+		}
 	}
 }
 

@@ -321,16 +321,20 @@ func wild(text string) string {
 // uploadKeys are the inputs of actions that name the files of a release.
 var uploadKeys = []string{"files", "file", "artifacts", "asset_path", "asset_paths", "pattern"}
 
-// versionOf is what docker/metadata-action calls the version: its first pattern.
-var versionOf = regexp.MustCompile(`pattern=(v?)\{\{version\}\}`)
+// versionOf finds the first pattern of docker/metadata-action, which its output
+// "version" follows.
+var versionOf = regexp.MustCompile(`pattern=(v?)\{\{\s*(version|raw)\s*\}\}`)
 
-// uses reads a step of a workflow: its name, and what it uploads.
+// uses reads a step of a workflow: its ID, its version if it makes one, and what it uploads.
 func (r *reader) uses(n *yamldoc.Node, at Place) {
 	action := n.Get("uses").Str()
 	if action+n.Get("run").Str() != "" {
 		r.step = n.Get("id").Str()
 	}
-	if m := versionOf.FindStringSubmatch(n.Get("with", "tags").Str()); m != nil && strings.Contains(action, "metadata-action") && r.env != nil {
+	if m := versionOf.FindStringSubmatch(n.Get("with", "tags").Str()); m != nil && strings.Contains(action, "metadata-action") {
+		if m[2] == "raw" {
+			m[1] = "v"
+		}
 		r.env[r.job+"."+r.step+".version"] = m[1] + unknown("VERSION")
 	}
 	if r.follower == nil || !strings.Contains(action, "release") {
@@ -340,7 +344,7 @@ func (r *reader) uses(n *yamldoc.Node, at Place) {
 		text := r.expressions(at, n.Get("with", key).Str())
 		r.upload(at, strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' || c == ' ' })...)
 	}
-	if strings.Contains(n.Get("uses").Str(), "goreleaser") {
+	if strings.Contains(action, "goreleaser") {
 		r.goreleaser()
 	}
 }

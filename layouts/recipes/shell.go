@@ -55,7 +55,7 @@ func variable(m []string, job string) string {
 	case "steps":
 		return job + "." + m[2] + "." + m[3]
 	case "needs":
-		return m[2] + ".." + m[3]
+		return m[2] + "/" + m[3]
 	}
 	return m[3]
 }
@@ -64,8 +64,13 @@ func variable(m []string, job string) string {
 func (r *reader) told(at Place, text string) string {
 	if m := variableOf.FindStringSubmatch(text); m != nil {
 		value, ok := r.env[variable(m, r.job)]
-		if of := variableOf.FindStringSubmatch(value); m[1] == "needs" && of != nil && of[1] == "steps" {
-			value, ok = r.env[variable(of, m[2])]
+		if m[1] == "needs" && strings.Contains(value, "{{") {
+			of := variableOf.FindStringSubmatch(value)
+			if ok = of != nil && of[1] == "steps"; ok {
+				value, ok = r.env[variable(of, m[2])]
+			} else {
+				text = value // its names tell what it is
+			}
 		}
 		if ok && r.spend(at, len(value)) {
 			return value
@@ -162,7 +167,9 @@ func (s *shell) stmt(st *syntax.Stmt, in *scope) {
 			s.stmts(item.Stmts, in)
 		}
 	case *syntax.FuncDecl:
+		s.declared++ // it runs later
 		s.stmt(c.Body, in.copy())
+		s.declared--
 	case *syntax.DeclClause:
 		s.assign(c.Args, in)
 	case *syntax.TimeClause:
@@ -181,7 +188,7 @@ func (s *shell) stmt(st *syntax.Stmt, in *scope) {
 // absent reports whether a condition asks for a file that its folder lacks, as far as
 // what is in there is known.
 func (s *shell) absent(cond []*syntax.Stmt, in *scope) bool {
-	if len(cond) != 1 || s.follower == nil || cond[0].Negated {
+	if len(cond) != 1 || s.follower == nil || s.declared > 0 || cond[0].Negated {
 		return false
 	}
 	call, ok := cond[0].Cmd.(*syntax.CallExpr)
@@ -189,7 +196,7 @@ func (s *shell) absent(cond []*syntax.Stmt, in *scope) bool {
 		return false
 	}
 	args := s.fields(call.Args, in)
-	if len(args) < 3 || args[0] != "[" && args[0] != "test" || args[1] != "-f" || isUnknown(args[2]) {
+	if !(len(args) == 3 && args[0] == "test" || len(args) == 4 && args[0] == "[") || args[1] != "-f" || isUnknown(args[2]) {
 		return false
 	}
 	dir, name := path.Split(in.path(args[2]))
@@ -218,26 +225,31 @@ func (s *shell) assign(list []*syntax.Assign, in *scope) {
 		if a.Name == nil {
 			continue
 		}
-		words := []*syntax.Word{}
+		var words []*syntax.Word
+		known := a.Index == nil // elements by index or key are not followed
 		if a.Value != nil {
 			words = append(words, a.Value)
 		}
-		between := " "
 		if a.Array != nil {
-			between = element
 			for _, e := range a.Array.Elems {
-				words = append(words, e.Value)
+				if known = known && e.Index == nil && e.Value != nil; known {
+					words = append(words, e.Value)
+				}
 			}
 		}
 		fields := s.fields(words, in)
-		value := strings.Join(fields, between)
+		known = known && (fields != nil || len(words) == 0)
+		value, old := strings.Join(fields, " "), in.vars[a.Name.Value]
 		if a.Array != nil {
-			value += element
+			value = strings.Join(append(fields, ""), element)
+			if old != "" && !strings.HasSuffix(old, element) {
+				old += element // a text becomes the first element
+			}
 		}
 		if a.Append {
-			value = in.vars[a.Name.Value] + value
+			value = old + value
 		}
-		if fields == nil && len(words) > 0 || len(value) > maxValue {
+		if !known || len(value) > maxValue || a.Array == nil && strings.Contains(value, element) {
 			value = unknown(a.Name.Value)
 		}
 		in.vars[a.Name.Value] = value
@@ -318,10 +330,13 @@ type environ func(name string) string
 // Get implements expand.Environ.
 func (e environ) Get(name string) expand.Variable {
 	value := e(name)
+	if value == "" {
+		return expand.Variable{} // also an empty array
+	}
 	if list, ok := strings.CutSuffix(value, element); ok {
 		return expand.Variable{Set: true, Kind: expand.Indexed, List: strings.Split(list, element)}
 	}
-	return expand.Variable{Set: value != "", Kind: expand.String, Str: value}
+	return expand.Variable{Set: true, Kind: expand.String, Str: value}
 }
 
 // Each implements expand.Environ.
