@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -478,10 +479,10 @@ func Clean(err error) error {
 // others.
 func Advice(err error) string {
 	_, dns := errors.AsType[*net.DNSError](err)
-	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, op := errors.AsType[*net.OpError](err)
 	switch {
-	case certificate:
+	case authority:
 		return "; to trust another CA, name its PEM file in SSL_CERT_FILE"
 	case dns:
 		return "; check the name of the host, and HTTPS_PROXY if a proxy is needed"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -802,7 +803,7 @@ func TestAdvice(t *testing.T) {
 	for want, err := range map[string]error{
 		"name of the host": wrap(&net.OpError{Op: "dial", Err: &net.DNSError{Name: "x", IsNotFound: true}}),
 		"server runs":      wrap(&net.OpError{Op: "dial", Err: errors.New("refused")}),
-		"SSL_CERT_FILE":    wrap(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}),
+		"SSL_CERT_FILE":    wrap(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
 	} {
 		if got := Advice(err); !strings.Contains(got, want) {
 			t.Errorf("%v: %q, want %q", err, got, want)

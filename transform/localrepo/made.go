@@ -48,8 +48,11 @@ func (s *Suite) find(name string) (config.Output, []recipes.Product, error) {
 	return s.copied(name, 0)
 }
 
-// copied is find for a file that is copied a number of times: recipes may copy in a
-// circle, or each file from one with a longer name.
+// maxCopies is how often recipes may copy a file: they may do so in a circle, or each
+// file from one with a longer name.
+const maxCopies = 8
+
+// copied is find for a file that was copied a number of times.
 func (s *Suite) copied(name string, times int) (out config.Output, joined []recipes.Product, err error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return config.Output{File: name}, nil, nil
@@ -78,7 +81,7 @@ func (s *Suite) copied(name string, times int) (out config.Output, joined []reci
 		return out, []recipes.Product{p}, nil
 	case ok && len(p.Through) == 0 && is(p.Kustomize):
 		return built(p.Kustomize, p.Unrestricted)
-	case ok && len(p.Through) == 0 && len(p.From) == 1 && times < 8:
+	case ok && len(p.Through) == 0 && len(p.From) == 1 && times < maxCopies:
 		return s.copied(abs(p.From[0]), times+1)
 	case ok:
 		return out, nil, fmt.Errorf("the file does not exist; %s makes it%s", p.Place, m.target(p.Place))
@@ -90,6 +93,8 @@ func (s *Suite) copied(name string, times int) (out config.Output, joined []reci
 }
 
 var targetLine = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
+
+// patternLine begins a pattern rule, which has no single target.
 var patternLine = regexp.MustCompile(`^[^\t#:=]*%[^:=]*:`)
 
 // target names the make target that a place belongs to.
@@ -102,7 +107,7 @@ func (m *made) target(at recipes.Place) string {
 	for i := min(at.Line, len(lines)) - 1; i >= 0; i-- {
 		t := targetLine.FindStringSubmatch(lines[i])
 		if t == nil && patternLine.MatchString(lines[i]) {
-			return "" // no one target
+			return ""
 		}
 		if t != nil {
 			return fmt.Sprintf(" (make %s)", t[1])

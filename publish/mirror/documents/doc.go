@@ -2,5 +2,6 @@
 // texts: the lock, the list of images, clusterctl.yaml, what Cluster API Operator
 // reads, and the lists for other tools.
 //
-// It must not know how releases are copied, nor read or write anything.
+// It must not know how releases are copied or where files lie; it reads only the
+// releases that it is given.
 package documents

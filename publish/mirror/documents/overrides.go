@@ -48,7 +48,7 @@ func Overrides(registry string, releases []Locked, images map[[2]string][]invent
 	return overrides(registry, uses)
 }
 
-// The override for all drops the path of an image, so images of different paths
+// overrides does so for images. The override for all drops the path of an image, so images of different paths
 // with the same name would become one. Those get an entry of their provider,
 // which keeps the path, and the host as its first part.
 func overrides(registry string, uses []use) (map[string]Override, []string) {

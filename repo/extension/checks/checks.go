@@ -336,7 +336,7 @@ var All = [...]*Check{
 		Severity: lint.Error, Proof: lint.APIServer,
 		Source:  "apiextensions-apiserver pkg/apiserver/validation; apimachinery pkg/util/validation",
 		Why:     "The API server refuses the object, so Cluster API stops reconciling the Cluster.",
-		Fix:     "Correct the field. The CRDs are taken from the TARGET.",
+		Fix:     "Correct the field or the label. The CRDs are taken from the TARGET.",
 		Example: "A patch that sets an image to a number.",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{

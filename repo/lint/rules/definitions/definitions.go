@@ -424,8 +424,8 @@ var _ = definitionRules.Add(lint.Rule{
 	Title:    "A version should implement each contract that it is listed for",
 	Severity: lint.Warning, Proof: lint.Contract,
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
-	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version, and reads fields that the version lacks.",
-	Fix:    "Keep each version only in the label of the contract that it implements, and remove labels that are then empty.",
+	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version, and may read fields that the version lacks.",
+	Fix:    "Keep each version only in the labels of contracts that it implements, and remove labels that are then empty.",
 	Kinds:  view.DefinitionFiles, Check: shared(twoContracts),
 })
 
