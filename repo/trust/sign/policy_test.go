@@ -151,8 +151,8 @@ func TestDecodeRefuses(t *testing.T) {
 	read := func(string) ([]byte, error) { return nil, errors.New("no such key") }
 	for text, want := range map[string]string{
 		"": "the file is empty",
-		"apiVersion: clusterctl-repo.dev/v1alpha1\n":                        `needs the field "kind"`,
-		"apiVersion: v2\nkind: TrustPolicy\n":                               `policy.yaml:1:13: apiVersion is "v2"`,
+		"apiVersion: clusterctl-repo.dev/v1alpha1\n":                              `needs the field "kind"`,
+		"apiVersion: v2\nkind: TrustPolicy\n":                                     `policy.yaml:1:13: apiVersion is "v2"`,
 		policyHead + "key: []\n":                                                  `policy.yaml:3:1: unknown field "key" in the policy`,
 		policyHead + "keys: []\n":                                                 "keys is empty",
 		policyHead + "keys: [{file: x}]\n":                                        "policy.yaml:3:15: no such key",
@@ -164,7 +164,7 @@ func TestDecodeRefuses(t *testing.T) {
 		policyHead + "requireProvenance: yes please\n":                            "must be true or false",
 		policyHead + "kind: TrustPolicy\n":                                        `"kind"`,
 		policyHead + "---\na: b\n":                                                "want one document, got 2",
-		"[]":                                                                "the policy must be a mapping",
+		"[]":                                                                      "the policy must be a mapping",
 	} {
 		if _, err := sign.DecodePolicy("policy.yaml", []byte(text), read); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
