@@ -216,7 +216,7 @@ func (d *detection) discover() ([]candidate, error) {
 		case errors.As(err, &not):
 			d.note("", "%s builds no provider: %s", dir, not.reason)
 		case err != nil && d.further(dir):
-			d.note("", "%s builds several providers together; the recipes publish it as a further file, so it is not taken for a provider", dir)
+			d.note("", "%s builds several providers together; the recipes publish it as a further file, so it is not treated as a provider", dir)
 		case err != nil:
 			reasons = append(reasons, err.Error())
 			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
