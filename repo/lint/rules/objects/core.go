@@ -131,7 +131,6 @@ var coreDemands = map[string]map[string][]demand{
 				}
 				needs("backend")(n, fail)
 			}},
-			{"spec.tls.*.hosts.*", host},
 			{"spec.tls.*.secretName", form(validation.IsDNS1123Subdomain)},
 		}, under("spec.rules.*.http.paths.*.backend", backendDemands), under("spec.defaultBackend", backendDemands)),
 	},
@@ -310,10 +309,10 @@ func notBoth(one, other string) test {
 // prefix is the range of addresses that a value names; it fails if the value names none.
 func prefix(n *yamldoc.Node, fail view.Failure) netip.Prefix {
 	p, err := netip.ParsePrefix(n.Str())
-	if n.Str() != "" && (err != nil || p != p.Masked()) {
+	if n.Str() != "" && err != nil {
 		fail.By(n).Says("has %q; it must be in CIDR notation, such as 10.0.0.0/16", n.Str())
 	}
-	return p
+	return p.Masked()
 }
 
 var backendDemands = []demand{
@@ -325,7 +324,7 @@ var backendDemands = []demand{
 			fail.By(n, name, number).Says("must have either the name or the number of a port")
 		}
 	}},
-	{"service.name", form(validation.IsDNS1035Label)},
+	{"service.name", form(validation.IsDNS1123Label)},
 	{"service.port.name", form(validation.IsValidPortName)},
 	{"service.port.number", between(0, 65535)},
 	{"resource", needs("kind", "name")},

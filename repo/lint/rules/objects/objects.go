@@ -648,12 +648,6 @@ var podDemands = []demand{
 	{"volumes.*.secret.items.*.mode", between(0, 0o777)},
 	{"volumes.*.configMap.items.*.mode", between(0, 0o777)},
 	{"volumes.*.downwardAPI.items.*.path", descending},
-	{"volumes.*.emptyDir.medium", form(func(text string) []string {
-		if text != "Memory" && text != "HugePages" && !strings.HasPrefix(text, "HugePages-") {
-			return []string{"must be Memory or HugePages"}
-		}
-		return nil
-	})},
 	{"volumes.*.emptyDir.sizeLimit", func(n *yamldoc.Node, fail view.Failure) {
 		if q, err := resource.ParseQuantity(n.Text()); err == nil && q.Sign() < 0 {
 			fail.Says("is %s; it must be at least 0", n.Text())
@@ -783,11 +777,6 @@ var containerDemands = []demand{
 	{"volumeMounts", distinct("mountPath")},
 	{"volumeMounts.*", needs("name", "mountPath")},
 	{"volumeMounts.*.subPath", descending},
-	{"volumeMounts.*.mountPath", func(n *yamldoc.Node, fail view.Failure) {
-		if strings.Contains(n.Str(), ":") {
-			fail.Says("is %q; it must not contain a colon", n.Str())
-		}
-	}},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
 		for _, m := range n.Get("volumeMounts").List() {
 			if at, of := m.Get("mountPropagation"), n.Get("securityContext", "privileged"); at.Str() == "Bidirectional" && !of.Bool() {
