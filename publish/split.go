@@ -10,7 +10,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Split finds the providers of a fetched release and gives each of them its
@@ -59,7 +58,7 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 		providers[0] = whole.Provider // the place knows better
 	}
 	infrastructure := slices.ContainsFunc(providers, func(p layouts.Provider) bool { return p.Type == layouts.Infrastructure })
-	slices.SortFunc(providers, func(a, b layouts.Provider) int { return compareLabels(a, b) })
+	slices.SortFunc(providers, func(a, b layouts.Provider) int { return strings.Compare(a.Label(), b.Label()) })
 	var out []*repo.Release
 	for _, p := range providers {
 		r := *whole
@@ -90,65 +89,15 @@ func Splits(a *repo.Artifact, file string) bool {
 	return a.Kind() == layouts.Components || a.Name == file
 }
 
-func compareLabels(a, b layouts.Provider) int {
-	return strings.Compare(a.Label(), b.Label())
-}
-
 // providerOf reads who a components file belongs to, by the first object that
 // says so, or at least of which type it is, by the name of the file.
 func providerOf(a *repo.Artifact, data string) layouts.Provider {
-	f := manifest.New(a, layouts.Components, data)
-	p, ok := namedEarly(f)
-	if ok = ok && f.Replaceable(); !ok {
-		p, ok = named(f)
-	}
-	if !ok {
-		return layouts.Provider{Type: layouts.TypeOfComponents(a.Name)}
-	}
-	return p
-}
-
-// named returns the provider that the first object with a label names.
-func named(f *manifest.File) (layouts.Provider, bool) {
-	for _, o := range f.Objects() {
+	for _, o := range manifest.New(a, layouts.Components, data).Objects() {
 		if label, ok := o.Label(layouts.ProviderLabel); ok {
 			if p, err := layouts.ParseLabel(label); err == nil {
-				return p, true
+				return p
 			}
 		}
 	}
-	return layouts.Provider{}, false
-}
-
-// namedEarly is named for a file with such an object before the first variable: the
-// many others, and those that surely have no label, need not be parsed.
-func namedEarly(f *manifest.File) (layouts.Provider, bool) {
-	data := f.Raw.Data[:f.Plain()]
-	// Nearly always one of the first objects has it.
-	for _, size := range []int{64 << 10, len(data)} {
-		start := data[:min(size, len(data))]
-		chunks, err := yamldoc.Split(start)
-		if err != nil || len(chunks) == 0 {
-			break
-		}
-		if len(start) < len(f.Raw.Data) {
-			chunks = chunks[:len(chunks)-1] // the last may go on
-		}
-		for _, c := range chunks {
-			there := strings.Contains(c.Data, layouts.ProviderLabel)
-			if !there && !escapes(c.Data) {
-				continue
-			}
-			if p, ok := named(manifest.New(f.Artifact, layouts.Asset, c.Data)); ok || there {
-				return p, ok // the others have what this one has, such as a wrong label
-			}
-		}
-	}
-	return layouts.Provider{}, false
-}
-
-// escapes reports whether a document may have a key that does not stand there as it
-// is.
-func escapes(doc string) bool {
-	return strings.Contains(doc, `\`) || strings.Contains(doc, "!binary")
+	return layouts.Provider{Type: layouts.TypeOfComponents(a.Name)}
 }

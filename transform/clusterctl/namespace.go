@@ -53,17 +53,11 @@ func moveTo(o *object, target string) (path []string, err error) {
 			return []string{"metadata", "annotations", injectCAFrom}, err
 		}
 		version := o.GroupVersionKind().Version
-		if typed, _ := webhookServices(kind, version); typed == nil {
+		typed, namespaces := webhookServices(kind, version)
+		if typed == nil {
 			return []string{"apiVersion"}, fmt.Errorf("failed to patch %s %s", version, kind)
 		}
-		move := func() error {
-			typed, namespaces := webhookServices(kind, version)
-			return edit(o, typed, namespaces, target)
-		}
-		if kind == "CustomResourceDefinition" && version == "v1" {
-			return nil, keepingSchemas(o, move)
-		}
-		return nil, move()
+		return nil, edit(o, typed, namespaces, target)
 	case "Certificate":
 		return moveCertificate(o, original, target)
 	}
@@ -115,44 +109,16 @@ func webhookServices(kind, version string) (runtime.Object, func() []*string) {
 	switch kind + "/" + version {
 	case "MutatingWebhookConfiguration/v1":
 		c := &admissionv1.MutatingWebhookConfiguration{}
-		return c, func() (out []*string) {
-			for _, w := range c.Webhooks {
-				if s := w.ClientConfig.Service; s != nil {
-					out = append(out, &s.Namespace)
-				}
-			}
-			return out
-		}
+		return c, ofEach(&c.Webhooks, func(w admissionv1.MutatingWebhook) *string { return serviceV1(w.ClientConfig) })
 	case "MutatingWebhookConfiguration/v1beta1":
 		c := &admissionv1beta1.MutatingWebhookConfiguration{}
-		return c, func() (out []*string) {
-			for _, w := range c.Webhooks {
-				if s := w.ClientConfig.Service; s != nil {
-					out = append(out, &s.Namespace)
-				}
-			}
-			return out
-		}
+		return c, ofEach(&c.Webhooks, func(w admissionv1beta1.MutatingWebhook) *string { return serviceV1beta1(w.ClientConfig) })
 	case "ValidatingWebhookConfiguration/v1":
 		c := &admissionv1.ValidatingWebhookConfiguration{}
-		return c, func() (out []*string) {
-			for _, w := range c.Webhooks {
-				if s := w.ClientConfig.Service; s != nil {
-					out = append(out, &s.Namespace)
-				}
-			}
-			return out
-		}
+		return c, ofEach(&c.Webhooks, func(w admissionv1.ValidatingWebhook) *string { return serviceV1(w.ClientConfig) })
 	case "ValidatingWebhookConfiguration/v1beta1":
 		c := &admissionv1beta1.ValidatingWebhookConfiguration{}
-		return c, func() (out []*string) {
-			for _, w := range c.Webhooks {
-				if s := w.ClientConfig.Service; s != nil {
-					out = append(out, &s.Namespace)
-				}
-			}
-			return out
-		}
+		return c, ofEach(&c.Webhooks, func(w admissionv1beta1.ValidatingWebhook) *string { return serviceV1beta1(w.ClientConfig) })
 	case "CustomResourceDefinition/v1":
 		c := &apiextensionsv1.CustomResourceDefinition{}
 		return c, func() []*string {
@@ -173,6 +139,32 @@ func webhookServices(kind, version string) (runtime.Object, func() []*string) {
 		}
 	}
 	return nil, nil
+}
+
+// ofEach returns a function that collects the namespaces that of finds in webhooks.
+func ofEach[W any](webhooks *[]W, of func(W) *string) func() []*string {
+	return func() (out []*string) {
+		for _, w := range *webhooks {
+			if namespace := of(w); namespace != nil {
+				out = append(out, namespace)
+			}
+		}
+		return out
+	}
+}
+
+func serviceV1(c admissionv1.WebhookClientConfig) *string {
+	if c.Service == nil {
+		return nil
+	}
+	return &c.Service.Namespace
+}
+
+func serviceV1beta1(c admissionv1beta1.WebhookClientConfig) *string {
+	if c.Service == nil {
+		return nil
+	}
+	return &c.Service.Namespace
 }
 
 // moveCertificate replaces the namespace in the DNS names of a Certificate: the

@@ -27,12 +27,10 @@ type variables interface {
 // source is a file on its way from raw text to objects.
 type source struct {
 	file *yamldoc.File
-	// blocks are the text.
-	blocks []block
-	// whole is the text in one piece, and what leads offsets in it to the file: nil
-	// if they are the same. It is made for errors only.
-	whole func() (text string, raw func(int) int)
-	docs  func() []*yamldoc.Document // with positions
+	text string
+	// raw leads offsets in the text to the file; nil if they are the same.
+	raw  func(int) int
+	docs func() []*yamldoc.Document // with positions
 	// chunks are the documents that clusterctl reads, before a separator that it
 	// refuses.
 	chunks func() ([]yamldoc.Chunk, *yamldoc.SplitError)
@@ -55,23 +53,12 @@ type outcome struct {
 	text []byte
 }
 
-// block is a part of a text, from an offset in it on. Documents do not cross blocks.
-type block struct {
-	start int
-	text  string
-}
-
 // rawSource is a source whose text is the file.
-func rawSource(f *yamldoc.File) *source {
-	return newSource(f, []block{{0, f.Data}}, func() (string, func(int) int) { return f.Data, nil })
-}
+func rawSource(f *yamldoc.File) *source { return newSource(f, f.Data, nil) }
 
-func newSource(f *yamldoc.File, blocks []block, whole func() (string, func(int) int)) *source {
-	s := &source{file: f, blocks: blocks, whole: sync.OnceValues(whole)}
-	s.docs = sync.OnceValue(func() []*yamldoc.Document {
-		text, raw := s.whole()
-		return yamldoc.ParseText(f, text, raw).Docs
-	})
+func newSource(f *yamldoc.File, text string, raw func(int) int) *source {
+	s := &source{file: f, text: text, raw: raw}
+	s.docs = sync.OnceValue(func() []*yamldoc.Document { return yamldoc.ParseText(f, text, raw).Docs })
 	s.chunks = sync.OnceValues(s.split)
 	return s
 }
@@ -98,15 +85,9 @@ func located(f *yamldoc.File, err error) error {
 // substitute replaces the variables (clusterctl: SimpleProcessor, Process).
 // Missing variables are reported where the first of them stands.
 func substitute(f *yamldoc.File, t *vars.Template, values variables) (*source, error) {
-	parts, err := t.Parts(values.Get)
+	text, err := t.Execute(values.Get)
 	if err == nil {
-		return newSource(f, blocks(parts, longPart), func() (string, func(int) int) {
-			text, err := t.Execute(values.Get)
-			if err != nil {
-				return "", nil // values are the same each time
-			}
-			return text.Data, text.RawOffset
-		}), nil
+		return newSource(f, text.Data, text.RawOffset), nil
 	}
 	var missing *vars.MissingError
 	if !errors.As(err, &missing) {
@@ -162,111 +143,16 @@ func (s *source) work(ctx context.Context, do func(o *object)) ([]object, error)
 
 // split cuts the text into chunks.
 func (s *source) split() ([]yamldoc.Chunk, *yamldoc.SplitError) {
-	var all []yamldoc.Chunk
-	for _, b := range s.blocks {
-		chunks, err := yamldoc.Split(b.text)
-		if err != nil || len(all)+len(chunks) > yamldoc.MaxDocuments {
-			return s.splitWhole()
-		}
-		for _, c := range chunks {
-			all = append(all, yamldoc.Chunk{Start: b.start + c.Start, Data: c.Data})
-		}
-	}
-	return all, nil
-}
-
-// splitWhole is split for a text with a separator that clusterctl refuses.
-func (s *source) splitWhole() ([]yamldoc.Chunk, *yamldoc.SplitError) {
-	text, _ := s.whole()
-	chunks, err := yamldoc.Split(text)
+	chunks, err := yamldoc.Split(s.text)
 	var split *yamldoc.SplitError
 	if n := len(chunks); errors.As(err, &split) && n > 0 {
 		// The reader fails before it delivers the document in front of a bad
 		// separator.
-		if end := chunks[n-1].Start + len(chunks[n-1].Data); strings.IndexByte(text[end:split.Offset], '\n') < 0 {
+		if end := chunks[n-1].Start + len(chunks[n-1].Data); strings.IndexByte(s.text[end:split.Offset], '\n') < 0 {
 			chunks = chunks[:n-1]
 		}
 	}
 	return chunks, split
-}
-
-// longPart is the length from which on it is worth it not to copy text.
-const longPart = 16 << 10
-
-// blocks joins the parts of a text. The whole documents of a part that has at least
-// the length long, which are most of a file, are a block as they stand, and only what
-// is around them is copied.
-func blocks(parts []string, long int) []block {
-	if len(parts) == 1 {
-		return []block{{0, parts[0]}}
-	}
-	type span struct{ start, end int }
-	whole := map[int]span{} // by index of the part
-	size := 0
-	for i, p := range parts {
-		size += len(p)
-		if len(p) >= long {
-			start, end := documents(p)
-			whole[i] = span{start, end}
-			size -= end - start
-		}
-	}
-	var out []block
-	off := 0
-	add := func(text string) {
-		if len(text) > 0 {
-			out = append(out, block{off, text})
-			off += len(text)
-		}
-	}
-	var copied strings.Builder
-	copied.Grow(size)
-	begun := 0 // what of copied is in no block yet
-	for i, p := range parts {
-		if w := whole[i]; w.start < w.end {
-			copied.WriteString(p[:w.start])
-			add(copied.String()[begun:])
-			begun = copied.Len()
-			add(p[w.start:w.end])
-			p = p[w.end:]
-		}
-		copied.WriteString(p)
-	}
-	add(copied.String()[begun:])
-	return out
-}
-
-// documents returns where the whole documents of a text are: from behind its first
-// separator to behind its last one. There are none if both are 0.
-func documents(text string) (start, end int) {
-	const line = "\n" + separator
-	for i := strings.Index(text, line); i >= 0; {
-		if separates(text, i) {
-			start = i + len(line)
-			break
-		}
-		next := strings.Index(text[i+1:], line)
-		if next < 0 {
-			break
-		}
-		i += 1 + next
-	}
-	// A last line without a line break does not count as a separator.
-	for end = strings.LastIndexByte(text, '\n') + 1; end > start; {
-		begin := strings.LastIndexByte(text[:end-1], '\n') + 1
-		if begin > start && text[begin:end] == separator && separates(text, begin-1) {
-			return start, end
-		}
-		end = begin
-	}
-	return 0, 0
-}
-
-// separates reports whether the separator behind the line break at an offset ends a
-// document. It does not if nothing is between it and another one.
-func separates(text string, at int) bool {
-	begin := strings.LastIndexByte(text[:at], '\n')
-	return begin >= 0 && !strings.HasPrefix(text[begin+1:at], "---")
 }
 
 // namespaces are the Namespaces of the text, found without reading most of the
@@ -307,11 +193,10 @@ func mayBeNamespace(data string) bool {
 }
 
 func (s *source) rawOffset(off int) int {
-	_, raw := s.whole()
-	if raw == nil {
+	if s.raw == nil {
 		return off
 	}
-	return raw(off)
+	return s.raw(off)
 }
 
 // ordinal spells 11 as 11st, as clusterctl does (util.Ordinalize).

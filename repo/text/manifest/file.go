@@ -204,43 +204,6 @@ func (f *File) read() reading {
 	return r
 }
 
-// Replaceable reports whether clusterctl can replace the variables, so that there
-// are Docs. Nothing is parsed for it.
-func (f *File) Replaceable() bool {
-	t, bad := f.Template()
-	if bad != nil {
-		return false
-	}
-	if t == nil || len(t.Refs()) == 0 && len(t.Escapes()) == 0 {
-		return true
-	}
-	_, err := f.execute(t, Sample)
-	return err == nil
-}
-
-// Plain returns how much of the raw file comes before all that clusterctl replaces.
-// It is 0 if the syntax of a variable is wrong.
-func (f *File) Plain() int {
-	t, bad := f.Template()
-	if bad != nil {
-		return 0
-	}
-	end := len(f.Raw.Data)
-	if t == nil {
-		return end
-	}
-	for _, r := range t.Refs() {
-		end = min(end, r.Start)
-	}
-	for _, e := range t.Escapes() {
-		end = min(end, e.Start)
-	}
-	if nul := strings.IndexByte(f.Raw.Data[:end], 0); nul >= 0 {
-		end = nul
-	}
-	return end
-}
-
 // execute replaces the variables.
 func (f *File) execute(t *vars.Template, sample func(string) string) (*vars.Text, error) {
 	required := map[string]bool{}
