@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // ManCommand is the verb man.
@@ -135,9 +136,7 @@ func manPage(c *cobra.Command, about build) []byte {
 	if c.HasParent() {
 		also = append(also, manName(c.Parent()))
 	}
-	for _, sub := range manSubcommands(c) {
-		also = append(also, manName(sub))
-	}
+	also = append(also, list.Of(manSubcommands(c), manName)...)
 	for i, name := range also {
 		also[i] = `\fB` + roffLine(name) + `\fR(1)`
 	}

@@ -56,7 +56,7 @@ change a decision.`,
 			existing, err := existingConfig(dir)
 			switch {
 			case err != nil:
-				return cli.Usagef("%s: %w", env.Short(filepath.Join(dir, existing)), cli.Cause(err))
+				return cli.Usagef("%s: %w", env.Short(filepath.Join(dir, existing)), files.Cause(err))
 			case existing != "" && !f.force && !f.print:
 				return cli.Usagef("%s exists; use --force to replace it, or --dry-run to only see the result", env.Short(filepath.Join(dir, existing)))
 			}

@@ -197,10 +197,10 @@ func Usagef(format string, args ...any) error { return UsageError(fmt.Errorf(for
 // Code returns the exit code that an error carries, if it does.
 func Code(err error) (code int, ok bool) {
 	ce, ok := errors.AsType[*codeError](err)
-	if !ok {
-		return 0, false
+	if ok {
+		code = ce.code
 	}
-	return ce.code, true
+	return code, ok
 }
 
 // Run calls do, prints its error and returns the exit code. It returns early once ctx

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -34,22 +34,11 @@ func (e *Env) Short(name string) string {
 	return rel
 }
 
-// Cause drops the words of the system call, which repeat the path.
-func Cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
-}
-
 // ReadFile returns a file named on the command line.
 func (e *Env) ReadFile(name string) ([]byte, error) {
 	data, err := ReadDocuments(e.Path(name))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, Cause(err))
+		return nil, fmt.Errorf("%s: %w", name, files.Cause(err))
 	}
 	return data, nil
 }
@@ -86,14 +75,11 @@ func (e *Env) WriteOutput(name string, data []byte) error {
 	}
 	f, err := os.OpenFile(e.Path(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, Cause(err))
+		return fmt.Errorf("write %s: %w", name, files.Cause(err))
 	}
 	_, err = (&gate{w: f, s: e.stopping}).Write(data)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, Cause(err))
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, files.Cause(err))
 	}
 	return nil
 }
@@ -109,19 +95,13 @@ func (e *Env) WriteFile(name string, data []byte) error {
 		}
 		defer os.Remove(tmp.Name())
 		_, err = tmp.Write(data)
-		if err == nil {
-			err = tmp.Chmod(0o644)
+		if err = cmp.Or(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+			return err
 		}
-		if closeErr := tmp.Close(); err == nil {
-			err = closeErr
-		}
-		if err == nil {
-			err = os.Rename(tmp.Name(), name)
-		}
-		return err
+		return os.Rename(tmp.Name(), name)
 	})
 	if err != nil {
-		return fmt.Errorf("write %s: %w", e.Short(name), Cause(err))
+		return fmt.Errorf("write %s: %w", e.Short(name), files.Cause(err))
 	}
 	return nil
 }
@@ -132,7 +112,7 @@ func (e *Env) MakeFolder(name string) error {
 		return Usagef("%s is a URL; name a folder to write to", name)
 	}
 	if err := os.MkdirAll(e.Path(name), 0o755); err != nil {
-		return fmt.Errorf("%s: %w", name, Cause(err))
+		return fmt.Errorf("%s: %w", name, files.Cause(err))
 	}
 	return nil
 }

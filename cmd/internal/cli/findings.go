@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // Findings is how verbs report findings: the flags -o and --fail-on.
@@ -132,7 +133,7 @@ func (e *Env) summarize(to *Findings, r *lint.Report, options report.Options) er
 		err = errors.Join(report.WriteGitHubSummary(w, r, options, int(used)), w.Flush(), f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", Cause(err))
+		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", files.Cause(err))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // TakesTargets is the annotation of a command that has both commands below it and
@@ -150,7 +151,7 @@ func (e *Env) CheckFiles(f *pflag.FlagSet) error {
 				}
 			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("--%s %s: %w", f.Name, name, Cause(err)))
+				errs = append(errs, fmt.Errorf("--%s %s: %w", f.Name, name, files.Cause(err)))
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // Outputs is the flag -o FORMAT[=FILE], which may be repeated.
@@ -82,20 +83,12 @@ var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit":
 // colours only what goes to standard output. Files are written whole. If they cannot be,
 // and none goes to standard output, the text does.
 func (e *Env) Write(to *Outputs, render func(w io.Writer, format string, style term.Style) error) error {
-	var errs []error
-	shown := false
-	for _, o := range to.All {
-		shown = shown || o.File == ""
+	shown := slices.ContainsFunc(to.All, func(o Output) bool { return o.File == "" })
+	err := errors.Join(list.Of(to.All, func(o Output) error { return e.writeOne(o, render) })...)
+	if err != nil && !shown {
+		err = errors.Join(err, e.writeOne(Output{Format: "text"}, render))
 	}
-	for _, o := range to.All {
-		if err := e.writeOne(o, render); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if len(errs) > 0 && !shown {
-		errs = append(errs, e.writeOne(Output{Format: "text"}, render))
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 // writeOne writes texts as they come, and everything else at once: half a document is

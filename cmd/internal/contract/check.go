@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -135,14 +136,14 @@ func definitionFiles(env *cli.Env, args []string) ([]contractcheck.File, error) 
 			out = append(out, contractcheck.File{Name: "-", Data: data})
 			continue
 		}
-		files, err := contractcheck.Read(env.Path(name))
+		found, err := contractcheck.Read(env.Path(name))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, cli.Usagef("%s: %w", filepath.ToSlash(name), cli.Cause(err))
+			return nil, cli.Usagef("%s: %w", filepath.ToSlash(name), files.Cause(err))
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range files {
+		for _, f := range found {
 			f.Name = env.Short(f.Name)
 			out = append(out, f)
 		}

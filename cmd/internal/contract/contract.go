@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,30 +104,23 @@ json, yaml and openapi are stable.`,
   clusterctl-repo contract show ControlPlane --contract v1beta1 -o openapi`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			for _, p := range contract.Pages {
-				names = append(names, string(p.Role))
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return roles(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := o.Parse(); err != nil {
 				return err
 			}
-			role, err := pageRole(args[0])
-			if err != nil {
-				return err
+			i := slices.IndexFunc(roles(), func(role string) bool { return strings.EqualFold(role, args[0]) })
+			if i < 0 {
+				return cli.Unknown("role", args[0], roles())
 			}
-			chosen, err := contract.ParseContract(c.value)
-			if err != nil {
-				return cli.UsageError(err)
-			}
-			version, err := core.Parse()
+			role := contract.Pages[i].Role
+			p, err := core.Profile(c.value)
 			if err != nil {
 				return err
 			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
-				return report.WriteContract(w, format, role, chosen, version, statements()[role])
+				return report.WriteContract(w, format, role, p.Contract, p.Core, statements()[role])
 			})
 		},
 	}
@@ -136,16 +130,12 @@ json, yaml and openapi are stable.`,
 	return cmd
 }
 
-// pageRole reads the name of a role that has a page, in any case.
-func pageRole(s string) (contract.Role, error) {
-	var names []string
+// roles are the names of those that have a page, in the order of the pages.
+func roles() (names []string) {
 	for _, p := range contract.Pages {
-		if strings.EqualFold(string(p.Role), s) {
-			return p.Role, nil
-		}
 		names = append(names, string(p.Role))
 	}
-	return "", cli.Unknown("role", s, names)
+	return names
 }
 
 func docsCommand(env *cli.Env) *cobra.Command {
@@ -158,11 +148,7 @@ func docsCommand(env *cli.Env) *cobra.Command {
 		Example: `  clusterctl-repo contract docs docs/contract`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			chosen, err := contract.ParseContract(c.value)
-			if err != nil {
-				return cli.UsageError(err)
-			}
-			version, err := core.Parse()
+			profile, err := core.Profile(c.value)
 			if err != nil {
 				return err
 			}
@@ -171,7 +157,7 @@ func docsCommand(env *cli.Env) *cobra.Command {
 			}
 			for _, p := range contract.Pages {
 				var b bytes.Buffer
-				if err := report.WriteContract(&b, "markdown", p.Role, chosen, version, statements()[p.Role]); err != nil {
+				if err := report.WriteContract(&b, "markdown", p.Role, profile.Contract, profile.Core, statements()[p.Role]); err != nil {
 					return err
 				}
 				name := filepath.Join(args[0], strings.ToLower(string(p.Role))+".md")

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // judging is what replay, watch and drive share: how long checks wait, and how findings
@@ -51,11 +52,8 @@ func (b bounds) Set(value string) error {
 
 // names lists the limits with their values.
 func (b bounds) names() string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(b)) {
-		out = append(out, fmt.Sprintf("%s (%s)", name, *b[name]))
-	}
-	return strings.Join(out, ", ")
+	names := slices.Sorted(maps.Keys(b))
+	return strings.Join(list.Of(names, func(name string) string { return fmt.Sprintf("%s (%s)", name, *b[name]) }), ", ")
 }
 
 // bind adds the flags.

@@ -94,11 +94,7 @@ it. "migrate" makes these changes in a source tree where they are certain.
 // eachNewest calls do with the newest release of each provider in a target, and its
 // CRDs.
 func eachNewest(ctx context.Context, env *cli.Env, name string, s *targets.Source, do func(r *repo.Release, all []*crd.CRD) error) error {
-	t, err := targets.Open(ctx, env, name, s)
-	if err != nil {
-		return err
-	}
-	releases, err := t.Newest()
+	releases, err := targets.OpenNewest(ctx, env, name, s)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -72,9 +74,7 @@ func (j *judging) replay(ctx context.Context, env *cli.Env, names []string) erro
 		}
 		events += judge.Events
 		r := judge.Report(all.Command, "")
-		for _, f := range faults {
-			r.Failures = append(r.Failures, f)
-		}
+		r.Failures = append(r.Failures, list.Of(faults, func(f *record.Fault) error { return f })...)
 		all.Join(r)
 		subjects = append(subjects, filepath.ToSlash(name))
 		more, err := j.explain(ctx, env, judge, name)
@@ -96,7 +96,7 @@ func readRecording(ctx context.Context, env *cli.Env, name string, add func(*rec
 	if name != "-" {
 		f, err := os.Open(env.Path(name))
 		if err != nil {
-			return nil, cli.Usagef("%s: %w", filepath.ToSlash(name), cli.Cause(err))
+			return nil, cli.Usagef("%s: %w", filepath.ToSlash(name), files.Cause(err))
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // watching is what watch and drive share: the cluster, and what is kept of it.
@@ -157,7 +159,7 @@ func newSession(env *cli.Env, o behaviour.Options, name string) (*session, error
 	}
 	f, err := os.OpenFile(env.Path(name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("record %s: %w", name, cli.Cause(err))
+		return nil, fmt.Errorf("record %s: %w", name, files.Cause(err))
 	}
 	s.out, s.file = f, record.Create(name, f)
 	return s, nil
@@ -218,14 +220,8 @@ func (s *session) close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := s.err
-	for _, close := range []func() error{s.file.Close, s.out.Close} {
-		if closeErr := close(); err == nil {
-			err = closeErr
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("record: %w", cli.Cause(err))
+	if err := cmp.Or(s.err, s.file.Close(), s.out.Close()); err != nil {
+		return fmt.Errorf("record: %w", files.Cause(err))
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
@@ -245,7 +246,7 @@ func (f *checkFlags) trust(env *cli.Env, o *probe.Options) error {
 	if f.clientCert != "" {
 		cert, err := tls.LoadX509KeyPair(env.Path(f.clientCert), env.Path(f.clientKey))
 		if err != nil {
-			return cli.Usagef("the client certificate %s with its key cannot be read: %w", f.clientCert, cli.Cause(err))
+			return cli.Usagef("the client certificate %s with its key cannot be read: %w", f.clientCert, files.Cause(err))
 		}
 		o.Certificate = &cert
 	}
@@ -263,11 +264,7 @@ func readManifest(env *cli.Env, name string) (*manifest.File, error) {
 
 // compare reads the release that the server belongs to.
 func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) error {
-	t, err := targets.Open(ctx, env, name, &targets.Source{})
-	if err != nil {
-		return err
-	}
-	releases, err := t.Newest()
+	releases, err := targets.OpenNewest(ctx, env, name, &targets.Source{})
 	if err != nil {
 		return err
 	}

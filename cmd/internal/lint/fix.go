@@ -3,6 +3,7 @@ package lint
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -36,8 +37,15 @@ func (f *flags) fixAll(ctx context.Context, env *cli.Env, names []string, o chec
 			if err := printDiff(env, fixed); err != nil {
 				return nil, nil, err
 			}
-		} else {
-			sayFixed(env, fixed)
+		}
+		for _, fix := range fixed.Fixes {
+			switch {
+			case f.diff:
+			case fix.Edit.Rename != "":
+				env.Say("renamed %s to %s [%s]", fix.File, fix.Edit.Rename, fix.Rule.ID)
+			default:
+				env.Say("fixed %s: %s [%s]", place(fix), fix.Message, fix.Rule.ID)
+			}
 		}
 		for _, refused := range fixed.Refused {
 			env.Say("not fixed: %s: %s [%s]", place(refused.Finding), refused.Reason, refused.Finding.Rule.ID)
@@ -57,16 +65,6 @@ func place(f *lint.Finding) string {
 	return fmt.Sprintf("%s:%d:%d", f.File, f.Pos.Line, f.Pos.Column)
 }
 
-func sayFixed(env *cli.Env, f *check.Fixed) {
-	for _, fixed := range f.Fixes {
-		if fixed.Edit.Rename != "" {
-			env.Say("renamed %s to %s [%s]", fixed.File, fixed.Edit.Rename, fixed.Rule.ID)
-			continue
-		}
-		env.Say("fixed %s: %s [%s]", place(fixed), fixed.Message, fixed.Rule.ID)
-	}
-}
-
 // printDiff prints what a fix would change, as git apply reads it.
 func printDiff(env *cli.Env, f *check.Fixed) error {
 	for _, c := range f.Changed {
@@ -74,12 +72,7 @@ func printDiff(env *cli.Env, f *check.Fixed) error {
 			return err
 		}
 	}
-	var old []string
-	for from := range f.Renamed {
-		old = append(old, from)
-	}
-	slices.Sort(old)
-	for _, from := range old {
+	for _, from := range slices.Sorted(maps.Keys(f.Renamed)) {
 		if _, err := fmt.Fprintf(env.Text, "rename from %s\nrename to %s\n", filepath.ToSlash(from), filepath.ToSlash(f.Renamed[from])); err != nil {
 			return err
 		}

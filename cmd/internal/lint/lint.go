@@ -167,8 +167,8 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	var err error
-	if f.out.Least, err = least(f.minSeverity); err != nil {
-		return err
+	if f.out.Least, err = lint.ParseSeverity(f.minSeverity); err != nil || f.out.Least == lint.Off {
+		return cli.Usagef("--min-severity is %q; it must be error, warning or info", f.minSeverity)
 	}
 	if f.diff {
 		if err := f.besideDiff(); err != nil {
@@ -238,33 +238,20 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	if n := r.Without(known); n > 0 {
-		env.Say("hidden: %s, %s", phrase.Count(n, "finding"), f.hiddenBy())
+		var by []string
+		if f.baseline != "" {
+			by = append(by, "listed in "+f.baseline)
+		}
+		if f.changedSince != "" {
+			by = append(by, "there at "+f.changedSince)
+		}
+		env.Say("hidden: %s, %s", phrase.Count(n, "finding"), strings.Join(by, " or "))
 	}
 	err = f.out.Judge(env, r, report.Options{FailOn: f.out.Level}, repositories...)
 	if _, judged := cli.Code(err); f.watch && (err == nil || judged) {
 		return f.lintAgain(ctx, env, args, o, known, r)
 	}
 	return err
-}
-
-// least is the lowest severity that is shown.
-func least(value string) (lint.Severity, error) {
-	s, err := lint.ParseSeverity(value)
-	if err != nil || s == lint.Off {
-		return 0, cli.Usagef("--min-severity is %q; it must be error, warning or info", value)
-	}
-	return s, nil
-}
-
-// hiddenBy says which findings are known.
-func (f *flags) hiddenBy() string {
-	switch {
-	case f.changedSince == "":
-		return "listed in " + f.baseline
-	case f.baseline == "":
-		return "there at " + f.changedSince
-	}
-	return "listed in " + f.baseline + " or there at " + f.changedSince
 }
 
 // besideDiff leaves the outputs that go to files: the diff takes standard output.

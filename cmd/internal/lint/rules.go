@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // RulesCommand is the verb rules.
@@ -78,9 +79,5 @@ func matching(words []string) ([]*lint.Rule, error) {
 
 // familyWords completes families of rules.
 func familyWords() []string {
-	var out []string
-	for _, f := range rules.Families {
-		out = append(out, f.Prefix)
-	}
-	return out
+	return list.Of(rules.Families, func(f *lint.Family) string { return f.Prefix })
 }

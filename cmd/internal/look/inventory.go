@@ -39,11 +39,7 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 			if err := o.Parse(); err != nil {
 				return err
 			}
-			t, err := targets.Open(cmd.Context(), env, args[0], &s)
-			if err != nil {
-				return err
-			}
-			releases, err := t.Newest()
+			releases, err := targets.OpenNewest(cmd.Context(), env, args[0], &s)
 			if err != nil {
 				return err
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -310,9 +311,9 @@ func readSnapshot(ctx context.Context, env *cli.Env, s *snapshot.Snapshot, name 
 	err := s.ReadFile(ctx, env.Short(env.Path(name)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, snapshot.ErrNothing):
-		return cli.Usagef("%s: %w", filepath.ToSlash(name), cli.Cause(err))
+		return cli.Usagef("%s: %w", filepath.ToSlash(name), files.Cause(err))
 	case err != nil:
-		return fmt.Errorf("%s: %w", filepath.ToSlash(name), cli.Cause(err))
+		return fmt.Errorf("%s: %w", filepath.ToSlash(name), files.Cause(err))
 	}
 	return nil
 }

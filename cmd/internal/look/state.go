@@ -15,7 +15,7 @@ import (
 
 // verdicts keeps the verdicts on releases in a file, one a line, as they are made. A
 // line that was cut short by the end of the program is left out when it is read,
-// and its release is judged again. A nil verdicts keeps nothing.
+// and its release is judged again. Without a file it keeps nothing.
 type verdicts struct {
 	mu    sync.Mutex
 	known map[string]inventory.Release
@@ -65,36 +65,13 @@ func openState(name string) (*verdicts, error) {
 
 // Close closes the file.
 func (s *verdicts) Close() error {
-	if s == nil {
+	if s.file == nil {
 		return nil
 	}
 	return errors.Join(s.err, s.file.Close())
 }
 
-// failure is why verdicts could not be kept, or nil.
-func (s *verdicts) failure() error {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
-}
-
-// count is how many verdicts there are.
-func (s *verdicts) count() int {
-	if s == nil {
-		return 0
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.known)
-}
-
 func (s *verdicts) get(key string) (inventory.Release, bool) {
-	if s == nil {
-		return inventory.Release{}, false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.known[key]
@@ -102,7 +79,7 @@ func (s *verdicts) get(key string) (inventory.Release, bool) {
 }
 
 func (s *verdicts) put(key string, r inventory.Release) {
-	if s == nil {
+	if s.file == nil {
 		return
 	}
 	line, err := json.Marshal(record{key, r})

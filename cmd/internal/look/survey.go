@@ -23,7 +23,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -145,7 +147,7 @@ func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) erro
 		return err
 	}
 	defer state.Close()
-	if n := state.count(); n > 0 {
+	if n := len(state.known); n > 0 {
 		env.Detail("%d releases were checked before", n)
 	}
 	identity, err := targets.ProgramIdentity()
@@ -201,11 +203,11 @@ func parseShard(env *cli.Env, text string) (*inventory.Shard, error) {
 	return &inventory.Shard{Index: i, Of: n}, nil
 }
 
-// surveyState opens the file of what was checked; nil if there is no place for it.
+// surveyState opens the file of what was checked, if there is a place for it.
 func surveyState(env *cli.Env, source string, f *surveyFlags) (*verdicts, error) {
 	folder := f.cache.Folder(env)
 	if folder == "" {
-		return nil, nil
+		return &verdicts{}, nil
 	}
 	where := source
 	if !open.IsURL(source) {
@@ -215,7 +217,7 @@ func surveyState(env *cli.Env, source string, f *surveyFlags) (*verdicts, error)
 	name := filepath.Join(folder, "survey", fmt.Sprintf("%x-%s.jsonl", sum[:8], strings.ReplaceAll(f.shard, "/", "-of-")))
 	s, err := openState(name)
 	if err != nil {
-		return nil, cli.Usagef("--cache: %s: %w", env.Short(name), cli.Cause(err))
+		return nil, cli.Usagef("--cache: %s: %w", env.Short(name), files.Cause(err))
 	}
 	return s, nil
 }
@@ -230,7 +232,7 @@ func subjects(ctx context.Context, env *cli.Env, source string) ([]subject, erro
 	info, err := os.Stat(env.Path(source))
 	switch {
 	case err != nil:
-		return nil, cli.Usagef("%s: %w", source, cli.Cause(err))
+		return nil, cli.Usagef("%s: %w", source, files.Cause(err))
 	case info.IsDir():
 		return folderSubjects(ctx, env, source)
 	}
@@ -291,11 +293,9 @@ func folderSubjects(ctx context.Context, env *cli.Env, dir string) ([]subject, e
 	if err != nil {
 		return nil, err
 	}
-	var out []subject
-	for _, p := range r.Providers {
-		out = append(out, localSubject(env, p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider))
-	}
-	return out, nil
+	return list.Of(r.Providers, func(p *repo.Provider) subject {
+		return localSubject(env, p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider)
+	}), nil
 }
 
 // localSubject is a provider in the folder of a repository.

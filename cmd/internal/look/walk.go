@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -50,7 +51,7 @@ type walkOptions struct {
 	Program, Identity string
 	// Judge checks one release.
 	Judge func(ctx context.Context, r *repo.Release) (inventory.Release, error)
-	// State keeps what was judged; nil keeps nothing.
+	// State keeps what was judged.
 	State *verdicts
 	// Done is told of each surveyed provider; it may be nil.
 	Done func(p *inventory.Provider, done, all int)
@@ -89,7 +90,7 @@ func walk(ctx context.Context, subjects []subject, o walkOptions) (*inventory.Su
 		return nil, context.Cause(ctx)
 	}
 	out.Sort()
-	return out, o.State.failure()
+	return out, o.State.err
 }
 
 // digest is what shards of one run agree in.
@@ -249,10 +250,7 @@ func upgrade(p *inventory.Provider, series map[string]*metadata.Metadata) *inven
 		return nil
 	}
 	out := &inventory.Upgrade{From: p.Releases[len(p.Releases)-1].Version}
-	var there []string
-	for _, r := range p.Releases {
-		there = append(there, r.Version)
-	}
+	there := list.Of(p.Releases, func(r inventory.Release) string { return r.Version })
 	plan, err := metadata.PlanUpgrade(p.Label, out.From, there, func(version string) (*metadata.Metadata, error) {
 		if m := series[version]; m != nil {
 			return m, nil

@@ -55,7 +55,7 @@ func providers(n int) []subject {
 
 // options judge by counting; the number of judged releases is counted in judged.
 func options(judged *atomic.Int64) walkOptions {
-	return walkOptions{Newest: 2, Workers: 4, Program: "test", Identity: "test", Judge: func(_ context.Context, r *repo.Release) (inventory.Release, error) {
+	return walkOptions{Newest: 2, Workers: 4, Program: "test", Identity: "test", State: &verdicts{}, Judge: func(_ context.Context, r *repo.Release) (inventory.Release, error) {
 		judged.Add(1)
 		return inventory.Release{Errors: len(r.Provider.Name), Contracts: []inventory.Contract{}, Findings: []inventory.Finding{}, Images: []string{}}, nil
 	}}

@@ -24,6 +24,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -77,10 +79,7 @@ of the fields of the kind.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			contract := table.To(to)
 			if contract == nil {
-				var known []string
-				for _, c := range table.Contracts() {
-					known = append(known, c.To)
-				}
+				known := list.Of(table.Contracts(), func(c *table.Contract) string { return c.To })
 				return cli.Usagef("cannot migrate to %q: expected %s", to, strings.Join(known, ", "))
 			}
 			if write && diff {
@@ -88,10 +87,6 @@ of the fields of the kind.`,
 			}
 			if err := o.Parse(); err != nil {
 				return err
-			}
-			name := "."
-			if len(args) > 0 {
-				name = args[0]
 			}
 			m := migration{env: env, opts: migrate.Options{Contract: contract}, write: write, diff: diff, out: o}
 			if series != "" {
@@ -101,7 +96,7 @@ of the fields of the kind.`,
 				}
 				m.series = &v
 			}
-			return m.run(cmd.Context(), name)
+			return m.run(cmd.Context(), targets.Arg(args))
 		},
 	}
 	cmd.Flags().StringVar(&to, "contract", "v1beta2", "")
@@ -139,7 +134,7 @@ func (m *migration) run(ctx context.Context, name string) error {
 		case phrase.Nearest(name, kinds) != "":
 			return cli.Unknown("file, folder or kind", name, kinds)
 		}
-		return cli.Usagef("%s: %w", filepath.ToSlash(name), cli.Cause(err))
+		return cli.Usagef("%s: %w", filepath.ToSlash(name), files.Cause(err))
 	}
 	if err != nil {
 		return err
@@ -155,7 +150,10 @@ func (m *migration) run(ctx context.Context, name string) error {
 			return cli.Usagef("--version needs the folder of a source tree")
 		}
 		dir = filepath.Dir(dir)
-		r, err = m.file(m.env.Path(name), prefix)
+		var data []byte
+		if data, err = cli.ReadDocuments(m.env.Path(name)); err == nil {
+			r = m.one(prefix, data)
+		}
 	}
 	if err != nil {
 		return err
@@ -190,15 +188,6 @@ func (m *migration) provider(ctx context.Context, name, prefix string, r *migrat
 	return propose.Migrate(ctx, m.env.Short(m.env.Path(name)), prefix, r, propose.Migration{
 		Source: o, From: contract.Contract(m.opts.Contract.From), To: contract.Contract(m.opts.Contract.To), Core: contract.NewestCore, Series: m.series,
 	})
-}
-
-// file migrates one file.
-func (m *migration) file(name, shown string) (*migrate.Report, error) {
-	data, err := cli.ReadDocuments(name)
-	if err != nil {
-		return nil, err
-	}
-	return m.one(shown, data), nil
 }
 
 // anything refuses what holds no manifests at all: it was not migrated, and is not what
@@ -247,11 +236,7 @@ func (m *migration) release(ctx context.Context, name string) error {
 	if m.write || m.series != nil {
 		return cli.Usagef("--write and --version need a folder, but %s is a URL", name)
 	}
-	t, err := targets.Open(ctx, m.env, name, nil)
-	if err != nil {
-		return err
-	}
-	releases, err := t.Newest()
+	releases, err := targets.OpenNewest(ctx, m.env, name, nil)
 	if err != nil {
 		return err
 	}

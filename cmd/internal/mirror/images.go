@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // imageStore opens the container images of a mirror.
@@ -28,11 +29,10 @@ func bringImages(env *cli.Env, f *flags, opts *mirror.Options) {
 	}
 }
 
-func wanted(images []documents.MirroredImage) (out []oci.Wanted) {
-	for _, img := range images {
-		out = append(out, oci.Wanted{Ref: img.Ref, Target: img.Target, Guess: img.Guess()})
-	}
-	return out
+func wanted(images []documents.MirroredImage) []oci.Wanted {
+	return list.Of(images, func(i documents.MirroredImage) oci.Wanted {
+		return oci.Wanted{Ref: i.Ref, Target: i.Target, Guess: i.Guess()}
+	})
 }
 
 // pushImages copies the images of the mirror into the registry of the site.

@@ -4,7 +4,6 @@ package mirror
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -317,14 +316,11 @@ func credible(env *cli.Env, signing *targets.Key, verify *targets.Verification, 
 		}
 	}
 	if signing.Private != nil {
-		opts.Sign = func(sums []byte) ([]byte, error) {
-			sig, err := signing.Private.Sign(sums)
-			return base64.StdEncoding.AppendEncode(nil, sig), err
-		}
+		opts.Sign = signing.Private.SignFile
 	}
 	if signing.Private != nil || demands != nil {
 		opts.Vouched = func(sums, sig []byte) (bool, error) {
-			if signing.Private != nil && targets.SignedBy(sums, sig, []*sign.PublicKey{signing.Private.Public()}) {
+			if signing.Private != nil && sign.Signer(sums, sig, []*sign.PublicKey{signing.Private.Public()}) != nil {
 				return true, nil
 			}
 			good, err := verify.Signed(env, sums, sig)

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
@@ -195,7 +196,7 @@ func printableLines(env *cli.Env, text string) string {
 func present(env *cli.Env, name string) error {
 	switch info, err := os.Stat(env.Path(name)); {
 	case err != nil:
-		return cli.Usagef("%s: %w; name the folder of a mirror", name, cli.Cause(err))
+		return cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
 	case !info.IsDir() && !mirror.IsBundle(name):
 		return cli.Usagef("%s is a file; name the folder of a mirror, or a bundle, which ends with .tar", name)
 	}

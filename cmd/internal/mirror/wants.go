@@ -18,6 +18,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
@@ -136,12 +138,7 @@ func mirrorConfig(env *cli.Env, name string) (config *clusterctlconfig.Config, p
 }
 
 // builtIn are the labels that clusterctl knows.
-func builtIn() (labels []string) {
-	for _, e := range layouts.EmbeddedProviders {
-		labels = append(labels, e.Label())
-	}
-	return labels
-}
+func builtIn() []string { return list.Of(layouts.EmbeddedProviders, layouts.Embedded.Label) }
 
 // wantsOf reads a TARGET of mirror.
 func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
@@ -178,14 +175,12 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", arg, err)
 	}
-	var out []mirror.Want
-	for _, p := range t.Repository.Providers {
-		out = append(out, mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.File, Version: selector})
-	}
-	if len(out) == 0 {
+	if len(t.Repository.Providers) == 0 {
 		return nil, cli.Usagef("%s holds no provider", name)
 	}
-	return out, nil
+	return list.Of(t.Repository.Providers, func(p *repo.Provider) mirror.Want {
+		return mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.File, Version: selector}
+	}), nil
 }
 
 // wantsOfSuite reads an E2EConfig: the versions by URL, and the images to load.

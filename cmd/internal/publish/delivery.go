@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
@@ -223,16 +224,13 @@ func (d *delivery) checkLatest(ctx context.Context, env *cli.Env, parcels []publ
 // statement and signature.
 func (d *delivery) attest(ctx context.Context, r *repo.Release, from []*repo.Release) (*repo.Release, error) {
 	var err error
-	var in []layouts.Provider
-	for _, one := range from {
-		in = append(in, one.Provider)
-	}
 	if d.statement != nil {
 		if r, err = provenance.Add(ctx, r, *d.statement); err != nil {
 			return nil, err
 		}
 	}
 	if d.key.Private != nil {
+		in := list.Of(from, func(r *repo.Release) layouts.Provider { return r.Provider })
 		return sign.Release(ctx, r, d.key.Private, in...)
 	}
 	return r, nil

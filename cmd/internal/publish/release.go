@@ -21,7 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
@@ -83,8 +83,9 @@ Without --to, the destinations of the configuration are used.
 					return err
 				}
 			}
-			if err := gate(b, r); err != nil {
-				return err
+			if refusals := check.Refusals(b, r); len(refusals) > 0 {
+				problems := list.Of(refusals, func(r check.Refusal) error { return r })
+				return fmt.Errorf("%w\nnothing was published", errors.Join(problems...))
 			}
 			if statement {
 				if d.statement, err = describe(ctx, env, &s, dir, inputs()); err != nil {
@@ -106,18 +107,6 @@ Without --to, the destinations of the configuration are used.
 	d.bind(cmd.Flags())
 	f.Bind(cmd.Flags())
 	return cmd
-}
-
-// gate refuses a build that is not what its maintainers release.
-func gate(b *transform.Build, r *lint.Report) error {
-	var problems []error
-	for _, refusal := range check.Refusals(b, r) {
-		problems = append(problems, refusal)
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w\nnothing was published", errors.Join(problems...))
 }
 
 // refused lists the gates for the help.
@@ -149,10 +138,7 @@ func gather() (take func(string), taken func() []string) {
 func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, releases []*repo.Release, dir string) ([]step, error) {
 	destinations := c.Publish
 	if len(d.to) > 0 {
-		destinations = nil
-		for _, name := range d.to {
-			destinations = append(destinations, config.Destination{To: name})
-		}
+		destinations = list.Of(d.to, func(name string) config.Destination { return config.Destination{To: name} })
 	}
 	if len(destinations) == 0 {
 		return nil, cli.Usagef("missing destination: add --to, or list destinations under publish in %s", config.FileName)
@@ -185,17 +171,10 @@ func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, re
 		out = append(out, step{site, chosen})
 	}
 	if len(out) == 0 {
-		return nil, cli.Usagef("nothing would be published: no destination takes %s", strings.Join(labelsOf(releases), ", "))
+		labels := list.Of(releases, func(r *repo.Release) string { return r.Provider.Label() })
+		return nil, cli.Usagef("nothing would be published: no destination takes %s", strings.Join(labels, ", "))
 	}
 	return out, nil
-}
-
-func labelsOf(releases []*repo.Release) []string {
-	var out []string
-	for _, r := range releases {
-		out = append(out, r.Provider.Label())
-	}
-	return out
 }
 
 // onlyFiles leaves the files of a release that match one of the patterns, or

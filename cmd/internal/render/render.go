@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -130,7 +131,7 @@ func (r *rendering) file(env *cli.Env, name string) (*yamldoc.File, error) {
 			return yamldoc.NewFile(path, data), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("override %s: %w", path, cli.Cause(err))
+			return nil, fmt.Errorf("override %s: %w", path, files.Cause(err))
 		}
 	}
 	f := r.release.Artifact(name)

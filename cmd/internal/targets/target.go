@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
@@ -144,7 +145,11 @@ func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Locatio
 	}
 	latest := l.Version == "" || l.Version == layouts.Latest
 	if latest {
-		if l.Version, err = newestAt(ctx, from); err != nil {
+		versions, err := from.Versions(ctx)
+		if err == nil {
+			l.Version, err = newest(versions, func(version string) (*repo.Release, error) { return from.Fetch(ctx, version) })
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", raw, err)
 		}
 		env.Detail("%s: the latest version is %s", raw, l.Version)
@@ -213,14 +218,10 @@ func Identify(r *repo.Release, l layouts.Location) {
 	}
 }
 
-// newestAt resolves "latest" at a place as clusterctl does.
-func newestAt(ctx context.Context, from publish.Destination) (string, error) {
-	versions, err := from.Versions(ctx)
-	if err != nil {
-		return "", err
-	}
+// newest resolves "latest" as clusterctl does.
+func newest(versions []string, release func(version string) (*repo.Release, error)) (string, error) {
 	return metadata.Latest(versions, func(version string) ([]byte, error) {
-		r, err := from.Fetch(ctx, version)
+		r, err := release(version)
 		if err != nil {
 			return nil, err
 		}
@@ -229,6 +230,10 @@ func newestAt(ctx context.Context, from publish.Destination) (string, error) {
 		}
 		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
 	})
+}
+
+func versionsOf(p *repo.Provider) []string {
+	return list.Of(p.Releases, func(r *repo.Release) string { return r.Version })
 }
 
 // Components returns the components file that the target names, or else the one
@@ -256,10 +261,7 @@ func (t *Target) Destination(env *cli.Env, r *repo.Release) (publish.Destination
 // narrow leaves one version of the only provider.
 func (t *Target) narrow(version string) error {
 	p := t.Repository.Providers[0]
-	var known []string
-	for _, r := range p.Releases {
-		known = append(known, r.Version)
-	}
+	known := versionsOf(p)
 	i := slices.Index(known, version)
 	if i < 0 {
 		return fmt.Errorf("%s has no version %s%s", p.Label(), version, phrase.Among(version, known))
@@ -269,23 +271,14 @@ func (t *Target) narrow(version string) error {
 	return nil
 }
 
-// latest resolves "latest" as clusterctl does.
+// latest is the newest version of a provider in a folder.
 func latest(p *repo.Provider) (string, error) {
-	var versions []string
-	byVersion := map[string]*repo.Release{}
-	for _, r := range p.Releases {
-		versions = append(versions, r.Version)
-		byVersion[r.Version] = r
-	}
-	return metadata.Latest(versions, func(version string) ([]byte, error) {
-		r := byVersion[version]
-		if r == nil {
-			return nil, fmt.Errorf("%s has no folder %s", p.Label(), version)
+	versions := versionsOf(p)
+	return newest(versions, func(version string) (*repo.Release, error) {
+		if i := slices.Index(versions, version); i >= 0 {
+			return p.Releases[i], nil
 		}
-		if f := r.Artifact(layouts.MetadataFile); f != nil {
-			return f.Bytes()
-		}
-		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
+		return nil, fmt.Errorf("%s has no folder %s", p.Label(), version)
 	})
 }
 
@@ -296,10 +289,7 @@ func (t *Target) Release() (*repo.Release, error) {
 	case n == 0:
 		return nil, cli.Usagef("%s holds no provider", t.Repository.Path)
 	case n > 1:
-		var labels []string
-		for _, p := range t.Repository.Providers {
-			labels = append(labels, p.Label())
-		}
+		labels := list.Of(t.Repository.Providers, (*repo.Provider).Label)
 		return nil, cli.Usagef("%s holds several providers (%s); name the folder of one of them", t.Repository.Path, strings.Join(labels, ", "))
 	}
 	p := t.Repository.Providers[0]
@@ -316,6 +306,15 @@ func (t *Target) Release() (*repo.Release, error) {
 		}
 	}
 	return t.Repository.Providers[0].Releases[0], nil
+}
+
+// OpenNewest opens a TARGET and returns one release of each of its providers.
+func OpenNewest(ctx context.Context, env *cli.Env, name string, s *Source) ([]*repo.Release, error) {
+	t, err := Open(ctx, env, name, s)
+	if err != nil {
+		return nil, err
+	}
+	return t.Newest()
 }
 
 // Newest returns one release of each provider: the named one, or the latest.

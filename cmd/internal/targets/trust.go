@@ -1,9 +1,7 @@
 package targets
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -207,10 +206,7 @@ func ApproveTarget(ctx context.Context, env *cli.Env, p *sign.Policy, t *Target)
 		return ApproveRepository(ctx, env, p, t.Repository)
 	}
 	for i, whole := range t.Wholes {
-		var as []layouts.Provider
-		for _, provider := range t.Repository.Providers {
-			as = append(as, provider.Provider)
-		}
+		as := list.Of(t.Repository.Providers, func(p *repo.Provider) layouts.Provider { return p.Provider })
 		approved, err := Approve(ctx, env, p, whole, as...)
 		if err != nil {
 			return err
@@ -249,22 +245,8 @@ func (v *Verification) Signed(env *cli.Env, sums, sig []byte) (bool, error) {
 			public = append(public, k.PublicKey)
 		}
 	}
-	if !SignedBy(sums, sig, all) {
+	if sign.Signer(sums, sig, all) == nil {
 		return false, &sign.SignatureError{Path: layouts.SignatureFile, Of: layouts.ChecksumFile, Keys: all}
 	}
-	return !demands.RequireProvenance && SignedBy(sums, sig, public), nil
-}
-
-// SignedBy reports whether one of the keys has signed checksums; the signature may be
-// in base64.
-func SignedBy(sums, sig []byte, keys []*sign.PublicKey) bool {
-	if raw, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(sig))); err == nil {
-		sig = raw
-	}
-	for _, k := range keys {
-		if k.Verify(sums, sig) {
-			return true
-		}
-	}
-	return false
+	return !demands.RequireProvenance && sign.Signer(sums, sig, public) != nil, nil
 }

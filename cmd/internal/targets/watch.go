@@ -3,6 +3,7 @@ package targets
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -67,13 +68,5 @@ func files(env *cli.Env, folders []string) map[string]stamp {
 }
 
 func sameFiles(a, b map[string]stamp) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, s := range a {
-		if t, ok := b[name]; !ok || t.size != s.size || !t.modified.Equal(s.modified) {
-			return false
-		}
-	}
-	return true
+	return maps.EqualFunc(a, b, func(s, t stamp) bool { return s.size == t.size && s.modified.Equal(t.modified) })
 }

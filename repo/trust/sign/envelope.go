@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -54,7 +55,7 @@ func InEnvelope(lines []byte, payloadType string, payload []byte, keys ...*Publi
 		}
 		message := e.signed()
 		for _, s := range e.Signatures {
-			if signer(message, s.Sig, keys) != nil {
+			if maker(message, s.Sig, keys) != nil {
 				return true
 			}
 		}
@@ -62,25 +63,25 @@ func InEnvelope(lines []byte, payloadType string, payload []byte, keys ...*Publi
 	return false
 }
 
-// signer returns the first key that made a signature, or nil.
-func signer(message, sig []byte, keys []*PublicKey) *PublicKey {
-	for _, k := range keys {
-		if k.Verify(message, sig) {
-			return k
-		}
-	}
-	return nil
+// SignFile returns a signature file, as cosign sign-blob --output-signature writes it.
+func (k *PrivateKey) SignFile(message []byte) ([]byte, error) {
+	sig, err := k.Sign(message)
+	return base64.StdEncoding.AppendEncode(nil, sig), err
 }
 
-// encodeSignature returns the form of a signature file that cosign sign-blob
-// --output-signature writes.
-func encodeSignature(sig []byte) []byte { return base64.StdEncoding.AppendEncode(nil, sig) }
-
-// decodeSignature reads a signature file: base64 as cosign writes it, with or
-// without line breaks, or the bytes as openssl writes them.
-func decodeSignature(data []byte) []byte {
-	if sig, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(data))); err == nil {
-		return sig
+// Signer returns the first key that made a signature file, or nil. That is base64 as
+// cosign writes it, with or without line breaks, or the bytes as openssl writes them.
+func Signer(message, file []byte, keys []*PublicKey) *PublicKey {
+	if sig, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(file))); err == nil {
+		file = sig
 	}
-	return data
+	return maker(message, file, keys)
+}
+
+// maker returns the first key that made a signature, or nil.
+func maker(message, sig []byte, keys []*PublicKey) *PublicKey {
+	if i := slices.IndexFunc(keys, func(k *PublicKey) bool { return k.Verify(message, sig) }); i >= 0 {
+		return keys[i]
+	}
+	return nil
 }

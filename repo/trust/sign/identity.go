@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
@@ -106,13 +107,8 @@ func (e *identityError) Error() string {
 	if len(e.Signed) == 0 {
 		return fmt.Sprintf("%s: the signature covers the files, but not which provider and version they are, so they could come from another release; sign it again with publish --sign-key", e.Path)
 	}
-	return fmt.Sprintf("%s: the signature is for %s, but this is %s", e.Path, list(e.Signed), list(e.Found))
-}
-
-func list(of []identity) string {
-	texts := make([]string, len(of))
-	for i, id := range of {
-		texts[i] = strings.TrimSpace(id.String())
+	name := func(of []identity) string {
+		return strings.Join(list.Of(of, func(i identity) string { return strings.TrimSpace(i.String()) }), ", ")
 	}
-	return strings.Join(texts, ", ")
+	return fmt.Sprintf("%s: the signature is for %s, but this is %s", e.Path, name(e.Signed), name(e.Found))
 }

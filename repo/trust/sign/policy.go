@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
@@ -61,10 +62,7 @@ type Approved struct {
 // names. The errors are those of Verify, and others that say which demand of
 // the policy is not met.
 func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provider) (*Approved, error) {
-	var labels []string
-	for _, provider := range as {
-		labels = append(labels, provider.Label())
-	}
+	labels := list.Of(as, layouts.Provider.Label)
 	if len(labels) == 0 && r.Provider != (layouts.Provider{}) {
 		labels = []string{r.Provider.Label()}
 	}
@@ -81,11 +79,7 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	if len(p.Keys) == 0 {
 		return nil, fmt.Errorf("%s: no key is trusted to sign %s", r.Path, name(labels, r))
 	}
-	keys := make([]*PublicKey, len(p.Keys))
-	for i, k := range p.Keys {
-		keys[i] = k.PublicKey
-	}
-	v, err := Verify(ctx, r, keys...)
+	v, err := Verify(ctx, r, list.Of(p.Keys, func(k TrustedKey) *PublicKey { return k.PublicKey })...)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && slices.Contains(labels, layouts.CertManager.Label()) {
 			err = fmt.Errorf("%w; its project does not sign it in this way: permit it under unsigned in a file of --policy, with the reason", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
@@ -71,13 +72,13 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 	if err != nil {
 		return nil, err
 	}
-	list := append(identityLines(head), lines...)
-	sig, err := k.Sign(list)
+	sums := append(identityLines(head), lines...)
+	sig, err := k.SignFile(sums)
 	if err != nil {
 		return nil, err
 	}
-	pin(out, repo.ParseChecksums(list))
-	out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, list), repo.BytesArtifact(layouts.SignatureFile, encodeSignature(sig)))
+	pin(out, repo.ParseChecksums(sums))
+	out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums), repo.BytesArtifact(layouts.SignatureFile, sig))
 	out.Sort()
 	return out, nil
 }
@@ -148,7 +149,7 @@ func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified
 	if err != nil {
 		return nil, err
 	}
-	key := signer(sums, decodeSignature(sig), keys)
+	key := Signer(sums, sig, keys)
 	if key == nil {
 		return nil, &SignatureError{Path: file.Path, Of: layouts.ChecksumFile, Keys: keys}
 	}
@@ -205,10 +206,7 @@ func held(a *repo.Artifact, data []byte) *repo.Artifact {
 // plain refuses what a checksum file cannot cover: whatever lies next to the
 // files, or is not certain to be there for every reader.
 func plain(r *repo.Release) error {
-	var problems []string
-	for _, o := range r.Oddities {
-		problems = append(problems, o.Path+" "+o.Why)
-	}
+	problems := list.Of(r.Oddities, func(o repo.Oddity) string { return o.Path + " " + o.Why })
 	seen := map[string]string{}
 	for _, a := range r.Artifacts {
 		if a.Link {
@@ -264,11 +262,8 @@ func (e *SignatureError) Error() string {
 	if len(e.Keys) == 0 {
 		return fmt.Sprintf("%s exists, but no key is trusted to make it; name the key, or add it to the policy", e.Path)
 	}
-	names := make([]string, len(e.Keys))
-	for i, k := range e.Keys {
-		names[i] = k.String()
-	}
-	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed", e.Path, e.Of, strings.Join(names, " or the "))
+	names := strings.Join(list.Of(e.Keys, (*PublicKey).String), " or the ")
+	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed", e.Path, e.Of, names)
 }
 
 // Pin returns r with the content that it has now: reading a file that was changed
