@@ -45,17 +45,24 @@ var conditions = sync.OnceValues(func() (*cel.Env, error) {
 	return base.Extend(append(options, cel.Variable("request", request.CelType()), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("namespaceObject", cel.DynType))...)
 })
 
+// withVariables are the environments with some more variables, by their names.
+var withVariables sync.Map
+
 // Condition says why the API server refuses an expression of a webhook or an admission
 // policy that must give one of some types ("string null_type"), or any, or nil (Kubernetes
 // pkg/apis/admissionregistration/validation, validateCELCondition). It may use some
-// variables more. Expressions that ask the authorizer are not judged.
+// more variables. Expressions that ask the authorizer are not judged.
 func Condition(text, gives string, variables ...string) error {
-	env, err := conditions()
-	for _, name := range variables {
-		if err == nil {
-			env, err = env.Extend(cel.Variable(name, cel.DynType))
+	made, _ := withVariables.LoadOrStore(strings.Join(variables, " "), sync.OnceValues(func() (env *cel.Env, err error) {
+		env, err = conditions()
+		for _, name := range variables {
+			if err == nil {
+				env, err = env.Extend(cel.Variable(name, cel.DynType))
+			}
 		}
-	}
+		return env, err
+	}))
+	env, err := made.(func() (*cel.Env, error))()
 	if err != nil || strings.Contains(text, "authorizer") {
 		return err
 	}

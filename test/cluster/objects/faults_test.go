@@ -1,12 +1,15 @@
 package objects
 
-// objectFaults each break one demand of the API server; those that are good only look as
-// if they did. Make changes an object, and is false for one without the place.
-var objectFaults = []struct {
+// objectFault breaks one demand of the API server; one that is good only looks as if it
+// did. Make changes an object, and is false for one without the place.
+type objectFault struct {
 	name, kind string
 	good       bool
 	make       func(m object) bool
-}{
+}
+
+// objectFaults are those that no row of testdata can tell.
+var objectFaults = []objectFault{
 	{"rule without verbs", "ClusterRole", false, inEntry("rules", func(r object) bool { delete(r, "verbs"); return true })},
 	{"rule without groups", "ClusterRole", false, inEntry("rules", func(r object) bool { delete(r, "apiGroups"); return r["nonResourceURLs"] == nil })},
 	{"rule without resources", "Role", false, inEntry("rules", func(r object) bool { delete(r, "resources"); return true })},

@@ -232,7 +232,7 @@ func TestCoreObjects(t *testing.T) {
 			t.Error("a sample gets another verdict")
 		}
 	}
-	for _, f := range objectFaults {
+	for _, f := range append(objectFaults, rows(t)...) {
 		refused := 0
 		for _, m := range objects {
 			c := clone(m)
@@ -291,6 +291,55 @@ func coreSamples(t *testing.T) []object {
 		rare = append(rare, m)
 	}
 	return append(out, slices.Repeat(rare, 1+len(out)/len(rare))...)
+}
+
+// rows are those of testdata/rows.yaml. A path that does not begin at the top is one in
+// the pod, and a number in it the place in a list.
+func rows(t *testing.T) (out []objectFault) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/rows.yaml")
+	var tables map[string][]object
+	if err == nil {
+		err = yaml.Unmarshal(data, &tables)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, title := range slices.Sorted(maps.Keys(tables)) {
+		kind, verdict, _ := strings.Cut(title, " ")
+		for _, row := range tables[title] {
+			data, _ := json.Marshal(row)
+			out = append(out, objectFault{string(data), kind, verdict == "legal", func(m object) bool {
+				for _, path := range keys(row) {
+					value := clone(row)[path]
+					switch steps := strings.Split(path, "."); {
+					case steps[0] == "spec" || steps[0] == "metadata" || m[path] != nil:
+						set(value, steps...)(m)
+					default:
+						pod, _ := at(m, "spec", "template", "spec").(object)
+						if job := at(m, "spec", "jobTemplate", "spec", "template", "spec"); job != nil {
+							pod = job.(object)
+						}
+						if name, ok := strings.CutPrefix(path, "containers 0 "); ok {
+							pod, path = pod["containers"].([]any)[0].(object), name
+						}
+						pod[path] = value
+					}
+				}
+				return true
+			}})
+		}
+	}
+	return out
+}
+
+func at(m object, path ...string) any {
+	var v any = m
+	for _, name := range path {
+		in, _ := v.(object)
+		v = in[name]
+	}
+	return v
 }
 
 // definitions are the smaller CRDs of the corpus.

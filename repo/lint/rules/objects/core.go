@@ -68,7 +68,12 @@ var coreDemands = map[string]map[string][]demand{
 		"ConfigMap": {{"data", entries}, {"binaryData", entries}, {"", onceInData}},
 		"ResourceQuota": {
 			{"spec.hard", quotas},
-			{"spec.scopes.*", oneOf("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass")},
+			{"spec.scopes.*", oneOf(quotaScopes...)},
+			{"spec.scopes", notBoth("BestEffort", "NotBestEffort")},
+			{"spec.scopes", notBoth("Terminating", "NotTerminating")},
+			{"spec", scoped},
+			{"spec.scopeSelector.matchExpressions.*", scopeExpression},
+			{"spec.scopeSelector.matchExpressions.*.scopeName", oneOf(quotaScopes...)},
 		},
 		"LimitRange": {
 			{"spec.limits", distinct("type")},
@@ -91,12 +96,17 @@ var coreDemands = map[string]map[string][]demand{
 		{"spec.unhealthyPodEvictionPolicy", oneOf("IfHealthyBudget", "AlwaysAllow")},
 	}},
 	"scheduling.k8s.io": {"PriorityClass": {
-		{"metadata.name", func(n *yamldoc.Node, fail view.Failure) {
-			if name := n.Str(); strings.HasPrefix(name, "system-") && name != "system-node-critical" && name != "system-cluster-critical" {
-				fail.Says("is %q; the prefix system- is reserved", name)
+		{"", func(n *yamldoc.Node, fail view.Failure) {
+			name, at := n.Get("metadata", "name"), n.Get("value")
+			value, _ := at.Int()
+			switch known := map[string]int64{"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}[name.Str()]; {
+			case known != 0 && known == value && !n.Get("globalDefault").Bool():
+			case strings.HasPrefix(name.Str(), "system-"):
+				fail.By(name, at, n.Get("globalDefault")).Says("has the name %q; the prefix system- is reserved", name.Str())
+			case value > 1_000_000_000:
+				fail.By(at, name).Says("has the value %d; at most 1000000000 is allowed", value)
 			}
 		}},
-		{"value", between(-1<<31, 1_000_000_000)},
 		{"preemptionPolicy", oneOf("PreemptLowerPriority", "Never")},
 	}},
 	"storage.k8s.io": {"StorageClass": {
@@ -115,8 +125,8 @@ var coreDemands = map[string]map[string][]demand{
 		"Ingress": slices.Concat([]demand{
 			{"", needs("spec")},
 			{"spec", func(n *yamldoc.Node, fail view.Failure) {
-				if n.Get("defaultBackend") == nil && unset(n.Get("rules")) {
-					fail.By(n, n.Get("rules")).Says("has neither rules nor a defaultBackend")
+				if unset(n.Get("defaultBackend")) && unset(n.Get("rules")) {
+					fail.By(n, n.Get("defaultBackend"), n.Get("rules")).Says("has neither rules nor a defaultBackend")
 				}
 			}},
 			{"spec.ingressClassName", form(validation.IsDNS1123Subdomain)},
@@ -126,15 +136,23 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.rules.*.http.paths.*.pathType", oneOf("", "Exact", "Prefix", "ImplementationSpecific")},
 			{"spec.rules.*.http.paths.*", func(n *yamldoc.Node, fail view.Failure) {
 				at, kind := n.Get("path"), n.Get("pathType")
-				if text := at.Str(); !strings.HasPrefix(text, "/") && (text != "" || kind.Str() != "ImplementationSpecific") {
+				text := at.Str()
+				switch i := slices.IndexFunc(pathFaults, func(part string) bool { return strings.Contains(text+"\n", part) }); {
+				case unset(kind): // another demand tells of it
+				case !strings.HasPrefix(text, "/") && (text != "" || kind.Str() != "ImplementationSpecific"):
 					fail.By(cmp.Or(at, n), kind).Says("has the path %q, which does not begin with a slash", text)
+				case i >= 0 && kind.Str() != "ImplementationSpecific":
+					fail.By(at, kind).Says("has the path %q, which must not contain %q", text, strings.TrimSpace(pathFaults[i]))
 				}
 				needs("backend")(n, fail)
 			}},
 			{"spec.tls.*.secretName", form(validation.IsDNS1123Subdomain)},
+			{"spec.tls.*.hosts.*", notEmpty},
+			{"spec.tls.*.hosts.*", form(hostName)},
 		}, under("spec.rules.*.http.paths.*.backend", backendDemands), under("spec.defaultBackend", backendDemands)),
 	},
 	"autoscaling": {"HorizontalPodAutoscaler": slices.Concat([]demand{
+		{"", needs("spec")},
 		{"spec", needs("maxReplicas", "scaleTargetRef")},
 		{"spec.scaleTargetRef", needs("kind", "name", "apiVersion")},
 		{"spec.scaleTargetRef.kind", form(content.IsPathSegmentName)},
@@ -165,6 +183,13 @@ var coreDemands = map[string]map[string][]demand{
 		}},
 	}, under("spec.metrics.*.resource", resourceMetricDemands), under("spec.metrics.*.containerResource", resourceMetricDemands),
 		under("spec.metrics.*.object", metricDemands), under("spec.metrics.*.pods", metricDemands), under("spec.metrics.*.external", metricDemands),
+		[]demand{
+			{"spec.metrics.*.object.target", choiceOfAny("value", "averageValue")},
+			{"spec.metrics.*.pods.target", needs("averageValue")},
+			{"spec.metrics.*.external.target", choice(true, "value", "averageValue")},
+			{"spec.metrics.*.object", needs("describedObject")},
+			{"spec.metrics.*.containerResource", needs("container")},
+		},
 		under("spec.behavior.scaleUp", scalingDemands), under("spec.behavior.scaleDown", scalingDemands))},
 	admissionGroup: {
 		"ValidatingAdmissionPolicy": slices.Concat([]demand{
@@ -185,19 +210,34 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.validations.*", needs("expression")},
 			{"spec.validations.*.expression", compiles("bool", policyVariables...)},
 			{"spec.validations.*.messageExpression", compiles("string", policyVariables...)},
+			{"spec.validations.*.message", func(n *yamldoc.Node, fail view.Failure) {
+				if strings.ContainsAny(strings.TrimSpace(n.Str()), "\r\n") {
+					fail.Says("has line breaks")
+				}
+			}},
 			{"spec.validations.*.reason", oneOf("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")},
 			{"spec.auditAnnotations", distinct("key")},
 			{"spec.auditAnnotations.*", needs("key", "valueExpression")},
 			{"spec.auditAnnotations.*.valueExpression", compiles("string null_type", policyVariables...)},
 		}, under("spec.matchConstraints", policyMatchDemands), under("spec", conditionDemands("params"))),
 		"ValidatingAdmissionPolicyBinding": slices.Concat([]demand{
+			{"", needs("spec")},
 			{"spec", needs("policyName", "validationActions")},
 			{"spec.policyName", form(validation.IsDNS1123Subdomain)},
-			{"spec.validationActions", distinct("")},
+			{"spec.validationActions", distinct()},
 			{"spec.validationActions.*", oneOf("Deny", "Warn", "Audit")},
 			{"spec.validationActions", notBoth("Deny", "Warn")},
 			{"spec.paramRef", needs("parameterNotFoundAction")},
-			{"spec.paramRef", choice(true, "name", "selector")},
+			{"spec.paramRef", func(n *yamldoc.Node, fail view.Failure) {
+				name, selector := n.Get("name"), n.Get("selector")
+				switch none := selector == nil || selector.Is(yamldoc.Null); {
+				case unset(name) && none:
+					fail.By(n, name, selector).Says("has neither a name nor a selector")
+				case !unset(name) && !none:
+					fail.By(name, selector).Says("has both a name and a selector")
+				}
+			}},
+			{"spec.paramRef.selector", selects},
 			{"spec.paramRef.name", form(content.IsPathSegmentName)},
 			{"spec.paramRef.parameterNotFoundAction", oneOf("", "Allow", "Deny")},
 		}, under("spec.matchResources", policyMatchDemands)),
@@ -212,17 +252,15 @@ var policyMatchDemands = slices.Concat(selectionDemands, under("resourceRules.*"
 var claimDemands = []demand{
 	{"", needs("accessModes", "resources")},
 	{"accessModes.*", oneOf("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")},
-	{"accessModes", alone("ReadWriteOncePod")},
+	{"accessModes", notBoth("ReadWriteOncePod", "ReadWriteOnce")},
+	{"accessModes", notBoth("ReadWriteOncePod", "ReadOnlyMany")},
+	{"accessModes", notBoth("ReadWriteOncePod", "ReadWriteMany")},
 	{"volumeMode", oneOf("Filesystem", "Block")},
 	{"selector", selects},
 	{"storageClassName", form(validation.IsDNS1123Subdomain)},
 	{"resources", needs("requests")},
 	{"resources.requests", needs("storage")},
-	{"resources.requests.storage", func(n *yamldoc.Node, fail view.Failure) {
-		if q, err := resource.ParseQuantity(n.Text()); err == nil && q.Sign() <= 0 {
-			fail.Says("is %s; it must be greater than 0", n.Text())
-		}
-	}},
+	{"resources.requests.storage", positive(false)},
 }
 
 var metricSources = []string{"object", "pods", "resource", "external", "containerResource"}
@@ -231,6 +269,8 @@ var targetDemands = []demand{
 	{"", needs("target")},
 	{"target", needs("type")},
 	{"target.type", oneOf("", "Utilization", "Value", "AverageValue")},
+	{"target.value", positive(false)},
+	{"target.averageValue", positive(false)},
 }
 
 var metricDemands = append([]demand{
@@ -250,6 +290,12 @@ var resourceMetricDemands = append([]demand{
 var scalingDemands = []demand{
 	{"stabilizationWindowSeconds", between(0, 3600)},
 	{"selectPolicy", oneOf("Max", "Min", "Disabled")},
+	{"policies", func(n *yamldoc.Node, fail view.Failure) {
+		if n.Is(yamldoc.List) && len(n.List()) == 0 {
+			fail.Says("is empty; without the field, Kubernetes sets policies")
+		}
+	}},
+	{"tolerance", positive(true)},
 	{"policies.*", needs("type", "value", "periodSeconds")},
 	{"policies.*.type", oneOf("", "Pods", "Percent")},
 	{"policies.*.value", between(1, many)},
@@ -275,10 +321,10 @@ var peerDemands = []demand{
 	{"namespaceSelector", selects},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
 		block, pods, spaces := n.Get("ipBlock"), n.Get("podSelector"), n.Get("namespaceSelector")
-		switch others := pods != nil || spaces != nil; {
-		case block != nil && others:
+		switch others := !unset(pods) || !unset(spaces); {
+		case !unset(block) && others:
 			fail.By(block).Says("has both an ipBlock and a selector")
-		case block == nil && !others:
+		case unset(block) && !others:
 			fail.Says("has none of ipBlock, podSelector and namespaceSelector")
 		}
 	}},
@@ -309,10 +355,57 @@ func notBoth(one, other string) test {
 // prefix is the range of addresses that a value names; it fails if the value names none.
 func prefix(n *yamldoc.Node, fail view.Failure) netip.Prefix {
 	p, err := netip.ParsePrefix(n.Str())
-	if n.Str() != "" && err != nil {
-		fail.By(n).Says("has %q; it must be in CIDR notation, such as 10.0.0.0/16", n.Str())
+	switch {
+	case n.Str() != "" && err != nil:
+		fail.By(n).Says(notCIDR, n.Str())
+	case err == nil && p != p.Masked():
+		fail.By(n).Says("has %q, an address with a length; the range is %s", n.Str(), p.Masked()) // refused since Kubernetes v1.36
 	}
 	return p.Masked()
+}
+
+const notCIDR = "has %q; it must be in CIDR notation, such as 10.0.0.0/16"
+
+// pathFaults are what the path of an Ingress must not contain, where a line ends it.
+var pathFaults = []string{"//", "/./", "/../", "%2f", "%2F", "/..\n", "/.\n"}
+
+// quotaScopes are the scopes that a ResourceQuota may have.
+var quotaScopes = []string{"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass"}
+
+// scopeExpression demands an expression about a scope of a ResourceQuota.
+func scopeExpression(n *yamldoc.Node, fail view.Failure) {
+	scope, operator, values := n.Get("scopeName"), n.Get("operator"), n.Get("values")
+	switch op := operator.Str(); {
+	case !slices.Contains([]string{"In", "NotIn", "Exists", "DoesNotExist"}, op):
+		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be In, NotIn, Exists or DoesNotExist", op)
+	case unset(values) != strings.Contains(op, "Exist"):
+		fail.By(n, operator, values).Says("must have values unless its operator is Exists or DoesNotExist")
+	case op != "Exists" && slices.Contains(quotaScopes, scope.Str()) && !strings.HasSuffix(scope.Str(), "Class"):
+		fail.By(operator, scope).Says("has the operator %s; the scope %s allows Exists only", op, scope.Str())
+	}
+}
+
+// scoped demands that a ResourceQuota limits what its scopes are about.
+func scoped(n *yamldoc.Node, fail view.Failure) {
+	scopes := n.Get("scopes").List()
+	for _, e := range n.Get("scopeSelector", "matchExpressions").List() {
+		scopes = append(scopes, e.Get("scopeName"))
+	}
+	for _, scope := range scopes {
+		for _, f := range view.Fields(n.Get("hard")) {
+			known := "pods cpu memory requests.cpu requests.memory limits.cpu limits.memory"
+			switch scope.Str() {
+			case "BestEffort":
+				known = "pods"
+			case "VolumeAttributesClass":
+				known = "persistentvolumeclaims requests.storage"
+			}
+			standard := slices.Contains(quotaNames, f.Name) || strings.Contains(f.Name, "hugepages-")
+			if standard && slices.Contains(quotaScopes, scope.Str()) && !slices.Contains(strings.Fields(known), f.Name) {
+				fail.By(f.Key(), scope).Says("limits %s, which the scope %s does not know", f.Name, scope.Str())
+			}
+		}
+	}
 }
 
 var backendDemands = []demand{
@@ -334,14 +427,17 @@ var backendDemands = []demand{
 
 // host demands a name of hosts, which may begin with a star.
 func host(n *yamldoc.Node, fail view.Failure) {
-	valid := validation.IsDNS1123Subdomain
-	if strings.Contains(n.Str(), "*") {
-		valid = validation.IsWildcardDNS1123Subdomain
-	}
-	form(valid)(n, fail)
+	form(hostName)(n, fail)
 	if _, err := netip.ParseAddr(n.Str()); err == nil {
 		fail.Says("is %q, an address; it must be a name", n.Str())
 	}
+}
+
+func hostName(text string) []string {
+	if strings.Contains(text, "*") {
+		return validation.IsWildcardDNS1123Subdomain(text)
+	}
+	return validation.IsDNS1123Subdomain(text)
 }
 
 // quotaNames are the resources without a domain that a ResourceQuota may limit; of the
@@ -369,15 +465,23 @@ func quotas(n *yamldoc.Node, fail view.Failure) {
 
 // ascending demands that the limits of a LimitRange are in order.
 func ascending(n *yamldoc.Node, fail view.Failure) {
+	order := []string{"min", "defaultRequest", "default", "max"}
 	if n.Get("type").Str() == "Pod" {
-		for _, name := range [...]string{"default", "defaultRequest"} {
+		for _, name := range order[1:3] {
 			if len(view.Fields(n.Get(name))) > 0 {
 				fail.By(n.Get(name), n.Get("type")).Says("has %s, which the type Pod does not allow", name)
 			}
 		}
-		return
+		order = []string{"min", "max"}
 	}
-	order := [...]string{"min", "defaultRequest", "default", "max"}
+	if n.Get("type").Str() == "PersistentVolumeClaim" && n.Get("min", "storage") == nil && n.Get("max", "storage") == nil {
+		fail.By(n, n.Get("type"), n.Get("min"), n.Get("max")).Says("has neither min nor max of storage")
+	}
+	for _, f := range view.Fields(n.Get("maxLimitRequestRatio")) {
+		if q, err := resource.ParseQuantity(f.Value.Text()); err == nil && q.Cmp(resource.MustParse("1")) < 0 {
+			fail.By(f.Value).Says("has the maxLimitRequestRatio %s of %s; it must be at least 1", f.Value.Text(), f.Name)
+		}
+	}
 	for i, low := range order {
 		for _, f := range view.Fields(n.Get(low)) {
 			for _, high := range order[i+1:] {
@@ -415,7 +519,7 @@ func dataOfType(n *yamldoc.Node, fail view.Failure) {
 		}
 	}
 	if of.Str() == "kubernetes.io/service-account-token" && unset(n.Get("metadata", "annotations", "kubernetes.io/service-account.name")) {
-		fail.By(of).Says("is of the type %s, but has no annotation kubernetes.io/service-account.name", of.Str())
+		fail.By(of, n.Get("metadata", "annotations", "kubernetes.io/service-account.name")).Says("is of the type %s, but has no annotation kubernetes.io/service-account.name", of.Str())
 	}
 	if of.Str() == "kubernetes.io/basic-auth" && !slices.ContainsFunc([]string{"data", "stringData"}, func(list string) bool {
 		return n.Get(list, "username") != nil || n.Get(list, "password") != nil
@@ -428,7 +532,7 @@ func dataOfType(n *yamldoc.Node, fail view.Failure) {
 func entries(n *yamldoc.Node, fail view.Failure) {
 	for _, f := range view.Fields(n) {
 		if list := validation.IsConfigMapKey(f.Name); len(list) > 0 {
-			fail.By(f.Value).Says("has the key %q: %s", f.Name, list[0])
+			fail.By(f.Key()).Says("has the key %q: %s", f.Name, list[0])
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -80,8 +81,8 @@ func needs(names ...string) test {
 // oneOf demands one of some words; the empty one is not named in messages.
 func oneOf(words ...string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
-		if n.Is(yamldoc.String) && !slices.Contains(words, n.Text()) {
-			fail.Says("is %q; it must be %s", n.Text(), phrase.Or(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })))
+		if (n.Is(yamldoc.String) || n.Is(yamldoc.Null)) && !slices.Contains(words, n.Str()) {
+			fail.Says("is %q; it must be %s", n.Str(), phrase.Or(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })))
 		}
 	}
 }
@@ -111,6 +112,13 @@ func between(low, high int64) test {
 
 // many is where ranges end that have no end.
 const many = 1<<31 - 1
+
+// notBefore demands a number of 64 bits that is not negative.
+func notBefore(n *yamldoc.Node, fail view.Failure) {
+	if v, ok := n.Int(); ok && v < 0 {
+		fail.Says("is %d; it must be at least 0", v)
+	}
+}
 
 // form demands a text that a function of the API server has nothing against.
 func form(problems func(string) []string) test {
@@ -144,21 +152,51 @@ func choice(needed bool, names ...string) test {
 	}
 }
 
-// distinct demands that the entries of a list differ: in a field, or as a whole if none is named.
-func distinct(name string) test {
+// distinct demands that the entries of a list differ: in a field, or in one of several, or
+// as a whole if none is named.
+func distinct(names ...string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
-		seen := map[string]*yamldoc.Node{}
+		seen := map[string][]*yamldoc.Node{}
 		for _, item := range n.List() {
-			if name != "" {
-				item = item.Get(name)
+			var parts []*yamldoc.Node
+			var words []string
+			for _, name := range names {
+				if part := item.Get(name); part != nil {
+					parts, words = append(parts, part), append(words, "the "+name+" "+part.Text())
+				}
 			}
-			if item == nil {
-				continue
+			if len(names) == 0 {
+				parts, words = []*yamldoc.Node{item}, []string{"the value " + item.Text()}
 			}
-			if first := seen[item.Text()]; first != nil {
-				fail.By(item, first).Says("has two entries with the %s %s", cmp.Or(name, "value"), item.Text())
+			key := phrase.And(words)
+			if first := seen[key]; first != nil {
+				fail.By(parts...).By(first...).Says("has two entries with %s", key)
 			}
-			seen[item.Text()] = item
+			if len(parts) > 0 {
+				seen[key] = parts
+			}
+		}
+	}
+}
+
+// never demands that a field is not set.
+func never(why string) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		if !unset(n) {
+			fail.Says("is set, which %s", why)
+		}
+	}
+}
+
+// positive demands a quantity above 0, or at least 0 if that is allowed.
+func positive(zero bool) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		switch q, err := resource.ParseQuantity(n.Text()); {
+		case err != nil: // another rule tells of it
+		case zero && q.Sign() < 0:
+			fail.Says("is %s; it must be at least 0", n.Text())
+		case !zero && q.Sign() <= 0:
+			fail.Says("is %s; it must be greater than 0", n.Text())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ var _ = accessRules.Add(lint.Rule{
 	Fix:    "Give each rule verbs, apiGroups and resources, or verbs and nonResourceURLs in a ClusterRole, and each binding a roleRef and subjects with kinds and names.",
 	Kinds:  view.Installed, Check: ofKinds(map[string]map[string][]demand{view.RbacGroup: {
 		"ClusterRole":        append(roleDemands, demand{"rules.*", policyRule}),
-		"Role":               append(roleDemands, demand{"rules.*", policyRule}, demand{"rules.*.nonResourceURLs", onlyInClusterRoles}),
+		"Role":               append(roleDemands, demand{"rules.*", policyRule}, demand{"rules.*.nonResourceURLs", never("only a ClusterRole may do")}),
 		"ClusterRoleBinding": append(bindingDemands, demand{"roleRef.kind", oneOf("ClusterRole")}),
 		"RoleBinding":        append(bindingDemands, demand{"roleRef.kind", oneOf("ClusterRole", "Role")}),
 	}}),
@@ -68,12 +69,6 @@ func policyRule(n *yamldoc.Node, fail view.Failure) {
 		return
 	}
 	needs("apiGroups", "resources")(n, fail)
-}
-
-func onlyInClusterRoles(n *yamldoc.Node, fail view.Failure) {
-	if !unset(n) {
-		fail.Says("is set, which only a ClusterRole may do")
-	}
 }
 
 var bindingDemands = []demand{
@@ -116,7 +111,7 @@ var _ = webhookRules.Add(lint.Rule{
 var webhookDemands = slices.Concat(
 	under("webhooks.*.rules.*", matchedDemands), under("webhooks.*", selectionDemands), under("webhooks.*", conditionDemands()),
 	[]demand{
-		{"webhooks.*.admissionReviewVersions", distinct("")},
+		{"webhooks.*.admissionReviewVersions", distinct()},
 		{"webhooks.*.admissionReviewVersions.*", form(validation.IsDNS1035Label)},
 		{"webhooks.*.failurePolicy", oneOf("Fail", "Ignore")},
 		{"webhooks.*.clientConfig.url", fault(view.URLFault)},
@@ -143,7 +138,7 @@ var matchedDemands = []demand{
 	{"apiVersions.*", notEmpty},
 	{"resources", webhookedResources},
 	{"resources.*", notEmpty},
-	{"resourceNames", distinct("")},
+	{"resourceNames", distinct()},
 	{"scope", oneOf("*", "Cluster", "Namespaced")},
 }
 
@@ -153,7 +148,7 @@ var selectionDemands = []demand{
 	{"objectSelector", selects},
 }
 
-// conditionDemands are those of matchConditions, which may use some variables more.
+// conditionDemands are those of matchConditions, which may use some more variables.
 func conditionDemands(variables ...string) []demand {
 	return []demand{
 		{"matchConditions", atMost(64)},
@@ -174,7 +169,7 @@ func compiles(gives string, variables ...string) test {
 }
 
 func notEmpty(n *yamldoc.Node, fail view.Failure) {
-	if n.Is(yamldoc.String) && n.Text() == "" {
+	if n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" {
 		fail.Says("is empty")
 	}
 }
@@ -210,7 +205,9 @@ func webhookedResources(n *yamldoc.Node, fail view.Failure) {
 			plain, star = false, true // what the API server does: only names after the star count
 		case !split:
 			plain = text != ""
-		case text == "*/*" && len(n.List()) > 1, covers[kind+"/*"] != nil, covers["*/"+sub] != nil:
+		case text == "*/*" && len(n.List()) > 1:
+			fail.By(item).By(n.List()...).Says(`has other resources besides "*/*"`)
+		case covers[kind+"/*"] != nil, covers["*/"+sub] != nil:
 			fail.By(item, covers[kind+"/*"], covers["*/"+sub]).Says("%q repeats what another entry covers", text)
 		}
 		if split && (kind == "*" || sub == "*") {
@@ -255,7 +252,7 @@ var serviceDemands = []demand{
 	{"spec.type", oneOf("", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName")},
 	{"spec.sessionAffinity", oneOf("", "None", "ClientIP")},
 	{"spec.ipFamilyPolicy", oneOf("SingleStack", "PreferDualStack", "RequireDualStack")},
-	{"spec.ipFamilies", distinct("")},
+	{"spec.ipFamilies", distinct()},
 	{"spec.ipFamilies.*", oneOf("IPv4", "IPv6")},
 	{"spec.clusterIP", func(n *yamldoc.Node, fail view.Failure) {
 		if n.Str() != "" && n.Str() != "None" {
@@ -268,7 +265,41 @@ var serviceDemands = []demand{
 			fail.By(at, of).Says("has an externalTrafficPolicy, which the type ClusterIP does not allow")
 		}
 	}},
-	{"spec.loadBalancerSourceRanges.*", func(n *yamldoc.Node, fail view.Failure) { prefix(n, fail) }},
+	{"spec.loadBalancerSourceRanges.*", func(n *yamldoc.Node, fail view.Failure) {
+		if p, err := netip.ParsePrefix(strings.TrimSpace(n.Str())); err != nil || p != p.Masked() {
+			fail.Says(notCIDR, n.Str())
+		}
+	}},
+	{"spec", func(n *yamldoc.Node, fail view.Failure) {
+		for _, name := range [...]string{"loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts", "healthCheckNodePort"} {
+			if at, of := n.Get(name), n.Get("type"); !unset(at) && !isZero(at) && of.Str() != "LoadBalancer" {
+				fail.By(at, of).Says("has a %s, which only the type LoadBalancer allows", name)
+			}
+		}
+		if at, of := n.Get("healthCheckNodePort"), n.Get("externalTrafficPolicy"); !unset(at) && !isZero(at) && of.Str() != "Local" {
+			fail.By(at, of).Says("has a healthCheckNodePort, which only the externalTrafficPolicy Local allows")
+		}
+		if none, of := n.Get("clusterIP"), n.Get("type"); none.Str() == "None" && (of.Str() == "NodePort" || of.Str() == "LoadBalancer") {
+			fail.By(none, of).Says("has the clusterIP None, which the type %s does not allow", of.Str())
+		}
+	}},
+	{"spec.loadBalancerClass", form(validation.IsQualifiedName)},
+	{"spec", func(n *yamldoc.Node, fail view.Failure) { // without ClientIP, it is dropped
+		at, affinity := n.Get("sessionAffinityConfig", "clientIP", "timeoutSeconds"), n.Get("sessionAffinity")
+		if v, ok := at.Int(); ok && affinity.Str() == "ClientIP" && (v < 1 || v > 86400) {
+			fail.By(at, affinity).Says("has a session affinity of %d seconds; it must be between 1 and 86400", v)
+		}
+	}},
+	{"spec.externalName", form(func(text string) []string { return validation.IsDNS1123Subdomain(strings.TrimSuffix(text, ".")) })},
+	{"spec.externalIPs.*", address},
+	{"spec.externalIPs.*", func(n *yamldoc.Node, fail view.Failure) {
+		if a, err := netip.ParseAddr(n.Str()); err == nil && (a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast()) {
+			fail.Says("is %s, which other machines cannot reach", n.Str())
+		}
+	}},
+	{"spec.trafficDistribution", oneOf("PreferClose", "PreferSameZone", "PreferSameNode")},
+	{"spec.externalTrafficPolicy", oneOf("", "Cluster", "Local")},
+	{"spec.internalTrafficPolicy", oneOf("Cluster", "Local")},
 	{"spec.selector", labels},
 	{"spec.ports", distinct("name")},
 	{"spec.ports", func(n *yamldoc.Node, fail view.Failure) {
@@ -297,7 +328,7 @@ var serviceDemands = []demand{
 func labels(n *yamldoc.Node, fail view.Failure) {
 	for _, f := range view.Fields(n) {
 		for _, why := range append(validation.IsQualifiedName(f.Name), validation.IsValidLabelValue(f.Value.Str())...) {
-			fail.By(f.Value).Says("has the label %s: %s, which is not valid: %s", f.Name, f.Value.Text(), why)
+			fail.By(f.Value, f.Key()).Says("has the label %s: %s, which is not valid: %s", f.Name, f.Value.Text(), why)
 			break
 		}
 	}
@@ -326,7 +357,7 @@ func podFields(p *lint.Pass) {
 			j.demands(o.Doc.Root, nil, workloadDemands[o.Kind])
 		}
 		if o.Group == "apps" {
-			j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}})
+			j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}, {"activeDeadlineSeconds", never("only the pods of a Job may do")}})
 		}
 		if o.Group == "batch" {
 			j.demands(pod, nil, []demand{{"", needs("restartPolicy")}, {"restartPolicy", oneOf("", "OnFailure", "Never")}})
@@ -340,7 +371,7 @@ func podFields(p *lint.Pass) {
 			for i, c := range pod.Get(list).List() {
 				at := []string{list + "[" + strconv.Itoa(i) + "]"}
 				j.demands(c, at, containerDemands)
-				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}})
+				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}, {"volumeDevices.*.name", mounted}})
 				for _, probe := range probes {
 					if n := c.Get(probe); n != nil && list == "initContainers" && c.Get("restartPolicy").Str() != "Always" {
 						j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail view.Failure) {
@@ -430,6 +461,7 @@ var workloadDemands = map[string][]demand{
 	"StatefulSet": slices.Concat([]demand{
 		{"", needs("spec")}, {"spec", needs("template")}, {"spec.template", needs("spec")},
 		{"spec.replicas", notNegative}, {"spec.minReadySeconds", notNegative}, {"spec.revisionHistoryLimit", notNegative}, {"spec.selector", selects},
+		{"spec.ordinals.start", notNegative},
 		{"spec.podManagementPolicy", oneOf("", "OrderedReady", "Parallel")},
 		{"spec.serviceName", form(validation.IsDNS1123Label)},
 		{"spec.updateStrategy.type", oneOf("", "OnDelete", "RollingUpdate")},
@@ -444,28 +476,115 @@ var workloadDemands = map[string][]demand{
 		{"spec.updateStrategy.rollingUpdate.maxUnavailable", share(100)},
 		{"spec.volumeClaimTemplates.*", needs("spec")},
 	}, under("spec.volumeClaimTemplates.*.spec", claimDemands)),
-	"Job": under("spec", jobDemands),
+	"Job": append(under("spec", jobDemands), demand{"spec", func(n *yamldoc.Node, fail view.Failure) {
+		if at, manual := n.Get("selector"), n.Get("manualSelector"); !unset(at) && len(view.Fields(at)) > 0 && !manual.Bool() {
+			fail.By(at, manual).Says("has a selector, which needs manualSelector: true")
+		}
+	}}),
 	"CronJob": append([]demand{
 		{"", needs("spec")},
 		{"spec", needs("schedule", "jobTemplate")},
 		{"spec.jobTemplate", needs("spec")},
 		{"spec.schedule", fault(scheduleFault)},
 		{"spec.concurrencyPolicy", oneOf("", "Allow", "Forbid", "Replace")},
-		{"spec.startingDeadlineSeconds", notNegative}, {"spec.successfulJobsHistoryLimit", notNegative}, {"spec.failedJobsHistoryLimit", notNegative},
+		{"metadata.name", form(func(text string) []string {
+			if len(text) > 52 {
+				return []string{"must be no more than 52 characters, for the Jobs are named after it"}
+			}
+			return nil
+		})},
+		{"spec.timeZone", func(n *yamldoc.Node, fail view.Failure) {
+			if text := n.Str(); n.Is(yamldoc.String) && (strings.EqualFold(text, "Local") || !zone.MatchString(text)) {
+				fail.Says("is %q; it must be a time zone such as Europe/Berlin", text)
+			}
+		}},
+		{"spec.jobTemplate.spec.manualSelector", never("a CronJob does not allow")},
+		{"spec.startingDeadlineSeconds", notBefore}, {"spec.successfulJobsHistoryLimit", notNegative}, {"spec.failedJobsHistoryLimit", notNegative},
 	}, under("spec.jobTemplate.spec", jobDemands)...),
 }
 
 var jobDemands = []demand{
 	{"", needs("template")}, {"template", needs("spec")},
 	{"parallelism", notNegative}, {"completions", notNegative}, {"backoffLimit", notNegative},
-	{"activeDeadlineSeconds", notNegative}, {"ttlSecondsAfterFinished", notNegative},
+	{"activeDeadlineSeconds", notBefore}, {"ttlSecondsAfterFinished", notNegative}, {"backoffLimitPerIndex", notNegative}, {"maxFailedIndexes", notNegative},
+	{"template.spec.activeDeadlineSeconds", between(1, many)},
 	{"completionMode", oneOf("NonIndexed", "Indexed")},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
 		mode := n.Get("completionMode")
 		if mode.Str() == "Indexed" {
 			needs("completions")(n, fail.By(n, mode))
 		}
+		for _, name := range [...]string{"backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"} {
+			if at := n.Get(name); !unset(at) && mode.Str() != "Indexed" {
+				fail.By(at, mode).Says("has %s, which needs the completionMode Indexed", name)
+			}
+		}
+		if at, limit := n.Get("maxFailedIndexes"), n.Get("backoffLimitPerIndex"); !unset(at) && unset(limit) {
+			fail.By(at, limit).Says("has maxFailedIndexes, which need a backoffLimitPerIndex")
+		}
+		policy, restart, replace := n.Get("podFailurePolicy"), n.Get("template", "spec", "restartPolicy"), n.Get("podReplacementPolicy")
+		if !unset(policy) && restart.Str() == "OnFailure" {
+			fail.By(restart, policy).Says("has a podFailurePolicy, which needs the restartPolicy Never")
+		}
+		if !unset(policy) && replace.Str() == "TerminatingOrFailed" {
+			fail.By(replace, policy).Says("has a podFailurePolicy, which needs the podReplacementPolicy Failed")
+		}
 	}},
+	{"", exitCodes},
+	{"podReplacementPolicy", oneOf("Failed", "TerminatingOrFailed")},
+	{"managedBy", func(n *yamldoc.Node, fail view.Failure) {
+		if host, rest, _ := strings.Cut(n.Str(), "/"); n.Is(yamldoc.String) && (len(validation.IsDNS1123Subdomain(host)) > 0 || rest == "") {
+			fail.Says("is %q; it must be a domain and a path, such as example.com/controller", n.Str())
+		}
+	}},
+	{"podFailurePolicy", needs("rules")},
+	{"podFailurePolicy.rules", atMost(20)},
+	{"podFailurePolicy.rules.*", needs("action")},
+	{"podFailurePolicy.rules.*.action", oneOf("", "FailJob", "FailIndex", "Ignore", "Count")},
+	{"podFailurePolicy.rules.*", choice(true, "onExitCodes", "onPodConditions")},
+	{"podFailurePolicy.rules.*.onExitCodes", needs("operator", "values")},
+	{"podFailurePolicy.rules.*.onExitCodes.operator", oneOf("", "In", "NotIn")},
+	{"podFailurePolicy.rules.*.onPodConditions.*", needs("type")},
+	{"podFailurePolicy.rules.*.onPodConditions.*.type", form(validation.IsQualifiedName)},
+	{"podFailurePolicy.rules.*.onPodConditions.*.status", oneOf("", "True", "False", "Unknown")},
+	{"successPolicy", needs("rules")},
+	{"successPolicy.rules.*", choiceOfAny("succeededCount", "succeededIndexes")},
+}
+
+// zone is the form of the name of a time zone; which ones there are, the machine of the
+// API server decides.
+var zone = regexp.MustCompile(`^[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)*$`)
+
+// exitCodes demands that the rules about failed pods name containers that there are, and
+// exit codes in order.
+func exitCodes(n *yamldoc.Node, fail view.Failure) {
+	var names []*yamldoc.Node
+	for _, list := range [...]string{"containers", "initContainers"} {
+		for _, c := range n.Get("template", "spec", list).List() {
+			names = append(names, c.Get("name"))
+		}
+	}
+	for _, rule := range n.Get("podFailurePolicy", "rules").List() {
+		if at, limit := rule.Get("action"), n.Get("backoffLimitPerIndex"); at.Str() == "FailIndex" && unset(limit) {
+			fail.By(at, limit).Says("has the action FailIndex, which needs a backoffLimitPerIndex")
+		}
+		codes := rule.Get("onExitCodes")
+		if of := codes.Get("containerName"); of.Is(yamldoc.String) && !slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == of.Text() }) {
+			fail.By(of).By(names...).Says("has a rule for the container %q, which the pod does not have", of.Text())
+		}
+		last := int64(-1 << 31)
+		for i, code := range codes.Get("values").List() {
+			v, ok := code.Int()
+			switch {
+			case !ok:
+			case v == 0 && codes.Get("operator").Str() == "In":
+				fail.By(code, codes.Get("operator")).Says("has a rule for the exit code 0, which is not a failure")
+			case i > 0 && v <= last:
+				fail.By(code).By(codes.Get("values").List()...).Says("has a rule with exit codes that do not ascend: %d after %d", v, last)
+			}
+			last = v
+		}
+	}
 }
 
 // scheduleFault says what is wrong with the schedule of a CronJob
@@ -557,7 +676,7 @@ func share(limit int64) test {
 	}
 }
 
-var podDemands = []demand{
+var podDemands = slices.Concat([]demand{
 	{"", needs("containers")},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
 		seen := map[string]*yamldoc.Node{}
@@ -578,6 +697,8 @@ var podDemands = []demand{
 	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
 	{"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.*.matchExpressions.*", nodeExpression},
 	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.preference.matchExpressions.*", nodeExpression},
+	{"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.*.matchFields.*", nodeField},
+	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.preference.matchFields.*", nodeField},
 	{"affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.*.labelSelector", selects},
 	{"affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.*.labelSelector", selects},
 	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm.labelSelector", selects},
@@ -591,6 +712,30 @@ var podDemands = []demand{
 	{"dnsPolicy", oneOf("", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")},
 	{"dnsConfig.nameservers", atMost(3)},
 	{"dnsConfig.nameservers.*", address},
+	{"dnsConfig.searches", atMost(32)},
+	{"dnsConfig.searches.*", form(func(text string) []string {
+		if text == "." {
+			return nil
+		}
+		return validation.IsDNS1123SubdomainWithUnderscore(strings.TrimSuffix(text, "."))
+	})},
+	{"dnsConfig.options.*", needs("name")},
+	{"hostname", form(validation.IsDNS1123Label)},
+	{"subdomain", form(validation.IsDNS1123Label)},
+	{"runtimeClassName", form(validation.IsDNS1123Subdomain)},
+	{"preemptionPolicy", oneOf("", "PreemptLowerPriority", "Never")},
+	{"schedulingGates", distinct("name")},
+	{"schedulingGates.*", needs("name")},
+	{"schedulingGates.*.name", form(validation.IsQualifiedName)},
+	{"resourceClaims", distinct("name")},
+	{"resourceClaims.*", needs("name")},
+	{"resourceClaims.*", choice(true, "resourceClaimName", "resourceClaimTemplateName")},
+	{"ephemeralContainers", never("the template of a pod may not do")},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		if share, host := n.Get("shareProcessNamespace"), n.Get("hostPID"); share.Bool() && host.Bool() {
+			fail.By(share, host).Says("has both shareProcessNamespace and hostPID")
+		}
+	}},
 	{"hostAliases.*.ip", address},
 	{"os.name", oneOf("linux", "windows")},
 	{"readinessGates.*.conditionType", form(validation.IsQualifiedName)},
@@ -602,7 +747,17 @@ var podDemands = []demand{
 	{"securityContext.runAsUser", notNegative},
 	{"securityContext.runAsGroup", notNegative},
 	{"securityContext.fsGroup", notNegative},
-	{"securityContext.seccompProfile", seccomp},
+	{"securityContext.supplementalGroups.*", notNegative},
+	{"securityContext.sysctls", distinct("name")},
+	{"securityContext.sysctls.*", needs("name")},
+	{"securityContext.sysctls.*.name", form(func(text string) []string {
+		if !sysctl.MatchString(text) {
+			return []string{"must be the lower-case name of a kernel parameter such as net.core.somaxconn"}
+		}
+		return nil
+	})},
+	{"securityContext.seccompProfile", profile},
+	{"securityContext.appArmorProfile", profile},
 	{"tolerations.*", toleration},
 	{"tolerations.*.key", form(validation.IsQualifiedName)},
 	{"tolerations.*.effect", oneOf("", "NoSchedule", "PreferNoSchedule", "NoExecute")},
@@ -611,6 +766,9 @@ var podDemands = []demand{
 	{"topologySpreadConstraints.*.maxSkew", between(1, many)},
 	{"topologySpreadConstraints.*.labelSelector", selects},
 	{"topologySpreadConstraints.*.minDomains", between(1, many)},
+	{"topologySpreadConstraints", distinct("topologyKey", "whenUnsatisfiable")},
+	{"topologySpreadConstraints.*.nodeAffinityPolicy", oneOf("Honor", "Ignore")},
+	{"topologySpreadConstraints.*.nodeTaintsPolicy", oneOf("Honor", "Ignore")},
 	{"topologySpreadConstraints.*", func(n *yamldoc.Node, fail view.Failure) {
 		if least, when := n.Get("minDomains"), n.Get("whenUnsatisfiable"); !unset(least) && when.Str() == "ScheduleAnyway" {
 			fail.By(least, when).Says("has minDomains, which only DoNotSchedule allows")
@@ -635,30 +793,95 @@ var podDemands = []demand{
 	{"volumes.*.hostPath", needs("path")},
 	{"volumes.*.persistentVolumeClaim", needs("claimName")},
 	{"volumes.*.csi", needs("driver")},
-	{"volumes.*.secret.items.*", needs("key", "path")},
-	{"volumes.*.configMap.items.*", needs("key", "path")},
-	{"volumes.*.secret.items.*.path", descending},
-	{"volumes.*.configMap.items.*.path", descending},
+	{"volumes.*.nfs", needs("server", "path")},
+	{"volumes.*.nfs.path", func(n *yamldoc.Node, fail view.Failure) {
+		if n.Str() != "" && !path.IsAbs(n.Str()) {
+			fail.Says("is %q; it must begin with a slash", n.Str())
+		}
+	}},
+	{"volumes.*.ephemeral", needs("volumeClaimTemplate")},
+	{"volumes.*.image.pullPolicy", oneOf("", "Always", "IfNotPresent", "Never")},
 	{"volumes.*.secret.defaultMode", between(0, 0o777)},
 	{"volumes.*.configMap.defaultMode", between(0, 0o777)},
 	{"volumes.*.projected.defaultMode", between(0, 0o777)},
 	{"volumes.*.projected.sources.*", choice(false, "secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")},
 	{"volumes.*.projected.sources.*.serviceAccountToken", needs("path")},
+	{"volumes.*.projected.sources.*.serviceAccountToken.path", descending},
+	{"volumes.*.projected.sources.*.secret", needs("name")},
+	{"volumes.*.projected.sources.*.configMap", needs("name")},
+	{"volumes.*.projected.sources.*.clusterTrustBundle", choice(true, "name", "signerName")},
+	{"volumes.*.projected.sources.*.clusterTrustBundle", needs("path")},
+	{"volumes.*.projected.sources", distinctPaths},
 	{"volumes.*.projected.sources.*.serviceAccountToken.expirationSeconds", between(600, 1<<32)},
-	{"volumes.*.secret.items.*.mode", between(0, 0o777)},
-	{"volumes.*.configMap.items.*.mode", between(0, 0o777)},
-	{"volumes.*.downwardAPI.items.*.path", descending},
-	{"volumes.*.emptyDir.sizeLimit", func(n *yamldoc.Node, fail view.Failure) {
-		if q, err := resource.ParseQuantity(n.Text()); err == nil && q.Sign() < 0 {
-			fail.Says("is %s; it must be at least 0", n.Text())
-		}
-	}},
+	{"volumes.*.emptyDir.sizeLimit", positive(true)},
 	{"volumes.*.hostPath.type", oneOf("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")},
 	{"volumes.*.hostPath.path", func(n *yamldoc.Node, fail view.Failure) {
 		if slices.Contains(strings.Split(n.Str(), "/"), "..") {
 			fail.Says(`is %q; it must be a path without ".."`, n.Str())
 		}
 	}},
+}, under("volumes.*.ephemeral.volumeClaimTemplate", append([]demand{{"", needs("spec")}}, under("spec", claimDemands)...)),
+	under("volumes.*.secret.items.*", keyDemands), under("volumes.*.configMap.items.*", keyDemands),
+	under("volumes.*.projected.sources.*.secret.items.*", keyDemands), under("volumes.*.projected.sources.*.configMap.items.*", keyDemands),
+	under("volumes.*.downwardAPI.items.*", downwardDemands), under("volumes.*.projected.sources.*.downwardAPI.items.*", downwardDemands))
+
+// sysctl is the name of a kernel parameter.
+var sysctl = regexp.MustCompile(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$`)
+
+var fileDemands = []demand{
+	{"", needs("path")},
+	{"path", descending},
+	{"path", func(n *yamldoc.Node, fail view.Failure) {
+		if text := n.Str(); strings.HasPrefix(text, "..") && !strings.HasPrefix(text, "../") && text != ".." {
+			fail.Says(`is %q; it must not begin with ".."`, text)
+		}
+	}},
+	{"mode", between(0, 0o777)},
+}
+
+// keyDemands are those of a file with the value of a key; downwardDemands those of one
+// with a field of the pod.
+var (
+	keyDemands      = append([]demand{{"", needs("key")}}, fileDemands...)
+	downwardDemands = append([]demand{
+		{"", choice(true, "fieldRef", "resourceFieldRef")},
+		{"fieldRef.fieldPath", fieldOf("a volume", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.annotations")},
+		{"fieldRef", needs("fieldPath")},
+		{"resourceFieldRef", needs("containerName", "resource")},
+		{"resourceFieldRef.resource", form(resourceOfContainer)},
+	}, fileDemands...)
+)
+
+// distinctPaths demands that the files of a projected volume do not replace each other.
+func distinctPaths(n *yamldoc.Node, fail view.Failure) {
+	seen := map[string]*yamldoc.Node{}
+	for _, source := range n.List() {
+		paths := []*yamldoc.Node{source.Get("clusterTrustBundle", "path")}
+		for _, list := range [...]string{"secret", "configMap", "downwardAPI"} {
+			for _, item := range source.Get(list, "items").List() {
+				paths = append(paths, item.Get("path"))
+			}
+		}
+		for _, at := range paths {
+			if first := seen[at.Str()]; first != nil && at.Str() != "" {
+				fail.By(at, first).Says("has two files with the path %s", at.Text())
+			}
+			seen[at.Str()] = at
+		}
+	}
+}
+
+// nodeField demands an expression about the name of nodes, the only field that there is.
+func nodeField(n *yamldoc.Node, fail view.Failure) {
+	key, operator, values := n.Get("key"), n.Get("operator"), n.Get("values")
+	switch {
+	case key.Str() != "metadata.name":
+		fail.By(cmp.Or(key, n)).Says("has the key %q; it must be metadata.name", key.Str())
+	case operator.Str() != "In" && operator.Str() != "NotIn":
+		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be In or NotIn", operator.Str())
+	case len(values.List()) != 1:
+		fail.By(n, values).Says("must have one value")
+	}
 }
 
 // nodeExpression demands an expression about the labels of nodes.
@@ -669,7 +892,11 @@ func nodeExpression(n *yamldoc.Node, fail view.Failure) {
 		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be In, NotIn, Exists, DoesNotExist, Gt or Lt", op)
 	case unset(values) != strings.Contains(op, "Exist"):
 		fail.By(n, operator, values).Says("must have values unless its operator is Exists or DoesNotExist")
+	case (op == "Gt" || op == "Lt") && len(values.List()) != 1:
+		fail.By(values, operator).Says("has several values, which the operator %s does not allow", op)
 	}
+	needs("key")(n, fail)
+	form(validation.IsQualifiedName)(n.Get("key"), fail.By(n.Get("key")))
 }
 
 // address demands an IP address.
@@ -695,7 +922,7 @@ func hostPorts(n *yamldoc.Node, fail view.Failure) {
 			}
 			seen[key] = at
 			if n.Get("hostNetwork").Bool() && own != nil && own.Text() != at.Text() {
-				fail.By(at, own).Says("the pod uses the network of the node, so the hostPort %s must be the containerPort %s", at.Text(), own.Text())
+				fail.By(at, own, n.Get("hostNetwork")).Says("the pod uses the network of the node, so the hostPort %s must be the containerPort %s", at.Text(), own.Text())
 			}
 		}
 	}
@@ -715,7 +942,8 @@ func toleration(n *yamldoc.Node, fail view.Failure) {
 	}
 }
 
-func seccomp(n *yamldoc.Node, fail view.Failure) {
+// profile demands a profile of seccomp or AppArmor.
+func profile(n *yamldoc.Node, fail view.Failure) {
 	file, of := n.Get("localhostProfile"), n.Get("type")
 	switch kind := of.Str(); {
 	case !slices.Contains([]string{"RuntimeDefault", "Unconfined", "Localhost"}, kind):
@@ -752,20 +980,15 @@ var containerDemands = []demand{
 		}
 	}},
 	{"env.*.valueFrom", choice(true, "fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")},
-	{"env.*.valueFrom.fieldRef.fieldPath", fieldOfPod},
+	{"env.*.valueFrom.fieldRef.fieldPath", fieldOf("an environment variable", "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
+		"spec.serviceAccountName", "spec.host", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")},
 	{"env.*.valueFrom.fieldRef", needs("fieldPath")},
 	{"env.*.valueFrom.resourceFieldRef", needs("resource")},
 	{"env.*.valueFrom.configMapKeyRef", needs("name", "key")},
 	{"env.*.valueFrom.secretKeyRef", needs("name", "key")},
 	{"env.*.valueFrom.configMapKeyRef.key", form(validation.IsConfigMapKey)},
 	{"env.*.valueFrom.secretKeyRef.key", form(validation.IsConfigMapKey)},
-	{"env.*.valueFrom.resourceFieldRef.resource", form(func(text string) []string {
-		of, name, _ := strings.Cut(text, ".")
-		if of != "limits" && of != "requests" || !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, name) && !strings.HasPrefix(name, "hugepages-") {
-			return []string{"must be limits or requests of cpu, memory or ephemeral-storage"}
-		}
-		return nil
-	})},
+	{"env.*.valueFrom.resourceFieldRef.resource", form(resourceOfContainer)},
 	{"envFrom.*", choice(true, "configMapRef", "secretRef")},
 	{"envFrom.*.prefix", form(validation.IsRelaxedEnvVarName)},
 	{"env.*.valueFrom.configMapKeyRef.name", form(validation.IsDNS1123Subdomain)},
@@ -777,6 +1000,21 @@ var containerDemands = []demand{
 	{"volumeMounts", distinct("mountPath")},
 	{"volumeMounts.*", needs("name", "mountPath")},
 	{"volumeMounts.*.subPath", descending},
+	{"volumeMounts.*.subPathExpr", descending},
+	{"volumeMounts.*.recursiveReadOnly", oneOf("Disabled", "IfPossible", "Enabled")},
+	{"volumeMounts.*", func(n *yamldoc.Node, fail view.Failure) {
+		at, only, propagation := n.Get("recursiveReadOnly"), n.Get("readOnly"), n.Get("mountPropagation")
+		if (at.Str() == "IfPossible" || at.Str() == "Enabled") && (!only.Bool() || !unset(propagation) && propagation.Str() != "None") {
+			fail.By(at, only, propagation).Says("has recursiveReadOnly, which needs readOnly: true and no mountPropagation")
+		}
+	}},
+	{"volumeDevices.*", needs("name", "devicePath")},
+	{"volumeDevices", distinct("name")},
+	{"volumeDevices", distinct("devicePath")},
+	{"resizePolicy", distinct("resourceName")},
+	{"resizePolicy.*", needs("resourceName", "restartPolicy")},
+	{"resizePolicy.*.resourceName", oneOf("", "cpu", "memory")},
+	{"resizePolicy.*.restartPolicy", oneOf("", "NotRequired", "RestartContainer")},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
 		for _, m := range n.Get("volumeMounts").List() {
 			if at, of := m.Get("mountPropagation"), n.Get("securityContext", "privileged"); at.Str() == "Bidirectional" && !of.Bool() {
@@ -793,7 +1031,8 @@ var containerDemands = []demand{
 	{"resources", requestsWithinLimits},
 	{"securityContext.runAsUser", notNegative},
 	{"securityContext.runAsGroup", notNegative},
-	{"securityContext.seccompProfile", seccomp},
+	{"securityContext.seccompProfile", profile},
+	{"securityContext.appArmorProfile", profile},
 	{"securityContext", func(n *yamldoc.Node, fail view.Failure) {
 		added := n.Get("capabilities", "add").List()
 		admin := slices.ContainsFunc(added, func(c *yamldoc.Node) bool { return c.Str() == "CAP_SYS_ADMIN" })
@@ -808,22 +1047,27 @@ var containerDemands = []demand{
 
 var handlers = []string{"exec", "httpGet", "tcpSocket", "sleep"}
 
-// fieldsOfPod are those that an environment variable can show.
-var fieldsOfPod = []string{
-	"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "spec.host",
-	"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+// fieldOf demands a field of the pod that something can show, such as a label.
+func fieldOf(shown string, fields ...string) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		text := n.Str()
+		rest, closed := strings.CutSuffix(text, "']")
+		of, key, opened := strings.Cut(rest, "['")
+		switch {
+		case closed && opened && of == "metadata.labels" && len(validation.IsQualifiedName(key)) == 0:
+		case closed && opened && of == "metadata.annotations" && len(validation.IsQualifiedName(strings.ToLower(key))) == 0:
+		case text != "" && !slices.Contains(fields, text):
+			fail.Says("is %q, which %s cannot show", text, shown)
+		}
+	}
 }
 
-func fieldOfPod(n *yamldoc.Node, fail view.Failure) {
-	text := n.Str()
-	rest, closed := strings.CutSuffix(text, "']")
-	of, key, opened := strings.Cut(rest, "['")
-	switch {
-	case closed && opened && of == "metadata.labels" && len(validation.IsQualifiedName(key)) == 0:
-	case closed && opened && of == "metadata.annotations" && len(validation.IsQualifiedName(strings.ToLower(key))) == 0:
-	case text != "" && !slices.Contains(fieldsOfPod, text):
-		fail.Says("is %q, which an environment variable cannot show", text)
+func resourceOfContainer(text string) []string {
+	of, name, _ := strings.Cut(text, ".")
+	if of != "limits" && of != "requests" || !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, name) && !strings.HasPrefix(name, "hugepages-") {
+		return []string{"must be limits or requests of cpu, memory or ephemeral-storage"}
 	}
+	return nil
 }
 
 // requestsWithinLimits compares quantities, and looks at the names of resources.
