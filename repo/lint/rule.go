@@ -86,7 +86,8 @@ type Rule struct {
 	Name string
 	// Title is one line that states the rule, without a full stop.
 	Title string
-	// Since is the first version of clusterctl-repo that has the rule.
+	// Since is the first version of clusterctl-repo that has the rule; v0.1.0 where a
+	// row does not say it.
 	Since string
 	// Severity of the findings, unless Check says otherwise.
 	Severity Severity
@@ -107,7 +108,8 @@ type Rule struct {
 	// Fix says what to do.
 	Fix string
 	// Scope and Kinds say what Check is called for; Kinds only matter for
-	// ScopeFile, and none means every kind that is read.
+	// ScopeFile, are those of the family where a row does not say them, and none means
+	// every kind that is read.
 	Scope Scope
 	Kinds []layouts.FileKind
 	// Yields names the rules that explain the same fault better: a finding is left out
@@ -127,12 +129,18 @@ type Family struct {
 	Prefix string
 	// Title says what the rules are about.
 	Title string
+	// Kinds are those of its rules that say none.
+	Kinds []layouts.FileKind
 	// Rules are sorted by ID.
 	Rules []*Rule
 }
 
 // Add puts a rule into the family and returns it.
 func (f *Family) Add(r Rule) *Rule {
+	r.Since = cmp.Or(r.Since, "v0.1.0")
+	if r.Kinds == nil {
+		r.Kinds = f.Kinds
+	}
 	i, _ := slices.BinarySearchFunc(f.Rules, r.ID, func(r *Rule, id string) int { return cmp.Compare(r.ID, id) })
 	f.Rules = slices.Insert(f.Rules, i, &r)
 	return &r
@@ -158,10 +166,5 @@ func (r *Rule) Selected(names []string) bool {
 
 // applies reports whether the rule wants files of a kind.
 func (r *Rule) applies(kind layouts.FileKind) bool {
-	for _, k := range r.Kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return len(r.Kinds) == 0
+	return len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
 }

@@ -17,18 +17,17 @@ var (
 	idForm     = regexp.MustCompile(`^([A-Z]+)([0-9]{3})$`)
 	nameForm   = regexp.MustCompile(`^[a-z]+(-[a-z]+)+$`)
 	familyVar  = regexp.MustCompile(`(?m)^var (\w+) = &lint\.Family\{Prefix: "([A-Z]+)"`)
-	rowHead    = regexp.MustCompile(`ID: "([A-Z]+[0-9]{3})", Name: "([^"]+)", Since: "([^"]+)"`)
+	rowHead    = regexp.MustCompile(`ID: "([A-Z]+[0-9]{3})", Name: "([^"]+)"`)
 	identifier = regexp.MustCompile(`(?m)^func (\w+)\(`)
 )
 
 // stub is what the templates get.
-type stub struct{ ID, Name, Function, Since, Variable, Package string }
+type stub struct{ ID, Name, Function, Variable, Package string }
 
 var rowTemplate = template.Must(template.New("row").Parse(`
 var _ = {{.Variable}}.Add(lint.Rule{
-	ID: "{{.ID}}", Name: "{{.Name}}", Since: "{{.Since}}",
-	Title:    "TODO: the requirement, with must (error), should (warning) or a plain statement (info)",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "{{.ID}}", Name: "{{.Name}}", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "TODO: the requirement, with must (error), should (warning) or a plain statement (info)",
 	Source: "TODO: the section of the contract, or the function that makes it true",
 	Why:    "TODO: whom it hits, and how.",
 	Fix:    "TODO: what to write.",
@@ -131,7 +130,6 @@ func New(root, id, name string) (written, error) {
 			case m[2] == name:
 				return written{}, fmt.Errorf("%s is the name of %s already", name, m[1])
 			}
-			s.Since = max(s.Since, m[3])
 		}
 		for _, m := range identifier.FindAllStringSubmatch(string(data), -1) {
 			functions[filepath.Dir(file)] = append(functions[filepath.Dir(file)], m[1])

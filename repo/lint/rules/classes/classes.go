@@ -20,7 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var classRules = &lint.Family{Prefix: "CC", Title: "ClusterClasses: files, references and classes"}
+var classRules = &lint.Family{Prefix: "CC", Title: "ClusterClasses: files, references and classes", Kinds: view.Substituted}
 
 // Sources of what the API server says about a ClusterClass.
 const (
@@ -117,13 +117,12 @@ func inVariableSchema(path string) bool {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC001", Name: "class-decodes", Since: "v0.1.0",
-	Title:    "A ClusterClass must only have fields and types of its API version",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC001", Name: "class-decodes", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A ClusterClass must only have fields and types of its API version",
 	Source: classCRD,
 	Why:    "The API server refuses a value of the wrong type. kubectl refuses an object with an unknown field; every other client loses the field silently.",
 	Fix:    "Correct the name or the type of the field.",
-	Kinds:  view.Substituted, Check: eachClass(classDecodes),
+	Check:  eachClass(classDecodes),
 })
 
 func classDecodes(p *lint.Pass, c *clusterclass.Class) {
@@ -147,13 +146,12 @@ func classDecodes(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC002", Name: "class-reference", Since: "v0.1.0",
-	Title:    "Every reference of a ClusterClass must have a group, version, kind and name",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC002", Name: "class-reference", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Every reference of a ClusterClass must have a group, version, kind and name",
 	Source: classAdmission + ", check.ClusterClassTemplatesAreValid",
 	Why:    "The API server refuses the class.",
 	Fix:    "Write apiVersion as GROUP/VERSION, a kind that ends in Template, and a name.",
-	Kinds:  view.Substituted, Check: eachClass(classReference),
+	Check:  eachClass(classReference),
 })
 
 func classReference(p *lint.Pass, c *clusterclass.Class) {
@@ -210,13 +208,12 @@ func complete(c *clusterclass.Class, r *clusterclass.Reference) bool {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC003", Name: "class-template-missing", Since: "v0.1.0",
-	Title:    "The templates of a ClusterClass must be in its file",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CC003", Name: "class-template-missing", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The templates of a ClusterClass must be in its file",
 	Source: classContract,
 	Why:    "clusterctl creates only the objects of this file. The class never becomes ready, and no cluster can use it.",
 	Fix:    "Add the template to the file. If the file has it under another name, write that name in the reference.",
-	Kinds:  view.Substituted, Check: eachClass(classTemplateMissing),
+	Check:  eachClass(classTemplateMissing),
 })
 
 func classTemplateMissing(p *lint.Pass, c *clusterclass.Class) {
@@ -273,13 +270,12 @@ func roleOf(p *lint.Pass, group, kind string) contract.Role {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC004", Name: "class-template-role", Since: "v0.1.0",
-	Title:    "References of a ClusterClass must name templates of the right role",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CC004", Name: "class-template-role", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "References of a ClusterClass must name templates of the right role",
 	Source: "Cluster API provider contracts, the pages of the roles",
 	Why:    "Cluster API creates an object of this kind and waits forever for fields that only another role has.",
 	Fix:    "Refer to a template of the expected role, and add it to the file if it is missing.",
-	Kinds:  view.Substituted, Check: eachClass(classTemplateRole),
+	Check:  eachClass(classTemplateRole),
 })
 
 func classTemplateRole(p *lint.Pass, c *clusterclass.Class) {
@@ -306,13 +302,12 @@ var kubeadm = map[[2]string]string{
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC005", Name: "class-reference-version", Since: "v0.1.0",
-	Title:    "References of a ClusterClass should use the version that Cluster API chooses",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CC005", Name: "class-reference-version", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "References of a ClusterClass should use the version that Cluster API chooses",
 	Source: "cluster-api core/controllers/clusterclass, condition RefVersionsUpToDate; contract labels",
 	Why:    "The class reports outdated references, and its patches are written for a version that is not in use.",
 	Fix:    "Use the highest version in the contract label of the CRD.",
-	Kinds:  view.Substituted, Check: eachClass(classReferenceVersion),
+	Check:  eachClass(classReferenceVersion),
 })
 
 func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
@@ -343,13 +338,12 @@ func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC006", Name: "class-kind-unknown", Since: "v0.1.0",
-	Title:    "References of a ClusterClass must name kinds that exist",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CC006", Name: "class-kind-unknown", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "References of a ClusterClass must name kinds that exist",
 	Source: "CustomResourceDefinitions in the components; CustomResourceDefinitions of the kubeadm providers",
 	Why:    "The API server refuses the template because no CRD defines its kind, so the class never becomes ready.",
 	Fix:    "Correct the kind or the group.",
-	Kinds:  view.Substituted, Check: eachClass(classKindUnknown),
+	Check:  eachClass(classKindUnknown),
 })
 
 func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
@@ -386,13 +380,12 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC007", Name: "class-template-valid", Since: "v0.1.0",
-	Title:    "The templates of a ClusterClass must match their CRDs",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC007", Name: "class-template-valid", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The templates of a ClusterClass must match their CRDs",
 	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
 	Why:    "The API server refuses the template, or drops the field, and clusters of the class differ from what the author intended.",
 	Fix:    "Correct the value.",
-	Kinds:  view.Substituted, Check: classTemplateValid,
+	Check:  classTemplateValid,
 })
 
 func classTemplateValid(p *lint.Pass) {
@@ -406,13 +399,12 @@ func classTemplateValid(p *lint.Pass) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC008", Name: "class-worker-name", Since: "v0.1.0",
-	Title:    "Worker classes of one list must have unique names",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC008", Name: "class-worker-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Worker classes of one list must have unique names",
 	Source: classAdmission + ", check.MachineDeploymentClassesAreUnique and check.MachinePoolClassesAreUnique",
 	Why:    "The API server refuses the class.",
 	Fix:    "Give every worker class its own name.",
-	Kinds:  view.Substituted, Check: eachClass(classWorkerName),
+	Check:  eachClass(classWorkerName),
 })
 
 func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
@@ -449,13 +441,12 @@ func violations(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, path ...st
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC009", Name: "class-health-check-machines", Since: "v0.1.0",
-	Title:    "A control plane with a health check must have machineInfrastructure",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC009", Name: "class-health-check-machines", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A control plane with a health check must have machineInfrastructure",
 	Source: classAdmission + ", validateMachineHealthCheckClasses",
 	Why:    "The API server refuses the class, because a health check needs machines.",
 	Fix:    "Add spec.controlPlane.machineInfrastructure and its template, or remove the health check.",
-	Kinds:  view.Substituted, Check: eachClass(classHealthCheckMachines),
+	Check:  eachClass(classHealthCheckMachines),
 })
 
 func classHealthCheckMachines(p *lint.Pass, c *clusterclass.Class) {
@@ -467,13 +458,12 @@ func classHealthCheckMachines(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC010", Name: "class-startup-timeout", Since: "v0.1.0",
-	Title:    "The startup timeout of a health check must be 0 or at least 30 seconds",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC010", Name: "class-startup-timeout", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The startup timeout of a health check must be 0 or at least 30 seconds",
 	Source: classAdmission + ", validateMachineHealthCheckNodeStartupTimeoutSeconds",
 	Why:    "The API server refuses the class.",
 	Fix:    "Use 30 seconds or more, or 0 to disable the timeout.",
-	Kinds:  view.Substituted, Check: eachClass(classStartupTimeout),
+	Check:  eachClass(classStartupTimeout),
 })
 
 func classStartupTimeout(p *lint.Pass, c *clusterclass.Class) {
@@ -486,13 +476,12 @@ func classStartupTimeout(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC011", Name: "class-int-or-percent", Since: "v0.1.0",
-	Title:    "Limits of health checks and rollouts must be integers or percentages",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC011", Name: "class-int-or-percent", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Limits of health checks and rollouts must be integers or percentages",
 	Source: classAdmission + ", validateMachineHealthCheckClasses and validateRolloutStrategy",
 	Why:    "The API server refuses the class.",
 	Fix:    `Write an integer, or a string such as "40%" without spaces.`,
-	Kinds:  view.Substituted, Check: eachClass(classIntOrPercent),
+	Check:  eachClass(classIntOrPercent),
 })
 
 func classIntOrPercent(p *lint.Pass, c *clusterclass.Class) {
@@ -520,13 +509,12 @@ func classIntOrPercent(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC012", Name: "class-unhealthy-range", Since: "v0.1.0",
-	Title:    "The range of unhealthy machines must have the form [3-5]",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC012", Name: "class-unhealthy-range", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The range of unhealthy machines must have the form [3-5]",
 	Source: classCRD,
 	Why:    "The API server refuses the class.",
 	Fix:    `Write a string such as "[3-5]".`,
-	Kinds:  view.Substituted, Check: eachClass(classUnhealthyRange),
+	Check:  eachClass(classUnhealthyRange),
 })
 
 func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
@@ -540,13 +528,12 @@ func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
 var unhealthyRange = view.Pattern(`^\[[0-9]+-[0-9]+\]$`)
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC013", Name: "class-naming-template", Since: "v0.1.0",
-	Title:    "Naming templates must be valid Go templates",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC013", Name: "class-naming-template", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Naming templates must be valid Go templates",
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class. Unlike the templates of patches, naming templates cannot call sprig functions.",
 	Fix:    "Use .cluster.name and .random, and for workers .machineDeployment.topologyName or .machinePool.topologyName.",
-	Kinds:  view.Substituted, Check: eachClass(classNamingTemplate),
+	Check:  eachClass(classNamingTemplate),
 })
 
 func classNamingTemplate(p *lint.Pass, c *clusterclass.Class) {
@@ -558,13 +545,12 @@ func classNamingTemplate(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC014", Name: "class-naming-result", Since: "v0.1.0",
-	Title:    "Naming templates must produce valid object names",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC014", Name: "class-naming-result", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Naming templates must produce valid object names",
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class.",
 	Fix:    `Use only lower-case letters, digits, "-" and ".".`,
-	Kinds:  view.Substituted, Check: eachClass(classNamingResult),
+	Check:  eachClass(classNamingResult),
 })
 
 func classNamingResult(p *lint.Pass, c *clusterclass.Class) {
@@ -580,13 +566,12 @@ func classNamingResult(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC015", Name: "class-kubernetes-versions", Since: "v0.1.0",
-	Title:    "The Kubernetes versions of a ClusterClass must ascend without gaps",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC015", Name: "class-kubernetes-versions", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The Kubernetes versions of a ClusterClass must ascend without gaps",
 	Source: classAdmission + ", validateKubernetesVersions",
 	Why:    "The API server refuses the class: clusters are upgraded along this list and cannot skip a minor version.",
 	Fix:    "List semantic versions in ascending order, with at least one for each minor version.",
-	Kinds:  view.Substituted, Check: eachClass(classKubernetesVersions),
+	Check:  eachClass(classKubernetesVersions),
 })
 
 func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
@@ -616,9 +601,8 @@ func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
 type templateKey struct{ group, kind, name string }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC016", Name: "class-template-shared", Since: "v0.1.0",
-	Title:    "A template should belong to one ClusterClass only",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CC016", Name: "class-template-shared", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A template should belong to one ClusterClass only",
 	Source: classContract,
 	Why:    "Both classes own the object, so a change for one changes the other. clusterctl refuses to add the second class to a cluster that has the first.",
 	Fix:    "Give each class its own templates.",
@@ -651,9 +635,8 @@ func classTemplateShared(p *lint.Pass) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC017", Name: "class-template-unused", Since: "v0.1.0",
-	Title:    "A ClusterClass file contains only templates that are used",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "CC017", Name: "class-template-unused", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "A ClusterClass file contains only templates that are used",
 	Source: classContract,
 	Why:    "The template is created with the class and never used.",
 	Fix:    "Refer to the template, or remove it.",
@@ -705,13 +688,12 @@ func mentioned(f *lint.File, o *manifest.Object) bool {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC018", Name: "class-namespace", Since: "v0.1.0",
-	Title:    "Objects in ClusterClass files have no namespace",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CC018", Name: "class-namespace", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "Objects in ClusterClass files have no namespace",
 	Source: classContract,
 	Why:    "clusterctl moves all objects into the namespace of the cluster. Users who apply the file with kubectl find the class in another namespace, and references to other namespaces do not work.",
 	Fix:    "Remove metadata.namespace.",
-	Kinds:  view.Substituted, Check: classNamespace,
+	Check:  classNamespace,
 })
 
 func classNamespace(p *lint.Pass) {
@@ -750,9 +732,8 @@ func classNamespace(p *lint.Pass) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC019", Name: "class-variables", Since: "v0.1.0",
-	Title:    "ClusterClass files contain no clusterctl variables",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CC019", Name: "class-variables", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "ClusterClass files contain no clusterctl variables",
 	Source: classContract + "; clusterctl client/config.go, GetClusterTemplate",
 	Why:    `Users must set the variable, but "clusterctl generate cluster --list-variables" does not list it. It also ties the class to one cluster.`,
 	Fix:    "Write a fixed value; patches can set it from a variable of the ClusterClass.",
@@ -781,13 +762,12 @@ func classVariables(p *lint.Pass) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC020", Name: "class-api-version", Since: "v0.1.0",
-	Title:    "A ClusterClass should use API version v1beta2",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CC020", Name: "class-api-version", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A ClusterClass should use API version v1beta2",
 	Source: "Cluster API book, Version support; CustomResourceDefinition of ClusterClass",
 	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses it once Cluster API stops serving v1beta1 in 2027.",
 	Fix:    "Run clusterctl-repo migrate, or convert the class to v1beta2 by hand; some fields have other names there.",
-	Kinds:  view.Substituted, Check: eachClass(classAPIVersion),
+	Check:  eachClass(classAPIVersion),
 })
 
 func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
@@ -800,13 +780,12 @@ func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC021", Name: "class-field-of-other-version", Since: "v0.1.0",
-	Title:    "A ClusterClass must not mix field names of v1beta1 and v1beta2",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC021", Name: "class-field-of-other-version", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A ClusterClass must not mix field names of v1beta1 and v1beta2",
 	Source: classCRD + "; cluster-api api/core/v1beta1/conversion.go",
 	Why:    "kubectl refuses the object because of the unknown field; every other client loses the field silently.",
 	Fix:    "Use the name that the field has in the API version of the object.",
-	Kinds:  view.Substituted, Check: eachClass(classFieldOfOtherVersion),
+	Check:  eachClass(classFieldOfOtherVersion),
 })
 
 func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
@@ -827,13 +806,12 @@ func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC022", Name: "class-limits", Since: "v0.1.0",
-	Title:    "The values of a ClusterClass must be within the limits of the API",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CC022", Name: "class-limits", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The values of a ClusterClass must be within the limits of the API",
 	Source: classCRD + "; " + classAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Change the value so that it is within the limit, or remove it.",
-	Kinds:  view.Substituted, Check: eachClass(classLimits),
+	Check:  eachClass(classLimits),
 })
 
 func classLimits(p *lint.Pass, c *clusterclass.Class) {
@@ -853,13 +831,12 @@ func classLimits(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC023", Name: "class-upgrade-plan", Since: "v0.1.0",
-	Title:    "The upgrade plan extension must be named HANDLER.EXTENSIONCONFIG",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CC023", Name: "class-upgrade-plan", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The upgrade plan extension must be named HANDLER.EXTENSIONCONFIG",
 	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation and Upgrade Plan Runtime Extensions",
 	Why:    "Cluster API registers extensions only under such names. It never finds this one, and clusters of the class cannot be upgraded.",
 	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
-	Kinds:  view.Substituted, Check: eachClass(classUpgradePlan),
+	Check:  eachClass(classUpgradePlan),
 })
 
 func classUpgradePlan(p *lint.Pass, c *clusterclass.Class) {
@@ -877,9 +854,8 @@ func isHandler(text string) bool {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC024", Name: "class-file-name", Since: "v0.1.0",
-	Title:    "clusterclass-NAME.yaml should contain exactly one ClusterClass, named NAME",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "CC024", Name: "class-file-name", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "clusterclass-NAME.yaml should contain exactly one ClusterClass, named NAME",
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl fetches the file named after a Cluster's class and does not check its content. The Cluster then waits for a class that does not exist.",
 	Fix:    "Give the ClusterClass the name in the file name, or rename the file if no template uses the other class.",
@@ -909,9 +885,8 @@ func classFileName(p *lint.Pass) {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC025", Name: "class-namespace-quoted", Since: "v0.1.0",
-	Title:    "The class namespace of a Cluster should be a valid namespace or empty",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "CC025", Name: "class-namespace-quoted", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "The class namespace of a Cluster should be a valid namespace or empty",
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 	Why:    "clusterctl looks for the class in exactly this namespace. With quotes inside quotes, the namespace consists of two quotes.",
 	Fix:    "Write a default that is a namespace, without inner quotes. In v1beta1 it may be empty: ${CLUSTER_CLASS_NAMESPACE:=\"\"}, with no quotes around it.",

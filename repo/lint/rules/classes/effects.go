@@ -647,53 +647,43 @@ func reported(p *lint.Pass, c *clusterclass.Class) {
 const generator = "cluster-api core/reconcilers/topology/cluster/patches/inline"
 
 var patchApplies = patchRules.Add(lint.Rule{
-	ID: "PA020", Name: "class-patch-applies", Since: "v0.1.0",
-	Title:    "JSON patches must apply to the templates that they select",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "PA020", Name: "class-patch-applies", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "JSON patches must apply to the templates that they select",
 	Source: "cluster-api core/reconcilers/topology/cluster/patches, applyPatchesToRequest",
 	Why:    "Cluster API cannot compute the objects of a Cluster, so Clusters of the class are not created or updated.",
 	Fix:    "Use add where the value may be absent, and add the missing parent or list first.",
-	Kinds:  view.Substituted,
 })
 
 var patchVariableValue = patchRules.Add(lint.Rule{
-	ID: "PA021", Name: "patch-variable-value", Since: "v0.1.0",
-	Title:    "Variables in patches must have a value for every selected template",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "PA021", Name: "patch-variable-value", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Variables in patches must have a value for every selected template",
 	Source: generator + ", calculateValue",
 	Why:    "Cluster API cannot compute the objects of a Cluster, so Clusters of the class are not created or updated.",
 	Fix:    "Correct the path in the variable, or select only templates for which the builtin variable exists.",
-	Kinds:  view.Substituted,
 })
 
 var patchRenders = patchRules.Add(lint.Rule{
-	ID: "PA022", Name: "patch-renders", Since: "v0.1.0",
-	Title:    "Templates in patches must render, and values must render to YAML",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "PA022", Name: "patch-renders", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Templates in patches must render, and values must render to YAML",
 	Source: generator + ", renderValueTemplate and patchIsEnabled",
 	Why:    "Cluster API cannot compute the objects of a Cluster, so Clusters of the class are not created or updated.",
 	Fix:    "Correct the template. Use toJson for lists and objects, and quote for strings that YAML would read as something else.",
-	Kinds:  view.Substituted,
 })
 
 var patchResult = patchRules.Add(lint.Rule{
-	ID: "PA023", Name: "patch-result", Since: "v0.1.0",
-	Title:    "Patched templates must match their CustomResourceDefinitions",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA023", Name: "patch-result", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Patched templates must match their CustomResourceDefinitions",
 	Source: "spec.versions[].schema of the CustomResourceDefinition in the components",
 	Why:    "The API server refuses the object that Cluster API makes from the template, so Clusters of the class are not created or updated.",
 	Fix:    "Correct the value of the patch, or the type of its variable.",
-	Kinds:  view.Substituted,
 })
 
 var patchNoValue = patchRules.Add(lint.Rule{
-	ID: "PA024", Name: "patch-no-value", Since: "v0.1.0",
-	Title:    "Templates in patches should not render to <no value>",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "PA024", Name: "patch-no-value", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Templates in patches should not render to <no value>",
 	Source: generator + ", renderValueTemplate",
 	Why:    `A template that reads a variable or property that is not set writes the text "<no value>". Cluster API passes it on, and the machines or the provider fail on it.`,
 	Fix:    "Correct the name, give the variable a default, require it, or write a default in the template: '{{ .NAME | default \"VALUE\" }}'.",
-	Kinds:  view.Substituted,
 })
 
 func init() {

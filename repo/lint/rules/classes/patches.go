@@ -21,7 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var patchRules = &lint.Family{Prefix: "PA", Title: "Patches of ClusterClasses"}
+var patchRules = &lint.Family{Prefix: "PA", Title: "Patches of ClusterClasses", Kinds: view.Substituted}
 
 const (
 	patchAdmission = "cluster-api core/webhooks/admission, patch_validation.go"
@@ -89,13 +89,12 @@ func notNull(n *yamldoc.Node) *yamldoc.Node {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA001", Name: "patch-name", Since: "v0.1.0",
-	Title:    "Patches of a ClusterClass must have unique names",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA001", Name: "patch-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Patches of a ClusterClass must have unique names",
 	Source: patchAdmission + ", validatePatchName",
 	Why:    `The API server refuses the class. The name "inline" is reserved.`,
 	Fix:    "Rename the patch.",
-	Kinds:  view.Substituted, Check: eachClass(patchName),
+	Check:  eachClass(patchName),
 })
 
 func patchName(p *lint.Pass, c *clusterclass.Class) {
@@ -120,13 +119,12 @@ func patchName(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA002", Name: "patch-kind", Since: "v0.1.0",
-	Title:    "A patch must have either definitions or external",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA002", Name: "patch-kind", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A patch must have either definitions or external",
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
 	Fix:    "Keep exactly one of definitions and external.",
-	Kinds:  view.Substituted, Check: eachClass(patchKind),
+	Check:  eachClass(patchKind),
 })
 
 func patchKind(p *lint.Pass, c *clusterclass.Class) {
@@ -155,13 +153,12 @@ func judgeable(p *lint.Pass, c *clusterclass.Class, n *yamldoc.Node, what string
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA003", Name: "patch-enabled-if", Since: "v0.1.0",
-	Title:    "enabledIf must be a valid template of at most 256 characters",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA003", Name: "patch-enabled-if", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "enabledIf must be a valid template of at most 256 characters",
 	Source: patchAdmission + ", validateEnabledIf",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
-	Kinds:  view.Substituted, Check: eachClass(patchEnabledIf),
+	Check:  eachClass(patchEnabledIf),
 })
 
 func patchEnabledIf(p *lint.Pass, c *clusterclass.Class) {
@@ -179,13 +176,12 @@ func patchEnabledIf(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA004", Name: "patch-template", Since: "v0.1.0",
-	Title:    "The template of a value must be valid and have at most 10240 characters",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA004", Name: "patch-template", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The template of a value must be valid and have at most 10240 characters",
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
-	Kinds:  view.Substituted, Check: eachClass(patchTemplate),
+	Check:  eachClass(patchTemplate),
 })
 
 func patchTemplate(p *lint.Pass, c *clusterclass.Class) {
@@ -208,13 +204,12 @@ func (d *patchDefinition) matches(r *clusterclass.Reference) bool {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA005", Name: "patch-selector", Since: "v0.1.0",
-	Title:    "The selector of a patch must repeat the version and kind of a reference of the class",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA005", Name: "patch-selector", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The selector of a patch must repeat the version and kind of a reference of the class",
 	Source: patchAdmission + ", selectorMatchTemplate",
 	Why:    "The API server refuses the class. It compares the strings, so another version of the same kind does not match.",
 	Fix:    "Copy apiVersion and kind from the reference.",
-	Kinds:  view.Substituted, Check: eachClass(patchSelector),
+	Check:  eachClass(patchSelector),
 })
 
 func patchSelector(p *lint.Pass, c *clusterclass.Class) {
@@ -270,13 +265,12 @@ var matchLists = [...]struct {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA006", Name: "patch-match-resources", Since: "v0.1.0",
-	Title:    "matchResources must select at least one template, and every selector must match",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA006", Name: "patch-match-resources", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "matchResources must select at least one template, and every selector must match",
 	Source: patchAdmission + ", validateSelectors",
 	Why:    "The API server refuses the class.",
 	Fix:    "Select the places where the class refers to this kind.",
-	Kinds:  view.Substituted, Check: eachClass(patchMatchResources),
+	Check:  eachClass(patchMatchResources),
 })
 
 func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
@@ -358,13 +352,12 @@ func nameProblem(name string) string {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA007", Name: "patch-class-names", Since: "v0.1.0",
-	Title:    "The name of a worker class in a selector must have at most one *, at its start or end",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA007", Name: "patch-class-names", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The name of a worker class in a selector must have at most one *, at its start or end",
 	Source: patchAdmission + ", validateSelectorName",
 	Why:    "The API server refuses the class.",
 	Fix:    "Write the full name, a prefix followed by *, or * followed by a suffix.",
-	Kinds:  view.Substituted, Check: eachClass(patchClassNames),
+	Check:  eachClass(patchClassNames),
 })
 
 func patchClassNames(p *lint.Pass, c *clusterclass.Class) {
@@ -380,13 +373,12 @@ func patchClassNames(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA008", Name: "patch-operation", Since: "v0.1.0",
-	Title:    "The operation of a patch must be add, replace or remove",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA008", Name: "patch-operation", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The operation of a patch must be add, replace or remove",
 	Source: patchAdmission + ", validateJSONPatches",
 	Why:    "The API server refuses the class.",
 	Fix:    "Use add or replace with one of value and valueFrom, or remove with neither.",
-	Kinds:  view.Substituted, Check: eachClass(patchOperation),
+	Check:  eachClass(patchOperation),
 })
 
 func patchOperation(p *lint.Pass, c *clusterclass.Class) {
@@ -398,13 +390,12 @@ func patchOperation(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA009", Name: "patch-path", Since: "v0.1.0",
-	Title:    "Patch paths must begin with /spec/ and may only add to the ends of a list",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA009", Name: "patch-path", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Patch paths must begin with /spec/ and may only add to the ends of a list",
 	Source: patchAdmission + ", validateJSONPatches and validateIndexAccess",
 	Why:    "The API server refuses the class.",
 	Fix:    "Begin the path with /spec/. Use index 0 or - with add to insert at the start or the end of a list; otherwise replace the whole list.",
-	Kinds:  view.Substituted, Check: eachClass(patchPath),
+	Check:  eachClass(patchPath),
 })
 
 func patchPath(p *lint.Pass, c *clusterclass.Class) {
@@ -446,13 +437,11 @@ func definedIn(p *lint.Pass, d *patchDefinition) (s crd.Schema, prefix []string,
 }
 
 var patchPathKnown = patchRules.Add(lint.Rule{
-	ID: "PA010", Name: "patch-path-unknown", Since: "v0.1.0",
-	Title:    "Patch paths must exist in the schema of what is made from their template",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "PA010", Name: "patch-path-unknown", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Patch paths must exist in the schema of what is made from their template",
 	Source: "cluster-api internal/controllers/topology/cluster/structuredmerge, server-side apply; spec.versions[].schema of the CustomResourceDefinition in the components",
 	Why:    "The API server refuses a field that the schema does not declare when Cluster API applies the object, so Clusters of the class are not created or updated.",
 	Fix:    "Correct the path.",
-	Kinds:  view.Substituted,
 })
 
 // patchPathUnknown reports the paths that fail when the patches are applied, and
@@ -506,13 +495,12 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA011", Name: "patch-value", Since: "v0.1.0",
-	Title:    "add and replace must have either value or valueFrom; remove must have neither",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA011", Name: "patch-value", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "add and replace must have either value or valueFrom; remove must have neither",
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Give add and replace exactly one of value and valueFrom, and remove both from the operation remove.",
-	Kinds:  view.Substituted, Check: eachClass(patchValue),
+	Check:  eachClass(patchValue),
 })
 
 func patchValue(p *lint.Pass, c *clusterclass.Class) {
@@ -532,13 +520,12 @@ func patchValue(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA012", Name: "patch-value-from", Since: "v0.1.0",
-	Title:    "valueFrom must have either variable or template",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA012", Name: "patch-value-from", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "valueFrom must have either variable or template",
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Keep exactly one of variable and template.",
-	Kinds:  view.Substituted, Check: eachClass(patchValueFrom),
+	Check:  eachClass(patchValueFrom),
 })
 
 func patchValueFrom(p *lint.Pass, c *clusterclass.Class) {
@@ -557,13 +544,12 @@ func patchValueFrom(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA013", Name: "patch-variable", Since: "v0.1.0",
-	Title:    "Patches must only use variables that the class defines",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA013", Name: "patch-variable", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Patches must only use variables that the class defines",
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class if valueFrom.variable is undefined. A template with an undefined variable fails when it is rendered.",
 	Fix:    "Define the variable in spec.variables, or correct the name.",
-	Kinds:  view.Substituted, Check: eachClass(patchVariable),
+	Check:  eachClass(patchVariable),
 })
 
 func patchVariable(p *lint.Pass, c *clusterclass.Class) {
@@ -620,13 +606,12 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA014", Name: "patch-builtin", Since: "v0.1.0",
-	Title:    "Patches must only use builtin variables that exist",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA014", Name: "patch-builtin", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Patches must only use builtin variables that exist",
 	Source: patchAdmission + ", builtinVariables",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the name.",
-	Kinds:  view.Substituted, Check: eachClass(patchBuiltin),
+	Check:  eachClass(patchBuiltin),
 })
 
 func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
@@ -644,13 +629,12 @@ func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA015", Name: "patch-external", Since: "v0.1.0",
-	Title:    "An external patch must generate patches or validate the topology",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "PA015", Name: "patch-external", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "An external patch must generate patches or validate the topology",
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
 	Fix:    "Set generatePatchesExtension or validateTopologyExtension (generateExtension or validateExtension in v1beta1).",
-	Kinds:  view.Substituted, Check: eachClass(patchExternal),
+	Check:  eachClass(patchExternal),
 })
 
 func patchExternal(p *lint.Pass, c *clusterclass.Class) {
@@ -665,13 +649,12 @@ func patchExternal(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA016", Name: "patch-handler", Since: "v0.1.0",
-	Title:    "Handlers of external patches should be named HANDLER.EXTENSIONCONFIG and exist",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "PA016", Name: "patch-handler", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Handlers of external patches should be named HANDLER.EXTENSIONCONFIG and exist",
 	Source: "Cluster API book, Runtime SDK, Implementing Topology Mutation Hook Runtime Extensions",
 	Why:    "Cluster API registers handlers only under such names. Until it finds the handler, it reconciles no cluster of the class.",
 	Fix:    "Write the name of the handler, a dot, and the name of the ExtensionConfig.",
-	Kinds:  view.Substituted, Check: eachClass(patchHandler),
+	Check:  eachClass(patchHandler),
 })
 
 func patchHandler(p *lint.Pass, c *clusterclass.Class) {
@@ -694,23 +677,20 @@ func patchHandler(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var patchOptional = patchRules.Add(lint.Rule{
-	ID: "PA017", Name: "patch-unguarded", Since: "v0.1.0",
-	Title:    "Patches must be computable while optional variables are not set",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "PA017", Name: "patch-unguarded", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Patches must be computable while optional variables are not set",
 	Source: generator + ", calculateValue and renderValueTemplate",
 	Why:    "Cluster API cannot compute the patch, so Clusters that do not set the variable are not created or updated.",
 	Fix:    "Give the variable a default, require it, or test it in enabledIf: '{{ if .NAME }}true{{ end }}'.",
-	Kinds:  view.Substituted,
 })
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA018", Name: "patch-pointer", Since: "v0.1.0",
-	Title:    "Patch paths should be valid JSON pointers",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "PA018", Name: "patch-pointer", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Patch paths should be valid JSON pointers",
 	Source: "RFC 6901, section 3",
 	Why:    "The patch changes another field, or fails. In a key, a slash is written ~1 and a tilde ~0.",
 	Fix:    "Escape the key, and remove empty parts.",
-	Kinds:  view.Substituted, Check: eachClass(patchPointer),
+	Check:  eachClass(patchPointer),
 })
 
 func patchPointer(p *lint.Pass, c *clusterclass.Class) {
@@ -735,13 +715,12 @@ func patchPointer(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA019", Name: "patch-never-enabled", Since: "v0.1.0",
-	Title:    "enabledIf should be able to become true",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "PA019", Name: "patch-never-enabled", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "enabledIf should be able to become true",
 	Source: patchEngine + ", patchIsEnabled",
 	Why:    "The patch is never applied: only the boolean true enables it, not a string or a number.",
 	Fix:    "Write a template that renders to true, without quotes.",
-	Kinds:  view.Substituted, Check: eachClass(patchNeverEnabled),
+	Check:  eachClass(patchNeverEnabled),
 })
 
 func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class) {
@@ -762,13 +741,12 @@ func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA025", Name: "patch-one-document", Since: "v0.1.0",
-	Title:    "A template of a patch must render to one YAML document",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "PA025", Name: "patch-one-document", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A template of a patch must render to one YAML document",
 	Source: generator + ", renderValueTemplate",
 	Why:    "Cluster API silently drops everything after the first document, so machines come up without it.",
 	Fix:    "Remove the separator line ---, or write one list.",
-	Kinds:  view.Substituted, Check: eachClass(patchOneDocument),
+	Check:  eachClass(patchOneDocument),
 })
 
 var actions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{\{.*?\}\}`) })

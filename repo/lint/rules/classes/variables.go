@@ -10,18 +10,17 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var variableRules = &lint.Family{Prefix: "CV", Title: "Variables of ClusterClasses"}
+var variableRules = &lint.Family{Prefix: "CV", Title: "Variables of ClusterClasses", Kinds: view.Substituted}
 
 const variableAdmission = "cluster-api internal/topology/variables, ValidateClusterClassVariables"
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV001", Name: "variable-definition-name", Since: "v0.1.0",
-	Title:    "Variables of a ClusterClass must have unique names without dots",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV001", Name: "variable-definition-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Variables of a ClusterClass must have unique names without dots",
 	Source: variableAdmission,
 	Why:    `The API server refuses the class. A dot separates the fields of a variable, and "builtin" is reserved for Cluster API.`,
 	Fix:    "Rename the variable, also in the patches.",
-	Kinds:  view.Substituted, Check: eachClass(variableDefinitionName),
+	Check:  eachClass(variableDefinitionName),
 })
 
 func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
@@ -52,83 +51,75 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV002", Name: "variable-type", Since: "v0.1.0",
-	Title:    "The type in a variable's schema must be an OpenAPI type",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV002", Name: "variable-type", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The type in a variable's schema must be an OpenAPI type",
 	Source: variableAdmission + "; " + classCRD,
 	Why:    "The API server refuses the class.",
 	Fix:    "Use object, array, string, integer, number or boolean.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfType),
+	Check:  eachFault(clusterclass.OfType),
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV003", Name: "variable-schema-structural", Since: "v0.1.0",
-	Title:    "The schema of a variable must be structural",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV003", Name: "variable-schema-structural", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The schema of a variable must be structural",
 	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema, ValidateStructural",
 	Why:    "The API server refuses the class.",
 	Fix:    "Give every schema a type and every array items, and use allOf, anyOf, oneOf and not only to restrict values.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfStructure),
+	Check:  eachFault(clusterclass.OfStructure),
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV004", Name: "variable-properties", Since: "v0.1.0",
-	Title:    "A variable's schema must not have both properties and additionalProperties",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV004", Name: "variable-properties", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A variable's schema must not have both properties and additionalProperties",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Remove one of them.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfFields),
+	Check:  eachFault(clusterclass.OfFields),
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV005", Name: "variable-default", Since: "v0.1.0",
-	Title:    "The default of a variable must match its schema",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV005", Name: "variable-default", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The default of a variable must match its schema",
 	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema/defaulting, ValidateDefaults",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the default or the schema.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfDefault),
+	Check:  eachFault(clusterclass.OfDefault),
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV006", Name: "variable-example", Since: "v0.1.0",
-	Title:    "Examples and enum values of a variable must match its schema",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV006", Name: "variable-example", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Examples and enum values of a variable must match its schema",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the value or the schema.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfSample),
+	Check:  eachFault(clusterclass.OfSample),
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV007", Name: "variable-rule", Since: "v0.1.0",
-	Title:    "Validation rules of a variable must compile and stay within the cost limit",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV007", Name: "variable-rule", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Validation rules of a variable must compile and stay within the cost limit",
 	Source: variableAdmission + "; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the expression, its message or its fieldPath. To lower the cost, set limits such as maxItems and maxLength.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfRule),
+	Check:  eachFault(clusterclass.OfRule),
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV008", Name: "variable-keyword", Since: "v0.1.0",
-	Title:    "The schema of a variable must only have keywords that Cluster API knows",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV008", Name: "variable-keyword", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The schema of a variable must only have keywords that Cluster API knows",
 	Source: classCRD,
 	Why:    "kubectl refuses a class with an unknown keyword at the top of the schema; further down Cluster API drops the keyword silently. Schemas of variables have fewer keywords than those of CRDs.",
 	Fix:    "Remove the keyword.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfKeyword),
+	Check:  eachFault(clusterclass.OfKeyword),
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV009", Name: "variable-pattern", Since: "v0.1.0",
-	Title:    "Patterns of a variable must be valid Go regular expressions",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CV009", Name: "variable-pattern", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Patterns of a variable must be valid Go regular expressions",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class. Go does not support some features of other languages, such as look-ahead.",
 	Fix:    "Write the pattern in RE2 syntax.",
-	Kinds:  view.Substituted, Check: eachFault(clusterclass.OfPattern),
+	Check:  eachFault(clusterclass.OfPattern),
 })
 
 // eachFault reports one aspect of the schemas of variables.
@@ -145,13 +136,12 @@ func eachFault(aspect clusterclass.Aspect) func(*lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV010", Name: "variable-undescribed", Since: "v0.1.0",
-	Title:    "Required variables have a description",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "CV010", Name: "variable-undescribed", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "Required variables have a description",
 	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with variables",
 	Why:    "Users must set the variable in every Cluster, and the schema is where they look for its meaning.",
 	Fix:    "Add a description to the schema, or a default.",
-	Kinds:  view.Substituted, Check: eachClass(variableUndescribed),
+	Check:  eachClass(variableUndescribed),
 })
 
 func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
@@ -172,13 +162,12 @@ func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV011", Name: "variable-unused", Since: "v0.1.0",
-	Title:    "Every variable of a ClusterClass should be used",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "CV011", Name: "variable-unused", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Every variable of a ClusterClass should be used",
 	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with patches",
 	Why:    "Setting the variable has no effect.",
 	Fix:    "Use the variable in a patch, or remove it.",
-	Kinds:  view.Substituted, Check: eachClass(variableUnused),
+	Check:  eachClass(variableUnused),
 })
 
 func variableUnused(p *lint.Pass, c *clusterclass.Class) {
@@ -206,13 +195,12 @@ func variableUnused(p *lint.Pass, c *clusterclass.Class) {
 var secret = view.Pattern(`(?i)(password|passwd|secret|token|private_?key|api_?key|credential)s?$`)
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV012", Name: "variable-secret", Since: "v0.1.0",
-	Title:    "The default of a variable is not a secret",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "CV012", Name: "variable-secret", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "The default of a variable is not a secret",
 	Source: "Kubernetes documentation, Good practices for Secrets",
 	Why:    "All clusters get the same value, and everyone who can read the class or a Cluster can read it.",
 	Fix:    "Let the variable hold the name of a Secret.",
-	Kinds:  view.Substituted, Check: eachClass(variableSecret),
+	Check:  eachClass(variableSecret),
 })
 
 func variableSecret(p *lint.Pass, c *clusterclass.Class) {
@@ -224,13 +212,12 @@ func variableSecret(p *lint.Pass, c *clusterclass.Class) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV013", Name: "variable-metadata", Since: "v0.1.0",
-	Title:    "Labels and annotations of a variable are in x-metadata of its schema",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CV013", Name: "variable-metadata", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "Labels and annotations of a variable are in x-metadata of its schema",
 	Source: "cluster-api api/core/v1beta2, ClusterClassVariable",
 	Why:    "The other field is deprecated and will be removed together with v1beta1.",
 	Fix:    "Move labels and annotations to schema.openAPIV3Schema.x-metadata.",
-	Kinds:  view.Substituted, Check: eachClass(variableMetadata),
+	Check:  eachClass(variableMetadata),
 })
 
 func variableMetadata(p *lint.Pass, c *clusterclass.Class) {

@@ -14,12 +14,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var bootstrapConfigRules = &lint.Family{Prefix: "BC", Title: "CRDs of the role BootstrapConfig"}
-var controlPlaneRules = &lint.Family{Prefix: "CP", Title: "CRDs of the role ControlPlane"}
-var infraClusterRules = &lint.Family{Prefix: "IC", Title: "CRDs of the role InfraCluster"}
-var infraMachineRules = &lint.Family{Prefix: "IM", Title: "CRDs of the role InfraMachine"}
-var infraMachinePoolRules = &lint.Family{Prefix: "IMP", Title: "CRDs of the role InfraMachinePool"}
-var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers"}
+var bootstrapConfigRules = &lint.Family{Prefix: "BC", Title: "CRDs of the role BootstrapConfig", Kinds: view.DefinitionFiles}
+var controlPlaneRules = &lint.Family{Prefix: "CP", Title: "CRDs of the role ControlPlane", Kinds: view.DefinitionFiles}
+var infraClusterRules = &lint.Family{Prefix: "IC", Title: "CRDs of the role InfraCluster", Kinds: view.DefinitionFiles}
+var infraMachineRules = &lint.Family{Prefix: "IM", Title: "CRDs of the role InfraMachine", Kinds: view.DefinitionFiles}
+var infraMachinePoolRules = &lint.Family{Prefix: "IMP", Title: "CRDs of the role InfraMachinePool", Kinds: view.DefinitionFiles}
+var addressRules = &lint.Family{Prefix: "IPAM", Title: "CRDs of IPAM providers", Kinds: view.DefinitionFiles}
 
 const (
 	neverInitialized = "Cluster API waits forever: the API server drops the field from the controller's report, because the schema does not have it."
@@ -59,13 +59,12 @@ func eachTemplate(check func(*lint.Pass, *contract.Kind), roles ...contract.Role
 }
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
-	ID: "BC003", Name: "bootstrap-template", Since: "v0.1.0",
-	Title:    "A BootstrapConfig must have a template",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "BC003", Name: "bootstrap-template", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A BootstrapConfig must have a template",
 	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
 	Why:    "MachineDeployments cannot use the kind, because they only create bootstrap configurations from templates.",
 	Fix:    addTemplateKind,
-	Kinds:  view.DefinitionFiles, Check: eachRole(bootstrapTemplateMissing, contract.BootstrapConfig),
+	Check:  eachRole(bootstrapTemplateMissing, contract.BootstrapConfig),
 })
 
 // bootstrapTemplateMissing is milder if another kind has a template: control
@@ -84,13 +83,12 @@ func bootstrapTemplateMissing(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP003", Name: "scale-subresource", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas must have the scale subresource",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP003", Name: "scale-subresource", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A ControlPlane with replicas must have the scale subresource",
 	Source: "contract page ControlPlane, replicas",
 	Why:    `"kubectl scale" and autoscalers do not work.`,
 	Fix:    "Add the marker +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector.",
-	Kinds:  view.DefinitionFiles, Check: both(
+	Check: both(
 		demanded(contract.Replicas, contract.ControlPlane), demanded(contract.Scale, contract.ControlPlane), eachRole(scaleSubresource, contract.ControlPlane)),
 })
 
@@ -113,23 +111,21 @@ func scaleSubresource(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP004", Name: "replica-counters", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas should have the counters of contract v1beta2",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CP004", Name: "replica-counters", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A ControlPlane with replicas should have the counters of contract v1beta2",
 	Source: "contract page ControlPlane, replicas; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
 	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, availableReplicas and upToDateReplicas.",
-	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta2, contract.Counters, contract.ControlPlane),
+	Check:  underContract(contract.V1Beta2, contract.Counters, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP005", Name: "replica-counters-old", Since: "v0.1.0",
-	Title:    "A ControlPlane with replicas should have the counters of contract v1beta1",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CP005", Name: "replica-counters-old", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A ControlPlane with replicas should have the counters of contract v1beta1",
 	Source: "contract page ControlPlane, replicas, compatibility with v1beta1; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
 	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, updatedReplicas and unavailableReplicas.",
-	Kinds:  view.DefinitionFiles, Check: underContract(contract.V1Beta1, contract.Counters, contract.ControlPlane),
+	Check:  underContract(contract.V1Beta1, contract.Counters, contract.ControlPlane),
 })
 
 // underContract is demanded for the kinds of one contract.
@@ -202,13 +198,12 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP008", Name: "machine-lists", Since: "v0.1.0",
-	Title:    "Readiness gates and taints of machines must be maps with limits",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP008", Name: "machine-lists", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Readiness gates and taints of machines must be maps with limits",
 	Source: "contract page ControlPlane, machines: readinessGates, taints",
 	Why:    "The topology controller fails to apply them, because it merges the lists by key.",
 	Fix:    "Use a map by conditionType with at most 32 readiness gates, and a map by key and effect with at most 64 taints. Make these keys required.",
-	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.MachineLists, contract.ControlPlane), eachRole(machineLists, contract.ControlPlane)),
+	Check:  both(demanded(contract.MachineLists, contract.ControlPlane), eachRole(machineLists, contract.ControlPlane)),
 })
 
 func machineLists(p *lint.Pass, k *contract.Kind) {
@@ -240,13 +235,12 @@ func machineLists(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP011", Name: "template-owned-fields", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "A ControlPlaneTemplate omits the fields that the topology sets",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CP011", Name: "template-owned-fields", Severity: lint.Info, Proof: lint.Contract, OptIn: lint.EveryFinding,
+	Title:  "A ControlPlaneTemplate omits the fields that the topology sets",
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition; KubeadmControlPlaneTemplate",
 	Why:    "Users can set values that the topology controller overrides.",
 	Fix:    "Remove replicas, version and the reference to the machine template from spec.template.spec.",
-	Kinds:  view.DefinitionFiles, Check: eachTemplate(ownedFields, contract.ControlPlane),
+	Check:  eachTemplate(ownedFields, contract.ControlPlane),
 })
 
 func ownedFields(p *lint.Pass, k *contract.Kind) {
@@ -272,13 +266,12 @@ func ownedFields(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP013", Name: "status-versions", Since: "v0.1.0",
-	Title:    "The versions of a ControlPlane are a map by version",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CP013", Name: "status-versions", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The versions of a ControlPlane are a map by version",
 	Source: "contract page ControlPlane, version, since Cluster API v1.14",
 	Why:    "Controllers that use server-side apply overwrite each other's versions. Cluster API reads them from oldest to newest.",
 	Fix:    "Add the markers +listType=map, +listMapKey=version and MaxItems=100.",
-	Kinds:  view.DefinitionFiles, Check: eachRole(statusVersions, contract.ControlPlane),
+	Check:  eachRole(statusVersions, contract.ControlPlane),
 })
 
 func statusVersions(p *lint.Pass, k *contract.Kind) {
@@ -292,238 +285,214 @@ func statusVersions(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC001", Name: "infra-cluster-initialization", Since: "v0.1.0",
-	Title:    "An InfraCluster must report completed initialization",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IC001", Name: "infra-cluster-initialization", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraCluster must report completed initialization",
 	Source: "contract page InfraCluster, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
-	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.InfraCluster),
+	Check: demanded(contract.Initialization, contract.InfraCluster),
 })
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC002", Name: "infra-cluster-endpoint", Since: "v0.1.0",
-	Title:    "An InfraCluster must have a control plane endpoint with host and port",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IC002", Name: "infra-cluster-endpoint", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraCluster must have a control plane endpoint with host and port",
 	Source: "contract page InfraCluster, control plane endpoint",
 	Why:    "The cluster has no endpoint unless the control plane provides one, and Cluster API fails to read an endpoint of another type.",
 	Fix:    "Add spec.controlPlaneEndpoint with host (string) and port (integer).",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Endpoint, contract.InfraCluster),
+	Check:  demanded(contract.Endpoint, contract.InfraCluster),
 })
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC004", Name: "failure-domains", Since: "v0.1.0",
-	Title:    "Failure domains must have the form that the contract defines",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IC004", Name: "failure-domains", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Failure domains must have the form that the contract defines",
 	Source: "contract page InfraCluster, failure domains; internal/contract/infrastructure_cluster.go, FailureDomains",
 	Why:    "Clusters fail to reconcile, because Cluster API cannot read the failure domains.",
 	Fix:    "Use a list of objects with a required name and the markers +listType=map and +listMapKey=name for v1beta2, or a map of objects by name for v1beta1.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomains, contract.InfraCluster),
+	Check:  demanded(contract.FailureDomains, contract.InfraCluster),
 })
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC007", Name: "infra-cluster-template-spec", Since: "v0.1.0",
-	Title:    "An InfraClusterTemplate must have spec.template.spec",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IC007", Name: "infra-cluster-template-spec", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraClusterTemplate must have spec.template.spec",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    "Cluster API cannot create clusters from the template.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.TemplateSpec, contract.InfraCluster),
+	Check:  demanded(contract.TemplateSpec, contract.InfraCluster),
 })
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC008", Name: "infra-cluster-template-metadata", Since: "v0.1.0",
-	Title:    "An InfraClusterTemplate has spec.template.metadata",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "IC008", Name: "infra-cluster-template-metadata", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "An InfraClusterTemplate has spec.template.metadata",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    "Cluster API silently drops labels and annotations that a ClusterClass sets in the template.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.TemplateMetadata, contract.InfraCluster),
+	Check:  demanded(contract.TemplateMetadata, contract.InfraCluster),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM001", Name: "provider-id", Since: "v0.1.0",
-	Title:    "An InfraMachine must have spec.providerID",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IM001", Name: "provider-id", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachine must have spec.providerID",
 	Source: "contract page InfraMachine, provider ID",
 	Why:    "Machines never get a node, because Cluster API finds the node by this field.",
 	Fix:    "Add spec.providerID of type string and generate the CRD again.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderID, contract.InfraMachine, contract.MachinePoolMachine),
+	Check:  demanded(contract.ProviderID, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM003", Name: "infra-machine-initialization", Since: "v0.1.0",
-	Title:    "An InfraMachine must report completed initialization",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IM003", Name: "infra-machine-initialization", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachine must report completed initialization",
 	Source: "contract page InfraMachine, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
-	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.InfraMachine, contract.MachinePoolMachine),
+	Check: demanded(contract.Initialization, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM004", Name: "addresses", Since: "v0.1.0",
-	Title:    "Addresses of an InfraMachine must be objects with type and address",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IM004", Name: "addresses", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Addresses of an InfraMachine must be objects with type and address",
 	Source: "contract page InfraMachine, addresses",
 	Why:    "Cluster API cannot read addresses of another form, so Machines show none.",
 	Fix:    "Use a list of clusterv1.MachineAddress.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Addresses, contract.InfraMachine, contract.MachinePoolMachine),
+	Check:  demanded(contract.Addresses, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM005", Name: "failure-domain", Since: "v0.1.0",
-	Title:    "The failure domain of a machine must be a string in the field of the contract",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IM005", Name: "failure-domain", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The failure domain of a machine must be a string in the field of the contract",
 	Source: "contract page InfraMachine, failure domain; core/reconcilers/machine/machine_controller_phases.go, reconcileInfrastructure",
 	Why:    "Machines lose their failure domain once Cluster API drops contract v1beta1, because spec.failureDomain is only read until then. They fail to reconcile if either field is not a string.",
 	Fix:    "Add status.failureDomain and report the failure domain there.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.FailureDomain, contract.InfraMachine, contract.MachinePoolMachine),
+	Check:  demanded(contract.FailureDomain, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM011", Name: "interruptible", Since: "v0.1.0",
-	Title:    "status.interruptible must be a boolean",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IM011", Name: "interruptible", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "status.interruptible must be a boolean",
 	Source: "core/reconcilers/machine/machine_controller_noderef.go, reconcileNode",
 	Why:    "Machines fail to reconcile as soon as their node exists: Cluster API reads the field to label nodes that may be interrupted.",
 	Fix:    "Make status.interruptible a boolean, or rename the field.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Interruptible, contract.InfraMachine, contract.MachinePoolMachine),
+	Check:  demanded(contract.Interruptible, contract.InfraMachine, contract.MachinePoolMachine),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP001", Name: "provider-id-list", Since: "v0.1.0",
-	Title:    "An InfraMachinePool must have spec.providerIDList, a list of strings",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IMP001", Name: "provider-id-list", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachinePool must have spec.providerIDList, a list of strings",
 	Source: "contract page InfraMachinePool, providerIDList",
 	Why:    "Cluster API does not find the nodes of the pool.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderIDList, contract.InfraMachinePool),
+	Check:  demanded(contract.ProviderIDList, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP002", Name: "pool-replicas", Since: "v0.1.0",
-	Title:    "An InfraMachinePool must have status.replicas, an integer",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IMP002", Name: "pool-replicas", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachinePool must have status.replicas, an integer",
 	Source: "contract page InfraMachinePool, replicas",
 	Why:    "The MachinePool never shows its number of machines and never becomes ready.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Replicas, contract.InfraMachinePool),
+	Check:  demanded(contract.Replicas, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP003", Name: "pool-ready", Since: "v0.1.0",
-	Title:    "An InfraMachinePool must have status.ready, a boolean",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IMP003", Name: "pool-ready", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachinePool must have status.ready, a boolean",
 	Source: "contract page InfraMachinePool, initialization completed; the code of Cluster API up to v1.14 reads only this field, whatever the contract",
 	Why:    neverInitialized, Fix: generateAgain,
-	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.InfraMachinePool),
+	Check: demanded(contract.Initialization, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP004", Name: "pool-provisioned", Since: "v0.1.0",
-	Title:    "An InfraMachinePool of contract v1beta2 should have status.initialization.provisioned",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IMP004", Name: "pool-provisioned", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "An InfraMachinePool of contract v1beta2 should have status.initialization.provisioned",
 	Source: "contract page InfraMachinePool, initialization completed",
 	Why:    "A later Cluster API reads this field instead of status.ready and waits for it forever.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Provisioned, contract.InfraMachinePool),
+	Check:  demanded(contract.Provisioned, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP008", Name: "pool-instances", Since: "v0.1.0",
-	Title:    "The instances of a pool are a list of objects",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "IMP008", Name: "pool-instances", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The instances of a pool are a list of objects",
 	Source: "contract page InfraMachinePool, instances",
 	Why:    "Users and tools do not find the replicas of the pool.",
 	Fix:    "Make status.instances a list of objects.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Instances, contract.InfraMachinePool),
+	Check:  demanded(contract.Instances, contract.InfraMachinePool),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP009", Name: "pool-provider-id", Since: "v0.1.0",
-	Title:    "The provider ID of a pool should be a string",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IMP009", Name: "pool-provider-id", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The provider ID of a pool should be a string",
 	Source: "contract page InfraMachinePool, providerID",
 	Why:    "Users and tools do not find the identifier of the pool.",
 	Fix:    "Make spec.providerID a string.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.ProviderID, contract.InfraMachinePool),
+	Check:  demanded(contract.ProviderID, contract.InfraMachinePool),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
-	ID: "BC001", Name: "data-secret", Since: "v0.1.0",
-	Title:    "A BootstrapConfig must have status.dataSecretName",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "BC001", Name: "data-secret", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A BootstrapConfig must have status.dataSecretName",
 	Source: "contract page BootstrapConfig, data secret",
 	Why:    "Machines never start, because Cluster API does not know which Secret holds the bootstrap data.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.DataSecret, contract.BootstrapConfig),
+	Check:  demanded(contract.DataSecret, contract.BootstrapConfig),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
-	ID: "BC002", Name: "bootstrap-initialization", Since: "v0.1.0",
-	Title:    "A BootstrapConfig must report that its data secret is created",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "BC002", Name: "bootstrap-initialization", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A BootstrapConfig must report that its data secret is created",
 	Source: "contract page BootstrapConfig, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
-	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.BootstrapConfig),
+	Check: demanded(contract.Initialization, contract.BootstrapConfig),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP001", Name: "control-plane-initialization", Since: "v0.1.0",
-	Title:    "A ControlPlane must report that it is initialized",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP001", Name: "control-plane-initialization", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A ControlPlane must report that it is initialized",
 	Source: "contract page ControlPlane, initialization completed",
 	Why:    neverInitialized, Fix: generateAgain,
-	Kinds: view.DefinitionFiles, Check: demanded(contract.Initialization, contract.ControlPlane),
+	Check: demanded(contract.Initialization, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP002", Name: "control-plane-version", Since: "v0.1.0",
-	Title:    "A ControlPlane with spec.version must report its running version",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP002", Name: "control-plane-version", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A ControlPlane with spec.version must report its running version",
 	Source: "contract page ControlPlane, version",
 	Why:    "Workers are never upgraded: the topology controller assumes that the control plane is still being created.",
 	Fix:    "Add status.versions, a list of clusterv1.StatusVersion with +listType=map and +listMapKey=version. Cluster API before v1.14 reads status.version.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Version, contract.ControlPlane),
+	Check:  demanded(contract.Version, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP006", Name: "machine-template-reference", Since: "v0.1.0",
-	Title:    "The reference to the machine template must be in the field of the contract, with all its subfields",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP006", Name: "machine-template-reference", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The reference to the machine template must be in the field of the contract, with all its subfields",
 	Source: "contract page ControlPlane, machines; internal/contract/controlplane.go, MachineTemplate",
 	Why:    "Clusters with a ClusterClass fail: the topology controller writes the reference to a field that the schema lacks, and the API server drops it or refuses the object. When it reads the reference again, each subfield must be there.",
 	Fix:    "Add spec.machineTemplate.spec.infrastructureRef with apiGroup, kind and name to the version for contract v1beta2. If everything in the version follows v1beta1, label it for v1beta1 only, and give the release series that contract in metadata.yaml.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Machines, contract.ControlPlane),
+	Check:  demanded(contract.Machines, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP015", Name: "machine-template-metadata", Since: "v0.1.0",
-	Title:    "The machine template of a ControlPlane must have metadata with labels and annotations",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP015", Name: "machine-template-metadata", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The machine template of a ControlPlane must have metadata with labels and annotations",
 	Source: "contract page ControlPlane, machines; exp/topology/desiredstate/desired_state.go, computeControlPlane",
 	Why:    "Clusters with a ClusterClass fail, or their control plane machines have no labels: the topology controller always writes labels there, and the API server refuses or drops fields that the schema lacks.",
 	Fix:    "Use clusterv1.ObjectMeta for spec.machineTemplate.metadata, and generate the CRD with controller-gen crd:generateEmbeddedObjectMeta=true.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.MachineMetadata, contract.ControlPlane),
+	Check:  demanded(contract.MachineMetadata, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP016", Name: "external-machines", Since: "v0.1.0",
-	Title:    "status.externalManagedControlPlane should be a boolean",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CP016", Name: "external-machines", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "status.externalManagedControlPlane should be a boolean",
 	Source: "contract page ControlPlane, machines; util/util.go, IsExternalManagedControlPlane",
 	Why:    "Cluster API treats a value of another type as false, and waits for nodes of control plane machines that never appear.",
 	Fix:    "Make the field a boolean.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.ExternalMachines, contract.ControlPlane),
+	Check:  demanded(contract.ExternalMachines, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP017", Name: "status-version-deprecated", Since: "v0.1.0",
-	Title:    "A ControlPlane reports its versions in status.versions",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CP017", Name: "status-version-deprecated", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "A ControlPlane reports its versions in status.versions",
 	Source: "contract page ControlPlane, version, since Cluster API v1.14",
 	Why:    "Workers are not upgraded with the next contract: Cluster API then stops reading status.version, which is deprecated since v1.14.",
 	Fix:    "Add status.versions, a list of clusterv1.StatusVersion, alongside status.version.",
-	Kinds:  view.DefinitionFiles, Check: oldStatusVersion,
+	Check:  oldStatusVersion,
 })
 
 // oldStatusVersion reports all control planes of a file together, because one
@@ -554,33 +523,30 @@ func oldStatusVersion(p *lint.Pass) {
 }
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP007", Name: "machine-timeouts", Since: "v0.1.0",
-	Title:    "The timeouts of machines must be in the fields of the contract",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP007", Name: "machine-timeouts", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The timeouts of machines must be in the fields of the contract",
 	Source: "contract page ControlPlane, machines",
 	Why:    "Values from the topology of a Cluster do not reach the control plane machines.",
 	Fix:    "For contract v1beta2, add integer fields ending in Seconds to spec.machineTemplate.spec.deletion.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Timeouts, contract.ControlPlane),
+	Check:  demanded(contract.Timeouts, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP009", Name: "control-plane-endpoint", Since: "v0.1.0",
-	Title:    "Host and port of a ControlPlane endpoint must have the right types",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP009", Name: "control-plane-endpoint", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Host and port of a ControlPlane endpoint must have the right types",
 	Source: "contract page ControlPlane, endpoint",
 	Why:    "Clusters fail to reconcile, because Cluster API cannot read the endpoint.",
 	Fix:    "Make host a string and port an integer.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.Endpoint, contract.ControlPlane),
+	Check:  demanded(contract.Endpoint, contract.ControlPlane),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP014", Name: "rollout-after", Since: "v0.1.0",
-	Title:    "The rollout time should be in the field of the contract",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CP014", Name: "rollout-after", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The rollout time should be in the field of the contract",
 	Source: "contract page ControlPlane, rolloutAfter",
 	Why:    `"clusterctl alpha rollout restart" has no effect, because it writes to a field that the schema lacks.`,
 	Fix:    "Add spec.rollout.after, a date-time.",
-	Kinds:  view.DefinitionFiles, Check: demanded(contract.RolloutAfter, contract.ControlPlane),
+	Check:  demanded(contract.RolloutAfter, contract.ControlPlane),
 })
 
 // demanded returns a check of what the contract says in a section about roles.
@@ -589,13 +555,12 @@ func demanded(section contract.Section, roles ...contract.Role) func(*lint.Pass)
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC003", Name: "infra-cluster-endpoint-required", Since: "v0.1.0",
-	Title:    "Host and port of the endpoint should be optional",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IC003", Name: "infra-cluster-endpoint-required", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Host and port of the endpoint should be optional",
 	Source: "contract page InfraCluster, control plane endpoint",
 	Why:    "Users, patches and control planes cannot set one of them and leave the other to the controller.",
 	Fix:    "Add the marker +optional and omitempty to both fields.",
-	Kinds:  view.DefinitionFiles, Check: eachRole(endpointRequired, contract.InfraCluster),
+	Check:  eachRole(endpointRequired, contract.InfraCluster),
 })
 
 func endpointRequired(p *lint.Pass, k *contract.Kind) {
@@ -607,13 +572,12 @@ func endpointRequired(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC005", Name: "failure-domains-map", Since: "v0.1.0",
-	Title:    "Failure domains under contract v1beta2 should be a map by name",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IC005", Name: "failure-domains-map", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Failure domains under contract v1beta2 should be a map by name",
 	Source: "contract page InfraCluster, failure domains",
 	Why:    "Two controllers that use server-side apply overwrite each other's failure domains.",
 	Fix:    "Add the markers +listType=map and +listMapKey=name, and the required string field name.",
-	Kinds:  view.DefinitionFiles, Check: eachRole(failureDomainsMap, contract.InfraCluster),
+	Check:  eachRole(failureDomainsMap, contract.InfraCluster),
 })
 
 func failureDomainsMap(p *lint.Pass, k *contract.Kind) {
@@ -636,23 +600,21 @@ func hasTemplate(p *lint.Pass, k *contract.Kind) bool {
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC006", Name: "infra-cluster-template", Since: "v0.1.0",
-	Title:    "An InfraCluster should have a template",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IC006", Name: "infra-cluster-template", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "An InfraCluster should have a template",
 	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Kinds: view.DefinitionFiles, Check: eachRole(templateMissing, contract.InfraCluster),
+	Check: eachRole(templateMissing, contract.InfraCluster),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM006", Name: "infra-machine-template", Since: "v0.1.0",
-	Title:    "An InfraMachine must have a template",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IM006", Name: "infra-machine-template", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachine must have a template",
 	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
 	Why:    "MachineDeployments and control planes cannot use the kind, because they only create machines from templates.",
 	Fix:    addTemplateKind,
-	Kinds:  view.DefinitionFiles, Check: eachRole(templateMissing, contract.InfraMachine),
+	Check:  eachRole(templateMissing, contract.InfraMachine),
 })
 
 func templateMissing(p *lint.Pass, k *contract.Kind) {
@@ -696,13 +658,12 @@ func reportTemplate(p *lint.Pass, k *contract.Kind, severity lint.Severity) {
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
-	ID: "IC009", Name: "infra-cluster-name", Since: "v0.1.0",
-	Title:    "The name of an InfraCluster ends in Cluster",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "IC009", Name: "infra-cluster-name", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The name of an InfraCluster ends in Cluster",
 	Source: "contract page InfraCluster, resource definition: a generally applied convention",
 	Why:    "Users and tools do not recognize the role of the kind by its name.",
 	Fix:    "Name the kind after the infrastructure, followed by Cluster, and its template after the kind, followed by Template.",
-	Kinds:  view.DefinitionFiles, Check: eachRole(clusterName, contract.InfraCluster),
+	Check:  eachRole(clusterName, contract.InfraCluster),
 })
 
 func clusterName(p *lint.Pass, k *contract.Kind) {
@@ -712,13 +673,12 @@ func clusterName(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM002", Name: "provider-id-required", Since: "v0.1.0",
-	Title:    "The provider ID should be optional",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IM002", Name: "provider-id-required", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The provider ID should be optional",
 	Source: "contract page InfraMachine, provider ID: set by the controller",
 	Why:    "The API server refuses the machines that Cluster API creates, because only the controller knows the ID.",
 	Fix:    "Add the marker +optional and omitempty to spec.providerID.",
-	Kinds:  view.DefinitionFiles, Check: eachRole(providerIDRequired, contract.InfraMachine),
+	Check:  eachRole(providerIDRequired, contract.InfraMachine),
 })
 
 func providerIDRequired(p *lint.Pass, k *contract.Kind) {
@@ -728,43 +688,39 @@ func providerIDRequired(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM007", Name: "infra-machine-template-schema", Since: "v0.1.0",
-	Title:    "An InfraMachineTemplate must have spec.template with spec and metadata",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IM007", Name: "infra-machine-template-schema", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachineTemplate must have spec.template with spec and metadata",
 	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
 	Why:    "Cluster API cannot create machines without spec.template.spec, and drops labels and annotations without spec.template.metadata.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.TemplateSpec, contract.InfraMachine), noted(contract.TemplateMetadata, contract.InfraMachine)),
+	Check:  both(demanded(contract.TemplateSpec, contract.InfraMachine), noted(contract.TemplateMetadata, contract.InfraMachine)),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP006", Name: "pool-template", Since: "v0.1.0",
-	Title:    "An InfraMachinePool must have a template with spec.template.spec",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IMP006", Name: "pool-template", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "An InfraMachinePool must have a template with spec.template.spec",
 	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
+	Check: both(eachRole(templateRecommended, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
-	ID: "BC004", Name: "bootstrap-template-schema", Since: "v0.1.0",
-	Title:    "A BootstrapConfigTemplate must have spec.template with spec and metadata",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "BC004", Name: "bootstrap-template-schema", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A BootstrapConfigTemplate must have spec.template with spec and metadata",
 	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
 	Why:    "Cluster API cannot create bootstrap configurations without spec.template.spec, and drops labels and annotations without spec.template.metadata.",
 	Fix:    generateAgain,
-	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.TemplateSpec, contract.BootstrapConfig), noted(contract.TemplateMetadata, contract.BootstrapConfig)),
+	Check:  both(demanded(contract.TemplateSpec, contract.BootstrapConfig), noted(contract.TemplateMetadata, contract.BootstrapConfig)),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP010", Name: "control-plane-template", Since: "v0.1.0",
-	Title:    "A ControlPlane must have a template with spec.template.spec",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CP010", Name: "control-plane-template", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A ControlPlane must have a template with spec.template.spec",
 	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Kinds: view.DefinitionFiles, Check: both(eachRole(templateRecommended, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
+	Check: both(eachRole(templateRecommended, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
 })
 
 // noted is demanded with notes instead of warnings.
@@ -773,13 +729,12 @@ func noted(section contract.Section, roles ...contract.Role) func(*lint.Pass) {
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM008", Name: "capacity", Since: "v0.1.0",
-	Title:    "The capacity of a template should be a map of quantities",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IM008", Name: "capacity", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The capacity of a template should be a map of quantities",
 	Source: "contract page InfraMachine, support cluster autoscaling from zero",
 	Why:    "The autoscaler does not scale from zero, because it does not know the size of a new machine.",
 	Fix:    "Use corev1.ResourceList for status.capacity.",
-	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.Capacity, contract.InfraMachine), eachTemplate(capacity, contract.InfraMachine)),
+	Check:  both(demanded(contract.Capacity, contract.InfraMachine), eachTemplate(capacity, contract.InfraMachine)),
 })
 
 func capacity(p *lint.Pass, k *contract.Kind) {
@@ -800,13 +755,12 @@ func capacity(p *lint.Pass, k *contract.Kind) {
 var architectures = [...]string{"amd64", "arm64", "s390x", "ppc64le"}
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM009", Name: "node-info", Since: "v0.1.0",
-	Title:    "A template with capacity or node info should have the status subresource",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IM009", Name: "node-info", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A template with capacity or node info should have the status subresource",
 	Source: "contract page InfraMachine, support cluster autoscaling from zero",
 	Why:    "The controller cannot report what the autoscaler needs.",
 	Fix:    "Add the marker +kubebuilder:subresource:status to the template, and set the architecture in status.nodeInfo to amd64, arm64, s390x or ppc64le.",
-	Kinds:  view.DefinitionFiles, Check: eachTemplate(nodeInfo, contract.InfraMachine),
+	Check:  eachTemplate(nodeInfo, contract.InfraMachine),
 })
 
 func nodeInfo(p *lint.Pass, k *contract.Kind) {
@@ -836,13 +790,12 @@ func nodeInfo(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM010", Name: "immutable-template", Since: "v0.1.0",
-	Title:    "The schema of a template should allow changes of its spec",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IM010", Name: "immutable-template", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The schema of a template should allow changes of its spec",
 	Source: "contract pages InfraMachine, InfraMachinePool and BootstrapConfig, support for SSA dry run; core/reconcilers/topology/cluster/reconcile_state.go, reconcileReferencedTemplate",
 	Why:    "Users cannot change a ClusterClass with such templates: the topology controller tests changes with a dry run, which an expression in the schema cannot accept.",
 	Fix:    "Move the check to a webhook that skips dry runs of the topology controller.",
-	Kinds:  view.DefinitionFiles, Check: eachTemplate(immutableTemplate, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig),
+	Check:  eachTemplate(immutableTemplate, contract.InfraMachine, contract.InfraMachinePool, contract.BootstrapConfig),
 })
 
 // unchanged matches a part of an expression that holds only as long as a value
@@ -900,13 +853,12 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP005", Name: "pool-machines", Since: "v0.1.0",
-	Title:    "The machines of a pool must have a kind in the group and version of the pool",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "IMP005", Name: "pool-machines", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The machines of a pool must have a kind in the group and version of the pool",
 	Source: "contract page InfraMachinePool, MachinePoolMachines support; core machinepool controller, reconcileMachines",
 	Why:    "MachinePools fail to reconcile: Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool.",
 	Fix:    "Serve the machine kind in the version of the pool, or remove status.infrastructureMachineKind.",
-	Kinds:  view.DefinitionFiles, Check: both(demanded(contract.PoolMachines, contract.InfraMachinePool), eachRole(poolMachines, contract.InfraMachinePool)),
+	Check:  both(demanded(contract.PoolMachines, contract.InfraMachinePool), eachRole(poolMachines, contract.InfraMachinePool)),
 })
 
 func poolMachines(p *lint.Pass, k *contract.Kind) {
@@ -924,13 +876,12 @@ func poolMachines(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP007", Name: "provider-id-list-limits", Since: "v0.1.0",
-	Title:    "The provider IDs of a pool are an atomic list with limits",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "IMP007", Name: "provider-id-list-limits", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The provider IDs of a pool are an atomic list with limits",
 	Source: "contract page InfraMachinePool, providerIDList",
 	Why:    "Cluster API cannot store more than 10000 IDs, or IDs of more than 512 characters.",
 	Fix:    "Add the markers +listType=atomic, MaxItems=10000, items:MinLength=1 and items:MaxLength=512.",
-	Kinds:  view.DefinitionFiles, Check: eachRole(providerIDLimits, contract.InfraMachinePool),
+	Check:  eachRole(providerIDLimits, contract.InfraMachinePool),
 })
 
 func providerIDLimits(p *lint.Pass, k *contract.Kind) {
@@ -961,13 +912,12 @@ func providerIDLimits(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = addressRules.Add(lint.Rule{
-	ID: "IPAM001", Name: "pool-conditions", Since: "v0.1.0",
-	Title:    "IP pools should have conditions",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IPAM001", Name: "pool-conditions", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "IP pools should have conditions",
 	Source: "contract page IPAM, Data Types",
 	Why:    "Users cannot see whether a pool works.",
 	Fix:    "Add status.conditions as a list of metav1.Condition.",
-	Kinds:  view.DefinitionFiles, Check: eachRole(checkPoolConditions, contract.IPPool),
+	Check:  eachRole(checkPoolConditions, contract.IPPool),
 })
 
 func checkPoolConditions(p *lint.Pass, k *contract.Kind) { view.CheckConditions(p, k) }
@@ -985,13 +935,12 @@ var ipamNeeds = [...]struct {
 }
 
 var _ = addressRules.Add(lint.Rule{
-	ID: "IPAM003", Name: "claims-and-addresses", Since: "v0.1.0",
-	Title:    "An IPAM provider should be able to read claims and write addresses",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "IPAM003", Name: "claims-and-addresses", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "An IPAM provider should be able to read claims and write addresses",
 	Source: "contract page IPAM, Behaviour",
 	Why:    "Claims never get an address, because the API server refuses the requests of the controller.",
 	Fix:    "Add the resources and verbs to the role of the controller.",
-	Kinds:  view.DefinitionFiles, Check: claimsAndAddresses,
+	Check:  claimsAndAddresses,
 })
 
 func claimsAndAddresses(p *lint.Pass) {
@@ -1037,9 +986,8 @@ func listNames(rule *yamldoc.Node, list, name string) bool {
 }
 
 var _ = addressRules.Add(lint.Rule{
-	ID: "IPAM004", Name: "pool-cluster-name", Since: "v0.1.0",
-	Title:    "IP pools in templates have the cluster label",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "IPAM004", Name: "pool-cluster-name", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "IP pools in templates have the cluster label",
 	Source: "contract page IPAM, Clusterctl Move",
 	Why:    `"clusterctl move" leaves the pool behind.`,
 	Fix:    "Add the label cluster.x-k8s.io/cluster-name: ${CLUSTER_NAME}.",

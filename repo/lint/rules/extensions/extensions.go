@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var extensionRules = &lint.Family{Prefix: "RXS", Title: "Runtime extensions"}
+var extensionRules = &lint.Family{Prefix: "RXS", Title: "Runtime extensions", Kinds: view.Substituted}
 
 const extensionAdmission = "cluster-api core/webhooks/admission, ExtensionConfig"
 
@@ -70,9 +70,8 @@ func servers(p *lint.Pass) []server {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS005", Name: "extension-service-type", Since: "v0.1.0",
-	Title:    "The Service of a runtime extension should only be reachable inside the cluster",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS005", Name: "extension-service-type", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "The Service of a runtime extension should only be reachable inside the cluster",
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
 	Why:    "Anyone who can reach the extension can send it requests, because it does not authenticate callers.",
 	Fix:    "Remove the type, or set it to ClusterIP.",
@@ -129,9 +128,8 @@ func certificates(r *lint.Release) map[string]*manifest.Object {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS006", Name: "extension-certificate-mount", Since: "v0.1.0",
-	Title:    "The server of a runtime extension should mount its certificate read-only",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS006", Name: "extension-certificate-mount", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "The server of a runtime extension should mount its certificate read-only",
 	Source: "Cluster API book, Implementing Runtime Extensions, section Deploy",
 	Why:    "The server does not start without its certificate, or uses one that Cluster API does not trust.",
 	Fix:    "Mount the Secret of the Certificate with readOnly: true.",
@@ -154,9 +152,8 @@ func extensionCertificateMount(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS007", Name: "extension-certificate-name", Since: "v0.1.0",
-	Title:    "The Certificate of a runtime extension must be valid for its Service",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RXS007", Name: "extension-certificate-name", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The Certificate of a runtime extension must be valid for its Service",
 	Source: "cluster-api internal/runtime/client/client.go, createHTTPClient; Go crypto/x509, VerifyHostname",
 	Why:    "The extension is never discovered: Cluster API calls SERVICE.NAMESPACE.svc and refuses a certificate for other names.",
 	Fix:    "Add SERVICE.NAMESPACE.svc to dnsNames.",
@@ -191,13 +188,12 @@ func extensionCertificateName(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS009", Name: "extension-config-kind", Since: "v0.1.0",
-	Title:    `Objects of ` + view.RuntimeGroup + ` must be ExtensionConfigs of a served version`,
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RXS009", Name: "extension-config-kind", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  `Objects of ` + view.RuntimeGroup + ` must be ExtensionConfigs of a served version`,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml",
 	Why:    "The API server refuses other kinds and versions. Version v1alpha1 is deprecated.",
 	Fix:    "Write apiVersion: " + view.RuntimeGroup + "/v1beta2 and kind: " + view.ExtensionKind + ".",
-	Kinds:  view.Substituted, Check: extensionConfigKind,
+	Check:  extensionConfigKind,
 })
 
 func extensionConfigKind(p *lint.Pass) {
@@ -217,13 +213,12 @@ func extensionConfigKind(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS010", Name: "extension-config-name", Since: "v0.1.0",
-	Title:    "The name of an ExtensionConfig must be a DNS label",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RXS010", Name: "extension-config-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The name of an ExtensionConfig must be a DNS label",
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses names with a dot, because handlers are named HANDLER.EXTENSIONCONFIG.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
-	Kinds:  view.Substituted, Check: extensionConfigName,
+	Check:  extensionConfigName,
 })
 
 func extensionConfigName(p *lint.Pass) {
@@ -235,13 +230,12 @@ func extensionConfigName(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS011", Name: "extension-address", Since: "v0.1.0",
-	Title:    "An ExtensionConfig must have either a Service or an https URL",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RXS011", Name: "extension-address", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "An ExtensionConfig must have either a Service or an https URL",
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses the object.",
 	Fix:    "Keep one of spec.clientConfig.service and spec.clientConfig.url; a URL begins with https://.",
-	Kinds:  view.Substituted, Check: extensionAddress,
+	Check:  extensionAddress,
 })
 
 func extensionAddress(p *lint.Pass) {
@@ -282,13 +276,12 @@ func validPort(n *yamldoc.Node) bool {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS012", Name: "extension-service-fields", Since: "v0.1.0",
-	Title:    "The Service of an ExtensionConfig must have a valid name, namespace, path and port",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RXS012", Name: "extension-service-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The Service of an ExtensionConfig must have a valid name, namespace, path and port",
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses the object.",
 	Fix:    "Correct the field. A path begins with a slash, and a port is between 1 and 65535.",
-	Kinds:  view.Substituted, Check: extensionServiceFields,
+	Check:  extensionServiceFields,
 })
 
 func extensionServiceFields(p *lint.Pass) {
@@ -325,9 +318,8 @@ func extensionServiceFields(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS013", Name: "extension-service", Since: "v0.1.0",
-	Title:    "The Service and port of an ExtensionConfig must be in the components",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RXS013", Name: "extension-service", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The Service and port of an ExtensionConfig must be in the components",
 	Source: "clusterctl provider contract, section Links to external objects; cluster-api internal/runtime/client/client.go, urlForExtension",
 	Why:    "The extension is not discovered, and clusters of a ClusterClass that uses it are not reconciled.",
 	Fix:    "Correct the name, namespace or port. The port defaults to 443.",
@@ -377,13 +369,12 @@ func extensionService(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS014", Name: "extension-ca", Since: "v0.1.0",
-	Title:    "An ExtensionConfig must have a CA bundle or an annotation that injects one",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RXS014", Name: "extension-ca", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "An ExtensionConfig must have a CA bundle or an annotation that injects one",
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, format byte; core/reconcilers/extensionconfig, reconcileCABundle",
 	Why:    "The extension is not discovered: without a CA bundle Cluster API trusts only public authorities, and the kubeadm control plane provider never calls the extension. A CA bundle that is not base64 is refused.",
 	Fix:    "Annotate the object with " + view.InjectCAFromSecret + ": NAMESPACE/SECRET, and remove caBundle.",
-	Kinds:  view.Substituted, Check: extensionCA,
+	Check:  extensionCA,
 })
 
 func extensionCA(p *lint.Pass) {
@@ -420,9 +411,8 @@ func secretOf(o *manifest.Object) (at *yamldoc.Node, namespace, name string) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS015", Name: "extension-ca-secret", Since: "v0.1.0",
-	Title:    "The CA annotation must name the Secret of the Certificate",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RXS015", Name: "extension-ca-secret", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The CA annotation must name the Secret of the Certificate",
 	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
 	Why:    "The extension is never discovered, because Cluster API does not find the Secret.",
 	Fix:    "Write NAMESPACE/NAME with the secretName of the Certificate.",
@@ -453,13 +443,12 @@ func extensionCASecret(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS016", Name: "extension-ca-twice", Since: "v0.1.0",
-	Title:    "An ExtensionConfig has only one source for its CA bundle",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "RXS016", Name: "extension-ca-twice", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "An ExtensionConfig has only one source for its CA bundle",
 	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
 	Why:    "Cluster API overrides caBundle with the CA of the annotation.",
 	Fix:    "Remove caBundle.",
-	Kinds:  view.Substituted, Check: extensionCATwice,
+	Check:  extensionCATwice,
 })
 
 func extensionCATwice(p *lint.Pass) {
@@ -472,9 +461,8 @@ func extensionCATwice(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS017", Name: "extension-fixed-namespace", Since: "v0.1.0",
-	Title:    "An ExtensionConfig works in another namespace",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "RXS017", Name: "extension-fixed-namespace", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "An ExtensionConfig works in another namespace",
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "Users who pass --target-namespace get an extension that is not discovered: clusterctl moves the Service and Secret, but keeps the namespace in the ExtensionConfig.",
 	Fix:    "Take the namespace from a variable, for example ${FOO_NAMESPACE:=foo-system}, or let users create the ExtensionConfig.",
@@ -498,13 +486,12 @@ func extensionFixedNamespace(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS018", Name: "extension-namespaces", Since: "v0.1.0",
-	Title:    "The namespaceSelector of an ExtensionConfig must be valid",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RXS018", Name: "extension-namespaces", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The namespaceSelector of an ExtensionConfig must be valid",
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses an invalid selector. Without a selector the extension is called for the clusters of all namespaces.",
 	Fix:    "Use the operators In and NotIn with values, and Exists and DoesNotExist without values.",
-	Kinds:  view.Substituted, Check: extensionNamespaces,
+	Check:  extensionNamespaces,
 })
 
 func extensionNamespaces(p *lint.Pass) {
@@ -562,13 +549,12 @@ func labelValue(p *lint.Pass, o *manifest.Object, n *yamldoc.Node) {
 var secretive = view.Pattern(`(?i)(password|passwd|secret|token|credential|private[-_]?key|api[-_]?key)$`)
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS019", Name: "extension-settings", Since: "v0.1.0",
-	Title:    "The settings of an ExtensionConfig must be strings without secrets",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RXS019", Name: "extension-settings", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The settings of an ExtensionConfig must be strings without secrets",
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, spec.settings",
 	Why:    "The API server refuses values that are not strings. Secrets are visible to everyone who can read ExtensionConfigs, and are sent with every request.",
 	Fix:    "Put the value in quotes. Remove secrets, and let the server read them from a Secret.",
-	Kinds:  view.Substituted, Check: extensionSettings,
+	Check:  extensionSettings,
 })
 
 func extensionSettings(p *lint.Pass) {
@@ -588,13 +574,12 @@ func extensionSettings(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS020", Name: "extension-config-scope", Since: "v0.1.0",
-	Title:    "An ExtensionConfig should have neither a namespace nor a status",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS020", Name: "extension-config-scope", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "An ExtensionConfig should have neither a namespace nor a status",
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, scope",
 	Why:    "The fields have no effect: ExtensionConfigs are cluster-wide, and the API server drops the status.",
 	Fix:    "Remove the field.",
-	Kinds:  view.Substituted, Check: extensionConfigScope,
+	Check:  extensionConfigScope,
 })
 
 func extensionConfigScope(p *lint.Pass) {
@@ -632,9 +617,8 @@ var rights = []struct {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS022", Name: "extension-account", Since: "v0.1.0",
-	Title:    "The pods of a runtime extension should have their own ServiceAccount",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "RXS022", Name: "extension-account", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The pods of a runtime extension should have their own ServiceAccount",
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Identity and access management",
 	Why:    `Every pod in the namespace gets the permissions of the extension, because they share the ServiceAccount "default". Audit logs cannot tell them apart.`,
 	Fix:    "Add a ServiceAccount for the extension and name it in serviceAccountName.",
@@ -661,9 +645,8 @@ func extensionAccount(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS025", Name: "extension-reads-secrets", Since: "v0.1.0",
-	Title:    "A runtime extension should not read all Secrets",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS025", Name: "extension-reads-secrets", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A runtime extension should not read all Secrets",
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
 	Why:    "Attackers who take over the extension get the keys of all clusters and clouds. Extensions receive what they need in the request.",
 	Fix:    "List the Secrets in resourceNames, or use a Role in the namespace of the extension.",
@@ -671,9 +654,8 @@ var _ = extensionRules.Add(lint.Rule{
 })
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS026", Name: "extension-registers-itself", Since: "v0.1.0",
-	Title:    "A runtime extension should not change ExtensionConfigs",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS026", Name: "extension-registers-itself", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A runtime extension should not change ExtensionConfigs",
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Registering Runtime Extensions",
 	Why:    "The extension could register itself for every hook of every cluster, which only administrators should do.",
 	Fix:    "Remove these verbs from the role. Include the ExtensionConfig in the components, or document how to create it.",
@@ -681,9 +663,8 @@ var _ = extensionRules.Add(lint.Rule{
 })
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS027", Name: "extension-escalates", Since: "v0.1.0",
-	Title:    "A runtime extension should not be able to extend its own permissions",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS027", Name: "extension-escalates", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A runtime extension should not be able to extend its own permissions",
 	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Privilege escalation risks",
 	Why:    "Attackers who take over the extension can act as any user, or run any program on any node.",
 	Fix:    "Remove these verbs and resources from the role.",
@@ -713,9 +694,8 @@ func extensionRights(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS032", Name: "extension-hardening", Since: "v0.1.0",
-	Title:    "The pods of a runtime extension are hardened and replicated",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "RXS032", Name: "extension-hardening", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "The pods of a runtime extension are hardened and replicated",
 	Source: "Cluster API proposal 20220221-runtime-SDK, sections Security Model and Availability",
 	Why:    "Users can neither create nor change clusters that use the extension while its only pod is down.",
 	Fix:    "Set readOnlyRootFilesystem: true and replicas: 2, and add a NetworkPolicy, where missing.",
@@ -756,9 +736,8 @@ func argument(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS041", Name: "extension-certificate-folder", Since: "v0.1.0",
-	Title:    "The server should look for its certificate where it is mounted",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS041", Name: "extension-certificate-folder", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "The server should look for its certificate where it is mounted",
 	Source: "cluster-api test/extension, flag --webhook-cert-dir",
 	Why:    "The server does not find its certificate and does not start.",
 	Fix:    "Mount the Secret in the folder given by the argument.",
@@ -785,9 +764,8 @@ func extensionCertificateFolder(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS042", Name: "extension-port", Since: "v0.1.0",
-	Title:    "The server should listen on a port that the container declares",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RXS042", Name: "extension-port", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "The server should listen on a port that the container declares",
 	Source: "cluster-api test/extension, flag --webhook-port",
 	Why:    "Cluster API cannot reach the extension if the Service uses the name of the port.",
 	Fix:    "Use the same number in the argument and in the ports of the container.",

@@ -131,9 +131,8 @@ func ruleOf(u *url.URL, p layouts.Provider, raw string) string {
 }
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME003", Name: "provider-type", Since: "v0.1.0",
-	Title:    "A provider type must be one of the seven that clusterctl knows",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "NAME003", Name: "provider-type", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A provider type must be one of the seven that clusterctl knows",
 	Source: "clusterctl client/config/providers_client.go, validateProvider",
 	Why:    "Every command that reads clusterctl.yaml fails because of this one entry.",
 	Fix:    "Write the type in full, for example InfrastructureProvider.",
@@ -161,9 +160,8 @@ func reportNames(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO006", Name: "local-path", Since: "v0.1.0",
-	Title:    "The URL of a folder must be absolute and name a file",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO006", Name: "local-path", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The URL of a folder must be absolute and name a file",
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository",
 	Why:    "clusterctl does not find the release: it takes label, version and file from the last three parts of the path, and resolves neither ~ nor relative paths.",
 	Fix:    "Write file:///folder/infrastructure-foo/v1.0.0/infrastructure-components.yaml.",
@@ -171,9 +169,8 @@ var _ = repositoryRules.Add(lint.Rule{
 })
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO009", Name: "github-url", Since: "v0.1.0",
-	Title:    "The URL of a GitHub release must have the form that clusterctl expects",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO009", Name: "github-url", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The URL of a GitHub release must have the form that clusterctl expects",
 	Source: "clusterctl client/repository/repository_github.go, NewGitHubRepository",
 	Why:    `clusterctl does not find the release. The link of a download button is different: clusterctl would look for a release named "download".`,
 	Fix:    "Write https://github.com/OWNER/REPOSITORY/releases/latest/FILE, or a tag instead of latest.",
@@ -181,9 +178,8 @@ var _ = repositoryRules.Add(lint.Rule{
 })
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO010", Name: "gitlab-url", Since: "v0.1.0",
-	Title:    "The URL of a GitLab package must have the form that clusterctl expects",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO010", Name: "gitlab-url", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The URL of a GitLab package must have the form that clusterctl expects",
 	Source: "clusterctl client/repository/client.go, repositoryFactory; repository_gitlab.go, NewGitLabRepository",
 	Why:    `clusterctl does not recognize the URL: the host must begin with "gitlab." and the path must have exactly nine parts, so a server below a sub-path cannot be used.`,
 	Fix:    "Write https://gitlab.HOST/api/v4/projects/ID/packages/generic/PACKAGE/VERSION/FILE, with %2F for every slash in the project.",
@@ -191,9 +187,8 @@ var _ = repositoryRules.Add(lint.Rule{
 })
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO011", Name: "gitlab-version", Since: "v0.1.0",
-	Title:    "The URL of a GitLab package must name a version",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO011", Name: "gitlab-version", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The URL of a GitLab package must name a version",
 	Source: "clusterctl client/repository/repository_gitlab.go, GetVersions",
 	Why:    `clusterctl fails, because it does not list the versions of a GitLab package and treats "latest" as a version.`,
 	Fix:    "Name a version, and change it with every release.",
@@ -201,9 +196,8 @@ var _ = repositoryRules.Add(lint.Rule{
 })
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO012", Name: "url-scheme", Since: "v0.1.0",
-	Title:    "A provider URL must be that of a folder, GitHub or GitLab",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO012", Name: "url-scheme", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A provider URL must be that of a folder, GitHub or GitLab",
 	Source: "clusterctl client/repository/client.go, repositoryFactory",
 	Why:    "clusterctl cannot read the release: it supports neither http nor OCI registries nor other servers.",
 	Fix:    "Mirror the release into a folder or a GitLab package, and use that URL.",
@@ -211,9 +205,8 @@ var _ = repositoryRules.Add(lint.Rule{
 })
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO013", Name: "url-variable", Since: "v0.1.0",
-	Title:    "Variables in a provider URL must be valid",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO013", Name: "url-variable", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Variables in a provider URL must be valid",
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    "Every command that lists providers fails, because clusterctl replaces variables in provider URLs.",
 	Fix:    "Write ${NAME}, or ${NAME:-default} with a default.",

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var metadataRules = &lint.Family{Prefix: "META", Title: "metadata.yaml"}
+var metadataRules = &lint.Family{Prefix: "META", Title: "metadata.yaml", Kinds: onlyMetadata}
 
 var onlyMetadata = []layouts.FileKind{layouts.Metadata}
 
@@ -99,33 +99,30 @@ func metadataDocument(f *lint.File) *yamldoc.Document {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META001", Name: "metadata-api-version", Since: "v0.1.0",
-	Title:    "The apiVersion of metadata.yaml must be " + metadata.APIVersion,
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META001", Name: "metadata-api-version", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The apiVersion of metadata.yaml must be " + metadata.APIVersion,
 	Source: "clusterctl client/repository/metadata_client.go, validateMetadata",
 	Why:    "Users cannot install the release, because clusterctl refuses it.",
 	Fix:    "Write apiVersion: " + metadata.APIVersion + ".",
-	Kinds:  onlyMetadata, Check: metadataFault,
+	Check:  metadataFault,
 })
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META003", Name: "series-empty", Since: "v0.1.0",
-	Title:    "The list releaseSeries must have entries",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META003", Name: "series-empty", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The list releaseSeries must have entries",
 	Source: "clusterctl client/repository/metadata_client.go, validateMetadata",
 	Why:    "Users cannot install the release, because clusterctl refuses it.",
 	Fix:    "List every minor version that was ever released, with its contract.",
-	Kinds:  onlyMetadata, Check: metadataFault,
+	Check:  metadataFault,
 })
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META019", Name: "metadata-unreadable", Since: "v0.1.0",
-	Title:    "metadata.yaml must be decodable",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META019", Name: "metadata-unreadable", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "metadata.yaml must be decodable",
 	Source: "clusterctl client/repository/metadata_client.go, Get",
 	Why:    "Users cannot install the release, because clusterctl refuses it.",
 	Fix:    "Correct the file; it has the fields apiVersion, kind and releaseSeries.",
-	Kinds:  onlyMetadata, Check: metadataFault,
+	Check:  metadataFault,
 })
 
 // metadataFault reports why clusterctl refuses the file, if this rule explains
@@ -157,13 +154,12 @@ func metadataFault(p *lint.Pass) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META002", Name: "metadata-kind", Since: "v0.1.0",
-	Title:    "The kind of metadata.yaml must be " + metadata.Kind,
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META002", Name: "metadata-kind", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The kind of metadata.yaml must be " + metadata.Kind,
 	Source: "clusterctl client/repository/metadata_client.go; provider contract, section Metadata YAML",
 	Why:    "clusterctl refuses a release with another kind. Without a kind it depends on the version: v1.11.0 refuses the release, others accept it.",
 	Fix:    "Write kind: " + metadata.Kind + ".",
-	Kinds:  onlyMetadata, Check: metadataKind,
+	Check:  metadataKind,
 })
 
 func metadataKind(p *lint.Pass) {
@@ -196,13 +192,12 @@ func seriesNodes(f *lint.File) (d *yamldoc.Document, entries []*yamldoc.Node) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META004", Name: "series-numbers", Since: "v0.1.0",
-	Title:    "The fields major and minor must be integers",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META004", Name: "series-numbers", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The fields major and minor must be integers",
 	Source: "clusterctl api/v1alpha3/metadata_type.go, ReleaseSeries",
 	Why:    "clusterctl refuses the release if a number is in quotes or has a fraction. A missing number counts as 0, and a negative number matches no version.",
 	Fix:    "Write the number without quotes.",
-	Kinds:  onlyMetadata, Check: seriesNumbers,
+	Check:  seriesNumbers,
 })
 
 func seriesNumbers(p *lint.Pass) {
@@ -230,13 +225,12 @@ func seriesNumbers(p *lint.Pass) {
 var contractForm = view.Pattern(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META005", Name: "series-contract", Since: "v0.1.0",
-	Title:    "The contract of a series must be a version such as " + metadata.Contract,
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META005", Name: "series-contract", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The contract of a series must be a version such as " + metadata.Contract,
 	Source: "clusterctl client/generate_provider.go; internal/contract/version.go",
 	Why:    "Users can neither install nor upgrade versions of the series, because clusterctl compares contracts character by character.",
 	Fix:    "Write the contract in lower case, for example contract: " + metadata.Contract + ".",
-	Kinds:  onlyMetadata, Check: seriesContract,
+	Check:  seriesContract,
 })
 
 func seriesContract(p *lint.Pass) {
@@ -337,13 +331,12 @@ func atSeries(m *metadata.Metadata, format string, args ...any) lint.Finding {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META006", Name: "series-missing", Since: "v0.1.0",
-	Title:    "metadata.yaml must list the series of its own version",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META006", Name: "series-missing", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "metadata.yaml must list the series of its own version",
 	Source: "clusterctl client/generate_provider.go, GenerateProvider; client/cluster/installer.go",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the version. This is the most frequent fault in published releases.`,
 	Fix:    "Add an entry with the major and minor number of this version.",
-	Kinds:  onlyMetadata, Check: seriesMissing,
+	Check:  seriesMissing,
 })
 
 func seriesMissing(p *lint.Pass) {
@@ -379,13 +372,12 @@ func completed(p *lint.Pass) *lint.Edit {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META007", Name: "contract-unsupported", Since: "v0.1.0",
-	Title:    "The version must implement a contract that clusterctl supports",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META007", Name: "contract-unsupported", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The version must implement a contract that clusterctl supports",
 	Source: "clusterctl internal/contract/version.go, GetCompatibleVersions",
 	Why:    "clusterctl refuses to install the version.",
 	Fix:    "Correct the contract of the series, or implement a supported contract.",
-	Kinds:  onlyMetadata, Check: contractUnsupported,
+	Check:  contractUnsupported,
 })
 
 func contractUnsupported(p *lint.Pass) {
@@ -400,13 +392,12 @@ func contractUnsupported(p *lint.Pass) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META008", Name: "series-twice", Since: "v0.1.0",
-	Title:    "Every series must be listed once",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META008", Name: "series-twice", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Every series must be listed once",
 	Source: "clusterctl api/v1alpha3/metadata_type.go, GetReleaseSeriesForVersion",
 	Why:    "clusterctl uses the first entry and ignores the contract of the others.",
 	Fix:    "Remove the wrong entry.",
-	Kinds:  onlyMetadata, Check: seriesTwice,
+	Check:  seriesTwice,
 })
 
 func seriesTwice(p *lint.Pass) {
@@ -484,9 +475,8 @@ func (s *simulated) latest() (string, error) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META009", Name: "earlier-series-missing", Since: "v0.1.0",
-	Title:    "The newest metadata must list the series of all earlier versions",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META009", Name: "earlier-series-missing", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The newest metadata must list the series of all earlier versions",
 	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
 	Why:    `"clusterctl upgrade plan" fails for the whole management cluster, because it looks for the installed version in the metadata of the newest one.`,
 	Fix:    "Keep an entry for every minor version that was ever released.",
@@ -521,10 +511,9 @@ func earlierSeriesMissing(p *lint.Pass) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META010", Name: "newest-breaks-upgrades", Since: "v0.1.0",
-	Yields:   []string{"META006"},
-	Title:    "The newest version, including pre-releases, must have metadata that lists it",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META010", Name: "newest-breaks-upgrades", Severity: lint.Error, Proof: lint.Clusterctl,
+	Yields: []string{"META006"},
+	Title:  "The newest version, including pre-releases, must have metadata that lists it",
 	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
 	Why:    `"clusterctl upgrade plan" fails for every provider in every cluster with an older version, because it reads the metadata of the newest version, even of a release candidate.`,
 	Fix:    "Add the series to the metadata of the newest version and publish it again.",
@@ -560,9 +549,8 @@ func (s *simulated) deciding() *metadata.Metadata {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META011", Name: "latest-is-prerelease", Since: "v0.1.0",
-	Title:    "The newest series of the current contract should have a stable release",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "META011", Name: "latest-is-prerelease", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "The newest series of the current contract should have a stable release",
 	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
 	Why:    `Users who ask for "latest" get a pre-release although a stable version exists: clusterctl looks in the highest listed series of its contract.`,
 	Fix:    "List a series in the metadata of a stable version only after its first stable release.",
@@ -589,9 +577,8 @@ func latestIsPrerelease(p *lint.Pass) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META012", Name: "latest-fails", Since: "v0.1.0",
-	Title:    "The newest series of the current contract must have a release",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META012", Name: "latest-fails", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The newest series of the current contract must have a release",
 	Source: "clusterctl client/repository/repository_versions.go, latestContractRelease",
 	Why:    `Users who ask for "latest" get an error: clusterctl looks in the highest listed series of its contract, which has no release.`,
 	Fix:    "Remove series without a release from the metadata.",
@@ -635,13 +622,12 @@ func contractRank(contract string) int {
 var contractParts = view.Pattern(`^v(\d+)(?:(alpha|beta)(\d+))?$`)
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META013", Name: "contract-order", Since: "v0.1.0",
-	Title:    "A later series should not have an earlier contract",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "META013", Name: "contract-order", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A later series should not have an earlier contract",
 	Source: "provider contract, section Metadata YAML",
 	Why:    "Upgrades to the later series return to an older contract, which clusterctl does not support. This is usually a copied line.",
 	Fix:    "Correct the contract.",
-	Kinds:  onlyMetadata, Check: contractOrder,
+	Check:  contractOrder,
 })
 
 func contractOrder(p *lint.Pass) {
@@ -674,13 +660,12 @@ func contractOrder(p *lint.Pass) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META014", Name: "metadata-documents", Since: "v0.1.0",
-	Title:    "metadata.yaml must contain one document",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META014", Name: "metadata-documents", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "metadata.yaml must contain one document",
 	Source: "clusterctl client/repository/metadata_client.go, Get",
 	Why:    "clusterctl only reads the first document. It refuses the release if that is empty or another object, and ignores all others.",
 	Fix:    "Remove the other documents.",
-	Kinds:  onlyMetadata, Check: metadataDocuments,
+	Check:  metadataDocuments,
 })
 
 func metadataDocuments(p *lint.Pass) {
@@ -701,13 +686,12 @@ func metadataDocuments(p *lint.Pass) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META015", Name: "metadata-variable", Since: "v0.1.0",
-	Title:    "metadata.yaml must not contain variables",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "META015", Name: "metadata-variable", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "metadata.yaml must not contain variables",
 	Source: "clusterctl client/repository/metadata_client.go, Get",
 	Why:    "clusterctl reads the expression literally, because it only replaces variables in components and templates.",
 	Fix:    "Write the value instead of the variable.",
-	Kinds:  onlyMetadata, Check: metadataVariable,
+	Check:  metadataVariable,
 })
 
 func metadataVariable(p *lint.Pass) {
@@ -762,14 +746,13 @@ var (
 )
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META016", Name: "metadata-keys", Since: "v0.1.0",
-	Title:    "metadata.yaml should only have known keys, each once",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "META016", Name: "metadata-keys", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "metadata.yaml should only have known keys, each once",
 	Source: "clusterctl client/repository/metadata_client.go, Get",
 	Why:    "clusterctl ignores unknown keys with their values, and uses only one of two equal keys.",
 	Fix:    "Correct or remove the key. Keys are case-sensitive.",
 	Yields: []string{"META003"},
-	Kinds:  onlyMetadata, Check: metadataKeys,
+	Check:  metadataKeys,
 })
 
 func metadataKeys(p *lint.Pass) {
@@ -802,9 +785,8 @@ func rootless(d *yamldoc.Document) bool { return d.Root.Get("releaseSeries") == 
 const contractLabel = "cluster.x-k8s.io/"
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META017", Name: "contract-and-crds", Since: "v0.1.0",
-	Title:    "CRDs should have the label of the contract in the metadata",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "META017", Name: "contract-and-crds", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "CRDs should have the label of the contract in the metadata",
 	Source: "clusterctl provider contract, section Metadata YAML",
 	Why:    "Users can install the provider but not use it: clusterctl reads the contract from the metadata, Cluster API from the labels of the CRDs.",
 	Fix:    "List the version of the CRDs in the label cluster.x-k8s.io/CONTRACT and in no other, or correct the contract of the series.",
@@ -847,9 +829,8 @@ func contractAndCRDs(p *lint.Pass) {
 }
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META018", Name: "siblings-differ", Since: "v0.1.0",
-	Title:    "Providers released together have the same series",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "META018", Name: "siblings-differ", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "Providers released together have the same series",
 	Source: "Cluster API repository, metadata.yaml",
 	Why:    "One of the files is probably outdated: providers with the same name and version usually share one metadata.yaml.",
 	Fix:    "Use the same metadata.yaml for all of them.",

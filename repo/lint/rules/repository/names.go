@@ -11,9 +11,8 @@ import (
 var nameRules = &lint.Family{Prefix: "NAME", Title: "Names of providers and files"}
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME001", Name: "provider-name", Since: "v0.1.0",
-	Title:    "A provider name must be a DNS label",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "NAME001", Name: "provider-name", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A provider name must be a DNS label",
 	Source: "clusterctl client/common.go, parseProviderName; client/config/providers_client.go, validateProvider",
 	Why:    "Every command of clusterctl fails because of one such entry in clusterctl.yaml.",
 	Fix:    "Use lower-case letters, digits and dashes.",
@@ -21,9 +20,8 @@ var _ = nameRules.Add(lint.Rule{
 })
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME002", Name: "label-length", Since: "v0.1.0",
-	Title:    "A provider label must have at most 63 characters",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "NAME002", Name: "label-length", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A provider label must have at most 63 characters",
 	Source: "Kubernetes label syntax; clusterctl client/repository/components.go, addCommonLabels",
 	Why:    "The API server refuses every object of the provider, because clusterctl adds the label to all of them.",
 	Fix:    "Shorten the name of the provider; the prefix of its type counts.",
@@ -31,9 +29,8 @@ var _ = nameRules.Add(lint.Rule{
 })
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME004", Name: "core-name", Since: "v0.1.0",
-	Title:    "Only the core provider must be named " + layouts.CoreName,
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "NAME004", Name: "core-name", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Only the core provider must be named " + layouts.CoreName,
 	Source: "clusterctl client/config/providers_client.go, validateProvider",
 	Why:    "Every command of clusterctl fails because of one such entry in clusterctl.yaml.",
 	Fix:    "Correct the type of the provider, or its name: that of the core provider is " + layouts.CoreName + ".",
@@ -78,9 +75,8 @@ func candidates(r *repo.Release) (named, others []*repo.Artifact) {
 }
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME005", Name: "components-name", Since: "v0.1.0",
-	Title:    "The components file should have the name that belongs to its provider type",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "NAME005", Name: "components-name", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The components file should have the name that belongs to its provider type",
 	Source: "clusterctl provider contract, section Components YAML, Naming conventions",
 	Why:    "Users must name the file in every provider URL, and tools that expect the usual name do not find it.",
 	Fix:    "Rename the file.",
@@ -116,9 +112,8 @@ func componentsName(p *lint.Pass) {
 }
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME006", Name: "shadows-built-in", Since: "v0.1.0",
-	Title:    "An entry of clusterctl.yaml does not replace a built-in provider by accident",
-	Severity: lint.Info, Proof: lint.Clusterctl,
+	ID: "NAME006", Name: "shadows-built-in", Severity: lint.Info, Proof: lint.Clusterctl,
+	Title:  "An entry of clusterctl.yaml does not replace a built-in provider by accident",
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    `"clusterctl init" installs a different provider than users expect, because the entry overrides the built-in provider with the same type and name.`,
 	Fix:    "Choose another name, for example with the GitHub organization in front. Safe to ignore if this is a fork or a mirror.",
@@ -136,9 +131,8 @@ func shadowsBuiltIn(p *lint.Pass) {
 }
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME007", Name: "organisation-prefix", Since: "v0.1.0",
-	Title:    "The name of a public provider begins with its GitHub organization",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "NAME007", Name: "organisation-prefix", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The name of a public provider begins with its GitHub organization",
 	Source: "clusterctl provider contract, section Adding a provider to clusterctl",
 	Why:    "The provider cannot be added to the list that is built into clusterctl, and users cannot combine it with another provider of the same name.",
 	Fix:    "Name it ORGANISATION-NAME. Providers of kubernetes-sigs need no prefix.",

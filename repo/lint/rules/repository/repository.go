@@ -25,9 +25,8 @@ func odd(p *lint.Pass, list []repo.Oddity, kind repo.OddityKind, severity lint.S
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO001", Name: "version-invalid", Since: "v0.1.0",
-	Title:    "A version must be a semantic version with three numbers",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO001", Name: "version-invalid", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A version must be a semantic version with three numbers",
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; apimachinery version.ParseSemantic",
 	Why:    "Users cannot install the release, because clusterctl refuses such versions and does not list their folders.",
 	Fix:    "Rename the folder to a version that is not there yet, such as v1.2.3, without leading zeros.",
@@ -47,9 +46,8 @@ func versionInvalid(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO002", Name: "version-without-v", Since: "v0.1.0",
-	Title:    "A version must begin with v",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO002", Name: "version-without-v", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A version must begin with v",
 	Source: "clusterctl client/repository/repository_versions.go, latestPatchRelease",
 	Why:    `Users cannot ask for "latest" or upgrade, because clusterctl looks for a folder whose name begins with v.`,
 	Fix:    "Rename the folder.",
@@ -83,9 +81,8 @@ func versionWithoutV(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO003", Name: "metadata-missing", Since: "v0.1.0",
-	Title:    "Every version must have a metadata.yaml",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO003", Name: "metadata-missing", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Every version must have a metadata.yaml",
 	Source: "clusterctl client/repository/metadata_client.go, Get; provider contract, section Provider Repositories",
 	Why:    `clusterctl cannot use the version. If it is the newest one, "latest" and "clusterctl upgrade plan" fail for all versions.`,
 	Fix:    "Add metadata.yaml to the release; pre-releases need it as well.",
@@ -99,9 +96,8 @@ func metadataMissing(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO004", Name: "components-missing", Since: "v0.1.0",
-	Title:    "Every version must have its components file under the same name",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO004", Name: "components-missing", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Every version must have its components file under the same name",
 	Source: "clusterctl client/repository/components_client.go, Get; provider contract, section Provider Repositories",
 	Why:    "clusterctl fails for this version, because it requests the file that the provider URL names and does not try another one.",
 	Fix:    "Add the file under the name it has in the other versions.",
@@ -138,9 +134,8 @@ func componentsMissing(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO005", Name: "label-invalid", Since: "v0.1.0",
-	Title:    "A provider's folder must have the name of its label",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO005", Name: "label-invalid", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A provider's folder must have the name of its label",
 	Source: "clusterctl client/repository/repository_local.go, newLocalRepository; api/v1alpha3/labels.go, ManifestLabel",
 	Why:    "clusterctl refuses the URL: the folder must be named after type and name of the provider.",
 	Fix:    "Use a name such as infrastructure-foo; the core provider is just cluster-api.",
@@ -156,9 +151,8 @@ func labelInvalid(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO007", Name: "version-symlink", Since: "v0.1.0",
-	Title:    "A version should be a real folder",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "REPO007", Name: "version-symlink", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A version should be a real folder",
 	Source: "clusterctl client/repository/repository_local.go, GetVersions",
 	Why:    `Users never get the version as "latest" or through an upgrade, because clusterctl does not list symbolic links.`,
 	Fix:    "Replace the link with a copy.",
@@ -168,9 +162,8 @@ var _ = repositoryRules.Add(lint.Rule{
 func versionSymlink(p *lint.Pass) { odd(p, p.Provider.Oddities, repo.OddSymlink, lint.Off) }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO008", Name: "sub-folder", Since: "v0.1.0",
-	Title:    "The files of a version must be in one folder",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO008", Name: "sub-folder", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The files of a version must be in one folder",
 	Source: "clusterctl client/repository/repository_local.go, GetFile; template_client.go, Get",
 	Why:    "clusterctl does not find the file, because it looks for metadata, templates and classes only next to the components file. GitHub releases have no folders.",
 	Fix:    "Move the files up.",
@@ -180,9 +173,8 @@ var _ = repositoryRules.Add(lint.Rule{
 func subFolder(p *lint.Pass) { odd(p, p.Release.Oddities, repo.OddSubfolder, lint.Off) }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO017", Name: "release-incomplete", Since: "v0.1.0",
-	Title:    "A patch release should have all files of the previous one",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "REPO017", Name: "release-incomplete", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A patch release should have all files of the previous one",
 	Source: "clusterctl client/repository/template_client.go, Get",
 	Why:    "Users who upgrade the provider can no longer use the missing flavor or class. Often the file was just not attached to the release.",
 	Fix:    "Add the file to the release.",
@@ -212,9 +204,8 @@ func releaseIncomplete(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO018", Name: "file-case", Since: "v0.1.0",
-	Title:    "File names must have the case and extension that clusterctl expects",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO018", Name: "file-case", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "File names must have the case and extension that clusterctl expects",
 	Source: "clusterctl client/repository/repository_local.go, GetFile",
 	Why:    "clusterctl does not find the file: metadata.yml and Metadata.yaml are not metadata.yaml. Two names that differ only by case cannot both exist on macOS and Windows.",
 	Fix:    "Rename the file.",
@@ -249,9 +240,8 @@ func fileCase(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO019", Name: "build-metadata", Since: "v0.1.0",
-	Title:    "A version should not have build metadata",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "REPO019", Name: "build-metadata", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A version should not have build metadata",
 	Source: "Semantic Versioning 2.0.0, section 10; OCI distribution specification, tags",
 	Why:    "Users are not upgraded between versions that differ only after the +. The + must also be escaped in URLs and is not allowed in image tags.",
 	Fix:    "Use a pre-release such as v1.0.0-dev.1, or a new patch version.",
@@ -268,9 +258,8 @@ func buildMetadata(p *lint.Pass) {
 const largeFile = 20 << 20
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO020", Name: "file-size", Since: "v0.1.0",
-	Title:    "Files are small enough to download in 30 seconds",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "REPO020", Name: "file-size", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "Files are small enough to download in 30 seconds",
 	Source: "clusterctl client/repository/repository_gitlab.go, getFile",
 	Why:    "Users with a slow connection cannot install the release: clusterctl downloads a file in one piece, from GitLab within 30 seconds.",
 	Fix:    "Remove what clusterctl does not need.",
@@ -286,9 +275,8 @@ func fileSize(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO021", Name: "unreadable", Since: "v0.1.0",
-	Title:    "Everything in a repository should be readable",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "REPO021", Name: "unreadable", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Everything in a repository should be readable",
 	Source: "clusterctl client/repository/repository_local.go, GetFile",
 	Why:    "Copies of the repository are incomplete, because broken links, links out of the folder, devices and pipes cannot be published or mirrored.",
 	Fix:    "Replace it with the intended file, or remove it.",
@@ -321,9 +309,8 @@ func unreadable(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO023", Name: "checksums", Since: "v0.1.0",
-	Title:    "SHA256SUMS should match the files of the release",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "REPO023", Name: "checksums", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "SHA256SUMS should match the files of the release",
 	Source: "sha256sum --check; publish and mirror refuse such a release",
 	Why:    "Users who compare checksums refuse the release, and it can be neither published nor mirrored.",
 	Fix:    "Regenerate SHA256SUMS when all files are final, or restore the file that changed.",
@@ -354,9 +341,8 @@ func checksums(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO022", Name: "config-unreadable", Since: "v0.1.0",
-	Title:    "The clusterctl.yaml of a repository must be readable",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "REPO022", Name: "config-unreadable", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The clusterctl.yaml of a repository must be readable",
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    "Every clusterctl command that uses this configuration fails.",
 	Fix:    "Write a list named providers whose entries have name, type and url.",

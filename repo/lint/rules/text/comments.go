@@ -18,9 +18,8 @@ func onComment(p *lint.Pass, i *lint.Ignore, message string) {
 }
 
 var _ = commentRules.Add(lint.Rule{
-	ID: "LINT001", Name: "ignore-comment", Since: "v0.1.0",
-	Title:    "A suppression comment should name rules and give a reason",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "LINT001", Name: "ignore-comment", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A suppression comment should name rules and give a reason",
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment has no effect. Without a reason, readers cannot tell whether it is still needed.",
 	Fix:    "Write # " + lint.IgnoreMark + " RULE followed by the reason, or remove the comment.",
@@ -45,9 +44,8 @@ func ignoreComment(p *lint.Pass) {
 }
 
 var _ = commentRules.Add(lint.Rule{
-	ID: "LINT002", Name: "ignore-unused", Since: "v0.1.0",
-	Title:    "A suppression comment should be needed",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "LINT002", Name: "ignore-unused", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A suppression comment should be needed",
 	Source: "clusterctl-repo, " + lint.IgnoreMark,
 	Why:    "The comment no longer suppresses a finding here, but it would hide the next one.",
 	Fix:    "Remove the rule from the comment, or the whole comment.",
@@ -55,9 +53,8 @@ var _ = commentRules.Add(lint.Rule{
 })
 
 var _ = commentRules.Add(lint.Rule{
-	ID: "LINT003", Name: "source-builds", Since: "v0.1.0",
-	Title:    "A source tree must build",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "LINT003", Name: "source-builds", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A source tree must build",
 	Source: "kustomize api/krusty, Kustomizer.Run; provider contract, section Components YAML",
 	Why:    "Users get no release, and lint does not check the rest of the tree.",
 	Fix:    "Correct the file; clusterctl-repo build shows the same message.",
@@ -75,9 +72,8 @@ func ignoreUnused(p *lint.Pass) {
 }
 
 var _ = commentRules.Add(lint.Rule{
-	ID: "LINT004", Name: "kustomize-deprecated", Since: "v0.1.0",
-	Title:    "Kustomizations should not use fields that kustomize deprecates",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "LINT004", Name: "kustomize-deprecated", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Kustomizations should not use fields that kustomize deprecates",
 	Source: "kustomize api/types, Kustomization.CheckDeprecatedFields",
 	Why:    "A later version of kustomize ignores or refuses the fields, and each build warns about them until then.",
 	Fix:    `Run "kustomize edit fix" in each folder, with --vars for vars, and compare what "kustomize build" prints before and after.`,

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var documentRules = &lint.Family{Prefix: "YAML", Title: "Documents and objects"}
+var documentRules = &lint.Family{Prefix: "YAML", Title: "Documents and objects", Kinds: view.Substituted}
 
 // cause says which rule explains why a document cannot be parsed, so that one
 // fault gives one finding.
@@ -108,13 +108,12 @@ func insideQuotes(f *lint.File, off int) bool {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML001", Name: "document-parses", Since: "v0.1.0",
-	Title:    "Every document must be a YAML mapping",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML001", Name: "document-parses", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Every document must be a YAML mapping",
 	Source: "clusterctl util/yaml/yaml.go, ToUnstructured",
 	Why:    "clusterctl refuses the whole file, with a message that prints the document instead of a line number.",
 	Fix:    "Write every document as a mapping with apiVersion, kind and metadata.",
-	Kinds:  view.Substituted, Check: documentParses,
+	Check:  documentParses,
 })
 
 func documentParses(p *lint.Pass) {
@@ -136,13 +135,12 @@ func documentParses(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML002", Name: "separator-line", Since: "v0.1.0",
-	Title:    "Lines that begin with --- must not contain anything else",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML002", Name: "separator-line", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Lines that begin with --- must not contain anything else",
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader",
 	Why:    "clusterctl splits the file at this line, even inside a quoted string. Only spaces or a comment may follow the dashes.",
 	Fix:    "Move the text after the dashes to the next line, or indent the line if it is not a separator.",
-	Kinds:  view.Substituted, Check: separatorLine,
+	Check:  separatorLine,
 })
 
 func separatorLine(p *lint.Pass) {
@@ -161,13 +159,12 @@ func separatorLine(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML016", Name: "document-lost", Since: "v0.1.0",
-	Title:    "A document must begin after a line feed and a separator line",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML016", Name: "document-lost", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A document must begin after a line feed and a separator line",
 	Source: "k8s.io/apimachinery/pkg/util/yaml, YAMLReader; sigs.k8s.io/yaml, Unmarshal",
 	Why:    "clusterctl silently drops the objects that follow: it splits files at line feeds only, and reads only one document of each part.",
 	Fix:    "End the lines with a line feed, and put --- on its own line between documents.",
-	Kinds:  view.Substituted, Check: documentLost,
+	Check:  documentLost,
 })
 
 func documentLost(p *lint.Pass) {
@@ -179,13 +176,12 @@ func documentLost(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML003", Name: "duplicate-key", Since: "v0.1.0",
-	Title:    "A mapping should not have duplicate keys",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "YAML003", Name: "duplicate-key", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A mapping should not have duplicate keys",
 	Source: "sigs.k8s.io/yaml, Unmarshal",
 	Why:    "clusterctl uses the last entry and silently drops the others.",
 	Fix:    "Merge the entries, or remove the wrong one.",
-	Kinds:  view.Substituted, Check: duplicateKey,
+	Check:  duplicateKey,
 })
 
 func duplicateKey(p *lint.Pass) {
@@ -225,33 +221,30 @@ func reread(n *yamldoc.Node) string {
 var versionLike = view.Pattern(`^[0-9]+\.[0-9]*0$`)
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML004", Name: "encoding", Since: "v0.1.0",
-	Title:    "Files must be UTF-8 without tab indentation, control characters and directives",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML004", Name: "encoding", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Files must be UTF-8 without tab indentation, control characters and directives",
 	Source: "sigs.k8s.io/yaml, Unmarshal",
 	Why:    "clusterctl refuses the whole file, and at best names a line within the document.",
 	Fix:    "Save the file as UTF-8, indent with spaces, and remove the directive.",
-	Kinds:  view.Substituted, Check: reportCauses,
+	Check:  reportCauses,
 })
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML010", Name: "not-in-json", Since: "v0.1.0",
-	Title:    "Values and keys must exist in JSON",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML010", Name: "not-in-json", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Values and keys must exist in JSON",
 	Source: "sigs.k8s.io/yaml, YAMLToJSON",
 	Why:    "clusterctl refuses the whole file: JSON has neither infinity nor keys that are null, lists or mappings.",
 	Fix:    "Put the value or key in quotes.",
-	Kinds:  view.Substituted, Check: reportCauses,
+	Check:  reportCauses,
 })
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML012", Name: "unknown-anchor", Since: "v0.1.0",
-	Title:    "An alias must name an anchor of the same document",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML012", Name: "unknown-anchor", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "An alias must name an anchor of the same document",
 	Source: "sigs.k8s.io/yaml, Unmarshal",
 	Why:    "clusterctl refuses the whole file, because anchors are only known within their document.",
 	Fix:    "Repeat the anchor in this document, or write the value instead. If the * is literal, put it in quotes.",
-	Kinds:  view.Substituted, Check: reportCauses,
+	Check:  reportCauses,
 })
 
 // reportCauses reports the documents that cannot be parsed for a cause that this
@@ -294,13 +287,12 @@ func readable(streams []*yamldoc.Stream, docs, index int) bool {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML005", Name: "number-changes", Since: "v0.1.0",
-	Title:    "Numbers should keep their value",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "YAML005", Name: "number-changes", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Numbers should keep their value",
 	Source: "clusterctl util/yaml/yaml.go, ToUnstructured",
 	Why:    "clusterctl changes the number, because it holds all numbers as 64-bit floats: integers beyond 2^53 are rounded, and 1.10 becomes 1.1.",
 	Fix:    "Put the value in quotes if it is a string.",
-	Kinds:  view.Substituted, Check: numberChanges,
+	Check:  numberChanges,
 })
 
 func numberChanges(p *lint.Pass) {
@@ -324,14 +316,13 @@ func numberChanges(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML006", Name: "yes-no-word", Since: "v0.1.0",
-	Yields:   []string{"YAML009", "TPL012", "TPL015", "TOP001", "COMP018"},
-	Title:    "Words that YAML 1.1 reads as booleans should be in quotes",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "YAML006", Name: "yes-no-word", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Yields: []string{"YAML009", "TPL012", "TPL015", "TOP001", "COMP018"},
+	Title:  "Words that YAML 1.1 reads as booleans should be in quotes",
 	Source: "sigs.k8s.io/yaml (YAML 1.1)",
 	Why:    "clusterctl reads y, n, yes, no, on and off as true and false, in keys as well as values.",
 	Fix:    "Put the word in quotes, or write true or false.",
-	Kinds:  view.Substituted, Check: yesNoWord,
+	Check:  yesNoWord,
 })
 
 func yesNoWord(p *lint.Pass) {
@@ -358,13 +349,12 @@ func yesNoWord(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML007", Name: "object-identity", Since: "v0.1.0",
-	Title:    "Every document must have apiVersion, kind and metadata.name",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "YAML007", Name: "object-identity", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Every document must have apiVersion, kind and metadata.name",
 	Source: "Kubernetes API conventions, section Objects",
 	Why:    "The API server refuses the object in the middle of the installation.",
 	Fix:    "Add the field as a string.",
-	Kinds:  view.Substituted, Check: objectIdentity,
+	Check:  objectIdentity,
 })
 
 func objectIdentity(p *lint.Pass) {
@@ -396,13 +386,12 @@ func isList(o *manifest.Object) bool {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML008", Name: "list-object", Since: "v0.1.0",
-	Title:    "A document must not be a List",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML008", Name: "list-object", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A document must not be a List",
 	Source: "clusterctl client/repository/components.go, addCommonLabels and fixTargetNamespace",
 	Why:    "Users lose the items on delete, upgrade and move, because clusterctl adds neither namespace nor labels nor image overrides to them.",
 	Fix:    "Make every item a separate document.",
-	Kinds:  view.Substituted, Check: listObject,
+	Check:  listObject,
 })
 
 func listObject(p *lint.Pass) {
@@ -414,13 +403,12 @@ func listObject(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML009", Name: "label-values", Since: "v0.1.0",
-	Title:    "Values of labels and annotations must be strings",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML009", Name: "label-values", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Values of labels and annotations must be strings",
 	Source: "clusterctl client/repository/components.go, addCommonLabels; apimachinery unstructured, GetLabels",
 	Why:    "Selectors no longer match: clusterctl ignores all labels if one is not a string, and writes only its own two. In a template the API server refuses the object.",
 	Fix:    "Put the value in quotes.",
-	Kinds:  view.Substituted, Check: labelValues,
+	Check:  labelValues,
 })
 
 func labelValues(p *lint.Pass) {
@@ -441,13 +429,12 @@ func labelValues(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML013", Name: "object-name", Since: "v0.1.0",
-	Title:    "Names must be valid names of their kind",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "YAML013", Name: "object-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Names must be valid names of their kind",
 	Source: "apimachinery api/validation, NameIsDNSSubdomain; Kubernetes, section Object Names and IDs",
 	Why:    "The API server refuses the object in the middle of the installation.",
 	Fix:    "Use lower-case letters, digits, dashes and dots.",
-	Kinds:  view.Substituted, Check: objectName,
+	Check:  objectName,
 })
 
 func objectName(p *lint.Pass) {
@@ -467,13 +454,12 @@ func objectName(p *lint.Pass) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML014", Name: "label-syntax", Since: "v0.1.0",
-	Title:    "Labels and annotations must have valid keys and values",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "YAML014", Name: "label-syntax", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Labels and annotations must have valid keys and values",
 	Source: "apimachinery meta/v1/validation, ValidateLabels; api/validation, ValidateAnnotations",
 	Why:    "The API server refuses the object in the middle of the installation. buildMetadata: [managedByLabel] in a kustomization makes such labels.",
 	Fix:    "Correct the key or value; remove managedByLabel from the kustomization.",
-	Kinds:  view.Substituted, Check: labelSyntax,
+	Check:  labelSyntax,
 })
 
 func labelSyntax(p *lint.Pass) {
@@ -490,13 +476,12 @@ func labelSyntax(p *lint.Pass) {
 var workloads = map[string]bool{"apps": true, "batch": true, "cluster.x-k8s.io": true}
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML011", Name: "duplicate-object", Since: "v0.1.0",
-	Title:    "Documents must not define the same object twice",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML011", Name: "duplicate-object", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Documents must not define the same object twice",
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "The later object overwrites the earlier one, because clusterctl applies all objects to one namespace.",
 	Fix:    "Remove one of them, or rename it.",
-	Kinds:  view.Substituted, Check: duplicateObject,
+	Check:  duplicateObject,
 })
 
 func duplicateObject(p *lint.Pass) {
@@ -540,13 +525,12 @@ func sameText(a, b *yamldoc.Document) bool {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML015", Name: "not-writable", Since: "v0.1.0",
-	Title:    "Values and keys must be ones that clusterctl can write",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "YAML015", Name: "not-writable", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Values and keys must be ones that clusterctl can write",
 	Source: "sigs.k8s.io/yaml, Marshal; clusterctl util/yaml/yaml.go, FromUnstructured",
 	Why:    "clusterctl reads the file and fails when it prints the objects, with a message that names no line. It writes the objects as JSON and reads that as YAML, which refuses control characters and keys of more than about 1,000 characters.",
 	Fix:    "Remove the character, or write the bytes in base64; shorten the key to less than 1,000 characters. The characters <, > and & count six times.",
-	Kinds:  view.Substituted, Check: notWritable,
+	Check:  notWritable,
 })
 
 // namespaced reports whether clusterctl puts its namespace into a field of the object,

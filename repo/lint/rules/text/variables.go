@@ -16,7 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var variableRules = &lint.Family{Prefix: "VAR", Title: "Variables in components, templates and classes"}
+var variableRules = &lint.Family{Prefix: "VAR", Title: "Variables in components, templates and classes", Kinds: view.Substituted}
 
 // firsts returns the first use of every variable outside other expressions,
 // which decides whether the variable is required.
@@ -99,13 +99,12 @@ var syntaxHints = []struct {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR001", Name: "variable-syntax", Since: "v0.1.0",
-	Title:    "Every ${ must begin an expression that clusterctl can read",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "VAR001", Name: "variable-syntax", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Every ${ must begin an expression that clusterctl can read",
 	Source: "drone/envsubst/v2 parse/parse.go; clusterctl client/yamlprocessor/simple_processor.go",
 	Why:    "clusterctl refuses the whole file, with a message that names neither line nor variable. It also reads comments and scripts.",
 	Fix:    "Correct the expression, or write $${ for a literal ${.",
-	Kinds:  view.Substituted, Check: variableSyntax,
+	Check:  variableSyntax,
 })
 
 func variableSyntax(p *lint.Pass) {
@@ -137,13 +136,12 @@ func variableSyntax(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR002", Name: "variable-in-comment", Since: "v0.1.0",
-	Title:    "Comments and descriptions should not contain variables that are used nowhere else",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR002", Name: "variable-in-comment", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Comments and descriptions should not contain variables that are used nowhere else",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, GetVariables",
 	Why:    "Users must set the variable although nothing uses it, because clusterctl also replaces variables in comments.",
 	Fix:    "Write $${NAME}, or the name without ${}.",
-	Kinds:  view.Substituted, Check: variableInComment,
+	Check:  variableInComment,
 })
 
 func variableInComment(p *lint.Pass) {
@@ -169,13 +167,12 @@ func variableInComment(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR003", Name: "not-like-bash", Since: "v0.1.0",
-	Title:    "The operators :+ and :? should not be used",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR003", Name: "not-like-bash", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "The operators :+ and :? should not be used",
 	Source: "drone/envsubst/v2 funcs.go, toDefault",
 	Why:    "Both mean the same as :- in clusterctl. ${A:+x} gives the value of A instead of x, and ${A:?text} gives the text instead of an error.",
 	Fix:    "Write ${A:=default}, or ${A} for a required variable.",
-	Kinds:  view.Substituted, Check: notLikeBash,
+	Check:  notLikeBash,
 })
 
 func notLikeBash(p *lint.Pass) {
@@ -190,13 +187,12 @@ func notLikeBash(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR004", Name: "nested-only-variable", Since: "v0.1.0",
-	Title:    "A variable inside a default should also occur outside",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR004", Name: "nested-only-variable", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A variable inside a default should also occur outside",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    "Users are not asked for the variable, and without a value it is silently empty, because clusterctl only lists variables at the outermost level.",
 	Fix:    "Use the inner variable once on its own, for example in an annotation, or make it the outer one.",
-	Kinds:  view.Substituted, Check: nestedOnly,
+	Check:  nestedOnly,
 })
 
 func nestedOnly(p *lint.Pass) {
@@ -218,13 +214,12 @@ func nestedOnly(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR005", Name: "empty-default", Since: "v0.1.0",
-	Title:    "A default should not be empty",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR005", Name: "empty-default", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A default should not be empty",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, GetVariableMap",
 	Why:    "Users must set the variable, because clusterctl treats an empty default as no default.",
 	Fix:    `Write ${A:=""} in a value without quotes, which gives an empty string.`,
-	Kinds:  view.Substituted, Check: emptyDefault,
+	Check:  emptyDefault,
 })
 
 func emptyDefault(p *lint.Pass) {
@@ -236,13 +231,12 @@ func emptyDefault(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR006", Name: "default-not-everywhere", Since: "v0.1.0",
-	Title:    "A variable must have its default in every use or in none",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "VAR006", Name: "default-not-everywhere", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A variable must have its default in every use or in none",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    "The first use decides whether the variable is required. If it has a default, later uses without one become empty; if it has none, later defaults are never used.",
 	Fix:    "Repeat the same default in every use, or remove it everywhere.",
-	Kinds:  view.Substituted, Check: defaultNotEverywhere,
+	Check:  defaultNotEverywhere,
 })
 
 // defaultNotEverywhere reports each variable once.
@@ -281,13 +275,12 @@ func defaultNotEverywhere(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR007", Name: "different-defaults", Since: "v0.1.0",
-	Title:    "A variable should have the same default everywhere",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR007", Name: "different-defaults", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A variable should have the same default everywhere",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    `Users see only the first default in "clusterctl generate cluster --list-variables", but each use has its own.`,
 	Fix:    "Use one default, or two variables.",
-	Kinds:  view.Substituted, Check: differentDefaults,
+	Check:  differentDefaults,
 })
 
 func differentDefaults(p *lint.Pass) {
@@ -309,13 +302,12 @@ func differentDefaults(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR008", Name: "function-as-default", Since: "v0.1.0",
-	Title:    "The first use of a required variable should not have a function with arguments",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR008", Name: "function-as-default", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "The first use of a required variable should not have a function with arguments",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    "Users are told that the variable is optional, and without a value it becomes empty: clusterctl treats the argument of any function as a default.",
 	Fix:    "Use the variable without a function on an earlier line, for example in an annotation.",
-	Kinds:  view.Substituted, Check: functionAsDefault,
+	Check:  functionAsDefault,
 })
 
 func functionAsDefault(p *lint.Pass) {
@@ -327,13 +319,12 @@ func functionAsDefault(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR009", Name: "negative-length", Since: "v0.1.0",
-	Title:    "A substring must not have a negative length",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "VAR009", Name: "negative-length", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A substring must not have a negative length",
 	Source: "drone/envsubst/v2 funcs.go, toSubstr",
 	Why:    "clusterctl crashes with a Go stack trace; only a shell counts from the end.",
 	Fix:    "Give the number of characters, or trim the end with ${A%pattern}.",
-	Kinds:  view.Substituted, Check: negativeLength,
+	Check:  negativeLength,
 })
 
 func negativeLength(p *lint.Pass) {
@@ -362,13 +353,12 @@ func crashAt(f *lint.File) int {
 var shellName = view.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR010", Name: "variable-case", Since: "v0.1.0",
-	Title:    "Variable names must be upper case",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "VAR010", Name: "variable-case", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Variable names must be upper case",
 	Source: "clusterctl client/config/reader_viper.go, Get",
 	Why:    "Users who export the variable as listed are told that it is not set, or get the default, because clusterctl looks for the upper-case name in the environment.",
 	Fix:    "Rename the variable to upper case. If it belongs to a script, write $${name} so that the script gets ${name}.",
-	Kinds:  view.Substituted, Check: variableCase,
+	Check:  variableCase,
 })
 
 func variableCase(p *lint.Pass) {
@@ -387,13 +377,12 @@ func variableCase(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR011", Name: "variables-differ-by-case", Since: "v0.1.0",
-	Title:    "Variables must not differ only by case",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "VAR011", Name: "variables-differ-by-case", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Variables must not differ only by case",
 	Source: "clusterctl client/config/reader_viper.go, Get",
 	Why:    "Both variables get the same value, because clusterctl ignores case in variable names.",
 	Fix:    "Rename one of them.",
-	Kinds:  view.Substituted, Check: differByCase,
+	Check:  differByCase,
 })
 
 func differByCase(p *lint.Pass) {
@@ -432,13 +421,12 @@ var takenNames = map[string]string{
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR012", Name: "variable-name-taken", Since: "v0.1.0",
-	Title:    "A variable should not have a name that is already set",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR012", Name: "variable-name-taken", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A variable should not have a name that is already set",
 	Source: "clusterctl client/config/reader_viper.go, Get; client/config/variables_client.go",
 	Why:    "clusterctl silently uses the existing value: an empty string for lists such as providers, or the user's home folder or token.",
 	Fix:    "Choose a name with the provider's name as a prefix. If it belongs to a script, write $${NAME}.",
-	Kinds:  view.Substituted, Check: nameTaken,
+	Check:  nameTaken,
 })
 
 func nameTaken(p *lint.Pass) {
@@ -459,9 +447,8 @@ var wellKnown = view.Pattern(`^(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|CONTRO
 var abbreviation = view.Pattern(`^CA(P|BP|CP|IP)[A-Z0-9]+_`)
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR013", Name: "variable-prefix", Since: "v0.1.0",
-	Title:    "Variable names begin with the name of the provider",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "VAR013", Name: "variable-prefix", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "Variable names begin with the name of the provider",
 	OptIn:  "variables of templates, which the contract does not cover",
 	Source: "clusterctl provider contract, section Components YAML, Variables",
 	Why:    "Users who set a general name such as REGION for one provider set it for all providers of the management cluster.",
@@ -559,13 +546,12 @@ func isBlank(text string) bool {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR014", Name: "collapsing-dollars", Since: "v0.1.0",
-	Title:    "Two dollar signs should stand for one",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR014", Name: "collapsing-dollars", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Two dollar signs should stand for one",
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "clusterctl turns every $$ into $, even where no variable follows: the Kubernetes escape $$(NAME) becomes a reference, and a script loses $$, its process ID.",
 	Fix:    "Write four dollar signs to get two, or one to get one.",
-	Kinds:  view.Substituted, Check: collapsingDollars,
+	Check:  collapsingDollars,
 })
 
 func collapsingDollars(p *lint.Pass) {
@@ -609,13 +595,12 @@ func collapsingDollars(p *lint.Pass) {
 var dollarWord = view.Pattern(`\$[A-Za-z_][A-Za-z0-9_]*`)
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR015", Name: "dollar-in-default", Since: "v0.1.0",
-	Title:    "A variable inside a default should have braces",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR015", Name: "dollar-in-default", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A variable inside a default should have braces",
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "Users get the literal text $B-net from ${A:=$B-net}, because only ${NAME} is a variable.",
 	Fix:    "Write ${A:=${B}-net}.",
-	Kinds:  view.Substituted, Check: dollarInDefault,
+	Check:  dollarInDefault,
 })
 
 func dollarInDefault(p *lint.Pass) {
@@ -630,13 +615,12 @@ func dollarInDefault(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR016", Name: "brace-in-default", Since: "v0.1.0",
-	Title:    "A default should not contain braces",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR016", Name: "brace-in-default", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A default should not contain braces",
 	Source: "drone/envsubst/v2 parse/parse.go",
 	Why:    "The rest of the default is appended to every value that a user sets, because the first } ends the expression.",
 	Fix:    "Use the variable for a smaller part, or write the default in a notation without braces.",
-	Kinds:  view.Substituted, Check: braceInDefault,
+	Check:  braceInDefault,
 })
 
 func braceInDefault(p *lint.Pass) {
@@ -657,13 +641,12 @@ func braceInDefault(p *lint.Pass) {
 var spacedName = view.Pattern(`^\{(\s+\w+\s*|\w+\s+)\}`)
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR017", Name: "spaces-in-variable", Since: "v0.1.0",
-	Title:    "${} should not contain spaces",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR017", Name: "spaces-in-variable", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "${} should not contain spaces",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, convertLegacyVars",
 	Why:    "clusterctl only removes spaces around a single name, and refuses them next to a default. It also removes them in an escaped $${ A }.",
 	Fix:    "Write ${NAME}, or $${NAME} where the dollar sign is escaped.",
-	Kinds:  view.Substituted, Check: spacesInVariable,
+	Check:  spacesInVariable,
 })
 
 func spacesInVariable(p *lint.Pass) {
@@ -689,13 +672,12 @@ func spacesInVariable(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR018", Name: "backslash-escape", Since: "v0.1.0",
-	Title:    "A literal ${ should be escaped with $, not with a backslash",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR018", Name: "backslash-escape", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A literal ${ should be escaped with $, not with a backslash",
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "clusterctl replaces the variable and keeps the backslash in front of its value.",
 	Fix:    "Write $${NAME}.",
-	Kinds:  view.Substituted, Check: backslashEscape,
+	Check:  backslashEscape,
 })
 
 func backslashEscape(p *lint.Pass) {
@@ -709,13 +691,12 @@ func backslashEscape(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR019", Name: "nul-byte", Since: "v0.1.0",
-	Title:    "A file must not contain a NUL byte",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "VAR019", Name: "nul-byte", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A file must not contain a NUL byte",
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "clusterctl silently drops everything after a NUL byte.",
 	Fix:    "Remove the byte.",
-	Kinds:  view.Substituted, Check: nulByte,
+	Check:  nulByte,
 })
 
 func nulByte(p *lint.Pass) {
@@ -778,13 +759,12 @@ func substituted(f *lint.File) []scalar {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR020", Name: "default-changes-type", Since: "v0.1.0",
-	Title:    "A default should keep its spelling",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR020", Name: "default-changes-type", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A default should keep its spelling",
 	Source: "sigs.k8s.io/yaml (YAML 1.1)",
 	Why:    "Users get a different default than the file shows: without quotes YAML 1.1 reads 1.10 as 1.1, yes as true, and 0777 as 511.",
 	Fix:    `Put the expression in quotes: "${A:=1.10}".`,
-	Kinds:  view.Substituted, Check: defaultChangesType,
+	Check:  defaultChangesType,
 })
 
 func defaultChangesType(p *lint.Pass) {
@@ -797,13 +777,12 @@ func defaultChangesType(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR021", Name: "quotes-in-quotes", Since: "v0.1.0",
-	Title:    "A quoted default must not be inside quotes",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "VAR021", Name: "quotes-in-quotes", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A quoted default must not be inside quotes",
 	Source: "clusterctl client/yamlprocessor, util/yaml/yaml.go ToUnstructured",
 	Why:    "clusterctl cannot parse the document, or the value consists of two quotes, because the quotes of the default end up inside those of the value.",
 	Fix:    `Remove the quotes around the expression: ${A:=""}.`,
-	Kinds:  view.Substituted, Check: quotesInQuotes,
+	Check:  quotesInQuotes,
 })
 
 func quotesInQuotes(p *lint.Pass) {
@@ -822,13 +801,12 @@ func quotesInQuotes(p *lint.Pass) {
 var punctuation = view.Pattern("^[*&!|>%@`#]|: | #")
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR022", Name: "default-needs-quotes", Since: "v0.1.0",
-	Title:    "A default with YAML punctuation should be in quotes",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "VAR022", Name: "default-needs-quotes", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A default with YAML punctuation should be in quotes",
 	Source: "clusterctl util/yaml/yaml.go ToUnstructured",
 	Why:    `The default changes the meaning of the YAML: without quotes a leading * is an alias, a leading & an anchor, and text after " #" a comment.`,
 	Fix:    "If the default is text, put the expression in quotes. If it is meant as YAML, such as an anchor, write it outside the variable.",
-	Kinds:  view.Substituted, Check: defaultNeedsQuotes,
+	Check:  defaultNeedsQuotes,
 })
 
 func defaultNeedsQuotes(p *lint.Pass) {
@@ -844,13 +822,12 @@ func defaultNeedsQuotes(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR023", Name: "variable-as-lines", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "A variable that stands for several lines is documented",
-	Severity: lint.Info, Proof: lint.Clusterctl,
+	ID: "VAR023", Name: "variable-as-lines", Severity: lint.Info, Proof: lint.Clusterctl, OptIn: lint.EveryFinding,
+	Title:  "A variable that stands for several lines is documented",
 	Source: "drone/envsubst/v2 template.go",
 	Why:    "The document breaks unless users indent all lines but the first to fit this place, because values are inserted literally.",
 	Fix:    "Use a single value, for example base64, or document the indentation.",
-	Kinds:  view.Substituted, Check: variableAsLines,
+	Check:  variableAsLines,
 })
 
 func variableAsLines(p *lint.Pass) {
@@ -869,13 +846,12 @@ func variableAsLines(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR024", Name: "slow-substitution", Since: "v0.1.0",
-	Title:    "Substitution is fast",
-	Severity: lint.Info, Proof: lint.Clusterctl,
+	ID: "VAR024", Name: "slow-substitution", Severity: lint.Info, Proof: lint.Clusterctl,
+	Title:  "Substitution is fast",
 	Source: "drone/envsubst/v2 parse/scan.go",
 	Why:    "Users wait on every use of the file, because clusterctl copies the whole file for every $$. A file of 3 MB with 6,000 of them takes more than 20 seconds.",
 	Fix:    "Shorten descriptions, or replace $$ by $ where no escape is needed.",
-	Kinds:  view.Substituted, Check: slowSubstitution,
+	Check:  slowSubstitution,
 })
 
 // slowSubstitution estimates what clusterctl copies: the file once per escape.
@@ -898,13 +874,12 @@ func slowSubstitution(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR025", Name: "variable-name", Since: "v0.1.0",
-	Title:    "Variable names should be names that a shell can export",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "VAR025", Name: "variable-name", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Variable names should be names that a shell can export",
 	Source: "POSIX.1-2017, section 8.1 Environment Variable Definition",
 	Why:    "Users cannot set the variable in a shell. clusterctl accepts names that begin with a digit or contain letters other than A to Z.",
 	Fix:    "Use A to Z, 0 to 9 and _, and begin with a letter.",
-	Kinds:  view.Substituted, Check: variableName,
+	Check:  variableName,
 })
 
 func variableName(p *lint.Pass) {
