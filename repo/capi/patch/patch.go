@@ -127,9 +127,6 @@ func Run(class *clusterclass.Class, global Values, templates []*Template, minor 
 		}
 		e.patch(p)
 	}
-	for _, s := range e.subjects {
-		_ = s.encode() // cannot fail: the object was JSON, and so were the values
-	}
 	return e.failures
 }
 
@@ -152,36 +149,6 @@ type subject struct {
 	// failed: a patch has failed. What later patches make of the template is never
 	// seen.
 	failed bool
-	// object is Object without JSON, once it is read; nil if it is not the JSON of an
-	// object with a kind. What is in it never changes.
-	object any
-	read   bool
-	// changed: object is newer than Object.
-	changed bool
-}
-
-// decoded returns the object without JSON.
-func (s *subject) decoded() any {
-	if !s.read {
-		s.read = true
-		if Identified(s.Object) != nil || decode(s.Object, &s.object) != nil {
-			s.object = nil
-		}
-	}
-	return s.object
-}
-
-// encode brings the JSON of the object up to date.
-func (s *subject) encode() error {
-	if !s.changed {
-		return nil
-	}
-	data, err := json.Marshal(s.object)
-	if err != nil {
-		return err
-	}
-	s.Object, s.changed = data, false
-	return nil
 }
 
 func (e *engine) patch(p clusterclass.Patch) {
@@ -271,7 +238,7 @@ func define(n *yamldoc.Node) definition {
 		from := j.Get("valueFrom")
 		d.operations = append(d.operations, operation{
 			op: j.Get("op").Str(), path: j.Get("path").Str(), at: j.Get("path"),
-			value: given(j.Get("value")), variable: given(from.Get("variable")), template: given(from.Get("template")),
+			value: j.Get("value").Given(), variable: from.Get("variable").Given(), template: from.Get("template").Given(),
 		})
 	}
 	return d
@@ -283,14 +250,6 @@ func names(n *yamldoc.Node) []string {
 		out = append(out, name.Str())
 	}
 	return out
-}
-
-// given is nil for null.
-func given(n *yamldoc.Node) *yamldoc.Node {
-	if n == nil || n.Kind == yamldoc.Null {
-		return nil
-	}
-	return n
 }
 
 // matches reports whether a definition selects a template (patches/inline,
@@ -348,13 +307,13 @@ func selects(names []string, class *string) bool {
 func (e *engine) values(d definition, seen *seen) (*pending, *yamldoc.Node, error) {
 	out := &pending{}
 	for _, o := range d.operations {
-		step, at := step{op: o.op, path: o.path, at: o.at}, o.at
+		step, at := step{Op: o.op, Path: o.path, at: o.at}, o.at
 		if o.op == "add" || o.op == "replace" {
 			value, n, err := e.value(o, seen)
 			if err != nil {
 				return nil, n, err
 			}
-			step.value, at = value, n
+			step.Value, at = value, n
 		}
 		out.steps = append(out.steps, step)
 		out.writes = append(out.writes, write{o.path, at, o.at})

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -146,66 +144,6 @@ func ExampleValues_Lookup() {
 	// Output:
 	// "a" <nil>
 	// "network.mtu" has no value
-}
-
-// TestQuick does without the library of JSON patches what the library does.
-func TestQuick(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 1))
-	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	value := func() string {
-		return pick(`1`, `1.50`, `"<x>"`, `null`, `{}`, `[]`, `{"a":{"b":[1,2]},"l":[]}`, `[{"a":1},null]`, `12345678901234567890`)
-	}
-	quick := 0
-	for range 10000 {
-		object := []byte(fmt.Sprintf(`{"apiVersion":"a/v1","kind":"K","metadata":{"labels":{"a":"b"}},"spec":{"a":%s,"l":[1,%s,{"a":%s}],"t":{"spec":%s}}}`, value(), value(), value(), value()))
-		l := &pending{}
-		var entries []any
-		for range 1 + r.IntN(2) {
-			s := step{op: pick("add", "add", "add", "replace", "remove", "remove", "test"), path: pick("/spec", "/spec", "/spec", "/spec", "/spec/", "/metadata/labels/a")}
-			for range 1 + r.IntN(3) {
-				s.path += "/" + pick("a", "b", "l", "l", "l", "t", "spec", "0", "1", "2", "-", pick("3", "-1", "+1", "01", "a~1b", "~0", "~01", "", "x"))
-			}
-			if s.op != "remove" {
-				s.value = json.RawMessage(value())
-			}
-			l.steps, entries = append(l.steps, s), append(entries, s.entry())
-		}
-		var before any
-		if err := decode(object, &before); err != nil {
-			t.Fatal(err)
-		}
-		after, ok := l.quick(before)
-		if !ok {
-			continue
-		}
-		quick++
-		got, err := json.Marshal(after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := json.Marshal(entries)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := ApplyJSON(object, data)
-		if err == nil {
-			want, err = Keep(object, want, 14)
-		}
-		if err != nil || string(got) != string(want) {
-			t.Fatalf("%s after %s is\n%s, want\n%s (%v)", object, data, got, want, err)
-		}
-		if again, err := json.Marshal(before); err != nil || len(again) == 0 || !jsonEqual(again, object) {
-			t.Fatalf("%s was changed to %s", object, again)
-		}
-	}
-	if quick < 500 {
-		t.Errorf("only %d patches were quick", quick)
-	}
-}
-
-func jsonEqual(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // TestTemplatesApart renders each text as if there were no others.
