@@ -86,6 +86,20 @@ func (f *Finding) Unless(variable string) {
 	f.Message += ", unless the user sets " + variable
 }
 
+// As gives a finding another severity than its rule has.
+func (f Finding) As(s Severity) Finding {
+	f.Severity = s
+	return f
+}
+
+// Meant advises to write the word that was probably meant, if there is one.
+func (f Finding) Meant(word string) Finding {
+	if word != "" {
+		f.Fix = "Did you mean " + word + "?"
+	}
+	return f
+}
+
 // Help returns what to do.
 func (f *Finding) Help() string { return cmp.Or(f.Fix, f.Rule.Fix) }
 
@@ -139,13 +153,9 @@ func (r *Report) Worst() Severity {
 }
 
 func compareFindings(a, b *Finding) int {
-	if c := cmp.Compare(a.File, b.File); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(a.Pos.Line, b.Pos.Line); c != 0 {
-		return c
-	}
 	return cmp.Or(
+		cmp.Compare(a.File, b.File),
+		cmp.Compare(a.Pos.Line, b.Pos.Line),
 		cmp.Compare(a.Pos.Column, b.Pos.Column),
 		cmp.Compare(a.Rule.ID, b.Rule.ID),
 		cmp.Compare(a.Message, b.Message),
@@ -153,35 +163,26 @@ func compareFindings(a, b *Finding) int {
 	)
 }
 
-// sortFindings sorts findings. Which of equal ones comes first, and is left in the
+// sorted returns findings in order. Which of equal ones comes first, and is left in the
 // end, is decided by what they are about, because rules report at the same time; after
 // that by their order. Findings are large: each is moved once.
-func sortFindings(list []Finding) {
-	order := make([]int, len(list)) // the index of the one that belongs here
-	for i := range order {
-		order[i] = i
+func sorted(list []Finding) []Finding {
+	order := make([]*Finding, len(list))
+	for i := range list {
+		order[i] = &list[i]
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if c := compareFindings(&list[a], &list[b]); c != 0 {
-			return c
+	slices.SortStableFunc(order, func(a, b *Finding) int {
+		c := compareFindings(a, b)
+		if x, y := a.origin, b.origin; c == 0 && x != nil && y != nil {
+			return cmp.Or(cmp.Compare(x.provider, y.provider), cmp.Compare(x.file, y.file), cmp.Compare(x.object, y.object), cmp.Compare(x.value, y.value))
 		}
-		if x, y := list[a].origin, list[b].origin; x != nil && y != nil {
-			if c := cmp.Or(cmp.Compare(x.provider, y.provider), cmp.Compare(x.file, y.file), cmp.Compare(x.object, y.object), cmp.Compare(x.value, y.value)); c != 0 {
-				return c
-			}
-		}
-		return cmp.Compare(a, b)
+		return c
 	})
-	for start := range order {
-		first := list[start]
-		at := start
-		for order[at] != start {
-			next := order[at]
-			list[at], order[at] = list[next], at
-			at = next
-		}
-		list[at], order[at] = first, at
+	out := make([]Finding, len(list))
+	for i, f := range order {
+		out[i] = *f
 	}
+	return out
 }
 
 // yield leaves out the findings about a fault that another rule explains, so that one
@@ -205,8 +206,7 @@ func (r *Report) yield() {
 
 // finish sorts the findings, drops duplicates and gives them fingerprints.
 func (r *Report) finish() {
-	sortFindings(r.Findings)
-	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool { return compareFindings(&a, &b) == 0 })
+	r.Findings = slices.CompactFunc(sorted(r.Findings), func(a, b Finding) bool { return compareFindings(&a, &b) == 0 })
 	all := make([]*Finding, 0, len(r.Findings)+len(r.Suppressed))
 	for i := range r.Findings {
 		all = append(all, &r.Findings[i])
@@ -292,13 +292,9 @@ func (r *Report) Without(fingerprints map[string]bool) int {
 	return before - len(r.Findings)
 }
 
-// Join adds the results of another run, which may be taken over as they are.
+// Join adds the results of another run.
 func (r *Report) Join(other *Report) {
-	if len(r.Findings) == 0 {
-		r.Findings = other.Findings
-	} else {
-		r.Findings = append(r.Findings, other.Findings...)
-	}
+	r.Findings = append(r.Findings, other.Findings...)
 	r.Suppressed = append(r.Suppressed, other.Suppressed...)
 	r.Weighed = append(r.Weighed, other.Weighed...)
 	r.Failures = append(r.Failures, other.Failures...)

@@ -131,18 +131,16 @@ func (p *places) of(path string) (provider, release, file string) {
 
 // locate replaces the nodes of findings by their paths, with one walk through each
 // document, and lets go of the documents.
-func locate(pieces [][]Finding, texts *texts) {
+func locate(findings []Finding) {
 	var wanted []*origin
-	for _, findings := range pieces {
-		for i := range findings {
-			id := findings[i].origin
-			switch {
-			case id == nil || id.doc == nil:
-			case id.node == nil:
-				id.doc = nil
-			default:
-				wanted = append(wanted, id)
-			}
+	for i := range findings {
+		id := findings[i].origin
+		switch {
+		case id == nil || id.doc == nil:
+		case id.node == nil:
+			id.doc = nil
+		default:
+			wanted = append(wanted, id)
 		}
 	}
 	slices.SortFunc(wanted, func(a, b *origin) int {
@@ -150,13 +148,13 @@ func locate(pieces [][]Finding, texts *texts) {
 		startB, _ := b.doc.Range()
 		return cmp.Or(cmp.Compare(a.doc.File.Name, b.doc.File.Name), cmp.Compare(startA, startB))
 	})
-	w := valueWalk{texts: texts}
 	for len(wanted) > 0 {
 		d := wanted[0].doc
 		n := 1
 		for n < len(wanted) && wanted[n].doc == d {
 			n++
 		}
+		w := valueWalk{nodes: map[*yamldoc.Node][]*origin{}}
 		w.document(d, wanted[:n])
 		wanted = wanted[n:]
 	}
@@ -165,10 +163,8 @@ func locate(pieces [][]Finding, texts *texts) {
 // valueWalk finds the paths of nodes. An entry of a list is recognised by its name where
 // it has one, because others may be put in front of it.
 type valueWalk struct {
-	// nodes are those that are still to be found, and most how many the map has held.
+	// nodes are those that are still to be found.
 	nodes map[*yamldoc.Node][]*origin
-	most  int
-	texts *texts
 	// seen are lists and mappings of a document whose aliases make several ways to
 	// one; nil for others.
 	seen map[*yamldoc.Node]bool
@@ -178,23 +174,10 @@ type valueWalk struct {
 	keys map[yamldoc.Spot][]*yamldoc.Node
 }
 
-// fewNodes is the size up to which a map of nodes is used again.
-const fewNodes = 64
-
 // document finds the nodes of findings in their document.
 func (w *valueWalk) document(d *yamldoc.Document, wanted []*origin) {
-	w.keys, w.seen = nil, nil
-	if w.nodes == nil || w.most > fewNodes {
-		w.nodes, w.most = map[*yamldoc.Node][]*origin{}, 0
-	}
-	clear(w.nodes)
-	w.most = max(w.most, len(wanted))
-	for i, id := range wanted {
-		if same, ok := w.nodes[id.node]; ok {
-			w.nodes[id.node] = append(same, id)
-		} else {
-			w.nodes[id.node] = wanted[i : i+1 : i+1]
-		}
+	for _, id := range wanted {
+		w.nodes[id.node] = append(w.nodes[id.node], id)
 		id.doc, id.node = nil, nil
 	}
 	w.walk(d)
@@ -267,10 +250,8 @@ func (w *valueWalk) found(n *yamldoc.Node, kind string) {
 	for i := range w.path {
 		names[i] = w.path[i].String()
 	}
-	value := strings.Join(names, ".") + kind
-	w.texts.share(&value)
 	for _, id := range list {
-		id.value = value
+		id.value = strings.Join(names, ".") + kind
 	}
 }
 

@@ -19,7 +19,7 @@ type part struct {
 	mu      sync.Mutex
 	report  Report
 	ignores []*Ignore
-	found   findings
+	found   []Finding          // since the last collect
 	unasked map[ImageName]bool // images whose registries did not answer
 }
 
@@ -48,48 +48,9 @@ func (r *run) providers(ctx context.Context) *part {
 	return all
 }
 
-// findings are those of a part, in pieces: there can be very many, and one slice
-// that grows would copy them several times.
-type findings struct {
-	pieces [][]Finding
-	size   int // of the last piece
-}
-
-// Pieces grow from the first to the last size.
-const firstPiece, lastPiece = 8, 1024
-
-func (l *findings) add(f Finding) {
-	last := len(l.pieces) - 1
-	if last < 0 || len(l.pieces[last]) == cap(l.pieces[last]) {
-		l.size = min(max(2*l.size, firstPiece), lastPiece)
-		l.pieces = append(l.pieces, make([]Finding, 0, l.size))
-		last++
-	}
-	l.pieces[last] = append(l.pieces[last], f)
-}
-
-// after returns the findings behind the first n, in pieces.
-func (l *findings) after(n int) [][]Finding {
-	var out [][]Finding
-	for _, piece := range l.pieces {
-		if n < len(piece) {
-			out = append(out, piece[n:])
-		}
-		n = max(n-len(piece), 0)
-	}
-	return out
-}
-
-func (l *findings) count() (n int) {
-	for _, piece := range l.pieces {
-		n += len(piece)
-	}
-	return n
-}
-
 // join adds what another part has found.
 func (r *part) join(other *part) {
-	r.found.pieces = append(r.found.pieces, other.found.pieces...)
+	r.found = append(r.found, other.found...)
 	r.report.Files += other.report.Files
 	r.report.Releases += other.report.Releases
 	r.report.Providers += other.report.Providers
@@ -121,16 +82,12 @@ func (r *part) provider(ctx context.Context, p *repo.Provider) {
 func (r *part) add(f Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found.add(f)
+	r.found = append(r.found, f)
 }
 
 // collect puts what was found since the last call behind the findings of the report.
 func (r *part) collect() {
-	if len(r.found.pieces) == 0 {
-		return
-	}
-	r.report.Findings = slices.Concat(append([][]Finding{r.report.Findings}, r.found.pieces...)...)
-	r.found = findings{}
+	r.report.Findings, r.found = append(r.report.Findings, r.found...), nil
 }
 
 // fail adds why something could not be checked; once if that is an image.

@@ -274,7 +274,6 @@ func (p *Pass) Report(f Finding) {
 		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
 	f.Message, f.Object = short(f.Message), short(f.Object)
-	p.part.texts.share(&f.Message, &f.Object, &f.Source, &f.Fix, &o.object)
 	p.part.add(f)
 }
 
@@ -286,28 +285,6 @@ func short(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most-end], "") + " … " + strings.ToValidUTF8(text[len(text)-end:], "")
-}
-
-// texts are those of findings, each held once: all versions of a provider have
-// nearly the same.
-type texts struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
-func newTexts() *texts { return &texts{known: map[string]string{}} }
-
-func (t *texts) share(texts ...*string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, text := range texts {
-		one, ok := t.known[*text]
-		if !ok {
-			one = *text
-			t.known[one] = one
-		}
-		*text = one
-	}
 }
 
 // WantsEdits reports whether findings should have edits that cost time to make.
@@ -339,7 +316,7 @@ func (p *Pass) Path(path, format string, args ...any) {
 // On reports a value of an object, in whatever file it is. A nil node is the
 // object as a whole.
 func (p *Pass) On(o *manifest.Object, n *yamldoc.Node, format string, args ...any) {
-	p.Report(At(o.File, o.Doc, n, format, args...))
+	p.Report(On(o, n, format, args...))
 }
 
 // Node reports a value of the current file. A nil node is the document.
@@ -371,6 +348,11 @@ func At(f *File, d *yamldoc.Document, n *yamldoc.Node, format string, args ...an
 	}
 }
 
+// On is At for a value of an object.
+func On(o *manifest.Object, n *yamldoc.Node, format string, args ...any) Finding {
+	return At(o.File, o.Doc, n, format, args...)
+}
+
 // Replace is an edit that puts a text in the place of a scalar; nil if the scalar
 // is not written in the file as it was read.
 func Replace(f *File, d *yamldoc.Document, n *yamldoc.Node, text string) *Edit {
@@ -388,14 +370,12 @@ func Replace(f *File, d *yamldoc.Document, n *yamldoc.Node, text string) *Edit {
 
 // Spanning makes a finding at a byte range of the raw text.
 func Spanning(f *File, start, end int, format string, args ...any) Finding {
-	out := place(f, f.Raw.Pos(start), f.Raw.Pos(end), "", fmt.Sprintf(format, args...))
-	out.about = &about{start: start, end: end}
-	return out
-}
-
-func place(f *File, pos, end yamldoc.Pos, object, message string) Finding {
+	pos := f.Raw.Pos(start)
 	source, column := f.Raw.Excerpt(pos)
-	return Finding{File: f.Raw.Name, Pos: pos, End: end, Source: source, SourceColumn: column, Object: object, Message: message}
+	return Finding{
+		File: f.Raw.Name, Pos: pos, End: f.Raw.Pos(end), Source: source, SourceColumn: column,
+		Message: fmt.Sprintf(format, args...), about: &about{start: start, end: end},
+	}
 }
 
 // ObjectName names the Kubernetes object in a document, with what is there of

@@ -106,7 +106,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, texts: newTexts(), room: newRoom(sizeUnderWay)}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, room: newRoom(sizeUnderWay)}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -135,7 +135,6 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	all.comments()
 	all.collect()
 	all.report.weigh(opts.Own)
-	run.texts = nil
 	all.report.finish()
 	all.report.merge(opts.Migrate != nil)
 	return &all.report, nil
@@ -208,7 +207,6 @@ type run struct {
 	repository *repo.Repository
 	places     *places
 	byScope    map[Scope][]*Rule
-	texts      *texts
 	room       *room
 	judged     atomic.Int64 // files, for Watch
 	all        int
@@ -225,7 +223,7 @@ func (r *run) watch(files int) {
 // processors.
 func (r *part) apply(scope Scope, passes ...Pass) {
 	rules := r.byScope[scope]
-	before := r.found.count()
+	before := len(r.found)
 	if scope == ScopeFile {
 		// The longest work first, so that no processor waits for it in the end.
 		slices.SortStableFunc(passes, func(a, b Pass) int { return cmp.Compare(len(b.File.Raw.Data), len(a.File.Raw.Data)) })
@@ -248,7 +246,7 @@ func (r *part) apply(scope Scope, passes ...Pass) {
 			r.call(&call)
 		}
 	})
-	locate(r.found.after(before), r.texts)
+	locate(r.found[before:])
 }
 
 // manyPasses are more than there are processors to keep busy.
