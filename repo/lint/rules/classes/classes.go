@@ -16,7 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -44,10 +43,7 @@ func eachClass(check func(*lint.Pass, *clusterclass.Class)) func(*lint.Pass) {
 // sampled reports whether one of the values came from a variable, so that others
 // may take its place.
 func sampled(o *manifest.Object, nodes ...*yamldoc.Node) bool {
-	return slices.ContainsFunc(nodes, func(n *yamldoc.Node) bool {
-		_, ok := o.File.Variable(o.Doc, n)
-		return ok
-	})
+	return slices.ContainsFunc(nodes, func(n *yamldoc.Node) bool { return view.Variable(o, n) })
 }
 
 // spokenFor are the paths of a class that a rule of their own is about; CC022
@@ -103,11 +99,7 @@ func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
 	if v.Fault != crd.Missing && v.Fault != crd.Unknown && sampled(c.Object, v.Node) {
 		return
 	}
-	f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s %s", v.Path, v.Message)
-	if name := view.Meant(v); name != "" {
-		f.Fix = "Did you mean " + name + "?"
-	}
-	p.Report(f)
+	p.Report(lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v)))
 }
 
 // inVariableSchema reports whether a path leads into the schema of a variable,
@@ -232,7 +224,7 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class) {
 		if same {
 			continue // it depends on the values of variables
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("name"), "%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
+		f := lint.On(c.Object, r.Node.Get("name"), "%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
 		if len(names) > 0 {
 			f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 		}
@@ -368,12 +360,9 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
 		if !own && near == "" {
 			continue // a kind of another provider
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group)
-		if near != "" {
-			f.Fix = "Did you mean " + near + "?"
-			if slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
-				f.Fix += " Correct the kind of the object as well."
-			}
+		f := lint.On(c.Object, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
+		if near != "" && slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
+			f.Fix += " Correct the kind of the object as well."
 		}
 		p.Report(f)
 	}
@@ -410,7 +399,7 @@ var _ = classRules.Add(lint.Rule{
 func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
 	seen := map[[2]string]*yamldoc.Node{}
 	for _, w := range c.Workers() {
-		n := notNull(w.Node.Get("class"))
+		n := w.Node.Get("class").Given()
 		list := clusterclass.Deployments
 		if w.Pool {
 			list = clusterclass.Pools
@@ -425,7 +414,7 @@ func classWorkerName(p *lint.Pass, c *clusterclass.Class) {
 		case len(n.Text()) > 256:
 			violations(p, c, n, append(w.Path, "class")...)
 		case seen[key] != nil:
-			view.Settle(p, c.Object, lint.At(c.Object.File, c.Object.Doc, n, "two entries of %s have the class %q", list, w.Class), n, seen[key])
+			view.Settle(p, c.Object, lint.On(c.Object, n, "two entries of %s have the class %q", list, w.Class), n, seen[key])
 		}
 		seen[key] = n
 	}
@@ -612,12 +601,11 @@ var _ = classRules.Add(lint.Rule{
 func classTemplateShared(p *lint.Pass) {
 	owners := map[templateKey]*clusterclass.Class{} // of classes in files of classes
 	for _, f := range p.Release.WithClasses() {
-		list := clusterclass.In(f)
 		within := owners
 		if f.Kind != layouts.ClusterClass {
 			within = map[templateKey]*clusterclass.Class{} // flavors are alternatives
 		}
-		for _, c := range list {
+		for _, c := range clusterclass.In(f) {
 			for _, r := range c.References() {
 				if !complete(c, &r) || sampled(c.Object, r.Node.Get("name")) {
 					continue
@@ -697,14 +685,11 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classNamespace(p *lint.Pass) {
-	list := clusterclass.In(p.File)
-	for _, c := range list {
+	for _, c := range clusterclass.In(p.File) {
 		for _, r := range c.References() {
 			n := r.Node.Get("namespace")
 			if n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 && view.Spelling(c.Object, n) != view.Spelling(c.Object, c.Object.Get("metadata", "namespace")) {
-				f := lint.At(c.Object.File, c.Object.Doc, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text())
-				f.Severity = lint.Warning
-				p.Report(f)
+				p.Report(lint.On(c.Object, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text()).As(lint.Warning))
 			}
 		}
 	}
@@ -741,23 +726,15 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classVariables(p *lint.Pass) {
-	t, _ := p.File.Template()
-	if t == nil {
-		return
-	}
-	var first *vars.Ref
+	rs := view.Refs(p.File)
 	var names []string
-	rs := t.Refs()
-	for i := range rs {
-		if first == nil {
-			first = &rs[i]
-		}
-		if !slices.Contains(names, rs[i].Name) {
-			names = append(names, rs[i].Name)
+	for _, r := range rs {
+		if !slices.Contains(names, r.Name) {
+			names = append(names, r.Name)
 		}
 	}
-	if first != nil {
-		p.Span(first.Start, first.End, "the file contains clusterctl variables: %s", strings.Join(names, ", "))
+	if len(rs) > 0 {
+		p.Span(rs[0].Start, rs[0].End, "the file contains clusterctl variables: %s", strings.Join(names, ", "))
 	}
 }
 
@@ -772,7 +749,7 @@ var _ = classRules.Add(lint.Rule{
 
 func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
-		f := lint.At(c.Object.File, c.Object.Doc, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
+		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
 		f.Object = "" // one finding for the classes of a release
 		f.Edit = view.Migration(p, c.Object.File)
 		p.Report(f)
@@ -797,7 +774,7 @@ func classFieldOfOtherVersion(p *lint.Pass, c *clusterclass.Class) {
 		if !elsewhere {
 			continue
 		}
-		f := lint.At(c.Object.File, c.Object.Doc, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
+		f := lint.On(c.Object, v.Node, "%s is not a field of ClusterClass in %s; the other version has it", v.Path, c.Version)
 		if name != "" {
 			f.Fix = "In version " + c.Version + " this is " + name + "."
 		}
@@ -875,9 +852,7 @@ func classFileName(p *lint.Pass) {
 			p.On(c.Object, n, "the file contains a second ClusterClass %q, which clusterctl looks for in %s", c.Name(), layouts.ClusterClassFile(c.Name()))
 		case c.Name() == want || n.Str() == "":
 		case sampled(c.Object, n):
-			f := lint.At(c.Object.File, c.Object.Doc, n, "clusterctl finds the class only if the variable makes its name %q", want)
-			f.Severity = lint.Info
-			p.Report(f)
+			p.Report(lint.On(c.Object, n, "clusterctl finds the class only if the variable makes its name %q", want).As(lint.Info))
 		default:
 			p.On(c.Object, n, "the ClusterClass is named %q, but the file name is for %q", c.Name(), want)
 		}

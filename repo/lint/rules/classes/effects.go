@@ -100,7 +100,7 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 	clusters := clustersOf(p, c)
 	for _, f := range required {
 		always := slices.ContainsFunc(complete, func(g fault) bool { return g.node == f.node && g.rule == f.rule })
-		unset := slices.DeleteFunc(names(f.reads), func(name string) bool { return !isOptional(c, name) })
+		unset := slices.DeleteFunc(slices.Sorted(maps.Keys(f.reads)), func(name string) bool { return !isOptional(c, name) })
 		if always || len(unset) == 0 {
 			e.add(f, "")
 			continue
@@ -165,7 +165,7 @@ func (e *effectList) add(f fault, when string) {
 		return
 	}
 	e.seen[f.node] = true
-	finding := lint.At(e.c.Object.File, e.c.Object.Doc, f.node, "%s%s", f.message, when)
+	finding := lint.On(e.c.Object, f.node, "%s%s", f.message, when)
 	finding.Rule = f.rule
 	if f.webhook {
 		finding.Message += ", unless a webhook sets it"
@@ -185,15 +185,6 @@ func isOptional(c *clusterclass.Class, name string) bool {
 // setsVariable reports whether a Cluster has a value for a variable.
 func setsVariable(o *manifest.Object, name string) bool {
 	return slices.ContainsFunc(o.Get("spec", "topology", "variables").List(), func(n *yamldoc.Node) bool { return n.Get("name").Str() == name })
-}
-
-func names(set map[string]bool) []string {
-	var out []string
-	for name := range set {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // clustersOf returns the Clusters of the release that use a class.
@@ -470,7 +461,7 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 			continue
 		}
 		f := fault{rule: rule, node: n, reads: reads(n), webhook: webhook && v.Fault == crd.Missing}
-		if v.Fault == crd.Value && slices.ContainsFunc(names(f.reads), func(name string) bool { return made[name] }) {
+		if v.Fault == crd.Value && slices.ContainsFunc(slices.Collect(maps.Keys(f.reads)), func(name string) bool { return made[name] }) {
 			continue
 		}
 		f.message = fmt.Sprintf("in %s, %s %s", holderText(t), v.Path, v.Message)

@@ -2,11 +2,9 @@ package classes
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -74,19 +72,22 @@ func jsonPatches(c *clusterclass.Class, visit func(jsonPatch)) {
 				continue
 			}
 			visit(jsonPatch{
-				d, n, append(d.path[:len(d.path):len(d.path)], "jsonPatches", listIndex(j)),
-				n.Get("op"), n.Get("path"), notNull(n.Get("value")), notNull(n.Get("valueFrom")),
+				d, n, append(slices.Clip(d.path), "jsonPatches", listIndex(j)),
+				n.Get("op"), n.Get("path"), n.Get("value").Given(), n.Get("valueFrom").Given(),
 			})
 		}
 	}
 }
 
-func notNull(n *yamldoc.Node) *yamldoc.Node {
-	if n == nil || n.Kind == yamldoc.Null {
-		return nil
-	}
-	return n
+// eachJSONPatch applies a check to every JSON patch of the classes of a file.
+func eachJSONPatch(check func(*lint.Pass, *clusterclass.Class, jsonPatch)) func(*lint.Pass) {
+	return eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		jsonPatches(c, func(j jsonPatch) { check(p, c, j) })
+	})
 }
+
+// writes reports whether the operation needs a value.
+func (j jsonPatch) writes() bool { return j.op.Str() == "add" || j.op.Str() == "replace" }
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA001", Name: "patch-name", Severity: lint.Error, Proof: lint.APIServer,
@@ -100,7 +101,7 @@ var _ = patchRules.Add(lint.Rule{
 func patchName(p *lint.Pass, c *clusterclass.Class) {
 	seen := map[string]bool{}
 	for i, patch := range c.Patches() {
-		n := notNull(patch.Node.Get("name"))
+		n := patch.Node.Get("name").Given()
 		switch {
 		case !patch.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String) || sampled(c.Object, n):
 		case n == nil:
@@ -181,21 +182,19 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
-	Check:  eachClass(patchTemplate),
+	Check:  eachJSONPatch(patchTemplate),
 })
 
-func patchTemplate(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		n := j.from.Get("template")
-		if !judgeable(p, c, n, "the template", 10240) {
-			return
-		}
-		if n.Text() == "" {
-			p.On(c.Object, n, "the template is empty")
-		} else if _, err := clusterclass.ParseTemplate(n.Text()); err != nil && (j.op.Str() == "add" || j.op.Str() == "replace") {
-			p.On(c.Object, n, "the template is not valid: %v", err)
-		}
-	})
+func patchTemplate(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	n := j.from.Get("template")
+	if !judgeable(p, c, n, "the template", 10240) {
+		return
+	}
+	if n.Text() == "" {
+		p.On(c.Object, n, "the template is empty")
+	} else if _, err := clusterclass.ParseTemplate(n.Text()); err != nil && j.writes() {
+		p.On(c.Object, n, "the template is not valid: %v", err)
+	}
 }
 
 // matches reports whether a selector selects a reference.
@@ -230,27 +229,20 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 		}
 		switch {
 		case found:
-			for _, n := range []*yamldoc.Node{d.apiVersion, d.kind} {
-				name := "apiVersion"
-				if n == d.kind {
-					name = "kind"
-				}
-				violations(p, c, n, append(d.path[:len(d.path):len(d.path)], "selector", name)...)
-			}
+			path := append(slices.Clip(d.path), "selector")
+			violations(p, c, d.apiVersion, append(slices.Clip(path), "apiVersion")...)
+			violations(p, c, d.kind, append(slices.Clip(path), "kind")...)
 		case near != nil:
-			f := lint.At(o.File, o.Doc, d.apiVersion, "patch %q selects %s in version %s, but %s refers to version %s", d.patch.Name, near.Kind, d.apiVersion.Text(), near, near.APIVersion)
+			f := lint.On(o, d.apiVersion, "patch %q selects %s in version %s, but %s refers to version %s", d.patch.Name, near.Kind, d.apiVersion.Text(), near, near.APIVersion)
 			f.Fix = "Write " + near.APIVersion + "."
 			p.Report(f)
 		default:
-			f := lint.At(o.File, o.Doc, d.kind, "patch %q selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text(), d.apiVersion.Text())
 			var kinds []string
 			for _, r := range refs {
 				kinds = append(kinds, r.Kind)
 			}
-			if k := phrase.Nearest(d.kind.Text(), kinds); k != "" {
-				f.Fix = "Did you mean " + k + "?"
-			}
-			p.Report(f)
+			f := lint.On(o, d.kind, "patch %q selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text(), d.apiVersion.Text())
+			p.Report(f.Meant(phrase.Nearest(d.kind.Text(), kinds)))
 		}
 	}
 }
@@ -327,14 +319,9 @@ func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
 
 // selectsWorker reports whether a name of a selector selects a class of workers.
 func selectsWorker(selector, name string) bool {
-	switch {
-	case selector == name, selector == "*":
-		return true
-	case strings.HasPrefix(selector, "*") && strings.HasSuffix(name, selector[1:]):
-		return true
-	}
-	prefix, ok := strings.CutSuffix(selector, "*")
-	return ok && strings.HasPrefix(name, prefix)
+	prefix, atEnd := strings.CutSuffix(selector, "*")
+	suffix, atStart := strings.CutPrefix(selector, "*")
+	return selector == name || atStart && strings.HasSuffix(name, suffix) || atEnd && strings.HasPrefix(name, prefix)
 }
 
 // nameProblem returns why a text cannot select classes of workers; "" if it can.
@@ -378,15 +365,13 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatches",
 	Why:    "The API server refuses the class.",
 	Fix:    "Use add or replace with one of value and valueFrom, or remove with neither.",
-	Check:  eachClass(patchOperation),
+	Check:  eachJSONPatch(patchOperation),
 })
 
-func patchOperation(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text()) && !sampled(c.Object, j.op) {
-			p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text())
-		}
-	})
+func patchOperation(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text()) && !sampled(c.Object, j.op) {
+		p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text())
+	}
 }
 
 var _ = patchRules.Add(lint.Rule{
@@ -395,32 +380,30 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatches and validateIndexAccess",
 	Why:    "The API server refuses the class.",
 	Fix:    "Begin the path with /spec/. Use index 0 or - with add to insert at the start or the end of a list; otherwise replace the whole list.",
-	Check:  eachClass(patchPath),
+	Check:  eachJSONPatch(patchPath),
 })
 
-func patchPath(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) {
+func patchPath(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) {
+		return
+	}
+	if !strings.HasPrefix(j.to.Text(), "/spec") {
+		p.On(c.Object, j.to, "the path %q does not begin with /spec", j.to.Text())
+		return
+	}
+	violations(p, c, j.to, append(j.path, "path")...)
+	for part := range strings.SplitSeq(j.to.Text(), "/") {
+		i, err := strconv.Atoi(part)
+		switch op := j.op.Str(); {
+		case err != nil:
+		case op == "add" && i != 0:
+			p.On(c.Object, j.to, "add cannot insert at index %s of a list; use 0 for the start or - for the end", part)
+			return
+		case op == "replace" || op == "remove":
+			p.On(c.Object, j.to, "%s cannot change element %s of a list; replace the whole list", op, part)
 			return
 		}
-		if !strings.HasPrefix(j.to.Text(), "/spec") {
-			p.On(c.Object, j.to, "the path %q does not begin with /spec", j.to.Text())
-			return
-		}
-		violations(p, c, j.to, append(j.path, "path")...)
-		for part := range strings.SplitSeq(j.to.Text(), "/") {
-			i, err := strconv.Atoi(part)
-			switch op := j.op.Str(); {
-			case err != nil:
-			case op == "add" && i != 0:
-				p.On(c.Object, j.to, "add cannot insert at index %s of a list; use 0 for the start or - for the end", part)
-				return
-			case op == "replace" || op == "remove":
-				p.On(c.Object, j.to, "%s cannot change element %s of a list; replace the whole list", op, part)
-				return
-			}
-		}
-	})
+	}
 }
 
 // definedIn returns the schema of what Cluster API makes of a template that a
@@ -471,19 +454,13 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 			next, presence := s.At(name)
 			switch presence {
 			case crd.Absent:
-				f := lint.At(c.Object.File, c.Object.Doc, j.to, "%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text())
-				f.Severity = lint.Warning
 				var names []string
-				if properties := s.Node.Get("properties"); properties != nil {
-					for _, field := range properties.Fields() {
-						names = append(names, field.Name)
-					}
+				for _, field := range s.Node.Get("properties").Fields() {
+					names = append(names, field.Name)
 				}
-				if near := phrase.Nearest(name, names); near != "" {
-					f.Fix = "Did you mean " + near + "?"
-				}
+				f := lint.On(c.Object, j.to, "%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text()).As(lint.Warning)
 				if !seen[f.Pos] {
-					p.Report(f)
+					p.Report(f.Meant(phrase.Nearest(name, names)))
 				}
 				return
 			case crd.Unknowable:
@@ -500,23 +477,19 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Give add and replace exactly one of value and valueFrom, and remove both from the operation remove.",
-	Check:  eachClass(patchValue),
+	Check:  eachJSONPatch(patchValue),
 })
 
-func patchValue(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		switch op := j.op.Str(); {
-		case op == "remove" && (j.value != nil || j.from != nil):
-			f := lint.At(c.Object.File, c.Object.Doc, j.node, "remove has a value, which is ignored")
-			f.Severity = lint.Warning
-			p.Report(f)
-		case op != "add" && op != "replace":
-		case j.value == nil && j.from == nil:
-			p.On(c.Object, j.node, "%s has neither value nor valueFrom", op)
-		case j.value != nil && j.from != nil:
-			p.On(c.Object, j.node, "%s has both value and valueFrom", op)
-		}
-	})
+func patchValue(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	switch op := j.op.Str(); {
+	case op == "remove" && (j.value != nil || j.from != nil):
+		p.Report(lint.On(c.Object, j.node, "remove has a value, which is ignored").As(lint.Warning))
+	case !j.writes():
+	case j.value == nil && j.from == nil:
+		p.On(c.Object, j.node, "%s has neither value nor valueFrom", op)
+	case j.value != nil && j.from != nil:
+		p.On(c.Object, j.node, "%s has both value and valueFrom", op)
+	}
 }
 
 var _ = patchRules.Add(lint.Rule{
@@ -525,22 +498,20 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Keep exactly one of variable and template.",
-	Check:  eachClass(patchValueFrom),
+	Check:  eachJSONPatch(patchValueFrom),
 })
 
-func patchValueFrom(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		if op := j.op.Str(); !j.from.Is(yamldoc.Map) || op != "add" && op != "replace" {
-			return
-		}
-		variable, template := notNull(j.from.Get("variable")), notNull(j.from.Get("template"))
-		switch {
-		case variable == nil && template == nil:
-			p.On(c.Object, j.from, "valueFrom has neither variable nor template")
-		case variable != nil && template != nil:
-			p.On(c.Object, j.from, "valueFrom has both variable and template")
-		}
-	})
+func patchValueFrom(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	if !j.from.Is(yamldoc.Map) || !j.writes() {
+		return
+	}
+	variable, template := j.from.Get("variable").Given(), j.from.Get("template").Given()
+	switch {
+	case variable == nil && template == nil:
+		p.On(c.Object, j.from, "valueFrom has neither variable nor template")
+	case variable != nil && template != nil:
+		p.On(c.Object, j.from, "valueFrom has both variable and template")
+	}
 }
 
 var _ = patchRules.Add(lint.Rule{
@@ -561,12 +532,6 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 		names = append(names, v.Name)
 		open = open || sampled(c.Object, v.Node.Get("name"))
 	}
-	fix := func(name string) string {
-		if near := phrase.Nearest(name, names); near != "" {
-			return "Did you mean " + near + "?"
-		}
-		return ""
-	}
 	unknown := map[string]bool{}
 	template := func(n *yamldoc.Node) {
 		if !n.Is(yamldoc.String) || open || sampled(c.Object, n) {
@@ -582,9 +547,8 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 				return
 			}
 			unknown[name] = true
-			f := lint.At(c.Object.File, c.Object.Doc, n, "the template reads variable %q, which the class does not define", name)
-			f.Severity, f.Fix = lint.Warning, fix(name)
-			p.Report(f)
+			f := lint.On(c.Object, n, "the template reads variable %q, which the class does not define", name)
+			p.Report(f.As(lint.Warning).Meant(phrase.Nearest(name, names)))
 		})
 	}
 	for _, patch := range c.Patches() {
@@ -593,14 +557,12 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 	jsonPatches(c, func(j jsonPatch) {
 		template(j.from.Get("template"))
 		n := j.from.Get("variable")
-		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || strings.HasPrefix(n.Text(), clusterclass.Builtin+".") {
+		if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) || strings.HasPrefix(n.Text(), clusterclass.Builtin+".") {
 			return
 		}
 		name := clusterclass.VariableName(n.Text())
 		if name == clusterclass.Builtin && !slices.Contains(names, name) || !defined[name] {
-			f := lint.At(c.Object.File, c.Object.Doc, n, "variable %q is not defined by the class", n.Text())
-			f.Fix = fix(name)
-			p.Report(f)
+			p.Report(lint.On(c.Object, n, "variable %q is not defined by the class", n.Text()).Meant(phrase.Nearest(name, names)))
 		}
 	})
 }
@@ -611,21 +573,15 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", builtinVariables",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the name.",
-	Check:  eachClass(patchBuiltin),
+	Check:  eachJSONPatch(patchBuiltin),
 })
 
-func patchBuiltin(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		n := j.from.Get("variable")
-		if op := j.op.Str(); !n.Is(yamldoc.String) || op != "add" && op != "replace" || sampled(c.Object, n) || !strings.HasPrefix(n.Text(), clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text()) {
-			return
-		}
-		f := lint.At(c.Object.File, c.Object.Doc, n, "builtin variable %s does not exist", n.Text())
-		if near := phrase.Nearest(n.Text(), clusterclass.Builtins()); near != "" {
-			f.Fix = "Did you mean " + near + "?"
-		}
-		p.Report(f)
-	})
+func patchBuiltin(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	n := j.from.Get("variable")
+	if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) || !strings.HasPrefix(n.Text(), clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text()) {
+		return
+	}
+	p.Report(lint.On(c.Object, n, "builtin variable %s does not exist", n.Text()).Meant(phrase.Nearest(n.Text(), clusterclass.Builtins())))
 }
 
 var _ = patchRules.Add(lint.Rule{
@@ -690,28 +646,26 @@ var _ = patchRules.Add(lint.Rule{
 	Source: "RFC 6901, section 3",
 	Why:    "The patch changes another field, or fails. In a key, a slash is written ~1 and a tilde ~0.",
 	Fix:    "Escape the key, and remove empty parts.",
-	Check:  eachClass(patchPointer),
+	Check:  eachJSONPatch(patchPointer),
 })
 
-func patchPointer(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text(), "/") {
-			return
+func patchPointer(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text(), "/") {
+		return
+	}
+	for part := range strings.SplitSeq(j.to.Text()[1:], "/") {
+		message := ""
+		switch plain := strings.NewReplacer("~0", "", "~1", "").Replace(part); {
+		case part == "":
+			message = "has an empty part"
+		case strings.Contains(plain, "~"):
+			message = fmt.Sprintf("has a ~ in %s that is neither ~0 nor ~1", part)
+		default:
+			continue
 		}
-		for part := range strings.SplitSeq(j.to.Text()[1:], "/") {
-			message := ""
-			switch plain := strings.NewReplacer("~0", "", "~1", "").Replace(part); {
-			case part == "":
-				message = "has an empty part"
-			case strings.Contains(plain, "~"):
-				message = fmt.Sprintf("has a ~ in %s that is neither ~0 nor ~1", part)
-			default:
-				continue
-			}
-			p.On(c.Object, j.to, "the path %q %s", j.to.Text(), message)
-			return
-		}
-	})
+		p.On(c.Object, j.to, "the path %q %s", j.to.Text(), message)
+		return
+	}
 }
 
 var _ = patchRules.Add(lint.Rule{
@@ -746,30 +700,28 @@ var _ = patchRules.Add(lint.Rule{
 	Source: generator + ", renderValueTemplate",
 	Why:    "Cluster API silently drops everything after the first document, so machines come up without it.",
 	Fix:    "Remove the separator line ---, or write one list.",
-	Check:  eachClass(patchOneDocument),
+	Check:  eachJSONPatch(patchOneDocument),
 })
 
-var actions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{\{.*?\}\}`) })
+var actions = view.Pattern(`(?s)\{\{.*?\}\}`)
 
-func patchOneDocument(p *lint.Pass, c *clusterclass.Class) {
-	jsonPatches(c, func(j jsonPatch) {
-		n := j.from.Get("template")
-		if !n.Is(yamldoc.String) || sampled(c.Object, n) {
-			return
-		}
-		documents := 0
-		chunks, _ := yamldoc.Split(n.Text())
-		for _, chunk := range chunks {
-			text := actions().ReplaceAllString(chunk.Data, "") // they may print nothing
-			if slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
-				line = strings.TrimSpace(line)
-				return line != "" && line != "---" && !strings.HasPrefix(line, "#")
-			}) {
+func patchOneDocument(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
+	n := j.from.Get("template")
+	if !n.Is(yamldoc.String) || sampled(c.Object, n) {
+		return
+	}
+	documents := 0
+	chunks, _ := yamldoc.Split(n.Text())
+	for _, chunk := range chunks {
+		text := actions().ReplaceAllString(chunk.Data, "") // they may print nothing
+		for line := range strings.SplitSeq(text, "\n") {
+			if line = strings.TrimSpace(line); line != "" && line != "---" && line[0] != '#' {
 				documents++
+				break
 			}
 		}
-		if documents > 1 {
-			p.On(c.Object, n, "the template has %d YAML documents, of which Cluster API uses the first", documents)
-		}
-	})
+	}
+	if documents > 1 {
+		p.On(c.Object, n, "the template has %d YAML documents, of which Cluster API uses the first", documents)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -26,7 +25,7 @@ var _ = variableRules.Add(lint.Rule{
 func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 	seen := map[string]bool{}
 	for _, v := range c.Variables() {
-		n := notNull(v.Node.Get("name"))
+		n := v.Node.Get("name").Given()
 		switch {
 		case !v.Node.Is(yamldoc.Map) || n != nil && !n.Is(yamldoc.String) || sampled(c.Object, n):
 		case n == nil:
@@ -40,11 +39,7 @@ func variableDefinitionName(p *lint.Pass, c *clusterclass.Class) {
 		case seen[n.Text()]:
 			p.On(c.Object, n, "two variables have the name %q", n.Text())
 		default:
-			for _, f := range c.CheckAt(n, append(v.Path, "name")...) {
-				if f.Fault == crd.Value {
-					violation(p, c, f)
-				}
-			}
+			violations(p, c, n, append(v.Path, "name")...)
 		}
 		seen[v.Name] = true
 	}

@@ -1,6 +1,7 @@
 package contracts
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -38,9 +38,17 @@ func both(checks ...func(*lint.Pass)) func(*lint.Pass) {
 	}
 }
 
-// withRole returns a check of the definitions with one of the roles that have a
-// version to judge.
-func withRole(template bool, check func(*lint.Pass, *contract.Kind), roles []contract.Role) func(*lint.Pass) {
+// eachRole returns a check of the definitions with a role that have a version to judge,
+// and eachTemplate one of the templates of some.
+func eachRole(check func(*lint.Pass, *contract.Kind), role contract.Role) func(*lint.Pass) {
+	return withRole(false, check, role)
+}
+
+func eachTemplate(check func(*lint.Pass, *contract.Kind), roles ...contract.Role) func(*lint.Pass) {
+	return withRole(true, check, roles...)
+}
+
+func withRole(template bool, check func(*lint.Pass, *contract.Kind), roles ...contract.Role) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, k := range view.Definitions(p) {
 			if k.Template == template && k.Judged != nil && slices.Contains(roles, k.Role) {
@@ -48,14 +56,6 @@ func withRole(template bool, check func(*lint.Pass, *contract.Kind), roles []con
 			}
 		}
 	}
-}
-
-func eachRole(check func(*lint.Pass, *contract.Kind), roles ...contract.Role) func(*lint.Pass) {
-	return withRole(false, check, roles)
-}
-
-func eachTemplate(check func(*lint.Pass, *contract.Kind), roles ...contract.Role) func(*lint.Pass) {
-	return withRole(true, check, roles)
 }
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
@@ -190,10 +190,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 		}
 	}
 	if len(missing) > 0 {
-		if at == nil {
-			at = k.Judged.Node
-		}
-		view.Accuse(p, k, at, worst, "%s has no %s", kind, strings.Join(missing, ", "))
+		view.Accuse(p, k, cmp.Or(at, k.Judged.Node), worst, "%s has no %s", kind, strings.Join(missing, ", "))
 	}
 }
 
@@ -617,14 +614,13 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Check:  eachRole(templateMissing, contract.InfraMachine),
 })
 
+// templateMissing is milder for roles whose kinds need not all have a template.
 func templateMissing(p *lint.Pass, k *contract.Kind) {
-	if !hasTemplate(p, k) && (p.Rule.OptIn == "" || p.Asked() || !managed(p, k)) {
+	switch {
+	case hasTemplate(p, k):
+	case p.Rule.OptIn == "":
 		reportTemplate(p, k, p.Rule.Severity)
-	}
-}
-
-func templateRecommended(p *lint.Pass, k *contract.Kind) {
-	if !hasTemplate(p, k) && (p.Asked() || !managed(p, k)) {
+	case p.Asked() || !managed(p, k):
 		reportTemplate(p, k, lint.Warning)
 	}
 }
@@ -702,7 +698,7 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Check: both(eachRole(templateRecommended, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
+	Check: both(eachRole(templateMissing, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
@@ -720,7 +716,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Check: both(eachRole(templateRecommended, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
+	Check: both(eachRole(templateMissing, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
 })
 
 // noted is demanded with notes instead of warnings.
@@ -836,7 +832,7 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 				fields = append(fields, field)
 			}
 		}
-		for _, f := range view.Fields(s.Node.Get("properties")) {
+		for _, f := range s.Node.Get("properties").Fields() {
 			if path == "" && f.Name != "spec" {
 				continue
 			}
@@ -917,10 +913,8 @@ var _ = addressRules.Add(lint.Rule{
 	Source: "contract page IPAM, Data Types",
 	Why:    "Users cannot see whether a pool works.",
 	Fix:    "Add status.conditions as a list of metav1.Condition.",
-	Check:  eachRole(checkPoolConditions, contract.IPPool),
+	Check:  eachRole(view.CheckConditions, contract.IPPool),
 })
-
-func checkPoolConditions(p *lint.Pass, k *contract.Kind) { view.CheckConditions(p, k) }
 
 // ipamNeeds are what the controller of an IPAM provider does. The verbs of a row
 // that are joined with a bar serve each other's purpose.
@@ -947,10 +941,7 @@ func claimsAndAddresses(p *lint.Pass) {
 	if p.Release.Provider.Type != layouts.IPAM {
 		return
 	}
-	var roles []*manifest.Object
-	for _, kind := range [...]string{"ClusterRole", "Role"} {
-		roles = append(roles, p.Release.Installed().Kind("rbac.authorization.k8s.io", kind)...)
-	}
+	roles := view.Roles(p.Release)
 	if len(roles) == 0 || roles[0].File != p.File {
 		return
 	}

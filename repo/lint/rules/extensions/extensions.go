@@ -33,6 +33,15 @@ func extensions(objects []*manifest.Object) []*manifest.Object {
 	return out
 }
 
+// eachExtension applies a check to every ExtensionConfig of a file.
+func eachExtension(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, o := range extensions(p.File.Objects()) {
+			check(p, o)
+		}
+	}
+}
+
 func clientConfig(o *manifest.Object) *yamldoc.Node { return o.Get("spec", "clientConfig") }
 
 // isExtension reports whether the release is one of a runtime extension.
@@ -58,7 +67,7 @@ func servers(p *lint.Pass) []server {
 		}
 		s := server{workload: o}
 		for _, service := range all.Kind("", "Service") {
-			if selector := service.Get("spec", "selector"); len(view.Fields(selector)) > 0 && view.Selects(selector, template.Get("metadata", "labels")) {
+			if selector := service.Get("spec", "selector"); len(selector.Fields()) > 0 && view.Selects(selector, template.Get("metadata", "labels")) {
 				s.services = append(s.services, service)
 			}
 		}
@@ -177,11 +186,7 @@ func extensionCertificateName(p *lint.Pass) {
 			if slices.ContainsFunc(s.services, func(service *manifest.Object) bool { return view.IsFor(c, service.Name, namespace) }) {
 				continue
 			}
-			n := c.Get("spec", "dnsNames")
-			if n == nil {
-				n = c.Get("spec")
-			}
-			f := lint.At(c.File, c.Doc, n, "the Certificate is not valid for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
+			f := lint.On(c, cmp.Or(c.Get("spec", "dnsNames"), c.Get("spec")), "the Certificate is not valid for %s.%s.svc, the Service of the extension", s.services[0].Name, namespace)
 			view.Settle(p, c, f, view.Within(c.Get("spec", "dnsNames"))...)
 		}
 	}
@@ -203,9 +208,7 @@ func extensionConfigKind(p *lint.Pass) {
 		case o.Kind != view.ExtensionKind:
 			p.On(o, o.Get("kind"), "kind %s does not exist in group %s", o.Kind, view.RuntimeGroup)
 		case o.Version == "v1alpha1":
-			f := lint.At(o.File, o.Doc, n, "ExtensionConfig v1alpha1 is deprecated")
-			f.Severity = lint.Warning
-			p.Report(f)
+			p.Report(lint.On(o, n, "ExtensionConfig v1alpha1 is deprecated").As(lint.Warning))
 		case o.Version != "v1beta2" && !view.Open(o, n):
 			p.On(o, n, "Cluster API serves ExtensionConfig in v1beta2 and v1alpha1, not in %s", o.Version)
 		}
@@ -218,14 +221,12 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses names with a dot, because handlers are named HANDLER.EXTENSIONCONFIG.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
-	Check:  extensionConfigName,
+	Check:  eachExtension(extensionConfigName),
 })
 
-func extensionConfigName(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text()) && !view.Open(o, n) {
-			p.On(o, n, "%q is not a DNS label", n.Text())
-		}
+func extensionConfigName(p *lint.Pass, o *manifest.Object) {
+	if n := o.Get("metadata", "name"); n.Str() != "" && !layouts.IsDNSLabel(n.Text()) && !view.Open(o, n) {
+		p.On(o, n, "%q is not a DNS label", n.Text())
 	}
 }
 
@@ -235,33 +236,25 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses the object.",
 	Fix:    "Keep one of spec.clientConfig.service and spec.clientConfig.url; a URL begins with https://.",
-	Check:  extensionAddress,
+	Check:  eachExtension(extensionAddress),
 })
 
-func extensionAddress(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		config := clientConfig(o)
-		at, service := config.Get("url"), config.Get("service")
-		hasURL, hasService := at.Str() != "", service.Is(yamldoc.Map) && len(service.Fields()) > 0
-		switch {
-		case at != nil && !at.Is(yamldoc.String) && !at.Is(yamldoc.Null):
-			p.On(o, at, "the URL is %s", at.Kind.Noun())
-		case hasURL && hasService:
-			p.On(o, at, "clientConfig has both a Service and a URL")
-		case !hasURL && !hasService:
-			near := o.Doc.Root
-			for _, n := range []*yamldoc.Node{o.Get("spec"), config} {
-				if n != nil {
-					near = n
-				}
-			}
-			p.On(o, near, "clientConfig has neither a Service nor a URL")
-		case hasURL && !view.Open(o, at):
-			if u, err := url.ParseRequestURI(at.Text()); err != nil {
-				p.On(o, at, "%q is not a URL", at.Text())
-			} else if u.Scheme != "https" {
-				p.On(o, at, "the scheme of the URL is not https")
-			}
+func extensionAddress(p *lint.Pass, o *manifest.Object) {
+	config := clientConfig(o)
+	at, service := config.Get("url"), config.Get("service")
+	hasURL, hasService := at.Str() != "", service.Is(yamldoc.Map) && len(service.Fields()) > 0
+	switch {
+	case at != nil && !at.Is(yamldoc.String) && !at.Is(yamldoc.Null):
+		p.On(o, at, "the URL is %s", at.Kind.Noun())
+	case hasURL && hasService:
+		p.On(o, at, "clientConfig has both a Service and a URL")
+	case !hasURL && !hasService:
+		p.On(o, cmp.Or(config, o.Get("spec"), o.Doc.Root), "clientConfig has neither a Service nor a URL")
+	case hasURL && !view.Open(o, at):
+		if u, err := url.ParseRequestURI(at.Text()); err != nil {
+			p.On(o, at, "%q is not a URL", at.Text())
+		} else if u.Scheme != "https" {
+			p.On(o, at, "the scheme of the URL is not https")
 		}
 	}
 }
@@ -281,38 +274,36 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses the object.",
 	Fix:    "Correct the field. A path begins with a slash, and a port is between 1 and 65535.",
-	Check:  extensionServiceFields,
+	Check:  eachExtension(extensionServiceFields),
 })
 
-func extensionServiceFields(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		service := clientConfig(o).Get("service")
-		if !service.Is(yamldoc.Map) || len(service.Fields()) == 0 {
-			continue
-		}
-		for _, row := range []struct {
-			field, is string
-			required  bool
-			valid     func(n *yamldoc.Node) bool
-		}{
-			// A name of a Service begins with a letter.
-			{"name", "not a valid Service name", true, func(n *yamldoc.Node) bool {
-				return layouts.IsDNSLabel(n.Str()) && n.Text()[0] >= 'a'
-			}},
-			{"namespace", "not a valid namespace", true, func(n *yamldoc.Node) bool { return layouts.IsDNSLabel(n.Str()) }},
-			{"path", "not a path that begins with a slash", false, func(n *yamldoc.Node) bool {
-				_, err := url.ParseRequestURI(n.Str())
-				return err == nil && strings.HasPrefix(n.Text(), "/") && len(n.Text()) <= longestPath
-			}},
-			{"port", "not a port", false, validPort},
-		} {
-			switch n := service.Get(row.field); {
-			case n == nil && row.required:
-				p.On(o, service, "the Service has no %s", row.field)
-			case n == nil, view.Open(o, n), n.Is(yamldoc.Null) && !row.required, row.valid(n):
-			default:
-				p.On(o, n, "%s is %s", view.ScalarText(n), row.is)
-			}
+func extensionServiceFields(p *lint.Pass, o *manifest.Object) {
+	service := clientConfig(o).Get("service")
+	if !service.Is(yamldoc.Map) || len(service.Fields()) == 0 {
+		return
+	}
+	for _, row := range []struct {
+		field, is string
+		required  bool
+		valid     func(n *yamldoc.Node) bool
+	}{
+		// A name of a Service begins with a letter.
+		{"name", "not a valid Service name", true, func(n *yamldoc.Node) bool {
+			return layouts.IsDNSLabel(n.Str()) && n.Text()[0] >= 'a'
+		}},
+		{"namespace", "not a valid namespace", true, func(n *yamldoc.Node) bool { return layouts.IsDNSLabel(n.Str()) }},
+		{"path", "not a path that begins with a slash", false, func(n *yamldoc.Node) bool {
+			_, err := url.ParseRequestURI(n.Str())
+			return err == nil && strings.HasPrefix(n.Text(), "/") && len(n.Text()) <= longestPath
+		}},
+		{"port", "not a port", false, validPort},
+	} {
+		switch n := service.Get(row.field); {
+		case n == nil && row.required:
+			p.On(o, service, "the Service has no %s", row.field)
+		case n == nil, view.Open(o, n), n.Is(yamldoc.Null) && !row.required, row.valid(n):
+		default:
+			p.On(o, n, "%s is %s", view.ScalarText(n), row.is)
 		}
 	}
 }
@@ -336,7 +327,7 @@ func extensionService(p *lint.Pass) {
 			continue
 		}
 		report := func(n *yamldoc.Node, format string, args ...any) {
-			f := lint.At(o.File, o.Doc, n, format, args...)
+			f := lint.On(o, n, format, args...)
 			if !known || namespace.Str() != own {
 				f.Severity = lint.Warning // another provider may install it
 			}
@@ -374,31 +365,25 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, format byte; core/reconcilers/extensionconfig, reconcileCABundle",
 	Why:    "The extension is not discovered: without a CA bundle Cluster API trusts only public authorities, and the kubeadm control plane provider never calls the extension. A CA bundle that is not base64 is refused.",
 	Fix:    "Annotate the object with " + view.InjectCAFromSecret + ": NAMESPACE/SECRET, and remove caBundle.",
-	Check:  extensionCA,
+	Check:  eachExtension(extensionCA),
 })
 
-func extensionCA(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		config := clientConfig(o)
-		n := config.Get("caBundle")
-		_, injected := o.Annotation(view.InjectCAFromSecret)
-		switch {
-		case n.Str() == "" && !injected:
-			f := lint.At(o.File, o.Doc, cmp.Or(config, o.Doc.Root), "the ExtensionConfig has no CA bundle and no annotation that injects one")
-			f.Severity = lint.Warning
-			p.Report(f)
-		case n.Str() == "" || view.Open(o, n):
-		default:
-			data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text()), ""))
-			if err != nil {
-				p.On(o, n, "caBundle is not base64")
-			} else if len(n.Text()) > longestCA {
-				p.On(o, n, "caBundle has %d characters; at most %d are allowed", len(n.Text()), longestCA)
-			} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
-				f := lint.At(o.File, o.Doc, n, "caBundle does not contain a PEM certificate")
-				f.Severity = lint.Warning
-				p.Report(f)
-			}
+func extensionCA(p *lint.Pass, o *manifest.Object) {
+	config := clientConfig(o)
+	n := config.Get("caBundle")
+	_, injected := o.Annotation(view.InjectCAFromSecret)
+	switch {
+	case n.Str() == "" && !injected:
+		p.Report(lint.On(o, cmp.Or(config, o.Doc.Root), "the ExtensionConfig has no CA bundle and no annotation that injects one").As(lint.Warning))
+	case n.Str() == "" || view.Open(o, n):
+	default:
+		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text()), ""))
+		if err != nil {
+			p.On(o, n, "caBundle is not base64")
+		} else if len(n.Text()) > longestCA {
+			p.On(o, n, "caBundle has %d characters; at most %d are allowed", len(n.Text()), longestCA)
+		} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
+			p.Report(lint.On(o, n, "caBundle does not contain a PEM certificate").As(lint.Warning))
 		}
 	}
 }
@@ -431,7 +416,7 @@ func extensionCASecret(p *lint.Pass) {
 			p.On(o, at, "%q does not have the form NAMESPACE/NAME", at.Text())
 		case len(made) == 0:
 		case made[name] == nil && all.Find("", "Secret", name) == nil:
-			f := lint.At(o.File, o.Doc, at, "no Certificate of the components creates Secret %s", name)
+			f := lint.On(o, at, "no Certificate of the components creates Secret %s", name)
 			if known && namespace != own {
 				f.Severity = lint.Warning // another provider may install it
 			}
@@ -448,15 +433,13 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
 	Why:    "Cluster API overrides caBundle with the CA of the annotation.",
 	Fix:    "Remove caBundle.",
-	Check:  extensionCATwice,
+	Check:  eachExtension(extensionCATwice),
 })
 
-func extensionCATwice(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		_, injected := o.Annotation(view.InjectCAFromSecret)
-		if n := clientConfig(o).Get("caBundle"); injected && n.Str() != "" {
-			p.On(o, n, "the annotation %s overrides this CA bundle", view.InjectCAFromSecret)
-		}
+func extensionCATwice(p *lint.Pass, o *manifest.Object) {
+	_, injected := o.Annotation(view.InjectCAFromSecret)
+	if n := clientConfig(o).Get("caBundle"); injected && n.Str() != "" {
+		p.On(o, n, "the annotation %s overrides this CA bundle", view.InjectCAFromSecret)
 	}
 }
 
@@ -491,49 +474,45 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses an invalid selector. Without a selector the extension is called for the clusters of all namespaces.",
 	Fix:    "Use the operators In and NotIn with values, and Exists and DoesNotExist without values.",
-	Check:  extensionNamespaces,
+	Check:  eachExtension(extensionNamespaces),
 })
 
-func extensionNamespaces(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		selector := o.Get("spec", "namespaceSelector")
-		if selector == nil || selector.Is(yamldoc.Null) {
-			f := lint.At(o.File, o.Doc, cmp.Or(o.Get("spec"), o.Doc.Root), "the extension has no namespaceSelector, so it is called for clusters of all namespaces")
-			f.Severity = lint.Info
-			p.Report(f)
-			continue
+func extensionNamespaces(p *lint.Pass, o *manifest.Object) {
+	selector := o.Get("spec", "namespaceSelector")
+	if selector == nil || selector.Is(yamldoc.Null) {
+		p.Report(lint.On(o, cmp.Or(o.Get("spec"), o.Doc.Root), "the extension has no namespaceSelector, so it is called for clusters of all namespaces").As(lint.Info))
+		return
+	}
+	for _, f := range selector.Get("matchLabels").Fields() {
+		if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
+			p.On(o, f.Key(), "%q is not a valid label key: %s", f.Name, problems[0])
 		}
-		for _, f := range view.Fields(selector.Get("matchLabels")) {
-			if problems := validation.IsQualifiedName(f.Name); len(problems) > 0 {
-				p.On(o, f.Key(), "%q is not a valid label key: %s", f.Name, problems[0])
+		labelValue(p, o, f.Value)
+	}
+	for _, e := range selector.Get("matchExpressions").List() {
+		if n := e.Get("key"); !view.Open(o, n) {
+			if problems := validation.IsQualifiedName(n.Str()); len(problems) > 0 {
+				p.On(o, cmp.Or(n, e), "%q is not a valid label key: %s", n.Str(), problems[0])
 			}
-			labelValue(p, o, f.Value)
 		}
-		for _, e := range selector.Get("matchExpressions").List() {
-			if n := e.Get("key"); !view.Open(o, n) {
-				if problems := validation.IsQualifiedName(n.Str()); len(problems) > 0 {
-					p.On(o, cmp.Or(n, e), "%q is not a valid label key: %s", n.Str(), problems[0])
-				}
+		for _, n := range e.Get("values").List() {
+			labelValue(p, o, n)
+		}
+		n, values := e.Get("operator"), len(e.Get("values").List())
+		switch word := n.Str(); {
+		case view.Open(o, n):
+		case word == "In" || word == "NotIn":
+			if values == 0 {
+				p.On(o, n, "operator %s needs values", word)
 			}
-			for _, n := range e.Get("values").List() {
-				labelValue(p, o, n)
+		case word == "Exists" || word == "DoesNotExist":
+			if values > 0 {
+				p.On(o, e.Get("values"), "operator %s must not have values", word)
 			}
-			n, values := e.Get("operator"), len(e.Get("values").List())
-			switch word := n.Str(); {
-			case view.Open(o, n):
-			case word == "In" || word == "NotIn":
-				if values == 0 {
-					p.On(o, n, "operator %s needs values", word)
-				}
-			case word == "Exists" || word == "DoesNotExist":
-				if values > 0 {
-					p.On(o, e.Get("values"), "operator %s must not have values", word)
-				}
-			case n == nil:
-				p.On(o, e, "the expression has no operator")
-			default:
-				p.On(o, n, "operator %s does not exist", view.ScalarText(n))
-			}
+		case n == nil:
+			p.On(o, e, "the expression has no operator")
+		default:
+			p.On(o, n, "operator %s does not exist", view.ScalarText(n))
 		}
 	}
 }
@@ -554,21 +533,17 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, spec.settings",
 	Why:    "The API server refuses values that are not strings. Secrets are visible to everyone who can read ExtensionConfigs, and are sent with every request.",
 	Fix:    "Put the value in quotes. Remove secrets, and let the server read them from a Secret.",
-	Check:  extensionSettings,
+	Check:  eachExtension(extensionSettings),
 })
 
-func extensionSettings(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		for _, f := range view.Fields(o.Get("spec", "settings")) {
-			switch {
-			case f.Value.Is(yamldoc.Null), view.Open(o, f.Value):
-			case !f.Value.Is(yamldoc.String):
-				p.On(o, f.Value, "setting %s is %s; it must be a string", f.Name, f.Value.Kind.Noun())
-			case secretive().MatchString(f.Name) && f.Value.Text() != "":
-				finding := lint.At(o.File, o.Doc, f.Value, "setting %s looks like a secret", f.Name)
-				finding.Severity = lint.Warning
-				p.Report(finding)
-			}
+func extensionSettings(p *lint.Pass, o *manifest.Object) {
+	for _, f := range o.Get("spec", "settings").Fields() {
+		switch {
+		case f.Value.Is(yamldoc.Null), view.Open(o, f.Value):
+		case !f.Value.Is(yamldoc.String):
+			p.On(o, f.Value, "setting %s is %s; it must be a string", f.Name, f.Value.Kind.Noun())
+		case secretive().MatchString(f.Name) && f.Value.Text() != "":
+			p.Report(lint.On(o, f.Value, "setting %s looks like a secret", f.Name).As(lint.Warning))
 		}
 	}
 }
@@ -579,19 +554,15 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, scope",
 	Why:    "The fields have no effect: ExtensionConfigs are cluster-wide, and the API server drops the status.",
 	Fix:    "Remove the field.",
-	Check:  extensionConfigScope,
+	Check:  eachExtension(extensionConfigScope),
 })
 
-func extensionConfigScope(p *lint.Pass) {
-	for _, o := range extensions(p.File.Objects()) {
-		if n := o.Get("metadata", "namespace"); n.Str() != "" {
-			f := lint.At(o.File, o.Doc, n, "the ExtensionConfig has a namespace, but the kind is cluster-wide")
-			f.Severity = lint.Info
-			p.Report(f)
-		}
-		if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
-			p.On(o, status.Key(), "the ExtensionConfig has a status, which the API server drops")
-		}
+func extensionConfigScope(p *lint.Pass, o *manifest.Object) {
+	if n := o.Get("metadata", "namespace"); n.Str() != "" {
+		p.Report(lint.On(o, n, "the ExtensionConfig has a namespace, but the kind is cluster-wide").As(lint.Info))
+	}
+	if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
+		p.On(o, status.Key(), "the ExtensionConfig has a status, which the API server drops")
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -38,7 +37,7 @@ func entries(p *lint.Pass) []entry {
 // setting returns the value of a key in clusterctl.yaml, where case does not
 // count.
 func setting(n *yamldoc.Node, key string) *yamldoc.Node {
-	for _, f := range view.Fields(n) {
+	for _, f := range n.Fields() {
 		if strings.EqualFold(f.Name, key) {
 			return f.Value
 		}

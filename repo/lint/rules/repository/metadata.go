@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -143,7 +144,7 @@ func metadataFault(p *lint.Pass) {
 	f := view.AtPos(p.File, pos, message)
 	f.Severity = lint.Error
 	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
-		for _, field := range view.Fields(d[0].Root) {
+		for _, field := range d[0].Root.Fields() {
 			if field.Name != "releaseSeries" && strings.EqualFold(field.Name, "releaseSeries") {
 				f = lint.At(p.File, d[0], field.Key(), "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
 				f.Severity, f.Fix = lint.Error, "Write releaseSeries."
@@ -209,13 +210,9 @@ func seriesNumbers(p *lint.Pass) {
 			v, isInt := n.Int()
 			switch {
 			case n == nil || n.Is(yamldoc.Null):
-				f := lint.At(p.File, d, e, "%s is missing, so it counts as 0", field)
-				f.Severity = lint.Warning
-				p.Report(f)
+				p.Report(lint.At(p.File, d, e, "%s is missing, so it counts as 0", field).As(lint.Warning))
 			case isInt && v < 0:
-				f := lint.At(p.File, d, n, "no version can have the %s number %d", field, v)
-				f.Severity = lint.Warning
-				p.Report(f)
+				p.Report(lint.At(p.File, d, n, "no version can have the %s number %d", field, v).As(lint.Warning))
 			}
 		}
 	}
@@ -307,24 +304,21 @@ func listed(m *metadata.Metadata) string {
 		names = append(names, s.String())
 	}
 	if len(names) > most {
-		names = append([]string{fmt.Sprintf("%d series up to", len(names))}, slices.MaxFunc(m.Series, func(a, b metadata.Series) int {
-			if a.Major != b.Major {
-				return int(a.Major) - int(b.Major)
-			}
-			return int(a.Minor) - int(b.Minor)
-		}).String())
-		return strings.Join(names, " ")
+		return fmt.Sprintf("%d series up to %s", len(names), slices.MaxFunc(m.Series, byNumber))
 	}
 	return strings.Join(names, ", ")
 }
 
+// byNumber orders series.
+func byNumber(a, b metadata.Series) int {
+	return cmp.Or(cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))
+}
+
 // atSeries makes a finding at the key releaseSeries.
 func atSeries(m *metadata.Metadata, format string, args ...any) lint.Finding {
-	f := &lint.File{Raw: m.File}
-	s := yamldoc.Parse(m.File)
-	for _, d := range s.Docs {
+	for _, d := range yamldoc.Parse(m.File).Docs {
 		if field := d.Root.Field("releaseSeries"); field != nil {
-			return lint.At(f, d, field.Key(), format, args...)
+			return lint.At(&lint.File{Raw: m.File}, d, field.Key(), format, args...)
 		}
 	}
 	return lint.Finding{File: m.File.Name, Message: fmt.Sprintf(format, args...)}
@@ -385,10 +379,7 @@ func contractUnsupported(p *lint.Pass) {
 	if s == nil || slices.Contains(metadata.Compatible(), s.Contract) || !contractForm().MatchString(s.Contract) {
 		return
 	}
-	p.Report(lint.Finding{
-		File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
-		Message: fmt.Sprintf("version %s implements contract %s, but clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and ")),
-	})
+	p.Report(view.AtPos(p.File, s.ContractPos, fmt.Sprintf("version %s implements contract %s, but clusterctl supports only %s", p.Release.Version, s.Contract, strings.Join(metadata.Compatible(), " and "))))
 }
 
 var _ = metadataRules.Add(lint.Rule{
@@ -414,10 +405,7 @@ func seriesTwice(p *lint.Pass) {
 			first[k] = s
 			continue
 		}
-		f := lint.Finding{
-			File: p.File.Raw.Name, Pos: s.Pos, Source: lint.SourceLine(p.File, s.Pos.Line), Severity: lint.Warning,
-			Message: fmt.Sprintf("series %s is already listed on line %d", s, other.Pos.Line),
-		}
+		f := view.AtPos(p.File, s.Pos, fmt.Sprintf("series %s is already listed on line %d", s, other.Pos.Line)).As(lint.Warning)
 		if other.Contract != s.Contract {
 			f.Severity = lint.Error
 			f.Message += fmt.Sprintf(" with contract %s, so %s is ignored", other.Contract, s.Contract)
@@ -569,8 +557,7 @@ func latestIsPrerelease(p *lint.Pass) {
 	}
 	for _, r := range slices.Backward(s.releases) {
 		if r.Parsed.Prerelease() == "" {
-			f := atSeries(m, "\"latest\" is %s instead of %s, because series %s is listed but has no stable release", latest, r.Version, s.byName[latest].Parsed.Series())
-			p.Report(f)
+			p.Report(atSeries(m, "\"latest\" is %s instead of %s, because series %s is listed but has no stable release", latest, r.Version, s.byName[latest].Parsed.Series()))
 			return
 		}
 	}
@@ -597,10 +584,7 @@ func latestFails(p *lint.Pass) {
 		return // a missing file is another rule's matter
 	}
 	if series := m.NewestSeries(metadata.Contract); series != nil {
-		p.Report(lint.Finding{
-			File: m.File.Name, Pos: series.Pos, Source: lint.SourceLine(&lint.File{Raw: m.File}, series.Pos.Line),
-			Message: fmt.Sprintf("\"latest\" fails, because series %s is listed but has no release", series),
-		})
+		p.Report(view.AtPos(&lint.File{Raw: m.File}, series.Pos, fmt.Sprintf("\"latest\" fails, because series %s is listed but has no release", series)))
 	}
 }
 
@@ -636,12 +620,7 @@ func contractOrder(p *lint.Pass) {
 		return
 	}
 	sorted := slices.Clone(m.Series)
-	slices.SortStableFunc(sorted, func(a, b metadata.Series) int {
-		if a.Major != b.Major {
-			return int(a.Major) - int(b.Major)
-		}
-		return int(a.Minor) - int(b.Minor)
-	})
+	slices.SortStableFunc(sorted, byNumber)
 	var highest *metadata.Series
 	for i := range sorted {
 		s := &sorted[i]
@@ -651,10 +630,7 @@ func contractOrder(p *lint.Pass) {
 		case highest == nil || rank >= contractRank(highest.Contract):
 			highest = s
 		default:
-			p.Report(lint.Finding{
-				File: p.File.Raw.Name, Pos: s.ContractPos, Source: lint.SourceLine(p.File, s.ContractPos.Line),
-				Message: fmt.Sprintf("series %s has contract %s, but the earlier series %s has %s", s, s.Contract, highest, highest.Contract),
-			})
+			p.Report(view.AtPos(p.File, s.ContractPos, fmt.Sprintf("series %s has contract %s, but the earlier series %s has %s", s, s.Contract, highest, highest.Contract)))
 		}
 	}
 }
@@ -679,9 +655,7 @@ func metadataDocuments(p *lint.Pass) {
 		return
 	}
 	if docs := p.File.Docs().Docs; len(docs) > 1 {
-		f := lint.At(p.File, docs[1], nil, "clusterctl ignores this document, because it is not the first")
-		f.Severity = lint.Warning
-		p.Report(f)
+		p.Report(lint.At(p.File, docs[1], nil, "clusterctl ignores this document, because it is not the first").As(lint.Warning))
 	}
 }
 
@@ -708,7 +682,7 @@ func metadataVariable(p *lint.Pass) {
 			f.Severity = severity
 			p.Report(f)
 		}
-		for i := range view.Fields(n) {
+		for i := range n.Fields() {
 			if f := &n.Fields()[i]; n.Field(f.Name) == f {
 				report(f.Value, severity)
 			}
@@ -717,7 +691,7 @@ func metadataVariable(p *lint.Pass) {
 			report(item, severity)
 		}
 	}
-	for i := range view.Fields(d.Root) {
+	for i := range d.Root.Fields() {
 		field := &d.Root.Fields()[i]
 		if d.Root.Field(field.Name) != field {
 			continue
@@ -763,8 +737,8 @@ func metadataKeys(p *lint.Pass) {
 	check := func(n *yamldoc.Node, known []string) {
 		for i := range n.Fields() {
 			f := &n.Fields()[i]
-			if slices.Contains(known, f.Name) || f.Name == "ReleaseSeries" && rootless(d) {
-				continue
+			if slices.Contains(known, f.Name) || f.Name == "ReleaseSeries" && d.Root.Get("releaseSeries") == nil {
+				continue // META003
 			}
 			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, phrase.DidYouMean(f.Name, known))
 		}
@@ -777,9 +751,6 @@ func metadataKeys(p *lint.Pass) {
 		check(e, seriesFields)
 	}
 }
-
-// rootless reports whether releaseSeries is missing, which another rule explains.
-func rootless(d *yamldoc.Document) bool { return d.Root.Get("releaseSeries") == nil }
 
 // contractLabel is the label of a CRD before the name of the contract.
 const contractLabel = "cluster.x-k8s.io/"
@@ -806,7 +777,7 @@ func contractAndCRDs(p *lint.Pass) {
 			if d.Root.Get("kind").Str() != "CustomResourceDefinition" {
 				return
 			}
-			for _, l := range view.Fields(d.Root.Get("metadata", "labels")) {
+			for _, l := range d.Root.Get("metadata", "labels").Fields() {
 				if contract, ok := strings.CutPrefix(l.Name, contractLabel); ok && contractForm().MatchString(contract) {
 					found[contract] = true
 					if labelled == nil {
@@ -818,11 +789,7 @@ func contractAndCRDs(p *lint.Pass) {
 		if labelled == nil || found[own.Contract] {
 			continue
 		}
-		contracts := make([]string, 0, len(found))
-		for c := range found {
-			contracts = append(contracts, c)
-		}
-		slices.Sort(contracts)
+		contracts := slices.Sorted(maps.Keys(found))
 		p.Report(lint.At(f, labelled, label,
 			"the CRDs have labels for %s, but according to the metadata %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
 	}
@@ -839,40 +806,29 @@ var _ = metadataRules.Add(lint.Rule{
 
 func siblingsDiffer(p *lint.Pass) {
 	type key struct{ name, version string }
-	type sibling struct {
-		label  string
-		series []metadata.Series
-	}
-	first := map[key]sibling{}
-	count := map[key]int{}
+	together := map[key][]*repo.Release{}
 	for _, provider := range p.Repository.Providers {
-		if !siblings[provider.Type] {
-			continue
-		}
 		for _, r := range provider.Releases {
-			count[key{provider.Name, r.Version}]++
+			if siblings[provider.Type] {
+				k := key{provider.Name, r.Version}
+				together[k] = append(together[k], r)
+			}
 		}
 	}
-	for _, provider := range p.Repository.Providers {
-		if !siblings[provider.Type] {
-			continue
-		}
-		for _, r := range provider.Releases {
-			k := key{provider.Name, r.Version}
-			a := r.Artifact(layouts.MetadataFile)
-			if count[k] < 2 || a == nil {
-				continue
+	for _, releases := range together {
+		var first *metadata.Metadata
+		var label string
+		for _, r := range releases {
+			var m *metadata.Metadata
+			if a := r.Artifact(layouts.MetadataFile); len(releases) > 1 && a != nil {
+				m = readMetadata(a, r.Provider.Label())
 			}
-			m := readMetadata(a, provider.Label())
-			if m == nil {
-				continue
-			}
-			other, ok := first[k]
 			switch {
-			case !ok:
-				first[k] = sibling{provider.Label(), m.Series}
-			case !sameSeries(other.series, m.Series):
-				p.Report(atSeries(m, "%s and %s have the same name and version %s, but not the same series", provider.Label(), other.label, r.Version))
+			case m == nil:
+			case first == nil:
+				first, label = m, r.Provider.Label()
+			case !sameSeries(first.Series, m.Series):
+				p.Report(atSeries(m, "%s and %s have the same name and version %s, but not the same series", r.Provider.Label(), label, r.Version))
 			}
 		}
 	}
@@ -903,14 +859,5 @@ func sameSeries(a, b []metadata.Series) bool {
 		}
 		return out
 	}
-	x, y := set(a), set(b)
-	if len(x) != len(y) {
-		return false
-	}
-	for k := range x {
-		if !y[k] {
-			return false
-		}
-	}
-	return true
+	return maps.Equal(set(a), set(b))
 }

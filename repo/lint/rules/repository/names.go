@@ -51,15 +51,6 @@ func providerName(p *lint.Pass) {
 	reportNames(p)
 }
 
-// built returns the components file that clusterctl asks for if it has the
-// provider built in.
-func built(p layouts.Provider) string {
-	if e, ok := layouts.EmbeddedProvider(p); ok {
-		return e.File
-	}
-	return ""
-}
-
 // candidates returns the files of a release that may be its components: those
 // with such a name, or else all manifests that are nothing else.
 func candidates(r *repo.Release) (named, others []*repo.Artifact) {
@@ -89,6 +80,7 @@ func componentsName(p *lint.Pass) {
 	if !ok || r.Artifact(info.ComponentsFile) != nil {
 		return
 	}
+	built, _ := layouts.EmbeddedProvider(r.Provider) // clusterctl asks for its file
 	named, others := candidates(r)
 	if a := r.Components(); a != nil {
 		named, others = []*repo.Artifact{a}, nil
@@ -98,7 +90,7 @@ func componentsName(p *lint.Pass) {
 		for _, a := range named {
 			p.Path(a.Path, "several files could be the components, because none is named %s", info.ComponentsFile)
 		}
-	case len(named) == 1 && named[0].Name != built(r.Provider):
+	case len(named) == 1 && named[0].Name != built.File:
 		f := lint.Finding{File: named[0].Path, Message: "the contract recommends the name " + info.ComponentsFile}
 		if strings.HasPrefix(named[0].Name, strings.TrimSuffix(info.ComponentsFile, ".yaml")) {
 			f.Severity = lint.Info

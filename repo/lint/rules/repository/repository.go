@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -109,10 +110,8 @@ func componentsMissing(p *lint.Pass) {
 	if !ok {
 		return
 	}
-	expected := info.ComponentsFile
-	if name := built(p.Provider.Provider.Provider); name != "" {
-		expected = name
-	}
+	built, _ := layouts.EmbeddedProvider(p.Provider.Provider.Provider)
+	expected := cmp.Or(built.File, info.ComponentsFile)
 	var newest *repo.Artifact // of the newest release that has one
 	for _, r := range p.Provider.Releases {
 		if a := r.Components(); a != nil {
@@ -126,9 +125,8 @@ func componentsMissing(p *lint.Pass) {
 		case a == nil && len(named)+len(others) == 0:
 			p.Path(r.Path, "version %s of %s has no %s", r.Version, p.Provider.Label(), expected)
 		case a != nil && newest != nil && a.Name != newest.Name && r.Artifact(newest.Name) == nil:
-			f := lint.Finding{File: a.Path, Severity: lint.Warning,
-				Message: "the components file is named " + a.Name + " here and " + newest.Name + " in a later version, and a provider URL names only one"}
-			p.Report(f)
+			p.Report(lint.Finding{File: a.Path, Severity: lint.Warning,
+				Message: "the components file is named " + a.Name + " here and " + newest.Name + " in a later version, and a provider URL names only one"})
 		}
 	}
 }

@@ -371,10 +371,10 @@ func objectIdentity(p *lint.Pass) {
 				p.On(o, n, "document %d of the file has no %s", o.Doc.Index, name)
 			case !n.Is(yamldoc.String):
 				view.Judge(p, o, n, ok, func(value string) lint.Finding {
-					return lint.At(p.File, o.Doc, n, "%s must be a string, but %s is %s", name, cmp.Or(value, "it"), n.Kind.Noun())
+					return lint.On(o, n, "%s must be a string, but %s is %s", name, cmp.Or(value, "it"), n.Kind.Noun())
 				})
 			case n.Text() == "":
-				view.Judge(p, o, n, ok, func(string) lint.Finding { return lint.At(p.File, o.Doc, n, "%s is empty", name) })
+				view.Judge(p, o, n, ok, func(string) lint.Finding { return lint.On(o, n, "%s is empty", name) })
 			}
 		}
 	}
@@ -416,11 +416,11 @@ func labelValues(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		for _, field := range []string{"labels", "annotations"} {
 			all := o.Get("metadata", field)
-			for _, f := range view.Fields(all) {
+			for _, f := range all.Fields() {
 				if isText(f.Value) || all.Get(f.Name) != f.Value { // a merge key or a second entry hides it
 					continue
 				}
-				finding := lint.At(p.File, o.Doc, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
+				finding := lint.On(o, f.Value, "the value of %s %s is %s, not a string", strings.TrimSuffix(field, "s"), f.Name, f.Value.Kind.Noun())
 				finding.Edit = lint.Replace(p.File, o.Doc, f.Value, strconv.Quote(f.Value.Text()))
 				view.Judge(p, o, f.Value, isText, func(string) lint.Finding { return finding })
 			}
@@ -447,7 +447,7 @@ func objectName(p *lint.Pass) {
 			view.Judge(p, o, n, func(n *yamldoc.Node) bool {
 				return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
 			}, func(value string) lint.Finding {
-				return lint.At(p.File, o.Doc, n, "%q is not a valid name of a %s: %s", value, o.Kind, why)
+				return lint.On(o, n, "%q is not a valid name of a %s: %s", value, o.Kind, why)
 			})
 		}
 	}
@@ -498,7 +498,7 @@ func duplicateObject(p *lint.Pass) {
 			continue
 		}
 		n, before := o.Get("metadata", "name"), first.Get("metadata", "name")
-		f := lint.At(p.File, o.Doc, n, "%s %s is already defined on line %d", id.kind, id.name, first.Doc.Pos(before).Line)
+		f := lint.On(o, n, "%s %s is already defined on line %d", id.kind, id.name, first.Doc.Pos(before).Line)
 		if first.Namespace != o.Namespace {
 			f.Message += ", and clusterctl puts both into the same namespace"
 		}

@@ -263,10 +263,8 @@ func defaultNotEverywhere(p *lint.Pass) {
 			}
 			p.Report(f)
 		case first.Default == "" && view.IsDefault(r.Op) && r.Default != "" && r.Depth == 0:
-			f := lint.Spanning(p.File, r.Start, r.End, "the default in %s is never used, because %s on line %d has none and makes the variable required",
-				expression(p.File, &r), expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
-			f.Severity = lint.Warning
-			p.Report(f)
+			p.Report(lint.Spanning(p.File, r.Start, r.End, "the default in %s is never used, because %s on line %d has none and makes the variable required",
+				expression(p.File, &r), expression(p.File, first), p.File.Raw.Pos(first.Start).Line).As(lint.Warning))
 		default:
 			continue
 		}
@@ -790,9 +788,7 @@ func quotesInQuotes(p *lint.Pass) {
 	match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
 		if n.Style == yamldoc.Quoted && n.Text() == r.Default {
-			f := lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name)
-			f.Severity = lint.Warning
-			p.Report(f)
+			p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
 		}
 	})
 }
@@ -857,9 +853,7 @@ var _ = variableRules.Add(lint.Rule{
 // slowSubstitution estimates what clusterctl copies: the file once per escape.
 func slowSubstitution(p *lint.Pass) {
 	if at := p.File.Fault(); at != nil && at.Offset != crashAt(p.File) {
-		f := lint.Spanning(p.File, at.Offset, at.Offset+len("${"), "the variables cannot be replaced here: %v", at.Err)
-		f.Severity = lint.Warning
-		p.Report(f)
+		p.Report(lint.Spanning(p.File, at.Offset, at.Offset+len("${"), "the variables cannot be replaced here: %v", at.Err).As(lint.Warning))
 	}
 	t, _ := p.File.Template()
 	if t == nil || len(t.Escapes()) == 0 {

@@ -99,10 +99,10 @@ const CertManagerGroup = "cert-manager.io"
 // Selects reports whether a selector of labels, which must not be empty, matches
 // the labels of a pod.
 func Selects(selector, labels *yamldoc.Node) bool {
-	for _, f := range Fields(selector) {
+	for _, f := range selector.Fields() {
 		if n := labels.Get(f.Name); n == nil || n.Text() != f.Value.Text() {
 			return false
 		}
 	}
-	return len(Fields(selector)) > 0
+	return len(selector.Fields()) > 0
 }

@@ -23,7 +23,7 @@ func Definitions(p *lint.Pass) []*contract.Kind {
 
 // Accuse reports a value of a definition that all in it decides; see Settle.
 func Accuse(p *lint.Pass, k *contract.Kind, n *yamldoc.Node, severity lint.Severity, format string, args ...any) {
-	f := lint.At(p.File, k.Object.Doc, n, format, args...)
+	f := lint.On(k.Object, n, format, args...)
 	f.Severity = severity
 	Settle(p, k.Object, f, Within(n)...)
 }

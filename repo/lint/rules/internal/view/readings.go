@@ -155,7 +155,7 @@ func (f Failure) Says(format string, args ...any) {
 	if len(f.Path) > 0 {
 		message = crd.Join(f.Path) + " " + message
 	}
-	finding := lint.At(f.Object.File, f.Object.Doc, by[0], "%s", message)
+	finding := lint.On(f.Object, by[0], "%s", message)
 	if f.always {
 		by = nil
 	}
@@ -167,7 +167,7 @@ func JudgeMetadata(p *lint.Pass, o *manifest.Object, metadata *yamldoc.Node) {
 	for _, problem := range crd.Problems(metadata) {
 		n := problem.Node
 		Judge(p, o, n, func(r *yamldoc.Node) bool { return problem.Valid == nil || problem.Valid(r.Text()) }, func(value string) lint.Finding {
-			return lint.At(o.File, o.Doc, n, "%s", problem.Says(value))
+			return lint.On(o, n, "%s", problem.Says(value))
 		})
 	}
 }

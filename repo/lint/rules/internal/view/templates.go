@@ -162,7 +162,7 @@ func Meant(v crd.Violation) string {
 		return ""
 	}
 	var known []string
-	for _, f := range Fields(v.Known) {
+	for _, f := range v.Known.Fields() {
 		if v.In.Get(f.Name) == nil {
 			known = append(known, f.Name)
 		}
@@ -184,7 +184,7 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		if place == "" {
 			place = "the " + o.Kind
 		}
-		f := lint.At(o.File, o.Doc, v.Node, "%s %s", place, v.Message)
+		f := lint.On(o, v.Node, "%s %s", place, v.Message)
 		if name := Meant(v); name != "" {
 			f.Fix = "Did you mean " + name + "?"
 		}
