@@ -7,6 +7,7 @@
 package clusterclass
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -43,7 +44,7 @@ func Of(o *manifest.Object) *Class {
 	if !o.Is(Group, Kind) {
 		return nil
 	}
-	return &Class{Object: o, Version: o.Version, Spec: given(o.Get("spec"))}
+	return &Class{Object: o, Version: o.Version, Spec: o.Get("spec").Given()}
 }
 
 // In returns the ClusterClasses of a file.
@@ -109,16 +110,16 @@ func (c *Class) reference(role contract.Role, root *yamldoc.Node, at []string, i
 	if c.old() {
 		path, other = other, path
 	}
-	r := Reference{Role: role, Parent: root, Path: append(at[:len(at):len(at)], path...)}
+	r := Reference{Role: role, Parent: root, Path: append(slices.Clip(at), path...)}
 	n := root
 	for _, name := range path {
-		if n = given(n.Get(name)); n == nil {
+		if n = n.Get(name).Given(); n == nil {
 			break
 		}
 		r.Parent = n
 	}
 	if n == nil {
-		n = given(root.Get(other...))
+		n = root.Get(other...).Given()
 		r.Misplaced = n != nil
 	}
 	r.Node = n
@@ -138,7 +139,7 @@ func (c *Class) References() []Reference {
 		c.reference(contract.InfraCluster, c.Spec, at, infrastructurePlace),
 		c.reference(contract.ControlPlane, c.Spec, at, controlPlanePlace),
 	}
-	if machines := c.MachineInfrastructure(); machines.Node != nil || given(c.Spec.Get("controlPlane", "machineInfrastructure")) != nil {
+	if machines := c.MachineInfrastructure(); machines.Node != nil || c.Spec.Get("controlPlane", "machineInfrastructure").Given() != nil {
 		out = append(out, machines)
 	}
 	remediation := func(n *yamldoc.Node, at []string) {
@@ -210,12 +211,11 @@ func (c *Class) Worker(pool bool, name string) *Worker {
 
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// HealthCheck is the definition of a health check.
-type HealthCheck struct {
-	// Node is the definition and Path leads to it. It is nil if nothing but
-	// MaxInFlight is there, which is elsewhere in v1beta1.
+// healthCheck is the definition of a health check.
+type healthCheck struct {
+	// Node is the definition. It is nil if nothing but MaxInFlight is there, which is
+	// elsewhere in v1beta1.
 	Node *yamldoc.Node
-	Path []string
 	// ControlPlane says that it is for the machines of the control plane.
 	ControlPlane bool
 	// NodeStartupTimeout, MaxUnhealthy, UnhealthyRange and MaxInFlight are its
@@ -224,14 +224,14 @@ type HealthCheck struct {
 }
 
 // HealthChecks returns the health checks that are defined.
-func (c *Class) HealthChecks() []HealthCheck {
-	var out []HealthCheck
-	if h, ok := c.healthCheck(c.Spec.Get("controlPlane"), []string{"spec", "controlPlane"}); ok {
+func (c *Class) HealthChecks() []healthCheck {
+	var out []healthCheck
+	if h, ok := c.healthCheck(c.Spec.Get("controlPlane")); ok {
 		h.ControlPlane = true
 		out = append(out, h)
 	}
 	for _, w := range c.Workers() {
-		if h, ok := c.healthCheck(w.Node, w.Path); ok {
+		if h, ok := c.healthCheck(w.Node); ok {
 			out = append(out, h)
 		}
 	}
@@ -239,15 +239,15 @@ func (c *Class) HealthChecks() []HealthCheck {
 }
 
 // healthCheck reads the definition in the control plane or a class of workers.
-func (c *Class) healthCheck(n *yamldoc.Node, at []string) (h HealthCheck, ok bool) {
+func (c *Class) healthCheck(n *yamldoc.Node) (h healthCheck, ok bool) {
 	if c.old() {
-		h = HealthCheck{Node: given(n.Get("machineHealthCheck")), Path: append(at[:len(at):len(at)], "machineHealthCheck")}
+		h.Node = n.Get("machineHealthCheck").Given()
 		h.NodeStartupTimeout = h.Node.Get("nodeStartupTimeout")
 		h.MaxUnhealthy = h.Node.Get("maxUnhealthy")
 		h.UnhealthyRange = h.Node.Get("unhealthyRange")
 		h.MaxInFlight = n.Get("strategy", "remediation", "maxInFlight")
 	} else {
-		h = HealthCheck{Node: given(n.Get("healthCheck")), Path: append(at[:len(at):len(at)], "healthCheck")}
+		h.Node = n.Get("healthCheck").Given()
 		h.NodeStartupTimeout = h.Node.Get("checks", "nodeStartupTimeoutSeconds")
 		h.MaxUnhealthy = h.Node.Get("remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
 		h.UnhealthyRange = h.Node.Get("remediation", "triggerIf", "unhealthyInRange")
@@ -263,8 +263,8 @@ func (c *Class) HasHealthCheck(worker *Worker) bool {
 	if worker != nil {
 		n = worker.Node
 	}
-	h, _ := c.healthCheck(n, nil)
-	return h.Node.Is(yamldoc.Map) && len(h.Node.Fields()) > 0
+	h, _ := c.healthCheck(n)
+	return h.Defined()
 }
 
 // KubernetesVersions are the versions that clusters of the class may have; none
@@ -287,7 +287,7 @@ type Variable struct {
 func (c *Class) Variables() []Variable {
 	var out []Variable
 	for i, n := range c.Spec.Get("variables").List() {
-		out = append(out, Variable{n, []string{"spec", "variables", index(i)}, n.Get("name").Str(), n.Get("required").Bool(), crd.Schema{Node: given(n.Get("schema", "openAPIV3Schema"))}})
+		out = append(out, Variable{n, []string{"spec", "variables", index(i)}, n.Get("name").Str(), n.Get("required").Bool(), crd.Schema{Node: n.Get("schema", "openAPIV3Schema").Given()}})
 	}
 	return out
 }
@@ -295,17 +295,16 @@ func (c *Class) Variables() []Variable {
 // Variable returns the definition of that name, or nil. Of several the last
 // counts, as in Cluster API.
 func (c *Class) Variable(name string) *Variable {
-	list := c.Variables()
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].Name == name {
-			return &list[i]
+	for _, v := range slices.Backward(c.Variables()) {
+		if v.Name == name {
+			return &v
 		}
 	}
 	return nil
 }
 
 // Default is the value that a variable has without being set, or nil.
-func (v *Variable) Default() *yamldoc.Node { return given(v.Schema.Node.Get("default")) }
+func (v *Variable) Default() *yamldoc.Node { return v.Schema.Node.Get("default").Given() }
 
 // Discovers reports whether an extension defines variables, so that those that
 // are not in the class may exist.
@@ -333,34 +332,20 @@ type Patch struct {
 func (c *Class) Patches() []Patch {
 	var out []Patch
 	for _, n := range c.Spec.Get("patches").List() {
-		out = append(out, Patch{n, n.Get("name").Str(), n.Get("enabledIf"), given(n.Get("definitions")), given(n.Get("external"))})
+		out = append(out, Patch{n, n.Get("name").Str(), n.Get("enabledIf"), n.Get("definitions").Given(), n.Get("external").Given()})
 	}
 	return out
-}
-
-// given is nil for null.
-func given(n *yamldoc.Node) *yamldoc.Node {
-	if n == nil || n.Kind == yamldoc.Null {
-		return nil
-	}
-	return n
-}
-
-// extensionNames are the fields of an external patch that name a handler, in the
-// order of Handlers.
-func (c *Class) extensionNames() [3]string {
-	if c.old() {
-		return [3]string{"generateExtension", "validateExtension", "discoverVariablesExtension"}
-	}
-	return [3]string{"generatePatchesExtension", "validateTopologyExtension", "discoverVariablesExtension"}
 }
 
 // Handlers returns the names of handlers in an external patch for generating
 // patches, validating the topology and discovering variables; nil where there is
 // none.
 func (c *Class) Handlers(p Patch) (generate, validate, discover *yamldoc.Node) {
-	names := c.extensionNames()
-	return given(p.External.Get(names[0])), given(p.External.Get(names[1])), given(p.External.Get(names[2]))
+	generates, validates := "generatePatchesExtension", "validateTopologyExtension"
+	if c.old() {
+		generates, validates = "generateExtension", "validateExtension"
+	}
+	return p.External.Get(generates).Given(), p.External.Get(validates).Given(), p.External.Get("discoverVariablesExtension").Given()
 }
 
 // Naming is a template for the names of objects.
@@ -386,17 +371,11 @@ func (c *Class) Namings() []Naming {
 		}
 		out = append(out, Naming{w.Node.Get(naming, "template"), of})
 	}
-	kept := out[:0]
-	for _, n := range out {
-		if n.Template.Is(yamldoc.String) {
-			kept = append(kept, n)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(out, func(n Naming) bool { return !n.Template.Is(yamldoc.String) })
 }
 
 // Defined reports whether there is more than an empty definition.
-func (h *HealthCheck) Defined() bool { return h.Node.Is(yamldoc.Map) && len(h.Node.Fields()) > 0 }
+func (h *healthCheck) Defined() bool { return len(h.Node.Fields()) > 0 }
 
 // Rollout returns the limits of a rolling update of workers, or nil.
 func (c *Class) Rollout(w Worker) (maxUnavailable, maxSurge *yamldoc.Node) {
@@ -465,7 +444,7 @@ func (c *Class) Metadata() []*yamldoc.Node {
 func (c *Class) Taints() []*yamldoc.Node {
 	out := c.Spec.Get("controlPlane", "taints").List()
 	for _, w := range c.Workers() {
-		out = append(out[:len(out):len(out)], w.Node.Get("taints").List()...)
+		out = append(slices.Clip(out), w.Node.Get("taints").List()...)
 	}
 	return out
 }

@@ -19,7 +19,7 @@ func Defaulted(schema *yamldoc.Node, value any, set bool) (out any, ok bool) {
 	return filled(schema, value), true
 }
 
-func defaultOf(schema *yamldoc.Node) *yamldoc.Node { return given(schema.Get("default")) }
+func defaultOf(schema *yamldoc.Node) *yamldoc.Node { return schema.Get("default").Given() }
 
 // dropped reports whether a value is a null that the schema does not allow.
 func dropped(schema *yamldoc.Node, value any) bool {
@@ -31,7 +31,7 @@ func filled(schema *yamldoc.Node, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		properties := schema.Get("properties")
-		for _, f := range fields(properties) {
+		for _, f := range properties.Fields() {
 			if d := defaultOf(f.Value); d != nil && properties.Get(f.Name) == f.Value {
 				if item, ok := v[f.Name]; !ok || dropped(f.Value, item) {
 					v[f.Name] = d.Value()

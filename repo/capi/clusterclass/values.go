@@ -23,7 +23,7 @@ func (r *Reference) Problems() []Fault {
 	}
 	var out []Fault
 	check := func(name string, wrong func(text string) string) {
-		n := given(r.Node.Get(name))
+		n := r.Node.Get(name).Given()
 		if n == nil {
 			out = append(out, Fault{Node: r.Node, Message: "has no " + name})
 		} else if message := wrong(n.Str()); message != "" && n.Is(yamldoc.String) {
@@ -61,7 +61,7 @@ func appendMetadata(out []*yamldoc.Node, s *yamldoc.Node) []*yamldoc.Node {
 	}
 	out = appendMetadata(out, s.Get("additionalProperties"))
 	out = appendMetadata(out, s.Get("items"))
-	for _, f := range fields(s.Get("properties")) {
+	for _, f := range s.Get("properties").Fields() {
 		out = appendMetadata(out, f.Value)
 	}
 	return out

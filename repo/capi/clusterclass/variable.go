@@ -1,6 +1,7 @@
 package clusterclass
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -53,8 +54,8 @@ func (c *Class) SchemaFaults(v Variable) []Fault {
 	if !ok || !v.Node.Is(yamldoc.Map) {
 		return nil
 	}
-	if parent := given(v.Node.Get("schema")); parent == nil || parent.Is(yamldoc.Map) && v.Schema.Node == nil {
-		k.add(OfStructure, at(parent, v.Node), "the variable %s has no schema", v.Name)
+	if parent := v.Node.Get("schema").Given(); parent == nil || parent.Is(yamldoc.Map) && v.Schema.Node == nil {
+		k.add(OfStructure, cmp.Or(parent, v.Node), "the variable %s has no schema", v.Name)
 		return k.found
 	}
 	if !v.Schema.Node.Is(yamldoc.Map) {
@@ -72,15 +73,6 @@ func (c *Class) SchemaFaults(v Variable) []Fault {
 		k.add(OfRule, f.Node, "%s", f.Message)
 	}
 	return k.found
-}
-
-func at(nodes ...*yamldoc.Node) *yamldoc.Node {
-	for _, n := range nodes {
-		if n != nil {
-			return n
-		}
-	}
-	return nil
 }
 
 type schemaCheck struct {
@@ -152,18 +144,11 @@ func (k *schemaCheck) schema(s *yamldoc.Node, name string, in inside) {
 	} else {
 		k.alternative(s, name, typ, in)
 	}
-	if extra := s.Get("additionalProperties"); extra.Is(yamldoc.Map) && len(fields(s.Get("properties"))) > 0 {
+	if extra := s.Get("additionalProperties"); extra.Is(yamldoc.Map) && len(s.Get("properties").Fields()) > 0 {
 		k.add(OfFields, s.Field("additionalProperties").Key(), "%s has both properties and additionalProperties", name)
 	}
 	k.samples(s, name, in)
 	k.below(s, name, in)
-}
-
-func fields(n *yamldoc.Node) []yamldoc.Field {
-	if !n.Is(yamldoc.Map) {
-		return nil
-	}
-	return n.Fields()
 }
 
 // nests are the keywords whose values are schemas, with what they hold.
@@ -200,9 +185,9 @@ func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
 func (k *schemaCheck) structure(s *yamldoc.Node, name string, typ *yamldoc.Node) {
 	intOrString, open := s.Get("x-kubernetes-int-or-string"), s.Get("x-kubernetes-preserve-unknown-fields")
 	if typ.Str() == "" && (typ == nil || typ.Is(yamldoc.String) || typ.Kind == yamldoc.Null) && !intOrString.Bool() && !open.Bool() {
-		k.add(OfStructure, at(typ, s), "%s has no type", name)
+		k.add(OfStructure, cmp.Or(typ, s), "%s has no type", name)
 	}
-	if typ.Str() == "array" && given(s.Get("items")) == nil {
+	if typ.Str() == "array" && s.Get("items").Given() == nil {
 		k.add(OfStructure, typ, "%s is an array but has no items", name)
 	}
 	if intOrString.Bool() && open.Bool() {
@@ -220,7 +205,7 @@ func (k *schemaCheck) alternative(s *yamldoc.Node, name string, typ *yamldoc.Nod
 	}
 	for _, word := range reserved {
 		n := s.Get(word)
-		if says(n) || given(n) != nil && (word == "default" || word == "additionalProperties") {
+		if says(n) || n.Given() != nil && (word == "default" || word == "additionalProperties") {
 			k.add(OfStructure, n, "%s has %s below allOf, anyOf, oneOf or not, where it is not allowed", name, word)
 		}
 	}
@@ -250,14 +235,14 @@ func (k *schemaCheck) samples(s *yamldoc.Node, name string, in inside) {
 			}
 		}
 	}
-	if n := s.Get("default"); given(n) != nil && in.defaults {
+	if n := s.Get("default"); n.Given() != nil && in.defaults {
 		report(OfDefault, &k.defaults, n, "the default")
 	}
-	if n := s.Get("example"); given(n) != nil {
+	if n := s.Get("example"); n.Given() != nil {
 		report(OfSample, &k.values, n, "the example")
 	}
 	for _, n := range s.Get("enum").List() {
-		if given(n) != nil {
+		if n.Given() != nil {
 			report(OfSample, &k.values, n, "an entry of the enumeration")
 		}
 	}
@@ -271,10 +256,9 @@ func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 			k.schema(n, name, in)
 		}
 	}
-	for i := range s.Fields() {
-		f := &s.Fields()[i]
+	for f := range s.Entries() {
 		kind, ok := nests[f.Name]
-		if !ok || s.Field(f.Name) != f || f.Value.Kind == yamldoc.Null {
+		if !ok || f.Value.Kind == yamldoc.Null {
 			continue
 		}
 		if f.Value.Kind != kind {
@@ -283,11 +267,8 @@ func (k *schemaCheck) below(s *yamldoc.Node, name string, in inside) {
 		}
 		switch f.Name {
 		case "properties":
-			for j := range f.Value.Fields() {
-				p := &f.Value.Fields()[j]
-				if f.Value.Field(p.Name) == p {
-					inner(p.Value, name+"."+p.Name, in)
-				}
+			for p := range f.Value.Entries() {
+				inner(p.Value, name+"."+p.Name, in)
 			}
 		case "items":
 			inner(f.Value, name+"[]", in)

@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -153,14 +154,10 @@ func (c *check) schema(s *yamldoc.Node, at place) (sound bool) {
 		}
 	}
 	sound = c.inner(k.extra, step{".*", ""}, in) && sound
-	if k.properties.Is(yamldoc.Map) {
-		of := in
-		of.unrelated = of.unrelated || k.mapType.Str() == "atomic"
-		for i := range k.properties.Fields() {
-			if f := &k.properties.Fields()[i]; k.properties.Field(f.Name) == f {
-				sound = c.inner(f.Value, step{".", f.Name}, of) && sound
-			}
-		}
+	of := in
+	of.unrelated = of.unrelated || k.mapType.Str() == "atomic"
+	for f := range k.properties.Entries() {
+		sound = c.inner(f.Value, step{".", f.Name}, of) && sound
 	}
 	in.unrelated = in.unrelated || k.listType.Str() != "map"
 	sound = c.inner(k.items, step{"[]", ""}, in) && sound
@@ -202,7 +199,7 @@ func (c *check) remembered(s *yamldoc.Node, rules []*yamldoc.Node, at place) {
 	digest(&h, s)
 	id.content = h.Sum64()
 	if known, ok := good.Load(id); ok {
-		c.observe(first(s.Get(Keyword), s), known.(uint64))
+		c.observe(cmp.Or(s.Get(Keyword), s), known.(uint64))
 		return
 	}
 	before, faults := c.total, len(c.faults)
@@ -257,7 +254,7 @@ func (c *check) form(s, r *yamldoc.Node) bool {
 	text := strings.TrimSpace(message.Str())
 	switch {
 	case strings.TrimSpace(rule.Str()) == "" && (rule == nil || rule.Is(yamldoc.String)):
-		c.add(c.path(), first(rule, r), "a rule of %s is empty", on)
+		c.add(c.path(), cmp.Or(rule, r), "a rule of %s is empty", on)
 	case blank(message):
 		c.add(c.path(), message, "a message of %s is blank", on)
 	case broken(text):
@@ -287,20 +284,11 @@ func (c *check) named() string {
 	return "the schema"
 }
 
-func first(nodes ...*yamldoc.Node) *yamldoc.Node {
-	for _, n := range nodes {
-		if n != nil {
-			return n
-		}
-	}
-	return nil
-}
-
 // rules compiles the rules of a schema.
 func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place, id identity) {
 	scope := c.scope(s, id)
 	if scope == nil {
-		c.add(c.path(), first(s.Get(Keyword), s), "%s has rules but a type that expressions cannot read", c.named())
+		c.add(c.path(), cmp.Or(s.Get(Keyword), s), "%s has rules but a type that expressions cannot read", c.named())
 		return
 	}
 	most := uint64(mostBytes / (scope.size + 1))
@@ -320,7 +308,7 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place, id ident
 			c.add(c.path(), r.Get("rule"), "a rule of %s costs %s the limit of the API server; limit lists, maps and strings with maxItems, maxProperties and maxLength", c.named(), factor(cost, mostCost))
 		case compiled.usesOld && at.unrelated:
 			c.add(c.path(), r.Get("rule"), "a rule of %s uses oldSelf, which does not exist in an atomic list or map", c.named())
-		case !compiled.usesOld && optional != nil && optional.Kind != yamldoc.Null:
+		case !compiled.usesOld && optional.Given() != nil:
 			c.add(c.path(), optional, "a rule of %s has optionalOldSelf but does not use oldSelf", c.named())
 		}
 		expression := r.Get("messageExpression")

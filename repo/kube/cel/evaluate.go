@@ -112,23 +112,21 @@ func within(nearest, n, part *yamldoc.Node) *yamldoc.Node {
 // and defaults filled in.
 func (e *evaluation) fields(s, n *yamldoc.Node, visit func(name string, s, v *yamldoc.Node)) {
 	properties, extra := s.Get("properties"), s.Get("additionalProperties")
-	for i := range n.Fields() {
-		f := &n.Fields()[i]
+	for f := range n.Entries() {
 		of := properties.Get(f.Name)
 		if of == nil && extra.Is(yamldoc.Map) {
 			of = extra
 		}
-		if of != nil && n.Field(f.Name) == f && !e.absent(of, f.Value) {
+		if of != nil && !e.absent(of, f.Value) {
 			visit(f.Name, of, f.Value)
 		}
 	}
-	if !e.of.Filled && !e.of.Received || !properties.Is(yamldoc.Map) {
+	if !e.of.Filled && !e.of.Received {
 		return
 	}
-	for i := range properties.Fields() {
-		f := &properties.Fields()[i]
-		d := f.Value.Get("default")
-		if v := n.Get(f.Name); d != nil && d.Kind != yamldoc.Null && properties.Field(f.Name) == f && (v == nil || e.absent(f.Value, v)) {
+	for f := range properties.Entries() {
+		d := f.Value.Get("default").Given()
+		if v := n.Get(f.Name); d != nil && (v == nil || e.absent(f.Value, v)) {
 			visit(f.Name, f.Value, d)
 		}
 	}
@@ -139,8 +137,7 @@ func (e *evaluation) absent(s, v *yamldoc.Node) bool {
 	if v.Kind != yamldoc.Null || s.Get("nullable").Bool() {
 		return false
 	}
-	d := s.Get("default")
-	return e.of.Received || e.of.Filled && d != nil && d.Kind != yamldoc.Null
+	return e.of.Received || e.of.Filled && s.Get("default").Given() != nil
 }
 
 // program is a rule that is ready to run.

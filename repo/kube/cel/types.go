@@ -96,13 +96,9 @@ func (c *check) declareObject(s *yamldoc.Node, resource bool) *kube.DeclType {
 		}
 	}
 	properties := s.Get("properties")
-	if properties.Is(yamldoc.Map) {
-		for i := range properties.Fields() {
-			f := &properties.Fields()[i]
-			if properties.Field(f.Name) == f && !(resource && ofAll(f.Name)) {
-				d := f.Value.Get("default")
-				add(f.Name, c.below(f.Value), d != nil && d.Kind != yamldoc.Null)
-			}
+	for f := range properties.Entries() {
+		if !resource || !ofAll(f.Name) {
+			add(f.Name, c.below(f.Value), f.Value.Get("default").Given() != nil)
 		}
 	}
 	if resource {

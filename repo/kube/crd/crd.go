@@ -10,6 +10,9 @@
 package crd
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -53,37 +56,27 @@ func Of(o *manifest.Object) *CRD {
 		ListKind: spec.Get("names", "listKind").Str(), Scope: spec.Get("scope").Str(),
 	}
 	for _, n := range spec.Get("versions").List() {
-		v := Version{
+		c.Versions = append(c.Versions, Version{
 			Name: n.Get("name").Str(), Served: n.Get("served").Bool(), Storage: n.Get("storage").Bool(), Node: n,
-			Schema: Schema{n.Get("schema", "openAPIV3Schema")}, Subresources: n.Get("subresources"),
-		}
-		if v.Schema.Node == nil { // apiextensions.k8s.io/v1beta1
-			v.Schema.Node = spec.Get("validation", "openAPIV3Schema")
-		}
-		if v.Subresources == nil {
-			v.Subresources = spec.Get("subresources")
-		}
-		c.Versions = append(c.Versions, v)
+			// In apiextensions.k8s.io/v1beta1 they may be those of all versions.
+			Schema:       Schema{cmp.Or(n.Get("schema", "openAPIV3Schema"), spec.Get("validation", "openAPIV3Schema"))},
+			Subresources: cmp.Or(n.Get("subresources"), spec.Get("subresources")),
+		})
 	}
 	return c
 }
 
 // Version returns the version of that name, or nil.
 func (c *CRD) Version(name string) *Version {
-	for i := range c.Versions {
-		if c.Versions[i].Name == name {
-			return &c.Versions[i]
-		}
-	}
-	return nil
+	return c.first(func(v Version) bool { return v.Name == name })
 }
 
 // Storage returns the version that objects are stored in, or nil.
-func (c *CRD) Storage() *Version {
-	for i := range c.Versions {
-		if c.Versions[i].Storage {
-			return &c.Versions[i]
-		}
+func (c *CRD) Storage() *Version { return c.first(func(v Version) bool { return v.Storage }) }
+
+func (c *CRD) first(is func(Version) bool) *Version {
+	if i := slices.IndexFunc(c.Versions, is); i >= 0 {
+		return &c.Versions[i]
 	}
 	return nil
 }
@@ -158,20 +151,12 @@ func (s Schema) Type() string {
 
 // Required reports whether an object must have the field.
 func (s Schema) Required(name string) bool {
-	for _, n := range s.Node.Get("required").List() {
-		if n.Str() == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Node.Get("required").List(), func(n *yamldoc.Node) bool { return n.Str() == name })
 }
 
 // ListType returns the x-kubernetes-list-type; atomic if it is not set.
 func (s Schema) ListType() string {
-	if t := s.Node.Get("x-kubernetes-list-type").Str(); t != "" {
-		return t
-	}
-	return "atomic"
+	return cmp.Or(s.Node.Get("x-kubernetes-list-type").Str(), "atomic")
 }
 
 // ListMapKeys returns the x-kubernetes-list-map-keys.

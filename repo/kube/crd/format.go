@@ -27,56 +27,44 @@ const (
 // formats are those of texts that are checked here, under the names without
 // dashes (apiextensions-apiserver pkg/apiserver/validation/formats.go). Others
 // that the API server knows are not judged.
-var formats = map[string]func(k *check, text string) bool{
-	"password": func(*check, string) bool { return true },
-	"ipv4": func(_ *check, text string) bool {
+var formats = map[string]func(text string) bool{
+	"password": func(string) bool { return true },
+	"ipv4": func(text string) bool {
 		a, err := netip.ParseAddr(text)
 		return err == nil && a.Is4()
 	},
-	"ipv6": func(_ *check, text string) bool {
-		return strings.Contains(text, ":") && net.ParseIP(text) != nil
-	},
-	"cidr": func(_ *check, text string) bool {
-		_, _, err := net.ParseCIDR(text)
-		return err == nil
-	},
-	"mac": func(_ *check, text string) bool {
-		_, err := net.ParseMAC(text)
-		return err == nil
-	},
-	"uri": func(_ *check, text string) bool {
-		_, err := url.ParseRequestURI(text)
-		return err == nil
-	},
-	"email": func(_ *check, text string) bool {
+	"ipv6": func(text string) bool { return strings.Contains(text, ":") && net.ParseIP(text) != nil },
+	"cidr": func(text string) bool { _, _, err := net.ParseCIDR(text); return err == nil },
+	"mac":  parses(net.ParseMAC),
+	"uri":  parses(url.ParseRequestURI),
+	"email": func(text string) bool {
 		a, err := mail.ParseAddress(text)
 		return err == nil && a.Address != ""
 	},
-	"byte": func(_ *check, text string) bool {
-		_, err := base64.StdEncoding.DecodeString(text)
-		return err == nil
-	},
-	"date": func(_ *check, text string) bool {
-		_, err := time.Parse(time.DateOnly, text)
-		return err == nil
-	},
-	"duration": func(k *check, text string) bool {
+	"byte": parses(base64.StdEncoding.DecodeString),
+	"date": func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil },
+	"duration": func(text string) bool {
 		_, err := time.ParseDuration(text)
 		return err == nil || pattern(scalaDuration).MatchString(text)
 	},
-	"datetime": func(k *check, text string) bool {
+	"datetime": func(text string) bool {
 		day, clock, found := strings.Cut(strings.ToLower(text), "t")
 		clock, _, _ = strings.Cut(clock, "t") // a quirk of the original
 		_, err := time.Parse(time.DateOnly, day)
 		return found && err == nil && pattern(clockTime).MatchString(clock)
 	},
-	"uuid":  func(k *check, text string) bool { return k.uuid(text, "[0-9a-f]", "[0-9a-f]") },
-	"uuid3": func(k *check, text string) bool { return k.uuid(text, "3", "[0-9a-f]") },
-	"uuid4": func(k *check, text string) bool { return k.uuid(text, "4", "[89ab]") },
-	"uuid5": func(k *check, text string) bool { return k.uuid(text, "5", "[89ab]") },
+	"uuid":  func(text string) bool { return isUUID(text, "[0-9a-f]", "[0-9a-f]") },
+	"uuid3": func(text string) bool { return isUUID(text, "3", "[0-9a-f]") },
+	"uuid4": func(text string) bool { return isUUID(text, "4", "[89ab]") },
+	"uuid5": func(text string) bool { return isUUID(text, "5", "[89ab]") },
 }
 
-func (k *check) uuid(text, version, variant string) bool {
+// parses is a format that a function reads.
+func parses[T any](parse func(string) (T, error)) func(string) bool {
+	return func(text string) bool { _, err := parse(text); return err == nil }
+}
+
+func isUUID(text, version, variant string) bool {
 	return pattern(strings.NewReplacer("%", version, "&", variant).Replace(uuid)).MatchString(text)
 }
 
@@ -94,7 +82,7 @@ func checked(format string) bool {
 // format checks texts and the ranges of numbers.
 func (k *check) format(format string, types []string, n *yamldoc.Node) {
 	if n.Kind == yamldoc.String {
-		if valid := formats[plain(format)]; valid != nil && !valid(k, n.Text()) {
+		if valid := formats[plain(format)]; valid != nil && !valid(n.Text()) {
 			k.fail(Value, "format", n, "is %s, want %s", Show(n), format)
 		}
 		return

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,7 +47,7 @@ func annotationKey(text string) []string { return validation.IsQualifiedName(str
 // meta/v1/validation, ValidateLabels; api/validation, ValidateAnnotations).
 func Problems(metadata *yamldoc.Node) []Problem {
 	var out []Problem
-	for _, f := range fields(metadata.Get("labels")) {
+	for _, f := range metadata.Get("labels").Fields() {
 		if why := wrong(validation.IsQualifiedName(f.Name)); why != "" {
 			out = append(out, Problem{f.Key(), "is not a valid label key: " + why, valid(validation.IsQualifiedName)})
 		}
@@ -55,7 +56,7 @@ func Problems(metadata *yamldoc.Node) []Problem {
 		}
 	}
 	size := 0
-	for _, f := range fields(metadata.Get("annotations")) {
+	for _, f := range metadata.Get("annotations").Fields() {
 		if why := wrong(annotationKey(f.Name)); why != "" {
 			out = append(out, Problem{f.Key(), "is not a valid annotation key: " + why, valid(annotationKey)})
 		}
@@ -73,10 +74,7 @@ func Problems(metadata *yamldoc.Node) []Problem {
 func Embedded(o *yamldoc.Node) []Problem {
 	var out []Problem
 	add := func(n *yamldoc.Node, format string, args ...any) {
-		if n == nil {
-			n = o
-		}
-		out = append(out, Problem{n, fmt.Sprintf(format, args...), nil})
+		out = append(out, Problem{cmp.Or(n, o), fmt.Sprintf(format, args...), nil})
 	}
 	for _, name := range [...]string{"apiVersion", "kind"} {
 		switch n := o.Get(name); {
@@ -90,18 +88,18 @@ func Embedded(o *yamldoc.Node) []Problem {
 			}
 		}
 	}
-	metadata := o.Get("metadata")
-	if metadata == nil || metadata.Kind == yamldoc.Null {
+	metadata := o.Get("metadata").Given()
+	switch {
+	case metadata == nil:
 		return out
-	}
-	if metadata.Kind != yamldoc.Map {
+	case metadata.Kind != yamldoc.Map:
 		add(metadata, "its metadata is not a mapping")
 		return out
 	}
 	for _, e := range embeddedNames {
 		name := e.field
-		switch n := metadata.Get(name); {
-		case n == nil || n.Kind == yamldoc.Null:
+		switch n := metadata.Get(name).Given(); {
+		case n == nil:
 		case n.Kind != yamldoc.String:
 			add(n, "its metadata.%s is not a string", name)
 		case n.Text() != "":
@@ -111,11 +109,11 @@ func Embedded(o *yamldoc.Node) []Problem {
 		}
 	}
 	for _, name := range [...]string{"labels", "annotations"} {
-		n := metadata.Get(name)
-		if n != nil && n.Kind != yamldoc.Null && n.Kind != yamldoc.Map {
+		n := metadata.Get(name).Given()
+		if n != nil && n.Kind != yamldoc.Map {
 			add(n, "its metadata.%s is not a mapping", name)
 		}
-		for _, f := range fields(n) {
+		for _, f := range n.Fields() {
 			if f.Value.Kind != yamldoc.String && f.Value.Kind != yamldoc.Null {
 				add(f.Value, "the value of %s in its metadata.%s is not a string", f.Name, name)
 			}
@@ -160,11 +158,4 @@ func wrong(problems []string) string {
 	}
 	text, _, _ := strings.Cut(problems[0], " (e.g.")
 	return text
-}
-
-func fields(n *yamldoc.Node) []yamldoc.Field {
-	if !n.Is(yamldoc.Map) {
-		return nil
-	}
-	return n.Fields()
 }

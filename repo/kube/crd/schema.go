@@ -240,19 +240,14 @@ func whole(n *yamldoc.Node) bool {
 // keyword checks one keyword of a schema.
 func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node, types []string) {
 	arg := f.Value
-	limit, isInt := arg.Int()
 	switch f.Name {
 	case "enum":
 		if list := arg.List(); len(list) > 0 && !slices.ContainsFunc(list, func(e *yamldoc.Node) bool { return same(n, e) }) {
 			k.fail(Value, f.Name, n, "is %s, but must be one of %s", Show(n), showAll(list))
 		}
-	case "minLength":
-		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text())) < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
-		}
-	case "maxLength":
-		if isInt && n.Kind == yamldoc.String && int64(utf8.RuneCountInString(n.Text())) > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(int64(utf8.RuneCountInString(n.Text())), "character"), limit)
+	case "minLength", "maxLength":
+		if n.Kind == yamldoc.String {
+			k.sized(f, n, utf8.RuneCountInString(n.Text()), "character")
 		}
 	case "pattern":
 		if n.Kind == yamldoc.String && arg.Is(yamldoc.String) {
@@ -268,30 +263,12 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 		if v := number(arg); v > 0 && isNumber(n) && math.Mod(number(n), v) != 0 {
 			k.fail(Value, f.Name, n, "is %s, but must be a multiple of %s", n.Text(), arg.Text())
 		}
-	case "minItems":
-		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(int64(len(n.List())), "entry"), limit)
+	case "minItems", "maxItems":
+		if n.Kind == yamldoc.List && k.sized(f, n, len(n.List()), "entry") {
 			k.reads(scalars(n)...)
 		}
-	case "maxItems":
-		if isInt && n.Kind == yamldoc.List && int64(len(n.List())) > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(int64(len(n.List())), "entry"), limit)
-			k.reads(scalars(n)...)
-		}
-	case "minProperties":
-		if !isInt || n.Kind != yamldoc.Map {
-			break
-		}
-		if size := k.size(base, n); size < limit {
-			k.fail(Value, f.Name, n, "has %s, but must have at least %d", phrase.Count(size, "field"), limit)
-			k.reads()
-		}
-	case "maxProperties":
-		if !isInt || n.Kind != yamldoc.Map {
-			break
-		}
-		if size := k.size(base, n); size > limit {
-			k.fail(Value, f.Name, n, "has %s, but may have at most %d", phrase.Count(size, "field"), limit)
+	case "minProperties", "maxProperties":
+		if n.Kind == yamldoc.Map && k.sized(f, n, k.size(base, n), "field") {
 			k.reads()
 		}
 	case "uniqueItems":
@@ -318,6 +295,22 @@ func (k *check) keyword(base, s *yamldoc.Node, f *yamldoc.Field, n *yamldoc.Node
 	}
 }
 
+// sized reports a number of things that is beyond the limit of a keyword.
+func (k *check) sized(keyword *yamldoc.Field, n *yamldoc.Node, size int, noun string) bool {
+	limit, ok := keyword.Value.Int()
+	switch {
+	case !ok:
+		return false
+	case keyword.Name[:3] == "min" && int64(size) < limit:
+		k.fail(Value, keyword.Name, n, "has %s, but must have at least %d", phrase.Count(size, noun), limit)
+	case keyword.Name[:3] == "max" && int64(size) > limit:
+		k.fail(Value, keyword.Name, n, "has %s, but may have at most %d", phrase.Count(size, noun), limit)
+	default:
+		return false
+	}
+	return true
+}
+
 func (k *check) below(name string, base, s, n *yamldoc.Node) {
 	k.path = append(k.path, name)
 	k.value(base, s, n)
@@ -329,11 +322,7 @@ func (k *check) below(name string, base, s, n *yamldoc.Node) {
 func (k *check) fields(base, s, n *yamldoc.Node) {
 	properties, extra := s.Get("properties"), s.Get("additionalProperties")
 	open := !k.strict || s != base || s.Get("x-kubernetes-preserve-unknown-fields").Bool() || extra.Bool() || extra.Is(yamldoc.Map)
-	for i := range n.Fields() {
-		f := &n.Fields()[i]
-		if n.Field(f.Name) != f {
-			continue
-		}
+	for f := range n.Entries() {
 		name := f.Name
 		if name == "" || name[0] == '[' {
 			name = strconv.Quote(name)
@@ -359,7 +348,7 @@ func (k *check) fields(base, s, n *yamldoc.Node) {
 			k.path = k.path[:len(k.path)-1]
 		}
 	}
-	if s != base && properties.Is(yamldoc.Map) {
+	if s != base {
 		k.filled(base, properties, n)
 	}
 }
@@ -377,8 +366,7 @@ func (k *check) ofObjects(s *yamldoc.Node, name string) bool {
 // filled checks what is filled into a mapping against the fields of an
 // alternative.
 func (k *check) filled(base, properties, n *yamldoc.Node) {
-	for i := range properties.Fields() {
-		p := &properties.Fields()[i]
+	for _, p := range properties.Fields() {
 		v := k.received(base, n, p.Name)
 		if v != nil && v != n.Get(p.Name) && !k.valid(field(base, p.Name), p.Value, v) {
 			k.fail(Value, "default", n, "gets %s for %s by default, which is not allowed", Show(v), p.Name)
@@ -407,8 +395,8 @@ func (k *check) received(base, n *yamldoc.Node, name string) *yamldoc.Node {
 	if v := n.Get(name); v != nil && !k.drops(field(base, name), v) {
 		return v
 	}
-	if v := base.Get("properties", name, "default"); (k.c.Filled || k.c.Received) && v != nil && v.Kind != yamldoc.Null {
-		return v
+	if k.c.Filled || k.c.Received {
+		return base.Get("properties", name, "default").Given()
 	}
 	return nil
 }
@@ -418,24 +406,19 @@ func (k *check) drops(s *yamldoc.Node, n *yamldoc.Node) bool {
 	if n.Kind != yamldoc.Null || s == nil || s.Get("nullable").Bool() {
 		return false
 	}
-	v := s.Get("default")
-	return k.c.Received || k.c.Filled && v != nil && v.Kind != yamldoc.Null
+	return k.c.Received || k.c.Filled && s.Get("default").Given() != nil
 }
 
 // size counts the fields of a mapping once they are dropped and filled in.
-func (k *check) size(base, n *yamldoc.Node) int64 {
-	var size int64
-	for i := range n.Fields() {
-		f := &n.Fields()[i]
-		if n.Field(f.Name) == f && k.received(base, n, f.Name) != nil {
+func (k *check) size(base, n *yamldoc.Node) (size int) {
+	for f := range n.Entries() {
+		if k.received(base, n, f.Name) != nil {
 			size++
 		}
 	}
-	if properties := base.Get("properties"); properties.Is(yamldoc.Map) {
-		for i := range properties.Fields() {
-			if name := properties.Fields()[i].Name; n.Field(name) == nil && k.received(base, n, name) != nil {
-				size++
-			}
+	for _, f := range base.Get("properties").Fields() {
+		if n.Field(f.Name) == nil && k.received(base, n, f.Name) != nil {
+			size++
 		}
 	}
 	return size
@@ -448,21 +431,20 @@ func (k *check) bound(s *yamldoc.Node, keyword string, limit, n *yamldoc.Node) {
 		return
 	}
 	v, b := number(n), number(limit)
-	if keyword == "minimum" {
-		switch exclusive := s.Get("exclusiveMinimum").Bool(); {
-		case exclusive && v <= b:
-			k.fail(Value, keyword, n, "is %s, but must be greater than %s", n.Text(), limit.Text())
-		case v < b:
-			k.fail(Value, keyword, n, "is %s, but must be at least %s", n.Text(), limit.Text())
-		}
+	demand := ""
+	switch {
+	case keyword == "minimum" && v <= b && s.Get("exclusiveMinimum").Bool():
+		demand = "must be greater than"
+	case keyword == "minimum" && v < b:
+		demand = "must be at least"
+	case keyword == "maximum" && v >= b && s.Get("exclusiveMaximum").Bool():
+		demand = "must be less than"
+	case keyword == "maximum" && v > b:
+		demand = "may be at most"
+	default:
 		return
 	}
-	switch exclusive := s.Get("exclusiveMaximum").Bool(); {
-	case exclusive && v >= b:
-		k.fail(Value, keyword, n, "is %s, but must be less than %s", n.Text(), limit.Text())
-	case v > b:
-		k.fail(Value, keyword, n, "is %s, but may be at most %s", n.Text(), limit.Text())
-	}
+	k.fail(Value, keyword, n, "is %s, but %s %s", n.Text(), demand, limit.Text())
 }
 
 func (k *check) unique(n *yamldoc.Node) {
@@ -599,10 +581,8 @@ func write(b *strings.Builder, n *yamldoc.Node) {
 	switch n.Kind {
 	case yamldoc.Map:
 		names := make([]string, 0, len(n.Fields()))
-		for i := range n.Fields() {
-			if n.Field(n.Fields()[i].Name) == &n.Fields()[i] {
-				names = append(names, n.Fields()[i].Name)
-			}
+		for f := range n.Entries() {
+			names = append(names, f.Name)
 		}
 		slices.Sort(names)
 		b.WriteByte('{')

@@ -15,8 +15,8 @@ import (
 // emitter writes values as yaml v2 does, which sigs.k8s.io/yaml uses: the same
 // bytes, several times faster. It gives up at what is rare: keys that are long or
 // have several lines, text whose trailing line breaks have to be kept, characters
-// that have to be escaped by their number. Then yaml v2 writes the document; the
-// tests hold the two equal.
+// that have to be escaped by their number. Then sigs.k8s.io/yaml writes the document;
+// the tests hold the two equal.
 //
 // Every method returns false to give up.
 type emitter struct {

@@ -27,7 +27,7 @@ const MaxDocuments = 1_000_000
 // errTooMany says that a file has more than MaxDocuments.
 var errTooMany = errors.New("the file has more than the 1,000,000 documents that are read")
 
-// CheckCount returns errTooMany for a text of more than MaxDocuments.
+// CheckCount returns an error for a text of more than MaxDocuments.
 func CheckCount[T string | []byte](data T) error {
 	// Most files are too short for so many, so that no line is looked at.
 	if len(data) < len("---\n")*MaxDocuments {
@@ -66,7 +66,7 @@ func (e *SplitError) Error() string {
 	return "invalid Yaml document separator: " + e.Text
 }
 
-// Is makes errors.Is find errTooMany.
+// Is makes errors.Is find the error of CheckCount.
 func (e *SplitError) Is(target error) bool { return e.TooMany && target == errTooMany }
 
 // Split cuts a file into documents at the lines that begin with three dashes,

@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,6 +207,26 @@ func (n *Node) Field(name string) *Field {
 	return nil
 }
 
+// Entries are the fields that count: of those with one name the last.
+func (n *Node) Entries() iter.Seq[*Field] {
+	return func(yield func(*Field) bool) {
+		fields := n.Fields()
+		for i := range fields {
+			if f := &fields[i]; n.Field(f.Name) == f && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// Given is the value, nil for null.
+func (n *Node) Given() *Node {
+	if n.Is(Null) {
+		return nil
+	}
+	return n
+}
+
 // Is reports whether n exists and is of kind k.
 func (n *Node) Is(k Kind) bool { return n != nil && n.Kind == k }
 
@@ -286,16 +307,7 @@ func (n *Node) walk(path Path, visit func(Path, *Node) bool) {
 type Path []string
 
 // String joins the path for messages: spec.versions.0.name.
-func (p Path) String() string {
-	var out []byte
-	for i, s := range p {
-		if i > 0 {
-			out = append(out, '.')
-		}
-		out = append(out, s...)
-	}
-	return string(out)
-}
+func (p Path) String() string { return strings.Join(p, ".") }
 
 // Without returns a copy of the value in which the values that drop selects are
 // empty, so that they need not stay in memory.
