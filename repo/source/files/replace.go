@@ -15,7 +15,7 @@ var errChanged = errors.New("the file has changed since it was read")
 
 // Replace puts new content in the place of a regular file in one step, if it
 // still has the old content: afterwards the file has one or the other, whole. The
-// mode stays. The error wraps errChanged if the file has another content.
+// mode stays. The error says so if the file has another content.
 func Replace(name string, old, content []byte) error {
 	fail := func(err error) error { return fmt.Errorf("%s: %w", name, Cause(err)) }
 	info, err := os.Lstat(name)

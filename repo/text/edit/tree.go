@@ -8,6 +8,7 @@
 package edit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -133,9 +134,9 @@ func (n *Node) Get(name string) *Entry {
 	if !n.IsMap() {
 		return nil
 	}
-	for i := len(n.Entries) - 1; i >= 0; i-- {
-		if n.Entries[i].Name == name {
-			return n.Entries[i]
+	for _, e := range slices.Backward(n.Entries) {
+		if e.Name == name {
+			return e
 		}
 	}
 	return nil
@@ -181,29 +182,18 @@ func (n *Node) Empty() bool {
 	if n.Kind != Leaf {
 		return len(n.Entries) == 0
 	}
-	switch n.Raw {
-	case "", "~", "null", "Null", "NULL":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "~", "null", "Null", "NULL"}, n.Raw)
 }
 
 // Index is the position of an entry in its map or list.
-func (n *Node) Index(e *Entry) int {
-	for i, other := range n.Entries {
-		if other == e {
-			return i
-		}
-	}
-	return -1
-}
+func (n *Node) Index(e *Entry) int { return slices.Index(n.Entries, e) }
 
 // Detach removes an entry with its comments.
 func (n *Node) Detach(e *Entry) int {
 	i := n.Index(e)
 	e.touch()
 	n.dirty = true
-	n.Entries = append(n.Entries[:i:i], n.Entries[i+1:]...)
+	n.Entries = slices.Delete(slices.Clone(n.Entries), i, i+1)
 	e.owner = nil
 	return i
 }
@@ -211,7 +201,7 @@ func (n *Node) Detach(e *Entry) int {
 // Insert puts an entry that is in no map at a position, and indents it like the
 // others.
 func (n *Node) Insert(at int, e *Entry) {
-	n.Entries = append(n.Entries[:at:at], append([]*Entry{e}, n.Entries[at:]...)...)
+	n.Entries = slices.Insert(slices.Clip(n.Entries), at, e)
 	e.owner = n
 	e.touch()
 }
@@ -240,7 +230,7 @@ func (n *Node) Leave(i int, lines []string) {
 // comments are all lines of an entry that are comments, and its variables that
 // stand for lines.
 func (e *Entry) comments() []string {
-	out := append([]string(nil), e.Lead...)
+	out := slices.Clone(e.Lead)
 	c := strings.TrimSpace(e.Comment)
 	if head, _, ok := strings.Cut(e.Value.Raw, "\n"); ok && strings.IndexByte("|>", (head + " ")[0]) >= 0 {
 		c = strings.TrimSpace(head[len(stripComment(head)):])
@@ -311,18 +301,13 @@ func Unquote(raw string) string {
 	case raw[0] == '\'' && raw[len(raw)-1] == '\'':
 		return strings.ReplaceAll(raw[1:len(raw)-1], "''", "'")
 	case raw[0] == '"' && raw[len(raw)-1] == '"':
-		return unescape(raw[1 : len(raw)-1])
+		return unescape.Replace(raw[1 : len(raw)-1])
 	}
 	return raw
 }
 
 // unescape resolves the escapes that occur in names and values of manifests.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t", `\/`, "/").Replace(s)
-}
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t", `\/`, "/")
 
 // NewMap returns a mapping below an owner: in flow style if that is, otherwise
 // indented deeper.
@@ -395,7 +380,7 @@ func (n *Node) Clone() *Node {
 	c.Entries = nil
 	for _, e := range n.Entries {
 		d := *e
-		d.Lead, d.Tail = append([]string(nil), e.Lead...), append([]string(nil), e.Tail...)
+		d.Lead, d.Tail = slices.Clone(e.Lead), slices.Clone(e.Tail)
 		d.owner = &c
 		d.Value = e.Value.Clone()
 		d.Value.parent = &d

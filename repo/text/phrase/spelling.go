@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the known word that was probably meant, whatever its case, or ""
-// if none is so near that the difference can be a slip, or has it as a part. Of two words as near, the
-// one with the same first letter is meant.
+// Nearest returns the known word that was probably meant, whatever its case: one so
+// near that the difference can be a slip, or else one that has the word as a part; ""
+// if there is none. Of two words as near, the one with the same first letter is meant.
 func Nearest(word string, known []string) string {
 	word = strings.ToLower(word)
 	best, near := 2*min(3, (len(word)+1)/2), "" // two slips, or one in a short word
