@@ -70,7 +70,11 @@ func (m *Maker) field(h *Hook, name string) any {
 	to := t.Version()
 	switch name {
 	case "cluster":
-		return t.cluster(m.Core)
+		cluster := t.cluster(m.Core)
+		if h.Name == "BeforeClusterDelete" { // the API server has set it by then
+			child(cluster, "metadata")["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+		}
+		return cluster
 	case "fromKubernetesVersion":
 		return earlier(to, 1)
 	case "toKubernetesVersion", "kubernetesVersion":

@@ -35,17 +35,48 @@ var Variants = [...]Variant{
 	{What: "a Cluster without workers", change: func(t *Topology) { delete(t.topology(), "workers") }},
 	{What: "Unicode in annotations and variables", change: func(t *Topology) { t.fill("Zoë \"東京\" 🚀\n") }},
 	{What: "a name of 63 characters", Other: true, change: func(t *Topology) { child(t.Cluster, "metadata")["name"] = strings.Repeat("a", 63) }},
+	{What: "IPv6 networks", change: func(t *Topology) {
+		child(t.Cluster, "spec")["clusterNetwork"] = object{
+			"services": object{"cidrBlocks": []any{"fd00:10:96::/112"}}, "pods": object{"cidrBlocks": []any{"fd00:10:244::/56"}},
+		}
+	}},
 }
 
-// OtherName is what Another has as its name and all other texts.
-const OtherName = "clusterctl-repo-other"
+// Unmeant are changes of the Cluster that nobody makes to have other machines: patches must
+// stay the same.
+var Unmeant = [...]Variant{
+	{What: "another uid of the Cluster, as after clusterctl move", change: func(t *Topology) {
+		child(t.Cluster, "metadata")["uid"] = "0f4a7a52-0000-4000-8000-000000000003"
+	}},
+	{What: "more replicas of workers", change: func(t *Topology) {
+		for _, w := range t.workers() {
+			w.topology["replicas"] = int64(7)
+		}
+	}},
+}
 
-// Another is a second Cluster of the same class.
-var Another = Variant{What: "another Cluster", Other: true, change: func(t *Topology) {
-	metadata := child(t.Cluster, "metadata")
-	metadata["name"], metadata["namespace"], metadata["uid"] = OtherName, OtherName, "0f4a7a52-0000-4000-8000-000000000001"
-	t.fill(OtherName)
-}}
+// OtherName is the name of Another and of Namesake, and the texts are what they have as their
+// namespace and as all other texts.
+const (
+	OtherName    = "clusterctl-repo-other"
+	OtherText    = "clusterctl-repo-text"
+	NamesakeText = "clusterctl-repo-namesake"
+)
+
+// Another is a second Cluster of the same class, and Namesake one with its name in another
+// namespace.
+var (
+	Another  = other(OtherText, "0f4a7a52-0000-4000-8000-000000000001")
+	Namesake = other(NamesakeText, "0f4a7a52-0000-4000-8000-000000000002")
+)
+
+func other(value, uid string) Variant {
+	return Variant{What: "another Cluster", Other: true, change: func(t *Topology) {
+		metadata := child(t.Cluster, "metadata")
+		metadata["name"], metadata["namespace"], metadata["uid"] = OtherName, value, uid
+		t.fill(value)
+	}}
+}
 
 // For returns a maker of requests for a variant of the Cluster.
 func (m *Maker) For(v Variant) *Maker {

@@ -344,8 +344,8 @@ var All = [...]*Check{
 		Title:    "The same request must give the same patched objects",
 		Severity: lint.Error, Proof: lint.Contract,
 		Source:  "Cluster API proposal 20220221-runtime-SDK, section Deterministic result",
-		Why:     "Cluster API rolls out all machines again and again: it computes the topology continuously, and every different result is a change.",
-		Fix:     "Compute patches only from the request, without timestamps or random names, and not from uids, which differ in each call.",
+		Why:     "Cluster API rolls out all machines again and again: it computes the topology continuously, and every different result is a change. It is a warning if the result only depends on the uid of the Cluster, which changes in a move, or on the replicas of workers, which an autoscaler changes.",
+		Fix:     "Compute patches only from the request, without timestamps or random names, and not from uids of items, which differ in each call.",
 		Example: "A UUID or the time in a patch.",
 	}, Level: extension.Pure},
 	{Rule: lint.Rule{
@@ -686,8 +686,8 @@ var All = [...]*Check{
 		Title:    "An answer that blocks should say why in its message",
 		Severity: lint.Warning, Proof: lint.Contract,
 		Source:  "cluster-api api/runtime/hooks/v1alpha1, CommonRetryResponse; cluster-api internal/runtime/client/client.go, aggregateSuccessfulResponses",
-		Why:     "Users see that their Cluster waits, but not for what: the message is all that conditions and logs show.",
-		Fix:     "Set message to what the extension is waiting for, without times or counters.",
+		Why:     "Users see that their Cluster waits, but not for what: the message is all that conditions and logs show. It is an error if a condition cannot hold the message: Cluster API then cannot write the status.",
+		Fix:     "Set message to what the extension is waiting for, without times or counters, in a few sentences.",
 		Example: "retryAfterSeconds: 30 without a message.",
 	}, Level: extension.All},
 	{Rule: lint.Rule{

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -25,6 +26,8 @@ import (
 type client struct {
 	base *url.URL
 	http *http.Client
+	// host is what requests name, if it is not the host of the address.
+	host string
 }
 
 // newClient returns a client that speaks HTTP/1.1, and HTTP/2 if the server offers
@@ -35,7 +38,11 @@ func newClient(base *url.URL, config *tls.Config, newer bool) *client {
 	p.SetHTTP2(newer)
 	// The transport adds the protocols to the configuration.
 	t := &http.Transport{TLSClientConfig: config.Clone(), MaxIdleConnsPerHost: parallelCalls, Protocols: p}
-	return &client{base, &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	c := &client{base: base, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	if config != nil && config.ServerName != base.Hostname() {
+		c.host = config.ServerName + ":443" // of the Service
+	}
+	return c
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -130,8 +137,8 @@ func (c *client) do(ctx context.Context, in call) reply {
 	if err != nil {
 		return out(reply{err: err})
 	}
-	// A connection that is closed between two calls is no fault: Cluster API opens
-	// one for each call. The header is not sent, but lets the transport try again.
+	req.Host = cmp.Or(c.host, u.Host)
+	// A connection that is closed between two calls is no fault. The header is not sent, but lets the transport try again.
 	req.Header["Idempotency-Key"] = []string{}
 	if in.contentType != "" {
 		req.Header.Set("Content-Type", in.contentType)

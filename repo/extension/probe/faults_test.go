@@ -36,6 +36,8 @@ type fault struct {
 	options  func(*probe.Options)
 	// expiredCA is set if the certificate of the CA has ended.
 	expiredCA bool
+	// level is the one at which it is found, if that is not the one of the check.
+	level extension.Level
 	// restart is what changes with a restart.
 	restart func(*server)
 	// message is a part of what is said.
@@ -129,6 +131,13 @@ func faults() []fault {
 		{id: "LIV007", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			http.Error(w, "<html>no</html>", http.StatusNotFound)
 		}), message: "404"},
+		{id: "LIV007", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			if strings.HasPrefix(r.Host, serviceName) {
+				http.Error(w, "unknown host", http.StatusMisdirectedRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), message: "unknown host"},
 		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			write(w, object{"status": "OK"})
 		}), message: `"OK"`},
@@ -169,21 +178,21 @@ func faults() []fault {
 			next.ServeHTTP(w, r)
 		})},
 		{id: "LIV019", options: func(o *probe.Options) { o.Classes = clusterclass.In(classFile(namingClass)) }, message: `no handler "acme-generatepatches" for ValidateTopology`},
-		{id: "LIV020", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV020", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") {
 				w.WriteHeader(http.StatusInternalServerError)
 				return
 			}
 			next.ServeHTTP(w, r)
 		}), message: "500"},
-		{id: "LIV020", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV020", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") {
 				_, _ = io.WriteString(w, "<html>")
 				return
 			}
 			next.ServeHTTP(w, r)
 		}), message: "not JSON"},
-		{id: "LIV020", server: func(s *server) {
+		{id: "LIV020", level: extension.All, server: func(s *server) {
 			handler(3, "timeoutSeconds", 1)(s)
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 				if strings.Contains(r.URL.Path, s.handlers[3]["name"].(string)) {
@@ -193,13 +202,13 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "no answer in time (1s)"},
-		{id: "LIV020", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV020", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") {
 				hijack(w)
 			}
 			next.ServeHTTP(w, r)
 		})},
-		{id: "LIV020", server: func(s *server) {
+		{id: "LIV020", level: extension.All, server: func(s *server) {
 			for _, h := range s.handlers {
 				if h["name"] == name("BeforeClusterCreate") {
 					h["failurePolicy"] = "Ignore"
@@ -213,11 +222,11 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "continues as if it had succeeded"},
-		{id: "LIV020", server: change("BeforeClusterCreate", func(r, _ object) {
+		{id: "LIV020", level: extension.All, server: change("BeforeClusterCreate", func(r, _ object) {
 			_ = r["cluster"].(object)["metadata"].(object)["labels"].(object)["example"]
 		}), message: "with a Cluster without labels"},
-		{id: "LIV020", server: change("AfterControlPlaneUpgrade", func(r, _ object) { _ = r["controlPlaneUpgrades"].([]any)[0] }), message: "no further steps"},
-		{id: "LIV020", server: change("BeforeClusterUpgrade", func(r, _ object) {
+		{id: "LIV020", level: extension.All, server: change("AfterControlPlaneUpgrade", func(r, _ object) { _ = r["controlPlaneUpgrades"].([]any)[0] }), message: "no further steps"},
+		{id: "LIV020", level: extension.All, server: change("BeforeClusterUpgrade", func(r, _ object) {
 			if strings.Contains(r["toKubernetesVersion"].(string), "+") {
 				hijack(nil)
 			}
@@ -228,19 +237,24 @@ func faults() []fault {
 				hijack(nil)
 			}
 		}), message: "Unicode"},
+		{id: "LIV020", server: change("GeneratePatches", func(r, _ object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("fd00:")) {
+				hijack(nil)
+			}
+		}), message: "IPv6"},
 		{id: "LIV020", server: change("CanUpdateMachineSet", func(r, _ object) {
 			var short [40]byte
 			_ = short[:len(r["current"].(object)["machineSet"].(object)["spec"].(object)["clusterName"].(string))]
 		}), message: "a name of 63 characters"},
-		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": "success"})},
-		{id: "LIV021", server: answer("BeforeClusterCreate", object{"retryAfterSeconds": 0})},
-		{id: "LIV021", server: answer("BeforeClusterCreate", object{"status": 1})},
-		{id: "LIV022", server: answer("BeforeClusterCreate", object{"status": "Failure"})},
-		{id: "LIV023", server: answer("BeforeClusterCreate", object{"status": "Failure", "message": "no settings"}), message: "no settings"},
+		{id: "LIV021", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "success"})},
+		{id: "LIV021", level: extension.All, server: answer("BeforeClusterCreate", object{"retryAfterSeconds": 0})},
+		{id: "LIV021", level: extension.All, server: answer("BeforeClusterCreate", object{"status": 1})},
+		{id: "LIV022", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Failure"})},
+		{id: "LIV023", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Failure", "message": "no settings"}), message: "no settings"},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": -1})},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": "10"})},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 1.5})},
-		{id: "LIV025", server: answer("AfterControlPlaneInitialized", object{"status": "Success", "retryAfterSeconds": 10})},
+		{id: "LIV025", level: extension.All, server: answer("AfterControlPlaneInitialized", object{"status": "Success", "retryAfterSeconds": 10})},
 		{id: "LIV026", server: func(s *server) {
 			s.handlers = []object{{"name": "after", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "AfterClusterUpgrade"}}}
 			answer("AfterClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 10})(s)
@@ -312,6 +326,17 @@ func faults() []fault {
 				return first
 			}
 		}, message: "with other uids"},
+		{id: "LIV034", server: patching("KubeadmControlPlaneTemplate", object{"op": "replace", "path": "/spec/template/spec/kubeadmConfigSpec", "value": "{}"}), message: "of another type at spec.template.spec.kubeadmConfigSpec"},
+		{id: "LIV035", severity: lint.Warning, server: change("GeneratePatches", func(r, a object) {
+			if text, _ := json.Marshal(r["variables"]); !bytes.Contains(text, []byte("7a4f0a52")) {
+				a["items"] = []object{}
+			}
+		}), message: "with another uid of the Cluster"},
+		{id: "LIV035", severity: lint.Warning, server: change("GeneratePatches", func(r, a object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte(`"replicas":7`)) {
+				a["items"] = []object{}
+			}
+		}), message: "with more replicas of workers"},
 		{id: "LIV035", options: often, server: func(s *server) { // mixes up requests that come at once
 			var others atomic.Int64
 			good := s.answers["GeneratePatches"]
@@ -358,7 +383,19 @@ func faults() []fault {
 		}})},
 		{id: "LIV038", server: variable(object{"name": "a", "required": true, "schema": object{"openAPIV3Schema": object{"type": "string", "uniqueItems": false}}}), options: func(o *probe.Options) {
 			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: acme}\nspec: {patches: [{name: a, external: {discoverVariablesExtension: acme-discovervariables.acme}}], variables: [{name: a, required: false, schema: {openAPIV3Schema: {type: string}}}]}\n"))
-		}, message: "the ClusterClass acme has another definition of it"},
+		}, message: "the ClusterClass acme defines it differently"},
+		{id: "LIV038", server: func(s *server) {
+			s.handlers = append(s.handlers, object{"name": "second", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "DiscoverVariables"}})
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if strings.HasSuffix(r.URL.Path, "/second") && json.Valid(body) && len(body) > 10 {
+					write(w, object{"status": "Success", "variables": []object{{"name": "flavor", "required": false, "schema": stringSchema}}})
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}, options: func(o *probe.Options) {
+			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: acme}\nspec: {patches: [{name: a, external: {discoverVariablesExtension: acme-discovervariables.acme}}, {name: b, external: {discoverVariablesExtension: second.acme}}]}\n"))
+		}, message: `variable "flavor": handler "acme-discovervariables", which the ClusterClass acme also uses, defines it differently`},
 		{id: "LIV039", server: func(s *server) {
 			s.answers["DiscoverVariables"] = func(object) object {
 				return object{"status": "Success", "variables": []object{{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "integer", "default": count.Add(1)}}}}}
@@ -431,7 +468,7 @@ func faults() []fault {
 				return object{"status": "Success", "message": "it begins", "retryAfterSeconds": 5}
 			}
 		}, message: "after an answer that lets Cluster API continue"},
-		{id: "LIV046", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV046", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
 				write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
 				return
@@ -473,7 +510,7 @@ func faults() []fault {
 			r.URL.Path = strings.Replace(r.URL.Path, "v1alpha99", "v1alpha1", 1)
 			next.ServeHTTP(w, r)
 		})},
-		{id: "LIV050", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV050", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
 				hijack(w)
 			}
@@ -486,14 +523,14 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		})},
-		{id: "LIV051", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV051", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if bytes.Contains(body, []byte(`"kind":"Other"`)) && strings.Contains(r.URL.Path, "generatepatches") {
 				w.WriteHeader(http.StatusInternalServerError)
 				return
 			}
 			next.ServeHTTP(w, r)
 		})},
-		{id: "LIV052", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV052", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if bytes.Contains(body, []byte(`"clusterctlRepoProbe"`)) && strings.Contains(r.URL.Path, "generatepatches") {
 				http.Error(w, "unknown field", http.StatusBadRequest)
 				return
@@ -507,7 +544,7 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		})},
-		{id: "LIV054", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV054", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "generatepatches") && r.URL.RawQuery != "" {
 				w.WriteHeader(http.StatusBadRequest)
 				return
@@ -556,8 +593,8 @@ func faults() []fault {
 				time.Sleep(50 * time.Millisecond)
 				next.ServeHTTP(w, r)
 			})(s)
-		}, message: "of 50 calls"},
-		{id: "LIV059", options: often, server: func(s *server) {
+		}, message: "calls at once fail"},
+		{id: "LIV059", level: extension.Pure, options: often, server: func(s *server) {
 			running := &atomic.Int64{}
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 				if !strings.Contains(r.URL.Path, "validatetopology") {
@@ -572,7 +609,24 @@ func faults() []fault {
 				time.Sleep(50 * time.Millisecond)
 				next.ServeHTTP(w, r)
 			})(s)
-		}, message: "of 50 calls"},
+		}, message: "calls at once fail"},
+		{id: "LIV059", level: extension.Pure, options: often, server: func(s *server) { // two hooks at once
+			var running [2]atomic.Int64
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				i := slices.IndexFunc([]string{"generatepatches", "validatetopology"}, func(hook string) bool { return strings.Contains(r.URL.Path, hook) })
+				if i < 0 {
+					next.ServeHTTP(w, r)
+					return
+				}
+				defer running[i].Add(-1)
+				if running[i].Add(1); running[1-i].Load() > 0 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "calls at once fail"},
 		{id: "LIV060", server: func(s *server) {
 			s.answers["GenerateUpgradePlan"] = slow(s.answers["GenerateUpgradePlan"], 1100*time.Millisecond)
 		}},
@@ -599,7 +653,7 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		}), message: "20 MiB"},
-		{id: "LIV062", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV062", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "generatepatches") {
 				http.Redirect(w, r, r.URL.Path+"/", http.StatusTemporaryRedirect)
 				return
@@ -609,10 +663,10 @@ func faults() []fault {
 		{id: "LIV062", severity: lint.Warning, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
 		}), options: func(o *probe.Options) { o.Core = 13 }},
-		{id: "LIV063", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 0, "retryAfter": 10})},
-		{id: "LIV063", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "colour": "b"})},
-		{id: "LIV064", server: answer("BeforeClusterCreate", object{"status": "Success", "kind": "BeforeClusterCreateRequest"})},
-		{id: "LIV064", server: answer("BeforeClusterCreate", object{"status": "Success", "apiVersion": "v1"})},
+		{id: "LIV063", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 0, "retryAfter": 10})},
+		{id: "LIV063", level: extension.Pure, server: variable(object{"name": "a", "required": false, "schema": stringSchema, "colour": "b"})},
+		{id: "LIV064", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "kind": "BeforeClusterCreateRequest"})},
+		{id: "LIV064", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "apiVersion": "v1"})},
 		{id: "LIV065", server: func(s *server) {
 			dead := &atomic.Int64{}
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
@@ -687,7 +741,7 @@ func faults() []fault {
 		{id: "LIV018", options: often, server: rarely(discoveryPath, func(a object) { a["handlers"] = []object{} })},
 		{id: "LIV035", options: often, server: rarely("generatepatches", func(a object) { a["items"] = []object{} }), message: "Template"},
 		{id: "LIV039", options: often, server: rarely("discovervariables", func(a object) { a["variables"] = []object{} }), message: "different answer"},
-		{id: "LIV061", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		{id: "LIV061", level: extension.All, severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "beforeclustercreate") {
 				_, _ = io.WriteString(w, `{"status":"Success","message":"`)
 				for range (extension.MaxBody >> 16) + 1 {
@@ -705,6 +759,7 @@ func faults() []fault {
 		{id: "LIV072", options: often, server: rarely("validatetopology", func(a object) { a["status"], a["message"] = "Failure", "try again" }), message: "Failure: try again"},
 		{id: "LIV072", options: often, server: rarely("canupdatemachine/", nil), message: "500"},
 		{id: "LIV073", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 30}), message: "without"},
+		{id: "LIV073", severity: lint.Error, server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 30, "message": strings.Repeat("not yet ", 5000)}), message: "holds only 32768"},
 		{id: "LIV074", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 2147483647, "message": "later"}), message: "24855 days"},
 		{id: "LIV075", server: answer("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 6 * time.Second }, message: "still blocks"},
 		{id: "LIV075", severity: lint.Info, server: answer("BeforeClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}), options: func(o *probe.Options) { o.RetryBudget = 6 * time.Second }, message: "still blocks"},
@@ -729,13 +784,13 @@ func faults() []fault {
 				if strings.Contains(r.URL.Path, "validatetopology") {
 					stored.Store(true)
 				}
-				if strings.Contains(r.URL.Path, "discovervariables") && stored.Load() && json.Valid(body) && len(body) > 10 {
+				if strings.Contains(r.URL.Path, name("DiscoverVariables")) && stored.Load() && json.Valid(body) && len(body) > 10 {
 					write(w, object{"status": "Success", "variables": []object{}})
 					return
 				}
 				next.ServeHTTP(w, r)
 			})(s)
-		}, message: "after calls of other pure hooks"},
+		}, message: "after other calls"},
 		{id: "LIV078", server: func(s *server) { // keeps a value of the first Cluster
 			var once sync.Once
 			var first any
@@ -759,6 +814,54 @@ func faults() []fault {
 				return object{"status": "Success", "message": "valid, after " + last.Load().(string)}
 			}
 		}, message: "of another one"},
+		{id: "LIV078", server: func(s *server) { // takes Clusters of a name for the same
+			var seen sync.Map
+			s.answers["GeneratePatches"] = func(r object) object {
+				holder := r["items"].([]any)[0].(object)["holderReference"].(object)
+				of, _ := seen.LoadOrStore(holder["name"], holder["namespace"])
+				return jsonPatch("DockerMachineTemplate", object{"op": "add", "path": "/spec/template/spec/image", "value": of})(r)
+			}
+		}, message: extension.NamesakeText},
+		{id: "LIV078", server: func(s *server) { // breaks when a client goes away
+			var broken atomic.Bool
+			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if !strings.Contains(r.URL.Path, name("ValidateTopology")) {
+					next.ServeHTTP(w, r)
+					return
+				}
+				select {
+				case <-r.Context().Done():
+					broken.Store(true)
+				case <-time.After(50 * time.Millisecond):
+				}
+				if broken.Load() {
+					w.WriteHeader(http.StatusInternalServerError)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(s)
+		}, message: "500"},
+		{id: "LIV078", server: func(s *server) { // learns settings
+			var first atomic.Value
+			s.answers["GeneratePatches"] = func(r object) object {
+				if settings, ok := r["settings"].(object); ok {
+					first.CompareAndSwap(nil, settings["image"])
+				}
+				if first.Load() == nil {
+					return object{"status": "Failure", "message": "the setting image is missing"}
+				}
+				return jsonPatch("DockerMachineTemplate", object{"op": "add", "path": "/spec/template/spec/image", "value": first.Load()})(r)
+			}
+		}, options: func(o *probe.Options) { o.Settings = map[string]string{"image": "a"} }, message: "different answer: Success"},
+		{id: "LIV078", server: func(s *server) { // needs another hook first
+			var ready atomic.Bool
+			change("DiscoverVariables", func(_, _ object) { ready.Store(true) })(s)
+			change("GeneratePatches", func(_, a object) {
+				if !ready.Load() {
+					a["items"] = []object{}
+				}
+			})(s)
+		}, message: "different answer: DockerMachineTemplate"},
 		{id: "LIV079", server: func(s *server) {
 			s.handlers = slices.DeleteFunc(s.handlers, func(h object) bool { return h["name"] == name("UpdateMachine") })
 		}, message: "but no handler serves UpdateMachine"},
@@ -788,7 +891,7 @@ func TestLaterHooksAreCheckedToo(t *testing.T) {
 		switch {
 		case strings.Contains(r.URL.Path, "validatetopology"):
 			stored.Store(true)
-		case strings.Contains(r.URL.Path, "generateupgradeplan") && real && !bytes.Contains(body, []byte("marker")) && turn.Add(1)%2 == 0:
+		case strings.Contains(r.URL.Path, "generateupgradeplan") && real && !bytes.Contains(body, []byte("marker")) && turn.Add(1)%2 == 1:
 			write(w, object{"status": "Failure", "message": "not now"})
 			return
 		case strings.Contains(r.URL.Path, "discovervariables") && stored.Load() && real:
@@ -902,6 +1005,7 @@ func TestEachFaultHasItsCheck(t *testing.T) {
 				ca = authorityUntil(t, time.Now().Add(-24*time.Hour))
 			}
 			o := options(t, s.start(t, ca), ca)
+			o.Level = max(checks.ByID(f.id).Level, f.level)
 			if f.restart != nil {
 				o.Restart = func(context.Context) error { f.restart(s); return nil }
 			}

@@ -28,6 +28,9 @@ type handler struct {
 	first reply
 	// other is in for another Cluster, if the server answers that with 200.
 	other call
+	// earliest was sent before all checks, without settings, and early came of it.
+	earliest call
+	early    reply
 	// answer is first, decoded, and latest that of the last retry.
 	answer extension.Response
 	latest *extension.RetryResponse
@@ -63,9 +66,17 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 			wave = 1
 		}
 		one := &handler{probe: p, place: place{hook.Name, h.Name}, hook: hook, timeout: time.Duration(h.Timeout()) * time.Second}
+		bare := one.request(func(r map[string]any) { delete(r, "settings") })
+		one.in = call{path: hook.Path(h.Name), body: bare, timeout: one.timeout}
 		one.ignored = h.FailurePolicy != nil && *h.FailurePolicy == "Ignore"
 		p.limits[one.place] = one.timeout
 		waves[wave] = append(waves[wave], one)
+	}
+	for _, h := range slices.Concat(waves[1], waves[0], waves[2]) {
+		if h.hook.Level == extension.Pure {
+			h.earliest = h.in
+			h.early = h.client.do(ctx, h.in)
+		}
 	}
 	for wave := range 3 {
 		var work []func(context.Context)
@@ -130,9 +141,10 @@ func (h *handler) refusable(ctx context.Context, what string, body []byte) {
 		h.add("LIV020", h.place, "with %s: %s", what, short(status))
 	}
 	h.sameRefusal(ctx, r, body)
-	id, fault := h.unfit(r, body)
-	if known, _ := h.unfit(h.first, h.in.body); id != "" && known == "" {
-		h.add(id, h.place, "with %s: %s", what, fault)
+	if id, fault := h.unfit(r, body); id != "" {
+		if known, _ := h.unfit(h.first, h.in.body); known == "" {
+			h.add(id, h.place, "with %s: %s", what, fault)
+		}
 	}
 }
 
@@ -144,7 +156,7 @@ func (h *handler) sameRefusal(ctx context.Context, first reply, body []byte) {
 	}
 }
 
-// sameError reports an error whose message is another one the second time, and whether it is.
+// sameError reports an error whose message differs the second time, and tells whether it is the same.
 func (h *handler) sameError(first, again reply) bool {
 	a, b := h.message(first), h.message(again)
 	if again.err != nil || a == b || first.status != again.status || h.kind(first) != h.kind(again) {
@@ -158,7 +170,7 @@ func (h *handler) sameError(first, again reply) bool {
 
 // check calls the handler in all ways.
 func (h *handler) check(ctx context.Context) {
-	h.in = call{path: h.hook.Path(h.place.handler), body: h.request(nil), timeout: h.timeout}
+	h.in.body = h.request(nil)
 	first := h.client.do(ctx, h.in)
 	if ctx.Err() != nil {
 		return

@@ -102,6 +102,15 @@ func TestHealthyVariants(t *testing.T) {
 			}
 			next.ServeHTTP(w, r)
 		})},
+		"early hints": {server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			w.WriteHeader(http.StatusEarlyHints)
+			next.ServeHTTP(w, r)
+		})},
+		"only Clusters that are being deleted": {server: change("BeforeClusterDelete", func(r, a object) {
+			if r["cluster"].(object)["metadata"].(object)["deletionTimestamp"] == nil {
+				a["status"], a["message"] = "Failure", "not being deleted"
+			}
+		})},
 		"connections that are closed after each answer": {server: func(s *server) {
 			s.config = func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 			s.wrap = func(next http.Handler) http.Handler {

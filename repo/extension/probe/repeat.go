@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
 // Rarity and Chance are the defaults of the options of the same names.
@@ -161,7 +163,7 @@ func (h *handler) strays(r reply) bool {
 		h.add("LIV072", h.place, "the same request is answered with %s, and then: %s", short(first), short(status))
 		return true
 	}
-	difference := h.differ(r)
+	difference := h.differ(h.in.body, h.first, r)
 	if difference == "" {
 		return false
 	}
@@ -205,17 +207,18 @@ func short(s string) string {
 	return s
 }
 
-// differ says in which way an answer to the complete request is another one than
-// the first, apart from its message. It is empty if it is not.
-func (h *handler) differ(r reply) string {
-	if bytes.Equal(r.body, h.first.body) {
+// differ says in which way an answer to a request is another one than the first, which can
+// be read, apart from its message. It is empty if it is not.
+func (h *handler) differ(request []byte, before, r reply) string {
+	if bytes.Equal(r.body, before.body) {
 		return "" // most are; to apply large patches each time takes long
 	}
 	answer, err := h.hook.Decode(r.body)
 	if err != nil {
 		return extension.Explain(err)
 	}
-	switch first := h.answer.(type) {
+	decoded, _ := h.hook.Decode(before.body)
+	switch first := decoded.(type) {
 	case *extension.VariablesResponse:
 		a, b := canonical(first.Variables), canonical(answer.(*extension.VariablesResponse).Variables)
 		if !slices.Equal(a, b) {
@@ -223,7 +226,7 @@ func (h *handler) differ(r reply) string {
 		}
 		return ""
 	case *extension.PatchesResponse:
-		items := itemsOf(h.in.body)
+		items := itemsOf(request)
 		before, _ := h.after(items, first)
 		after, _ := h.after(items, answer.(*extension.PatchesResponse))
 		for _, i := range items {
@@ -232,31 +235,32 @@ func (h *handler) differ(r reply) string {
 			}
 		}
 		return ""
-	}
-	var sent struct{ Current map[string]json.RawMessage }
-	_ = json.Unmarshal(h.in.body, &sent) // our own
-	mine, other := inPlacePatches(h.answer), inPlacePatches(answer)
-	for field, patch := range mine {
-		object := sent.Current[strings.TrimSuffix(field, "Patch")]
-		if paths := changes(applied(object, patch), applied(object, other[field])); len(paths) > 0 {
-			return field
+	case *extension.MachineResponse, *extension.MachineSetResponse:
+		var sent struct{ Current map[string]json.RawMessage }
+		_ = json.Unmarshal(request, &sent) // our own
+		before, after := updated(sent.Current, decoded), updated(sent.Current, answer)
+		for _, of := range slices.Sorted(maps.Keys(before)) {
+			if len(changes(before[of], after[of])) > 0 {
+				return of + "Patch"
+			}
 		}
+		return ""
 	}
-	if mine == nil && !bytes.Equal(payload(h.first.body), payload(r.body)) {
+	if !bytes.Equal(payload(before.body), payload(r.body)) {
 		return excerpt(r.body)[len(" with "):]
 	}
 	return ""
 }
 
-func applied(object json.RawMessage, p extension.Patch) json.RawMessage {
-	if p.IsZero() {
-		return object
+// updated are the objects of an update in place after the patches that apply.
+func updated(objects map[string]json.RawMessage, r extension.Response) map[string]json.RawMessage {
+	out := maps.Clone(objects)
+	for _, p := range inPlacePatches(r) {
+		if after, err := p.Apply(out[p.of]); err == nil {
+			out[p.of] = after
+		}
 	}
-	after, err := p.Apply(object)
-	if err != nil {
-		return object
-	}
-	return after
+	return out
 }
 
 // payload is an answer without its message, with the fields in a fixed order.
@@ -297,10 +301,16 @@ func (h *handler) after(items []item, r *extension.PatchesResponse) (objects map
 // Limits of retryAfterSeconds that makes sense.
 const longestRetry = 24 * 60 * 60
 
+// longestMessage is what a condition of a Cluster holds.
+const longestMessage = 32768
+
 // blocking judges an answer that makes Cluster API wait.
 func (h *handler) blocking(r *extension.RetryResponse) {
-	if r.Message == "" {
+	switch n := len(r.Message); {
+	case n == 0:
 		h.add("LIV073", h.place, "retryAfterSeconds is %d, without a message", r.RetryAfterSeconds)
+	case n > longestMessage:
+		h.as(lint.Error, "LIV073", h.place, "the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
 	}
 	if r.RetryAfterSeconds > longestRetry {
 		h.add("LIV074", h.place, "retryAfterSeconds is %d, which is %d days", r.RetryAfterSeconds, r.RetryAfterSeconds/longestRetry)
@@ -419,7 +429,10 @@ func (p *probe) echoes(w place, message string, request []byte) {
 	}
 }
 
-// remains calls the pure hooks again after everything else, for another Cluster and then
+// departures are when clients go away, before or while the server answers.
+var departures = [...]time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
+
+// remains calls the pure hooks again after everything else, for other Clusters and then
 // for the first one: what they answer must not depend on the calls before.
 func (p *probe) remains(ctx context.Context) {
 	for _, h := range p.pure {
@@ -429,28 +442,45 @@ func (p *probe) remains(ctx context.Context) {
 		if h.found(unsteady...) {
 			continue // that it differs is known
 		}
-		body := extension.RequestJSON(h.maker.For(extension.Another).Make(h.hook))
-		other := h.send(ctx, body)
-		if h.other = h.in; other.ok() {
-			h.other.body = body
+		h.other = h.in
+		leaked, own := "", h.o.Topology.Own()
+		for _, v := range []extension.Variant{extension.Namesake, extension.Another} {
+			body := extension.RequestJSON(h.maker.For(v).Make(h.hook))
+			r := h.send(ctx, body)
+			if r.ok() {
+				h.other.body = body
+			}
+			leaked = cmp.Or(leaked, leak(r.body, body, own...))
+			own = append(own, extension.NamesakeText)
 		}
-		r := h.send(ctx, h.in.body)
+		for _, wait := range departures {
+			gone, cancel := context.WithTimeout(ctx, wait)
+			h.client.do(gone, h.in)
+			cancel()
+		}
+		r, early := h.send(ctx, h.in.body), h.client.do(ctx, h.earliest)
 		if ctx.Err() != nil {
 			return
 		}
-		what, leaked := "", cmp.Or(leak(other.body, body, h.o.Topology.Own()...), leak(r.body, h.in.body, extension.OtherName))
-		if r.ok() && h.kind(r) == h.kind(h.first) {
-			what = h.differ(r)
-		} else {
-			what, _ = h.outcome(r)
-		}
+		what := cmp.Or(h.changed(h.in.body, h.first, r), h.changed(h.earliest.body, h.early, early))
+		leaked = cmp.Or(leaked, leak(r.body, h.in.body, extension.OtherName, extension.OtherText))
 		switch {
 		case what != "":
-			p.add("LIV078", h.place, "after calls of other pure hooks the same request gets a different answer: %s", short(what))
+			p.add("LIV078", h.place, "after other calls the same request gets a different answer: %s", short(what))
 		case leaked != "" && len(h.hook.Request) > 0:
 			p.add("LIV078", h.place, "the answer for a Cluster has %q of another one", leaked)
 		}
 	}
+}
+
+// changed says what the answer to a request has become; it is empty if it is the same.
+func (h *handler) changed(request []byte, before, r reply) (what string) {
+	if h.kind(r) != h.kind(before) {
+		what, _ = h.outcome(r)
+	} else if r.ok() {
+		what = h.differ(request, before, r)
+	}
+	return what
 }
 
 // leak returns one of some texts that an answer has and its request does not.

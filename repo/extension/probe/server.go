@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -55,41 +56,58 @@ func (p *probe) protocols(ctx context.Context, config *tls.Config, found *extens
 	old.close()
 }
 
-// crowds calls discovery many times at once, and then each pure hook, for two Clusters
-// by turns: it has to give the same answers.
+// member is one of many calls at once, of the server or of a handler.
+type member struct {
+	place
+	call
+	answered func(reply) // nil if the answer is not looked at
+}
+
+// crowds calls discovery many times at once, and then each pure hook, for two Clusters and
+// with calls of the other hooks in between: it has to give the same answers.
 func (p *probe) crowds(ctx context.Context, found *extension.DiscoveryResponse) {
 	w := place{hook: p.discoveryHook.Name}
-	p.crowd(ctx, w, parallelCalls, func(r reply) { p.sameHandlers(w, r, found, "one of many calls at once") }, p.in)
-	for _, h := range p.pure {
-		if !h.found("LIV078") && !h.found(unsteady...) {
-			p.crowd(ctx, h.place, min(parallelCalls, p.repetitions()), func(r reply) { h.strays(r) }, h.in, h.other)
+	p.crowd(ctx, parallelCalls, member{w, p.in, func(r reply) { p.sameHandlers(w, r, found, "one of many calls at once") }})
+	steady := slices.DeleteFunc(slices.Clone(p.pure), func(h *handler) bool { return h.found("LIV078") || h.found(unsteady...) })
+	for _, h := range steady {
+		var all []member
+		for _, o := range steady {
+			all = append(all, member{h.place, h.in, func(r reply) { h.strays(r) }}, member{h.place, h.other, nil})
+			if o != h {
+				all = append(all, member{o.place, o.in, nil})
+			}
 		}
+		p.crowd(ctx, min(parallelCalls, p.repetitions()), all...)
 	}
 }
 
-// crowd makes calls by turns, all at once, and hands out answers to the first of them.
-func (p *probe) crowd(ctx context.Context, w place, calls int, answered func(reply), in ...call) {
+// crowd makes calls by turns, all at once, and hands out what answers them.
+func (p *probe) crowd(ctx context.Context, calls int, members ...member) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	failed, why := 0, ""
+	made, failed, why := map[place]int{}, map[place]int{}, map[place]string{}
 	for i := range calls {
+		m := members[i%len(members)]
+		made[m.place]++
 		wg.Go(func() {
-			r := p.client.do(ctx, in[i%len(in)])
+			r := p.client.do(ctx, m.call)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case ctx.Err() != nil:
 			case !r.ok():
-				failed++
-				why = r.String()
-			case i%len(in) == 0:
-				answered(r)
+				failed[m.place]++
+				why[m.place] = r.String()
+			case m.answered != nil:
+				m.answered(r)
 			}
 		})
 	}
 	wg.Wait()
-	if failed > 0 && ctx.Err() == nil {
-		p.add("LIV059", w, "%d of %d calls at once fail: %s", failed, calls, why)
+	for w, n := range failed {
+		if ctx.Err() == nil && !p.reported("LIV059", w) {
+			p.add("LIV059", w, "%d of %d calls at once fail: %s", n, made[w], why[w])
+		}
 	}
 }
 
@@ -166,7 +184,7 @@ func (p *probe) begin(ctx context.Context, config *tls.Config) *slowClient {
 	}
 	half := len(p.in.body) / 2
 	u := p.client.address(p.in)
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n", u.RequestURI(), u.Host, len(p.in.body))
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n", u.RequestURI(), cmp.Or(p.client.host, u.Host), len(p.in.body))
 	if t := p.in.contentType; t != "" {
 		head += "Content-Type: " + t + "\r\n"
 	}
@@ -184,12 +202,16 @@ func (c *slowClient) end(limit time.Duration) int {
 	if _, err := c.conn.Write(c.rest); err != nil {
 		return 0
 	}
-	r, err := http.ReadResponse(bufio.NewReader(c.conn), nil)
-	if err != nil {
-		return 0
+	for in := bufio.NewReader(c.conn); ; {
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return 0
+		}
+		r.Body.Close()
+		if r.StatusCode >= http.StatusOK { // what comes before is not the answer
+			return r.StatusCode
+		}
 	}
-	r.Body.Close()
-	return r.StatusCode
 }
 
 // ready asks the readiness endpoint.
@@ -198,13 +220,12 @@ func (p *probe) ready(ctx context.Context) {
 	if u == nil {
 		return
 	}
-	c := p.client
+	at := *p.client
 	if u.Scheme == "http" {
-		c = newClient(u, nil, false)
-		defer c.close()
+		at = *newClient(u, nil, false)
+		defer at.close()
 	}
-	at := *c
-	at.base = u
+	at.base, at.host = u, ""
 	r := at.do(ctx, call{method: http.MethodGet, timeout: extension.DefaultTimeout * time.Second, noParameter: true})
 	if !r.ok() && ctx.Err() == nil {
 		p.add("LIV066", here, "%s: %s", u, r.String())

@@ -52,9 +52,13 @@ func (h *handler) variables(context.Context) {
 // (core/reconcilers/clusterclass, addDefinitionToExistingStatusVariable).
 func (p *probe) conflicts() {
 	for _, c := range p.o.Classes {
-		first := map[string]*yamldoc.Node{}
+		type origin struct {
+			*yamldoc.Node
+			who string
+		}
+		first := map[string]origin{}
 		for _, v := range c.Variables() {
-			first[v.Name] = v.Node
+			first[v.Name] = origin{v.Node, "the ClusterClass " + c.Name()}
 		}
 		for _, external := range c.Patches() {
 			_, _, discover := c.Handlers(external)
@@ -64,10 +68,10 @@ func (p *probe) conflicts() {
 			}
 			for _, n := range p.defined[handler] {
 				name := n.Get("name").Str()
-				if other := first[name]; other != nil && definition(n) != definition(other) {
-					p.add("LIV038", place{"DiscoverVariables", handler}, "variable %q: the ClusterClass %s has another definition of it", name, c.Name())
+				if other, ok := first[name]; ok && definition(n) != definition(other.Node) {
+					p.add("LIV038", place{"DiscoverVariables", handler}, "variable %q: %s defines it differently", name, other.who)
 				}
-				first[name] = n
+				first[name] = origin{n, fmt.Sprintf("handler %q, which the ClusterClass %s also uses,", handler, c.Name())}
 			}
 		}
 	}
@@ -176,16 +180,26 @@ func (h *handler) variants(ctx context.Context, result map[string]json.RawMessag
 				rand.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
 			}
 		})
-		difference := h.differs(ctx, body, want)
-		if difference == "" {
-			continue
+		if !h.unchanged(ctx, body, result, want, func(difference string) { h.add(id, h.place, "%s the result is %s", what, difference) }) {
+			return
 		}
-		// By chance, or because of the variant?
-		if h.differs(ctx, h.in.body, result) == "" && h.differs(ctx, body, want) != "" {
-			h.add(id, h.place, "%s the result is %s", what, difference)
-		}
-		return
 	}
+	for _, v := range extension.Unmeant {
+		body := extension.RequestJSON(h.maker.For(v).Make(h.hook))
+		if h.kind(h.send(ctx, body)) == extension.Success { // it may know this Cluster only
+			h.unchanged(ctx, body, result, result, func(difference string) { h.warn("LIV035", h.place, "with %s the result is %s", v.What, difference) })
+		}
+	}
+}
+
+// unchanged tells whether a variant of the request gives the wanted objects, and says so if
+// not, unless that is by chance.
+func (h *handler) unchanged(ctx context.Context, body []byte, result, want map[string]json.RawMessage, say func(difference string)) bool {
+	difference := h.differs(ctx, body, want)
+	if difference != "" && h.differs(ctx, h.in.body, result) == "" && h.differs(ctx, body, want) != "" {
+		say(difference)
+	}
+	return difference == ""
 }
 
 // reported tells whether a check has found something at a place.
@@ -288,15 +302,15 @@ func (h *handler) refused(i item, after json.RawMessage) string {
 	if len(after) > extension.MaxObject {
 		return fmt.Sprintf("has %d bytes, more than an API server accepts", len(after))
 	}
-	if label := newLabel(i.Object, after); label != "" {
-		return "has an invalid label " + label
+	if fault := damaged(i.Object, after); fault != "" {
+		return fault
 	}
 	if h.o.Schema == nil {
 		return ""
 	}
 	before := violations(h.o.Schema, i.Object)
-	for key, message := range violations(h.o.Schema, after) {
-		if _, was := before[key]; !was {
+	for _, message := range violations(h.o.Schema, after) {
+		if !slices.Contains(before, message) {
 			return "is invalid: " + message
 		}
 	}
@@ -305,7 +319,7 @@ func (h *handler) refused(i item, after json.RawMessage) string {
 
 // violations are what the schema of an object's kind does not allow, except fields
 // that it does not know.
-func violations(of schemas, object json.RawMessage) map[string]string {
+func violations(of schemas, object json.RawMessage) (out []string) {
 	docs := yamldoc.Parse(yamldoc.NewFile("object", object)).Docs
 	if len(docs) == 0 || !docs[0].Root.Is(yamldoc.Map) {
 		return nil
@@ -316,10 +330,10 @@ func violations(of schemas, object json.RawMessage) map[string]string {
 	if !ok {
 		return nil
 	}
-	out := map[string]string{}
 	for _, v := range new(crd.Checker).CheckObject(s, root) {
-		out[v.Path+" "+v.Message] = v.Path + " " + v.Message
+		out = append(out, v.Path+" "+v.Message)
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -346,7 +360,7 @@ func (h *handler) differs(ctx context.Context, body []byte, want map[string]json
 	return ""
 }
 
-// unfit says which patch of an answer does not apply, or makes a label that the API server
+// unfit says which patch of an answer does not apply, or makes an object that the API server
 // refuses, and by which check.
 func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 	answer, err := h.hook.Decode(r.body)
@@ -360,26 +374,31 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 			return "LIV031", "a patch does not apply to the " + describe(items, failed)
 		}
 		for _, i := range items {
-			if label := newLabel(i.Object, objects[i.UID]); label != "" {
-				return "LIV034", fmt.Sprintf("the patched %s has an invalid label %s", describe(items, i.UID), label)
+			if fault := damaged(i.Object, objects[i.UID]); fault != "" {
+				return "LIV034", fmt.Sprintf("the patched %s %s", describe(items, i.UID), fault)
 			}
 		}
 	}
 	var sent struct{ Current map[string]json.RawMessage }
 	_ = json.Unmarshal(body, &sent) // our own
-	for field, patch := range inPlacePatches(answer) {
-		if !patch.IsZero() {
-			if _, err := patch.Apply(sent.Current[strings.TrimSuffix(field, "Patch")]); err != nil {
-				return "LIV042", fmt.Sprintf("%s does not apply to the current object: %v", field, err)
-			}
+	for _, patch := range inPlacePatches(answer) {
+		if _, err := patch.Apply(sent.Current[patch.of]); err != nil {
+			return "LIV042", fmt.Sprintf("%sPatch does not apply to the current object: %v", patch.of, err)
 		}
 	}
 	return "", ""
 }
 
-// newLabel is a label of a patched template that the API server refuses, with the reason, if
-// the template had none before. Texts that nobody writes into a label are left out.
-func newLabel(before, after json.RawMessage) string {
+// damaged says what the API server refuses in a patched template whatever its CRD is: a value
+// of another type, or a label, if the template had none before. Texts that nobody writes into
+// a label are left out.
+func damaged(before, after json.RawMessage) string {
+	var a, b any
+	if json.Unmarshal(before, &a) == nil && json.Unmarshal(after, &b) == nil {
+		if at := retyped(a, b, ""); at != "" {
+			return "has a value of another type at " + at[1:]
+		}
+	}
 	bad := func(object json.RawMessage) string {
 		type labeled struct {
 			Metadata struct{ Labels map[string]string }
@@ -394,7 +413,7 @@ func newLabel(before, after json.RawMessage) string {
 				value := labels[key]
 				reasons := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
 				if len(reasons) > 0 && !strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) {
-					return fmt.Sprintf("%s: %q: %s", key, value, reasons[0])
+					return fmt.Sprintf("has an invalid label %s: %q: %s", key, value, reasons[0])
 				}
 			}
 		}
@@ -404,6 +423,26 @@ func newLabel(before, after json.RawMessage) string {
 		return ""
 	}
 	return bad(after)
+}
+
+// retyped returns a path at which a list or an object became something else.
+func retyped(before, after any, path string) string {
+	a, object := before.(map[string]any)
+	b, still := after.(map[string]any)
+	_, list := before.([]any)
+	_, stays := after.([]any)
+	switch {
+	case before == nil || after == nil:
+		return ""
+	case object != still || list != stays:
+		return path
+	}
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		if at := retyped(a[key], b[key], path+"."+key); at != "" {
+			return at
+		}
+	}
+	return ""
 }
 
 // padding is what a request is blown up with, all in all.
@@ -496,11 +535,8 @@ func (h *handler) plan(ctx context.Context) {
 func (h *handler) inPlace(ctx context.Context) {
 	var sent struct{ Current, Desired map[string]json.RawMessage }
 	_ = json.Unmarshal(h.in.body, &sent) // our own
-	for field, patch := range inPlacePatches(h.answer) {
-		if patch.IsZero() {
-			continue
-		}
-		name := strings.TrimSuffix(field, "Patch")
+	for _, patch := range inPlacePatches(h.answer) {
+		name, field := patch.of, patch.of+"Patch"
 		after, err := patch.Apply(sent.Current[name])
 		if err != nil {
 			h.add("LIV042", h.place, "%s does not apply to the current object: %v", field, err)
@@ -535,15 +571,12 @@ func (h *handler) inPlace(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	for field, patch := range inPlacePatches(answer) {
-		if patch.IsZero() {
-			continue
-		}
-		current := sent.Current[strings.TrimSuffix(field, "Patch")]
+	for _, patch := range inPlacePatches(answer) {
+		current := sent.Current[patch.of]
 		after, err := patch.Apply(current)
 		spec := func(path []string) bool { return path[0] == "spec" } // the rest is ignored
 		if err != nil || slices.ContainsFunc(changes(current, after), spec) {
-			h.add("LIV043", h.place, "if current and desired are equal, it answers with a %s", field)
+			h.add("LIV043", h.place, "if current and desired are equal, it answers with a %sPatch", patch.of)
 		}
 	}
 }
@@ -598,13 +631,19 @@ func changes(before, after json.RawMessage) [][]string {
 	return slices.DeleteFunc(paths, func(p []string) bool { return len(p) == 0 })
 }
 
-// inPlacePatches are the patches of an answer by their fields.
-func inPlacePatches(r extension.Response) map[string]extension.Patch {
+// objectPatch is a patch of one of the objects of an update in place.
+type objectPatch struct {
+	of string
+	extension.Patch
+}
+
+// inPlacePatches are the patches of an answer, in the order of its fields.
+func inPlacePatches(r extension.Response) (out []objectPatch) {
 	switch r := r.(type) {
 	case *extension.MachineResponse:
-		return map[string]extension.Patch{"machinePatch": r.MachinePatch, "infrastructureMachinePatch": r.InfrastructureMachinePatch, "bootstrapConfigPatch": r.BootstrapConfigPatch}
+		out = []objectPatch{{"machine", r.MachinePatch}, {"infrastructureMachine", r.InfrastructureMachinePatch}, {"bootstrapConfig", r.BootstrapConfigPatch}}
 	case *extension.MachineSetResponse:
-		return map[string]extension.Patch{"machineSetPatch": r.MachineSetPatch, "infrastructureMachineTemplatePatch": r.InfrastructureMachineTemplatePatch, "bootstrapConfigTemplatePatch": r.BootstrapConfigTemplatePatch}
+		out = []objectPatch{{"machineSet", r.MachineSetPatch}, {"infrastructureMachineTemplate", r.InfrastructureMachineTemplatePatch}, {"bootstrapConfigTemplate", r.BootstrapConfigTemplatePatch}}
 	}
-	return nil
+	return slices.DeleteFunc(out, func(p objectPatch) bool { return p.IsZero() })
 }
