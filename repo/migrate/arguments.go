@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // argumentList are the names of the arguments at one path, in the order that they
@@ -36,20 +37,10 @@ type placed struct {
 
 // place makes arguments those of a list.
 func place(args []argument, template bool) []placed {
-	var out []placed
-	for _, a := range args {
-		out = append(out, placed{a, template, strings.Contains(a.value, "\n")})
-	}
-	return out
+	return list.Of(args, func(a argument) placed { return placed{a, template, strings.Contains(a.value, "\n")} })
 }
 
-func namesOf(args []placed) []string {
-	var out []string
-	for _, a := range args {
-		out = append(out, a.name)
-	}
-	return out
-}
+func namesOf(args []placed) []string { return list.Of(args, func(p placed) string { return p.name }) }
 
 // arguments are those at a path of the selected kind.
 func (p *operations) arguments(path []string) *argumentList {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -287,17 +288,9 @@ func difference(want, got any, at string) string {
 	a, isMap := want.(map[string]any)
 	b, bothMaps := got.(map[string]any)
 	if isMap && bothMaps {
-		var names []string
-		for name := range a {
-			names = append(names, name)
-		}
-		for name := range b {
-			if _, ok := a[name]; !ok {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		both := maps.Clone(a)
+		maps.Copy(both, b)
+		for _, name := range slices.Sorted(maps.Keys(both)) {
 			if d := difference(a[name], b[name], at+"."+name); d != "" {
 				return d
 			}

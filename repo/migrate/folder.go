@@ -99,49 +99,33 @@ func Folder(ctx context.Context, dir, prefix string, o Options) (*Report, error)
 	}
 	defer root.Close()
 	var all []*source
-	var walk func(name string, depth int) error
-	walk = func(name string, depth int) error {
-		if depth > maxFolders {
-			return errors.New(name + ": folders are nested too deep")
-		}
-		entries, err := root.ReadDir(name)
-		if err != nil {
+	err = fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
+		switch ext := path.Ext(name); {
+		case err != nil:
 			return err
-		}
-		for _, e := range entries {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case e.IsDir() && name == ".":
+		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || e.Name() == "vendor" || e.Name() == "node_modules"):
+			return fs.SkipDir
+		case e.IsDir() && strings.Count(name, "/") >= maxFolders:
+			return errors.New(name + ": folders are nested too deep")
+		case e.Type().IsRegular() && (ext == ".yaml" || ext == ".yml" || e.Name() == "Kustomization"):
+			data, err := root.ReadFile(name)
+			if err != nil {
+				return err
 			}
-			below := path.Join(name, e.Name())
-			switch {
-			case e.IsDir():
-				if strings.HasPrefix(e.Name(), ".") || e.Name() == "vendor" || e.Name() == "node_modules" {
-					continue
-				}
-				if err := walk(below, depth+1); err != nil {
-					return err
-				}
-			case e.Type()&fs.ModeType == 0 && isYAML(e.Name()):
-				data, err := root.ReadFile(below)
-				if err != nil {
-					return err
-				}
-				if err := yamldoc.CheckCount(data); err != nil {
-					return fmt.Errorf("%s: %w", below, err)
-				}
-				all = append(all, &source{name: below, data: data})
+			if err := yamldoc.CheckCount(data); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
 			}
+			all = append(all, &source{name: name, data: data})
 		}
 		return nil
-	}
-	if err := walk(".", 0); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	return together(ctx, all, prefix, o)
-}
-
-func isYAML(name string) bool {
-	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || name == "Kustomization"
 }
 
 // source is a file before its migration.

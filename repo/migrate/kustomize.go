@@ -42,14 +42,14 @@ type kustomizations struct {
 // newKustomizations finds the kustomization files and marks the patches that they
 // name.
 func newKustomizations(all []*source, c *table.Contract) *kustomizations {
-	k := &kustomizations{contract: c, files: map[string]*source{}, is: map[string]bool{}, parts: map[string][]string{}, users: map[string][]string{}, uses: map[string][]use{}, patches: map[string][]argumentPatch{}, part: map[string]bool{}}
+	k := &kustomizations{
+		contract: c, files: map[string]*source{}, is: map[string]bool{}, parts: map[string][]string{}, users: map[string][]string{}, uses: map[string][]use{},
+		held: map[string][]holding{}, patches: map[string][]argumentPatch{}, part: map[string]bool{}, added: map[string][]string{}, classes: map[string][]string{},
+	}
 	for _, s := range all {
 		k.files[s.name] = s
 		k.learn(s.name, string(s.data))
 		for kind, paths := range classAdditions(string(s.data), c) {
-			if k.classes == nil {
-				k.classes = map[string][]string{}
-			}
 			k.classes[kind] = append(k.classes[kind], paths...)
 		}
 	}
@@ -165,9 +165,6 @@ func (k *kustomizations) inlineUse(s *source, e *edit.Entry, u use) {
 func (k *kustomizations) additions(kind, text string) {
 	for _, e := range patchList(text) {
 		if segments := pointer(e.Value.Text("path")); len(segments) > 1 {
-			if k.added == nil {
-				k.added = map[string][]string{}
-			}
 			k.added[kind] = append(k.added[kind], dotted(segments))
 		}
 	}

@@ -110,9 +110,6 @@ func mergeArguments(base, over []argument) []argument {
 
 // learn remembers the arguments of a file or inline patch.
 func (k *kustomizations) learn(unit, text string) {
-	if k.held == nil {
-		k.held = map[string][]holding{}
-	}
 	if h := holdings(text, k.contract); h != nil {
 		k.held[unit] = h
 	}
@@ -381,15 +378,7 @@ func (k *kustomizations) places(unit string, t *target, at string) [][]argument 
 }
 
 func sameArguments(a, b []argument) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, x := range a {
-		if !slices.Contains(b, x) {
-			return false
-		}
-	}
-	return true
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(x argument) bool { return !slices.Contains(b, x) })
 }
 
 // inlineUnit names a patch inside a kustomization.

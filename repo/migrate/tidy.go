@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
@@ -16,27 +17,16 @@ func (o *object) tidy() {
 	if o.partial {
 		return
 	}
-	group, kind, path := o.kind.Group, o.kind.Kind, []string(nil)
-	spec := o.root.Get("spec")
-	if kind == "KubeadmControlPlaneTemplate" { // its fields are those of the object
-		kind, path = "KubeadmControlPlane", []string{"properties", "spec"}
-		spec = o.root.At("spec", "template", "spec")
-	} else {
-		path = []string{"properties", "spec"}
+	kind, at := o.kind.Kind, "spec" // where the fields of the schema begin
+	if kind == "KubeadmControlPlaneTemplate" {
+		kind, at = "KubeadmControlPlane", "spec.template.spec" // its fields are those of the object
 	}
-	s, ok := contract.CoreSchema(group, kind, o.kind.To)
+	spec := o.root.At(strings.Split(at, ".")...)
+	s, ok := contract.CoreSchema(o.kind.Group, kind, o.kind.To)
 	if !ok || spec == nil {
 		return
 	}
-	o.empty(spec.Value, s.Node.Get(path...), o.specPath())
-}
-
-// specPath is where the fields of the schema begin.
-func (o *object) specPath() string {
-	if o.kind.Kind == "KubeadmControlPlaneTemplate" {
-		return "spec.template.spec"
-	}
-	return "spec"
+	o.empty(spec.Value, s.Node.Get("properties", "spec"), at)
 }
 
 // empty removes what is empty below a value, and reports what is but must be there.

@@ -31,14 +31,13 @@ func (f *file) release(text string) []string {
 			last = append(last, name)
 		}
 	}
-	if len(last) > 0 {
-		slices.Sort(last)
-		return last
+	if last == nil {
+		for name, n := range gone {
+			f.uses[name] -= n
+		}
 	}
-	for name, n := range gone {
-		f.uses[name] -= n
-	}
-	return nil
+	slices.Sort(last)
+	return last
 }
 
 // converts remembers that the value of one expression means something else now. One

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -50,14 +49,6 @@ type contractField struct {
 	Until   string `json:"until,omitempty" doc:"the last minor version that has it; absent if the newest has it"`
 }
 
-// coreDoes says what Cluster API does with a field.
-func coreDoes(f *contract.Field) string {
-	if f.Read {
-		return "reads"
-	}
-	return "ignores"
-}
-
 func minor(n int) string {
 	if n == 0 {
 		return ""
@@ -79,7 +70,8 @@ func pageOf(role contract.Role, c contract.Contract, core int, statements []Stat
 			kind += contract.Suffix
 		}
 		for _, f := range rows {
-			p.Fields = append(p.Fields, contractField{kind, f.Path, f.Type, f.Need.String(), coreDoes(f), string(f.Section), f.If, f.Or, f.Was, minor(f.Since), minor(f.Until)})
+			does := map[bool]string{true: "reads", false: "ignores"}[f.Read]
+			p.Fields = append(p.Fields, contractField{kind, f.Path, f.Type, f.Need.String(), does, string(f.Section), f.If, f.Or, f.Was, minor(f.Since), minor(f.Until)})
 		}
 	}
 	return p
@@ -110,15 +102,7 @@ func WriteContract(w io.Writer, format string, role contract.Role, c contract.Co
 }
 
 func writeYAML(w io.Writer, v any) error {
-	data, err := json.Marshal(markup.WithLists(v))
-	if err != nil {
-		return err
-	}
-	var plain any
-	if err := json.Unmarshal(data, &plain); err != nil {
-		return err
-	}
-	out, err := yamldoc.Marshal(plain)
+	out, err := yamldoc.Marshal(markup.WithLists(v))
 	if err == nil {
 		_, err = w.Write(out)
 	}

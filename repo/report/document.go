@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // Document is a kind of JSON document that machines read. All begin with the same
@@ -77,18 +78,10 @@ func (d Document) Write(w io.Writer, failures []error, body any) error {
 }
 
 func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppressed, body any) error {
-	h := head{Kind: d.Kind, SchemaVersion: d.Version, Failures: messages(failures)}
-	for i := range suppressed {
-		h.Suppressed = append(h.Suppressed, jsonSuppressed{findingJSON(&suppressed[i].Finding), suppressed[i].Reason})
-	}
-	return markup.WriteJSON(w, h, body)
-}
-
-func messages(all []error) (out []string) {
-	for _, err := range all {
-		out = append(out, err.Error())
-	}
-	return out
+	return markup.WriteJSON(w, head{
+		Kind: d.Kind, SchemaVersion: d.Version, Failures: list.Of(failures, error.Error),
+		Suppressed: list.Of(suppressed, func(s lint.Suppressed) jsonSuppressed { return jsonSuppressed{findingJSON(&s.Finding), s.Reason} }),
+	}, body)
 }
 
 // Schema returns the JSON schema (draft 2020-12) of the document, made of its Go
@@ -108,12 +101,7 @@ var sets = map[string]func() []string{
 	"need":      func() []string { return between(contract.Optional, contract.Must) },
 	"field":     func() []string { return slices.Sorted(maps.Values(problems)) },
 	"outcome":   func() []string { return between(owners.Safe, owners.Fails) },
-	"verdict": func() (out []string) {
-		for _, f := range fates {
-			out = append(out, f.word)
-		}
-		return out
-	},
+	"verdict":   func() []string { return list.Of(fates, func(f fateWords) string { return f.word }) },
 }
 
 // between returns the words from one constant to another.

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -83,7 +84,11 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		rule     string
 		severity lint.Severity
 	}
-	for _, same := range groups(byRule(r), func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
+	findings := worstFirst(r)
+	slices.SortStableFunc(findings, func(a, b *lint.Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Rule.ID, b.Rule.ID))
+	})
+	for _, same := range groups(findings, func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
 		if n, first := len(same), same[0]; n > 1 {
 			title := phrase.Visible(first.Rule.Title)
 			fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(first.Rule.ID), title, phrase.Count(n, first.Severity.String()))
@@ -133,16 +138,6 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 // shownExcerpts is how many findings of a rule the text shows with their lines;
 // of the others it has the places.
 const shownExcerpts = 3
-
-// byRule returns the findings with errors before warnings before notes, and those
-// of one rule after each other.
-func byRule(r *lint.Report) []*lint.Finding {
-	out := worstFirst(r)
-	slices.SortStableFunc(out, func(a, b *lint.Finding) int {
-		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Rule.ID, b.Rule.ID))
-	})
-	return out
-}
 
 // incomplete says that a report is incomplete; empty if it is not.
 func incomplete(r *lint.Report) string {
@@ -282,14 +277,6 @@ type jsonPosition struct {
 	Column int    `json:"column" doc:"the column in Unicode characters, from 1; 0 if it is about the whole file"`
 }
 
-func placesOf(f *lint.Finding) []jsonPlace {
-	var out []jsonPlace
-	for _, p := range f.Also {
-		out = append(out, jsonPlace{jsonPosition{p.File, p.Pos.Line, p.Pos.Column}, p.Fingerprint})
-	}
-	return out
-}
-
 // jsonMeasured has its times in seconds.
 type jsonMeasured struct {
 	Name   string  `json:"name" doc:"the handler or call"`
@@ -312,9 +299,9 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 			}
 		},
 	}
-	for _, m := range latencies {
-		out.Measured = append(out.Measured, jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()})
-	}
+	out.Measured = list.Of(latencies, func(m extension.Latency) jsonMeasured {
+		return jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()}
+	})
 	return documentOf("lint").write(w, r.Failures, r.Suppressed, out)
 }
 
@@ -322,6 +309,9 @@ func findingJSON(f *lint.Finding) jsonFinding {
 	return jsonFinding{
 		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: f.Rule.Proof, Provider: f.Provider, Version: f.Version,
 		jsonPosition: jsonPosition{f.File, f.Pos.Line, f.Pos.Column}, EndLine: f.End.Line, EndColumn: f.End.Column,
-		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Also: placesOf(f), Evidence: f.Evidence,
+		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
+		Also: list.Of(f.Also, func(p lint.Place) jsonPlace {
+			return jsonPlace{jsonPosition{p.File, p.Pos.Line, p.Pos.Column}, p.Fingerprint}
+		}),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 type hooksBody struct {
@@ -32,22 +33,17 @@ type jsonHook struct {
 // or json.
 func WriteHooks(w io.Writer, format string, core int) error {
 	hooks := extension.Hooks(core)
-	// Discovery has no name behind it.
-	path := func(h *extension.Hook, name string) string {
-		if h.IsDiscovery() {
-			name = ""
-		}
-		return h.Path(name)
-	}
 	if format == "json" {
-		out := hooksBody{CoreVersion: minor(core)}
-		for _, h := range hooks {
-			out.Hooks = append(out.Hooks, jsonHook{
-				h.Name, path(h, "{name}"), h.Summary, minor(h.Since), h.Level.String(), h.Blocks(core), h.Retry, h.Single, h.Named,
+		return documentOf("hooks").Write(w, nil, hooksBody{minor(core), list.Of(hooks, func(h *extension.Hook) jsonHook {
+			path := h.Path("{name}")
+			if h.IsDiscovery() { // which has no name behind it
+				path = h.Path("")
+			}
+			return jsonHook{
+				h.Name, path, h.Summary, minor(h.Since), h.Level.String(), h.Blocks(core), h.Retry, h.Single, h.Named,
 				string(extension.CoreVersion(core)), h.Request, h.Response,
-			})
-		}
-		return documentOf("hooks").Write(w, nil, out)
+			}
+		})})
 	}
 	rows := [][]string{{"HOOK", "SINCE", "LEVEL", "BLOCKING", "HANDLERS", "CLUSTER API"}}
 	for _, h := range hooks {

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -81,12 +82,14 @@ type migrationFinding struct {
 }
 
 func migrationJSON(w io.Writer, r *migrate.Report) error {
-	out := migrationBody{[]migrationFile{}, []migrationFinding{}, map[string]int{}, []migrationStanding{}}
-	for _, s := range r.Standings {
-		out.Contracts = append(out.Contracts, migrationStanding{s.Provider, s.Version, s.Contract, s.Problem, cellOf(s.Contract, s.Before), cellOf(s.Contract, s.After)})
-	}
-	for _, f := range r.Files {
-		out.Files = append(out.Files, migrationFile{f.Name, f.Changed(f.Old), f.Migrated, f.Result.Left})
+	out := migrationBody{
+		Files: list.Of(r.Files, func(f *migrate.File) migrationFile {
+			return migrationFile{f.Name, f.Changed(f.Old), f.Migrated, f.Result.Left}
+		}),
+		Summary: map[string]int{},
+		Contracts: list.Of(r.Standings, func(s migrate.Standing) migrationStanding {
+			return migrationStanding{s.Provider, s.Version, s.Contract, s.Problem, cellOf(s.Contract, s.Before), cellOf(s.Contract, s.After)}
+		}),
 	}
 	for level := migrate.Note; level <= migrate.Manual; level++ {
 		out.Summary[level.String()] = 0

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -69,7 +70,7 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, o MoveOptions)
 
 // fates are what becomes of an object, worst first, with the words for people. An
 // object that holds up the move is blocked.
-var fates = []struct{ word, people, heading string }{
+var fates = []fateWords{
 	{"blocked", "refused", "REFUSED"},
 	{owners.Deleted.String(), "deleted", "DELETED"},
 	{owners.Left.String(), "left behind", "LEFT"},
@@ -77,6 +78,8 @@ var fates = []struct{ word, people, heading string }{
 	{owners.Copied.String(), "copied", "COPIED"},
 	{owners.Moves.String(), "moved", "MOVED"},
 }
+
+type fateWords struct{ word, people, heading string }
 
 // moveRow is an object of a plan, ready to be shown.
 type moveRow struct {
@@ -121,25 +124,14 @@ func (r *moveRow) todo() string {
 }
 
 // names are the owners that lead to the object, and the object.
-func (r *moveRow) names() []string {
-	nodes := r.Node.Path()
-	out := make([]string, len(nodes))
-	for i, n := range nodes {
-		out[i] = n.String()
-	}
-	return out
-}
+func (r *moveRow) names() []string { return list.Of(r.Node.Path(), (*owners.Node).String) }
 
 // path is the same for people; empty if it leads nowhere.
 func (r *moveRow) path() string {
-	names := r.names()
-	if len(names) < 2 {
-		return ""
+	if names := r.names(); len(names) > 1 {
+		return strings.Join(list.Of(names, phrase.Visible), " > ")
 	}
-	for i, name := range names {
-		names[i] = phrase.Visible(name)
-	}
-	return strings.Join(names, " > ")
+	return ""
 }
 
 type jsonMove struct {
@@ -221,7 +213,7 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 		body.Gaps = append(body.Gaps, p.Gaps...)
 		body.Certain = body.Certain && p.Certain()
 	}
-	body.Problems = messages(o.incomplete())
+	body.Problems = list.Of(o.incomplete(), error.Error)
 	return documentOf("move-plan").Write(w, o.incomplete(), body)
 }
 
@@ -320,10 +312,7 @@ func orderOf(p *owners.Plan) []string {
 	for _, step := range p.Order() {
 		byKind := groups(step, func(n *owners.Node) string { return n.Kind })
 		slices.SortFunc(byKind, func(a, b []*owners.Node) int { return cmp.Compare(a[0].Kind, b[0].Kind) })
-		kinds := make([]string, len(byKind))
-		for i, nodes := range byKind {
-			kinds[i] = fmt.Sprintf("%s (%d)", markup.Printable(nodes[0].Kind), len(nodes))
-		}
+		kinds := list.Of(byKind, func(n []*owners.Node) string { return fmt.Sprintf("%s (%d)", markup.Printable(n[0].Kind), len(n)) })
 		out = append(out, strings.Join(kinds, ", "))
 	}
 	return out
@@ -461,22 +450,18 @@ func mermaidText(s string) string {
 // movesHTML writes one page that needs nothing else.
 func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 	p := &markup.Page{Format: "html"}
-	addMoveProblems(p, plans, o)
-	for i := range plans {
-		addMove(p, i, &plans[i])
-	}
-	return p.HTML(w, "clusterctl-repo move-plan", "What clusterctl move would do",
-		producer(o.Version)+" planned "+phrase.Count(len(plans), "move")+". "+conclusion(plans, o))
-}
-
-func addMoveProblems(p *markup.Page, plans []MovePlan, o MoveOptions) {
-	gaps := messages(o.incomplete())
+	gaps := list.Of(o.incomplete(), error.Error)
 	for _, plan := range plans {
 		gaps = append(gaps, plan.Gaps...)
 	}
 	if len(gaps) > 0 {
 		p.Element(fillTemplate("gaps", gaps))
 	}
+	for i := range plans {
+		addMove(p, i, &plans[i])
+	}
+	return p.HTML(w, "clusterctl-repo move-plan", "What clusterctl move would do",
+		producer(o.Version)+" planned "+phrase.Count(len(plans), "move")+". "+conclusion(plans, o))
 }
 
 // mostArticles of a plan are in a page.
@@ -522,10 +507,15 @@ func addMove(p *markup.Page, i int, plan *MovePlan) {
 		p.Para(fmt.Sprintf("And %d more; -o json lists them all.", articles-mostArticles))
 	}
 	kinds := t.kinds()
-	var facts [][2]string
-	for _, row := range kinds[1:] {
-		facts = append(facts, [2]string{row[0], kindSentence(kinds[0], row)})
-	}
+	facts := list.Of(kinds[1:], func(row []string) [2]string {
+		var parts []string
+		for i, n := range row[1:] {
+			if n != "0" {
+				parts = append(parts, n+" "+strings.ToLower(kinds[0][i+1]))
+			}
+		}
+		return [2]string{row[0], strings.Join(parts, ", ")}
+	})
 	p.Heading(3, "Kinds")
 	p.Element(fillTemplate("kinds", facts))
 	if order := orderOf(plan.Plan); len(order) > 0 {
@@ -535,16 +525,6 @@ func addMove(p *markup.Page, i int, plan *MovePlan) {
 		}
 	}
 	p.Element(fillTemplate("picture", Picture{"Who owns whom", Owners(plan.Graph)}.view(i)))
-}
-
-func kindSentence(heading, row []string) string {
-	var parts []string
-	for i := 1; i < len(row); i++ {
-		if row[i] != "0" {
-			parts = append(parts, row[i]+" "+strings.ToLower(heading[i]))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // fate is what becomes of an object, as a page shows it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 type jsonRule struct {
@@ -29,11 +30,9 @@ type rulesBody struct {
 // WriteRules lists rules as text or json.
 func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	if format == "json" {
-		out := rulesBody{[]jsonRule{}}
-		for _, r := range rules {
-			out.Rules = append(out.Rules, jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), r.Proof, r.Source, r.Why, r.Fix, r.OptIn, r.Flag})
-		}
-		return documentOf("rules").Write(w, nil, out)
+		return documentOf("rules").Write(w, nil, rulesBody{list.Of(rules, func(r *lint.Rule) jsonRule {
+			return jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), r.Proof, r.Source, r.Why, r.Fix, r.OptIn, r.Flag}
+		})})
 	}
 	rows := [][]string{{"RULE", "SEVERITY", "PROOF", "TITLE"}}
 	for _, r := range rules {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -106,13 +107,8 @@ func surveySummary(s *inventory.Survey) string {
 // addSurvey adds the table: a line for each provider, with its newest release.
 func addSurvey(p *markup.Page, s *inventory.Survey) {
 	var contracts []any
-	for _, one := range s.Providers {
-		if len(one.Releases) > 0 {
-			for _, c := range one.Releases[0].Contracts {
-				contracts = append(contracts, c.Name)
-			}
-			break
-		}
+	if i := slices.IndexFunc(s.Providers, func(p inventory.Provider) bool { return len(p.Releases) > 0 }); i >= 0 {
+		contracts = list.Of(s.Providers[i].Releases[0].Contracts, func(c inventory.Contract) any { return c.Name })
 	}
 	p.Table("Providers", slices.Concat([]any{"PROVIDER", "NEWEST", "VERSIONS"}, contracts, []any{"ERRORS", "WARNINGS", "UPGRADE", "IMAGES", "NO RELEASE"})...)
 	for i := range s.Providers {

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -92,10 +93,7 @@ func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variabl
 		p.Table("Variables", "Variable", "Type", "Default", "Used in")
 		for i := range variables {
 			v := &variables[i]
-			var files []string
-			for _, u := range v.Uses {
-				files = append(files, u.File)
-			}
+			files := list.Of(v.Uses, func(u inventory.Use) string { return u.File })
 			p.Row(markup.Code(v.Name), markup.Raw(v.Type), defaultOf(v), few(slices.Compact(files)))
 		}
 		return

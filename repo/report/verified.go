@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -61,7 +62,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error 
 		}
 	}
 	if format == "json" {
-		body := verifiedBody{expected, v.Deviations, messages(v.Problems)}
+		body := verifiedBody{expected, v.Deviations, list.Of(v.Problems, error.Error)}
 		return documentOf("move-verify").Write(w, v.Problems, body)
 	}
 	b := bufio.NewWriter(w)

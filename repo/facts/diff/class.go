@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,35 +16,24 @@ func (c *comparison) class(a, b *clusterclass.Class) {
 	pairs(a.Variables(), b.Variables(), func(v clusterclass.Variable) string { return v.Name }, func(name string, x, y *clusterclass.Variable) {
 		change := Change{Area: InClasses, Subject: subject, Path: "variable " + name}
 		switch {
+		case x == nil && y.Required && y.Default() == nil:
+			c.at(b.Object, y.Node, change.is(Added, Breaking, needsValue, "%s has a new variable %s that is required", subject, name))
 		case x == nil:
-			change.Kind, change.Message = Added, fmt.Sprintf("%s has a new variable %s", subject, name)
-			if y.Required && y.Default() == nil {
-				change.Impact, change.Message = Breaking, fmt.Sprintf("%s has a new variable %s that is required", subject, name)
-				change.Advice = "clusters of this class need a value before anything else in them can change"
-			}
-			c.at(b.Object, y.Node, change)
+			c.at(b.Object, y.Node, change.is(Added, Neutral, "", "%s has a new variable %s", subject, name))
 		case y == nil:
-			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the variable %s", subject, name)
-			change.Advice = "clusters that set the variable are refused; remove it from them first"
-			c.at(a.Object, x.Node, change)
+			c.at(a.Object, x.Node, change.is(Removed, Breaking, "clusters that set the variable are refused; remove it from them first", "%s loses the variable %s", subject, name))
 		default:
 			if !x.Required && y.Required && y.Default() == nil {
-				row := change
-				row.Kind, row.Impact, row.Message = Changed, Breaking, fmt.Sprintf("%s requires the variable %s", subject, name)
-				row.Advice = "clusters of this class need a value before anything else in them can change"
-				c.at(b.Object, y.Node, row)
+				c.at(b.Object, y.Node, change.is(Changed, Breaking, needsValue, "%s requires the variable %s", subject, name))
 			}
 			for _, s := range compareSchemas(x.Schema.Node, y.Schema.Node, "") {
-				row := change
-				row.Kind, row.Impact, row.Old, row.New = s.kind, s.impact, s.old, s.new
-				row.Path = strings.TrimSuffix(change.Path+" "+s.path, " .")
-				row.Message = fmt.Sprintf("%s %s: %s", subject, row.Path, s.message)
-				row.Advice = strings.Replace(s.advice, "the API server refuses values", "Cluster API refuses values", 1)
-				o := b.Object
+				row, o := change, b.Object
+				row.Old, row.New, row.Path = s.old, s.new, strings.TrimSuffix(change.Path+" "+s.path, " .")
+				advice := strings.Replace(s.advice, "the API server refuses values", "Cluster API refuses values", 1)
 				if s.inOld {
 					o = a.Object
 				}
-				c.at(o, s.node, row)
+				c.at(o, s.node, row.is(s.kind, s.impact, advice, "%s %s: %s", subject, row.Path, s.message))
 			}
 		}
 	})
@@ -51,18 +41,17 @@ func (c *comparison) class(a, b *clusterclass.Class) {
 		change := Change{Area: InClasses, Subject: subject, Path: "workers " + name}
 		switch {
 		case x == nil:
-			change.Kind, change.Message = Added, fmt.Sprintf("%s has new workers %s", subject, name)
-			c.at(b.Object, y.Node, change)
+			c.at(b.Object, y.Node, change.is(Added, Neutral, "", "%s has new workers %s", subject, name))
 		case y == nil:
-			change.Kind, change.Impact, change.Message = Removed, Breaking, fmt.Sprintf("%s loses the workers %s", subject, name)
-			change.Advice = "the class cannot change while clusters use these workers"
-			c.at(a.Object, x.Node, change)
+			c.at(a.Object, x.Node, change.is(Removed, Breaking, "the class cannot change while clusters use these workers", "%s loses the workers %s", subject, name))
 		}
 	})
 }
 
 // What happens to the clusters of a class that is applied over the old one.
 const (
+	needsValue = "clusters of this class need a value before anything else in them can change"
+
 	rollsOut = "once the class is applied, Cluster API replaces the machines of its clusters whose templates change; clusterctl alpha topology plan shows which"
 	inPlace  = "once the class is applied, Cluster API changes its clusters"
 )
@@ -84,12 +73,10 @@ func (c *comparison) classContent(old, before, b *clusterclass.Class) {
 		switch {
 		case x == nil:
 			where, rolls := targets(*y)
-			row.Kind, row.Message, row.Advice = Added, fmt.Sprintf("%s has a new patch %s of %s", subject, name, where), effect(rolls)
-			c.at(b.Object, y.Node, row)
+			c.at(b.Object, y.Node, row.is(Added, Attention, effect(rolls), "%s has a new patch %s of %s", subject, name, where))
 		case y == nil:
 			where, rolls := targets(*x)
-			row.Kind, row.Message, row.Advice = Removed, fmt.Sprintf("%s loses the patch %s of %s", subject, name, where), effect(rolls)
-			c.at(old.Object, place(x.Node), row)
+			c.at(old.Object, place(x.Node), row.is(Removed, Attention, effect(rolls), "%s loses the patch %s of %s", subject, name, where))
 		default:
 			names[0] = append(names[0], name)
 			c.fields(b, x.Node, y.Node, row, func(string) bool {
@@ -175,11 +162,7 @@ func (c *comparison) fields(b *clusterclass.Class, x, y *yamldoc.Node, row Chang
 	if versions {
 		row.Impact, row.Advice = Neutral, ""
 	}
-	at := to
-	if at == nil {
-		at = y
-	}
-	c.at(b.Object, at, row)
+	c.at(b.Object, cmp.Or(to, y), row)
 }
 
 // byIndex is walk for trees whose lists have an order that matters, like those of
@@ -191,15 +174,14 @@ func byIndex(a, b *yamldoc.Node, path string, visit func(path string, a, b *yaml
 			byIndex(deref(x).Value, deref(y).Value, join(path, name), visit)
 		})
 	case a.Is(yamldoc.List) && b.Is(yamldoc.List):
+		item := func(n *yamldoc.Node, i int) *yamldoc.Node {
+			if i < len(n.List()) {
+				return n.List()[i]
+			}
+			return nil
+		}
 		for i := range max(len(a.List()), len(b.List())) {
-			var m, n *yamldoc.Node
-			if i < len(a.List()) {
-				m = a.List()[i]
-			}
-			if i < len(b.List()) {
-				n = b.List()[i]
-			}
-			byIndex(m, n, fmt.Sprintf("%s[%d]", path, i), visit)
+			byIndex(item(a, i), item(b, i), fmt.Sprintf("%s[%d]", path, i), visit)
 		}
 	default:
 		walk(a, b, path, visit)

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -21,20 +22,17 @@ func (c *comparison) metadata() {
 		change := Change{Area: InMetadata, Subject: "release series " + name, File: layouts.MetadataFile}
 		switch {
 		case a == nil:
-			change.Kind, change.New, change.Line, change.Column = Added, b.Contract, b.Pos.Line, b.Pos.Column
-			change.Message = fmt.Sprintf("series %s comes with contract %s", name, b.Contract)
+			change.New, change.Line, change.Column = b.Contract, b.Pos.Line, b.Pos.Column
+			c.note(change.is(Added, Neutral, "", "series %s comes with contract %s", name, b.Contract))
 		case b == nil:
-			change.Kind, change.Impact, change.Old, change.Line, change.Column = Removed, Attention, a.Contract, a.Pos.Line, a.Pos.Column
-			change.Message = fmt.Sprintf("series %s is no longer listed", name)
-			change.Advice = "clusterctl cannot upgrade from its releases to this one while their series is missing; leave old series in metadata.yaml"
+			change.Old, change.Line, change.Column = a.Contract, a.Pos.Line, a.Pos.Column
+			const advice = "clusterctl cannot upgrade from its releases to this one while their series is missing; leave old series in metadata.yaml"
+			c.note(change.is(Removed, Attention, advice, "series %s is no longer listed", name))
 		case a.Contract != b.Contract:
-			change.Kind, change.Impact, change.Old, change.New, change.Line, change.Column = Changed, Breaking, a.Contract, b.Contract, b.ContractPos.Line, b.ContractPos.Column
-			change.Message = fmt.Sprintf("series %s changes its contract from %s to %s", name, a.Contract, b.Contract)
-			change.Advice = "releases of that series keep the contract they were made for; give the new contract a new series"
-		default:
-			return
+			change.Old, change.New, change.Line, change.Column = a.Contract, b.Contract, b.ContractPos.Line, b.ContractPos.Column
+			const advice = "releases of that series keep the contract they were made for; give the new contract a new series"
+			c.note(change.is(Changed, Breaking, advice, "series %s changes its contract from %s to %s", name, a.Contract, b.Contract))
 		}
-		c.note(change)
 	})
 	from, to := contractOf(c.old, old), contractOf(c.new, new)
 	if from != to && from != "" && to != "" {
@@ -121,14 +119,11 @@ func (c *comparison) definitions() {
 		change := Change{Area: InAPI, Subject: crd.Kind + " " + p.name}
 		switch {
 		case p.old == nil:
-			change.Kind = Added
-			change.Message = fmt.Sprintf("new API %s, in %s", p.new.Kind, versionNames(p.new))
-			part.at(p.new.Object, nil, change)
+			versions := list.Of(p.new.Versions, func(v crd.Version) string { return v.Name })
+			part.at(p.new.Object, nil, change.is(Added, Neutral, "", "new API %s, in %s", p.new.Kind, strings.Join(versions, ", ")))
 		case p.new == nil:
-			change.Kind, change.Impact = Removed, Breaking
-			change.Message = fmt.Sprintf("the API %s is no longer part of the release", p.old.Kind)
-			change.Advice = "clusterctl leaves the definition and its objects in the cluster, but nothing reconciles them; delete or migrate the objects before the upgrade"
-			part.at(p.old.Object, nil, change)
+			const advice = "clusterctl leaves the definition and its objects in the cluster, but nothing reconciles them; delete or migrate the objects before the upgrade"
+			part.at(p.old.Object, nil, change.is(Removed, Breaking, advice, "the API %s is no longer part of the release", p.old.Kind))
 		default:
 			part.definition(whole(p.old), whole(p.new), change)
 		}
@@ -164,14 +159,6 @@ func definitionsOf(s *side) []*crd.CRD {
 	return out
 }
 
-func versionNames(d *crd.CRD) string {
-	var names []string
-	for _, v := range d.Versions {
-		names = append(names, v.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // definition compares one definition.
 func (c *comparison) definition(a, b *crd.CRD, change Change) {
 	change.Kind = Changed
@@ -182,10 +169,8 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 		{"spec.names.listKind", a.ListKind, b.ListKind},
 	} {
 		if f.old != f.new {
-			row := change
-			row.Impact, row.Path, row.Old, row.New = Breaking, f.path, f.old, f.new
-			row.Message = fmt.Sprintf("%s changes from %s to %s", f.path, f.old, f.new)
-			row.Advice = "the API server does not allow this while the definition exists"
+			row := change.is(Changed, Breaking, "the API server does not allow this while the definition exists", "%s changes from %s to %s", f.path, f.old, f.new)
+			row.Path, row.Old, row.New = f.path, f.old, f.new
 			c.at(b.Object, b.Object.Get(strings.Split(f.path, ".")...), row)
 		}
 	}
@@ -196,35 +181,24 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 		row.Path = name
 		switch {
 		case v == nil:
-			row.Kind = Added
-			row.Message = fmt.Sprintf("%s has a new version %s", b.Kind, name)
-			c.at(b.Object, w.Node, row)
+			c.at(b.Object, w.Node, row.is(Added, Neutral, "", "%s has a new version %s", b.Kind, name))
 			return
 		case w == nil:
-			row.Kind, row.Impact = Removed, Breaking
-			row.Message = fmt.Sprintf("%s loses the version %s", b.Kind, name)
-			row.Advice = fmt.Sprintf("move manifests and clients to %s, and migrate stored objects first: the API server refuses the definition while %s is in its status.storedVersions", servedNames(b), name)
-			c.at(a.Object, v.Node, row)
+			advice := fmt.Sprintf("move manifests and clients to %s, and migrate stored objects first: the API server refuses the definition while %s is in its status.storedVersions", servedNames(b), name)
+			c.at(a.Object, v.Node, row.is(Removed, Breaking, advice, "%s loses the version %s", b.Kind, name))
 			return
 		}
 		c.parts(a.Object, b.Object, v.Node, w.Node, versionParts, change, name+" ")
 		if v.Served && !w.Served {
-			row.Impact, row.Message = Breaking, fmt.Sprintf("%s no longer serves %s", b.Kind, name)
-			row.Advice = "move manifests, GitOps sources and clients to " + servedNames(b)
-			c.at(b.Object, w.Node.Get("served"), row)
+			c.at(b.Object, w.Node.Get("served"), row.is(Changed, Breaking, "move manifests, GitOps sources and clients to "+servedNames(b), "%s no longer serves %s", b.Kind, name))
 		} else if !v.Served && w.Served {
-			row.Message = fmt.Sprintf("%s serves %s again", b.Kind, name)
-			c.at(b.Object, w.Node.Get("served"), row)
+			c.at(b.Object, w.Node.Get("served"), row.is(Changed, Neutral, "", "%s serves %s again", b.Kind, name))
 		}
 		if !v.Storage && w.Storage {
-			row.Impact, row.Advice = Neutral, ""
-			row.Message = fmt.Sprintf("%s is stored as %s", b.Kind, name)
-			c.at(b.Object, w.Node.Get("storage"), row)
+			c.at(b.Object, w.Node.Get("storage"), row.is(Changed, Neutral, "", "%s is stored as %s", b.Kind, name))
 		}
 		if !v.Node.Get("deprecated").Bool() && w.Node.Get("deprecated").Bool() {
-			row.Impact, row.Message = Attention, fmt.Sprintf("%s of %s is deprecated", name, b.Kind)
-			row.Advice = "move manifests to a newer version"
-			c.at(b.Object, w.Node.Get("deprecated"), row)
+			c.at(b.Object, w.Node.Get("deprecated"), row.is(Changed, Attention, "move manifests to a newer version", "%s of %s is deprecated", name, b.Kind))
 		}
 	})
 	c.schemas(a, b, change)
@@ -252,12 +226,12 @@ func (c *comparison) contractLabels(a, b *crd.CRD, change Change) {
 		row.Path, row.Old, row.New = "metadata.labels["+k.Label()+"]", old, new
 		switch {
 		case old == "":
-			row.Kind, row.Message = Added, fmt.Sprintf("%s follows contract %s with %s", b.Kind, k, new)
+			row = row.is(Added, Neutral, "", "%s follows contract %s with %s", b.Kind, k, new)
 		case new == "":
-			row.Kind, row.Impact, row.Message = Removed, Attention, fmt.Sprintf("%s no longer follows contract %s", b.Kind, k)
-			row.Advice = "versions of Cluster API that know only this contract cannot use the kind; check the version of the core provider"
+			const advice = "versions of Cluster API that know only this contract cannot use the kind; check the version of the core provider"
+			row = row.is(Removed, Attention, advice, "%s no longer follows contract %s", b.Kind, k)
 		default:
-			row.Message = fmt.Sprintf("for contract %s, %s has the versions %s instead of %s", k, b.Kind, spaced(new), spaced(old))
+			row = row.is(Changed, Neutral, "", "for contract %s, %s has the versions %s instead of %s", k, b.Kind, spaced(new), spaced(old))
 		}
 		c.at(b.Object, b.Object.Get("metadata", "labels", k.Label()), row)
 	}

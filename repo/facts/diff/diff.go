@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -58,13 +59,7 @@ const (
 var Areas = []Area{InMetadata, InAPI, InVariables, InImages, InPermissions, InObjects, InTemplates, InClasses, InFiles}
 
 // Words are all areas.
-func (Area) Words() []string {
-	out := make([]string, len(Areas))
-	for i, a := range Areas {
-		out[i] = string(a)
-	}
-	return out
-}
+func (Area) Words() []string { return list.Of(Areas, func(a Area) string { return string(a) }) }
 
 // Kind says whether something was added, removed or changed.
 type Kind string
@@ -235,6 +230,12 @@ func (c *comparison) at(o *manifest.Object, n *yamldoc.Node, change Change) {
 }
 
 func (c *comparison) note(change Change) { c.changes = append(c.changes, change) }
+
+// is returns the change with what it is and means, in words.
+func (c Change) is(kind Kind, impact Impact, advice, format string, args ...any) Change {
+	c.Kind, c.Impact, c.Advice, c.Message = kind, impact, advice, fmt.Sprintf(format, args...)
+	return c
+}
 
 // id names an object, whatever its version is.
 type id struct{ group, kind, namespace, name string }

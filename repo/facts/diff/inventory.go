@@ -1,13 +1,16 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 )
 
 // variables compares the variables of each file that both releases have, as
@@ -33,7 +36,10 @@ func (c *comparison) variables(ctx context.Context) error {
 			}
 			files[k] = append(files[k], file)
 		}
-		pairs(c.shared(a, c.new), c.shared(b, c.old), func(f inventory.InFile) string { return f.File }, func(file string, x, y *inventory.InFile) {
+		shared := func(v *inventory.Variable, other *side) []inventory.InFile {
+			return slices.DeleteFunc(slices.Clone(deref(v).Files), func(f inventory.InFile) bool { return other.Artifact(f.File) == nil })
+		}
+		pairs(shared(a, c.new), shared(b, c.old), func(f inventory.InFile) string { return f.File }, func(file string, x, y *inventory.InFile) {
 			given := a != nil && a.Option != "" || b != nil && b.Option != ""
 			switch {
 			case x == nil && y.Default == nil && !given:
@@ -45,11 +51,11 @@ func (c *comparison) variables(ctx context.Context) error {
 			case x.Default != nil && y.Default == nil && !given:
 				add(key{Changed, Breaking, deref(x.Default), ""}, file)
 			case deref(x.Default) != deref(y.Default):
-				k := key{Changed, Attention, deref(x.Default), deref(y.Default)}
+				impact := Attention
 				if x.Default == nil {
-					k.impact = Neutral
+					impact = Neutral
 				}
-				add(k, file)
+				add(key{Changed, impact, deref(x.Default), deref(y.Default)}, file)
 			}
 		})
 		for _, k := range order {
@@ -69,35 +75,16 @@ func (c *comparison) variables(ctx context.Context) error {
 			default:
 				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, k.old, k.new, where), "set the variable to keep the old value"
 			}
-			if v := b; v != nil || a != nil {
-				if v == nil {
-					v = a
-				}
-				for _, u := range v.Uses {
-					if u.File == change.File {
-						change.Line, change.Column = u.Line, u.Column
-						break
-					}
+			for _, u := range cmp.Or(b, a).Uses {
+				if u.File == change.File {
+					change.Line, change.Column = u.Line, u.Column
+					break
 				}
 			}
 			c.note(change)
 		}
 	})
 	return nil
-}
-
-// shared leaves the files of a variable that the other release has too.
-func (c *comparison) shared(v *inventory.Variable, other *side) []inventory.InFile {
-	if v == nil {
-		return nil
-	}
-	var out []inventory.InFile
-	for _, f := range v.Files {
-		if other.Artifact(f.File) != nil {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // images compares the images by their names without tag.
@@ -166,11 +153,7 @@ func byName(list []inventory.Image) []image {
 func (c *comparison) files() {
 	oldKind, newKind := c.old.Kinds(), c.new.Kinds()
 	names := func(s *side) []string {
-		var out []string
-		for _, a := range s.Artifacts {
-			out = append(out, a.Name)
-		}
-		return out
+		return list.Of(s.Artifacts, func(a *repo.Artifact) string { return a.Name })
 	}
 	pairs(names(c.old), names(c.new), func(n string) string { return n }, func(name string, a, b *string) {
 		change := Change{Area: InFiles, Subject: name, File: name}
@@ -178,12 +161,11 @@ func (c *comparison) files() {
 		case a != nil && b != nil:
 			return
 		case a == nil:
-			change.Kind = Added
-			change.Message = fmt.Sprintf("new %s file %s", newKind(c.new.Artifact(name)), name)
+			change = change.is(Added, Neutral, "", "new %s file %s", newKind(c.new.Artifact(name)), name)
 		default:
-			change.Kind = Removed
-			change.Message = fmt.Sprintf("the %s file %s is gone", oldKind(c.old.Artifact(name)), name)
-			switch oldKind(c.old.Artifact(name)) {
+			kind := oldKind(c.old.Artifact(name))
+			change = change.is(Removed, Neutral, "", "the %s file %s is gone", kind, name)
+			switch kind {
 			case layouts.Components:
 				change.Impact, change.Advice = Breaking, "URLs in clusterctl.yaml that name the file have to change"
 			case layouts.ClusterTemplate:

@@ -1,8 +1,6 @@
 package diff
 
 import (
-	"fmt"
-
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -45,20 +43,16 @@ func (c *comparison) labels() {
 			old, had := (*a).Label(m.label)
 			now, has := (*b).Label(m.label)
 			row := Change{Area: area, Subject: i.String(), Path: "metadata.labels[" + m.label + "]", Old: old, New: now}
+			x, y := (*a).Get("metadata", "labels", m.label), (*b).Get("metadata", "labels", m.label)
 			switch {
 			case had == has && old == now:
-				continue
 			case !has:
-				row.Kind, row.Impact, row.Message = Removed, m.removed, fmt.Sprintf("%s loses label %s: %s", i, m.label, m.lost)
-				row.Advice = "keep the label"
-				c.at(*a, (*a).Get("metadata", "labels", m.label), row)
-				continue
+				c.at(*a, x, row.is(Removed, m.removed, "keep the label", "%s loses label %s: %s", i, m.label, m.lost))
 			case !had:
-				row.Kind, row.Impact, row.Message = Added, m.added, fmt.Sprintf("%s gets label %s: %s", i, m.label, m.gained)
+				c.at(*b, y, row.is(Added, m.added, "", "%s gets label %s: %s", i, m.label, m.gained))
 			default:
-				row.Kind, row.Impact, row.Message = Changed, m.removed, fmt.Sprintf("%s changes label %s from %q to %q", i, m.label, old, now)
+				c.at(*b, y, row.is(Changed, m.removed, "", "%s changes label %s from %q to %q", i, m.label, old, now))
 			}
-			c.at(*b, (*b).Get("metadata", "labels", m.label), row)
 		}
 	})
 }
@@ -101,17 +95,12 @@ func (c *comparison) parts(a, b *manifest.Object, old, now *yamldoc.Node, list [
 		row.Path, row.Old, row.New = where+crd.Join(p.path), show(x), show(y)
 		switch {
 		case y == nil:
-			row.Kind, row.Impact, row.Message = Removed, p.removed, fmt.Sprintf("%s loses %s", change.Subject, p.what)
-			row.Advice = p.why
-			c.at(a, x, row)
-			continue
+			c.at(a, x, row.is(Removed, p.removed, p.why, "%s loses %s", row.Subject, p.what))
 		case x == nil:
-			row.Kind, row.Impact, row.Message = Added, p.added, fmt.Sprintf("%s gets %s", change.Subject, p.what)
+			c.at(b, y, row.is(Added, p.added, "", "%s gets %s", row.Subject, p.what))
 		default:
-			row.Kind, row.Impact, row.Message = Changed, p.changed, fmt.Sprintf("%s changes %s from %s to %s", change.Subject, p.what, row.Old, row.New)
-			row.Advice = p.why
+			c.at(b, y, row.is(Changed, p.changed, p.why, "%s changes %s from %s to %s", row.Subject, p.what, row.Old, row.New))
 		}
-		c.at(b, y, row)
 	}
 }
 
@@ -127,13 +116,11 @@ func meaningful(n *yamldoc.Node) *yamldoc.Node {
 // Gone returns the change that a release without its provider is: everything
 // that users have of it stops working.
 func Gone(provider string) Change {
-	return Change{
-		Area: InAPI, Kind: Removed, Impact: Breaking, Subject: provider, Message: fmt.Sprintf("provider %s is gone", provider),
-		Advice: "users cannot upgrade to a release without it; keep the provider, or document how to migrate",
-	}
+	const advice = "users cannot upgrade to a release without it; keep the provider, or document how to migrate"
+	return Change{Area: InAPI, Subject: provider}.is(Removed, Breaking, advice, "provider %s is gone", provider)
 }
 
 // New returns the change that a provider without an older release is.
 func New(provider string) Change {
-	return Change{Area: InAPI, Kind: Added, Subject: provider, Message: fmt.Sprintf("provider %s is new", provider)}
+	return Change{Area: InAPI, Subject: provider}.is(Added, Neutral, "", "provider %s is new", provider)
 }

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -9,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -19,18 +21,14 @@ func (c *comparison) objects() {
 	pairs(others(c.old), others(c.new), idOf, func(i id, a, b **manifest.Object) {
 		change := Change{Area: InObjects, Subject: i.String()}
 		switch {
+		case a == nil && (i.kind == "ValidatingWebhookConfiguration" || i.kind == "MutatingWebhookConfiguration"):
+			c.at(*b, nil, change.is(Added, Attention, "", "new %s", i))
 		case a == nil:
-			change.Kind, change.Message = Added, "new "+i.String()
-			if i.kind == "ValidatingWebhookConfiguration" || i.kind == "MutatingWebhookConfiguration" {
-				change.Impact = Attention
-			}
-			c.at(*b, nil, change)
+			c.at(*b, nil, change.is(Added, Neutral, "", "new %s", i))
+		case b == nil && i.kind == "Namespace":
+			c.at(*a, nil, change.is(Removed, Breaking, "clusterctl upgrade keeps a provider in its namespace; another target namespace requires a new installation", "%s is gone", i))
 		case b == nil:
-			change.Kind, change.Message = Removed, i.String()+" is gone"
-			if i.kind == "Namespace" {
-				change.Impact, change.Advice = Breaking, "clusterctl upgrade keeps a provider in its namespace; another target namespace requires a new installation"
-			}
-			c.at(*a, nil, change)
+			c.at(*a, nil, change.is(Removed, Neutral, "", "%s is gone", i))
 		default:
 			c.leaves(*a, *b, change)
 		}
@@ -39,36 +37,26 @@ func (c *comparison) objects() {
 
 // others are the objects that no other area compares.
 func others(s *side) []*manifest.Object {
-	var out []*manifest.Object
-	for _, o := range s.components() {
-		if o.Group == crd.Group || o.Is(rbacGroup, "ClusterRole") || o.Is(rbacGroup, "Role") {
-			continue
-		}
-		out = append(out, o)
-	}
-	return out
+	return slices.DeleteFunc(s.components(), func(o *manifest.Object) bool {
+		return o.Group == crd.Group || o.Is(rbacGroup, "ClusterRole") || o.Is(rbacGroup, "Role")
+	})
 }
 
 // leaves notes each value of an object that changes.
 func (c *comparison) leaves(a, b *manifest.Object, change Change) {
-	change.Kind = Changed
 	walk(a.Doc.Root, b.Doc.Root, "", func(path string, x, y *yamldoc.Node) {
-		if isImage(path) || sameVariable(a, x, b, y) {
-			return // areas of their own
-		}
+		image := strings.HasSuffix(path, "].image") && strings.Contains(strings.ToLower(path), "containers[")
 		row := change
 		row.Path, row.Old, row.New = path, written(a, x), written(b, y)
-		o, n := b, y
 		switch {
+		case image, sameVariable(a, x, b, y): // areas of their own
 		case x == nil:
-			row.Kind, row.Message = Added, fmt.Sprintf("%s: %s is now %s", change.Subject, path, row.New)
+			c.at(b, y, row.is(Added, Neutral, "", "%s: %s is now %s", row.Subject, path, row.New))
 		case y == nil:
-			row.Kind, row.Message = Removed, fmt.Sprintf("%s: %s is gone, it was %s", change.Subject, path, row.Old)
-			o, n = a, x
+			c.at(a, x, row.is(Removed, Neutral, "", "%s: %s is gone, it was %s", row.Subject, path, row.Old))
 		default:
-			row.Message = fmt.Sprintf("%s: %s changes from %s to %s", change.Subject, path, row.Old, row.New)
+			c.at(b, y, row.is(Changed, Neutral, "", "%s: %s changes from %s to %s", row.Subject, path, row.Old, row.New))
 		}
-		c.at(o, n, row)
 	})
 }
 
@@ -88,10 +76,6 @@ func written(o *manifest.Object, n *yamldoc.Node) string {
 		}
 	}
 	return show(n)
-}
-
-func isImage(path string) bool {
-	return strings.HasSuffix(path, "].image") && strings.Contains(strings.ToLower(path), "containers[")
 }
 
 // walk visits the values in which two trees differ. Elements of lists are
@@ -134,30 +118,19 @@ type element struct {
 	node       *yamldoc.Node
 }
 
-func elements(list *yamldoc.Node) []element {
-	out := make([]element, 0, len(list.List()))
-	for _, n := range list.List() {
-		e := element{node: n}
+func elements(n *yamldoc.Node) []element {
+	return list.Of(n.List(), func(n *yamldoc.Node) element {
 		if name := n.Get("name").Str(); name != "" {
-			e.key, e.shown, e.named = name, name, true
-		} else {
-			e.key, e.shown = crd.Fingerprint(n), ""
-			if n.Kind == yamldoc.String {
-				e.shown = option(n.Text())
+			return element{name, name, true, n}
+		}
+		e := element{crd.Fingerprint(n), "", false, n}
+		if n.Kind == yamldoc.String { // which may be an argument with a name
+			if name, _, ok := strings.Cut(n.Text(), "="); ok && strings.HasPrefix(name, "-") {
+				e.shown = name
 			}
 		}
-		out = append(out, e)
-	}
-	return out
-}
-
-// option is the name of an argument, as far as it has one.
-func option(text string) string {
-	name, _, ok := strings.Cut(text, "=")
-	if ok && strings.HasPrefix(name, "-") {
-		return name
-	}
-	return ""
+		return e
+	})
 }
 
 // templates compares the objects of templates and classes that both releases
@@ -181,12 +154,10 @@ func (c *comparison) template(f, g *manifest.File) {
 		change := Change{Area: InTemplates, Subject: file + ": " + i.String()}
 		switch {
 		case a == nil:
-			change.Kind, change.Message = Added, fmt.Sprintf("%s has a new %s", file, i)
-			c.at(*b, nil, change)
+			c.at(*b, nil, change.is(Added, Neutral, "", "%s has a new %s", file, i))
 			return
 		case b == nil:
-			change.Kind, change.Message = Removed, fmt.Sprintf("%s no longer has %s", file, i)
-			c.at(*a, nil, change)
+			c.at(*a, nil, change.is(Removed, Neutral, "", "%s no longer has %s", file, i))
 			return
 		}
 		if x, y := clusterclass.Of(*a), clusterclass.Of(*b); x != nil && y != nil {

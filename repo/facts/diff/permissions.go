@@ -2,9 +2,11 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -41,34 +43,28 @@ type granted struct {
 // whatever the roles are called and however their rules are cut.
 func (c *comparison) permissions() {
 	pairs(rightsOf(c.old), rightsOf(c.new), func(g *granted) right { return g.right }, func(r right, a, b **granted) {
-		var gone, come []string
-		if a != nil {
-			gone = (*a).without(b)
+		change := Change{Area: InPermissions, Subject: r.String()}
+		if come := deref(b).without(deref(a)); come != "" {
+			change.New = come
+			c.at((*b).object, (*b).node, change.is(Added, Attention, "", "may now %s %s", come, r))
 		}
-		if b != nil {
-			come = (*b).without(a)
-		}
-		if len(come) > 0 {
-			c.at((*b).object, (*b).node, Change{Area: InPermissions, Kind: Added, Impact: Attention, Subject: r.String(), New: strings.Join(come, ", "),
-				Message: fmt.Sprintf("may now %s %s", strings.Join(come, ", "), r)})
-		}
-		if len(gone) > 0 {
-			c.at((*a).object, (*a).node, Change{Area: InPermissions, Kind: Removed, Subject: r.String(), Old: strings.Join(gone, ", "),
-				Message: fmt.Sprintf("may no longer %s %s", strings.Join(gone, ", "), r)})
+		if gone := deref(a).without(deref(b)); gone != "" {
+			change.Old, change.New = gone, ""
+			c.at((*a).object, (*a).node, change.is(Removed, Neutral, "", "may no longer %s %s", gone, r))
 		}
 	})
 }
 
-// without lists the verbs that another right does not have, sorted.
-func (g *granted) without(other **granted) []string {
-	var out []string
-	for verb := range g.verbs {
-		if other == nil || !(*other).verbs[verb] && !(*other).verbs["*"] {
-			out = append(out, verb)
-		}
+// without names the verbs that another right does not have; either may be nil.
+func (g *granted) without(other *granted) string {
+	if g == nil {
+		return ""
 	}
-	slices.Sort(out)
-	return out
+	verbs := slices.Sorted(maps.Keys(g.verbs))
+	if other != nil {
+		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return other.verbs[verb] || other.verbs["*"] })
+	}
+	return strings.Join(verbs, ", ")
 }
 
 // rightsOf lists the rights in the order of the objects.
@@ -115,10 +111,4 @@ func rightsOf(s *side) []*granted {
 	return out
 }
 
-func strs(n *yamldoc.Node) []string {
-	var out []string
-	for _, item := range n.List() {
-		out = append(out, item.Str())
-	}
-	return out
-}
+func strs(n *yamldoc.Node) []string { return list.Of(n.List(), (*yamldoc.Node).Str) }

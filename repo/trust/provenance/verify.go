@@ -32,25 +32,15 @@ func (e *MismatchError) Error() string {
 //
 // Who made the statement is the matter of a signature.
 func Verify(ctx context.Context, r *repo.Release) error {
-	file := r.Artifact(layouts.ProvenanceFile)
-	if file == nil {
-		return repo.Missing("%s has no %s", r.Path, layouts.ProvenanceFile)
-	}
-	data, err := file.Bytes()
+	s, p, ours, err := statementOf(r)
 	if err != nil {
 		return err
 	}
-	s, err := parse(data)
-	if err != nil {
-		return fmt.Errorf("%s %w", file.Path, err)
-	}
-	failed := &MismatchError{Path: file.Path}
+	failed := &MismatchError{Path: r.Artifact(layouts.ProvenanceFile).Path}
 	problem := func(format string, args ...any) {
 		failed.Problems = append(failed.Problems, fmt.Sprintf(format, args...))
 	}
-	switch p, ours, err := s.parameters(); {
-	case err != nil:
-		return fmt.Errorf("%s %w", file.Path, err)
+	switch {
 	case ours && p.Version != r.Version:
 		problem("it is for version %s, but these are the files of %s", p.Version, r.Version)
 	case ours && p.Provider != r.Provider.Label() && r.Provider != (layouts.Provider{}):
@@ -108,34 +98,39 @@ type Facts struct {
 	Loose []string
 }
 
-// Read returns what the statement of r says. It compares nothing; see Verify.
-// The error wraps fs.ErrNotExist if r has no statement.
-func Read(ctx context.Context, r *repo.Release) (*Facts, error) {
+// statementOf reads the statement of r, and its parameters if they are of our build
+// type. The error wraps fs.ErrNotExist if r has none.
+func statementOf(r *repo.Release) (s *statement, p parameters, ours bool, err error) {
 	file := r.Artifact(layouts.ProvenanceFile)
 	if file == nil {
-		return nil, repo.Missing("%s has no %s", r.Path, layouts.ProvenanceFile)
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, p, false, repo.Missing("%s has no %s", r.Path, layouts.ProvenanceFile)
 	}
 	data, err := file.Bytes()
 	if err != nil {
+		return nil, p, false, err
+	}
+	if s, err = parse(data); err == nil {
+		p, ours, err = s.parameters()
+	}
+	if err != nil {
+		err = fmt.Errorf("%s %w", file.Path, err)
+	}
+	return s, p, ours, err
+}
+
+// Read returns what the statement of r says. It compares nothing; see Verify.
+// The error wraps fs.ErrNotExist if r has no statement.
+func Read(ctx context.Context, r *repo.Release) (*Facts, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	s, p, _, err := statementOf(r)
+	if err != nil {
 		return nil, err
 	}
-	s, err := parse(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s %w", file.Path, err)
-	}
-	out := &Facts{}
-	p, ours, err := s.parameters()
-	if err != nil {
-		return nil, fmt.Errorf("%s %w", file.Path, err)
-	}
-	if ours {
-		out.Version = p.Version
-		if p.Provider != "" {
-			out.Providers = []string{p.Provider}
-		}
+	out := &Facts{Version: p.Version}
+	if p.Provider != "" {
+		out.Providers = []string{p.Provider}
 	}
 	for _, d := range s.Predicate.BuildDefinition.ResolvedDependencies {
 		if commit := d.Digest["gitCommit"]; commit != "" && out.Commit == "" {
