@@ -35,6 +35,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -109,7 +110,10 @@ var attackedOwners = map[string][]string{
 // name is in front of it shows.
 const elsewhere = ".elsewhere.test"
 
-const terminalCodes = "\x1b]0;owned\x07\x1b[2J\u202e\u009b31m"
+const (
+	terminalCodes = "\x1b]0;owned\x07\x1b[2J\u202e\u009b31m"
+	escapedCodes  = `\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m` // in JSON
+)
 
 // evil answers a request. Honest is the server that it replaces.
 type evil func(w http.ResponseWriter, r *http.Request, honest http.Handler)
@@ -164,8 +168,9 @@ func moved(to func(host string) string) evil {
 	})
 }
 
-// wire takes over the connection of HTTP/1.1 and writes an answer by hand.
-func wire(write func(c io.Writer, r *http.Request)) evil {
+// wires takes over the connection of HTTP/1.1 and writes an answer by hand: its start,
+// and the rest again and again.
+func wires(start, again string) evil {
 	return func(w http.ResponseWriter, r *http.Request, honest http.Handler) {
 		hijacker, ok := w.(http.Hijacker)
 		if !ok {
@@ -176,7 +181,43 @@ func wire(write func(c io.Writer, r *http.Request)) evil {
 			return
 		}
 		defer c.Close()
-		write(c, r)
+		if again == "" {
+			io.WriteString(c, start)
+		} else {
+			flood(c, start, again)
+		}
+	}
+}
+
+// floods answers with a status and a text without end.
+func floods(status int, start, again string) evil {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.WriteHeader(status)
+		flood(w, start, again)
+	}
+}
+
+// answers has a status, and headers: pairs of a name and a value.
+func answers(status int, headers ...string) evil {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+	}
+}
+
+// replaced puts other texts into the body; see strings.NewReplacer.
+func replaced(pairs ...string) evil {
+	return spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
+		return status, []byte(strings.NewReplacer(pairs...).Replace(string(body)))
+	})
+}
+
+// away redirects to the same path at another host.
+func away(status int) evil {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		http.Redirect(w, r, "https://"+r.Host+elsewhere+r.URL.RequestURI(), status)
 	}
 }
 
@@ -193,19 +234,15 @@ func repeats(start, text string, times int) evil {
 }
 
 var evils = map[string]evil{
-	"a flood of text in JSON": func(w http.ResponseWriter, r *http.Request, _ http.Handler) { flood(w, `[{"tag_name":"`, "v") },
-	"a flood of releases": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		flood(w, `[`, `{"tag_name":"v1.0.0","version":"v1.0.0"},`)
-	},
-	"a flood of tiny objects": func(w http.ResponseWriter, r *http.Request, _ http.Handler) { flood(w, `[`, `{},`) },
-	"a flood of tiny lists":   func(w http.ResponseWriter, r *http.Request, _ http.Handler) { flood(w, `[{"assets":[`, `[],`) },
-	"a flood of numbers":      func(w http.ResponseWriter, r *http.Request, _ http.Handler) { flood(w, `{"id":`, `9`) },
-	"a flood of tags":         func(w http.ResponseWriter, r *http.Request, _ http.Handler) { flood(w, `{"tags":[`, `"v1.0.0",`) },
-	"a flood of manifests": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		flood(w, `{"manifests":[`, `{"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","size":0},`)
-	},
-	"a flood of spaces":        func(w http.ResponseWriter, r *http.Request, _ http.Handler) { flood(w, ``, ` `) },
-	"a flood of YAML":          func(w http.ResponseWriter, r *http.Request, _ http.Handler) { flood(w, ``, "- a: b\n") },
+	"a flood of text in JSON":  floods(http.StatusOK, `[{"tag_name":"`, "v"),
+	"a flood of releases":      floods(http.StatusOK, `[`, `{"tag_name":"v1.0.0","version":"v1.0.0"},`),
+	"a flood of tiny objects":  floods(http.StatusOK, `[`, `{},`),
+	"a flood of tiny lists":    floods(http.StatusOK, `[{"assets":[`, `[],`),
+	"a flood of numbers":       floods(http.StatusOK, `{"id":`, `9`),
+	"a flood of tags":          floods(http.StatusOK, `{"tags":[`, `"v1.0.0",`),
+	"a flood of manifests":     floods(http.StatusOK, `{"manifests":[`, `{"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","size":0},`),
+	"a flood of spaces":        floods(http.StatusOK, ``, ` `),
+	"a flood of YAML":          floods(http.StatusOK, ``, "- a: b\n"),
 	"a million levels of JSON": repeats(``, `{"assets":[`, 1e6),
 	"many lists in a thousand": repeats(strings.Repeat(`[`, 1000), `[]`, 1e6),
 	"a bomb in gzip": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
@@ -219,36 +256,20 @@ var evils = map[string]evil{
 		w.Header().Set("Link", strings.Repeat("<https://", 50_000))
 		io.WriteString(w, "[]")
 	},
-	"many headers":                    wire(func(c io.Writer, r *http.Request) { flood(c, "HTTP/1.1 200 OK\r\n", "A: b\r\n") }),
-	"a header line that does not end": wire(func(c io.Writer, r *http.Request) { flood(c, "HTTP/1.1 200 OK\r\nA: ", "b") }),
-	"an endless wait with 100":        wire(func(c io.Writer, r *http.Request) { flood(c, "", "HTTP/1.1 102 Processing\r\n\r\n") }),
-	"chunks without end": wire(func(c io.Writer, r *http.Request) {
-		flood(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n")
-	}),
-	"extensions of a chunk": wire(func(c io.Writer, r *http.Request) {
-		flood(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "a")
-	}),
-	"trailers without end": wire(func(c io.Writer, r *http.Request) {
-		flood(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n2\r\n[]\r\n0\r\n", "A: b\r\n")
-	}),
-	"a length that is a lie": wire(func(c io.Writer, r *http.Request) {
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n[]")
-	}),
-	"two lengths": wire(func(c io.Writer, r *http.Request) {
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n[]x")
-	}),
-	"no status":           wire(func(c io.Writer, r *http.Request) { io.WriteString(c, terminalCodes+"\r\n\r\n") }),
-	"a status with codes": wire(func(c io.Writer, r *http.Request) { io.WriteString(c, "HTTP/1.1 400 "+terminalCodes+"\r\n\r\n") }),
-	"a closed connection": wire(func(c io.Writer, r *http.Request) {}),
-	"refusals that flood": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.WriteHeader(400)
-		flood(w, `{"message":"`, "m")
-	},
-	"failures that flood": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.WriteHeader(500)
-		flood(w, `{"message":"`, "m")
-	},
-	"absence that floods": func(w http.ResponseWriter, r *http.Request, _ http.Handler) { w.WriteHeader(404); flood(w, ``, "m") },
+	"many headers":                    wires("HTTP/1.1 200 OK\r\n", "A: b\r\n"),
+	"a header line that does not end": wires("HTTP/1.1 200 OK\r\nA: ", "b"),
+	"an endless wait with 100":        wires("", "HTTP/1.1 102 Processing\r\n\r\n"),
+	"chunks without end":              wires("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"),
+	"extensions of a chunk":           wires("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "a"),
+	"trailers without end":            wires("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n2\r\n[]\r\n0\r\n", "A: b\r\n"),
+	"a length that is a lie":          wires("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n[]", ""),
+	"two lengths":                     wires("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n[]x", ""),
+	"no status":                       wires(terminalCodes+"\r\n\r\n", ""),
+	"a status with codes":             wires("HTTP/1.1 400 "+terminalCodes+"\r\n\r\n", ""),
+	"a closed connection":             wires("", ""),
+	"refusals that flood":             floods(400, `{"message":"`, "m"),
+	"failures that flood":             floods(500, `{"message":"`, "m"),
+	"absence that floods":             floods(404, ``, "m"),
 	"pages without end": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
 		var n int
 		fmt.Sscan(r.URL.Query().Get("page"), &n)
@@ -293,52 +314,31 @@ var evils = map[string]evil{
 		w.Header().Set("Location", "https://"+r.Host+"/"+strings.ReplaceAll(fmt.Sprint(r.Header["Authorization"], r.Header["Private-Token"]), " ", "+"))
 		w.WriteHeader(http.StatusFound)
 	},
-	"codes in every name": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		escaped := `\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m`
-		return status, bytes.ReplaceAll(bytes.ReplaceAll(body, []byte(`"name":"`), []byte(`"name":"`+escaped)), []byte(`"title":"`), []byte(`"title":"`+escaped))
-	}),
-	"codes in the files": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		return status, bytes.ReplaceAll(body, []byte("foo"), []byte("\x1b[2J\x9b31m"))
-	}),
-	"names that climb": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		return status, bytes.ReplaceAll(body, []byte("metadata.yaml"), []byte("../../../evil.yaml"))
-	}),
-	"names that are paths": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		return status, bytes.ReplaceAll(body, []byte("metadata.yaml"), []byte(`/tmp/evil.yaml`))
-	}),
-	"versions that climb": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		return status, bytes.ReplaceAll(body, []byte("v1.0.0"), []byte("v1.0.0/../../../evil"))
-	}),
+	"codes in every name":  replaced(`"name":"`, `"name":"`+escapedCodes, `"title":"`, `"title":"`+escapedCodes),
+	"codes in the files":   replaced("foo", "\x1b[2J\x9b31m"),
+	"names that climb":     replaced("metadata.yaml", "../../../evil.yaml"),
+	"names that are paths": replaced("metadata.yaml", `/tmp/evil.yaml`),
+	"versions that climb":  replaced("v1.0.0", "v1.0.0/../../../evil"),
 	"half of every answer": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
 		return status, body[:len(body)/2]
 	}),
-	"other bytes of the same length": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		return status, bytes.ReplaceAll(body, []byte("1"), []byte("7"))
-	}),
-	"texts for numbers": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		return status, bytes.ReplaceAll(bytes.ReplaceAll(body, []byte(`"id":`), []byte(`"id":1e99,"x":`)), []byte(`"size":`), []byte(`"size":-1,"x":`))
-	}),
-	"sizes that overflow": spoil(func(r *http.Request, status int, h http.Header, body []byte) (int, []byte) {
-		return status, bytes.ReplaceAll(body, []byte(`"size":`), []byte(`"size":9223372036854775807,"x":`))
-	}),
-	"links to another host":    moved(func(host string) string { return "https://" + host + elsewhere }),
-	"links without encryption": moved(func(host string) string { return "http://" + host }),
-	"links with a user":        moved(func(host string) string { return "https://" + host + "@" + host + elsewhere }),
-	"links with a password":    moved(func(host string) string { return "https://me:secret-far-0123456789@" + host }),
-	"links to another port":    moved(func(host string) string { return "https://" + host + ":8443" }),
-	"links with a dot":         moved(func(host string) string { return "https://" + host + "." }),
-	"links in capitals":        moved(func(host string) string { return "https://X" + strings.ToUpper(host) }),
-	"links to a zone":          moved(func(host string) string { return "https://[fe80::1%25" + host + "]" }),
-	"links to this machine":    moved(func(host string) string { return "http://127.0.0.1:1" }),
-	"links with a backslash":   moved(func(host string) string { return `https://x` + elsewhere + `\\@` + host }),
-	"links with codes":         moved(func(host string) string { return "https://" + host + "/%1b[2J%0d%0a" }),
-	"links to a file":          moved(func(host string) string { return "file:///etc" }),
-	"redirects to another host": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		http.Redirect(w, r, "https://"+r.Host+elsewhere+r.URL.RequestURI(), http.StatusTemporaryRedirect)
-	},
-	"redirects by 302 to another host": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		http.Redirect(w, r, "https://"+r.Host+elsewhere+r.URL.RequestURI(), http.StatusFound)
-	},
+	"other bytes of the same length":   replaced("1", "7"),
+	"texts for numbers":                replaced(`"id":`, `"id":1e99,"x":`, `"size":`, `"size":-1,"x":`),
+	"sizes that overflow":              replaced(`"size":`, `"size":9223372036854775807,"x":`),
+	"links to another host":            moved(func(host string) string { return "https://" + host + elsewhere }),
+	"links without encryption":         moved(func(host string) string { return "http://" + host }),
+	"links with a user":                moved(func(host string) string { return "https://" + host + "@" + host + elsewhere }),
+	"links with a password":            moved(func(host string) string { return "https://me:secret-far-0123456789@" + host }),
+	"links to another port":            moved(func(host string) string { return "https://" + host + ":8443" }),
+	"links with a dot":                 moved(func(host string) string { return "https://" + host + "." }),
+	"links in capitals":                moved(func(host string) string { return "https://X" + strings.ToUpper(host) }),
+	"links to a zone":                  moved(func(host string) string { return "https://[fe80::1%25" + host + "]" }),
+	"links to this machine":            moved(func(host string) string { return "http://127.0.0.1:1" }),
+	"links with a backslash":           moved(func(host string) string { return `https://x` + elsewhere + `\\@` + host }),
+	"links with codes":                 moved(func(host string) string { return "https://" + host + "/%1b[2J%0d%0a" }),
+	"links to a file":                  moved(func(host string) string { return "file:///etc" }),
+	"redirects to another host":        away(http.StatusTemporaryRedirect),
+	"redirects by 302 to another host": away(http.StatusFound),
 	"redirects there and back": func(w http.ResponseWriter, r *http.Request, honest http.Handler) {
 		if strings.HasSuffix(r.Host, elsewhere) {
 			http.Redirect(w, r, "https://github.com"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
@@ -353,40 +353,16 @@ var evils = map[string]evil{
 	"redirects in a circle": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 	},
-	"redirects to the code": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Location", "/%1b%5b2J")
-		w.WriteHeader(301)
-	},
-	"redirects to nowhere": func(w http.ResponseWriter, r *http.Request, _ http.Handler) { w.WriteHeader(302) },
-	"redirects to other words": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Location", "javascript:alert(1)")
-		w.WriteHeader(302)
-	},
-	"patience": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Retry-After", "600")
-		w.WriteHeader(429)
-	},
-	"patience for centuries": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Retry-After", "1000000000")
-		w.WriteHeader(429)
-	},
-	"patience beyond numbers": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Retry-After", "99999999999999999999")
-		w.WriteHeader(503)
-	},
-	"patience in years": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT")
-		w.WriteHeader(429)
-	},
-	"limits in the far future": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("X-Ratelimit-Remaining", "0")
-		w.Header().Set("X-Ratelimit-Reset", "9223372036854775807")
-		w.WriteHeader(403)
-	},
-	"failures for ever": func(w http.ResponseWriter, r *http.Request, _ http.Handler) { w.WriteHeader(503) },
-	"success without a word": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.WriteHeader(http.StatusCreated)
-	},
+	"redirects to the code":    answers(301, "Location", "/%1b%5b2J"),
+	"redirects to nowhere":     answers(302),
+	"redirects to other words": answers(302, "Location", "javascript:alert(1)"),
+	"patience":                 answers(429, "Retry-After", "600"),
+	"patience for centuries":   answers(429, "Retry-After", "1000000000"),
+	"patience beyond numbers":  answers(503, "Retry-After", "99999999999999999999"),
+	"patience in years":        answers(429, "Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT"),
+	"limits in the far future": answers(403, "X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "9223372036854775807"),
+	"failures for ever":        answers(503),
+	"success without a word":   answers(http.StatusCreated),
 	"a question by another host": func(w http.ResponseWriter, r *http.Request, honest http.Handler) {
 		w.Header().Set("Www-Authenticate", `Bearer realm="https://`+r.Host+elsewhere+`/token",service="registry.test"`)
 		w.WriteHeader(401)
@@ -659,10 +635,7 @@ func attackedFolder(t *testing.T, w *attackedWorld) string {
 	dir := t.TempDir()
 	put := func(name, text string) {
 		t.Helper()
-		name = filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 	}
 	put("home/config.json", `{"auths":{"registry.test":{"auth":"`+base64.StdEncoding.EncodeToString([]byte("me:secret-registry-0123456789"))+`"}}}`)
 	put("in/src/clusterctl-repo.yaml", `apiVersion: clusterctl-repo.dev/v1alpha1
@@ -913,20 +886,15 @@ func highWater() func() uint64 {
 // are.
 func TestEveryVerbIsAttacked(t *testing.T) {
 	var have []string
-	var walk func(c *cobra.Command, path string)
-	walk = func(c *cobra.Command, path string) {
-		if c.Runnable() && (!c.HasSubCommands() || c.Annotations[cli.TakesTargets] != "") {
-			have = append(have, path)
+	eachCommand(func(name string, c *cobra.Command) {
+		if acts(c) {
+			have = append(have, name)
 		}
-		for _, sub := range c.Commands() {
-			walk(sub, strings.TrimSpace(path+" "+sub.Name()))
-		}
-	}
+	})
 	known := func(kind layouts.LocationKind) (ok bool) {
 		defer func() { ok = recover() == nil }() // later ones have no name
 		return kind.String() != ""
 	}
-	walk(program.Command(cli.NewEnv(cli.IO{LookupEnv: func(string) (string, bool) { return "", false }}), nil), "")
 	slices.Sort(have)
 	if want := slices.Sorted(maps.Keys(attackedVerbs)); !slices.Equal(have, want) {
 		t.Errorf("there are the commands\n%q, the table has\n%q", have, want)

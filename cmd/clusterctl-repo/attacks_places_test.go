@@ -250,6 +250,19 @@ func (w *attacked) bundled(args []string, change func(members []member) (changed
 	w.write("b.tar", out.String()+after)
 }
 
+// bundle makes a bundle, with changes.
+func bundle(change func(members []member) (changed []member, after string)) func(*attacked) {
+	return func(w *attacked) { w.bundled(nil, change) }
+}
+
+// signedLine adds a line to the list of the release, and signs it as the owner of the key.
+func signedLine(line string) func(*attacked) {
+	return func(w *attacked) {
+		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+line)
+		w.signByHand(v1 + "SHA256SUMS")
+	}
+}
+
 func sum(content string) [sha256.Size]byte { return sha256.Sum256([]byte(content)) }
 
 // index finds a member.

@@ -31,34 +31,22 @@ var listAttacks = []attack{
 		w.change(v1+"SHA256SUMS", "\n", "\r\n")
 		w.signByHand(v1 + "SHA256SUMS")
 	}, want: "the signature is for"},
-	{name: "file listed twice", threat: "a signed list has two lines for a file, of which programs use one or the other", stops: "each file needs exactly one line", do: func(w *attacked) {
-		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+" *metadata.yaml\n")
-		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "metadata.yaml was already listed"},
-	{name: "file listed twice with a dot", threat: "the second line names ./metadata.yaml", stops: "the same", do: func(w *attacked) {
-		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+"  ./metadata.yaml\n")
-		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "metadata.yaml was already listed"},
-	{name: "list with a path", threat: "a signed list names a file elsewhere", stops: "every line needs its file in the release", do: func(w *attacked) {
-		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+strings.Repeat("0", 64)+"  ../v0.2.0/metadata.yaml\n")
-		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "../v0.2.0/metadata.yaml is missing"},
-	{name: "list with an escaped name", threat: "a signed list has a line that only some programs understand", stops: "other lines are refused", do: func(w *attacked) {
-		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+`\`+strings.Repeat("0", 64)+`  a\nb`+"\n")
-		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "expected 64 hexadecimal digits"},
+	{name: "file listed twice", threat: "a signed list has two lines for a file, of which programs use one or the other", stops: "each file needs exactly one line",
+		do: signedLine(strings.Repeat("0", 64) + " *metadata.yaml\n"), want: "metadata.yaml was already listed"},
+	{name: "file listed twice with a dot", threat: "the second line names ./metadata.yaml", stops: "the same",
+		do: signedLine(strings.Repeat("0", 64) + "  ./metadata.yaml\n"), want: "metadata.yaml was already listed"},
+	{name: "list with a path", threat: "a signed list names a file elsewhere", stops: "every line needs its file in the release",
+		do: signedLine(strings.Repeat("0", 64) + "  ../v0.2.0/metadata.yaml\n"), want: "../v0.2.0/metadata.yaml is missing"},
+	{name: "list with an escaped name", threat: "a signed list has a line that only some programs understand", stops: "other lines are refused",
+		do: signedLine(`\` + strings.Repeat("0", 64) + `  a\nb` + "\n"), want: "expected 64 hexadecimal digits"},
 	{name: "list with a byte order mark", threat: "a mark at the beginning hides the identity from some readers", stops: "other lines are refused", do: func(w *attacked) {
 		w.write(v1+"SHA256SUMS", "\ufeff"+w.read(v1+"SHA256SUMS"))
 		w.signByHand(v1 + "SHA256SUMS")
 	}, want: "line 1: expected 64 hexadecimal digits"},
-	{name: "two identities", threat: "a signed list names two versions, one for each reader", stops: "each identity must be that of the place", do: func(w *attacked) {
-		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+"# clusterctl-repo release: infrastructure-foo v9.9.9\n")
-		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "the signature is for infrastructure-foo v0.1.0, infrastructure-foo v9.9.9"},
-	{name: "two providers", threat: "a signed list names two providers, and is in the folder of one", stops: "the same", do: func(w *attacked) {
-		w.write(v1+"SHA256SUMS", w.read(v1+"SHA256SUMS")+"# clusterctl-repo release: infrastructure-bar v0.1.0\n")
-		w.signByHand(v1 + "SHA256SUMS")
-	}, want: "the signature is for"},
+	{name: "two identities", threat: "a signed list names two versions, one for each reader", stops: "each identity must be that of the place",
+		do: signedLine("# clusterctl-repo release: infrastructure-foo v9.9.9\n"), want: "the signature is for infrastructure-foo v0.1.0, infrastructure-foo v9.9.9"},
+	{name: "two providers", threat: "a signed list names two providers, and is in the folder of one", stops: "the same",
+		do: signedLine("# clusterctl-repo release: infrastructure-bar v0.1.0\n"), want: "the signature is for"},
 	{name: "signature of a mirror", threat: "the signed checksums of a mirror pass for those of a release", stops: "every line needs its file in the release", do: func(w *attacked) {
 		w.mirrored("--sign-key", "key.pem")
 		for _, name := range []string{"SHA256SUMS", "SHA256SUMS.sig"} {
@@ -301,65 +289,47 @@ var mirrorAttacks = []attack{
 
 // bundleAttacks are about a mirror on its way.
 var bundleAttacks = []attack{
-	{name: "bundle with a further member", threat: "a file is added to a bundle", stops: "every member needs its checksum", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) {
-			return append(m, file(inBundle+"cluster-template-evil.yaml", template)), ""
-		})
-	}, tries: useBundle, want: "is not listed exactly once in SHA256SUMS"},
-	{name: "bundle with a member twice", threat: "a file is in a bundle twice, of which programs unpack the last", stops: "the same", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) { return append(m, file(inBundle+"metadata.yaml", template)), "" })
-	}, tries: useBundle, want: "is not listed exactly once in SHA256SUMS"},
-	{name: "bundle with two lists", threat: "a bundle has a second list", stops: "the same", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) { return append(m, m[0]), "" })
-	}, tries: useBundle, want: `"SHA256SUMS" is not listed exactly once`},
-	{name: "bundle in another order", threat: "the list comes after files that it should judge", stops: "it comes first", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) { return append(m[1:], m[0]), "" })
-	}, tries: useBundle, want: "not with SHA256SUMS"},
-	{name: "bundle with a link", threat: "a member is a link", stops: "only plain files are accepted", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) {
-			i := index(m, inBundle+"metadata.yaml")
-			m[i].Typeflag, m[i].Linkname = tar.TypeSymlink, "/etc/passwd"
-			return m, ""
-		})
-	}, tries: useBundle, want: "is not a plain file"},
-	{name: "bundle without a file", threat: "a file is removed from a bundle", stops: "every checksum needs its member", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) {
-			i := index(m, inBundle+"metadata.yaml")
-			return append(m[:i:i], m[i+1:]...), ""
-		})
-	}, tries: useBundle, want: "is missing"},
-	{name: "bundle with swapped files", threat: "two files of a bundle change their content", stops: "the checksums", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) {
-			i, j := index(m, inBundle+"metadata.yaml"), index(m, inBundle+"infrastructure-components.yaml")
-			m[i].content, m[j].content = m[j].content, m[i].content
-			return m, ""
-		})
-	}, tries: useBundle, want: "disagree about it"},
-	{name: "bundle with a changed file", threat: "the length of a file in a bundle is changed", stops: "the checksums", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) {
-			i := index(m, inBundle+"metadata.yaml")
-			m[i].content = strings.Replace(m[i].content, "v1beta2", "v1beta1", 1)
-			return m, ""
-		})
-	}, tries: useBundle, want: "was stated; it was changed or damaged"},
-	{name: "bundle with an extended header", threat: "an extended header gives a member another size for some programs", stops: "such headers are refused", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) {
-			i := index(m, inBundle+"metadata.yaml")
-			m[i].Format, m[i].PAXRecords = tar.FormatPAX, map[string]string{"VENDOR.realsize": "1"}
-			return m, ""
-		})
-	}, tries: useBundle, want: "which programs read differently"},
+	{name: "bundle with a further member", threat: "a file is added to a bundle", stops: "every member needs its checksum", do: bundle(func(m []member) ([]member, string) {
+		return append(m, file(inBundle+"cluster-template-evil.yaml", template)), ""
+	}), tries: useBundle, want: "is not listed exactly once in SHA256SUMS"},
+	{name: "bundle with a member twice", threat: "a file is in a bundle twice, of which programs unpack the last", stops: "the same",
+		do: bundle(func(m []member) ([]member, string) { return append(m, file(inBundle+"metadata.yaml", template)), "" }), tries: useBundle, want: "is not listed exactly once in SHA256SUMS"},
+	{name: "bundle with two lists", threat: "a bundle has a second list", stops: "the same",
+		do: bundle(func(m []member) ([]member, string) { return append(m, m[0]), "" }), tries: useBundle, want: `"SHA256SUMS" is not listed exactly once`},
+	{name: "bundle in another order", threat: "the list comes after files that it should judge", stops: "it comes first",
+		do: bundle(func(m []member) ([]member, string) { return append(m[1:], m[0]), "" }), tries: useBundle, want: "not with SHA256SUMS"},
+	{name: "bundle with a link", threat: "a member is a link", stops: "only plain files are accepted", do: bundle(func(m []member) ([]member, string) {
+		i := index(m, inBundle+"metadata.yaml")
+		m[i].Typeflag, m[i].Linkname = tar.TypeSymlink, "/etc/passwd"
+		return m, ""
+	}), tries: useBundle, want: "is not a plain file"},
+	{name: "bundle without a file", threat: "a file is removed from a bundle", stops: "every checksum needs its member", do: bundle(func(m []member) ([]member, string) {
+		i := index(m, inBundle+"metadata.yaml")
+		return append(m[:i:i], m[i+1:]...), ""
+	}), tries: useBundle, want: "is missing"},
+	{name: "bundle with swapped files", threat: "two files of a bundle change their content", stops: "the checksums", do: bundle(func(m []member) ([]member, string) {
+		i, j := index(m, inBundle+"metadata.yaml"), index(m, inBundle+"infrastructure-components.yaml")
+		m[i].content, m[j].content = m[j].content, m[i].content
+		return m, ""
+	}), tries: useBundle, want: "disagree about it"},
+	{name: "bundle with a changed file", threat: "the length of a file in a bundle is changed", stops: "the checksums", do: bundle(func(m []member) ([]member, string) {
+		i := index(m, inBundle+"metadata.yaml")
+		m[i].content = strings.Replace(m[i].content, "v1beta2", "v1beta1", 1)
+		return m, ""
+	}), tries: useBundle, want: "was stated; it was changed or damaged"},
+	{name: "bundle with an extended header", threat: "an extended header gives a member another size for some programs", stops: "such headers are refused", do: bundle(func(m []member) ([]member, string) {
+		i := index(m, inBundle+"metadata.yaml")
+		m[i].Format, m[i].PAXRecords = tar.FormatPAX, map[string]string{"VENDOR.realsize": "1"}
+		return m, ""
+	}), tries: useBundle, want: "which programs read differently"},
 	{name: "bundle with a second archive", threat: "another archive follows, which tar -i unpacks as well", stops: "nothing may follow", do: func(w *attacked) {
 		w.bundled(nil, func(m []member) ([]member, string) { return m, strings.Repeat("\x00", 1024) + w.read("b.tar") })
 	}, tries: useBundle, want: "something follows the end of the archive"},
-	{name: "bundle with a file in no lock", threat: "a file is added to a bundle and its list", stops: "every file needs its place in the lock", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) {
-			return list(append(m, file("infrastructure-foo/v9.9.9/metadata.yaml", template), file("overrides/x.yaml", template))), ""
-		})
-	}, tries: verifyBundle, want: "infrastructure-foo/v9.9.9/metadata.yaml: unexpected"},
-	{name: "bundle with a path that leads out", threat: "a member leads out of the folder", stops: "such names are refused", do: func(w *attacked) {
-		w.bundled(nil, func(m []member) ([]member, string) { return list(append(m, file("../evil", template))), "" })
-	}, tries: useBundle, want: "is not a checksum followed by the path of a file"},
+	{name: "bundle with a file in no lock", threat: "a file is added to a bundle and its list", stops: "every file needs its place in the lock", do: bundle(func(m []member) ([]member, string) {
+		return list(append(m, file("infrastructure-foo/v9.9.9/metadata.yaml", template), file("overrides/x.yaml", template))), ""
+	}), tries: verifyBundle, want: "infrastructure-foo/v9.9.9/metadata.yaml: unexpected"},
+	{name: "bundle with a path that leads out", threat: "a member leads out of the folder", stops: "such names are refused",
+		do: bundle(func(m []member) ([]member, string) { return list(append(m, file("../evil", template))), "" }), tries: useBundle, want: "is not a checksum followed by the path of a file"},
 	{name: "bundle with another list", threat: "files and list of a signed bundle are changed", stops: "the signature of the list, then that of each release", do: func(w *attacked) {
 		w.bundled([]string{"--sign-key", "key.pem"}, func(m []member) ([]member, string) {
 			i := index(m, "mirror.lock.json")

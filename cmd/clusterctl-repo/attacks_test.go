@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // attack is a row of the table in docs/attacks.md.
@@ -47,12 +48,7 @@ const v1 = "repo/infrastructure-foo/v0.1.0/"
 
 func (w *attacked) write(name, text string) {
 	w.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(w.at(name)), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(w.at(name), []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
+	given.File(w.t, w.at(name), text)
 }
 
 func (w *attacked) read(name string) string {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -158,11 +159,7 @@ func lintSource(t *testing.T, dir, config string) map[string]seenFinding {
 // of that file.
 func TestFaultsInOneLine(t *testing.T) {
 	trees := sources(t)
-	var names []string
-	for name := range trees {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(trees))
 	random := rand.New(rand.NewPCG(*breakSeed, 1))
 	before := map[string]map[string]seenFinding{}
 	copies := map[string]string{}

@@ -23,17 +23,29 @@ func silent(out io.Writer, errs io.Writer) cli.IO {
 	return cli.IO{In: strings.NewReader(""), Out: out, Err: errs, LookupEnv: func(string) (string, bool) { return "", false }}
 }
 
-// eachFlag calls f for the flags of all commands. A name is that of the command without
-// the program's.
-func eachFlag(f func(name string, c *cobra.Command, flag *pflag.Flag)) {
+// eachCommand calls f for all commands. A name is that of the command without the
+// program's.
+func eachCommand(f func(name string, c *cobra.Command)) {
 	var walk func(c *cobra.Command, name string)
 	walk = func(c *cobra.Command, name string) {
-		c.LocalFlags().VisitAll(func(flag *pflag.Flag) { f(name, c, flag) })
+		f(name, c)
 		for _, sub := range c.Commands() {
 			walk(sub, strings.TrimSpace(name+" "+sub.Name()))
 		}
 	}
 	walk(program.Command(cli.NewEnv(silent(io.Discard, io.Discard)), nil), "")
+}
+
+// acts reports whether a command does something besides having others below it.
+func acts(c *cobra.Command) bool {
+	return c.Runnable() && (!c.HasSubCommands() || c.Annotations[cli.TakesTargets] != "")
+}
+
+// eachFlag calls f for the flags of all commands.
+func eachFlag(f func(name string, c *cobra.Command, flag *pflag.Flag)) {
+	eachCommand(func(name string, c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(flag *pflag.Flag) { f(name, c, flag) })
+	})
 }
 
 // TestGlossary wants every flag of every command to mean what the glossary says: the
@@ -109,8 +121,7 @@ func TestFlagFacts(t *testing.T) {
 // TestHelpLines wants lines to be continued with a backslash only in examples, and there
 // not in quotes, where shells keep it.
 func TestHelpLines(t *testing.T) {
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
+	eachCommand(func(_ string, c *cobra.Command) {
 		if strings.Contains(c.Long, "\\\n") {
 			t.Errorf("%s: the description has a line that ends in a backslash", c.CommandPath())
 		}
@@ -124,11 +135,7 @@ func TestHelpLines(t *testing.T) {
 				t.Errorf("%s: a backslash in quotes: %s", c.CommandPath(), line)
 			}
 		}
-		for _, sub := range c.Commands() {
-			walk(sub)
-		}
-	}
-	walk(program.Command(cli.NewEnv(silent(io.Discard, io.Discard)), nil))
+	})
 }
 
 // TestEmptyFlags gives every flag of every command the empty value. It must be refused

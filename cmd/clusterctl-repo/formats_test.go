@@ -463,17 +463,5 @@ func schemaNamed(t *testing.T, kind string) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(kind, raw); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
+	return compiled(t, text)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // failingWriter is standard output that cannot be written to.
@@ -56,24 +57,15 @@ func TestOutcomes(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
 			release := filepath.Join("repo", "infrastructure-foo", "v0.1.0")
-			write := func(name, text string) {
-				t.Helper()
-				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			write(filepath.Join(release, "metadata.yaml"), "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 0, minor: 1, contract: v1beta2}]\n")
-			write(filepath.Join(release, "infrastructure-components.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: foo-system, labels: {cluster.x-k8s.io/provider: infrastructure-foo}}\n")
+			given.File(t, filepath.Join(release, "metadata.yaml"), "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 0, minor: 1, contract: v1beta2}]\n")
+			given.File(t, filepath.Join(release, "infrastructure-components.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: foo-system, labels: {cluster.x-k8s.io/provider: infrastructure-foo}}\n")
 			if findings {
-				write(filepath.Join(release, "cluster-template.yaml"), broken)
+				given.File(t, filepath.Join(release, "cluster-template.yaml"), broken)
 			}
 			if unreadable {
 				// More than is read into memory; it takes no space on disk.
 				big := filepath.Join(release, "cluster-template-big.yaml")
-				write(big, "")
+				given.File(t, big, "")
 				if err := os.Truncate(big, 1<<40); err != nil {
 					t.Skip("no sparse files here")
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestRemoteGit has the servers of TestAdversaries answer the git that kustomize
@@ -48,13 +49,7 @@ func TestRemoteGit(t *testing.T) {
 				"metadata.yaml":             "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta2}\n",
 				"config/kustomization.yaml": "resources:\n- " + s.URL + "/acme/provider.git//config?ref=main&timeout=1\n",
 			} {
-				at := filepath.Join(dir, "src", filepath.FromSlash(name))
-				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				given.File(t, filepath.Join(dir, "src", filepath.FromSlash(name)), text)
 			}
 			t.Chdir(dir)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

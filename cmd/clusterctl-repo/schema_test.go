@@ -22,19 +22,54 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-// run runs the program in this process and returns what it wrote to standard
-// output.
+// runHere runs the program in the working directory and returns what it wrote to
+// standard output.
 func runHere(t *testing.T, args ...string) (code int, out []byte, errs string) {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
-	code = program.Main(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &stdout, Err: &stderr, LookupEnv: func(string) (string, bool) { return "", false }, Dir: dir})
-	return code, stdout.Bytes(), stderr.String()
+	code, text, errs := run(t, dir, args...)
+	return code, []byte(text), errs
+}
+
+// compiled is a JSON schema.
+func compiled(t *testing.T, text []byte) *jsonschema.Schema {
+	t.Helper()
+	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", raw); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// fits compares the document that a command writes with a schema, which must know every
+// field in it.
+func fits(t *testing.T, schema []byte, args ...string) {
+	t.Helper()
+	code, doc, errs := runHere(t, args...)
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
+	if err != nil {
+		t.Fatalf("%q exits with %d: %v\n%s%s", args, code, err, doc, errs)
+	}
+	if err := compiled(t, schema).Validate(v); err != nil {
+		t.Errorf("%q: %v", args, err)
+	}
+	if unknown := unlisted(decoded(t, schema), any(decoded(t, doc)), ""); len(unknown) > 0 {
+		t.Errorf("%q: the schema lacks %q", args, slices.Compact(unknown))
+	}
 }
 
 // TestSchemas compares real documents of every kind with the published schemas,
@@ -77,38 +112,16 @@ metadata: {name: c, namespace: test}
 spec:
   topology: {class: acme, version: v1.33.0}
 `
-	if err := os.MkdirAll("old", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"old/cluster-template.yaml", "dump.yaml"} {
-		if err := os.WriteFile(name, []byte(old), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	given.File(t, "old/cluster-template.yaml", old)
+	given.File(t, "dump.yaml", old)
 	if code, _, errs := runHere(t, "move-plan", "dump.yaml", "-o", "json=plan.json"); errs != "" && code > cli.ExitFindings {
 		t.Fatal(errs)
 	}
 	for _, d := range about.Documents() {
 		t.Run(d.Kind, func(t *testing.T) {
-			_, text, errs := runHere(t, "schema", d.Kind)
-			raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-			if err != nil {
-				t.Fatal(err, errs)
-			}
-			c := jsonschema.NewCompiler()
-			if err := c.AddResource("schema.json", raw); err != nil {
-				t.Fatal(err)
-			}
-			s, err := c.Compile("schema.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, text, _ := runHere(t, "schema", d.Kind)
 			for _, wrong := range []string{"{}", `{"kind": "x", "schemaVersion": 1, "failures": [], "suppressed": []}`} {
-				v, err := jsonschema.UnmarshalJSON(strings.NewReader(wrong))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if s.Validate(v) == nil {
+				if compiled(t, text).Validate(any(decoded(t, []byte(wrong)))) == nil {
 					t.Errorf("the schema accepts %s", wrong)
 				}
 			}
@@ -116,25 +129,7 @@ spec:
 			if !ok {
 				t.Fatal("no command writes it in this test")
 			}
-			code, doc, errs := runHere(t, args...)
-			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
-			if err != nil {
-				t.Fatalf("%q exits with %d: %v\n%s%s", args, code, err, doc, errs)
-			}
-			if err := s.Validate(v); err != nil {
-				t.Errorf("%q: %v", args, err)
-			}
-			var schema map[string]any
-			if err := json.Unmarshal(text, &schema); err != nil {
-				t.Fatal(err)
-			}
-			var plain any
-			if err := json.Unmarshal(doc, &plain); err != nil {
-				t.Fatal(err)
-			}
-			if unknown := unlisted(schema, plain, ""); len(unknown) > 0 {
-				t.Errorf("the schema lacks %q", slices.Compact(unknown))
-			}
+			fits(t, text, args...)
 		})
 	}
 }
@@ -147,15 +142,8 @@ func TestIncompleteDocuments(t *testing.T) {
 	if err := os.CopyFS("whole/infrastructure-foo/v0.1.0", os.DirFS(release)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(release+"/cluster-template-broken.yaml", []byte("a: ${X\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll("other/infrastructure-foo/v0.1.0", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("other/infrastructure-foo/v0.1.0/metadata.yaml", []byte("other: content\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.File(t, release+"/cluster-template-broken.yaml", "a: ${X\n")
+	given.File(t, "other/infrastructure-foo/v0.1.0/metadata.yaml", "other: content\n")
 	code, text, errs := runHere(t, "publish", "whole", "--to", "other", "--receipt", "-", "--allow=broken-latest")
 	var record struct{ Failures, Releases []any }
 	if err := json.Unmarshal(text, &record); err != nil || code != cli.ExitFailed || len(record.Failures) != 1 || len(record.Releases) != 0 {
@@ -453,48 +441,17 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 // TestSchemasOfCorpus compares the documents about several released providers with
 // the schemas.
 func TestSchemasOfCorpus(t *testing.T) {
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = "../../../shared/corpus"
-	}
-	corpus, err := filepath.Abs(filepath.Join(corpus, "releases"))
+	found, err := filepath.Glob(filepath.Join(given.Corpus(t, "releases"), "*-*"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	found, err := filepath.Glob(filepath.Join(corpus, "*-*"))
-	if err != nil || len(found) == 0 {
-		t.Skip("there is no corpus: set CORPUS")
 	}
 	t.Chdir(t.TempDir())
 	for _, provider := range found[:min(len(found), 4)] {
 		for kind, args := range map[string][]string{
 			"lint": {"lint", provider}, "vars": {"vars", provider}, "images": {"images", provider}, "support": {"contract", "matrix", provider}, "move-plan": {"move-plan", provider},
 		} {
-			_, text, errs := runHere(t, "schema", kind)
-			raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-			if err != nil {
-				t.Fatal(err, errs)
-			}
-			c := jsonschema.NewCompiler()
-			if err := c.AddResource("schema.json", raw); err != nil {
-				t.Fatal(err)
-			}
-			s, err := c.Compile("schema.json")
-			if err != nil {
-				t.Fatal(err)
-			}
-			code, doc, errs := runHere(t, append(args, "-o", "json")...)
-			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
-			if err != nil {
-				t.Errorf("%q exits with %d: %v\n%s", args, code, err, errs)
-				continue
-			}
-			if err := s.Validate(v); err != nil {
-				t.Errorf("%q: %v", args, err)
-			}
-			if unknown := unlisted(decoded(t, text), any(decoded(t, doc)), ""); len(unknown) > 0 {
-				t.Errorf("%q: the schema lacks %q", args, slices.Compact(unknown))
-			}
+			_, text, _ := runHere(t, "schema", kind)
+			fits(t, text, append(args, "-o", "json")...)
 		}
 	}
 }

@@ -2,13 +2,14 @@ package migrate
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -103,13 +104,7 @@ func TestPlacesInLayers(t *testing.T) {
 		"middle/kustomization.yaml": "resources:\n- ../base\npatches:\n- path: merge.yaml\n- path: ops.yaml\n  target: {kind: KubeadmControlPlane}\n",
 		"top/kustomization.yaml":    "resources:\n- ../middle\npatches:\n- target: {kind: KubeadmControlPlane}\n  patch: |-\n    - op: test\n      path: " + at + "apiServer/extraArgs/v\n      value: \"2\"\n    - op: replace\n      path: " + at + "apiServer/extraArgs/added\n      value: \"3\"\n    - op: add\n      path: " + at + "apiServer/extraArgs/cloud\n      value: none\n    - op: replace\n      path: " + at + "scheduler/extraArgs/gates\n      value: a=false\n",
 	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, filepath.Join(dir, name), text)
 	}
 	r, err := Folder(t.Context(), dir, "", options())
 	if err != nil {

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func options() Options { return Options{Contract: table.To("v1beta2")} }
@@ -163,13 +163,7 @@ func wrote(t *testing.T, files map[string]string) map[string]string {
 	t.Helper()
 	dir, out := t.TempDir(), maps.Clone(files)
 	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, filepath.Join(dir, name), text)
 	}
 	r, err := Folder(t.Context(), dir, "", options())
 	if err != nil {

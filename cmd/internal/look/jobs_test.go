@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // jobArgs are the arguments of the container in a manifest of examples/survey.
@@ -44,9 +45,6 @@ func synthetic(t *testing.T, dir string, n int) {
 		label := fmt.Sprintf("infrastructure-p%03d", i)
 		for minor := 1; minor <= 2; minor++ {
 			at := filepath.Join(dir, "repository", label, fmt.Sprintf("v0.%d.0", minor))
-			if err := os.MkdirAll(at, 0o755); err != nil {
-				t.Fatal(err)
-			}
 			metadata := "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n"
 			for m := 1; m <= minor; m++ {
 				metadata += fmt.Sprintf("- {major: 0, minor: %d, contract: v1beta1}\n", m)
@@ -56,16 +54,12 @@ func synthetic(t *testing.T, dir string, n int) {
 				components += "---\nnot: [an object\n"
 			}
 			for name, text := range map[string]string{"metadata.yaml": metadata, "infrastructure-components.yaml": components} {
-				if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				given.File(t, filepath.Join(at, name), text)
 			}
 		}
 		fmt.Fprintf(&list, "file://%s/repository/%s/latest/infrastructure-components.yaml\n", filepath.ToSlash(dir), label)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "fleet.txt"), []byte(list.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.File(t, filepath.Join(dir, "fleet.txt"), list.String())
 }
 
 // The pods of the example Job, as processes with the arguments and the environment

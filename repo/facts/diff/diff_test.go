@@ -2,8 +2,6 @@ package diff
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func release(version string, files map[string]string) *repo.Release {
@@ -21,6 +20,21 @@ func release(version string, files map[string]string) *repo.Release {
 	}
 	r.Sort()
 	return r
+}
+
+// compare compares releases with these files.
+func compare(t *testing.T, old, now map[string]string) []Change {
+	t.Helper()
+	changes, err := Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changes
+}
+
+// components are the files of a release that has no others.
+func components(text string) map[string]string {
+	return map[string]string{"infrastructure-components.yaml": text}
 }
 
 // lines is what a reader needs to see of changes.
@@ -102,14 +116,8 @@ func TestSchemas(t *testing.T) {
 		"nothing said is no value":     {"{type: string, nullable: false, uniqueItems: false}", "{type: string}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := Releases(t.Context(),
-				release("v1.0.0", map[string]string{"infrastructure-components.yaml": schemaIn(tc.old)}),
-				release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn(tc.new)}), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var got []string
-			for _, c := range changes {
+			for _, c := range compare(t, components(schemaIn(tc.old)), components(schemaIn(tc.new))) {
 				if c.Impact == Breaking && c.Advice == "" {
 					t.Errorf("no advice on %s", c.Message)
 				}
@@ -133,27 +141,18 @@ func TestLargeComponents(t *testing.T) {
 	old += "---\n" + other.Replace(old) + "---\n" + strings.ReplaceAll(old, "foos.", "${GONE:=goes}.")
 	now += "---\n" + other.Replace(now) + "---\n" + strings.ReplaceAll(now, "foos.", "${COMES:=comes}.")
 	padding := "---\n" + strings.Repeat("# "+strings.Repeat("x", 100)+"\n", large/100)
-	compare := func(padding string) []string {
-		changes, err := Releases(t.Context(),
-			release("v1.0.0", map[string]string{"infrastructure-components.yaml": old + padding}),
-			release("v1.1.0", map[string]string{"infrastructure-components.yaml": now + padding}), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return lines(changes)
-	}
-	want := compare("")
+	want := lines(compare(t, components(old), components(now)))
 	if len(want) < 8 {
 		t.Errorf("only %d changes: %q", len(want), want)
 	}
-	if diff := cmp.Diff(want, compare(padding)); diff != "" {
+	if diff := cmp.Diff(want, lines(compare(t, components(old+padding), components(now+padding)))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // TestStored compares the new definitions with what a cluster may hold.
 func TestStored(t *testing.T) {
-	r := release("v1.0.0", map[string]string{"infrastructure-components.yaml": schemaIn("{type: object}")})
+	r := release("v1.0.0", components(schemaIn("{type: object}")))
 	for stored, want := range map[string]string{
 		"v1": "", "v1alpha1": "breaking the cluster may hold Foo objects stored as v1alpha1, which the new definition lacks",
 	} {
@@ -296,11 +295,7 @@ func TestReleases(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := Releases(t.Context(), release("v1.0.0", tc.old), release("v1.1.0", tc.new), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, lines(changes)); diff != "" {
+			if diff := cmp.Diff(tc.want, lines(compare(t, tc.old, tc.new))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -367,10 +362,7 @@ func TestClassContent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := Releases(t.Context(), release("v1.0.0", tc.old), release("v1.1.0", tc.new), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			changes := compare(t, tc.old, tc.new)
 			if diff := cmp.Diff(tc.want, lines(changes)); diff != "" {
 				t.Error(diff)
 			}
@@ -414,10 +406,7 @@ func TestMeaning(t *testing.T) {
 				if i == 1 {
 					from, to = to, from
 				}
-				changes, err := Releases(t.Context(), release("v1.0.0", map[string]string{"infrastructure-components.yaml": from}), release("v1.1.0", map[string]string{"infrastructure-components.yaml": to}), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				changes := compare(t, components(from), components(to))
 				worst := Impact(-1)
 				for _, c := range changes {
 					worst = max(worst, c.Impact)
@@ -446,13 +435,9 @@ func TestUnreadable(t *testing.T) {
 // On real releases: nothing changes from a release to itself, and what is added
 // one way is removed the other way.
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = "../../../../shared/corpus"
-	}
-	all, err := folder.Open(t.Context(), filepath.Join(corpus, "releases"))
+	all, err := folder.Open(t.Context(), given.Corpus(t, "releases"))
 	if err != nil {
-		t.Skipf("no corpus of real releases (set CORPUS): %v", err)
+		t.Fatal(err)
 	}
 	for i, p := range all.Providers {
 		r := p.Releases[0]

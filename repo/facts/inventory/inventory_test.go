@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -480,15 +479,7 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 }
 
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	root := filepath.Join(corpus, "releases")
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no corpus of releases, set CORPUS to its folder: %v", err)
-	}
-	r, err := folder.Open(t.Context(), root)
+	r, err := folder.Open(t.Context(), given.Corpus(t, "releases"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // grow makes a tree from lines: "path" is a file that holds its own path,
@@ -504,14 +505,8 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 	root := t.TempDir()
 	for v := range versions {
 		for f := range files {
-			dir := filepath.Join(root, "addon-foo", fmt.Sprintf("v1.%d.0", v))
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			name := filepath.Join(dir, fmt.Sprintf("f%d.yaml", f))
-			if err := os.WriteFile(name, nil, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			name := filepath.Join(root, "addon-foo", fmt.Sprintf("v1.%d.0", v), fmt.Sprintf("f%d.yaml", f))
+			given.File(t, name, "")
 			if err := os.Truncate(name, size); err != nil { // sparse
 				t.Fatal(err)
 			}
@@ -560,14 +555,7 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 }
 
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	releases := filepath.Join(corpus, "releases")
-	if _, err := os.Stat(releases); err != nil {
-		t.Skipf("no corpus of releases: %v", err)
-	}
+	releases := given.Corpus(t, "releases")
 	got, err := folder.Open(t.Context(), releases)
 	if err != nil {
 		t.Fatal(err)
@@ -599,9 +587,10 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	sources, _ := os.ReadDir(filepath.Join(corpus, "sources"))
+	corpus := given.Corpus(t, "sources")
+	sources, _ := os.ReadDir(corpus)
 	for _, e := range sources {
-		if _, err := folder.Open(t.Context(), filepath.Join(corpus, "sources", e.Name())); !errors.Is(err, folder.ErrNotRepository) {
+		if _, err := folder.Open(t.Context(), filepath.Join(corpus, e.Name())); !errors.Is(err, folder.ErrNotRepository) {
 			t.Errorf("source tree %s: %v", e.Name(), err)
 		}
 	}

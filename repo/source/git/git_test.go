@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // run runs git in a test repository.
@@ -30,16 +31,6 @@ func run(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func repository(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -47,7 +38,7 @@ func repository(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "a tree")
-	write(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\n")
+	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\n")
 	run(t, dir, "init", "-q")
 	run(t, dir, "add", ".")
 	run(t, dir, "commit", "-q", "-m", "first")
@@ -70,11 +61,11 @@ func TestRepository(t *testing.T) {
 	if changed, err := r.Changed(ctx); changed || err != nil {
 		t.Errorf("changed: %v, %v", changed, err)
 	}
-	write(t, filepath.Join(dir, "sub/untracked"), "")
+	given.File(t, filepath.Join(dir, "sub/untracked"), "")
 	if changed, err := r.Changed(ctx); changed || err != nil {
 		t.Errorf("with an untracked file: %v, %v", changed, err)
 	}
-	write(t, filepath.Join(dir, "sub/a.yaml"), "a: 2\n")
+	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 2\n")
 	if changed, err := r.Changed(ctx); !changed || err != nil {
 		t.Errorf("with a changed file: %v, %v", changed, err)
 	}
@@ -117,7 +108,7 @@ func TestSubmodule(t *testing.T) {
 	dir := repository(t)
 	run(t, dir, "submodule", "add", "-q", base, "third/base")
 	run(t, dir, "commit", "-q", "-m", "second")
-	write(t, filepath.Join(dir, "third/base/sub/a.yaml"), "a: 3\n")
+	given.File(t, filepath.Join(dir, "third/base/sub/a.yaml"), "a: 3\n")
 	r, err := git.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -134,12 +125,12 @@ func TestSubmodule(t *testing.T) {
 func TestLoose(t *testing.T) {
 	dir := repository(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	write(t, at(".gitignore"), "ignored.yaml\n")
-	write(t, at("changed.yaml"), "a: 1\n")
-	write(t, at("staged.yaml"), "a: 1\n")
-	write(t, at("hidden.yaml"), "a: 1\n")
-	write(t, at(".gitattributes"), "crlf.yaml text eol=crlf\n")
-	write(t, at("crlf.yaml"), "a: 1\r\n")
+	given.File(t, at(".gitignore"), "ignored.yaml\n")
+	given.File(t, at("changed.yaml"), "a: 1\n")
+	given.File(t, at("staged.yaml"), "a: 1\n")
+	given.File(t, at("hidden.yaml"), "a: 1\n")
+	given.File(t, at(".gitattributes"), "crlf.yaml text eol=crlf\n")
+	given.File(t, at("crlf.yaml"), "a: 1\r\n")
 	for link, target := range map[string]string{"link.yaml": "sub/a.yaml", "folder": "sub", "away.yaml": "/etc/hostname"} {
 		if err := os.Symlink(target, at(link)); err != nil {
 			t.Skip("no symbolic links here")
@@ -147,13 +138,13 @@ func TestLoose(t *testing.T) {
 	}
 	run(t, dir, "add", ".")
 	run(t, dir, "commit", "-q", "-m", "second")
-	write(t, at("changed.yaml"), "a: 2\n")
-	write(t, at("staged.yaml"), "a: 2\n")
+	given.File(t, at("changed.yaml"), "a: 2\n")
+	given.File(t, at("staged.yaml"), "a: 2\n")
 	run(t, dir, "add", "staged.yaml")
 	run(t, dir, "update-index", "--assume-unchanged", "hidden.yaml")
-	write(t, at("hidden.yaml"), "a: 2\n")
-	write(t, at("ignored.yaml"), "")
-	write(t, at("untracked.yaml"), "")
+	given.File(t, at("hidden.yaml"), "a: 2\n")
+	given.File(t, at("ignored.yaml"), "")
+	given.File(t, at("untracked.yaml"), "")
 	if err := os.Symlink("sub/a.yaml", at("newlink.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +153,7 @@ func TestLoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere := filepath.Join(t.TempDir(), "x.yaml")
-	write(t, elsewhere, "")
+	given.File(t, elsewhere, "")
 	var all, want []string
 	for _, name := range []string{"sub/a.yaml", "crlf.yaml", "link.yaml", "folder/a.yaml", ".gitignore"} {
 		all = append(all, at(name))
@@ -198,7 +189,7 @@ func TestRunsNoPrograms(t *testing.T) {
 	arm := func(dir, where string) {
 		t.Helper()
 		git := run(t, dir, "rev-parse", "--absolute-git-dir")
-		write(t, filepath.Join(git, "info/attributes"), "* filter=evil diff=evil\n*.bin filter=slow\n")
+		given.File(t, filepath.Join(git, "info/attributes"), "* filter=evil diff=evil\n*.bin filter=slow\n")
 		hooks := filepath.Join(git, "own-hooks")
 		for _, hook := range []string{"post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"} {
 			for _, at := range []string{hooks, filepath.Join(git, "hooks")} {
@@ -211,7 +202,7 @@ func TestRunsNoPrograms(t *testing.T) {
 			}
 		}
 		included := filepath.Join(git, "more")
-		write(t, included, "[filter \"evil\"]\nsmudge = "+trap(where+" included smudge")+"\n")
+		given.File(t, included, "[filter \"evil\"]\nsmudge = "+trap(where+" included smudge")+"\n")
 		for key, name := range map[string]string{
 			"core.fsmonitor": "fsmonitor", "filter.evil.clean": "clean", "filter.slow.process": "process",
 			"core.sshCommand": "ssh", "core.pager": "pager", "pager.status": "pager of status", "core.editor": "editor", "core.askPass": "askpass",
@@ -229,7 +220,7 @@ func TestRunsNoPrograms(t *testing.T) {
 		run(t, dir, "config", "extensions.partialClone", "origin")
 	}
 	base, dir := repository(t), repository(t)
-	write(t, filepath.Join(base, "b.bin"), "b")
+	given.File(t, filepath.Join(base, "b.bin"), "b")
 	run(t, base, "add", ".")
 	run(t, base, "commit", "-q", "-m", "more")
 	run(t, dir, "submodule", "add", "-q", base, "third/base")
@@ -250,7 +241,7 @@ func TestRunsNoPrograms(t *testing.T) {
 	if changed, err := r.Changed(t.Context()); changed || err != nil {
 		t.Errorf("changed: %v, %v", changed, err)
 	}
-	write(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\r\n")
+	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\r\n")
 	if loose, err := r.Loose(t.Context(), []string{filepath.Join(dir, "sub/a.yaml"), filepath.Join(dir, ".gitmodules")}); len(loose) != 1 || err != nil {
 		t.Errorf("loose: %v, %v", loose, err)
 	}
@@ -263,7 +254,7 @@ func TestRunsNoPrograms(t *testing.T) {
 			t.Errorf("extracted %s: %q, %v", name, data, err)
 		}
 	}
-	write(t, filepath.Join(sub, "sub/a.yaml"), "a: 9\n")
+	given.File(t, filepath.Join(sub, "sub/a.yaml"), "a: 9\n")
 	if changed, err := r.Changed(t.Context()); !changed || err != nil {
 		t.Errorf("with changes: %v, %v", changed, err)
 	}

@@ -11,11 +11,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
@@ -35,13 +37,7 @@ func put(r *repo.Release, name string, data []byte) {
 }
 
 func remove(r *repo.Release, name string) {
-	var rest []*repo.Artifact
-	for _, a := range r.Artifacts {
-		if a.Name != name {
-			rest = append(rest, a)
-		}
-	}
-	r.Artifacts = rest
+	r.Artifacts = slices.DeleteFunc(slices.Clone(r.Artifacts), func(a *repo.Artifact) bool { return a.Name == name })
 }
 
 func content(t testing.TB, r *repo.Release, name string) []byte {
@@ -62,11 +58,7 @@ func signed(t testing.TB, key string) (*repo.Release, *sign.PublicKey) {
 }
 
 func names(r *repo.Release) string {
-	var out []string
-	for _, a := range r.Artifacts {
-		out = append(out, a.Name)
-	}
-	return strings.Join(out, " ")
+	return strings.Join(list.Of(r.Artifacts, func(a *repo.Artifact) string { return a.Name }), " ")
 }
 
 func TestReleaseIsReproducible(t *testing.T) {
@@ -216,12 +208,8 @@ func TestVerifyComparesStatementAndEnvelope(t *testing.T) {
 		"type moved":    {bytes.Replace(line, []byte(provenance.MediaType), []byte(provenance.MediaType+" 1"), 1), false},
 	} {
 		r := *good
-		remove(&r, layouts.SignatureFile)
-		remove(&r, layouts.ChecksumFile)
 		put(&r, layouts.SignedProvenanceFile, tc.lines)
-		sums := must[[]byte](t)(repo.Checksums(t.Context(), &r))
-		put(&r, layouts.ChecksumFile, sums)
-		put(&r, layouts.SignatureFile, must[[]byte](t)(k.Sign(sums)))
+		byHand(t, &r, k)
 		_, err := sign.Verify(t.Context(), &r, public)
 		if _, is := errors.AsType[*sign.SignatureError](err); tc.ok != (err == nil) || !tc.ok && !is {
 			t.Errorf("%s: %v", name, err)
