@@ -181,8 +181,8 @@ func summed(name string) bool {
 	return name != layouts.ChecksumFile && name != layouts.SignatureFile
 }
 
-// ChecksumProblem is one way in which a checksum file and its release differ.
-type ChecksumProblem struct {
+// checksumProblem is one way in which a checksum file and its release differ.
+type checksumProblem struct {
 	// Line counts from 1 in the checksum file; 0 for a file without a line.
 	Line int
 	// Message says what is wrong.
@@ -193,7 +193,7 @@ type ChecksumProblem struct {
 type ChecksumError struct {
 	// Path is where the checksum file is.
 	Path     string
-	Problems []ChecksumProblem
+	Problems []checksumProblem
 }
 
 // Error puts every problem on a line of its own.
@@ -225,7 +225,7 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	}
 	failed := &ChecksumError{Path: file.Path}
 	problem := func(line int, format string, args ...any) {
-		failed.Problems = append(failed.Problems, ChecksumProblem{line, fmt.Sprintf(format, args...)})
+		failed.Problems = append(failed.Problems, checksumProblem{line, fmt.Sprintf(format, args...)})
 	}
 	missing := make(map[string]*Artifact, len(r.Artifacts)) // has no line yet
 	for _, a := range r.Artifacts {

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Painter colours text for a terminal; see cmd/internal/term.
-type Painter interface {
+// painter colours text for a terminal; see cmd/internal/term.
+type painter interface {
 	Red(string) string
 	Yellow(string) string
 	Blue(string) string
@@ -33,7 +33,7 @@ var FindingsFormats = []string{"text", "json", "sarif", "junit", "github", "mark
 // Options are what some formats show besides the findings.
 type Options struct {
 	// Paint is only used for text, and needed there.
-	Paint Painter
+	Paint painter
 	// Version is that of this program.
 	Version string
 	// Below is the path of the working directory in the repository, with slashes;

@@ -8,27 +8,27 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
-// ImageStatus says whether a registry has an image.
-type ImageStatus string
+// imageStatus says whether a registry has an image.
+type imageStatus string
 
 // The states of an image.
 const (
-	ImageFound      ImageStatus = "found"
-	ImageIncomplete ImageStatus = "incomplete"
-	ImageMissing    ImageStatus = "missing"
-	ImageUnknown    ImageStatus = "unknown"
-	ImageUnchecked  ImageStatus = "unchecked"
+	ImageFound      imageStatus = "found"
+	ImageIncomplete imageStatus = "incomplete"
+	ImageMissing    imageStatus = "missing"
+	ImageUnknown    imageStatus = "unknown"
+	ImageUnchecked  imageStatus = "unchecked"
 )
 
 // Words are all states.
-func (ImageStatus) Words() []string {
+func (imageStatus) Words() []string {
 	return []string{string(ImageFound), string(ImageIncomplete), string(ImageMissing), string(ImageUnknown), string(ImageUnchecked)}
 }
 
 // ImageCheck is what a registry says about an image of a release.
 type ImageCheck struct {
 	Ref       string      `json:"ref" doc:"the image; with a variable, the raw text"`
-	Status    ImageStatus `json:"status" doc:"found; incomplete, if it lacks a platform; missing, if the registry does not have it; unknown, if the registry could not be asked; unchecked, if the user chooses the image"`
+	Status    imageStatus `json:"status" doc:"found; incomplete, if it lacks a platform; missing, if the registry does not have it; unknown, if the registry could not be asked; unchecked, if the user chooses the image"`
 	Platforms []string    `json:"platforms" doc:"the platforms that it is built for, such as linux/arm64"`
 	Problem   string      `json:"problem,omitempty" doc:"why the status is not found; absent if it is"`
 	Places    []string    `json:"places" doc:"where the image is used, as PROVIDER/VERSION/FILE:LINE"`

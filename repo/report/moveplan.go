@@ -32,7 +32,7 @@ type MovePlan struct {
 // MoveOptions are what some formats show besides the plans.
 type MoveOptions struct {
 	// Paint is only used for text, and needed there.
-	Paint Painter
+	Paint painter
 	// Version is that of this program.
 	Version string
 	// All shows each object in text, not only those that are lost.

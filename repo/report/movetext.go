@@ -126,7 +126,7 @@ func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 	}
 }
 
-func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
+func moveRefusals(w *bufio.Writer, p MovePlan, paint painter) {
 	if len(p.Refusals) == 0 {
 		return
 	}
@@ -141,7 +141,7 @@ func moveRefusals(w *bufio.Writer, p MovePlan, paint Painter) {
 const mostReasons = 50
 
 // writeFaults writes reasons with what to do about them.
-func writeFaults(w *bufio.Writer, title string, all [][]owners.Fault, paint Painter) {
+func writeFaults(w *bufio.Writer, title string, all [][]owners.Fault, paint painter) {
 	fmt.Fprintf(w, "\n%s\n", title)
 	for i, same := range all {
 		if i == mostReasons {
@@ -153,7 +153,7 @@ func writeFaults(w *bufio.Writer, title string, all [][]owners.Fault, paint Pain
 }
 
 // writeFault writes the same fault of objects of one kind.
-func writeFault(w *bufio.Writer, same []owners.Fault, paint Painter) {
+func writeFault(w *bufio.Writer, same []owners.Fault, paint painter) {
 	nodes := list.Of(same, func(f owners.Fault) *owners.Node { return f.Node })
 	title := phrase.Visible(titleOf(nodes, len(nodes)))
 	fmt.Fprintf(w, "  %s: %s\n", paint.Bold(title), phrase.Visible(same[0].Reason))
@@ -162,7 +162,7 @@ func writeFault(w *bufio.Writer, same []owners.Fault, paint Painter) {
 
 // moveFailures writes what goes wrong after the start, with what each step leaves
 // behind.
-func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
+func moveFailures(w *bufio.Writer, p MovePlan, paint painter) {
 	type fold struct{ kind, reason, fix string }
 	for _, list := range groups(p.Failures, func(f owners.Fault) owners.Step { return f.Step }) {
 		step := list[0].Step
@@ -187,7 +187,7 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint Painter) {
 
 // rowsText writes objects of one kind to which the same happens, with the reason, and
 // if they are lost with the way there and what to do.
-func rowsText(w *bufio.Writer, rows []*moveRow, templates int, paint Painter) {
+func rowsText(w *bufio.Writer, rows []*moveRow, templates int, paint painter) {
 	r := rows[0]
 	word := r.fate
 	for _, fate := range fates {

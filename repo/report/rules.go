@@ -55,7 +55,7 @@ type Example struct {
 type Fragment struct{ Title, Text string }
 
 // WriteRule explains one rule.
-func WriteRule(w io.Writer, r *lint.Rule, e Example, paint Painter) error {
+func WriteRule(w io.Writer, r *lint.Rule, e Example, paint painter) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", paint.Bold(r.ID), paint.Bold(r.Title))
 	fmt.Fprintf(&b, "\nSeverity:  %s\nProven by: %s\nSource:    %s\n", r.Severity, r.Proof, r.Source)

@@ -54,7 +54,7 @@ type verifiedBody struct {
 }
 
 // WriteVerified prints it as text or JSON.
-func WriteVerified(w io.Writer, format string, v Verified, paint Painter) error {
+func WriteVerified(w io.Writer, format string, v Verified, paint painter) error {
 	expected := 0
 	for _, e := range v.Plan {
 		if e.Verdict == owners.Moves.String() || e.Verdict == owners.Copied.String() {

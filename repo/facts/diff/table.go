@@ -4,16 +4,16 @@ import (
 	"strings"
 )
 
-// Row says what a kind of change means for users. A column that is "–" does not
+// row says what a kind of change means for users. A column that is "–" does not
 // occur.
-type Row struct {
+type row struct {
 	Area                    Area
 	What                    string
 	Added, Removed, Changed string
 }
 
 // fixed are the changes whose meaning is not in a table of its own.
-var fixed = []Row{
+var fixed = []row{
 	{InMetadata, "a release series", "neutral", "attention", "breaking, if its contract changes"},
 	{InMetadata, "the contract of the release", "–", "–", "attention"},
 	{InAPI, "a CRD", "neutral", "breaking", "–"},
@@ -37,9 +37,9 @@ var fixed = []Row{
 	{InClasses, "another field of a ClusterClass", "attention", "attention", "attention; neutral, if only API versions in it change"},
 }
 
-// Table lists what changes mean, by area, as Releases judges them.
-func Table() []Row {
-	out := append([]Row(nil), fixed...)
+// allMeanings lists what changes mean, by area, as Releases judges them.
+func allMeanings() []row {
+	out := append([]row(nil), fixed...)
 	for _, k := range keywords {
 		changed := k.changed.String()
 		switch {
@@ -48,15 +48,15 @@ func Table() []Row {
 		case k.direction < 0:
 			changed = "breaking downwards, neutral upwards"
 		}
-		out = append(out, Row{InAPI, k.name, k.added.String(), k.removed.String(), changed})
+		out = append(out, row{InAPI, k.name, k.added.String(), k.removed.String(), changed})
 	}
 	for _, list := range [][]part{versionParts, definitionParts} {
 		for _, p := range list {
-			out = append(out, Row{InAPI, strings.Join(p.path, "."), p.added.String(), p.removed.String(), p.changed.String()})
+			out = append(out, row{InAPI, strings.Join(p.path, "."), p.added.String(), p.removed.String(), p.changed.String()})
 		}
 	}
 	for _, m := range meanings {
-		out = append(out, Row{InObjects, "label " + m.label, m.added.String(), m.removed.String(), m.removed.String()})
+		out = append(out, row{InObjects, "label " + m.label, m.added.String(), m.removed.String(), m.removed.String()})
 	}
 	return out
 }

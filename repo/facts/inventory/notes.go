@@ -12,31 +12,31 @@ import (
 
 // Note is something about a variable that clusterctl does not tell.
 type Note struct {
-	Kind    NoteKind `json:"kind" doc:"what the note is about"`
+	Kind    noteKind `json:"kind" doc:"what the note is about"`
 	Message string   `json:"message" doc:"the note as text, without the name of the variable"`
 	Places  []Place  `json:"places" doc:"the expressions that it is about"`
 }
 
-// NoteKind tells notes apart for programs.
-type NoteKind string
+// noteKind tells notes apart for programs.
+type noteKind string
 
 // The kinds of notes.
 const (
-	noteNested          NoteKind = "nested"
-	noteClass           NoteKind = "class"
-	noteClassName       NoteKind = "class-name"
-	noteBareUse         NoteKind = "bare-use"
-	noteUnusedDefault   NoteKind = "unused-default"
-	noteEmptyDefault    NoteKind = "empty-default"
-	noteFakeDefault     NoteKind = "fake-default"
-	noteOptionDefault   NoteKind = "option-default"
-	noteDefaultsDiffer  NoteKind = "defaults-differ"
-	noteSometimesNeeded NoteKind = "sometimes-needed"
-	noteComment         NoteKind = "comment"
+	noteNested          noteKind = "nested"
+	noteClass           noteKind = "class"
+	noteClassName       noteKind = "class-name"
+	noteBareUse         noteKind = "bare-use"
+	noteUnusedDefault   noteKind = "unused-default"
+	noteEmptyDefault    noteKind = "empty-default"
+	noteFakeDefault     noteKind = "fake-default"
+	noteOptionDefault   noteKind = "option-default"
+	noteDefaultsDiffer  noteKind = "defaults-differ"
+	noteSometimesNeeded noteKind = "sometimes-needed"
+	noteComment         noteKind = "comment"
 )
 
 type noteText struct {
-	kind NoteKind
+	kind noteKind
 	text string
 }
 
@@ -57,7 +57,7 @@ var noteTexts = []noteText{
 }
 
 // Words are all kinds; see report.Document.
-func (NoteKind) Words() []string {
+func (noteKind) Words() []string {
 	out := make([]string, len(noteTexts))
 	for i, t := range noteTexts {
 		out[i] = string(t.kind)
@@ -71,14 +71,14 @@ type notes struct {
 	index map[string]int
 }
 
-func (n *notes) add(kind NoteKind, p Place) { n.say(kind, noteTexts[order(kind)].text, p) }
+func (n *notes) add(kind noteKind, p Place) { n.say(kind, noteTexts[order(kind)].text, p) }
 
 // order is the place of a kind in noteTexts.
-func order(kind NoteKind) int {
+func order(kind noteKind) int {
 	return slices.IndexFunc(noteTexts, func(t noteText) bool { return t.kind == kind })
 }
 
-func (n *notes) say(kind NoteKind, text string, p Place) {
+func (n *notes) say(kind noteKind, text string, p Place) {
 	key := string(kind) + " " + text
 	i, ok := n.index[key]
 	if !ok {
@@ -104,7 +104,7 @@ func defaults(r *vars.Ref) bool { return r.Op == ":-" || r.Op == ":=" || r.Op ==
 // noteUse looks at one expression. First is the one that decides for clusterctl
 // in this file, nil if there is none.
 func noteUse(v *variable, s *source, r, first *vars.Ref, u Use) {
-	note := func(k NoteKind) { v.notes.add(k, u.Place) }
+	note := func(k noteKind) { v.notes.add(k, u.Place) }
 	if u.Comment {
 		note(noteComment)
 	}

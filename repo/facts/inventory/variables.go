@@ -36,24 +36,24 @@ type InFile struct {
 type Use struct {
 	Place
 	Default string `json:"default,omitempty" doc:"what clusterctl treats as the default of this expression, whatever its operator is; absent if that is empty"`
-	Hidden  Hidden `json:"hidden,omitempty" doc:"why clusterctl does not list this use: it is nested in another expression, or in a ClusterClass file; absent if it does"`
+	Hidden  hidden `json:"hidden,omitempty" doc:"why clusterctl does not list this use: it is nested in another expression, or in a ClusterClass file; absent if it does"`
 	Comment bool   `json:"comment,omitempty" doc:"the use is in a YAML comment, which clusterctl replaces like any other; absent if not"`
 }
 
-// Hidden is the reason why a use is not listed.
-type Hidden string
+// hidden is the reason why a use is not listed.
+type hidden string
 
 // The reasons.
 const (
 	// hiddenNested: the use is inside another expression.
-	hiddenNested Hidden = "nested"
+	hiddenNested hidden = "nested"
 	// hiddenClass: the use is in a ClusterClass file, which is read only when
 	// a template is rendered, not when its variables are listed.
-	hiddenClass Hidden = "class"
+	hiddenClass hidden = "class"
 )
 
 // Words are all reasons; see report.Document.
-func (Hidden) Words() []string { return []string{string(hiddenNested), string(hiddenClass)} }
+func (hidden) Words() []string { return []string{string(hiddenNested), string(hiddenClass)} }
 
 // Place is where an expression stands. Lines and columns count from 1, columns
 // in characters; File is the name in the release.

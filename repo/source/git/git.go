@@ -28,8 +28,8 @@ var (
 	ErrNoRevision = errors.New("unknown revision")
 )
 
-// Repository is the working tree that a folder lies in.
-type Repository struct {
+// tree is the working tree that a folder lies in.
+type tree struct {
 	// Root is the top folder of the working tree, without symbolic links.
 	Root string
 	// Path is the folder that was opened, relative to Root, with slashes.
@@ -38,7 +38,7 @@ type Repository struct {
 
 // Open finds the working tree that a folder lies in. The error wraps
 // ErrNoRepository if it lies in none.
-func Open(ctx context.Context, dir string) (*Repository, error) {
+func Open(ctx context.Context, dir string) (*tree, error) {
 	// Links are followed so that the folder can be found below git's root.
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -62,12 +62,12 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Repository{Root: root, Path: filepath.ToSlash(rel)}, nil
+	return &tree{Root: root, Path: filepath.ToSlash(rel)}, nil
 }
 
 // Commit returns the hash of the commit that a revision names. The error wraps
 // ErrNoRevision if there is none, also in a shallow clone that lacks it.
-func (r *Repository) Commit(ctx context.Context, revision string) (string, error) {
+func (r *tree) Commit(ctx context.Context, revision string) (string, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") {
 		return "", fmt.Errorf("%w %q", ErrNoRevision, revision)
 	}
@@ -82,13 +82,13 @@ func (r *Repository) Commit(ctx context.Context, revision string) (string, error
 }
 
 // Shallow reports whether the clone lacks older commits.
-func (r *Repository) Shallow(ctx context.Context) bool {
+func (r *tree) Shallow(ctx context.Context) bool {
 	out, err := git(ctx, r.Root, nil, "rev-parse", "--is-shallow-repository")
 	return err == nil && strings.TrimSpace(string(out)) == "true"
 }
 
 // Remote returns the URL of the remote "origin"; nothing if there is none.
-func (r *Repository) Remote(ctx context.Context) string {
+func (r *tree) Remote(ctx context.Context) string {
 	out, err := git(ctx, r.Root, nil, "config", "--get", "remote.origin.url")
 	if err != nil {
 		return ""
@@ -98,7 +98,7 @@ func (r *Repository) Remote(ctx context.Context) string {
 
 // Changed reports whether tracked files in the folder that was opened differ
 // from those of the commit HEAD.
-func (r *Repository) Changed(ctx context.Context) (bool, error) {
+func (r *tree) Changed(ctx context.Context) (bool, error) {
 	dir := filepath.Join(r.Root, filepath.FromSlash(r.Path))
 	// Each submodule is asked on its own, because it has its own configuration.
 	out, err := git(ctx, dir, nil, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty", "--", ".")
@@ -121,7 +121,7 @@ func (r *Repository) Changed(ctx context.Context) (bool, error) {
 // submodule is one that is checked out, with its name in the superproject and the
 // commit that belongs there.
 type submodule struct {
-	*Repository
+	*tree
 	name, commit string
 }
 
@@ -149,7 +149,7 @@ func submodules(ctx context.Context, dir string, env []string) (found []submodul
 // on disk: what git does not track or ignores, what was changed, whatever the
 // index says of it, and files elsewhere. Paths are absolute; the result is sorted.
 // Files of submodules count as elsewhere.
-func (r *Repository) Loose(ctx context.Context, files []string) ([]string, error) {
+func (r *tree) Loose(ctx context.Context, files []string) ([]string, error) {
 	blobs := map[string]string{} // object by path below Root
 	// There is no commit at the beginning.
 	if commit, err := r.Commit(ctx, "HEAD"); err == nil {
@@ -183,7 +183,7 @@ func (r *Repository) Loose(ctx context.Context, files []string) ([]string, error
 
 // committed reports whether a file, and every link on the way to it, is as in a
 // commit with these objects.
-func (r *Repository) committed(ctx context.Context, file string, blobs map[string]string) (bool, error) {
+func (r *tree) committed(ctx context.Context, file string, blobs map[string]string) (bool, error) {
 	for range 40 { // links
 		rel, err := filepath.Rel(r.Root, file)
 		if err != nil || !filepath.IsLocal(rel) {
@@ -231,7 +231,7 @@ func firstLink(root, rel string) (link, target string, err error) {
 
 // equal compares a file with its object, as git does when it stores it, so that
 // line ends and other filters count.
-func (r *Repository) equal(ctx context.Context, rel string, blobs map[string]string) (bool, error) {
+func (r *tree) equal(ctx context.Context, rel string, blobs map[string]string) (bool, error) {
 	want := blobs[rel]
 	if want == "" {
 		return false, nil
@@ -260,7 +260,7 @@ func objectID(data []byte, like string) string {
 
 // Renamed returns the names, below Root and with slashes, that tracked files have had
 // in a commit, by those that they have now, as far as git treats them as the same.
-func (r *Repository) Renamed(ctx context.Context, commit string) (map[string]string, error) {
+func (r *tree) Renamed(ctx context.Context, commit string) (map[string]string, error) {
 	out, err := git(ctx, r.Root, nil, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules", "--find-renames", "--diff-filter=R", "--name-status", "-z", commit)
 	if err != nil {
 		return nil, err
@@ -278,7 +278,7 @@ func (r *Repository) Renamed(ctx context.Context, commit string) (map[string]str
 // Extract writes the files of a commit into the empty folder dir. Submodules are
 // written as well if their own repositories are there and have the commit that
 // belongs to it; otherwise their folders stay empty.
-func (r *Repository) Extract(ctx context.Context, commit, dir string) error {
+func (r *tree) Extract(ctx context.Context, commit, dir string) error {
 	return extract(ctx, r.Root, commit, dir, 0)
 }
 

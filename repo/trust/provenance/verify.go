@@ -84,8 +84,8 @@ func Verify(ctx context.Context, r *repo.Release) error {
 	return nil
 }
 
-// Facts are what a statement says about the source of a release.
-type Facts struct {
+// facts are what a statement says about the source of a release.
+type facts struct {
 	// Providers are the labels of the providers in the release, and Version is
 	// its version; empty for a statement of another build type.
 	Providers []string
@@ -120,7 +120,7 @@ func statementOf(r *repo.Release) (s *statement, p parameters, ours bool, err er
 
 // Read returns what the statement of r says. It compares nothing; see Verify.
 // The error wraps fs.ErrNotExist if r has no statement.
-func Read(ctx context.Context, r *repo.Release) (*Facts, error) {
+func Read(ctx context.Context, r *repo.Release) (*facts, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -128,7 +128,7 @@ func Read(ctx context.Context, r *repo.Release) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Facts{Version: p.Version}
+	out := &facts{Version: p.Version}
 	if p.Provider != "" {
 		out.Providers = []string{p.Provider}
 	}

@@ -70,7 +70,7 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	// has to be right: a wrong one says that the files are not the owner's.
 	reason, excepted := p.excepted(labels, r.Version)
 	if excepted && r.Artifact(layouts.SignatureFile) == nil {
-		pinned, err := Pin(ctx, r)
+		pinned, err := pinAll(ctx, r)
 		return &Approved{Release: pinned, Labels: labels, Reason: reason}, err
 	}
 	if len(p.Keys) == 0 && excepted {

@@ -100,8 +100,8 @@ func pin(r *repo.Release, sums map[string]repo.Sum) {
 	}
 }
 
-// Verified is a release whose signature is good.
-type Verified struct {
+// verified is a release whose signature is good.
+type verified struct {
 	// Release has the content that was verified: reading a file that was changed
 	// since fails.
 	Release *repo.Release
@@ -125,7 +125,7 @@ type Verified struct {
 // a *SignatureError if the signature is not one of the keys, a
 // *repo.ChecksumError if the files differ, another error if another release
 // was signed, and a *provenance.MismatchError if the statement does not fit.
-func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified, error) {
+func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*verified, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("the key to verify with is missing")
 	}
@@ -167,7 +167,7 @@ func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*Verified
 		return nil, err
 	}
 	pin(out, repo.ParseChecksums(sums))
-	v := &Verified{Release: out, Key: key, Provenance: out.Artifact(layouts.ProvenanceFile) != nil}
+	v := &verified{Release: out, Key: key, Provenance: out.Artifact(layouts.ProvenanceFile) != nil}
 	if err := verifyEnvelope(out, keys); err != nil {
 		return nil, err
 	}
@@ -266,9 +266,9 @@ func (e *SignatureError) Error() string {
 	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed", e.Path, e.Of, names)
 }
 
-// Pin returns r with the content that it has now: reading a file that was changed
+// pinAll returns r with the content that it has now: reading a file that was changed
 // since fails. It refuses the same things next to the files as Verify.
-func Pin(ctx context.Context, r *repo.Release) (*repo.Release, error) {
+func pinAll(ctx context.Context, r *repo.Release) (*repo.Release, error) {
 	if err := plain(r); err != nil {
 		return nil, err
 	}
