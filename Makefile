@@ -88,13 +88,9 @@ test-all: ## Run the tests with all their cases, and compare with the real clust
 check: ## Check a change in work: format, law of imports, vet and tests of what it touches
 	test/check
 
-# Tests that read the whole corpus one file after the other have nothing to race with,
-# and took half of the time.
-ONE_BY_ONE = ^(TestCorpusValues|TestScannerOnCorpus|TestCorpusHiddenSchemas)$$
-
 .PHONY: race
 race: ## Run the tests of what has goroutines with the race detector
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 30m -skip '$(ONE_BY_ONE)' $$(test/concurrent)
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 30m $$(test/concurrent)
 
 .PHONY: lint
 lint: ## Check the code and the workflows: gofmt, vet, staticcheck, errcheck, deadcode, actionlint

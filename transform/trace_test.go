@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -197,6 +198,7 @@ func TestTraces(t *testing.T) {
 // source trees. Nearly all are found in a line of the source, with the same
 // value.
 func TestCorpusTraces(t *testing.T) {
+	share.SkipInRace(t)
 	dir := corpus(t)
 	for source, version := range corpusVersions(t, dir) {
 		t.Run(source, func(t *testing.T) {

@@ -948,7 +948,7 @@ func TestAdversaries(t *testing.T) {
 	for i, what := range slices.Sorted(maps.Keys(evils)) {
 		t.Run(what, func(t *testing.T) {
 			for j, l := range lines {
-				if part := share.Of(attackedPart, 4); i%part != j%part {
+				if part := share.Of(40, 4); i%part != j%part {
 					continue
 				}
 				for _, from := range attackedSteps(what, l, requests[l]) {
@@ -956,7 +956,7 @@ func TestAdversaries(t *testing.T) {
 					w.behave(evils[what], from, from%2 == 1)
 					peak := highWater()
 					r := w.run(t, dir, l.args()...)
-					if mb := peak() >> 20; mb > 150*raceFactor {
+					if mb := peak() >> 20; mb > memory(150) {
 						t.Errorf("%s uses %d MB", l, mb)
 					}
 					w.judge(t, dir, before, fmt.Sprintf("%s, from request %d on", l, from), r)
@@ -966,8 +966,13 @@ func TestAdversaries(t *testing.T) {
 	}
 }
 
-// attackedPart is how many kinds of harm share the lines.
-const attackedPart = 40 * raceFactor
+// memory is how many MB a run may use: the race detector keeps what was freed.
+func memory(mb uint64) uint64 {
+	if share.Race {
+		return 2 * mb
+	}
+	return mb
+}
 
 // attackedSteps are the requests from which on a server does harm.
 func attackedSteps(what string, l attackedLine, requests int) []int {

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // attack is a row of the table in docs/attacks.md.
@@ -217,6 +218,7 @@ func (w *attacked) signByHand(list string) {
 // TestAttacks tries each attack on lint and on mirror, also on its dry run. What
 // an untouched release is accepted by the same commands.
 func TestAttacks(t *testing.T) {
+	share.SkipInRace(t)
 	whole := newAttacked(t)
 	whole.must("lint", "repo", "--verify-key", "pub.pem", "--fail-on", "never")
 	whole.must("mirror", "repo@>=0.1.0", "--to", "mirror", "--verify-key", "pub.pem", "--dry-run")

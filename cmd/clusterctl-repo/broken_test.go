@@ -158,6 +158,7 @@ func lintSource(t *testing.T, dir, config string) map[string]seenFinding {
 // what lint finds then, and did not find before, includes a finding on that line
 // of that file.
 func TestFaultsInOneLine(t *testing.T) {
+	share.SkipInRace(t)
 	trees := sources(t)
 	names := slices.Sorted(maps.Keys(trees))
 	random := rand.New(rand.NewPCG(*breakSeed, 1))

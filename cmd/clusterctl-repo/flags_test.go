@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -141,6 +142,7 @@ func TestHelpLines(t *testing.T) {
 // TestEmptyFlags gives every flag of every command the empty value. It must be refused
 // as wrong usage, unless the table says what it means.
 func TestEmptyFlags(t *testing.T) {
+	share.SkipInRace(t)
 	t.Chdir(t.TempDir())
 	means := map[string]bool{}
 	eachFlag(func(name string, _ *cobra.Command, flag *pflag.Flag) {
@@ -214,6 +216,7 @@ func TestEmptyElements(t *testing.T) {
 // TestFullStandardOutput lets every command, and the help of each, write to a full disk.
 // Those that cannot do their work without a cluster or a server are not tried.
 func TestFullStandardOutput(t *testing.T) {
+	share.SkipInRace(t)
 	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
 	if err != nil {
 		t.Fatal(err)

@@ -76,6 +76,7 @@ var gates = []gate{
 // TestGates gives every gate inputs that are absent, empty, broken, or of another kind.
 // No command passes with one.
 func TestGates(t *testing.T) {
+	share.SkipInRace(t)
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm") // no disk, which the many mirrors would wait for
 	}

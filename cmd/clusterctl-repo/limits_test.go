@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // Each command says that a file has too many documents, instead of reading them.
 func TestTooManyDocuments(t *testing.T) {
+	share.SkipInRace(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	release := filepath.Join(dir, "infrastructure-foo", "v1.0.0")

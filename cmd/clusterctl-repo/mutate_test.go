@@ -73,6 +73,7 @@ func mutate(rng *rand.Rand, data []byte) []byte {
 // are, it answers: with an exit code of its own, valid JSON, errors on stderr,
 // and the same again.
 func TestMutations(t *testing.T) {
+	share.SkipInRace(t)
 	dir := t.TempDir()
 	var paths []string
 	for _, source := range []string{"cluster-api-provider-acme", "acme-k8s", "cluster-api-addon-provider-acme"} {
@@ -142,6 +143,7 @@ func TestMutations(t *testing.T) {
 
 // TestBrokenSources is the same for the files of a source tree.
 func TestBrokenSources(t *testing.T) {
+	share.SkipInRace(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS("../../examples/cluster-api-addon-provider-acme")); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // failingWriter is standard output that cannot be written to.
@@ -46,6 +47,7 @@ var sinks = []sink{
 // formats: the exit code is that of the table in docs/ci.md, every format says what
 // is missing, and findings are printed even if the output fails that was asked for.
 func TestOutcomes(t *testing.T) {
+	share.SkipInRace(t)
 	if os.Geteuid() < 0 {
 		t.Skip("no permissions here")
 	}

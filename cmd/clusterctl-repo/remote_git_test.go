@@ -70,7 +70,7 @@ func TestRemoteGit(t *testing.T) {
 				t.Errorf("shows control characters:\n%q", text)
 			case len(text) > 100<<10:
 				t.Errorf("prints %d bytes", len(text))
-			case mb > 300*raceFactor: // the floods are larger by an order of magnitude
+			case mb > memory(300): // the floods are larger by an order of magnitude
 				t.Errorf("uses %d MB", mb)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {

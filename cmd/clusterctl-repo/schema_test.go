@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // runHere runs the program in the working directory and returns what it wrote to
@@ -75,6 +76,7 @@ func fits(t *testing.T, schema []byte, args ...string) {
 // TestSchemas compares real documents of every kind with the published schemas,
 // which must know every field in them.
 func TestSchemas(t *testing.T) {
+	share.SkipInRace(t)
 	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
 	if err != nil {
 		t.Fatal(err)
@@ -441,6 +443,7 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 // TestSchemasOfCorpus compares the documents about several released providers with
 // the schemas.
 func TestSchemasOfCorpus(t *testing.T) {
+	share.SkipInRace(t)
 	found, err := filepath.Glob(filepath.Join(given.Corpus(t, "releases"), "*-*"))
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 func TestMain(m *testing.M) {
@@ -17,4 +18,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command lines in testdata that concern the whole program; those
 // of a verb lie with it.
-func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }
+func TestScripts(t *testing.T) {
+	share.SkipInRace(t)
+	clitest.Scripts(t, nil)
+}

@@ -1,18 +1,38 @@
 // Package share says how many of many cases a test tries: a small, fixed share of
-// them, or all with TESTS=all, as in make test-all.
+// them, or all with TESTS=all, as in make test-all. Under the race detector, cases
+// that differ only in what is read or answered are no others: it tries fewer.
 //
 // It must not know any test.
 package share
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // All reports whether tests try all their cases.
 func All() bool { return os.Getenv("TESTS") == "all" }
 
-// Of returns how many cases a test tries: few, or all.
+// Of returns how many cases a test tries: few, or all. A number above that of all is
+// a fraction, one in that many. The race detector sees a quarter of a count and half of
+// a fraction.
 func Of(few, all int) int {
-	if All() {
+	switch {
+	case All():
 		return all
+	case Race && few > all:
+		return 2 * few
+	case Race:
+		return (few + 3) / 4
 	}
 	return few
+}
+
+// SkipInRace skips a test under the race detector: what it runs at once, other tests
+// of its package or of the packages below it run at once as well.
+func SkipInRace(t testing.TB) {
+	t.Helper()
+	if Race && !All() {
+		t.Skip("other tests run at once what it does")
+	}
 }

@@ -188,6 +188,7 @@ func TestHiddenSchemasChangeNothing(t *testing.T) {
 // TestCorpusHiddenSchemas compares the builds of all kustomizations that refer to
 // CustomResourceDefinitions.
 func TestCorpusHiddenSchemas(t *testing.T) {
+	share.SkipInRace(t)
 	dir := os.Getenv("CORPUS")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "corpus")

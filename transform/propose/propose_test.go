@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
 )
@@ -480,6 +481,7 @@ func TestTreesWithoutProvider(t *testing.T) {
 // Real trees build after init. $UNSEEN names folders of further trees, separated
 // as in $PATH; `make unseen` fetches some as Go modules.
 func TestRealTreesBuildAfterInit(t *testing.T) {
+	share.SkipInRace(t)
 	corpus := os.Getenv("CORPUS")
 	if corpus == "" {
 		corpus = filepath.Join("..", "..", "..", "shared", "corpus")

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // literal is advice that says what to write in the place of a finding.
@@ -29,6 +30,7 @@ func repaired(f *lint.Finding, text string) (out string, ok bool) {
 // TestFixes does in every bad example what each finding says, one at a time: the finding
 // is gone, and no other has come.
 func TestFixes(t *testing.T) {
+	share.SkipInRace(t)
 	tried := 0
 	for _, r := range rules.All {
 		e, err := examples.Load(r.ID)

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestManyTemplates demands the same findings in a release with a few templates and in
 // one with many, of which most are forgotten before the last rule has asked.
 func TestManyTemplates(t *testing.T) {
+	share.SkipInRace(t)
 	const few, many = 40, 70
 	elsewhere := map[string]string{
 		"infrastructure-foo/v1.0.0/cluster-template.yaml":   "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a, namespace: b}\nspec: {topology: {classRef: {name: one}, version: v1.34.0}}\n",

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // kindOf is a kind of each role with its group.
@@ -27,6 +28,7 @@ var kindOf = map[contract.Role][2]string{
 // takes away or retypes one field after the other: each row is reported, and the
 // complete kind is not.
 func TestFields(t *testing.T) {
+	share.SkipInRace(t)
 	for i := range contract.Fields {
 		f := &contract.Fields[i]
 		for _, c := range contract.Accepted {

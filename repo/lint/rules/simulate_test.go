@@ -15,11 +15,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestSimulations makes small providers by chance and compares the findings
 // about versions with what clusterctl's commands would do.
 func TestSimulations(t *testing.T) {
+	share.SkipInRace(t)
 	names := []string{"v1.0.0", "v1.0.1", "v1.1.0", "v1.1.0-rc.0", "v1.2.0", "v1.2.0-alpha.1", "v2.0.0", "2.1.0", "v0.9.0"}
 	all := []string{"0.9 v1beta1", "1.0 v1beta1", "1.0 v1beta2", "1.1 v1beta2", "1.2 v1beta2", "2.0 v1beta2", "2.0 v1beta3", "2.1 v1beta2"}
 	seen := map[string]int{}

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // forbidden are phrasings that readers stumble over, each with what to write
@@ -74,6 +75,7 @@ var (
 // TestText holds the texts of the catalogue to its style: titles of errors say
 // must, those of warnings should, those of infos neither.
 func TestText(t *testing.T) {
+	share.SkipInRace(t)
 	for _, r := range rules.Catalogue {
 		for field, text := range map[string]string{"Title": r.Title, "Why": r.Why, "Fix": r.Fix, "Example": r.Example} {
 			if why := phrasing(text); why != "" {
@@ -93,6 +95,7 @@ func TestText(t *testing.T) {
 // TestTextOfFindings holds all messages and the advice that examples give to the
 // same style.
 func TestTextOfFindings(t *testing.T) {
+	share.SkipInRace(t)
 	for _, r := range rules.All {
 		e, err := examples.Load(r.ID)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // related are good objects whose values depend on each other, by file.
@@ -124,6 +125,7 @@ spec:
 // refuse may call it an error; and a variable with the wrong default is at most a
 // warning, since users may set it.
 func TestOpenValues(t *testing.T) {
+	share.SkipInRace(t)
 	var own []*lint.Rule
 	for _, id := range []string{"RBAC015", "DEP007", "WH014", "WH015", "TOP025"} {
 		own = append(own, rules.ByID(id))
@@ -174,6 +176,7 @@ func TestOpenValues(t *testing.T) {
 // another one in the good example. Where the good value would do, the rule may not call
 // the bad one an error if users set it, or can and clusterctl lets them.
 func TestOpenExamples(t *testing.T) {
+	share.SkipInRace(t)
 	errors := func(r *lint.Rule, text map[string]string) (out []string) {
 		dir := t.TempDir()
 		if err := (examples.Files{Text: text}).Write(dir); err != nil {

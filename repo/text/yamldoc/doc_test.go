@@ -212,6 +212,7 @@ func corpus(t testing.TB) string {
 }
 
 func TestCorpusValues(t *testing.T) {
+	share.SkipInRace(t)
 	files := 0
 	err := filepath.WalkDir(corpus(t), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".yaml" {

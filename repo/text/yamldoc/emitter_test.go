@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // emitted compares the emitter with sigs.k8s.io/yaml and reports whether it wrote
@@ -36,6 +38,7 @@ var texts = []string{
 }
 
 func TestEmitterWritesWhatSigsYAMLWrites(t *testing.T) {
+	share.SkipInRace(t)
 	wrote := 0
 	for _, a := range texts {
 		for _, v := range []any{

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // sameNodes reports whether two values are the same to the last position.
@@ -110,6 +112,7 @@ func TestScannerReadsWhatOthersRead(t *testing.T) {
 // TestScannerOnChangedText changes documents by chance: lines are moved, indented,
 // cut and joined.
 func TestScannerOnChangedText(t *testing.T) {
+	share.SkipInRace(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	read := 0
 	const rounds = 60000
@@ -164,6 +167,7 @@ func FuzzScanner(f *testing.F) {
 
 // TestScannerOnCorpus compares all documents of real providers.
 func TestScannerOnCorpus(t *testing.T) {
+	share.SkipInRace(t)
 	dir := os.Getenv("CORPUS")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 func sameOutput(t *testing.T, v any) {
@@ -49,6 +51,7 @@ func FuzzMarshal(f *testing.F) {
 }
 
 func TestMarshalCorpus(t *testing.T) {
+	share.SkipInRace(t)
 	err := filepath.WalkDir(filepath.Join(corpus(t), "releases"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
