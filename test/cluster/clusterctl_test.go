@@ -43,8 +43,8 @@ type programs struct{ clusterctl, tool string }
 
 var builtPrograms = sync.OnceValues(func() (programs, error) {
 	p := programs{filepath.Join(scratch, "clusterctl"), filepath.Join(scratch, "clusterctl-repo")}
-	stock := exec.Command("go", "build", "-o", p.clusterctl, "-ldflags", "-X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2", "sigs.k8s.io/cluster-api/cmd/clusterctl")
-	own := exec.Command("go", "build", "-o", p.tool, "./cmd/clusterctl-repo")
+	stock := exec.Command("go", "run", "-exec", "cp", "-ldflags", "-X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2", "sigs.k8s.io/cluster-api/cmd/clusterctl", p.clusterctl)
+	own := exec.Command("go", "run", "-exec", "cp", "./cmd/clusterctl-repo", p.tool)
 	own.Dir = filepath.Join("..", "..")
 	for _, cmd := range []*exec.Cmd{stock, own} {
 		if out, err := cmd.CombinedOutput(); err != nil {

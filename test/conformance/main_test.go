@@ -38,16 +38,16 @@ func run(m *testing.M) int {
 	cost.In(dir)
 	tool = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(dir, "clusterctl-repo")
-		// As make build, which shares its cache.
-		return path, do("env", "CGO_ENABLED=0", "go", "build", "-C", "../..", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/clusterctl-repo")
+		// go run keeps what it linked, for the tests of other modules as well.
+		return path, do("env", "CGO_ENABLED=0", "go", "run", "-C", "../..", "-exec", "cp", "-trimpath", "./cmd/clusterctl-repo", path)
 	})
 	stock = sync.OnceValues(func() (string, error) {
 		if path := os.Getenv("CLUSTERCTL"); path != "" {
 			return path, nil
 		}
 		path := filepath.Join(dir, "clusterctl")
-		return path, do("go", "build", "-C", "../oracle", "-o", path,
-			"-ldflags", "-X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2", "sigs.k8s.io/cluster-api/cmd/clusterctl")
+		return path, do("go", "run", "-C", "../oracle", "-exec", "cp",
+			"-ldflags", "-X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2", "sigs.k8s.io/cluster-api/cmd/clusterctl", path)
 	})
 	built = sync.OnceValues(func() (string, error) {
 		path, err := tool()

@@ -17,7 +17,7 @@ import (
 func operator(t *testing.T, pkg string) program {
 	t.Helper()
 	at := filepath.Join(t.TempDir(), "program")
-	if err := do("env", "CGO_ENABLED=0", "go", "build", "-C", "operator", "-trimpath", "-o", at, pkg); err != nil {
+	if err := do("env", "CGO_ENABLED=0", "go", "run", "-C", "operator", "-exec", "cp", "-trimpath", pkg, at); err != nil {
 		t.Fatal(err)
 	}
 	return find(t, at, "it was built just now", "KUBECONFIG=/nonexistent")

@@ -16,7 +16,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "clusterctl-repo"), "./cmd/clusterctl-repo")
+	cmd := exec.Command("go", "run", "-exec", "cp", "./cmd/clusterctl-repo", filepath.Join(dir, "clusterctl-repo"))
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", &exec.Error{Name: string(out), Err: err}

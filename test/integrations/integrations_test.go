@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		if runtime.GOOS == "windows" {
 			name += ".exe"
 		}
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", name, "./cmd/clusterctl-repo")
+		cmd := exec.Command("go", "run", "-exec", "cp", "./cmd/clusterctl-repo", name)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%w\n%s", err, out)

@@ -19,7 +19,7 @@ import (
 // buildTool compiles this project's program.
 func buildTool(dir string) (string, error) {
 	path := filepath.Join(dir, "clusterctl-repo")
-	build := exec.Command("go", "build", "-o", path, "./cmd/clusterctl-repo")
+	build := exec.Command("go", "run", "-exec", "cp", "./cmd/clusterctl-repo", path)
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build clusterctl-repo: %w\n%s", err, out)

@@ -94,7 +94,7 @@ func exampleServer(t *testing.T) (url, ready, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	program := filepath.Join(dir, "acme-runtime-extension")
-	build := exec.Command("go", "build", "-o", program, ".")
+	build := exec.Command("go", "run", "-exec", "cp", ".", program)
 	build.Dir = filepath.Join("..", "..", "examples", "acme-runtime-extension")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the example: %v\n%s", err, out)

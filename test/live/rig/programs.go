@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
@@ -46,18 +47,16 @@ func Build(ctx context.Context, dir string, p Program, keep bool) (string, error
 	if _, err := os.Stat(path); err == nil && keep && p.Name != Tool {
 		return path, nil
 	}
-	version := strings.Split(strings.TrimPrefix(server.Version, "v"), ".")
-	flags := "-s -w"
-	for name, value := range map[string]string{"gitVersion": server.Version, "gitMajor": version[0], "gitMinor": version[1]} {
-		flags += " -X k8s.io/component-base/version." + name + "=" + value
+	// What go run linked is kept, for the next run and for the tests of other modules.
+	args, env := []string{"run", "-exec", "cp", "-ldflags", server.Flags, p.Package, path}, os.Environ()
+	switch {
+	case p.Name == Tool:
+		args, env = []string{"run", "-exec", "cp", "-trimpath", p.Package, path}, append(env, "CGO_ENABLED=0")
+	case p.Flags != nil: // a mutant, which is wanted once
+		args = slices.Concat([]string{"build", "-ldflags", server.Flags, "-o", path}, p.Flags, []string{p.Package})
 	}
-	args := append([]string{"build", "-ldflags", flags, "-o", path}, p.Flags...)
-	build := exec.CommandContext(ctx, "go")
-	if p.Name == Tool { // as make build, which shares its cache
-		args = append(args, "-trimpath")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	}
-	build.Args = append(append(build.Args, args...), p.Package)
+	build := exec.CommandContext(ctx, "go", args...)
+	build.Env = env
 	build.Dir = p.Dir
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", p.Name, err, out)

@@ -20,9 +20,9 @@ func Build(dir string) (*Binary, error) {
 	if err := os.MkdirAll(b.home, 0o755); err != nil {
 		return nil, err
 	}
-	build := exec.Command("go", "build", "-o", b.path,
+	build := exec.Command("go", "run", "-exec", "cp",
 		"-ldflags", "-X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2",
-		"sigs.k8s.io/cluster-api/cmd/clusterctl")
+		"sigs.k8s.io/cluster-api/cmd/clusterctl", b.path)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as its releases are built
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build clusterctl: %w\n%s", err, out)

@@ -70,7 +70,7 @@ var (
 	programs        string
 	kustomizeBinary = sync.OnceValues(func() (string, error) {
 		name := filepath.Join(programs, "kustomize")
-		out, err := exec.Command("go", "build", "-o", name, "sigs.k8s.io/kustomize/kustomize/v5").CombinedOutput()
+		out, err := exec.Command("go", "run", "-exec", "cp", "sigs.k8s.io/kustomize/kustomize/v5", name).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("%w: %s", err, out)
 		}
