@@ -183,11 +183,11 @@ func aggregatedVerbs(p *lint.Pass) {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC005", Name: "resource-names", Since: "v0.1.0",
-	Title:    "Rules should name resources, not kinds",
+	Title:    "Rules should name resources, groups and verbs that exist",
 	Severity: lint.Warning, Proof: lint.Practice,
 	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
-	Why:    "The rule grants nothing. The API server accepts any word, but only matches the plural, lower-case names of resources.",
-	Fix:    "Write the plural name in lower case.",
+	Why:    "The rule grants nothing. The API server accepts any word, but only matches the plural, lower-case names of resources, the names of groups without versions, and the verbs of requests.",
+	Fix:    "Write the plural name of the resource in lower case, and an empty string for the core group. Grant create without resourceNames, because a request to create an object does not tell its name.",
 	Scope:  lint.ScopeRelease, Check: resourceNames,
 })
 
@@ -215,9 +215,31 @@ func resourceNames(p *lint.Pass) {
 					p.On(o, n, "%s is not a resource; names of resources are lower case", word)
 				}
 			}
+			for _, n := range r.Get("apiGroups").List() {
+				if n.Str() == "core" || n.Str() == "v1" {
+					p.On(o, n, `%s is not a group; the core group is ""`, n.Str())
+				}
+			}
+			allowed := r.Get("verbs").List()
+			for _, n := range allowed { // controllers may ask about verbs of their own
+				if right := phrase.Nearest(n.Str(), verbs); right != "" && !slices.Contains(verbs, n.Str()) {
+					p.On(o, n, "%s is not a verb; the verb is %s", n.Str(), right)
+				}
+			}
+			if names := r.Get("resourceNames"); !unset(names) && len(allowed) == 1 && allowed[0].Str() == "create" && !view.Open(o, names) {
+				p.On(o, names, "the rule allows to create objects of some names, which are not known then")
+			}
+			for _, n := range r.Get("nonResourceURLs").List() {
+				if text := n.Str(); text != "*" && !strings.HasPrefix(text, "/") || strings.Contains(strings.TrimSuffix(text, "*"), "*") {
+					p.On(o, n, "no path of a request is %q; a path begins with a slash, and a star may only end it", text)
+				}
+			}
 		}
 	}
 }
+
+// verbs are those of requests, and those that the API server asks about by itself.
+var verbs = strings.Fields("get list watch create update patch delete deletecollection proxy use bind escalate impersonate approve sign attest")
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC006", Name: "needless-aggregation", Since: "v0.1.0",
@@ -342,11 +364,11 @@ func builtInRole(role string) bool {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC009", Name: "missing-role", Since: "v0.1.0",
-	Title:    "Bindings must name roles of the components or of Kubernetes",
+	Title:    "Bindings must name roles and accounts of the components or of Kubernetes",
 	Severity: lint.Error, Proof: lint.Contract,
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why:    "The account gets no permissions, although the API server accepts the binding.",
-	Fix:    "Correct roleRef, or add the role.",
+	Fix:    "Correct roleRef or the subject, or add the role or the ServiceAccount.",
 	Scope:  lint.ScopeRelease, Check: missingRole,
 })
 
@@ -355,6 +377,14 @@ func missingRole(p *lint.Pass) {
 	for _, o := range all.Objects {
 		if o.Group != view.RbacGroup || !view.IsBinding(o) {
 			continue
+		}
+		for _, s := range o.Get("subjects").List() {
+			name, space := s.Get("name"), s.Get("namespace").Str()
+			if s.Get("kind").Str() == "ServiceAccount" && name.Str() != "" && name.Str() != view.DefaultAccount && all.Find("", "ServiceAccount", name.Str()) == nil && all.Find("", "Namespace", space) != nil && len(all.Kind("", "ServiceAccount")) > 0 && !view.Open(o, name) {
+				f := lint.At(o.File, o.Doc, name, "the ServiceAccount %s is not in the components", name.Str())
+				f.Severity = lint.Warning // a controller may create it
+				p.Report(f)
+			}
 		}
 		n := o.Get("roleRef", "name")
 		kind, name := o.Get("roleRef", "kind").Str(), n.Str()

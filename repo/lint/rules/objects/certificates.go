@@ -212,6 +212,9 @@ func certificateIssuer(p *lint.Pass) {
 	for _, c := range all.Kind(view.CertManagerGroup, "Certificate") {
 		ref := c.Get("spec", "issuerRef")
 		name, kind, group := ref.Get("name"), cmp.Or(ref.Get("kind").Str(), "Issuer"), ref.Get("group").Str()
+		if at := ref.Get("group"); group != "" && group != view.CertManagerGroup && all.Find(view.CertManagerGroup, kind, name.Text()) != nil && !view.Open(c, at) {
+			p.On(c, at, "the group is %q, but the %s %s is in %s", group, kind, name.Text(), view.CertManagerGroup)
+		}
 		if name.Str() == "" || group != "" && group != view.CertManagerGroup || view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
 			continue
 		}

@@ -374,13 +374,9 @@ var quotaScopes = []string{"Terminating", "NotTerminating", "BestEffort", "NotBe
 
 // scopeExpression demands an expression about a scope of a ResourceQuota.
 func scopeExpression(n *yamldoc.Node, fail view.Failure) {
-	scope, operator, values := n.Get("scopeName"), n.Get("operator"), n.Get("values")
-	switch op := operator.Str(); {
-	case !slices.Contains([]string{"In", "NotIn", "Exists", "DoesNotExist"}, op):
-		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be In, NotIn, Exists or DoesNotExist", op)
-	case unset(values) != strings.Contains(op, "Exist"):
-		fail.By(n, operator, values).Says("must have values unless its operator is Exists or DoesNotExist")
-	case op != "Exists" && slices.Contains(quotaScopes, scope.Str()) && !strings.HasSuffix(scope.Str(), "Class"):
+	scope := n.Get("scopeName")
+	operator, _ := expression(n, fail, "In", "NotIn", "Exists", "DoesNotExist")
+	if op := operator.Str(); op != "Exists" && slices.Contains(quotaScopes, scope.Str()) && !strings.HasSuffix(scope.Str(), "Class") {
 		fail.By(operator, scope).Says("has the operator %s; the scope %s allows Exists only", op, scope.Str())
 	}
 }

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,7 +83,7 @@ func needs(names ...string) test {
 func oneOf(words ...string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		if (n.Is(yamldoc.String) || n.Is(yamldoc.Null)) && !slices.Contains(words, n.Str()) {
-			fail.Says("is %q; it must be %s", n.Str(), phrase.Or(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })))
+			fail.Says("is %q; it must be %s", n.Str(), phrase.Or(named(words)))
 		}
 	}
 }
@@ -102,7 +103,7 @@ func alone(word string) test {
 func between(low, high int64) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		switch v, ok := n.Int(); {
-		case ok && v < low && high == many:
+		case ok && v < low && high >= many:
 			fail.Says("is %d; it must be at least %d", v, low)
 		case ok && (v < low || v > high):
 			fail.Says("is %d; it must be between %d and %d", v, low, high)
@@ -112,13 +113,6 @@ func between(low, high int64) test {
 
 // many is where ranges end that have no end.
 const many = 1<<31 - 1
-
-// notBefore demands a number of 64 bits that is not negative.
-func notBefore(n *yamldoc.Node, fail view.Failure) {
-	if v, ok := n.Int(); ok && v < 0 {
-		fail.Says("is %d; it must be at least 0", v)
-	}
-}
 
 // form demands a text that a function of the API server has nothing against.
 func form(problems func(string) []string) test {
@@ -184,6 +178,30 @@ func never(why string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		if !unset(n) {
 			fail.Says("is set, which %s", why)
+		}
+	}
+}
+
+// only demands that a field is set with some values of another one alone.
+func only(name, other string, values ...string) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		at, of := n.Get(name), n.Get(strings.Split(other, ".")...)
+		if !unset(at) && !isZero(at) && !slices.Contains(values, of.Str()) {
+			fail.By(at, of).Says("has %s, which only the %s %s allows", name, other, phrase.Or(named(values)))
+		}
+	}
+}
+
+// named are the words without the empty one, which messages do not show.
+func named(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })
+}
+
+// like demands a text of some form.
+func like(pattern func() *regexp.Regexp, words string) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		if n.Is(yamldoc.String) && !pattern().MatchString(n.Str()) {
+			fail.Says("is %q; it must be %s", n.Str(), words)
 		}
 	}
 }

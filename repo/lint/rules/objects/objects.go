@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -270,15 +269,12 @@ var serviceDemands = []demand{
 			fail.Says(notCIDR, n.Str())
 		}
 	}},
+	{"spec", only("loadBalancerSourceRanges", "type", "LoadBalancer")},
+	{"spec", only("loadBalancerClass", "type", "LoadBalancer")},
+	{"spec", only("allocateLoadBalancerNodePorts", "type", "LoadBalancer")},
+	{"spec", only("healthCheckNodePort", "type", "LoadBalancer")},
+	{"spec", only("healthCheckNodePort", "externalTrafficPolicy", "Local")},
 	{"spec", func(n *yamldoc.Node, fail view.Failure) {
-		for _, name := range [...]string{"loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts", "healthCheckNodePort"} {
-			if at, of := n.Get(name), n.Get("type"); !unset(at) && !isZero(at) && of.Str() != "LoadBalancer" {
-				fail.By(at, of).Says("has a %s, which only the type LoadBalancer allows", name)
-			}
-		}
-		if at, of := n.Get("healthCheckNodePort"), n.Get("externalTrafficPolicy"); !unset(at) && !isZero(at) && of.Str() != "Local" {
-			fail.By(at, of).Says("has a healthCheckNodePort, which only the externalTrafficPolicy Local allows")
-		}
 		if none, of := n.Get("clusterIP"), n.Get("type"); none.Str() == "None" && (of.Str() == "NodePort" || of.Str() == "LoadBalancer") {
 			fail.By(none, of).Says("has the clusterIP None, which the type %s does not allow", of.Str())
 		}
@@ -435,12 +431,11 @@ var workloadDemands = map[string][]demand{
 		{"spec.strategy.type", oneOf("", "Recreate", "RollingUpdate")},
 		{"spec.strategy", func(n *yamldoc.Node, fail view.Failure) {
 			update := n.Get("rollingUpdate")
-			if n.Get("type").Str() == "Recreate" && update != nil && update.Kind != yamldoc.Null {
-				fail.By(update, n.Get("type")).Says("has both the type Recreate and rollingUpdate")
-			} else if isNone(update.Get("maxSurge")) && isNone(update.Get("maxUnavailable")) {
+			if n.Get("type").Str() != "Recreate" && isNone(update.Get("maxSurge")) && isNone(update.Get("maxUnavailable")) {
 				fail.By(update, update.Get("maxSurge"), update.Get("maxUnavailable")).Says("allows neither a new pod nor a missing one: maxSurge and maxUnavailable are both 0")
 			}
 		}},
+		{"spec.strategy", only("rollingUpdate", "type", "RollingUpdate", "")},
 		{"spec.strategy.rollingUpdate.maxSurge", share(many)},
 		{"spec.strategy.rollingUpdate.maxUnavailable", share(100)},
 	},
@@ -465,11 +460,7 @@ var workloadDemands = map[string][]demand{
 		{"spec.podManagementPolicy", oneOf("", "OrderedReady", "Parallel")},
 		{"spec.serviceName", form(validation.IsDNS1123Label)},
 		{"spec.updateStrategy.type", oneOf("", "OnDelete", "RollingUpdate")},
-		{"spec.updateStrategy", func(n *yamldoc.Node, fail view.Failure) {
-			if at, of := n.Get("rollingUpdate"), n.Get("type"); at != nil && at.Kind != yamldoc.Null && of.Str() == "OnDelete" {
-				fail.By(at, of).Says("has both the type OnDelete and rollingUpdate")
-			}
-		}},
+		{"spec.updateStrategy", only("rollingUpdate", "type", "RollingUpdate", "")},
 		{"spec.persistentVolumeClaimRetentionPolicy.whenDeleted", oneOf("Retain", "Delete")},
 		{"spec.persistentVolumeClaimRetentionPolicy.whenScaled", oneOf("Retain", "Delete")},
 		{"spec.updateStrategy.rollingUpdate.partition", notNegative},
@@ -493,20 +484,22 @@ var workloadDemands = map[string][]demand{
 			}
 			return nil
 		})},
-		{"spec.timeZone", func(n *yamldoc.Node, fail view.Failure) {
-			if text := n.Str(); n.Is(yamldoc.String) && (strings.EqualFold(text, "Local") || !zone.MatchString(text)) {
-				fail.Says("is %q; it must be a time zone such as Europe/Berlin", text)
+		{"spec.timeZone", like(zone, "a time zone such as Europe/Berlin")},
+		{"spec.timeZone", fault(func(text string) string {
+			if strings.EqualFold(text, "Local") {
+				return "is not the name of a time zone"
 			}
-		}},
+			return ""
+		})},
 		{"spec.jobTemplate.spec.manualSelector", never("a CronJob does not allow")},
-		{"spec.startingDeadlineSeconds", notBefore}, {"spec.successfulJobsHistoryLimit", notNegative}, {"spec.failedJobsHistoryLimit", notNegative},
+		{"spec.startingDeadlineSeconds", between(0, math.MaxInt64)}, {"spec.successfulJobsHistoryLimit", notNegative}, {"spec.failedJobsHistoryLimit", notNegative},
 	}, under("spec.jobTemplate.spec", jobDemands)...),
 }
 
 var jobDemands = []demand{
 	{"", needs("template")}, {"template", needs("spec")},
 	{"parallelism", notNegative}, {"completions", notNegative}, {"backoffLimit", notNegative},
-	{"activeDeadlineSeconds", notBefore}, {"ttlSecondsAfterFinished", notNegative}, {"backoffLimitPerIndex", notNegative}, {"maxFailedIndexes", notNegative},
+	{"activeDeadlineSeconds", between(0, math.MaxInt64)}, {"ttlSecondsAfterFinished", notNegative}, {"backoffLimitPerIndex", notNegative}, {"maxFailedIndexes", notNegative},
 	{"template.spec.activeDeadlineSeconds", between(1, many)},
 	{"completionMode", oneOf("NonIndexed", "Indexed")},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
@@ -514,22 +507,18 @@ var jobDemands = []demand{
 		if mode.Str() == "Indexed" {
 			needs("completions")(n, fail.By(n, mode))
 		}
-		for _, name := range [...]string{"backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"} {
-			if at := n.Get(name); !unset(at) && mode.Str() != "Indexed" {
-				fail.By(at, mode).Says("has %s, which needs the completionMode Indexed", name)
-			}
-		}
 		if at, limit := n.Get("maxFailedIndexes"), n.Get("backoffLimitPerIndex"); !unset(at) && unset(limit) {
 			fail.By(at, limit).Says("has maxFailedIndexes, which need a backoffLimitPerIndex")
 		}
-		policy, restart, replace := n.Get("podFailurePolicy"), n.Get("template", "spec", "restartPolicy"), n.Get("podReplacementPolicy")
-		if !unset(policy) && restart.Str() == "OnFailure" {
-			fail.By(restart, policy).Says("has a podFailurePolicy, which needs the restartPolicy Never")
-		}
-		if !unset(policy) && replace.Str() == "TerminatingOrFailed" {
-			fail.By(replace, policy).Says("has a podFailurePolicy, which needs the podReplacementPolicy Failed")
+	}},
+	{"", func(n *yamldoc.Node, fail view.Failure) { // 0 is a limit, too
+		if at, mode := n.Get("backoffLimitPerIndex"), n.Get("completionMode"); !unset(at) && mode.Str() != "Indexed" {
+			fail.By(at, mode).Says("has backoffLimitPerIndex, which only the completionMode Indexed allows")
 		}
 	}},
+	{"", only("successPolicy", "completionMode", "Indexed")},
+	{"", only("podFailurePolicy", "template.spec.restartPolicy", "Never", "")},
+	{"", only("podFailurePolicy", "podReplacementPolicy", "Failed", "")},
 	{"", exitCodes},
 	{"podReplacementPolicy", oneOf("Failed", "TerminatingOrFailed")},
 	{"managedBy", func(n *yamldoc.Node, fail view.Failure) {
@@ -553,7 +542,7 @@ var jobDemands = []demand{
 
 // zone is the form of the name of a time zone; which ones there are, the machine of the
 // API server decides.
-var zone = regexp.MustCompile(`^[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)*$`)
+var zone = view.Pattern(`^[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)*$`)
 
 // exitCodes demands that the rules about failed pods name containers that there are, and
 // exit codes in order.
@@ -750,12 +739,7 @@ var podDemands = slices.Concat([]demand{
 	{"securityContext.supplementalGroups.*", notNegative},
 	{"securityContext.sysctls", distinct("name")},
 	{"securityContext.sysctls.*", needs("name")},
-	{"securityContext.sysctls.*.name", form(func(text string) []string {
-		if !sysctl.MatchString(text) {
-			return []string{"must be the lower-case name of a kernel parameter such as net.core.somaxconn"}
-		}
-		return nil
-	})},
+	{"securityContext.sysctls.*.name", like(sysctl, "the name of a kernel parameter such as net.core.somaxconn")},
 	{"securityContext.seccompProfile", profile},
 	{"securityContext.appArmorProfile", profile},
 	{"tolerations.*", toleration},
@@ -769,11 +753,7 @@ var podDemands = slices.Concat([]demand{
 	{"topologySpreadConstraints", distinct("topologyKey", "whenUnsatisfiable")},
 	{"topologySpreadConstraints.*.nodeAffinityPolicy", oneOf("Honor", "Ignore")},
 	{"topologySpreadConstraints.*.nodeTaintsPolicy", oneOf("Honor", "Ignore")},
-	{"topologySpreadConstraints.*", func(n *yamldoc.Node, fail view.Failure) {
-		if least, when := n.Get("minDomains"), n.Get("whenUnsatisfiable"); !unset(least) && when.Str() == "ScheduleAnyway" {
-			fail.By(least, when).Says("has minDomains, which only DoNotSchedule allows")
-		}
-	}},
+	{"topologySpreadConstraints.*", only("minDomains", "whenUnsatisfiable", "DoNotSchedule", "")},
 	{"volumes", distinct("name")},
 	{"volumes.*", needs("name")},
 	{"volumes.*.name", form(validation.IsDNS1123Label)},
@@ -826,7 +806,7 @@ var podDemands = slices.Concat([]demand{
 	under("volumes.*.downwardAPI.items.*", downwardDemands), under("volumes.*.projected.sources.*.downwardAPI.items.*", downwardDemands))
 
 // sysctl is the name of a kernel parameter.
-var sysctl = regexp.MustCompile(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$`)
+var sysctl = view.Pattern(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$`)
 
 var fileDemands = []demand{
 	{"", needs("path")},
@@ -871,28 +851,33 @@ func distinctPaths(n *yamldoc.Node, fail view.Failure) {
 	}
 }
 
+// expression demands an operator, and values if it compares with some.
+func expression(n *yamldoc.Node, fail view.Failure, operators ...string) (operator, values *yamldoc.Node) {
+	values, operator = n.Get("values"), n.Get("operator")
+	switch op := operator.Str(); {
+	case !slices.Contains(operators, op):
+		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be %s", op, phrase.Or(operators))
+	case unset(values) != strings.Contains(op, "Exist"):
+		fail.By(n, operator, values).Says("must have values unless its operator is Exists or DoesNotExist")
+	}
+	return operator, values
+}
+
 // nodeField demands an expression about the name of nodes, the only field that there is.
 func nodeField(n *yamldoc.Node, fail view.Failure) {
-	key, operator, values := n.Get("key"), n.Get("operator"), n.Get("values")
-	switch {
-	case key.Str() != "metadata.name":
+	_, values := expression(n, fail, "In", "NotIn")
+	if len(values.List()) > 1 {
+		fail.By(values).Says("has several values; one is allowed")
+	}
+	if key := n.Get("key"); key.Str() != "metadata.name" {
 		fail.By(cmp.Or(key, n)).Says("has the key %q; it must be metadata.name", key.Str())
-	case operator.Str() != "In" && operator.Str() != "NotIn":
-		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be In or NotIn", operator.Str())
-	case len(values.List()) != 1:
-		fail.By(n, values).Says("must have one value")
 	}
 }
 
 // nodeExpression demands an expression about the labels of nodes.
 func nodeExpression(n *yamldoc.Node, fail view.Failure) {
-	values, operator := n.Get("values"), n.Get("operator")
-	switch op := operator.Str(); {
-	case !slices.Contains([]string{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}, op):
-		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be In, NotIn, Exists, DoesNotExist, Gt or Lt", op)
-	case unset(values) != strings.Contains(op, "Exist"):
-		fail.By(n, operator, values).Says("must have values unless its operator is Exists or DoesNotExist")
-	case (op == "Gt" || op == "Lt") && len(values.List()) != 1:
+	operator, values := expression(n, fail, "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+	if op := operator.Str(); (op == "Gt" || op == "Lt") && len(values.List()) > 1 {
 		fail.By(values, operator).Says("has several values, which the operator %s does not allow", op)
 	}
 	needs("key")(n, fail)

@@ -93,9 +93,14 @@ var admissions = map[string]func(admitted, view.Failure){
 		for _, name := range [...]string{"maxSurge", "maxUnavailable"} {
 			numberOrPercent(update.Get(name), name, refuse)
 		}
+		numberOrPercent(a.at("remediation.maxInFlight", "strategy.remediation.maxInFlight"), "maxInFlight", refuse)
 		for _, f := range view.Fields(a.spec.Get("selector", "matchLabels")) {
 			n := a.spec.Get("template", "metadata", "labels", f.Name)
 			if f.Name != clusterNameLabel && n.Str() != f.Value.Str() {
+				refuse := refuse
+				if view.ByClusterName(a.Object, n) && view.ByClusterName(a.Object, f.Value) {
+					refuse = refuse.Always() // as for clusterName
+				}
 				refuse.By(f.Value, n).Says("the selector asks for the label %s: %s, which the template does not have", f.Name, f.Value.Text())
 			}
 		}
@@ -109,11 +114,10 @@ var admissions = map[string]func(admitted, view.Failure){
 		}
 		kubernetesVersion(a.spec.Get("template", "spec", "version"), refuse)
 	},
+	"addons.cluster.x-k8s.io/ClusterResourceSet": func(a admitted, refuse view.Failure) { selective(a.spec.Get("clusterSelector"), refuse) },
 	"cluster.x-k8s.io/MachineHealthCheck": func(a admitted, refuse view.Failure) {
 		selector := a.spec.Get("selector")
-		if view.Blank(selector.Get("matchLabels")) && view.Blank(selector.Get("matchExpressions")) {
-			refuse.By(selector).Says("the selector is empty")
-		}
+		selective(selector, refuse)
 		if n := selector.Get("matchLabels", clusterNameLabel); n != nil && n.Str() != a.spec.Get("clusterName").Str() {
 			refuse.By(n, a.spec.Get("clusterName")).Says("the selector asks for cluster %s, but clusterName is %q", n.Text(), a.spec.Get("clusterName").Str())
 		}
@@ -127,6 +131,13 @@ var admissions = map[string]func(admitted, view.Failure){
 		}
 		numberOrPercent(a.at("remediation.triggerIf.unhealthyLessThanOrEqualTo", "maxUnhealthy"), "the limit of unhealthy machines", refuse)
 	},
+}
+
+// selective: a selector for everything is refused.
+func selective(selector *yamldoc.Node, refuse view.Failure) {
+	if view.Blank(selector.Get("matchLabels")) && view.Blank(selector.Get("matchExpressions")) {
+		refuse.By(selector).Says("the selector is empty")
+	}
 }
 
 // sources are the entries of kubeadm configs that have a value or a Secret with it.
