@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -180,7 +181,8 @@ func (h *Hook) UnknownField(body []byte) string {
 // unknown returns the path of a key that a struct does not have.
 func unknown(t reflect.Type, object map[string]json.RawMessage, path string) string {
 	known := structFields(t)
-	for key, value := range object {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		value := object[key]
 		field, ok := known[key]
 		if !ok {
 			return path + key

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
@@ -227,8 +226,8 @@ func (h *handler) differ(request []byte, before, r reply) string {
 		return ""
 	case *extension.PatchesResponse:
 		items := itemsOf(request)
-		before, _ := h.after(items, first)
-		after, _ := h.after(items, answer.(*extension.PatchesResponse))
+		before, _ := h.after(items, first, nil)
+		after, _ := h.after(items, answer.(*extension.PatchesResponse), nil)
 		for _, i := range items {
 			if paths, err := extension.Changed(before[i.UID], after[i.UID]); err != nil || len(paths) > 0 {
 				return describe(items, i.UID)
@@ -275,27 +274,6 @@ func payload(body []byte) []byte {
 		return body
 	}
 	return text
-}
-
-// after are the objects of items after patches, as far as these apply, and the uid of
-// one that does not.
-func (h *handler) after(items []item, r *extension.PatchesResponse) (objects map[string]json.RawMessage, failed string) {
-	objects = map[string]json.RawMessage{}
-	for _, i := range items {
-		objects[i.UID] = i.Object
-	}
-	for _, given := range r.Items {
-		after, err := given.Change().Apply(objects[given.UID])
-		if err == nil {
-			after, err = patch.Keep(objects[given.UID], after, h.o.Core)
-		}
-		if err != nil {
-			failed = given.UID
-			continue
-		}
-		objects[given.UID] = after
-	}
-	return objects, failed
 }
 
 // Limits of retryAfterSeconds that makes sense.

@@ -127,8 +127,20 @@ func itemsOf(body []byte) []item {
 // patches judges what GeneratePatches answers.
 func (h *handler) patches(ctx context.Context) {
 	items := itemsOf(h.in.body)
-	result, ok := h.applied(items, h.answer.(*extension.PatchesResponse))
-	if !ok {
+	response := h.answer.(*extension.PatchesResponse)
+	result, refused := h.after(items, response, h.scope)
+	for _, r := range refused {
+		h.add(r.id, h.place, "%s", r.what)
+	}
+	seen := map[string]bool{}
+	for n, given := range response.Items {
+		key := given.UID + given.PatchType + string(given.Patch)
+		if seen[key] {
+			h.warn("LIV028", h.place, "items[%d]: the same patch for the uid %s appears twice", n, given.UID)
+		}
+		seen[key] = true
+	}
+	if len(refused) > 0 {
 		return
 	}
 	for _, i := range items {
@@ -225,53 +237,49 @@ func kindOf(object json.RawMessage) string {
 	return o.Kind
 }
 
-// applied returns the objects after the patches, in their order as in Cluster API;
-// ok is false if that is an error there.
-func (h *handler) applied(items []item, r *extension.PatchesResponse) (map[string]json.RawMessage, bool) {
-	objects := map[string]json.RawMessage{}
+// refusedPatch is what Cluster API refuses in a patch of an answer, and the check that says so.
+type refusedPatch struct{ uid, id, what string }
+
+// after are the objects of items after the patches that Cluster API accepts, in their order
+// as there. Each of these is told to scope, which may be nil.
+func (h *handler) after(items []item, r *extension.PatchesResponse, scope func(i item, before, after, kept json.RawMessage)) (objects map[string]json.RawMessage, refused []refusedPatch) {
+	objects = map[string]json.RawMessage{}
 	for _, i := range items {
 		objects[i.UID] = i.Object
 	}
-	ok := true
-	seen := map[string]bool{}
 	for n, given := range r.Items {
-		fail := func(id, format string, args ...any) {
-			ok = false
-			h.add(id, h.place, "items[%d]: %s", n, fmt.Sprintf(format, args...))
+		refuse := func(id, format string, args ...any) {
+			refused = append(refused, refusedPatch{given.UID, id, fmt.Sprintf("items[%d]: ", n) + fmt.Sprintf(format, args...)})
 		}
 		object, known := objects[given.UID]
 		change := given.Change()
 		switch {
 		case !known:
-			fail("LIV028", "the uid %q is not in the request", given.UID)
+			refuse("LIV028", "the uid %q is not in the request", given.UID)
 			continue
 		case change.PatchType != extension.JSONPatch && change.PatchType != extension.JSONMergePatch:
-			fail("LIV029", "the patchType is %q", given.PatchType)
+			refuse("LIV029", "the patchType is %q", given.PatchType)
 			continue
 		}
-		key := given.UID + given.PatchType + string(given.Patch)
-		if seen[key] {
-			h.warn("LIV028", h.place, "items[%d]: the same patch for the uid %s appears twice", n, given.UID)
-		}
-		seen[key] = true
 		if err := change.Malformed(); err != nil {
-			fail("LIV030", "the patch for the %s cannot be read: %v", describe(items, given.UID), err)
+			refuse("LIV030", "the patch for the %s cannot be read: %v", describe(items, given.UID), err)
 			continue
 		}
 		after, err := change.Apply(object)
+		var kept json.RawMessage
+		if err == nil {
+			kept, err = patch.Keep(object, after, h.o.Core)
+		}
 		if err != nil {
-			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, given.UID), err)
+			refuse("LIV031", "the patch for the %s does not apply: %v", describe(items, given.UID), err)
 			continue
 		}
-		kept, err := patch.Keep(object, after, h.o.Core)
-		if err != nil {
-			fail("LIV031", "the patch for the %s does not apply: %v", describe(items, given.UID), err)
-			continue
+		if scope != nil {
+			scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == given.UID })], object, after, kept)
 		}
-		h.scope(items[slices.IndexFunc(items, func(i item) bool { return i.UID == given.UID })], object, after, kept)
 		objects[given.UID] = kept
 	}
-	return objects, ok
+	return objects, refused
 }
 
 // scope reports changes of a patch that Cluster API drops or undoes.
@@ -348,14 +356,14 @@ func (h *handler) differs(ctx context.Context, body []byte, want map[string]json
 	}
 	items := itemsOf(body)
 	answer, _ := h.hook.Decode(r.body)
-	objects, failed := h.after(items, answer.(*extension.PatchesResponse))
+	objects, refused := h.after(items, answer.(*extension.PatchesResponse), nil)
 	for _, i := range items {
 		if paths, err := extension.Changed(objects[i.UID], want[i.UID]); err == nil && len(paths) > 0 {
 			return "a different " + describe(items, i.UID)
 		}
 	}
-	if failed != "" {
-		return "a patch that does not apply to " + describe(items, failed)
+	if len(refused) > 0 {
+		return "a patch that does not apply to " + describe(items, refused[0].uid)
 	}
 	return ""
 }
@@ -369,9 +377,9 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 	}
 	if p, ok := answer.(*extension.PatchesResponse); ok {
 		items := itemsOf(body)
-		objects, failed := h.after(items, p)
-		if _, sent := objects[failed]; sent { // see patch-uid for others
-			return "LIV031", "a patch does not apply to the " + describe(items, failed)
+		objects, refused := h.after(items, p, nil)
+		if i := slices.IndexFunc(refused, func(r refusedPatch) bool { return r.id != "LIV028" }); i >= 0 {
+			return "LIV031", "a patch does not apply to the " + describe(items, refused[i].uid)
 		}
 		for _, i := range items {
 			if fault := damaged(i.Object, objects[i.UID]); fault != "" {
@@ -465,9 +473,8 @@ func (h *handler) large(ctx context.Context) {
 	if len(body) < padding {
 		return
 	}
-	r := h.send(ctx, body) // not measured: it is no ordinary request
-	if !r.ok() && ctx.Err() == nil {
-		h.add("LIV061", h.place, "for a request of %d MB: %s", len(body)>>20, r.String())
+	if status, ok := h.outcome(h.send(ctx, body)); !ok && ctx.Err() == nil { // not measured: it is not an ordinary request
+		h.add("LIV061", h.place, "for a request of %d MB: %s", len(body)>>20, status)
 	}
 }
 
