@@ -268,7 +268,7 @@ func (o *object) drop(e *edit.Entry) {
 	text := entryText(e)
 	owner := e.Owner()
 	if o.row.Path != "status" {
-		o.note(e, "dropped "+o.row.Path+": "+o.row.Why)
+		o.report(Note, e, "dropped "+o.row.Path+": "+o.row.Why, "")
 	}
 	var kept []string
 	last := o.file.release(text)
@@ -333,8 +333,6 @@ func (o *object) line(e *edit.Entry) int {
 	}
 	return o.root.Entries[0].Line
 }
-
-func (o *object) note(e *edit.Entry, message string) { o.report(Note, e, message, "") }
 
 // manual reports that something is left to do and marks its line, so that a later
 // run still knows it.

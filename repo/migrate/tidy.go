@@ -95,7 +95,8 @@ func vanishes(v *edit.Node, schema *yamldoc.Node) bool {
 		}
 		for _, e := range v.Entries {
 			field := schema.Get("properties", e.Name)
-			if field == nil || !isNull(e.Value) && !vanishes(e.Value, field) {
+			null := e.Value.Kind == edit.Leaf && e.Value.Empty() && !e.Value.BlockVariables() // which the API server drops
+			if field == nil || !null && !vanishes(e.Value, field) {
 				return false
 			}
 		}
@@ -104,9 +105,4 @@ func vanishes(v *edit.Node, schema *yamldoc.Node) bool {
 		return len(v.Entries) == 0 && demands(schema, "minItems")
 	}
 	return (v.Raw == `""` || v.Raw == "''") && demands(schema, "minLength")
-}
-
-// isNull reports whether a value is null, which the API server drops.
-func isNull(v *edit.Node) bool {
-	return v.Kind == edit.Leaf && v.Empty() && !v.BlockVariables()
 }

@@ -49,13 +49,10 @@ func (o *object) converts(e *edit.Entry, name string) {
 		f.converted = map[string]int{}
 	}
 	if f.converted[name]++; f.converted[name] == 1 && f.shared[name] > 0 {
-		o.manual(e, fmt.Sprintf("%s is a number of seconds here, but is also used %s, where seconds may be wrong", name, times(f.shared[name])), "use another variable here")
+		times := "once"
+		if n := f.shared[name]; n > 1 {
+			times = fmt.Sprintf("%d times", n)
+		}
+		o.manual(e, fmt.Sprintf("%s is a number of seconds here, but is also used %s, where seconds may be wrong", name, times), "use another variable here")
 	}
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }

@@ -37,10 +37,16 @@ func (c Comparison) title() string {
 // WriteDiff prints comparisons in a format of InventoryFormats. JSON is one
 // object with one list, of which every entry names its provider and versions.
 func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) error {
-	if format == "json" {
-		return diffJSON(w, all, failures)
+	if format != "json" {
+		return diffPage(format, all).Print(w)
 	}
-	return diffPage(format, all).Print(w)
+	out := diffBody{changesOf(all), map[diff.Impact]int{diff.Neutral: 0, diff.Attention: 0, diff.Breaking: 0}}
+	for _, c := range all {
+		for i := range c.Changes {
+			out.Summary[c.Changes[i].Impact]++
+		}
+	}
+	return documentOf("diff").Write(w, failures, out)
 }
 
 type diffBody struct {
@@ -53,19 +59,6 @@ type diffEntry struct {
 	From     string `json:"from" doc:"the old version; empty if the provider is new"`
 	To       string `json:"to" doc:"the new version; empty if the provider is gone"`
 	diff.Change
-}
-
-func diffJSON(w io.Writer, all []Comparison, failures []error) error {
-	out := diffBody{changesOf(all), map[diff.Impact]int{}}
-	for i := diff.Neutral; i <= diff.Breaking; i++ {
-		out.Summary[i] = 0
-	}
-	for _, c := range all {
-		for i := range c.Changes {
-			out.Summary[c.Changes[i].Impact]++
-		}
-	}
-	return documentOf("diff").Write(w, failures, out)
 }
 
 func changesOf(all []Comparison) markup.Entries[diffEntry] {

@@ -394,18 +394,14 @@ func Owners(g *owners.Graph) *markup.Graph {
 			if e.Link != owners.Owner && e.Link != owners.SoftOwner {
 				class = "weak"
 			}
-			out.Edges = append(out.Edges, markup.Edge{From: id[n], To: id[e.To], Label: edgeLabel(e), Class: class})
+			label := "" // for the usual
+			if !strings.HasPrefix(e.Field, "metadata.ownerReferences.") {
+				label = phrase.Visible(e.Field[strings.LastIndexByte(e.Field, '.')+1:])
+			}
+			out.Edges = append(out.Edges, markup.Edge{From: id[n], To: id[e.To], Label: label, Class: class})
 		}
 	}
 	return out
-}
-
-// edgeLabel is the last part of the field that made an edge.
-func edgeLabel(e *owners.Edge) string {
-	if strings.HasPrefix(e.Field, "metadata.ownerReferences.") {
-		return "" // the usual
-	}
-	return phrase.Visible(e.Field[strings.LastIndexByte(e.Field, '.')+1:])
 }
 
 func movesMermaid(w *bufio.Writer, plans []MovePlan) {

@@ -87,7 +87,13 @@ func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", o.Paint.Bold(phrase.Visible(title)), t.sentence())
 	for _, p := range plans {
-		moveRefusals(w, p, o.Paint)
+		if len(p.Refusals) > 0 {
+			title := "clusterctl would refuse to start:"
+			if !slices.ContainsFunc(p.Refusals, func(r owners.Fault) bool { return !r.Sometimes }) {
+				title = "clusterctl may refuse to start; this varies between runs:"
+			}
+			writeFaults(w, o.Paint.Red(title), slices.Collect(slices.Chunk(p.Refusals, 1)), o.Paint)
+		}
 		moveFailures(w, p, o.Paint)
 	}
 	type fold struct {
@@ -124,17 +130,6 @@ func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 			fmt.Fprintf(w, "  %s\n", phrase.Visible(gap))
 		}
 	}
-}
-
-func moveRefusals(w *bufio.Writer, p MovePlan, paint painter) {
-	if len(p.Refusals) == 0 {
-		return
-	}
-	title := "clusterctl would refuse to start:"
-	if !slices.ContainsFunc(p.Refusals, func(r owners.Fault) bool { return !r.Sometimes }) {
-		title = "clusterctl may refuse to start; this varies between runs:"
-	}
-	writeFaults(w, paint.Red(title), slices.Collect(slices.Chunk(p.Refusals, 1)), paint)
 }
 
 // mostReasons of a kind are shown in text.

@@ -42,7 +42,7 @@ func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) ma
 	return func(yield func(E) bool) {
 		for _, r := range releases {
 			for _, item := range r.Items {
-				if !yield(entry(nameOf(r.Release), item)) {
+				if !yield(entry(ofRelease{r.Release.Provider.Label(), r.Release.Version}, item)) {
 					return
 				}
 			}
@@ -64,8 +64,6 @@ type ofRelease struct {
 	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws"`
 	Version  string `json:"version" doc:"the version of the release, such as v1.2.3"`
 }
-
-func nameOf(r *repo.Release) ofRelease { return ofRelease{r.Provider.Label(), r.Version} }
 
 // inventoryPage has a part for each release; in Markdown with a heading if there are
 // several.

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
@@ -96,8 +95,12 @@ repository that others read.`,
 			if err != nil {
 				return err
 			}
-			if err := sayDeprecations(cmd.Context(), env, b); err != nil {
+			deprecated, err := check.Deprecations(cmd.Context(), b)
+			if err != nil {
 				return err
+			}
+			for _, f := range deprecated.Findings {
+				env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" in each folder replaces them`)
 			}
 			for _, refusal := range check.Refusals(b, nil) {
 				env.Warn("%v", refusal)
@@ -116,19 +119,6 @@ repository that others read.`,
 	cmd.Flags().BoolVar(&dev, "dev", false, "")
 	cmd.Flags().BoolVar(&watch, "watch", false, "")
 	return cmd
-}
-
-// sayDeprecations says which kustomizations use fields that kustomize warns of: one
-// line for each.
-func sayDeprecations(ctx context.Context, env *cli.Env, b *transform.Build) error {
-	r, err := check.Deprecations(ctx, b)
-	if err != nil {
-		return err
-	}
-	for _, f := range r.Findings {
-		env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" in each folder replaces them`)
-	}
-	return nil
 }
 
 // put writes releases into a folder.

@@ -135,7 +135,7 @@ func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) e
 	if p.Problem != nil {
 		return cli.Exit(cli.ExitFailed, fmt.Errorf("nothing was written, because the tree does not build yet: %w", p.Problem))
 	}
-	if old, err := readRegular(dir, filepath.Base(file)); err == nil && bytes.Equal(old, p.Text) {
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, p.Text) { // existingConfig looked at it
 		env.Say("%s is up to date", env.Short(file))
 		return nil
 	}
@@ -149,25 +149,10 @@ func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) e
 	if p.Config.RemoteBases {
 		allow = " --allow remote"
 	}
-	env.Say("wrote %s; next: %s build %s--version %s%s", env.Short(file), env.Program(), sourceWord(env.Short(dir)), p.Version, allow)
+	source := "" // is the working directory
+	if short := env.Short(dir); short != "." {
+		source = short + " "
+	}
+	env.Say("wrote %s; next: %s build %s--version %s%s", env.Short(file), env.Program(), source, p.Version, allow)
 	return nil
-}
-
-// sourceWord is the argument for a source tree with the space after it; "" for
-// the working directory.
-func sourceWord(dir string) string {
-	if dir == "." {
-		return ""
-	}
-	return dir + " "
-}
-
-// readRegular reads a file of a source tree.
-func readRegular(dir, name string) ([]byte, error) {
-	tree, err := files.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	return tree.ReadFile(name)
 }

@@ -49,12 +49,13 @@ func (f *Findings) Parse() error {
 
 // Judge prints a report on repositories, with options, and turns it into an exit code.
 func (f *Findings) Judge(e *Env, all *lint.Report, options report.Options, repositories ...*repo.Repository) error {
-	r := shownFrom(all, f.Least)
+	r := *all
+	r.Findings = slices.DeleteFunc(slices.Clone(all.Findings), func(one lint.Finding) bool { return one.Severity < f.Least })
 	if n := len(all.Findings) - len(r.Findings); n > 0 {
 		e.Say("%d findings below --min-severity are not shown", n)
 	}
 	options.Below = e.belowRoot()
-	err := e.summarize(f, r, options)
+	err := e.summarize(f, &r, options)
 	err = errors.Join(err, e.Write(&f.Outputs, func(w io.Writer, format string, style term.Style) error {
 		options.Paint, options.Version, options.Pictures = style, e.Version, nil
 		if format == "html" {
@@ -62,7 +63,7 @@ func (f *Findings) Judge(e *Env, all *lint.Report, options report.Options, repos
 				options.Pictures = append(options.Pictures, pictures(r)...)
 			}
 		}
-		return report.WriteFindings(w, format, r, options)
+		return report.WriteFindings(w, format, &r, options)
 	}))
 	for _, failure := range r.Failures {
 		e.Complain(failure)
@@ -78,17 +79,6 @@ func (f *Findings) Judge(e *Env, all *lint.Report, options report.Options, repos
 		return Exit(ExitFindings, nil)
 	}
 	return nil
-}
-
-// shownFrom returns what is shown of a report: all findings from a severity on.
-func shownFrom(r *lint.Report, least lint.Severity) *lint.Report {
-	below := func(f lint.Finding) bool { return f.Severity < least }
-	if !slices.ContainsFunc(r.Findings, below) {
-		return r
-	}
-	out := *r
-	out.Findings = slices.DeleteFunc(slices.Clone(r.Findings), below)
-	return &out
 }
 
 // belowRoot is the path of the working directory in the repository that GitHub

@@ -173,10 +173,11 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	}
 	var files []*manifest.File
 	for _, name := range f.objects {
-		file, err := readManifest(env, name)
+		data, err := env.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return nil, cli.UsageError(err)
 		}
+		file := manifest.New(&repo.Artifact{Name: filepath.Base(name), Path: name}, layouts.ClusterClass, data)
 		files = append(files, file)
 		o.Classes = append(o.Classes, clusterclass.In(file)...)
 	}
@@ -228,16 +229,24 @@ func keyValues(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
+// readCA reads a file of certificates.
+func readCA(env *cli.Env, name string) (text []byte, pool *x509.CertPool, err error) {
+	if text, err = env.ReadFile(name); err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	pool = x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, nil, cli.Usagef("%s has no certificate in PEM", name)
+	}
+	return text, pool, nil
+}
+
 // trust reads the certificates.
 func (f *checkFlags) trust(env *cli.Env, o *probe.Options) error {
 	if f.caFile != "" {
-		data, err := env.ReadFile(f.caFile)
-		if err != nil {
-			return cli.UsageError(err)
-		}
-		o.Roots = x509.NewCertPool()
-		if !o.Roots.AppendCertsFromPEM(data) {
-			return cli.Usagef("%s has no certificate in PEM", f.caFile)
+		var err error
+		if _, o.Roots, err = readCA(env, f.caFile); err != nil {
+			return err
 		}
 	}
 	if (f.clientCert == "") != (f.clientKey == "") {
@@ -251,15 +260,6 @@ func (f *checkFlags) trust(env *cli.Env, o *probe.Options) error {
 		o.Certificate = &cert
 	}
 	return nil
-}
-
-// readManifest reads a file of objects that the user named.
-func readManifest(env *cli.Env, name string) (*manifest.File, error) {
-	data, err := env.ReadFile(name)
-	if err != nil {
-		return nil, cli.UsageError(err)
-	}
-	return manifest.New(&repo.Artifact{Name: filepath.Base(name), Path: name}, layouts.ClusterClass, data), nil
 }
 
 // compare reads the release that the server belongs to.

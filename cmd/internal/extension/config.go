@@ -1,7 +1,6 @@
 package extension
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 
@@ -69,11 +68,8 @@ if it has one.
 				return err
 			}
 			if caFile != "" {
-				if c.CA, err = env.ReadFile(caFile); err != nil {
-					return cli.UsageError(err)
-				}
-				if !x509.NewCertPool().AppendCertsFromPEM(c.CA) {
-					return cli.Usagef("%s has no certificate in PEM", caFile)
+				if c.CA, _, err = readCA(env, caFile); err != nil {
+					return err
 				}
 			}
 			made, err := s.Write(c)

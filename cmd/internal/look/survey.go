@@ -234,7 +234,13 @@ func subjects(ctx context.Context, env *cli.Env, source string) ([]subject, erro
 	case err != nil:
 		return nil, cli.Usagef("%s: %w", source, files.Cause(err))
 	case info.IsDir():
-		return folderSubjects(ctx, env, source)
+		r, err := folder.Open(ctx, env.Short(env.Path(source)))
+		if err != nil {
+			return nil, err
+		}
+		return list.Of(r.Providers, func(p *repo.Provider) subject {
+			return localSubject(env, p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider)
+		}), nil
 	}
 	data, err := env.ReadFile(source)
 	if err != nil {
@@ -285,17 +291,6 @@ func configSubjects(env *cli.Env, name string, data []byte) ([]subject, error) {
 		return nil, cli.Usagef("%s lists no providers; name a clusterctl.yaml, a list of URLs, or the folder of a repository", name)
 	}
 	return out, nil
-}
-
-// folderSubjects are the providers of a repository.
-func folderSubjects(ctx context.Context, env *cli.Env, dir string) ([]subject, error) {
-	r, err := folder.Open(ctx, env.Short(env.Path(dir)))
-	if err != nil {
-		return nil, err
-	}
-	return list.Of(r.Providers, func(p *repo.Provider) subject {
-		return localSubject(env, p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider)
-	}), nil
 }
 
 // localSubject is a provider in the folder of a repository.

@@ -59,8 +59,10 @@ refused. What one run did not finish the next one does.
 				releases = append(releases, p.Releases...)
 				all = append(all, p.Label())
 			}
-			if err := known(labels, all, t.Repository.Path); err != nil {
-				return err
+			for _, label := range labels {
+				if !slices.Contains(all, label) {
+					return cli.Usagef("%s has no provider %s; it has %s", t.Repository.Path, label, strings.Join(all, ", "))
+				}
 			}
 			if releases = selected(releases, labels); len(releases) == 0 {
 				return cli.Usagef("%s holds no release to publish", args[0])
@@ -71,16 +73,6 @@ refused. What one run did not finish the next one does.
 	d.bind(cmd.Flags())
 	cmd.Flags().StringSliceVar(&labels, "provider", nil, "")
 	return cmd
-}
-
-// known refuses labels that are not there.
-func known(labels, all []string, where string) error {
-	for _, label := range labels {
-		if !slices.Contains(all, label) {
-			return cli.Usagef("%s has no provider %s; it has %s", where, label, strings.Join(all, ", "))
-		}
-	}
-	return nil
 }
 
 // selected returns the releases of a target that have one of the labels.

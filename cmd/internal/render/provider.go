@@ -63,7 +63,12 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprint(env.Text, c.Describe(cmp.Or(r.url, fileURL(components.Path))))
+				path, err := filepath.Abs(components.Path)
+				if err != nil {
+					path = components.Path
+				}
+				file := url.URL{Scheme: "file", Path: filepath.ToSlash(path)} // as it stands in clusterctl.yaml
+				_, err = fmt.Fprint(env.Text, c.Describe(cmp.Or(r.url, file.String())))
 				return err
 			}
 			out, err := clusterctl.PrintProvider(ctx, in)
@@ -78,12 +83,4 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 	cmd.Flags().BoolVar(&raw, "raw", false, "")
 	cmd.Flags().BoolVar(&describe, "describe", false, "")
 	return cmd
-}
-
-// fileURL returns the URL of a path, as it stands in clusterctl.yaml.
-func fileURL(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }

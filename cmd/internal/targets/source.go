@@ -62,22 +62,19 @@ func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	}
 	o := transform.Options{
 		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
-		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Note: func(n transform.Note) { note(env, n) },
-		Cache: s.Cache.Open(env), Input: s.Input,
+		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Cache: s.Cache.Open(env), Input: s.Input,
+		Note: func(n transform.Note) {
+			if n.Detail {
+				env.Detail("%s", n.Text)
+			} else {
+				env.Say("info: %s", n.Text)
+			}
+		},
 	}
 	if s.Config != "" {
 		o.Config = env.Short(s.Config)
 	}
 	return o, nil
-}
-
-// note passes on what the library says.
-func note(env *cli.Env, n transform.Note) {
-	if n.Detail {
-		env.Detail("%s", n.Text)
-	} else {
-		env.Say("info: %s", n.Text)
-	}
 }
 
 // Build makes the releases of a source tree in memory.

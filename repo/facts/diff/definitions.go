@@ -17,8 +17,8 @@ import (
 
 // metadata compares the release series.
 func (c *comparison) metadata() {
-	old, new := seriesOf(c.old), seriesOf(c.new)
-	pairs(old, new, metadata.Series.String, func(name string, a, b *metadata.Series) {
+	old, new := metadataOf(c.old), metadataOf(c.new)
+	pairs(old.Series, new.Series, metadata.Series.String, func(name string, a, b *metadata.Series) {
 		change := Change{Area: InMetadata, Subject: "release series " + name, File: layouts.MetadataFile}
 		switch {
 		case a == nil:
@@ -42,31 +42,27 @@ func (c *comparison) metadata() {
 	}
 }
 
-func seriesOf(s *side) []metadata.Series {
+// metadataOf reads the metadata of a release; it has no series if that cannot be read.
+func metadataOf(s *side) *metadata.Metadata {
 	f := s.files[layouts.MetadataFile]
 	if f == nil {
-		return nil
+		return &metadata.Metadata{}
 	}
 	m, err := metadata.Read(f.Raw)
 	if err != nil {
 		s.failures = append(s.failures, fmt.Errorf("%s was not compared: %w", f.Artifact.Path, err))
-		return nil
+		return &metadata.Metadata{}
 	}
-	return m.Series
+	return m
 }
 
 // contractOf returns the contract of the series of the release.
-func contractOf(s *side, series []metadata.Series) string {
+func contractOf(s *side, m *metadata.Metadata) string {
 	v, err := layouts.ParseVersion(s.Version)
 	if err != nil {
 		return ""
 	}
-	for _, row := range series {
-		if uint64(row.Major) == v.Major() && uint64(row.Minor) == v.Minor() {
-			return row.Contract
-		}
-	}
-	return ""
+	return deref(m.SeriesOf(v.Major(), v.Minor())).Contract
 }
 
 // large is the size of components, in bytes, from which on their schemas are only in

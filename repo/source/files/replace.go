@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,13 +34,7 @@ func Replace(name string, old, content []byte) error {
 	}
 	defer os.Remove(temp.Name())
 	_, err = temp.Write(content)
-	if err == nil {
-		err = temp.Chmod(info.Mode().Perm())
-	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err != nil {
+	if err = cmp.Or(err, temp.Chmod(info.Mode().Perm()), temp.Sync(), temp.Close()); err != nil {
 		return fail(err)
 	}
 	// As late as possible: an editor may have saved the file meanwhile.
@@ -60,13 +55,7 @@ func Write(root *os.Root, name, temp string, content func(io.Writer) error) erro
 	if err != nil {
 		return err
 	}
-	if err = content(f); err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	if err = cmp.Or(content(f), f.Sync(), f.Close()); err == nil {
 		err = root.Rename(temp, name)
 	}
 	if err != nil {

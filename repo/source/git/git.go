@@ -107,12 +107,8 @@ func (r *tree) Changed(ctx context.Context) (bool, error) {
 	}
 	modules, err := submodules(ctx, dir, nil)
 	for _, m := range modules {
-		if err != nil {
-			break
-		}
-		var changed bool
-		if changed, err = m.Changed(ctx); changed {
-			return true, nil
+		if changed, err := m.Changed(ctx); changed || err != nil {
+			return changed, err
 		}
 	}
 	return false, err

@@ -141,7 +141,7 @@ func newStatement(ctx context.Context, r *repo.Release, b Build) ([]byte, error)
 	}
 	s.Predicate.BuildDefinition = buildDefinition{BuildType: buildType, ExternalParameters: external}
 	if b.Commit != "" {
-		if !isCommit(b.Commit) {
+		if n := len(b.Commit); n != 40 && n != 64 || strings.Trim(b.Commit, "0123456789abcdef") != "" {
 			return nil, fmt.Errorf("the commit %q is not a git commit: 40 or 64 hexadecimal digits in lower case", b.Commit)
 		}
 		s.Predicate.BuildDefinition.ResolvedDependencies = []dependency{{source, map[string]string{"gitCommit": b.Commit}, "source"}}
@@ -192,11 +192,6 @@ func Add(ctx context.Context, r *repo.Release, b Build) (*repo.Release, error) {
 
 // moment is a time as SLSA writes it: in UTC, to the second.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
-
-// isCommit reports whether s is the full name of a git commit.
-func isCommit(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
-}
 
 func encode(v any, indent string) ([]byte, error) {
 	var out bytes.Buffer

@@ -38,22 +38,13 @@ var (
 	errAsk      = errors.New("is encrypted, and the password is missing")
 )
 
-// open reads the form of a box.
-func open(data []byte) (*box, error) {
+// decrypt returns the content of a box.
+func decrypt(data []byte, password func() ([]byte, error)) ([]byte, error) {
 	var b box
 	err := json.Unmarshal(data, &b)
 	p := b.KDF.Params
 	if err != nil || b.KDF.Name != "scrypt" || b.Cipher.Name != "nacl/secretbox" || len(b.Cipher.Nonce) != 24 || !slices.Contains(costs, p.N) || p.R != 8 || p.P != 1 {
 		return nil, errBox
-	}
-	return &b, nil
-}
-
-// decrypt returns the content of a box.
-func decrypt(data []byte, password func() ([]byte, error)) ([]byte, error) {
-	b, err := open(data)
-	if err != nil {
-		return nil, err
 	}
 	if password == nil {
 		return nil, errAsk
@@ -62,7 +53,7 @@ func decrypt(data []byte, password func() ([]byte, error)) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := scrypt.Key(word, b.KDF.Salt, b.KDF.Params.N, b.KDF.Params.R, b.KDF.Params.P, 32)
+	key, err := scrypt.Key(word, b.KDF.Salt, p.N, p.R, p.P, 32)
 	if err != nil {
 		return nil, errBox
 	}

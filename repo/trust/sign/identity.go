@@ -1,7 +1,6 @@
 package sign
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -23,14 +22,6 @@ type identity struct{ Label, Version string }
 
 // String is the form in messages and in the checksum file.
 func (i identity) String() string { return i.Label + " " + i.Version }
-
-func identityLines(of []identity) []byte {
-	var out bytes.Buffer
-	for _, i := range of {
-		fmt.Fprintf(&out, "%s%s\n", identityMark, i)
-	}
-	return out.Bytes()
-}
 
 // identityOf names the releases of several providers that r consists of.
 func identityOf(r *repo.Release, in []layouts.Provider) ([]identity, error) {

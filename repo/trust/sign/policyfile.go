@@ -57,9 +57,13 @@ func (d *decoder) failf(n *yamldoc.Node, format string, args ...any) {
 func (d *decoder) policy(root *yamldoc.Node, read func(string) ([]byte, error)) *Policy {
 	p := &Policy{}
 	d.object(root, "the policy", []string{"apiVersion", "kind"}, map[string]func(*yamldoc.Node){
-		"apiVersion":        func(n *yamldoc.Node) { d.constant(n, "apiVersion", apiVersion) },
-		"kind":              func(n *yamldoc.Node) { d.constant(n, "kind", kind) },
-		"requireProvenance": func(n *yamldoc.Node) { p.RequireProvenance = d.truth(n, "requireProvenance") },
+		"apiVersion": func(n *yamldoc.Node) { d.constant(n, "apiVersion", apiVersion) },
+		"kind":       func(n *yamldoc.Node) { d.constant(n, "kind", kind) },
+		"requireProvenance": func(n *yamldoc.Node) {
+			if p.RequireProvenance = n.Bool(); !n.Is(yamldoc.Bool) {
+				d.failf(n, "requireProvenance must be true or false")
+			}
+		},
 		"keys": d.each("keys", func(n *yamldoc.Node) {
 			var k TrustedKey
 			d.object(n, "an entry of keys", []string{"file"}, map[string]func(*yamldoc.Node){
@@ -154,13 +158,6 @@ func (d *decoder) constant(n *yamldoc.Node, what, want string) {
 	if got := d.text(n, what); got != "" && got != want {
 		d.failf(n, "%s is %q; this program supports %s", what, got, want)
 	}
-}
-
-func (d *decoder) truth(n *yamldoc.Node, what string) bool {
-	if !n.Is(yamldoc.Bool) {
-		d.failf(n, "%s must be true or false", what)
-	}
-	return n.Bool()
 }
 
 // pattern reads a pattern of labels.

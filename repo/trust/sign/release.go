@@ -72,7 +72,11 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 	if err != nil {
 		return nil, err
 	}
-	sums := append(identityLines(head), lines...)
+	var sums []byte
+	for _, i := range head {
+		sums = fmt.Appendf(sums, "%s%s\n", identityMark, i)
+	}
+	sums = append(sums, lines...)
 	sig, err := k.SignFile(sums)
 	if err != nil {
 		return nil, err
