@@ -34,18 +34,21 @@ type TypeInfo struct {
 	// Flag is the flag of `clusterctl init` and `generate provider` that
 	// selects a provider of this type.
 	Flag string
+	// Operator is the word of Cluster API Operator (cluster-api-operator: api/v1alpha2,
+	// GetType).
+	Operator string
 }
 
 // Types lists the provider types in clusterctl's install order
 // (contract: "clusterctl provider contract", section "Naming conventions").
 var Types = []TypeInfo{
-	{Core, "", "core-components.yaml", "core", "--core"},
-	{Bootstrap, "bootstrap-", "bootstrap-components.yaml", "bootstrap", "--bootstrap"},
-	{ControlPlane, "control-plane-", "control-plane-components.yaml", "control-plane", "--control-plane"},
-	{Infrastructure, "infrastructure-", "infrastructure-components.yaml", "infrastructure", "--infrastructure"},
-	{IPAM, "ipam-", "ipam-components.yaml", "ipam", "--ipam"},
-	{RuntimeExtension, "runtime-extension-", "runtime-extension-components.yaml", "runtime-extension", "--runtime-extension"},
-	{Addon, "addon-", "addon-components.yaml", "addon", "--addon"},
+	{Core, "", "core-components.yaml", "core", "--core", "core"},
+	{Bootstrap, "bootstrap-", "bootstrap-components.yaml", "bootstrap", "--bootstrap", "bootstrap"},
+	{ControlPlane, "control-plane-", "control-plane-components.yaml", "control-plane", "--control-plane", "control-plane"},
+	{Infrastructure, "infrastructure-", "infrastructure-components.yaml", "infrastructure", "--infrastructure", "infrastructure"},
+	{IPAM, "ipam-", "ipam-components.yaml", "ipam", "--ipam", "ipam"},
+	{RuntimeExtension, "runtime-extension-", "runtime-extension-components.yaml", "runtime-extension", "--runtime-extension", "runtimeextension"},
+	{Addon, "addon-", "addon-components.yaml", "addon", "--addon", "addon"},
 }
 
 // ProviderLabel is the label that ties an object to its provider; its value is

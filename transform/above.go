@@ -60,7 +60,7 @@ func (t *Tree) Builds(label string) bool {
 func (t *Tree) Tracer(ctx context.Context, r *repo.Repository) (*Tracer, error) {
 	on, err := files.Open(t.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Dir, cause(err))
+		return nil, fmt.Errorf("%s: %w", t.Dir, files.Cause(err))
 	}
 	defer on.Close()
 	newest := map[string]layouts.Version{}

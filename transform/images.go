@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
 // image is a container image taken apart.
@@ -16,25 +17,8 @@ type image struct {
 	name, tag, digest string
 }
 
-// SplitImage takes an image reference apart into name, tag and digest, each
-// empty if it is not there.
-func SplitImage(s string) (name, tag, digest string) {
-	i := splitImage(s)
-	return i.name, i.tag, i.digest
-}
-
-// splitImage takes an image reference apart. It does not judge: a name without
-// registry stays as it is.
-func splitImage(s string) image {
-	var i image
-	if at := strings.IndexByte(s, '@'); at >= 0 {
-		i.digest, s = s[at+1:], s[:at]
-	}
-	// A colon before the last slash belongs to the port of a registry.
-	if colon := strings.LastIndexByte(s, ':'); colon > strings.LastIndexByte(s, '/') {
-		i.tag, s = s[colon+1:], s[:colon]
-	}
-	i.name = s
+func splitImage(s string) (i image) {
+	i.name, i.tag, i.digest = imageref.Split(s)
 	return i
 }
 

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io/fs"
 	"path/filepath"
@@ -67,31 +68,39 @@ func overlayRelease(ctx context.Context, r *repo.Release, dir string, overlay ma
 	return nil
 }
 
-// overlaid is a tree with other content in some of its files.
-func overlaid(tree fs.FS, overlay map[string][]byte) fs.FS {
-	if len(overlay) == 0 {
+// seen is a tree as a build sees it: with other content in some of its files, and telling
+// of those that are read. Input may be nil.
+func seen(tree fs.FS, overlay map[string][]byte, input func(file string)) fs.FS {
+	if len(overlay) == 0 && input == nil {
 		return tree
 	}
-	return &overlayFS{tree, overlay}
+	if input == nil {
+		input = func(string) {}
+	}
+	return &seenFS{tree, overlay, input}
 }
 
-type overlayFS struct {
+type seenFS struct {
 	fs.FS
 	overlay map[string][]byte
+	input   func(file string)
 }
 
-// Open implements fs.FS.
-func (o *overlayFS) Open(name string) (fs.File, error) {
-	f, err := o.FS.Open(name)
-	data, ok := o.overlay[name]
-	if err != nil || !ok {
-		return f, err
-	}
-	info, err := f.Stat()
-	if err := f.Close(); err != nil {
+// Open implements fs.FS. What is read of a folder are the names in it.
+func (s *seenFS) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	if err != nil {
 		return nil, err
 	}
-	if err != nil {
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		s.input(name)
+	}
+	data, ok := s.overlay[name]
+	if !ok {
+		return f, nil
+	}
+	if err := cmp.Or(f.Close(), err); err != nil {
 		return nil, err
 	}
 	return &overlayFile{bytes.NewReader(data), overlayInfo{info, int64(len(data))}}, nil
@@ -118,43 +127,3 @@ func (i overlayInfo) Size() int64 { return i.size }
 
 // ModTime is not known.
 func (i overlayInfo) ModTime() time.Time { return time.Time{} }
-
-// observed tells of the files that are opened; input may be nil.
-func observed(tree fs.FS, input func(file string)) fs.FS {
-	if input == nil {
-		return tree
-	}
-	return &observedFS{tree, input}
-}
-
-type observedFS struct {
-	fs.FS
-	input func(file string)
-}
-
-// Open implements fs.FS. What is read of a folder are the names in it.
-func (o *observedFS) Open(name string) (fs.File, error) {
-	f, err := o.FS.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		o.input(name)
-	}
-	return f, nil
-}
-
-// ReadFile implements fs.ReadFileFS.
-func (o *observedFS) ReadFile(name string) ([]byte, error) {
-	data, err := fs.ReadFile(o.FS, name)
-	if err == nil {
-		o.input(name)
-	}
-	return data, err
-}
-
-// ReadDir implements fs.ReadDirFS.
-func (o *observedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(o.FS, name) }
-
-// Stat implements fs.StatFS.
-func (o *observedFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(o.FS, name) }

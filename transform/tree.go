@@ -120,7 +120,7 @@ func LoadConfig(dir, name string) (c *config.Config, file string, err error) {
 	file, data, err := configFile(dir, name)
 	switch {
 	case err != nil:
-		return nil, file, wrongf("%s: %w", file, cause(err))
+		return nil, file, wrongf("%s: %w", file, files.Cause(err))
 	case file == "":
 		return &config.Config{}, "", nil
 	}
@@ -150,22 +150,12 @@ func configFile(dir, name string) (file string, data []byte, err error) {
 	return "", nil, nil
 }
 
-// cause drops the words of the system call, which repeat the path.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
-}
-
 // Tree is a source tree whose layout is known.
 type Tree struct {
 	// Dir is the root, as it was named; files are named below it.
 	Dir string
 	// Config is the complete configuration, with all that was detected.
 	Config *config.Config
-	// Decisions say why values of Config are what they are.
-	Decisions []config.Note
 
 	release *recipes.Release // nil if no recipe tells
 	opts    Options
@@ -178,7 +168,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return nil, wrongf("cannot read the source tree %s: %w", dir, cause(err))
+		return nil, wrongf("cannot read the source tree %s: %w", dir, files.Cause(err))
 	case !info.IsDir():
 		return nil, wrongf("%s is a file, not the folder of a source tree", dir)
 	}
@@ -193,7 +183,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	}
 	on, err := files.Open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, cause(err))
+		return nil, fmt.Errorf("%s: %w", dir, files.Cause(err))
 	}
 	defer on.Close()
 	hints, err := Hints(dir)
@@ -206,7 +196,7 @@ func Open(dir string, o Options) (*Tree, error) {
 		}
 		o.Input(file)
 	}
-	tree := observed(overlaid(on, o.Overlay), o.Input)
+	tree := seen(on, o.Overlay, o.Input)
 	release := recipes.Follow(tree, detect.Repository(tree, hints))
 	hints.Release = func() *recipes.Release { return release }
 	full, notes, err := detect.Complete(tree, c, hints)
@@ -231,7 +221,7 @@ func Open(dir string, o Options) (*Tree, error) {
 			o.note(true, "%s: %s", u.Place, u.Why)
 		}
 	}
-	return &Tree{Dir: dir, Config: full, Decisions: notes, release: release, opts: o}, nil
+	return &Tree{Dir: dir, Config: full, release: release, opts: o}, nil
 }
 
 // Hints are what the folder of a tree tells about it besides its files.
@@ -395,10 +385,10 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	}
 	on, err := files.Open(t.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Dir, cause(err))
+		return nil, fmt.Errorf("%s: %w", t.Dir, files.Cause(err))
 	}
 	defer on.Close()
-	plan, err := config.Resolve(observed(overlaid(on, o.Overlay), o.Input), t.Config, func(label string) layouts.Version {
+	plan, err := config.Resolve(seen(on, o.Overlay, o.Input), t.Config, func(label string) layouts.Version {
 		if v, ok := versions[label]; ok {
 			return v
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -35,7 +36,7 @@ func Replaced(fsys fs.FS, image recipes.Image, built []string) []string {
 		var out []string
 		for _, refs := range [][]string{ImagesIn(string(data)), built} {
 			for _, ref := range refs {
-				if name, tag, _ := recipes.SplitImage(ref); image.OldTag == "" || tag == image.OldTag {
+				if name, tag, _ := imageref.Split(ref); image.OldTag == "" || tag == image.OldTag {
 					out = append(out, name)
 				}
 			}
@@ -63,7 +64,7 @@ func Sets(fsys fs.FS, release *recipes.Release, ref string) *recipes.Image {
 	if release == nil {
 		return nil
 	}
-	name, _, _ := recipes.SplitImage(ref)
+	name, _, _ := imageref.Split(ref)
 	for _, image := range release.Images {
 		if image.NewName == name || slices.Contains(Replaced(fsys, image, []string{ref}), name) {
 			if image.OldTag != "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
 // call follows one command and returns what it prints.
@@ -236,7 +237,7 @@ func (s *shell) setImages(args []string, sc *scope, at Place) {
 	for _, a := range operands(args) {
 		name, ref, ok := strings.Cut(a, "=")
 		if !ok {
-			name, _, _ = SplitImage(a)
+			name, _, _ = imageref.Split(a)
 			ref = a
 		}
 		if !isUnknown(name) {
@@ -247,23 +248,12 @@ func (s *shell) setImages(args []string, sc *scope, at Place) {
 
 // image notes an image that becomes ref.
 func (s *shell) image(image Image, ref string) {
-	name, tag, tagged := SplitImage(ref)
-	if tagged {
-		image.Tag = tagOf(tag)
-	}
+	name, tag, _ := imageref.Split(ref)
+	image.Tag = tagOf(tag)
 	if !isUnknown(name) && strings.Contains(name, "/") {
 		image.NewName = name
 	}
 	s.out.Images = append(s.out.Images, image)
-}
-
-// SplitImage splits an image into its name and its tag, without a digest.
-func SplitImage(ref string) (name, tag string, tagged bool) {
-	ref, _, _ = strings.Cut(ref, "@")
-	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
-		return ref[:i], ref[i+1:], true
-	}
-	return ref, "", false
 }
 
 // plainTag is a text that sed replaces and that may be the tag of an image.
@@ -295,7 +285,7 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 		old, new := strings.Trim(parts[1], " ^"), strings.Trim(parts[2], " ")
 		if of, ok := strings.CutPrefix(old, "image: "); ok && strings.HasPrefix(new, "image:") {
 			of = strings.Trim(of, ` "'`)
-			if _, _, tagged := SplitImage(of); tagged && strings.Contains(of, "/") && !isUnknown(of) && !strings.ContainsAny(of, `*\[`) {
+			if _, tag, _ := imageref.Split(of); tag != "" && strings.Contains(of, "/") && !isUnknown(of) && !strings.ContainsAny(of, `*\[`) {
 				old, new = of, strings.Trim(strings.TrimPrefix(new, "image:"), ` "'`)
 			}
 		}
@@ -306,7 +296,7 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 			image := Image{Place: at, File: file}
 			policy, isPolicy := strings.CutPrefix(new, "imagePullPolicy:")
 			ref, isImage := strings.CutPrefix(new, "image:")
-			oldName, _, tagged := SplitImage(old)
+			oldName, oldTag, _ := imageref.Split(old)
 			kind := layouts.KindOfFile(path.Base(file))
 			known := kind != layouts.ClusterTemplate && kind != layouts.ClusterClass // whose images the build keeps
 			switch {
@@ -316,7 +306,7 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 				}
 			case isImage:
 				s.image(image, strings.Trim(ref, ` "'\`))
-			case tagged && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
+			case oldTag != "" && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
 				image.Name = oldName
 				s.image(image, new)
 			case plainTag.MatchString(old) && strings.Contains(tagOf(new), "{"):

@@ -49,12 +49,6 @@ type Options struct {
 	Notes string
 	// GenerateNotes lets GitHub add its list of changes to Notes.
 	GenerateNotes bool
-	// Prerelease marks the release as one; nil means: if its version is one.
-	// Clusterctl looks at the version only.
-	Prerelease *bool
-	// Latest marks the release as the latest one; nil means: if its version is
-	// the highest of the stable ones.
-	Latest *bool
 	// AdoptDraft allows to finish a draft that somebody else began. Its name
 	// and text stay, unless Notes has a text.
 	AdoptDraft bool

@@ -56,9 +56,6 @@ func (d *Repository) prepare(ctx context.Context, r *repo.Release) (*job, error)
 			return nil, fmt.Errorf("%s: GitHub replaces two dots in a row with one; rename the file", a.Path)
 		}
 	}
-	if d.opt.Latest != nil && *d.opt.Latest && d.prerelease(r.Version) {
-		return nil, errors.New("a pre-release cannot be the latest release on GitHub; ask for one of the two")
-	}
 	if d.opt.Token == "" {
 		return nil, fmt.Errorf("GitHub accepts releases only with a token; set %s to one with the right \"Contents: read and write\" (classic: the scope repo)", d.opt.TokenName)
 	}
@@ -101,10 +98,7 @@ func (j *job) writable() error {
 // run does. GitHub says of all of them that they may not push.
 func installation(token string) bool { return strings.HasPrefix(token, "ghs_") }
 
-func (d *Repository) prerelease(version string) bool {
-	if d.opt.Prerelease != nil {
-		return *d.opt.Prerelease
-	}
+func prerelease(version string) bool {
 	v, err := layouts.ParseVersion(version)
 	return err == nil && v.Prerelease() != ""
 }
@@ -324,10 +318,7 @@ func (j *job) inspect(ctx context.Context, s *state) (err error) {
 	}
 	v, _ := layouts.ParseVersion(j.r.Version) // Check has parsed it
 	higher := func(w layouts.Version) bool { return w.Compare(v) > 0 }
-	s.latest = !j.prerelease(j.r.Version) && v.Prerelease() == "" && !slices.ContainsFunc(s.stable, higher)
-	if j.opt.Latest != nil {
-		s.latest = *j.opt.Latest
-	}
+	s.latest = v.Prerelease() == "" && !slices.ContainsFunc(s.stable, higher)
 	if s.work == nil {
 		s.upload = j.r.Artifacts
 		return nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/google/go-github/v60/github"
@@ -19,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
 // Put publishes a release: a draft, its files, a look at what GitHub made of
@@ -69,8 +71,8 @@ func (j *job) fill(ctx context.Context, s *state) error {
 func (j *job) create(ctx context.Context, s *state) error {
 	var made release
 	_, err := j.call(ctx, http.MethodPost, "releases", sdk.RepositoryRelease{
-		TagName: &j.r.Version, TargetCommitish: optional(s.target), Name: &j.r.Version, Body: new(j.mark.marked(j.opt.Notes)),
-		Draft: new(true), Prerelease: new(j.prerelease(j.r.Version)), GenerateReleaseNotes: &j.opt.GenerateNotes,
+		TagName: &j.r.Version, TargetCommitish: publish.Optional(s.target), Name: &j.r.Version, Body: new(j.mark.marked(j.opt.Notes)),
+		Draft: new(true), Prerelease: new(prerelease(j.r.Version)), GenerateReleaseNotes: &j.opt.GenerateNotes,
 	}, &made)
 	if err == nil {
 		j.draft = made.ID
@@ -79,13 +81,6 @@ func (j *job) create(ctx context.Context, s *state) error {
 		return err // a missing right
 	}
 	return again(err)
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // adopt marks a draft as one of this plan. The tag has to be named, or GitHub
@@ -108,8 +103,8 @@ func (j *job) publish(ctx context.Context, s *state) error {
 		latest = "true"
 	}
 	edit := sdk.RepositoryRelease{
-		TagName: &j.r.Version, TargetCommitish: optional(s.target), Draft: new(false),
-		Prerelease: new(j.prerelease(j.r.Version)), MakeLatest: &latest,
+		TagName: &j.r.Version, TargetCommitish: publish.Optional(s.target), Draft: new(false),
+		Prerelease: new(prerelease(j.r.Version)), MakeLatest: &latest,
 	}
 	text := s.work.Body
 	if j.opt.Notes != "" && !j.opt.GenerateNotes {
@@ -180,35 +175,27 @@ const (
 // uploadAll uploads files. After an error no further ones are begun; what is
 // there by then stays. An error that lasts goes before one that may pass.
 func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact) error {
-	var (
-		running sync.WaitGroup
-		slots   = make(chan struct{}, wide)
-		mu      sync.Mutex
-		failure error
-	)
-	fail := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil && (failure == nil || transport.IsTemporary(failure) && !transport.IsTemporary(err)) {
-			failure = err
+	var turn sync.Mutex
+	errs := make([]error, len(files))
+	var failed atomic.Bool
+	slow := len(files) > many && strings.HasPrefix(j.api.BaseURL.Host, "api.")
+	parallel.Limited(wide, len(files), func(i int) {
+		if slow && i > 0 {
+			turn.Lock()
+			errs[i] = j.opt.Policy.Wait(ctx, pace)
+			turn.Unlock()
 		}
-	}
-	failed := func() bool { mu.Lock(); defer mu.Unlock(); return failure != nil }
-	for i, a := range files {
-		if i > 0 && len(files) > many && strings.HasPrefix(j.api.BaseURL.Host, "api.") {
-			fail(j.opt.Policy.Wait(ctx, pace))
+		if failed.Load() {
+			return
 		}
-		slots <- struct{}{}
-		if failed() {
-			break
+		if errs[i] == nil {
+			errs[i] = j.upload(ctx, r, files[i])
 		}
-		running.Go(func() {
-			fail(j.upload(ctx, r, a))
-			<-slots
-		})
-	}
-	running.Wait()
-	return failure
+		if errs[i] != nil {
+			failed.Store(true)
+		}
+	})
+	return transport.Worst(errs)
 }
 
 // upload streams a file into a release, and checks what GitHub says about it.

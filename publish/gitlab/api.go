@@ -95,17 +95,11 @@ type listed struct {
 // packages lists the packages of that name in one status; the empty status
 // means all that people see. The version may be empty.
 func (p *Package) packages(ctx context.Context, version, status string) (out []listed, err error) {
-	optional := func(s string) *string {
-		if s == "" {
-			return nil
-		}
-		return &s
-	}
 	err = p.read(ctx, func() error {
 		out, err = all(ctx, p, func(ctx context.Context, page gitlab.ListOptions) ([]*gitlab.Package, *gitlab.Response, error) {
 			return p.api.Packages.ListProjectPackages(p.o.Project, &gitlab.ListProjectPackagesOptions{
 				ListOptions: page, PackageType: gitlab.Ptr("generic"),
-				PackageName: &p.o.Package, PackageVersion: optional(version), Status: optional(status),
+				PackageName: &p.o.Package, PackageVersion: publish.Optional(version), Status: publish.Optional(status),
 			}, gitlab.WithContext(ctx))
 		}, func(k *gitlab.Package) (listed, bool) {
 			// The server looks for names that contain this one, and old ones do

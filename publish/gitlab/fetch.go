@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -100,7 +100,9 @@ func (p *Package) guess(ctx context.Context, version string) (state, error) {
 		if err != nil {
 			return s, err
 		}
-		names = namesIn(data)
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(repo.ParseChecksums(data))), func(name string) bool {
+			return publish.CheckFileName(name) != nil // lint finds what is wrong with it
+		})
 	}
 	for _, name := range names {
 		if _, err := try(name); err != nil {
@@ -124,21 +126,6 @@ func (p *Package) fixedNames() []string {
 		names = append(names, row.ComponentsFile)
 	}
 	return names
-}
-
-// namesIn returns the file names of a checksum file. What is wrong with it lint
-// finds.
-func namesIn(sums []byte) []string {
-	var names []string
-	for line := range strings.Lines(string(sums)) {
-		sum, name, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		name = strings.TrimPrefix(strings.TrimLeft(name, " *"), "./")
-		if _, ok := repo.ParseSum(sum); ok && publish.CheckFileName(name) == nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // Verify reads every file from the URL at which clusterctl reads it, unless the

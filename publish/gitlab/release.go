@@ -9,6 +9,7 @@ import (
 
 	"github.com/xanzy/go-gitlab"
 
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -162,12 +163,9 @@ func (p *Package) lookAtRelease(ctx context.Context, r *repo.Release) (*projectR
 
 // createRelease makes the release, with all its links.
 func (p *Package) createRelease(ctx context.Context, version string, links []*gitlab.ReleaseAssetLinkOptions) error {
-	o := &gitlab.CreateReleaseOptions{TagName: &version, Name: &version, Assets: &gitlab.ReleaseAssetsOptions{Links: links}}
-	if p.o.Ref != "" {
-		o.Ref = &p.o.Ref
-	}
-	if p.o.Notes != "" {
-		o.Description = &p.o.Notes
+	o := &gitlab.CreateReleaseOptions{
+		TagName: &version, Name: &version, Ref: publish.Optional(p.o.Ref), Description: publish.Optional(p.o.Notes),
+		Assets: &gitlab.ReleaseAssetsOptions{Links: links},
 	}
 	_, _, err := p.api.Releases.CreateRelease(p.o.Project, o, gitlab.WithContext(ctx))
 	return p.explain(err)

@@ -57,15 +57,9 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 		return c, nil
 	}
 	for _, l := range locked {
-		got, err := m.present(ctx, l)
-		if err != nil {
-			return nil, err
+		if there, err := m.present(ctx, l); !there || err != nil {
+			return c, err
 		}
-		if got == nil {
-			c.present = nil
-			return c, nil
-		}
-		c.present = append(c.present, got)
 	}
 	c.known = locked
 	return c, nil

@@ -94,8 +94,8 @@ type Options struct {
 type Outcome struct {
 	Provider layouts.Provider
 	Version  string
-	// From is the source, and Where the place in the mirror.
-	From, Where string
+	// From is the source.
+	From string
 	// Unchanged is true if it was in the mirror already.
 	Unchanged bool
 	// Files and Bytes count what the release consists of.
@@ -290,13 +290,13 @@ func (m *run) at(ctx context.Context, l *documents.Locked) (*repo.Release, error
 
 // present reports whether the mirror has a locked release, by what it states
 // and, if it is near, by content.
-func (m *planner) present(ctx context.Context, l *documents.Locked) (*repo.Release, error) {
+func (m *planner) present(ctx context.Context, l *documents.Locked) (bool, error) {
 	got, err := m.at(ctx, l)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	for i := range l.Files {
 		f := &l.Files[i]
@@ -305,22 +305,22 @@ func (m *planner) present(ctx context.Context, l *documents.Locked) (*repo.Relea
 			continue // the place has checksums of all that share it
 		}
 		if a == nil || f.Differs(a) {
-			return nil, nil
+			return false, nil
 		}
 		if _, stated := a.Stated(); m.Folder != nil && !stated {
 			sum, err := a.Sum(ctx)
 			if err != nil {
-				return nil, err
+				return false, err
 			}
 			if sum != f.Sum() {
-				return nil, nil
+				return false, nil
 			}
 		}
 	}
 	if !m.To.Shared && (len(got.Artifacts) != len(l.Files) || slices.ContainsFunc(got.Oddities, func(o repo.Oddity) bool { return o.Kind != repo.OddHidden })) {
-		return nil, nil // then it is no longer what was put there
+		return false, nil // then it is no longer what was put there
 	}
-	return got, nil
+	return true, nil
 }
 
 // acquire waits until files may be read from a source. The first of them may be

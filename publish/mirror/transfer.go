@@ -111,10 +111,8 @@ type cargo struct {
 	listed *repo.Release
 	digest string
 	sums   map[string]repo.Sum
-	// known is what the lock says of the release if nothing has to be done, and
-	// present the same in the mirror.
-	known   []*documents.Locked
-	present []*repo.Release
+	// known is what the lock says of the release if nothing has to be done.
+	known []*documents.Locked
 	// whole is the release with what the mirror has of it in its place.
 	whole *repo.Release
 	// labels are those of all providers that share the release.
@@ -150,8 +148,8 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 	}
 	if known {
 		for _, c := range cargos {
-			for i, l := range c.known {
-				if err := m.done(c.outcome(l, publish.Result{Where: c.present[i].Path, Unchanged: true}), nil); err != nil {
+			for _, l := range c.known {
+				if err := m.done(c.outcome(l, true), nil); err != nil {
 					return err
 				}
 			}
@@ -191,7 +189,7 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 			return unread
 		}
 	}
-	results, err := m.put(ctx, releases)
+	unchanged, err := m.put(ctx, releases)
 	reading.Wait()
 	if err == nil {
 		err = unread
@@ -206,7 +204,7 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 			if l, listing := m.recorded(c, r); l != nil {
 				e.Release, e.Listing = *l, listing
 			}
-			if err := m.done(c.outcome(&e.Release, results[r]), &e); err != nil {
+			if err := m.done(c.outcome(&e.Release, unchanged[r]), &e); err != nil {
 				return err
 			}
 		}
@@ -233,16 +231,16 @@ func (m *copier) describeAll(ctx context.Context, cargos []*cargo, entries [][]e
 	return nil
 }
 
-func (c *cargo) outcome(l *documents.Locked, result publish.Result) Outcome {
-	o := Outcome{Provider: l.Identity(), Version: l.Version, From: c.from.String(), Where: result.Where, Unchanged: result.Unchanged, Files: len(l.Files)}
+func (c *cargo) outcome(l *documents.Locked, unchanged bool) Outcome {
+	o := Outcome{Provider: l.Identity(), Version: l.Version, From: c.from.String(), Unchanged: unchanged, Files: len(l.Files)}
 	for _, f := range l.Files {
 		o.Bytes += f.Size
 	}
 	return o
 }
 
-// put publishes releases that become visible together.
-func (m *copier) put(ctx context.Context, releases []*repo.Release) (map[*repo.Release]publish.Result, error) {
+// put publishes releases that become visible together, and returns which were there.
+func (m *copier) put(ctx context.Context, releases []*repo.Release) (unchanged map[*repo.Release]bool, err error) {
 	site := m.To
 	site.Of = m.to
 	parcels, err := site.Parcels(ctx, releases)
@@ -261,7 +259,7 @@ func (m *copier) put(ctx context.Context, releases []*repo.Release) (map[*repo.R
 		m.result.Warnings = append(m.result.Warnings, b.Error()+"; users of the mirror must name a version")
 	}
 	m.mu.Unlock()
-	results := map[*repo.Release]publish.Result{}
+	unchanged = map[*repo.Release]bool{}
 	for _, p := range parcels {
 		result, err := m.publish(ctx, p)
 		if err != nil {
@@ -271,10 +269,10 @@ func (m *copier) put(ctx context.Context, releases []*repo.Release) (map[*repo.R
 			m.note("%s: %s", publish.Name(p.Release), note)
 		}
 		for _, r := range p.From {
-			results[r] = result
+			unchanged[r] = result.Unchanged
 		}
 	}
-	return results, nil
+	return unchanged, nil
 }
 
 func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
@@ -299,7 +297,7 @@ func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 			if err != nil {
 				return err
 			}
-			result := publish.Result{Where: to.String()}
+			unchanged := false
 			got, err := to.Fetch(ctx, r.Version)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
@@ -310,10 +308,10 @@ func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 				if err := publish.Conflict(ctx, got, r); err != nil && !m.To.Shared {
 					return err
 				}
-				result.Unchanged = true
+				unchanged = true
 			}
 			l := documents.LockOf(r, c.from.String(), c.components[i], c.listed)
-			if err := m.done(c.outcome(&l, result), nil); err != nil {
+			if err := m.done(c.outcome(&l, unchanged), nil); err != nil {
 				return err
 			}
 		}

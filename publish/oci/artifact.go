@@ -138,9 +138,9 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 	m.Annotations = map[string]string{v1.AnnotationVersion: r.Version}
 	if len(providers) == 1 && providers[0].Provider.Name != "" {
 		p := providers[0].Provider
-		_, word, _ := wordsOf(p.Type)
+		info, _ := p.Type.Info()
 		m.Annotations[v1.AnnotationTitle] = RepositoryName(p)
-		m.Annotations[providerType] = word
+		m.Annotations[providerType] = annotated(info)
 		m.Annotations[providerName] = p.Name
 	}
 	maps.Copy(m.Annotations, o.annotations)

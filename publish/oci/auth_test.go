@@ -186,38 +186,6 @@ func TestNoCredentialsForOthers(t *testing.T) {
 	}
 }
 
-// TestNoCredentialsWithoutEncryption asks for a password over a plain
-// connection that leaves the machine.
-func TestNoCredentialsWithoutEncryption(t *testing.T) {
-	asked := 0
-	d, err := oci.New(oci.Options{
-		Host: "registry.invalid:5000", Repository: repository, PlainHTTP: true,
-		Credential: oci.StaticCredential(oci.Credential{UserName: user, Password: password}),
-		Base: roundTripper(func(r *http.Request) (*http.Response, error) {
-			asked++
-			if len(fault.Credentials(r)) > 0 || r.URL.Scheme != "http" {
-				t.Errorf("%s %s with %q", r.Method, r.URL, fault.Credentials(r))
-			}
-			w := httptest.NewRecorder()
-			w.Header().Set("Www-Authenticate", `Basic realm="x"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			resp := w.Result()
-			resp.Request = r
-			return resp, nil
-		}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = d.Fetch(t.Context(), "v1.0.0"); err == nil || !strings.Contains(err.Error(), "credentials are not sent to another machine without encryption") || asked != 1 {
-		t.Errorf("%v after %d requests", err, asked)
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func TestDockerCredentials(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode fs.FileMode) string {

@@ -28,10 +28,6 @@ type Options struct {
 	// Repository is the name in the registry, such as
 	// acme/manifests/infrastructure-acme.
 	Repository string
-	// PlainHTTP speaks without encryption. A registry on this machine
-	// (loopback) is spoken to like that in any case. No credentials go to
-	// another machine that way.
-	PlainHTTP bool
 	// Credential finds the credentials; nil is for nobody.
 	Credential Credentials
 	// TokenServer is the host, with its port, that may see the credential because

@@ -9,43 +9,31 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// words are what others call the types of providers.
-var words = []struct {
-	Type layouts.ProviderType
-	// Name and Annotation are used in names and annotations of the proposal
-	// (cluster-api: docs/proposals/20260804-provider-manifests-as-oci-artifacts.md).
-	Name, Annotation string
-	// Operator are the words of the operator, the newest first
-	// (cluster-api-operator: api/v1alpha2, GetType).
-	Operator []string
-}{
-	{layouts.Core, "core", "core", []string{"core"}},
-	{layouts.Bootstrap, "bootstrap", "bootstrap", []string{"bootstrap"}},
-	{layouts.ControlPlane, "control-plane", "controlPlane", []string{"control-plane", "controlplane"}}, // the latter in v0.18
-	{layouts.Infrastructure, "infrastructure", "infrastructure", []string{"infrastructure"}},
-	{layouts.IPAM, "ipam", "ipam", []string{"ipam"}},
-	{layouts.RuntimeExtension, "runtime-extension", "runtimeextension", []string{"runtimeextension"}},
-	{layouts.Addon, "addon", "addon", []string{"addon"}},
+// annotated is the word for a type in the annotations of the proposal
+// (cluster-api: docs/proposals/20260804-provider-manifests-as-oci-artifacts.md).
+func annotated(t layouts.TypeInfo) string {
+	if t.Type == layouts.ControlPlane {
+		return "controlPlane"
+	}
+	return t.Operator
 }
 
-// wordsOf returns the row of a type, with no words for an unknown one.
-func wordsOf(t layouts.ProviderType) (name, annotation string, operator []string) {
-	for _, row := range words {
-		if row.Type == t {
-			return row.Name, row.Annotation, row.Operator
-		}
+// operatorWords are the words of the operator for a type, the newest first.
+func operatorWords(t layouts.TypeInfo) []string {
+	if t.Type == layouts.ControlPlane {
+		return []string{t.Operator, "controlplane"} // in v0.18
 	}
-	return "", "", nil
+	return []string{t.Operator}
 }
 
 // RepositoryName returns what the proposal for Cluster API calls the repository
 // of a provider: its label, but core-cluster-api for the core provider.
 func RepositoryName(p layouts.Provider) string {
-	name, _, _ := wordsOf(p.Type)
-	if name == "" {
+	info, ok := p.Type.Info()
+	if !ok {
 		return p.Label() // the manifest of cert-manager
 	}
-	return name + "-" + p.Name
+	return info.Short + "-" + p.Name
 }
 
 // componentsTitles are the titles under which the operator looks for the
@@ -67,11 +55,11 @@ type alias struct{ Title, Of string }
 // aliasFits reports whether a title is one that aliases gives to the components
 // in the file of, so that a reader of the title gets what the file is for.
 func aliasFits(title, of string, r *repo.Release) bool {
-	for _, row := range words {
+	for _, row := range layouts.Types {
 		if t := layouts.TypeOfComponents(of); t != "" && t != row.Type {
 			continue
 		}
-		for _, word := range row.Operator {
+		for _, word := range operatorWords(row) {
 			name, ok := strings.CutPrefix(title, word+"-")
 			if ok && name == "components.yaml" {
 				return true
@@ -118,8 +106,8 @@ func aliases(providers []*repo.Release, sums map[string]repo.Sum) (out []alias, 
 			note("may not find the components of %s, because not exactly one file has the name of a components file", p)
 			continue
 		}
-		_, _, operator := wordsOf(p.Type)
-		for i, word := range operator {
+		info, _ := p.Type.Info()
+		for i, word := range operatorWords(info) {
 			names := componentsTitles(word, p.Name, r.Version)
 			if !finds(components.Name, names) {
 				// The title for the type is good for every name that the

@@ -351,27 +351,7 @@ func (p *upload) blobs(ctx context.Context, _ state) error {
 		defer p.mu.Unlock()
 		p.stored[i] = true
 	})
-	return worst(errs)
-}
-
-// worst returns the error that decides: one that another attempt does not
-// help, but not one that is only the consequence of it.
-func worst(errs []error) (out error) {
-	rank := func(err error) int {
-		switch {
-		case err == nil:
-			return 0
-		case transport.IsTemporary(err), errors.Is(err, context.Canceled):
-			return 1
-		}
-		return 2
-	}
-	for _, err := range errs {
-		if rank(err) > rank(out) {
-			out = err
-		}
-	}
-	return out
+	return transport.Worst(errs)
 }
 
 // ensure stores one file if it is not there.

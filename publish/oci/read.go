@@ -138,8 +138,8 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 
 // providerIn returns the provider that the annotations name, or none.
 func providerIn(annotations map[string]string) layouts.Provider {
-	for _, row := range words {
-		if p := (layouts.Provider{Type: row.Type, Name: annotations[providerName]}); annotations[providerType] == row.Annotation && len(p.Problems()) == 0 {
+	for _, row := range layouts.Types {
+		if p := (layouts.Provider{Type: row.Type, Name: annotations[providerName]}); annotations[providerType] == annotated(row) && len(p.Problems()) == 0 {
 			return p
 		}
 	}

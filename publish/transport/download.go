@@ -342,3 +342,23 @@ func IsTemporary(err error) bool {
 	_, ok := errors.AsType[*publish.Temporary](err)
 	return ok
 }
+
+// Worst returns the error that decides among those of requests side by side: one that
+// another attempt does not help, but not one that is only the consequence of it.
+func Worst(errs []error) (out error) {
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case IsTemporary(err), errors.Is(err, context.Canceled):
+			return 1
+		}
+		return 2
+	}
+	for _, err := range errs {
+		if rank(err) > rank(out) {
+			out = err
+		}
+	}
+	return out
+}

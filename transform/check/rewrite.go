@@ -3,14 +3,13 @@ package check
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -51,25 +50,14 @@ func migrated(f *yamldoc.File) string {
 func locate(root, name string) (string, error) {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return "", cause(err)
+		return "", files.Cause(err)
 	}
 	if root, err = filepath.EvalSymlinks(root); err != nil {
-		return "", cause(err)
+		return "", files.Cause(err)
 	}
 	rel, err := filepath.Rel(root, real)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return "", errors.New("a symbolic link leads out of the folder")
 	}
 	return real, nil
-}
-
-// cause drops the words of the system call, which repeat the path.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -214,9 +215,9 @@ func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) {
 	}
 	for _, image := range j.Config.Images {
 		if ref := image.Name.Value; !used[ref] {
-			name, _, _ := transform.SplitImage(ref)
+			name, _, _ := imageref.Split(ref)
 			for _, other := range slices.Sorted(maps.Keys(used)) {
-				base, _, _ := transform.SplitImage(other)
+				base, _, _ := imageref.Split(other)
 				if base == name || phrase.Distance(ref, other) <= 2 {
 					j.sayAt("SUITE008", cmp.Or(image.Name.At, image.At), "no release uses image %s, but one uses %s", ref, other)
 					break

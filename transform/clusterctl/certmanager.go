@@ -1,6 +1,7 @@
 package clusterctl
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -32,20 +33,13 @@ func (m CertManager) External() bool {
 // CertManager returns the entry of the file, completed by the defaults
 // (clusterctl: client/config/cert_manager_client.go, Get).
 func (c *Config) CertManager() (CertManager, error) {
-	var entry *CertManager
-	if err := c.unmarshal("cert-manager", &entry); err != nil {
+	var out CertManager
+	if err := c.unmarshal("cert-manager", &out); err != nil {
 		return CertManager{}, fmt.Errorf("%s: failed to unmarshal certManager from the clusterctl configuration file: %w", c.name, err)
 	}
-	out := CertManager{URL: certManagerURL, Version: CertManagerVersion}
-	if entry != nil && entry.URL != "" {
-		out.URL = entry.URL
-	}
-	if entry != nil && entry.Version != "" {
-		out.Version = entry.Version
-	}
-	if entry != nil && entry.ExternallyProvisioned != "" {
-		out.ExternallyProvisioned = entry.ExternallyProvisioned
-		if _, err := strconv.ParseBool(entry.ExternallyProvisioned); err != nil {
+	out.URL, out.Version = cmp.Or(out.URL, certManagerURL), cmp.Or(out.Version, CertManagerVersion)
+	if out.ExternallyProvisioned != "" {
+		if _, err := strconv.ParseBool(out.ExternallyProvisioned); err != nil {
 			return CertManager{}, fmt.Errorf("%s: cert-manager.externallyProvisioned: %w", c.name, err)
 		}
 	}

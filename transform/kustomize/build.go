@@ -351,58 +351,23 @@ type withDisk struct {
 	disk filesys.FileSystem
 }
 
-func (w withDisk) outside(path string) bool {
-	_, err := w.rel(path)
-	return filepath.IsAbs(path) && err != nil
+// at is the file system that has a path.
+func (w withDisk) at(path string) filesys.FileSystem {
+	if _, err := w.rel(path); filepath.IsAbs(path) && err != nil {
+		return w.disk
+	}
+	return w.Tree
 }
 
-func (w withDisk) ReadFile(path string) ([]byte, error) {
-	if w.outside(path) {
-		return w.disk.ReadFile(path)
-	}
-	return w.Tree.ReadFile(path)
-}
-
-func (w withDisk) IsDir(path string) bool {
-	if w.outside(path) {
-		return w.disk.IsDir(path)
-	}
-	return w.Tree.IsDir(path)
-}
-
-func (w withDisk) Exists(path string) bool {
-	if w.outside(path) {
-		return w.disk.Exists(path)
-	}
-	return w.Tree.Exists(path)
-}
+func (w withDisk) ReadFile(path string) ([]byte, error)  { return w.at(path).ReadFile(path) }
+func (w withDisk) IsDir(path string) bool                { return w.at(path).IsDir(path) }
+func (w withDisk) Exists(path string) bool               { return w.at(path).Exists(path) }
+func (w withDisk) Glob(pattern string) ([]string, error) { return w.at(pattern).Glob(pattern) }
+func (w withDisk) ReadDir(path string) ([]string, error) { return w.at(path).ReadDir(path) }
+func (w withDisk) RemoveAll(path string) error           { return w.at(path).RemoveAll(path) } // kustomize's own clone
 
 func (w withDisk) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
-	if w.outside(path) {
-		return w.disk.CleanedAbs(path)
-	}
-	return w.Tree.CleanedAbs(path)
-}
-
-func (w withDisk) Glob(pattern string) ([]string, error) {
-	if w.outside(pattern) {
-		return w.disk.Glob(pattern)
-	}
-	return w.Tree.Glob(pattern)
-}
-
-func (w withDisk) ReadDir(path string) ([]string, error) {
-	if w.outside(path) {
-		return w.disk.ReadDir(path)
-	}
-	return w.Tree.ReadDir(path)
-}
-
-func (w withDisk) RemoveAll(path string) error {
-	if w.outside(path) {
-		return w.disk.RemoveAll(path) // kustomize's own clone
-	}
-	return w.Tree.RemoveAll(path)
+	return w.at(path).CleanedAbs(path)
 }
 
 // Origin is where a built object comes from.

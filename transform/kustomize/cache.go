@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -36,11 +38,7 @@ func OpenCache(dir, program string) *Cache { return &Cache{dir, program} }
 func digest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
-		var size [8]byte
-		for i, n := 0, len(p); i < len(size); i, n = i+1, n>>8 {
-			size[i] = byte(n)
-		}
-		h.Write(size[:])
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(p))))
 		h.Write(p)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -140,7 +138,7 @@ func (c *Cache) shrink() {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if len(e.Name()) > len(temporary) && e.Name()[:len(temporary)] == temporary {
+		if strings.HasPrefix(e.Name(), temporary) {
 			if time.Since(info.ModTime()) > time.Hour {
 				_ = os.Remove(filepath.Join(c.dir, e.Name()))
 			}

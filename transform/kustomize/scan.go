@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -263,11 +264,7 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 	case errors.Is(err, fs.ErrNotExist):
 		return &MissingError{dir, target}
 	case err != nil:
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return fmt.Errorf("%s cannot be read: %w; links must not leave the source tree", target, err)
+		return fmt.Errorf("%s cannot be read: %w; links must not leave the source tree", target, files.Cause(err))
 	case info.IsDir() && kind != fileOrDir && kind != plugin:
 		return fmt.Errorf("%s is a folder, but a file is needed here", target)
 	case info.IsDir():
@@ -297,11 +294,7 @@ func (s *scan) file(dir, rel, target string, kind refKind) error {
 	}
 	data, err := s.tree.Read(filepath.FromSlash(rel))
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return fmt.Errorf("%s cannot be read: %w", target, err)
+		return fmt.Errorf("%s cannot be read: %w", target, files.Cause(err))
 	}
 	s.files = append(s.files, rel)
 	if kind != fileOrDir && reaches(string(data), patchFields[s.field]) {

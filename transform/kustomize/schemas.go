@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -359,26 +360,13 @@ func reaches(text string, patch bool) bool {
 		return true
 	}
 	if patch {
-		return compares(text)
+		return testOperation.MatchString(text)
 	}
 	return strings.Contains(text, "versions") || strings.Contains(text, "*")
 }
 
-// compares finds the word test, an operation of JSON patches.
-func compares(text string) bool {
-	for {
-		before, after, found := strings.Cut(text, "test")
-		if !found {
-			return false
-		}
-		if !endsWord(before) && !(after != "" && isLetter(after[0])) {
-			return true
-		}
-		text = after
-	}
-}
-
-func endsWord(s string) bool { return s != "" && isLetter(s[len(s)-1]) }
+// testOperation is the word test, an operation of JSON patches.
+var testOperation = regexp.MustCompile(`(?:^|[^A-Za-z])test(?:$|[^A-Za-z])`)
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
@@ -387,12 +375,9 @@ func (s *scan) hideSchemas() map[string]bool {
 	if s.reaches {
 		return nil
 	}
-	var out map[string]bool
+	out := map[string]bool{}
 	for rel, resource := range s.uses {
 		if resource && (path.Ext(rel) == ".yaml" || path.Ext(rel) == ".yml") {
-			if out == nil {
-				out = map[string]bool{}
-			}
 			out[rel] = true
 		}
 	}

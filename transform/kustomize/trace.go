@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -523,11 +524,7 @@ func matchesField(field string, way []string) bool {
 // imageField returns the field of an entry of images that gave an image what is
 // special about it: its name or its tag.
 func imageField(entry *yamldoc.Node, image string) *yamldoc.Node {
-	rest, digest, _ := strings.Cut(image, "@")
-	name, tag := rest, ""
-	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, '/') {
-		name, tag = rest[:i], rest[i+1:]
-	}
+	name, tag, digest := imageref.Split(image)
 	newName, newTag, newDigest := entry.Get("newName"), entry.Get("newTag"), entry.Get("digest")
 	if newName == nil && entry.Get("name").Str() != name || newName != nil && newName.Text() != name {
 		return nil

@@ -45,7 +45,6 @@ type Development struct {
 	// Trees are the source trees that the releases were made from.
 	Trees []string
 
-	opts     Options
 	versions transform.Versions // of Options.Version
 	planned  []inTree
 	faults   []error
@@ -61,7 +60,7 @@ type inTree struct {
 // describe; with providers and provider_repos, those of several trees. Others are the
 // trees that are to be built in another way. The error joins everything that is wrong.
 func Develop(ctx context.Context, sources []string, o Options) (d *Development, others []string, err error) {
-	d = &Development{opts: o}
+	d = &Development{}
 	if d.versions, err = transform.ParseVersions(o.Version); err != nil {
 		return nil, nil, err
 	}

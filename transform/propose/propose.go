@@ -52,10 +52,7 @@ type Proposal struct {
 func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	on, err := files.Open(dir)
 	if err != nil {
-		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err
-		}
-		return nil, &transform.InputError{Err: fmt.Errorf("cannot read the source tree %s: %w", dir, err)}
+		return nil, &transform.InputError{Err: fmt.Errorf("cannot read the source tree %s: %w", dir, files.Cause(err))}
 	}
 	defer on.Close()
 	hints, err := transform.Hints(dir)

@@ -69,7 +69,7 @@ func (p *proposer) images() {
 		built := imagesOf(b)
 		for _, image := range p.release.Images {
 			for _, name := range detect.Replaced(p.fsys, image, built) {
-				has := slices.ContainsFunc(built, func(ref string) bool { n, _, _ := recipes.SplitImage(ref); return n == name })
+				has := slices.ContainsFunc(built, func(ref string) bool { n, _, _ := imageref.Split(ref); return n == name })
 				// What only the network completes is taken from the file that sed changes.
 				if (has || remote && image.File != "" && image.Name == "" && name != "") && detect.Nearest(p.c, i, path.Join(image.Dir, path.Dir(image.File))) {
 					p.image(i, image, name)

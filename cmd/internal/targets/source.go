@@ -147,7 +147,7 @@ func parseImages(values []string) ([]transform.Image, error) {
 				image.Provider, image.Name = label, name
 			}
 		}
-		image.NewName, image.NewTag, image.Digest = transform.SplitImage(ref)
+		image.NewName, image.NewTag, image.Digest = imageref.Split(ref)
 		out = append(out, image)
 	}
 	return out, nil

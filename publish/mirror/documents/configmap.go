@@ -16,27 +16,15 @@ import (
 // pkg/apis/core, MaxSecretSize).
 const maxConfigMap = 1 << 20
 
-// operatorTypes are the words of Cluster API Operator for the types of providers
-// (cluster-api-operator: api/v1alpha2, GetType).
-var operatorTypes = map[layouts.ProviderType]string{
-	layouts.Core:             "core",
-	layouts.Bootstrap:        "bootstrap",
-	layouts.ControlPlane:     "control-plane",
-	layouts.Infrastructure:   "infrastructure",
-	layouts.IPAM:             "ipam",
-	layouts.RuntimeExtension: "runtimeextension",
-	layouts.Addon:            "addon",
-}
-
 // ConfigMapName is how Cluster API Operator calls the ConfigMap of a release. It
 // is empty for what the operator does not install.
 func ConfigMapName(l *Locked) string {
 	p := l.Identity()
-	word, ok := operatorTypes[p.Type]
+	info, ok := p.Type.Info()
 	if !ok {
 		return ""
 	}
-	return word + "-" + p.Name + "-" + l.Version
+	return info.Operator + "-" + p.Name + "-" + l.Version
 }
 
 // ConfigMap returns a release as Cluster API Operator reads it without internet
@@ -62,11 +50,13 @@ func ConfigMap(l *Locked, r *repo.Release) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := l.Identity()
+	info, _ := p.Type.Info()
 	header := map[string]any{
 		"name": name,
 		"labels": map[string]any{
-			"provider.cluster.x-k8s.io/name":       l.Identity().Name,
-			"provider.cluster.x-k8s.io/type":       operatorTypes[l.Identity().Type],
+			"provider.cluster.x-k8s.io/name":       p.Name,
+			"provider.cluster.x-k8s.io/type":       info.Operator,
 			"provider.cluster.x-k8s.io/version":    l.Version,
 			"managed-by.operator.cluster.x-k8s.io": "true",
 		},

@@ -20,13 +20,13 @@ func OperatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]b
 	var out bytes.Buffer
 	for _, l := range Newest(releases) {
 		p := l.Identity()
-		word, ok := operatorTypes[p.Type]
+		info, ok := p.Type.Info()
 		if !ok {
 			continue
 		}
 		fetch := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{
 			"provider.cluster.x-k8s.io/name": p.Name,
-			"provider.cluster.x-k8s.io/type": word,
+			"provider.cluster.x-k8s.io/type": info.Operator,
 		}}}
 		if reference, ok := strings.CutPrefix(urls[p], "oci://"); ok {
 			if host, _, _ := strings.Cut(reference, "/"); transport.ThisMachine(host) {

@@ -104,6 +104,17 @@ func Parse(s string) (Ref, error) {
 	return r, checkDigest(r.Digest)
 }
 
+// Split takes a reference apart without judging it: a name without a registry stays as
+// it is, and so do texts that are no reference.
+func Split(s string) (name, tag, digest string) {
+	name, digest, _ = strings.Cut(s, "@")
+	// A colon before the last slash belongs to the port of a registry.
+	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
+		name, tag = name[:colon], name[colon+1:]
+	}
+	return name, tag, digest
+}
+
 // split separates the registry, as Docker recognizes one.
 func split(s string) (domain, rest string) {
 	first, rest, ok := strings.Cut(s, "/")
