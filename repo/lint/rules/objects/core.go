@@ -210,11 +210,7 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.validations.*", needs("expression")},
 			{"spec.validations.*.expression", compiles("bool", policyVariables...)},
 			{"spec.validations.*.messageExpression", compiles("string", policyVariables...)},
-			{"spec.validations.*.message", func(n *yamldoc.Node, fail view.Failure) {
-				if strings.ContainsAny(strings.TrimSpace(n.Str()), "\r\n") {
-					fail.Says("has line breaks")
-				}
-			}},
+			{"spec.validations.*.message", like(view.Pattern(`^\s*[^\r\n]*\s*$`), "a single line")},
 			{"spec.validations.*.reason", oneOf("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")},
 			{"spec.auditAnnotations", distinct("key")},
 			{"spec.auditAnnotations.*", needs("key", "valueExpression")},

@@ -301,11 +301,14 @@ var serviceDemands = []demand{
 	{"spec.ports", func(n *yamldoc.Node, fail view.Failure) {
 		seen := map[string]*yamldoc.Node{}
 		for _, port := range n.List() {
-			key := cmp.Or(port.Get("protocol").Str(), "TCP") + " " + port.Get("port").Text()
-			if first := seen[key]; port.Get("port") != nil && first != nil {
-				fail.By(port.Get("port"), port.Get("protocol"), first.Get("port"), first.Get("protocol")).Says("has two entries for %s", key)
+			for _, name := range [...]string{"port", "nodePort"} {
+				at := port.Get(name)
+				key := strings.TrimPrefix(name+" ", "port ") + cmp.Or(port.Get("protocol").Str(), "TCP") + " " + at.Text()
+				if first := seen[key]; !unset(at) && !isZero(at) && first != nil {
+					fail.By(at, port.Get("protocol"), first.Get(name), first.Get("protocol")).Says("has two entries for %s", key)
+				}
+				seen[key] = port
 			}
-			seen[key] = port
 		}
 	}},
 	{"spec.ports.*", needs("port")},
@@ -478,12 +481,7 @@ var workloadDemands = map[string][]demand{
 		{"spec.jobTemplate", needs("spec")},
 		{"spec.schedule", fault(scheduleFault)},
 		{"spec.concurrencyPolicy", oneOf("", "Allow", "Forbid", "Replace")},
-		{"metadata.name", form(func(text string) []string {
-			if len(text) > 52 {
-				return []string{"must be no more than 52 characters, for the Jobs are named after it"}
-			}
-			return nil
-		})},
+		{"metadata.name", like(view.Pattern(`^.{0,52}$`), "at most 52 characters long, because the Jobs are named after it")},
 		{"spec.timeZone", like(zone, "a time zone such as Europe/Berlin")},
 		{"spec.timeZone", fault(func(text string) string {
 			if strings.EqualFold(text, "Local") {
@@ -521,11 +519,7 @@ var jobDemands = []demand{
 	{"", only("podFailurePolicy", "podReplacementPolicy", "Failed", "")},
 	{"", exitCodes},
 	{"podReplacementPolicy", oneOf("Failed", "TerminatingOrFailed")},
-	{"managedBy", func(n *yamldoc.Node, fail view.Failure) {
-		if host, rest, _ := strings.Cut(n.Str(), "/"); n.Is(yamldoc.String) && (len(validation.IsDNS1123Subdomain(host)) > 0 || rest == "") {
-			fail.Says("is %q; it must be a domain and a path, such as example.com/controller", n.Str())
-		}
-	}},
+	{"managedBy", like(view.Pattern(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/.+$`), "a domain and a path, such as example.com/controller")},
 	{"podFailurePolicy", needs("rules")},
 	{"podFailurePolicy.rules", atMost(20)},
 	{"podFailurePolicy.rules.*", needs("action")},
@@ -737,6 +731,7 @@ var podDemands = slices.Concat([]demand{
 	{"securityContext.runAsGroup", notNegative},
 	{"securityContext.fsGroup", notNegative},
 	{"securityContext.supplementalGroups.*", notNegative},
+	{"securityContext.supplementalGroupsPolicy", oneOf("Merge", "Strict")},
 	{"securityContext.sysctls", distinct("name")},
 	{"securityContext.sysctls.*", needs("name")},
 	{"securityContext.sysctls.*.name", like(sysctl, "the name of a kernel parameter such as net.core.somaxconn")},
@@ -774,11 +769,7 @@ var podDemands = slices.Concat([]demand{
 	{"volumes.*.persistentVolumeClaim", needs("claimName")},
 	{"volumes.*.csi", needs("driver")},
 	{"volumes.*.nfs", needs("server", "path")},
-	{"volumes.*.nfs.path", func(n *yamldoc.Node, fail view.Failure) {
-		if n.Str() != "" && !path.IsAbs(n.Str()) {
-			fail.Says("is %q; it must begin with a slash", n.Str())
-		}
-	}},
+	{"volumes.*.nfs.path", like(view.Pattern(`^(/|$)`), "a path that begins with a slash")},
 	{"volumes.*.ephemeral", needs("volumeClaimTemplate")},
 	{"volumes.*.image.pullPolicy", oneOf("", "Always", "IfNotPresent", "Never")},
 	{"volumes.*.secret.defaultMode", between(0, 0o777)},
