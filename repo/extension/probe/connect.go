@@ -56,14 +56,21 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	}
 	leaf := state.PeerCertificates[0]
 	at := time.Now()
-	switch {
-	case at.After(leaf.NotAfter):
-		p.add("LIV003", here, "the certificate expired on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
-		at = leaf.NotAfter
-	case at.Before(leaf.NotBefore):
-		p.add("LIV003", here, "the certificate is not valid before %s", leaf.NotBefore.UTC().Format(time.DateOnly))
-		at = leaf.NotBefore
-	case leaf.NotAfter.Sub(at) < renewal:
+	// outside reports a certificate that is not valid now, and continues at a time when it is.
+	outside := func(c *x509.Certificate, what string) bool {
+		switch {
+		case at.After(c.NotAfter):
+			p.add("LIV003", here, "the certificate%s expired on %s", what, c.NotAfter.UTC().Format(time.DateOnly))
+			at = c.NotAfter
+		case at.Before(c.NotBefore):
+			p.add("LIV003", here, "the certificate%s is not valid before %s", what, c.NotBefore.UTC().Format(time.DateOnly))
+			at = c.NotBefore
+		default:
+			return false
+		}
+		return true
+	}
+	if !outside(leaf, "") && leaf.NotAfter.Sub(at) < renewal {
 		p.warn("LIV003", here, "the certificate expires on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 	err = verify(state.PeerCertificates, p.o.Roots, at)
@@ -72,14 +79,7 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 		if !ok || expired.Reason != x509.Expired || expired.Cert == nil {
 			break
 		}
-		ca := expired.Cert
-		if at.After(ca.NotAfter) {
-			p.add("LIV003", here, "the certificate of the CA %q expired on %s", ca.Subject.String(), ca.NotAfter.UTC().Format(time.DateOnly))
-			at = ca.NotAfter
-		} else {
-			p.add("LIV003", here, "the certificate of the CA %q is not valid before %s", ca.Subject.String(), ca.NotBefore.UTC().Format(time.DateOnly))
-			at = ca.NotBefore
-		}
+		outside(expired.Cert, fmt.Sprintf(" of the CA %q", expired.Cert.Subject.String()))
 		err = verify(state.PeerCertificates, p.o.Roots, at)
 	}
 	if err != nil {

@@ -75,28 +75,26 @@ func (p *probe) sameHandlers(w place, r reply, found *extension.DiscoveryRespons
 	if p.reported("LIV018", w) {
 		return false
 	}
-	decoded, err := p.discoveryHook.Decode(r.body)
-	switch {
+	id, why := "LIV018", ""
+	switch decoded, err := p.discoveryHook.Decode(r.body); {
 	case r.tooLarge:
-		p.add("LIV061", w, "%s: %s", what, r.String())
-		return false
+		id, why = "LIV061", ": "+r.String()
 	case !r.ok():
-		p.add("LIV018", w, "%s fails: %s", what, r.String())
-		return false
+		why = " fails: " + r.String()
 	case err != nil:
-		p.add("LIV018", w, "%s cannot be decoded: %s", what, extension.Explain(err))
-		return false
+		why = " cannot be decoded: " + extension.Explain(err)
+	default:
+		again := decoded.(*extension.DiscoveryResponse)
+		if first, other := set(found), set(again); again.Status != found.Status {
+			why = fmt.Sprintf(" has the status %q", again.Status)
+		} else if !slices.Equal(first, other) {
+			why = " has other handlers: " + difference(first, other)
+		}
 	}
-	again := decoded.(*extension.DiscoveryResponse)
-	if again.Status != found.Status {
-		p.add("LIV018", w, "%s has the status %q", what, again.Status)
-		return false
+	if why != "" {
+		p.add(id, w, "%s%s", what, why)
 	}
-	if first, other := set(found), set(again); !slices.Equal(first, other) {
-		p.add("LIV018", w, "%s has other handlers: %s", what, difference(first, other))
-		return false
-	}
-	return true
+	return why == ""
 }
 
 // reached handles answers that are none of a handler: it tries again with what

@@ -330,17 +330,16 @@ func (h *handler) outcome(r reply) (status string, ok bool) {
 	if err != nil {
 		return extension.Explain(err), false
 	}
-	c := answer.Common()
-	switch c.Status {
+	switch c := answer.Common(); c.Status {
 	case extension.Failure:
 		return extension.Failure + ": " + c.Message, false
 	case extension.Success:
 		return extension.Success, true
-	}
-	if c.Status == "" {
+	case "":
 		return "an answer without a status", false
+	default:
+		return fmt.Sprintf("the status %q", c.Status), false
 	}
-	return fmt.Sprintf("the status %q", c.Status), false
 }
 
 // tolerant sends what the handler need not know.

@@ -421,15 +421,14 @@ func (p *probe) remains(ctx context.Context) {
 			continue // that it differs is known
 		}
 		h.other = h.in
-		leaked, own := "", h.o.Topology.Own()
+		leaked, texts := "", append(h.o.Topology.Own(), extension.NamesakeText)
 		for _, v := range []extension.Variant{extension.Namesake, extension.Another} {
 			body := extension.RequestJSON(h.maker.For(v).Make(h.hook))
 			r := h.send(ctx, body)
 			if r.ok() {
 				h.other.body = body
 			}
-			leaked = cmp.Or(leaked, leak(r.body, body, own...))
-			own = append(own, extension.NamesakeText)
+			leaked = cmp.Or(leaked, leak(r.body, body, texts...)) // what a request has may be in its answer
 		}
 		for _, wait := range departures {
 			gone, cancel := context.WithTimeout(ctx, wait)

@@ -225,16 +225,12 @@ func (p *probe) reported(id string, w place) bool {
 func describe(items []item, uid string) string {
 	for _, i := range items {
 		if i.UID == uid {
-			return kindOf(i.Object) + " for " + i.HolderReference.FieldPath
+			var object struct{ Kind string }
+			_ = json.Unmarshal(i.Object, &object) // our own
+			return object.Kind + " for " + i.HolderReference.FieldPath
 		}
 	}
 	return "item " + uid
-}
-
-func kindOf(object json.RawMessage) string {
-	var o struct{ Kind string }
-	_ = json.Unmarshal(object, &o)
-	return o.Kind
 }
 
 // refusedPatch is what Cluster API refuses in a patch of an answer, and the check that says so.
@@ -498,13 +494,12 @@ func (h *handler) validation(ctx context.Context) {
 			}
 		}
 	}))
-	status, ok := h.outcome(r)
-	switch {
-	case ok || ctx.Err() != nil:
-	case r.ok():
-		h.warn("LIV037", h.place, "for what %s has patched: %s", patched[0].handler, status)
-	default:
-		h.as(lint.Error, "LIV037", h.place, "for what %s has patched: %s", patched[0].handler, status)
+	severity := lint.Error
+	if r.ok() {
+		severity = lint.Warning
+	}
+	if status, ok := h.outcome(r); !ok && ctx.Err() == nil {
+		h.as(severity, "LIV037", h.place, "for what %s has patched: %s", patched[0].handler, status)
 	}
 }
 
@@ -550,12 +545,12 @@ func (h *handler) inPlace(ctx context.Context) {
 			continue
 		}
 		for _, path := range changes(sent.Current[name], after) {
-			switch at := strings.Join(path, "."); path[0] {
-			case "spec":
-			case "status": // libraries write it without being asked
-				h.note("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
-			default:
-				h.warn("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, at)
+			say := h.warn
+			if path[0] == "status" { // libraries write it without being asked
+				say = h.note
+			}
+			if path[0] != "spec" {
+				say("LIV042", h.place, "%s changes %s, which Cluster API ignores", field, strings.Join(path, "."))
 			}
 		}
 		var current, desired, patched struct{ Spec any }
