@@ -142,15 +142,7 @@ func bootstrapName(c *change) {
 		"the data is reported as created, but status.dataSecretName is empty")
 }
 
-func bootstrapFixed(c *change) {
-	removed := c.cur.At(secretPath).Str() == ""
-	if c.user || c.wiped || removed && (c.o.isDeleting() || c.gap) {
-		return
-	}
-	if c.fixed(secretPath, "dataSecretName", "%s"); removed {
-		delete(c.o.seen.kept, secretPath)
-	}
-}
+func bootstrapFixed(c *change) { c.fixed(secretPath, "dataSecretName", "%s") }
 
 func (c *change) withSecret(do func(*change, *object)) {
 	n := c.cur.Get("status", "dataSecretName").Str()
@@ -276,16 +268,24 @@ func (j *Judge) planeOf(o *object) *object {
 }
 
 func planeLabels(c *change) {
-	if c.prev.Exists() || c.planeOf(c.o) == nil || c.o.byUser {
+	if c.planeOf(c.o) != nil {
+		c.labelled("the Machine of a control plane", controlPlaneLabel, clusterLabel, "")
+	}
+}
+
+// labelled demands two labels when the object is made, and that they stay; the second one may
+// have to have a value.
+func (c *change) labelled(what, one, two, value string) {
+	if c.user || c.prev.Exists() && c.prev.At("metadata.labels").Equal(c.cur.At("metadata.labels")) {
 		return
 	}
 	c.later(apart, func(c *change) {
-		labels := c.cur.Get("metadata", "labels")
 		switch {
-		case !labels.Get(controlPlaneLabel).Exists():
-			c.report([]string{"metadata.labels"}, "the Machine of a control plane has no label %s", controlPlaneLabel)
-		case labels.Get(clusterLabel).Str() == "":
-			c.report([]string{"metadata.labels"}, "the Machine of a control plane has no label %s", clusterLabel)
+		case c.o.isDeleting() || !c.pausedSince(c.o).IsZero():
+		case !c.cur.Get("metadata", "labels", one).Exists():
+			c.report([]string{"metadata.labels"}, what+" has no label %s", one)
+		case c.o.label(two) == "" || value != "" && c.o.label(two) != value:
+			c.report([]string{"metadata.labels"}, what+" has no label %s", strings.TrimSuffix(two+"="+value, "="))
 		default:
 			c.held()
 		}

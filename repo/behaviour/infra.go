@@ -108,10 +108,10 @@ var machineChecks = []*Check{
 		"The machine is deleted while it is still needed, for example to leave the etcd cluster.",
 		"Remove the finalizer only after core has deleted the InfraMachine.",
 		Check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone while its deleted Machine has pre-terminate hooks", on: []string{infraMachine}, gone: machineHooks}),
-	row("BEH214", "machine-failures", "Failures should be reported in conditions, not in failureReason", should, pageMachine+"terminal failures",
+	row("BEH214", "machine-failures", "Failures should be reported in conditions, not in failureReason", should, "Provider contracts, section terminal failures",
 		"Core ignores failureReason under contract v1beta2, so users do not see the failure.",
 		"Report the failure in a condition; failureReason may move to status.deprecated.",
-		Check{Role: contract.InfraMachine, Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: []string{infraMachine}, version: machineFailures}),
+		Check{Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: providerRoles, version: machineFailures}),
 }
 
 // machineOf finds the Machine of an InfraMachine or a BootstrapConfig.
@@ -149,18 +149,19 @@ func clusterEndpoint(c *change) {
 }
 
 func endpointFixed(c *change) {
-	if host, port := c.cur.HostPort(); c.cur.Endpoint() == "" && (host != "" || port != 0 || c.o.isDeleting() || c.gap) {
+	if host, port := c.cur.HostPort(); c.cur.Endpoint() == "" && (host != "" || port != 0) {
 		return // half an endpoint is another fault
 	}
 	c.fixed(endpointPath, "the endpoint", "%s")
 }
 
-// fixed demands that a value that was seen neither changes nor is removed.
+// fixed demands that a value that was seen neither changes nor is removed before the end.
 func (c *change) fixed(path, what, verb string) {
 	before, now := c.o.seen.kept[path], lasting(c.cur, path)
 	switch {
-	case before == "" || c.user:
+	case before == "" || c.user || now == "" && (c.o.isDeleting() || c.gap):
 	case now == "":
+		delete(c.o.seen.kept, path)
 		c.report([]string{path}, what+" "+verb+" was removed", before)
 	default:
 		c.demand(before == now, []string{path}, what+" changed from "+verb+" to "+verb, before, now)
@@ -275,13 +276,19 @@ func (c *change) writerKey(w record.Writer) string {
 }
 
 func goesLast(c *change) {
+	c.outlived("the InfraCluster", apart, slices.DeleteFunc(c.membersTagged(c.o.cluster, infraMachine), func(m *object) bool { return len(m.owners) == 0 }))
+}
+
+// outlived demands that the members are gone soon after the object. Garbage collection soon
+// removes their references to it.
+func (c *change) outlived(what string, within time.Duration, members []*object) {
 	if c.user {
 		return
 	}
-	c.even(apart, func(c *change) {
-		for _, m := range c.membersTagged(c.o.cluster, infraMachine) {
-			if m.born.Before(c.o.proof.At) && len(m.owners) > 0 {
-				c.report([]string{"metadata.deletionTimestamp"}, "the InfraCluster is gone, but %s still exists", m)
+	c.even(within, func(c *change) {
+		for _, m := range members {
+			if !m.gone {
+				c.report([]string{"metadata.deletionTimestamp"}, "%s is gone, but its %s still exists", what, m)
 				return
 			}
 		}
@@ -310,10 +317,6 @@ func machineProviderID(c *change) {
 }
 
 func machineProviderIDFixed(c *change) {
-	if c.o.seen.kept[providerIDPath] != "" && !c.user && c.o.isDeleting() && c.cur.At(providerIDPath).Str() == "" {
-		c.held()
-		return
-	}
 	c.fixed(providerIDPath, "the provider ID", "%q")
 }
 

@@ -14,7 +14,7 @@ var ipamChecks = []*Check{
 	row("BEH601", "claim-answered", "A claim should get an address", should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 4",
 		"The machine waits for its address.",
 		"Reconcile claims when they, their pool or their Cluster change; report an exhausted pool in a condition of the claim.",
-		Check{Role: contract.IPPool, Violation: "a claim for a pool that gives addresses has none when the bound has passed, and no condition says that the pool is exhausted", Within: settle, Beware: "exhausted pools", on: []string{claim}, version: claimAnswered, resumed: claimResumed}),
+		Check{Role: contract.IPPool, Violation: "a claim for a pool that gives addresses has none when the bound has passed, and no condition says that the pool is exhausted", Within: settle, Beware: "exhausted pools", on: []string{claim}, version: claimAnswered, resumed: (*change).answered}),
 	row("BEH602", "address-name", "An IPAddress should have the name of its claim", should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5",
 		"Two reconciliations at the same time can give one claim two addresses.",
 		"Give the IPAddress the name of the claim.",
@@ -96,12 +96,6 @@ func (c *change) gives(pool [2]string, cl *object) {
 
 func claimAnswered(c *change) {
 	if !c.prev.Exists() {
-		c.answered()
-	}
-}
-
-func claimResumed(c *change) {
-	if !c.cur.Get("status", "addressRef").Exists() {
 		c.answered()
 	}
 }
@@ -212,14 +206,20 @@ func claimFinalizer(c *change) {
 	})
 }
 
-func addressOwners(c *change) {
+// fresh looks at an object soon after a controller made it.
+func (c *change) fresh(look func(*change)) {
 	if c.prev.Exists() || c.o.byUser {
 		return
 	}
 	c.later(apart, func(c *change) {
-		if c.o.isDeleting() {
-			return
+		if !c.o.isDeleting() {
+			look(c)
 		}
+	})
+}
+
+func addressOwners(c *change) {
+	c.fresh(func(c *change) {
 		pool := c.cur.Get("spec", "poolRef").Ref()
 		var byClaim, byPool *owner
 		for i, r := range c.o.owners {
@@ -247,13 +247,7 @@ func addressOwners(c *change) {
 }
 
 func addressFinalizer(c *change) {
-	if c.prev.Exists() || c.o.byUser {
-		return
-	}
-	c.later(apart, func(c *change) {
-		if c.o.isDeleting() {
-			return
-		}
+	c.fresh(func(c *change) {
 		c.demand(c.cur.Get("metadata", "finalizers").Len() > 0, []string{"metadata.finalizers"},
 			"the IPAddress has no finalizer")
 	})
@@ -285,15 +279,12 @@ func addressUnique(c *change) {
 }
 
 func addressReference(c *change) {
-	before, now := c.o.seen.kept[addressPath], c.cur.Get("status", "addressRef", "name").Str()
+	if c.o.seen.kept[addressPath] != "" {
+		c.fixed(addressPath, "addressRef", "%s")
+		return
+	}
+	now := c.cur.At(addressPath).Str()
 	if now == "" || c.user {
-		return
-	}
-	if before != "" && before != now {
-		c.report([]string{"status.addressRef"}, "addressRef changed from %s to %s", before, now)
-		return
-	}
-	if before == now {
 		return
 	}
 	c.later(apart, func(c *change) {

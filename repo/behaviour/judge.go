@@ -543,7 +543,7 @@ func (j *Judge) index(c *change) {
 
 func (j *Judge) learn(r record.Ref, tag string) {
 	if r.Kind != "" && !strings.HasSuffix(r.Kind, templateSuffix) {
-		if t, ok := j.tags[[2]string{r.Group, r.Kind}]; !ok || t == otherKind {
+		if t, ok := j.tags[[2]string{r.Group, r.Kind}]; !ok || t == otherKind || t == providerKind {
 			j.tags[[2]string{r.Group, r.Kind}] = tag
 		}
 	}
@@ -560,6 +560,9 @@ func clusterOf(o *object) string {
 		}
 	}
 	n := cmp.Or(o.label(clusterLabel), o.get("spec", "clusterName").Str())
+	if o.tag == claim { // its label is what older versions of the contract read
+		n = cmp.Or(o.get("spec", "clusterName").Str(), n)
+	}
 	if n == "" {
 		return ""
 	}

@@ -43,11 +43,18 @@ const (
 	bootstrapRole  = string(contract.BootstrapConfig)
 	controlPlane   = string(contract.ControlPlane)
 	poolRole       = string(contract.IPPool)
+	providerKind   = "provider" // without a role, as an identity
 	otherKind      = "other"
 	templateSuffix = "Template"
 )
 
-var providerRoles = []string{infraCluster, infraMachine, infraPool, bootstrapRole, controlPlane}
+var (
+	providerRoles = []string{infraCluster, infraMachine, infraPool, bootstrapRole, controlPlane}
+	// providerKinds are those that follow the conventions of Kubernetes.
+	providerKinds = append([]string{poolRole, providerKind}, providerRoles...)
+	// makers are the providers' objects, and what they make next to them.
+	makers = append([]string{machine, claim}, providerRoles...)
+)
 
 // object is one of the cluster, from its first version to its end.
 type object struct {
@@ -172,6 +179,9 @@ func tagOf(group, kind string) string {
 		case part == "ipam" && strings.HasSuffix(kind, "Pool"):
 			return poolRole
 		}
+	}
+	if strings.HasSuffix(group, "."+coreGroup) {
+		return providerKind
 	}
 	return otherKind
 }

@@ -42,12 +42,12 @@ var objectChecks = []*Check{
 	row("BEH001", "quiet-while-paused", "Controllers must not act on objects of a paused Cluster", must, pagePause+"; "+pageMove,
 		"Users who move, back up or repair a Cluster rely on the pause. A controller that continues to work creates or deletes infrastructure twice.",
 		"Return from Reconcile when annotations.IsPaused is true or paused.EnsurePausedCondition says so, before anything else.",
-		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, the controller writes other fields of the spec or labels, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: pause,
-			Beware: "requests under way when the pause begins; writes of the driver and of people are left out", on: providerRoles, version: quietCluster}),
+		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, the controller writes other fields of the spec, labels or annotations, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: pause,
+			Beware: "requests under way when the pause begins; writes of the driver and of people are left out", on: makers, version: quietCluster}),
 	row("BEH002", "quiet-while-annotated", "Controllers must not act on objects with the paused annotation", must, pagePause,
 		"Users who pause one object to repair it by hand compete with the controller.",
 		"Check the annotation cluster.x-k8s.io/paused of the object itself, as annotations.IsPaused does.",
-		Check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object has the annotation", Within: pause, on: providerRoles, version: quietObject}),
+		Check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object has the annotation", Within: pause, on: makers, version: quietObject}),
 	row("BEH003", "paused-condition-true", "Objects should show Paused=True soon after a pause begins", should, pagePause,
 		"clusterctl move and people cannot tell when the controller has stopped.",
 		"Set the condition Paused with paused.EnsurePausedCondition, and watch Clusters for changes of spec.paused.",
@@ -100,15 +100,15 @@ var objectChecks = []*Check{
 	row("BEH015", "transition-time", "lastTransitionTime should change only with the status of a condition", should, pageStatus+"; "+apiRules,
 		"Users and MachineHealthChecks cannot tell for how long a condition has lasted.",
 		"Set conditions with the functions of apimachinery or of util/conditions.",
-		Check{Violation: "two versions have the same status and different times", on: providerRoles, version: transitionTime}),
+		Check{Violation: "two versions have the same status and different times, or another status and the same time, long past", on: providerKinds, version: transitionTime}),
 	row("BEH016", "condition-complete", "Conditions must have a type, a valid status, a reason and a time", must, pageStatus+"; "+apiRules,
 		"Tools that read conditions fail or show nothing.",
 		"Set type, status (True, False or Unknown), reason and lastTransitionTime of every condition.",
-		Check{Violation: "an entry of status.conditions lacks one of them", on: providerRoles, version: conditionComplete}),
+		Check{Violation: "an entry of status.conditions lacks one of them, its type is there twice, or its reason is a sentence", on: providerKinds, version: conditionComplete}),
 	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", must, pageStatus+"; "+apiRules,
 		"kstatus and other tools consider a change done that the controller has not seen.",
 		"Copy metadata.generation of the object that was reconciled.",
-		Check{Violation: "status.observedGeneration or that of a condition is larger than metadata.generation", on: providerRoles, version: observedGeneration}),
+		Check{Violation: "status.observedGeneration or that of a condition is larger than metadata.generation", on: providerKinds, version: observedGeneration}),
 	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", should, apiRules,
 		"Users who wait for a change wait forever.",
 		"Set status.observedGeneration at the end of every reconciliation.",
@@ -179,7 +179,7 @@ func (c *change) quiet(since time.Time, when string) {
 		c.quietBirth(since, when)
 		return
 	}
-	if c.user || c.gap || len(c.o.owners) == 0 || c.made.Before(c.noticed(since)) {
+	if c.user || c.gap || len(c.o.owners) == 0 || !slices.Contains(providerRoles, c.o.tag) || c.made.Before(c.noticed(since)) {
 		return
 	}
 	done := append(record.Work(c.prev, c.cur), c.wishes()...)
@@ -190,14 +190,15 @@ func (c *change) quiet(since time.Time, when string) {
 	c.report(nil, "the controller changed %s %s, %s after it began", fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
 }
 
-// wishes are the changes of the spec and the labels by a controller of the kind: one that
+// wishes are the changes of the spec, the labels and the annotations by a controller of the kind: one that
 // writes the status of its objects. Nobody else is known to be one.
 func (c *change) wishes() []string {
 	var out []string
-	for _, part := range []string{"spec", "metadata.labels"} {
+	for _, part := range []string{"spec", "metadata.labels", "metadata.annotations"} {
 		for _, d := range record.Diff(c.prev.At(part), c.cur.At(part)) {
 			d.Path = strings.TrimSuffix(part+"."+d.Path, ".")
-			if part != "spec" || !strings.HasPrefix(d.Path, "spec.providerID") && !strings.HasPrefix(d.Path, "spec.controlPlaneEndpoint") { // see work
+			seen := strings.HasPrefix(d.Path, "spec.providerID") || strings.HasPrefix(d.Path, "spec.controlPlaneEndpoint") // see work
+			if !seen && !strings.HasSuffix(d.Path, blockMove) {
 				out = append(out, d.String())
 			}
 		}
@@ -361,7 +362,9 @@ func finalizerFirst(c *change) {
 }
 
 func finalizerKept(c *change) {
-	if c.user || c.gap || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.driven() {
+	// Who uses a claim is gone before garbage collection deletes the claim.
+	unused := c.o.tag == claim && slices.ContainsFunc(c.o.owners, func(r owner) bool { p := c.objects[r.uid]; return !p.alive() || p.isDeleting() })
+	if c.user || c.gap || unused || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.driven() {
 		return
 	}
 	if lost := record.LostFinalizers(c.prev, c.cur); len(lost) > 0 {
@@ -408,9 +411,10 @@ func (c *change) stays(waits bool, paths ...string) bool {
 	return waits
 }
 
-// waits reports whether a deleted object has a reason to stay.
+// waits reports whether a deleted object has a reason to stay. Garbage collection deletes
+// Secrets only after it.
 func (c *change) waits() bool {
-	return !c.runs(c.opts.Settle) || len(c.children[c.o.uid]) > 0 || (c.o.tag == infraCluster || c.o.tag == controlPlane) &&
+	return !c.runs(c.opts.Settle) || slices.ContainsFunc(sorted(c.children[c.o.uid]), func(o *object) bool { return o.tag != secret && o.tag != providerKind }) || (c.o.tag == infraCluster || c.o.tag == controlPlane) &&
 		len(c.membersTagged(c.o.cluster, machine))+len(c.membersTagged(c.o.cluster, infraMachine)) > 0
 }
 
@@ -494,7 +498,7 @@ func noFight(c *change) {
 			most = restWrites
 		}
 		if f.count == most {
-			c.report([]string{d.Path}, "%s changes back and forth between %s and %s", d.Path, f.before, f.last)
+			c.report([]string{strings.TrimSuffix(d.Path, ".status")}, "%s changes back and forth between %s and %s", d.Path, f.before, f.last)
 		}
 	}
 }
@@ -522,14 +526,20 @@ func transitionTime(c *change) {
 	before := c.prev.Conditions()
 	for now := range c.cur.Conditions().Items() {
 		for old := range before.Items() {
-			if old.Get("type").Str() != now.Get("type").Str() || old.Get("status").Str() != now.Get("status").Str() {
-				continue
-			}
+			kind, was, is := now.Get("type").Str(), old.Get("status").Str(), now.Get("status").Str()
 			a, b := old.Get("lastTransitionTime").Str(), now.Get("lastTransitionTime").Str()
-			if a != "" && b != "" && a != b {
-				c.report(nil, "lastTransitionTime of %s changed from %s to %s, but its status did not", now.Get("type").Str(), a, b)
-				return
+			at, err := time.Parse(time.RFC3339, b)
+			switch {
+			case old.Get("type").Str() != kind || a == "" || b == "" || (a == b) == (was == is):
+				continue
+			case was == is:
+				c.report(nil, "lastTransitionTime of %s changed from %s to %s, but its status did not", kind, a, b)
+			case err != nil || c.made.Sub(at.Add(c.skew.Best())) < lag+apart: // it may change twice within a second
+				continue
+			default:
+				c.report(nil, "the status of %s changed from %s to %s, but lastTransitionTime is still %s", kind, was, is, b)
 			}
+			return
 		}
 	}
 	c.held()
@@ -539,18 +549,24 @@ func conditionComplete(c *change) {
 	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) {
 		return
 	}
+	seen := map[string]bool{}
 	for now := range c.cur.Conditions().Items() {
-		status := now.Get("status").Str()
+		status, reason := now.Get("status").Str(), now.Get("reason").Str()
 		switch kind := now.Get("type").Str(); {
 		case kind == "":
 			c.report([]string{"status.conditions"}, "a condition has no type")
+		case seen[kind]:
+			c.report([]string{"status.conditions"}, "the condition %s is there twice", kind)
+		case strings.Contains(reason, " "):
+			c.report([]string{"status.conditions"}, "the condition %s has the reason %q; want one word", kind, reason)
 		case status != "True" && status != "False" && status != "Unknown":
 			c.report([]string{"status.conditions"}, "the condition %s has the status %q", kind, status)
-		case now.Get("reason").Str() == "":
+		case reason == "":
 			c.report([]string{"status.conditions"}, "the condition %s has no reason", kind)
 		case now.Get("lastTransitionTime").Str() == "":
 			c.report([]string{"status.conditions"}, "the condition %s has no lastTransitionTime", kind)
 		default:
+			seen[kind] = true
 			continue
 		}
 		return

@@ -165,11 +165,7 @@ func poolGone(c *change) {
 	c.held()
 }
 
-func poolKind(c *change) {
-	if c.cur.At(poolKindPath).Str() != "" {
-		c.fixed(poolKindPath, "the kind", "%s")
-	}
-}
+func poolKind(c *change) { c.fixed(poolKindPath, "the kind", "%s") }
 
 func poolCount(c *change) {
 	if c.cur.Get("status", "infrastructureMachineKind").Str() == "" || !c.cur.Get("status", "replicas").Exists() {
@@ -190,18 +186,13 @@ func poolCount(c *change) {
 }
 
 func poolLabels(c *change) {
-	if c.prev.Exists() || c.poolOf(c.o) == nil {
-		return
-	}
-	c.later(apart, func(c *change) {
-		for _, l := range []string{poolLabel, clusterLabel} {
-			if c.o.label(l) == "" {
-				c.report([]string{"metadata.labels"}, "the InfraMachine of a pool has no label %s", l)
-				return
-			}
+	if pool := c.poolOf(c.o); pool != nil {
+		want := ""
+		if mp := c.owner(pool, machinePool); mp != nil && len(mp.name) <= 63 { // core shortens longer ones
+			want = mp.name
 		}
-		c.held()
-	})
+		c.labelled("the InfraMachine of a pool", clusterLabel, poolLabel, want)
+	}
 }
 
 func poolMachineDeleted(c *change) {
@@ -254,20 +245,7 @@ func poolInstances(c *change) {
 }
 
 func poolGoesLast(c *change) {
-	if c.user {
-		return
-	}
-	// Garbage collection soon removes the references to the pool.
-	machines := c.childrenTagged(c.o.uid, infraMachine)
-	c.even(apart+apart, func(c *change) {
-		for _, m := range machines {
-			if !m.gone {
-				c.report([]string{"metadata.deletionTimestamp"}, "the pool is gone, but its %s still exists", m)
-				return
-			}
-		}
-		c.held()
-	})
+	c.outlived("the pool", apart+apart, c.childrenTagged(c.o.uid, infraMachine))
 }
 
 // coreChecks are about Cluster API itself: what providers rely on.

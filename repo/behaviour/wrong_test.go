@@ -35,6 +35,12 @@ func TestHealthy(t *testing.T) {
 		l.put(user, "MachinePool", "mp", "spec.replicas", 3)
 		l.put(user, "MachinePool", "mp", "spec.replicas", 2)
 	})
+	l.skip("delete claim")
+	l.after("delete w1", func(l *life) { // the provider lets go of the claim before garbage collection deletes it
+		l.gone("IPAddress", "k")
+		l.put(provider, "IPAddressClaim", "k", "metadata.finalizers", nil)
+		l.gone("IPAddressClaim", "k")
+	})
 	j := judge(l, 0)
 	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
@@ -44,30 +50,33 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
+// checkOf is the ID of the check that finds a wrong-doer.
+func checkOf(name string) string {
+	id, _, _ := strings.Cut(name, " ")
+	return id
+}
+
 // TestWrongDoers lets one thing go wrong for each check, and wants exactly that check.
 func TestWrongDoers(t *testing.T) {
 	for _, c := range All {
-		edit, ok := wrong[c.ID]
-		if !ok {
+		if wrong[c.ID] == nil {
 			t.Errorf("%s has no wrong-doer", c.ID)
-			continue
 		}
+	}
+	for name, edit := range wrong {
 		l := newLife()
 		edit(l)
 		j := judge(l, 0)
-		if got := found(j); !slices.Equal(got, []string{c.ID}) {
-			t.Errorf("%s: found %v", c.ID, got)
-			for _, f := range j.finish() {
-				t.Logf("  %s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
+		if got := found(j); !slices.Equal(got, []string{checkOf(name)}) {
+			t.Errorf("%s: found %v", name, got)
+		}
+		for _, f := range j.finish() {
+			if !strings.HasPrefix(name, f.Check.ID) || strings.Contains(strings.Join(f.Diff, " "), ".status: (absent)") {
+				t.Errorf("  %s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 			}
 		}
-		if c.ID == "BEH306" && j.findings[0].Repeated > 0 {
-			t.Errorf("%s is found again for an ID that stays", c.ID)
-		}
-	}
-	for id := range wrong {
-		if New(DefaultOptions()).verdicts[id] == nil {
-			t.Errorf("%s is unknown", id)
+		if name == "BEH306" && j.findings[0].Repeated > 0 {
+			t.Errorf("%s is found again for an ID that stays", name)
 		}
 	}
 }
@@ -79,7 +88,7 @@ func TestClockSkew(t *testing.T) {
 		for id, edit := range wrong {
 			l := newLife()
 			edit(l)
-			if got := found(judge(l, by)); !slices.Equal(got, []string{id}) {
+			if got := found(judge(l, by)); !slices.Equal(got, []string{checkOf(id)}) {
 				t.Errorf("%s, clock off by %s: found %v", id, by, got)
 			}
 		}
@@ -110,10 +119,10 @@ func TestFingerprints(t *testing.T) {
 			t.Errorf("%s: %v and %v", id, a, b)
 		}
 		for _, p := range a {
-			if other, ok := seen[p]; ok && other != id {
+			if other, ok := seen[p]; ok && other != checkOf(id) {
 				t.Errorf("%s and %s have the same fingerprint", id, other)
 			}
-			seen[p] = id
+			seen[p] = checkOf(id)
 		}
 	}
 }

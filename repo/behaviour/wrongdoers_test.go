@@ -10,12 +10,29 @@ const (
 	minute = 65 * time.Second
 )
 
-// wrong has for each check what a wrong-doer does differently.
+// wrong has for each check what a wrong-doer does differently; words after its ID tell
+// several apart.
 var wrong = map[string]func(*life){
 	"BEH001": func(l *life) {
 		l.after("paused", func(l *life) {
 			l.status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}})
 		})
+	},
+	"BEH001 a Machine": func(l *life) {
+		l.after("paused", func(l *life) {
+			l.put(provider, "Machine", "m2", "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""},
+				"metadata.ownerReferences", []any{l.ownerRef("AcmeControlPlane", "c", true)})
+			l.gone("Machine", "m2")
+		})
+	},
+	"BEH001 a claim": func(l *life) {
+		l.after("paused", func(l *life) {
+			l.makeClaim("k2", "w1")
+			l.gone("IPAddressClaim", "k2")
+		})
+	},
+	"BEH001 an annotation": func(l *life) {
+		l.after("paused", func(l *life) { l.put(provider, "AcmeMachine", "w1", "metadata.annotations|acme.io/step", "2") })
 	},
 	"BEH002": func(l *life) {
 		l.after("work", func(l *life) {
@@ -68,6 +85,13 @@ var wrong = map[string]func(*life){
 			l.deleteMachine("w1")
 		})
 	},
+	"BEH011 with Secrets": func(l *life) {
+		l.instead("delete plane", func(l *life) {
+			l.deleting("AcmeControlPlane", "c")
+			l.wait(longer)
+			l.gone("AcmeControlPlane", "c")
+		})
+	},
 	"BEH012": func(l *life) {
 		l.instead("delete w1", func(l *life) {
 			l.deleting("Machine", "w1")
@@ -93,6 +117,23 @@ var wrong = map[string]func(*life){
 			}
 		})
 	},
+	"BEH014 condition": func(l *life) {
+		l.after("resume", func(l *life) {
+			for i := range 12 {
+				l.status("AcmeMachine", "w1", "status.conditions", l.conditions(i%2 == 1, false))
+				l.wait(time.Second)
+			}
+		})
+	},
+	"BEH015 the status": func(l *life) {
+		l.before("delete claim", func(l *life) {
+			list := l.conditions(true, false)
+			list[0].(m)["status"], list[0].(m)["lastTransitionTime"] = "False", "2026-11-22T09:00:00Z"
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+			list[0].(m)["status"] = "Unknown"
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
 	"BEH015": func(l *life) {
 		l.after("work", func(l *life) {
 			list := l.conditions(true, false)
@@ -105,6 +146,27 @@ var wrong = map[string]func(*life){
 			list := l.conditions(true, false)
 			delete(list[0].(m), "reason")
 			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
+	"BEH016 twice": func(l *life) {
+		l.after("work", func(l *life) {
+			list := l.conditions(true, false)
+			l.status("AcmeMachine", "w1", "status.conditions", append(list, list[0]))
+		})
+	},
+	"BEH016 a sentence": func(l *life) {
+		l.after("work", func(l *life) {
+			list := l.conditions(true, false)
+			list[0].(m)["reason"] = "waiting for the disk"
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
+	"BEH016 an identity": func(l *life) {
+		apiOf["AcmeIdentity"] = infraAPI
+		l.after("work", func(l *life) {
+			list := l.conditions(true, false)
+			delete(list[0].(m), "reason")
+			l.status("AcmeIdentity", "i", "status.conditions", list)
 		})
 	},
 	"BEH017": func(l *life) {
@@ -287,6 +349,9 @@ var wrong = map[string]func(*life){
 	"BEH214": func(l *life) {
 		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.failureReason", "CreateError") })
 	},
+	"BEH214 a cluster": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeCluster", "c", "status.failureMessage", "no quota") })
+	},
 	"BEH301": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
@@ -336,6 +401,9 @@ var wrong = map[string]func(*life){
 			l.status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", "AcmeOther")
 		})
 	},
+	"BEH307 removed": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", nil) })
+	},
 	"BEH308": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
@@ -348,6 +416,11 @@ var wrong = map[string]func(*life){
 				"metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", false)}, "metadata.finalizers", []any{"acmemachine.acme.io"})
 			l.wait(5 * time.Second)
 			l.fillPool()
+		})
+	},
+	"BEH309 of another pool": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/pool-name", "other")
 		})
 	},
 	"BEH310": func(l *life) {
@@ -472,6 +545,13 @@ var wrong = map[string]func(*life){
 			l.gone("Machine", "m3")
 		})
 	},
+	"BEH504 lost": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", nil)
+			l.wait(5 * time.Second)
+			l.put(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", "")
+		})
+	},
 	"BEH505": func(l *life) {
 		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.readyReplicas", 2) })
 	},
@@ -565,7 +645,7 @@ var wrong = map[string]func(*life){
 	},
 	"BEH604": func(l *life) {
 		l.after("paused", func(l *life) {
-			l.makeClaim("k2", "w1")
+			l.put(user, "IPAddressClaim", "k2", "spec.clusterName", "c", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"})
 			l.put(provider, "IPAddressClaim", "k2", "metadata.finalizers", []any{"ipam.acme.io/release"})
 			l.makeAddress("k2", "10.1.0.2")
 			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
@@ -582,6 +662,9 @@ var wrong = map[string]func(*life){
 			l.makeAddress("k2", "10.1.0.2")
 			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
 		})
+	},
+	"BEH605 with a label": func(l *life) {
+		l.before("address", func(l *life) { l.put(user, "IPAddressClaim", "k", "spec.clusterName", "nowhere") })
 	},
 	"BEH606": func(l *life) {
 		l.skip("claim finalizer")
@@ -623,6 +706,9 @@ var wrong = map[string]func(*life){
 			l.gone("IPAddressClaim", "k")
 			l.gone("IPAddress", "k")
 		})
+	},
+	"BEH610 removed": func(l *life) {
+		l.before("delete claim", func(l *life) { l.status("IPAddressClaim", "k", "status.addressRef", nil) })
 	},
 	"BEH611": func(l *life) {
 		l.instead("delete claim", func(l *life) {

@@ -21,6 +21,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
+// moveSeed is that of MOVE_SEED, for other clusters than those of every run.
+func moveSeed(fixed uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("MOVE_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return fixed
+}
+
 // TestMoveEnds compares what plans announce with how moves by the library end, in
 // management clusters with references that are not right, deletions, credentials
 // and classes of other namespaces. The library lists kinds in another order each
@@ -28,11 +36,7 @@ import (
 func TestMoveEnds(t *testing.T) {
 	t.Parallel()
 	worlds := share.Of(100, 2000)
-	seed := uint64(17)
-	if n, err := strconv.ParseUint(os.Getenv("MOVE_SEED"), 10, 64); err == nil {
-		seed = n
-	}
-	random := rand.New(rand.NewPCG(seed, 23))
+	random := rand.New(rand.NewPCG(moveSeed(17), 23))
 	seen := map[string]int{}
 	for round := range worlds {
 		m := &maker{world: newWorld(), random: random, wild: true}
@@ -270,7 +274,7 @@ func (f *fresh) doomed(there []*unstructured.Unstructured) []string {
 // global objects already, and what these own.
 func TestMoveKept(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(29, 31))
+	random := rand.New(rand.NewPCG(moveSeed(29), 31))
 	moved, hurt := 0, 0
 	for round := range share.Of(200, 4000) {
 		m := &maker{world: newWorld(), random: random}

@@ -34,7 +34,8 @@ func (a waiting) Compare(b waiting) int {
 
 // Arrivals gives events back in the order in which they happened. The resourceVersions of
 // one server come from one counter, so they order what happened across all kinds but Events,
-// which may have a store of their own; times of arrival do not.
+// which may have a store of their own; times of arrival do not. At most mostWaiting events wait
+// for those of slower watches.
 type Arrivals struct {
 	waiting Heap[arrived]
 	counter uint64 // the largest resourceVersion that came
@@ -73,9 +74,12 @@ func (a *Arrivals) Add(e *Event) {
 	heap.Push(&a.waiting, arrived{e, cmp.Or(version, a.counter), a.seq})
 }
 
-// Until hands over the events until a time.
+// mostWaiting bounds the memory, and the search for what a late event came after.
+const mostWaiting = 10_000
+
+// Until hands over the events until a time, and the oldest ones of too many.
 func (a *Arrivals) Until(t time.Time, next func(*Event)) {
-	for len(a.waiting) > 0 && !a.waiting[0].At.After(t) {
+	for len(a.waiting) > mostWaiting || len(a.waiting) > 0 && !a.waiting[0].At.After(t) {
 		next(heap.Pop(&a.waiting).(arrived).Event)
 	}
 }
