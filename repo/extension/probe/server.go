@@ -71,13 +71,15 @@ func (p *probe) crowds(ctx context.Context, found *extension.DiscoveryResponse) 
 	steady := slices.DeleteFunc(slices.Clone(p.pure), func(h *handler) bool { return h.found("LIV078") || h.found(unsteady...) })
 	for _, h := range steady {
 		var all []member
-		for _, o := range steady {
+		for range min(parallelCalls, p.repetitions()) / 2 {
 			all = append(all, member{h.place, h.in, func(r reply) { h.strays(r) }}, member{h.place, h.other, nil})
+		}
+		for _, o := range steady {
 			if o != h {
 				all = append(all, member{o.place, o.in, nil})
 			}
 		}
-		p.crowd(ctx, min(parallelCalls, p.repetitions()), all...)
+		p.crowd(ctx, len(all), all...)
 	}
 }
 
