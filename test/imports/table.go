@@ -68,6 +68,7 @@ var libraries = []library{
 	{"go.yaml.in/yaml/v2 go.yaml.in/yaml/v4 sigs.k8s.io/yaml", "repo/text/yamldoc",
 		"One package parses YAML, so that every value has a position and is what clusterctl reads."},
 	{"github.com/drone/envsubst/v2", "repo/text/vars transform/clusterctl", "One package reads variables; the settings of clusterctl have rules of their own."},
+	{"github.com/distribution/reference", "repo/text/imageref", "One package takes references to images apart."},
 	{"github.com/spf13/viper", "transform/clusterctl", "Only the settings of clusterctl are read as viper does."},
 	{"sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml", "transform/kustomize", "One package knows kustomize, and confines it to the source tree."},
 	{"mvdan.cc/sh/v3", "layouts/recipes", "Only recipes are shell."},
