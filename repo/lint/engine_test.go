@@ -172,7 +172,7 @@ func TestProviderRulesSeeAllVersions(t *testing.T) {
 
 func TestKindsOfFileRules(t *testing.T) {
 	var seen []string
-	rule := &lint.Rule{ID: "TEST005", Scope: lint.ScopeFile, Kinds: []layouts.FileKind{layouts.Metadata}, Check: func(p *lint.Pass) { seen = append(seen, p.File.Artifact.Name) }}
+	rule := &lint.Rule{ID: "TEST005", Kinds: []layouts.FileKind{layouts.Metadata}, Check: func(p *lint.Pass) { seen = append(seen, p.File.Artifact.Name) }}
 	run(t, repository(map[string]string{"metadata.yaml": ownMetadata, "cluster-template.yaml": "a: b\n"}), lint.Options{Rules: []*lint.Rule{rule}})
 	if !slices.Equal(seen, []string{"metadata.yaml"}) {
 		t.Errorf("called for %v", seen)
@@ -183,10 +183,11 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	r := repository(map[string]string{"cluster-template.yaml": "kind: A\n"})
 	broken := errors.New("broken")
 	r.Providers[0].Releases[0].Artifacts = append(r.Providers[0].Releases[0].Artifacts,
-		repo.NewArtifact("cluster-template-b.yaml", "b", 1, func() (io.ReadCloser, error) { return nil, broken }))
+		repo.NewArtifact("cluster-template-b.yaml", "b", 1, func() (io.ReadCloser, error) { return nil, broken }),
+		&repo.Artifact{Name: "metadata.yaml", Path: "metadata.yaml", Size: repo.MaxFileSize + 1})
 	r.Config = repo.NewArtifact("clusterctl.yaml", "c", 1, func() (io.ReadCloser, error) { return nil, broken })
 	report := run(t, r, lint.Options{Rules: []*lint.Rule{everyNode}})
-	if len(report.Failures) != 2 || !errors.Is(report.Failures[0], broken) || len(report.Findings) != 1 || report.Files != 1 {
+	if len(report.Failures) != 3 || !errors.Is(report.Failures[0], broken) || len(report.Findings) != 1 || report.Files != 1 {
 		t.Errorf("%d files, failures %v, findings %v", report.Files, report.Failures, report.Findings)
 	}
 }
@@ -341,7 +342,7 @@ func TestReports(t *testing.T) {
 		Suppressed: []lint.Suppressed{{Finding: lint.Finding{Rule: rule, File: "c"}, Reason: "x"}}, Failures: []error{errors.New("x")}, Files: 10, Releases: 20, Providers: 30,
 	}
 	a.Join(b)
-	if c := a.Count(); c != (lint.Counts{Errors: 1, Warnings: 1, Infos: 1}) {
+	if c := a.Count(); c.Errors != 1 || c.Warnings != 1 || c.Infos != 1 {
 		t.Errorf("a finding that both have counts once: %+v", c)
 	}
 	if a.Worst() != lint.Error || (&lint.Report{}).Worst() != lint.Off {
@@ -402,7 +403,7 @@ func TestReportTakesTheSeverityOfTheFinding(t *testing.T) {
 }
 
 func TestTraceSeesEveryFinding(t *testing.T) {
-	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error, Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error, Check: func(p *lint.Pass) {
 		p.Node(p.File.Docs().Docs[0], p.File.Docs().Docs[0].Root.Get("a"), "node")
 		p.Span(3, 4, "span")
 	}}
@@ -420,7 +421,7 @@ func TestTraceSeesEveryFinding(t *testing.T) {
 
 func TestReplace(t *testing.T) {
 	const text = "a: 'b'\nc: [1]\nd: |\n  text\ne: ${X:=y}\nf: é\n"
-	rule := &lint.Rule{ID: "TEST001", Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+	rule := &lint.Rule{ID: "TEST001", Check: func(p *lint.Pass) {
 		d := p.File.Docs().Docs[0]
 		edit := func(name string) *lint.Edit { return lint.Replace(p.File, d, d.Root.Get(name), "new") }
 		for name, want := range map[string]string{"a": "a: new\nc", "f": "f: new\n"} {
@@ -446,7 +447,7 @@ func TestReplace(t *testing.T) {
 
 func TestSourceLinesOfPeopleAndOfMachines(t *testing.T) {
 	long := "a: b # " + strings.Repeat("x", 5<<10)
-	rule := &lint.Rule{ID: "TEST001", Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+	rule := &lint.Rule{ID: "TEST001", Check: func(p *lint.Pass) {
 		if got := lint.SourceLine(p.File, 1); got != "c: d" {
 			t.Errorf("line 1: %q", got)
 		}

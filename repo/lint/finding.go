@@ -103,8 +103,8 @@ func (f Finding) Meant(word string) Finding {
 // Help returns what to do.
 func (f *Finding) Help() string { return cmp.Or(f.Fix, f.Rule.Fix) }
 
-// Counts are findings by severity.
-type Counts struct {
+// counts are findings by severity.
+type counts struct {
 	Errors, Warnings, Infos int
 }
 
@@ -129,7 +129,7 @@ type Report struct {
 }
 
 // Count counts the findings by severity.
-func (r *Report) Count() (c Counts) {
+func (r *Report) Count() (c counts) {
 	for _, f := range r.Findings {
 		switch f.Severity {
 		case Error:

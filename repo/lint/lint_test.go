@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -15,14 +14,7 @@ import (
 
 // repository holds one release with the given files.
 func repository(files map[string]string) *repo.Repository {
-	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0"}
-	for name, text := range files {
-		a := repo.BytesArtifact(name, []byte(text))
-		a.Path = "infrastructure-foo/v1.0.0/" + name
-		r.Artifacts = append(r.Artifacts, a)
-	}
-	r.Sort()
-	return &repo.Repository{Providers: []*repo.Provider{{Provider: r.Provider, Releases: []*repo.Release{r}}}}
+	return releases(map[string]map[string]string{"v1.0.0": files})
 }
 
 func run(t *testing.T, r *repo.Repository, opts lint.Options) *lint.Report {
@@ -35,7 +27,7 @@ func run(t *testing.T, r *repo.Repository, opts lint.Options) *lint.Report {
 }
 
 // everyNode reports every scalar of every document.
-var everyNode = &lint.Rule{ID: "TEST001", Severity: lint.Warning, Scope: lint.ScopeFile, Check: func(p *lint.Pass) {
+var everyNode = &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
 	if p.File.Docs() == nil {
 		return
 	}
@@ -113,53 +105,11 @@ func TestFindingsAreTheSameAtAnyParallelism(t *testing.T) {
 	}
 }
 
-func TestFingerprintsSurviveMovedLines(t *testing.T) {
-	opts := lint.Options{Rules: []*lint.Rule{everyNode}}
-	a := run(t, repository(map[string]string{"cluster-template.yaml": template}), opts)
-	b := run(t, repository(map[string]string{"cluster-template.yaml": "# moved\n\n" + template}), opts)
-	seen := map[string]bool{}
-	for i := range a.Findings {
-		if a.Findings[i].Fingerprint != b.Findings[i].Fingerprint {
-			t.Errorf("%s: the fingerprint changed", a.Findings[i].Message)
-		}
-		if seen[a.Findings[i].Fingerprint] {
-			t.Errorf("%s: the fingerprint is not unique", a.Findings[i].Message)
-		}
-		seen[a.Findings[i].Fingerprint] = true
-	}
-}
-
 func TestRulesThatPanicDoNotHideOthers(t *testing.T) {
 	bad := &lint.Rule{ID: "TEST000", Scope: lint.ScopeRelease, Check: func(*lint.Pass) { panic("oops") }}
 	good := &lint.Rule{ID: "TEST002", Severity: lint.Error, Scope: lint.ScopeRelease, Check: func(p *lint.Pass) { p.Path(p.Release.Path, "seen") }}
 	r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{bad, good}})
 	if len(r.Findings) != 1 || len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Error(), "TEST000") {
 		t.Errorf("findings %v, failures %v", r.Findings, r.Failures)
-	}
-}
-
-func TestSeverities(t *testing.T) {
-	rule := &lint.Rule{ID: "TEST002", Severity: lint.Error, Scope: lint.ScopeRepository, Check: func(p *lint.Pass) { p.Path("x", "seen") }}
-	for _, tc := range []struct{ set, want lint.Severity }{{lint.Info, lint.Info}, {lint.Warning, lint.Warning}, {lint.Off, lint.Off}} {
-		r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}, Severity: map[string]lint.Severity{"TEST002": tc.set}})
-		if r.Worst() != tc.want {
-			t.Errorf("set to %s: worst is %s", tc.set, r.Worst())
-		}
-	}
-}
-
-func TestUnreadableFilesAreFailures(t *testing.T) {
-	r := repository(nil)
-	r.Providers[0].Releases[0].Artifacts = []*repo.Artifact{{Name: "metadata.yaml", Path: "metadata.yaml", Size: repo.MaxFileSize + 1}}
-	if report := run(t, r, lint.Options{}); len(report.Failures) != 1 {
-		t.Errorf("failures: %v", report.Failures)
-	}
-}
-
-func TestRunStops(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := lint.Run(ctx, repository(nil), lint.Options{}); err == nil {
-		t.Error("ran after being cancelled")
 	}
 }

@@ -56,13 +56,13 @@ func (Proof) Words() []string {
 	return []string{string(Clusterctl), string(APIServer), string(Contract), string(Practice)}
 }
 
-// Scope says what a rule is called for.
-type Scope int
+// scope says what a rule is called for.
+type scope int
 
 // The scopes, from small to large. A rule is called once for each file, release,
 // provider or repository and reports only inside it.
 const (
-	ScopeFile Scope = iota
+	scopeFile scope = iota
 	ScopeRelease
 	ScopeProvider
 	ScopeRepository
@@ -108,9 +108,9 @@ type Rule struct {
 	// Fix says what to do.
 	Fix string
 	// Scope and Kinds say what Check is called for; Kinds only matter for
-	// ScopeFile, are those of the family where a row does not say them, and none means
+	// rules for files, are those of the family where a row does not say them, and none means
 	// every kind that is read.
-	Scope Scope
+	Scope scope
 	Kinds []layouts.FileKind
 	// Yields names the rules that explain the same fault better: a finding is left out
 	// if one of theirs is at the same place and at least as severe.

@@ -106,7 +106,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if opts.Profile.Core == 0 {
 		opts.Profile.Core = contract.NewestCore
 	}
-	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[Scope][]*Rule{}, room: newRoom(sizeUnderWay)}
+	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[scope][]*Rule{}, room: newRoom(sizeUnderWay)}
 	for _, rule := range opts.Rules {
 		if opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
@@ -206,7 +206,7 @@ type run struct {
 	opts       Options
 	repository *repo.Repository
 	places     *places
-	byScope    map[Scope][]*Rule
+	byScope    map[scope][]*Rule
 	room       *room
 	judged     atomic.Int64 // files, for Watch
 	all        int
@@ -221,10 +221,10 @@ func (r *run) watch(files int) {
 
 // apply calls the rules of a scope, each for every pass that it is for, on all
 // processors.
-func (r *part) apply(scope Scope, passes ...Pass) {
-	rules := r.byScope[scope]
+func (r *part) apply(to scope, passes ...Pass) {
+	rules := r.byScope[to]
 	before := len(r.found)
-	if scope == ScopeFile {
+	if to == scopeFile {
 		// The longest work first, so that no processor waits for it in the end.
 		slices.SortStableFunc(passes, func(a, b Pass) int { return cmp.Compare(len(b.File.Raw.Data), len(a.File.Raw.Data)) })
 	}
@@ -238,7 +238,7 @@ func (r *part) apply(scope Scope, passes ...Pass) {
 		var call Pass
 		for i := n * batch; i < (n+1)*batch; i++ {
 			pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
-			if scope == ScopeFile && !rule.applies(pass.File.Kind) {
+			if to == scopeFile && !rule.applies(pass.File.Kind) {
 				continue
 			}
 			call = *pass
@@ -333,13 +333,13 @@ func (r *part) files(pass Pass) {
 				alone = append(alone, f)
 			}
 		}
-		r.apply(ScopeFile, pass.each(alone)...)
+		r.apply(scopeFile, pass.each(alone)...)
 		for _, f := range alone {
 			pass.Release.forget(f)
 		}
 		r.watch(len(alone))
 	}
-	r.apply(ScopeFile, pass.each(rest)...)
+	r.apply(scopeFile, pass.each(rest)...)
 	r.watch(len(rest))
 }
 

@@ -1,12 +1,14 @@
 // Package share says how many of many cases a test tries: a small, fixed share of
-// them, or all with TESTS=all, as in make test-all. Under the race detector, cases
-// that differ only in what is read or answered are no others: it tries fewer.
+// them, or all with TESTS=all, as in make test-all; and where the files of real providers
+// are. Under the race detector, cases that differ only in what is read or answered are
+// no others: it tries fewer.
 //
 // It must not know any test.
 package share
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -35,4 +37,26 @@ func SkipInRace(t testing.TB) {
 	if Race && !All() {
 		t.Skip("other tests run at once what it does")
 	}
+}
+
+// Corpus returns a folder of the corpus of real providers, which is in the folder that
+// CORPUS names, or in ../shared next to the project. Without it the test is skipped.
+func Corpus(t testing.TB, part string) string {
+	t.Helper()
+	root := os.Getenv("CORPUS")
+	for dir, _ := os.Getwd(); root == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if at := filepath.Join(dir, "shared", "corpus"); exists(at) {
+			root = at
+		}
+	}
+	if dir := filepath.Join(root, part); root != "" && exists(dir) {
+		return dir
+	}
+	t.Skipf("no corpus of real providers in %q; set CORPUS to its folder", root)
+	return ""
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }

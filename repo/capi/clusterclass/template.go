@@ -42,25 +42,25 @@ var callable = sync.OnceValue(func() map[string]any {
 	return out
 })
 
-// Template is a template in a patch.
-type Template struct{ trees map[string]*parse.Tree }
+// patchTemplate is a template in a patch.
+type patchTemplate struct{ trees map[string]*parse.Tree }
 
 // main names the template that is not defined by another.
 const main = "template"
 
 // ParseTemplate reads a template as the admission of Cluster API does: only the
 // names of functions count. The error has the line of the template.
-func ParseTemplate(text string) (*Template, error) {
+func ParseTemplate(text string) (*patchTemplate, error) {
 	trees, err := parse.Parse(main, text, "", "", callable())
 	if err != nil {
 		return nil, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "template: "))
 	}
-	return &Template{trees}, nil
+	return &patchTemplate{trees}, nil
 }
 
 // Constant returns what the template renders to if that does not depend on
 // anything.
-func (t *Template) Constant() (text string, ok bool) {
+func (t *patchTemplate) Constant() (text string, ok bool) {
 	tree := t.trees[main]
 	if tree == nil || tree.Root == nil {
 		return "", true
@@ -78,7 +78,7 @@ func (t *Template) Constant() (text string, ok bool) {
 // may stand for something else than the root: inside range, with, and templates
 // that are called. Whole is true if the template also reads the root as such, so
 // that any variable may be in use.
-func (t *Template) Variables(visit func(path []string, sure bool)) (whole bool) {
+func (t *patchTemplate) Variables(visit func(path []string, sure bool)) (whole bool) {
 	for name, tree := range t.trees {
 		if tree.Root != nil {
 			r := reader{visit: visit, moved: name != main}

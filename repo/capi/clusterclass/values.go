@@ -17,17 +17,17 @@ import (
 // (internal/topology/check, ClusterClassTemplateIsValid). Values that are no
 // texts are left out, and so is the template of a remediation, which admission
 // does not look at.
-func (r *Reference) Problems() []Fault {
+func (r *Reference) Problems() []fault {
 	if r.Role == contract.Remediation || !r.Node.Is(yamldoc.Map) {
 		return nil
 	}
-	var out []Fault
+	var out []fault
 	check := func(name string, wrong func(text string) string) {
 		n := r.Node.Get(name).Given()
 		if n == nil {
-			out = append(out, Fault{Node: r.Node, Message: "has no " + name})
+			out = append(out, fault{Node: r.Node, Message: "has no " + name})
 		} else if message := wrong(n.Str()); message != "" && n.Is(yamldoc.String) {
-			out = append(out, Fault{Node: n, Message: message})
+			out = append(out, fault{Node: n, Message: message})
 		}
 	}
 	check("name", func(text string) string {

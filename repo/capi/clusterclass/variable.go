@@ -35,8 +35,8 @@ const (
 	OfPattern
 )
 
-// Fault is something that is wrong at a value.
-type Fault struct {
+// fault is something that is wrong at a value.
+type fault struct {
 	Aspect  Aspect
 	Node    *yamldoc.Node
 	Message string
@@ -48,7 +48,7 @@ var types = [...]string{"object", "array", "string", "integer", "number", "boole
 // SchemaFaults returns why Cluster API refuses the schema of a variable
 // (internal/topology/variables, validateClusterClassVariable; apiextensions-apiserver
 // pkg/apiserver/schema, ValidateStructural).
-func (c *Class) SchemaFaults(v Variable) []Fault {
+func (c *Class) SchemaFaults(v Variable) []fault {
 	k := schemaCheck{defaults: crd.Checker{Loose: true}}
 	root, ok := Schema(c.Version)
 	if !ok || !v.Node.Is(yamldoc.Map) {
@@ -83,11 +83,11 @@ type schemaCheck struct {
 	values, defaults crd.Checker
 	// evaluates says that the rules of the schema are in order.
 	evaluates bool
-	found     []Fault
+	found     []fault
 }
 
 func (k *schemaCheck) add(a Aspect, n *yamldoc.Node, format string, args ...any) {
-	k.found = append(k.found, Fault{a, n, fmt.Sprintf(format, args...)})
+	k.found = append(k.found, fault{a, n, fmt.Sprintf(format, args...)})
 }
 
 // violation files what the API says under the aspects.

@@ -133,8 +133,8 @@ func compare(a, b *version.Version) int {
 	return 0
 }
 
-// Upgrade is what `clusterctl upgrade plan` knows about a provider.
-type Upgrade struct {
+// upgrade is what `clusterctl upgrade plan` knows about a provider.
+type upgrade struct {
 	// Metadata is that of the newest version, pre-releases included.
 	Metadata *Metadata
 	// Contract is that of the installed version.
@@ -149,7 +149,7 @@ type Upgrade struct {
 // (clusterctl: client/cluster/upgrader_info.go, getUpgradeInfo). Fetch returns
 // the valid metadata of a version, which is asked for with a leading v. The
 // provider is named in messages.
-func PlanUpgrade(provider, installed string, versions []string, fetch func(version string) (*Metadata, error)) (*Upgrade, error) {
+func PlanUpgrade(provider, installed string, versions []string, fetch func(version string) (*Metadata, error)) (*upgrade, error) {
 	if len(versions) == 0 {
 		return nil, fmt.Errorf("failed to get available versions for the %s provider", provider)
 	}
@@ -176,7 +176,7 @@ func PlanUpgrade(provider, installed string, versions []string, fetch func(versi
 	if s == nil {
 		return nil, m.errorf(m.seriesPos, "invalid provider metadata: version %s (the current version) for the provider %s does not match any release series", installed, provider)
 	}
-	u := &Upgrade{Metadata: m, Contract: s.Contract}
+	u := &upgrade{Metadata: m, Contract: s.Contract}
 	for i, v := range parsed {
 		if !current.LessThan(v) {
 			continue
@@ -193,7 +193,7 @@ func PlanUpgrade(provider, installed string, versions []string, fetch func(versi
 // management cluster uses one of the contracts, or "". It never is a
 // pre-release (clusterctl: client/cluster/upgrader_info.go,
 // getLatestNextVersion).
-func (u *Upgrade) Next(contracts ...string) string {
+func (u *upgrade) Next(contracts ...string) string {
 	fit := map[numbers]bool{}
 	for _, s := range u.Metadata.Series {
 		if slices.Contains(contracts, s.Contract) {

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Fault is what the API server refuses in a rule.
-type Fault struct {
+// fault is what the API server refuses in a rule.
+type fault struct {
 	// Path leads to the schema that has the rule: "spec.replicas"; it is empty for
 	// the root.
 	Path string
@@ -52,7 +52,7 @@ const Keyword = "x-kubernetes-validations"
 // cluster-api internal/topology/variables, validateSchema). Whether the schema is
 // structural is not judged; where it is not, expressions are skipped. Name is
 // what paths begin with; it may be empty.
-func Check(schema *yamldoc.Node, name string) []Fault {
+func Check(schema *yamldoc.Node, name string) []fault {
 	c := check{types: map[*yamldoc.Node]*kube.DeclType{}, name: name}
 	c.schema(schema, place{root: true, limited: true, most: 1})
 	if c.total > mostTotalCost && c.highest <= mostCost { // otherwise one rule is to blame
@@ -67,14 +67,14 @@ type check struct {
 	// looked at.
 	name   string
 	steps  []step
-	faults []Fault
+	faults []fault
 	// total is the cost of all rules, and expensive the most expensive one.
 	total, highest uint64
 	expensive      *yamldoc.Node
 }
 
 func (c *check) add(path string, n *yamldoc.Node, format string, args ...any) {
-	c.faults = append(c.faults, Fault{path, n, fmt.Sprintf(format, args...)})
+	c.faults = append(c.faults, fault{path, n, fmt.Sprintf(format, args...)})
 }
 
 // step leads to a schema from the one that it is in: a separator and a name.

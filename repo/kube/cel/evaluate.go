@@ -27,8 +27,8 @@ const (
 	mostPerRun  = 10_000_000
 )
 
-// Violation is a value that breaks a rule.
-type Violation struct {
+// violation is a value that breaks a rule.
+type violation struct {
 	// Path leads to the value. Elements of lists stand in it as "[0]".
 	Path []string
 	// Node is the value, or what it is in if a default of the schema provides it.
@@ -61,7 +61,7 @@ type Values struct {
 // value has to match the schema otherwise, but for fields that the schema does not have.
 // Rules that do not compile are skipped, and so are those that call functions of
 // Kubernetes without a binding here. Path is where the value stands.
-func Evaluate(schema, value *yamldoc.Node, of Values, path ...string) []Violation {
+func Evaluate(schema, value *yamldoc.Node, of Values, path ...string) []violation {
 	e := evaluation{of: of, types: check{types: map[*yamldoc.Node]*kube.DeclType{}}, known: map[[2]*yamldoc.Node]ref.Val{}, budget: mostPerRun}
 	e.value(schema, value, value, place{root: of.Resource}, slices.Clip(path))
 	return e.found
@@ -72,7 +72,7 @@ type evaluation struct {
 	types  check
 	known  map[[2]*yamldoc.Node]ref.Val
 	budget uint64
-	found  []Violation
+	found  []violation
 }
 
 // value evaluates the rules for a value and for those in it. Nearest is the value,
@@ -246,7 +246,7 @@ func (e *evaluation) rules(s *yamldoc.Node, rules []*yamldoc.Node, n, nearest *y
 		}
 		for _, vars := range e.activations(p, self) {
 			if message, broken := e.run(p, vars); broken {
-				e.found = append(e.found, Violation{slices.Clone(path), nearest, parts, message})
+				e.found = append(e.found, violation{slices.Clone(path), nearest, parts, message})
 				break
 			}
 		}

@@ -68,7 +68,7 @@ type Problem struct {
 // all numbers are float64 (apimachinery: DefaultUnstructuredConverter): that
 // fails if and only if a problem is Fatal, and the problems of kind Unknown are
 // its strict errors. Of repeated keys only the last counts.
-func Check(t *Type, n *yamldoc.Node) []Problem {
+func Check(t *shape, n *yamldoc.Node) []Problem {
 	var c checker
 	c.value(t, n)
 	slices.Reverse(c.problems)
@@ -116,11 +116,11 @@ var nouns = [...]string{
 	yamldoc.String: "a string", yamldoc.Map: "a mapping", yamldoc.List: "a list",
 }
 
-func (c *checker) wrongType(t *Type, n *yamldoc.Node) {
+func (c *checker) wrongType(t *shape, n *yamldoc.Node) {
 	c.report(WrongType, n, wanted[t.form], nouns[n.Kind])
 }
 
-func (c *checker) value(t *Type, n *yamldoc.Node) {
+func (c *checker) value(t *shape, n *yamldoc.Node) {
 	if n == nil || n.Kind == yamldoc.Null {
 		return // the zero value, whatever the type
 	}
@@ -186,7 +186,7 @@ func (c *checker) value(t *Type, n *yamldoc.Node) {
 }
 
 // schema checks the types that may be a schema.
-func (c *checker) schema(t *Type, n *yamldoc.Node) {
+func (c *checker) schema(t *shape, n *yamldoc.Node) {
 	switch {
 	case n.Kind == yamldoc.Map:
 		c.inJSON(t.elem, n)
@@ -195,33 +195,33 @@ func (c *checker) schema(t *Type, n *yamldoc.Node) {
 	case n.Kind != yamldoc.List:
 		c.report(Unseen, n, wanted[t.form], nouns[n.Kind])
 	case t.form == schemaOrList:
-		c.inJSON(&Type{form: list, elem: t.elem}, n)
+		c.inJSON(&shape{form: list, elem: t.elem}, n)
 	default:
-		c.inJSON(&Type{form: list, elem: leaves["text"]}, n)
+		c.inJSON(&shape{form: list, elem: leaves["text"]}, n)
 	}
 }
 
 // demand reports a value of another kind than the type has.
-func (c *checker) demand(t *Type, n *yamldoc.Node, kind yamldoc.Kind) bool {
+func (c *checker) demand(t *shape, n *yamldoc.Node, kind yamldoc.Kind) bool {
 	if n.Kind != kind {
 		c.wrongType(t, n)
 	}
 	return n.Kind == kind
 }
 
-func (c *checker) isNumber(t *Type, n *yamldoc.Node) bool {
+func (c *checker) isNumber(t *shape, n *yamldoc.Node) bool {
 	return n.Kind == yamldoc.Int || c.demand(t, n, yamldoc.Float)
 }
 
 // bad reports a value that does not parse.
-func (c *checker) bad(t *Type, n *yamldoc.Node, err error) {
+func (c *checker) bad(t *shape, n *yamldoc.Node, err error) {
 	if err != nil {
 		c.report(BadValue, n, wanted[t.form], err.Error())
 	}
 }
 
 // quantity asks the type itself, which parses the text of the JSON value.
-func (c *checker) quantity(t *Type, n *yamldoc.Node) {
+func (c *checker) quantity(t *shape, n *yamldoc.Node) {
 	if n.Kind != yamldoc.String && !c.isNumber(t, n) {
 		return
 	}
@@ -239,14 +239,14 @@ func isToken(s string) bool {
 }
 
 // inJSON checks what a type that decodes JSON itself holds.
-func (c *checker) inJSON(t *Type, n *yamldoc.Node) {
+func (c *checker) inJSON(t *shape, n *yamldoc.Node) {
 	before := c.json
 	c.json = true
 	c.value(t, n)
 	c.json = before
 }
 
-func (c *checker) items(t *Type, n *yamldoc.Node) {
+func (c *checker) items(t *shape, n *yamldoc.Node) {
 	for i, item := range slices.Backward(n.List()) {
 		c.path = append(c.path, step{"", i})
 		c.value(t, item)
@@ -288,7 +288,7 @@ func repeated(behind []yamldoc.Field, name string) bool {
 	return false
 }
 
-func (c *checker) object(t *Type, n *yamldoc.Node) {
+func (c *checker) object(t *shape, n *yamldoc.Node) {
 	fields := t.fields()
 	unknown := Unknown
 	if c.json {
@@ -304,7 +304,7 @@ func (c *checker) object(t *Type, n *yamldoc.Node) {
 }
 
 // whole checks a number for an integer type.
-func (c *checker) whole(t *Type, n *yamldoc.Node) {
+func (c *checker) whole(t *shape, n *yamldoc.Node) {
 	i, small := n.Int()
 	if small && t.form == integer && i == i<<(64-t.bits)>>(64-t.bits) && -maxExact <= i && i <= maxExact {
 		return
@@ -330,7 +330,7 @@ const maxExact = 1 << 53
 // convert does what Go does when the value of a float64 is put into an integer
 // type, and reports whether it is the same number afterwards. For numbers of more
 // than 64 bits the result depends on the processor.
-func convert(f float64, t *Type) (becomes string, same bool) {
+func convert(f float64, t *shape) (becomes string, same bool) {
 	shift := 64 - t.bits
 	if t.form == integer {
 		v := int64(f) << shift >> shift

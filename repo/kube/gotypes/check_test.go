@@ -82,7 +82,7 @@ type Basket struct {
 // subject is a type of the tests.
 type subject struct {
 	reflect.Type
-	of *Type
+	of *shape
 }
 
 // subjects are the types of the tests, in a fixed order.
@@ -304,7 +304,7 @@ func agree(t *testing.T, of subject, text []byte) (fatal bool) {
 
 // converterPath follows a path and leaves out the keys of mappings, which the
 // converter does not name.
-func converterPath(of *Type, v any, path string) (string, bool) {
+func converterPath(of *shape, v any, path string) (string, bool) {
 	if path == "" {
 		return "", true
 	}
@@ -419,14 +419,7 @@ func TestAgainstConverter(t *testing.T) {
 // corpus calls visit for the objects of real releases that have a type.
 func corpus(t testing.TB, visit func(d *yamldoc.Document, of subject)) {
 	t.Helper()
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	files, _ := filepath.Glob(filepath.Join(dir, "releases", "*", "*", "*.yaml"))
-	if len(files) == 0 {
-		t.Skip("no releases below $CORPUS or ../shared/corpus")
-	}
+	files, _ := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*", "*", "*.yaml"))
 	known := goTypes()
 	for _, path := range files {
 		data, err := os.ReadFile(path)
@@ -470,47 +463,4 @@ func TestCorpusAgainstConverter(t *testing.T) {
 		}
 	})
 	t.Logf("seed %d: %d objects, %d mutants, %d refused", *seed, objects, mutated, refused)
-}
-
-// BenchmarkCorpus compares the cost of Check over the objects of the corpus with
-// the cost of parsing them.
-func BenchmarkCorpus(b *testing.B) {
-	type object struct {
-		n    *yamldoc.Node
-		text []byte
-		of   *Type
-	}
-	kinds := map[string][]object{}
-	corpus(b, func(d *yamldoc.Document, of subject) {
-		start, end := d.Range()
-		o := object{d.Root, []byte(d.Text()[start:end]), of.of}
-		name := "others"
-		if of.Name() == "CustomResourceDefinition" {
-			name = "CRDs"
-		}
-		kinds[name] = append(kinds[name], o)
-	})
-	for name, objects := range kinds {
-		size := int64(0)
-		for _, o := range objects {
-			size += int64(len(o.text))
-		}
-		b.Run(name+"/parse", func(b *testing.B) {
-			b.SetBytes(size)
-			for b.Loop() {
-				for _, o := range objects {
-					yamldoc.Parse(yamldoc.NewFile("", o.text))
-				}
-			}
-		})
-		b.Run(name+"/check", func(b *testing.B) {
-			b.SetBytes(size)
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, o := range objects {
-					Check(o.of, o.n)
-				}
-			}
-		})
-	}
 }

@@ -43,7 +43,7 @@ var conversions = []conversion{
 // or refused. Known is empty for an object that clusterctl
 // leaves alone; otherwise it is the apiVersions that can be converted, and the
 // type is nil if the object has none of them.
-func Converted(file layouts.FileKind, apiVersion, kind string) (t *Type, known []string) {
+func Converted(file layouts.FileKind, apiVersion, kind string) (t *shape, known []string) {
 	for i := range conversions {
 		c := &conversions[i]
 		if c.kind != kind || !slices.Contains(c.files, file) {

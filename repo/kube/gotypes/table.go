@@ -33,22 +33,22 @@ const (
 	schemaOrTexts
 )
 
-// Type is what a document may look like.
-type Type struct {
+// shape is what a document may look like.
+type shape struct {
 	form form
 	bits int // of integer and natural
 	// elem is the type of what a list or mapping holds, or the schema of the types
 	// that may be one.
-	elem *Type
+	elem *shape
 	// fields are those of a struct. They are read when they are needed, since few
 	// of them ever are, and since types contain themselves.
-	fields func() map[string]*Type
+	fields func() map[string]*shape
 }
 
 // leaves are the types that do not consist of others, by their words in types.txt.
-var leaves = map[string]*Type{
+var leaves = map[string]*shape{
 	"any": {form: anything}, "bool": {form: boolean}, "text": {form: text}, "float": {form: number},
-	"octets": {form: octets, elem: &Type{form: natural, bits: 8}},
+	"octets": {form: octets, elem: &shape{form: natural, bits: 8}},
 	"int8":   {form: integer, bits: 8}, "int16": {form: integer, bits: 16}, "int32": {form: integer, bits: 32}, "int64": {form: integer, bits: 64},
 	"uint8": {form: natural, bits: 8}, "uint16": {form: natural, bits: 16}, "uint32": {form: natural, bits: 32}, "uint64": {form: natural, bits: 64},
 	"int-or-string": {form: intOrString}, "quantity": {form: quantity}, "duration": {form: duration},
@@ -70,14 +70,14 @@ type table struct {
 	lines map[string]string
 
 	mu      sync.Mutex
-	structs map[string]*Type
+	structs map[string]*shape
 }
 
 // name is what names a type in a document.
 type name struct{ apiVersion, kind string }
 
 func newTable(text string) *table {
-	t := &table{kinds: map[name]string{}, lines: map[string]string{}, structs: map[string]*Type{}}
+	t := &table{kinds: map[name]string{}, lines: map[string]string{}, structs: map[string]*shape{}}
 	for line := range strings.Lines(text) {
 		first, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if words := strings.Fields(rest); first == "kind" && len(words) == 3 {
@@ -90,31 +90,31 @@ func newTable(text string) *table {
 }
 
 // read returns the type that a word describes.
-func (t *table) read(word string) *Type {
+func (t *table) read(word string) *shape {
 	if of, ok := strings.CutPrefix(word, "[]"); ok {
-		return &Type{form: list, elem: t.read(of)}
+		return &shape{form: list, elem: t.read(of)}
 	}
 	if of, ok := strings.CutPrefix(word, "{}"); ok {
-		return &Type{form: mapping, elem: t.read(of)}
+		return &shape{form: mapping, elem: t.read(of)}
 	}
 	if leaf := leaves[word]; leaf != nil {
 		return leaf
 	}
 	if of, otherwise, ok := strings.Cut(word, "|"); ok {
-		return &Type{form: schemas[otherwise], elem: t.object(of)}
+		return &shape{form: schemas[otherwise], elem: t.object(of)}
 	}
 	return t.object(word)
 }
 
-func (t *table) object(name string) *Type {
+func (t *table) object(name string) *shape {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.structs[name]; known != nil {
 		return known
 	}
-	out := &Type{form: object, fields: sync.OnceValue(func() map[string]*Type {
+	out := &shape{form: object, fields: sync.OnceValue(func() map[string]*shape {
 		words := strings.Fields(t.lines[name])
-		fields := make(map[string]*Type, len(words))
+		fields := make(map[string]*shape, len(words))
 		for _, word := range words {
 			field, of, _ := strings.Cut(word, "=")
 			fields[field] = t.read(of)
@@ -126,7 +126,7 @@ func (t *table) object(name string) *Type {
 }
 
 // lookup returns the type of a kind, or nil.
-func (t *table) lookup(n name) *Type {
+func (t *table) lookup(n name) *shape {
 	if of := t.kinds[n]; of != "" {
 		return t.object(of)
 	}
@@ -142,7 +142,7 @@ var catalogue = sync.OnceValue(func() *table { return newTable(described) })
 // Lookup returns the type of the objects of a kind, of Kubernetes v1.36 or Cluster
 // API v1.14; nil if it is not known. API versions that Kubernetes no longer serves
 // are not, but for those that clusterctl converts.
-func Lookup(apiVersion, kind string) *Type { return catalogue().lookup(name{apiVersion, kind}) }
+func Lookup(apiVersion, kind string) *shape { return catalogue().lookup(name{apiVersion, kind}) }
 
 // wanted says what fits a type, by form.
 var wanted = [...]string{

@@ -52,59 +52,33 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
-// goTypes are the types that types.txt describes.
+// goTypes are the types of the kinds in types.txt. A new kind begins with a line there,
+// whose last word -update writes.
 func goTypes() map[name]reflect.Type {
-	out := map[name]reflect.Type{}
-	add := func(version schema.GroupVersion, objects ...runtime.Object) {
-		for _, o := range objects {
-			t := reflect.TypeOf(o).Elem()
-			out[name{version.String(), t.Name()}] = t
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, rbacv1.AddToScheme,
+		admissionv1.AddToScheme, admissionv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
+		apiextensionsv1beta1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
+		coordinationv1.AddToScheme, flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme,
+		policyv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme, clusterv1.AddToScheme,
+		clusterv1beta1.AddToScheme, addonsv1.AddToScheme, addonsv1beta1.AddToScheme, ipamv1.AddToScheme,
+		ipamv1beta1.AddToScheme, ipamv1alpha1.AddToScheme, runtimev1.AddToScheme, runtimev1alpha1.AddToScheme,
+		bootstrapv1.AddToScheme, bootstrapv1beta1.AddToScheme, controlplanev1.AddToScheme,
+		controlplanev1beta1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err)
 		}
 	}
-	add(corev1.SchemeGroupVersion,
-		&corev1.ConfigMap{}, &corev1.Endpoints{}, &corev1.LimitRange{}, &corev1.Namespace{}, &corev1.PersistentVolume{},
-		&corev1.PersistentVolumeClaim{}, &corev1.Pod{}, &corev1.PodTemplate{}, &corev1.ReplicationController{},
-		&corev1.ResourceQuota{}, &corev1.Secret{}, &corev1.Service{}, &corev1.ServiceAccount{})
-	add(appsv1.SchemeGroupVersion,
-		&appsv1.DaemonSet{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &appsv1.StatefulSet{})
-	add(batchv1.SchemeGroupVersion, &batchv1.CronJob{}, &batchv1.Job{})
-	add(rbacv1.SchemeGroupVersion,
-		&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &rbacv1.Role{}, &rbacv1.RoleBinding{})
-	add(admissionv1.SchemeGroupVersion,
-		&admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingAdmissionPolicy{},
-		&admissionv1.ValidatingAdmissionPolicyBinding{}, &admissionv1.ValidatingWebhookConfiguration{})
-	add(admissionv1beta1.SchemeGroupVersion,
-		&admissionv1beta1.MutatingWebhookConfiguration{}, &admissionv1beta1.ValidatingWebhookConfiguration{})
-	add(apiextensionsv1.SchemeGroupVersion, &apiextensionsv1.CustomResourceDefinition{})
-	add(apiextensionsv1beta1.SchemeGroupVersion, &apiextensionsv1beta1.CustomResourceDefinition{})
-	add(autoscalingv1.SchemeGroupVersion, &autoscalingv1.HorizontalPodAutoscaler{})
-	add(autoscalingv2.SchemeGroupVersion, &autoscalingv2.HorizontalPodAutoscaler{})
-	add(coordinationv1.SchemeGroupVersion, &coordinationv1.Lease{})
-	add(flowcontrolv1.SchemeGroupVersion, &flowcontrolv1.FlowSchema{}, &flowcontrolv1.PriorityLevelConfiguration{})
-	add(networkingv1.SchemeGroupVersion,
-		&networkingv1.Ingress{}, &networkingv1.IngressClass{}, &networkingv1.NetworkPolicy{})
-	add(nodev1.SchemeGroupVersion, &nodev1.RuntimeClass{})
-	add(policyv1.SchemeGroupVersion, &policyv1.PodDisruptionBudget{})
-	add(schedulingv1.SchemeGroupVersion, &schedulingv1.PriorityClass{})
-	add(storagev1.SchemeGroupVersion, &storagev1.CSIDriver{}, &storagev1.StorageClass{})
-
-	add(clusterv1.GroupVersion,
-		&clusterv1.Cluster{}, &clusterv1.ClusterClass{}, &clusterv1.Machine{}, &clusterv1.MachineDeployment{},
-		&clusterv1.MachineDrainRule{}, &clusterv1.MachineHealthCheck{}, &clusterv1.MachinePool{}, &clusterv1.MachineSet{})
-	add(clusterv1beta1.GroupVersion,
-		&clusterv1beta1.Cluster{}, &clusterv1beta1.ClusterClass{}, &clusterv1beta1.Machine{}, &clusterv1beta1.MachineDeployment{},
-		&clusterv1beta1.MachineDrainRule{}, &clusterv1beta1.MachineHealthCheck{}, &clusterv1beta1.MachinePool{}, &clusterv1beta1.MachineSet{})
-	add(addonsv1.GroupVersion, &addonsv1.ClusterResourceSet{}, &addonsv1.ClusterResourceSetBinding{})
-	add(addonsv1beta1.GroupVersion, &addonsv1beta1.ClusterResourceSet{}, &addonsv1beta1.ClusterResourceSetBinding{})
-	add(ipamv1.GroupVersion, &ipamv1.IPAddress{}, &ipamv1.IPAddressClaim{})
-	add(ipamv1beta1.GroupVersion, &ipamv1beta1.IPAddress{}, &ipamv1beta1.IPAddressClaim{})
-	add(ipamv1alpha1.GroupVersion, &ipamv1alpha1.IPAddress{}, &ipamv1alpha1.IPAddressClaim{})
-	add(runtimev1.GroupVersion, &runtimev1.ExtensionConfig{})
-	add(runtimev1alpha1.GroupVersion, &runtimev1alpha1.ExtensionConfig{})
-	add(bootstrapv1.GroupVersion, &bootstrapv1.KubeadmConfig{}, &bootstrapv1.KubeadmConfigTemplate{})
-	add(bootstrapv1beta1.GroupVersion, &bootstrapv1beta1.KubeadmConfig{}, &bootstrapv1beta1.KubeadmConfigTemplate{})
-	add(controlplanev1.GroupVersion, &controlplanev1.KubeadmControlPlane{}, &controlplanev1.KubeadmControlPlaneTemplate{})
-	add(controlplanev1beta1.GroupVersion, &controlplanev1beta1.KubeadmControlPlane{}, &controlplanev1beta1.KubeadmControlPlaneTemplate{})
+	out := map[name]reflect.Type{}
+	for n := range catalogue().kinds {
+		o, err := scheme.New(schema.FromAPIVersionAndKind(n.apiVersion, n.kind))
+		if err != nil {
+			panic(err)
+		}
+		out[n] = reflect.TypeOf(o).Elem()
+	}
 	return out
 }
 

@@ -17,18 +17,15 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestCorpus wants the same verdict on the definitions alone as lint has of the release
 // that they are part of.
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = "../../../../shared/corpus"
-	}
-	r, err := folder.Open(t.Context(), corpus+"/releases")
+	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
 	if err != nil {
-		t.Skipf("no corpus: %v", err)
+		t.Fatal(err)
 	}
 	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Partial: true})
 	if err != nil {
@@ -82,16 +79,13 @@ func TestCorpus(t *testing.T) {
 // TestTrees wants the definitions of each source tree to be judged without a
 // configuration: by role, and without asking for labels that the build adds.
 func TestTrees(t *testing.T) {
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = "../../../../shared/corpus"
-	}
-	trees, err := os.ReadDir(corpus + "/sources")
+	sources := share.Corpus(t, "sources")
+	trees, err := os.ReadDir(sources)
 	if err != nil {
-		t.Skipf("no corpus: %v", err)
+		t.Fatal(err)
 	}
 	for _, tree := range trees {
-		folders := definitionFolders(t, filepath.Join(corpus, "sources", tree.Name()))
+		folders := definitionFolders(t, filepath.Join(sources, tree.Name()))
 		if len(folders) == 0 {
 			t.Errorf("%s has no folder with definitions", tree.Name())
 		}

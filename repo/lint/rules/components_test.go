@@ -26,6 +26,7 @@ func TestComponents(t *testing.T) {
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  annotations:\n"
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\n"
 	const identity = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: fooidentities.infrastructure.cluster.x-k8s.io}\nspec: {group: infrastructure.cluster.x-k8s.io, scope: Cluster, names: {kind: FooIdentity, plural: fooidentities}, versions: [{name: v1, served: true, storage: true}]}\n"
+	const oldDefinition = "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: foos.x.io}\nspec: {group: x.io, names: {kind: Foo, plural: foos}, conversion: {strategy: Webhook, webhookClientConfig: {service: {name: a, namespace: b}}}, versions: [{name: v1, served: true, storage: true}]}\n"
 	for name, c := range map[string]struct {
 		text, families string   // text is of the components, or an archive with headers
 		want           []string // rule:line
@@ -80,6 +81,8 @@ func TestComponents(t *testing.T) {
 		"what scheduling and DNS need":            {fooNamespace + "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: foo-system}\nspec:\n  dnsPolicy: None\n  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}\n  containers: [{name: a, image: b}]\n", "DEP007", []string{"DEP007:9", "DEP007:10"}},
 		"labels that the server sets":             {"-- cluster-template.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata: {name: a}\nspec:\n  clusterName: a\n  selector: {matchLabels: {cluster.x-k8s.io/cluster-name: a, b: c}}\n  template: {spec: {clusterName: a, bootstrap: {dataSecretName: a}}}\n", "TOP025", []string{"TOP025:6"}},
 		"left by the file that has it":            {"-- cluster-template.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec: {topology: {classRef: {name: b}, version: v1.34.0}}\n-- clusterclass-b.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: b}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: c}\n", "MOVE003", []string{"MOVE003:7"}},
+		"a CRD in an old version":                 {oldDefinition, "COMP008", nil},
+		"a CRD in an old version, by its rule":    {oldDefinition, "CRD005", []string{"CRD005:1"}},
 		"an identity of another file":             {"-- infrastructure-components.yaml --\n" + identity + "-- infrastructure-components-dev.yaml --\n" + fooNamespace, "MOVE011", []string{"MOVE011:3"}},
 		"what kubeadm refuses":                    {"-- cluster-template.yaml --\n" + "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlaneTemplate\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      kubeadmConfigSpec:\n        files:\n        - {path: /a, permissions: rw-r--r--}\n        - {path: /b, permissions: \"0644\"}\n        initConfiguration:\n          bootstrapTokens: [{token: abcdef.0123}]\n          localAPIEndpoint: {bindPort: 70000}\n          nodeRegistration:\n            taints: [{key: a/b/c, effect: NoExecute}]\n            kubeletExtraArgs:\n            - {name: node-labels, value: \"a=b,node.kubernetes.io/c=d,kubernetes.io/os=linux\"}\n            - {name: node-labels, value: node-role.kubernetes.io/worker=}\n        clusterConfiguration:\n          apiServer: {certSANs: [\"*.a.io\", \"::1\"]}\n          dns: {imageTag: a b}\n          etcd: {external: {endpoints: [\"https://a\", \"a:2379\"]}}\n          controllerManager: {extraVolumes: [{pathType: file}, {pathType: File}]}\n        joinConfiguration:\n          discovery:\n            bootstrapToken: {apiServerEndpoint: \"https://a:6443\", caCertHashes: [abc]}\n            file: {kubeConfigPath: /a}\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec:\n  clusterNetwork:\n    pods: {cidrBlocks: [10.0.0.0/8]}\n    services: {cidrBlocks: [10.96.0.0/12, 11.0.0.0/16]}\n", "TOP026", []string{"TOP026:9", "TOP026:12", "TOP026:13", "TOP026:15", "TOP026:18", "TOP026:21", "TOP026:22", "TOP026:23", "TOP026:26", "TOP026:26", "TOP026:27", "TOP026:35"}},
 		"rules that grant nothing":                {fooNamespace + "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: foo-system}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules:\n- {apiGroups: [core], resources: [pods], verbs: [get, manage, \"*\"]}\n- {apiGroups: [\"\"], resources: [pods], verbs: [wacth]}\n- {apiGroups: [\"\"], resources: [pods], resourceNames: [a], verbs: [create]}\n- {apiGroups: [\"\"], resources: [pods], resourceNames: [a], verbs: [create, get]}\n- {nonResourceURLs: [metrics, /a/*, \"*\", \"/a*b\"], verbs: [get]}\n", "RBAC005", []string{"RBAC005:13", "RBAC005:14", "RBAC005:15", "RBAC005:17", "RBAC005:17"}},
@@ -90,7 +93,7 @@ func TestComponents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			text := map[string]string{"infrastructure-foo/v1.0.0/metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n"}
+			text := map[string]string{"infrastructure-foo/v1.0.0/metadata.yaml": series}
 			files := txtar.Parse([]byte(c.text))
 			if files.Files == nil {
 				files.Files = []txtar.File{{Name: "infrastructure-components.yaml", Data: []byte(c.text)}}
@@ -149,31 +152,24 @@ spec:
 		{"spec: {regoin: b}", "spec.regoin is not a known field"},
 		{"spec: {zones: 1}", "spec is a mapping, which 2 of the alternatives in oneOf allow instead of one"},
 		{"spec: {}\nsepc: {}", "sepc is not a known field"},
-		{"spce: {}", "the FooClusterTemplate lacks spec|spce is not a known field"},
+		{"spce: {}", "the FooClusterTemplate lacks spec; spce is not a known field"},
 		{"spec: {}\nstatus: {a: b}", ""},
 	} {
 		for _, file := range []string{"infrastructure-components.yaml", "cluster-template.yaml", "clusterclass-a.yaml"} {
 			for _, referred := range []string{"a", "b"} {
-				dir := "infrastructure-foo/v1.0.0/"
-				text := map[string]string{
-					dir + "infrastructure-components.yaml": fooNamespace + definition,
-					dir + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
-				}
-				text[dir+file] += class(referred) + object(tc.spec)
-				rule, got := "TPL015", []string(nil)
+				text := map[string]string{"infrastructure-components.yaml": fooNamespace + definition}
+				text[file] += class(referred) + object(tc.spec)
+				rule := "TPL015"
 				if referred == "a" {
 					rule = "CC007"
 				}
-				for _, f := range lintFiles(t, examples.Files{Text: text}) {
-					switch f.Rule.ID {
-					case "TPL015", "CC007":
-						got = append(got, f.Message)
-						if f.Rule.ID != rule || f.Severity != lint.Error {
-							t.Errorf("%s in %s: %s from %s, want %s", tc.spec, file, f.Severity, f.Rule.ID, rule)
-						}
+				found := inRelease(t, text, "TPL015", "CC007")
+				for _, f := range found {
+					if f.Rule.ID != rule || f.Severity != lint.Error {
+						t.Errorf("%s in %s: %s from %s, want %s", tc.spec, file, f.Severity, f.Rule.ID, rule)
 					}
 				}
-				if strings.Join(got, "|") != tc.want {
+				if got := said(found); got != tc.want {
 					t.Errorf("%s in %s, class of %s: %q, want %q", tc.spec, file, referred, got, tc.want)
 				}
 			}
@@ -198,7 +194,7 @@ func TestNoTemplate(t *testing.T) {
 		got := 0
 		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
 			dir + tc.components:   fooNamespace,
-			dir + "metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			dir + "metadata.yaml": series,
 			dir + tc.other:        "kind: A\n",
 		}}) {
 			if f.Rule.ID == "TPL002" {
@@ -263,13 +259,8 @@ spec:
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
-				"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fooNamespace + strings.TrimPrefix(pool, "---\n") + c.text,
-				"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
-			}}) {
-				if f.Rule.ID == "RBAC011" || f.Rule.ID == "RBAC013" {
-					got = append(got, f.Rule.ID)
-				}
+			for _, f := range inRelease(t, map[string]string{"infrastructure-components.yaml": fooNamespace + strings.TrimPrefix(pool, "---\n") + c.text}, "RBAC011", "RBAC013") {
+				got = append(got, f.Rule.ID)
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
@@ -290,13 +281,8 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {failureMessage: {type: string}}}}}}}]
 `
 		var got []lint.Severity
-		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
-			"infrastructure-foo/v1.0.0/infrastructure-components.yaml": text,
-			"infrastructure-foo/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
-		}}) {
-			if f.Rule.ID == "CRD029" {
-				got = append(got, f.Severity)
-			}
+		for _, f := range inRelease(t, map[string]string{"infrastructure-components.yaml": text}, "CRD029") {
+			got = append(got, f.Severity)
 		}
 		if !slices.Equal(got, []lint.Severity{want}) {
 			t.Errorf("%s: %v, want %s", kind, got, want)
@@ -314,7 +300,7 @@ func TestVariablePrefix(t *testing.T) {
 		got := 0
 		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
 			"infrastructure-digitalocean/v1.0.0/infrastructure-components.yaml": namespace + kind + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: '${" + variable + "}'}\n",
-			"infrastructure-digitalocean/v1.0.0/metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			"infrastructure-digitalocean/v1.0.0/metadata.yaml":                  series,
 		}}) {
 			if f.Rule.ID == "VAR013" {
 				got++
@@ -328,7 +314,6 @@ func TestVariablePrefix(t *testing.T) {
 
 // TestTemplateNames is about the ways to miss the name of a template or a class.
 func TestTemplateNames(t *testing.T) {
-	const dir = "infrastructure-foo/v1.0.0/"
 	for name, want := range map[string]string{
 		"clustertemplate.yaml":         "clusterctl requests cluster-template.yaml, which the release has, and never clustertemplate.yaml",
 		"clustertemplate-ha.yaml":      "clusterctl requests cluster-template-ha.yaml and does not find clustertemplate-ha.yaml",
@@ -344,18 +329,7 @@ func TestTemplateNames(t *testing.T) {
 		"clusters.yaml":                "",
 		"infrastructure-template.txt":  "",
 	} {
-		got := ""
-		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
-			dir + "infrastructure-components.yaml": fooNamespace,
-			dir + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
-			dir + "cluster-template.yaml":          "kind: A\n",
-			dir + name:                             "kind: A\n",
-		}}) {
-			if f.Rule.ID == "TPL001" {
-				got += f.Message
-			}
-		}
-		if got != want {
+		if got := said(inRelease(t, map[string]string{"cluster-template.yaml": "kind: A\n", name: "kind: A\n"}, "TPL001")); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -363,12 +337,11 @@ func TestTemplateNames(t *testing.T) {
 
 // TestShapes is about ways to write a fault that the examples do not show.
 func TestShapes(t *testing.T) {
-	const base, metadata = "infrastructure-foo/v1.0.0/", "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n"
 	definition := func(kind, labels, spec string) string {
 		plural := strings.ToLower(kind) + "s"
 		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + plural + ".infrastructure.cluster.x-k8s.io, labels: {" + labels + "}}\nspec:\n  group: infrastructure.cluster.x-k8s.io\n  scope: Namespaced\n  names: {kind: " + kind + ", plural: " + plural + "}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {" + spec + "}}}}}}]\n---\n"
 	}
-	const contractLabel = "cluster.x-k8s.io/v1beta2: v1"
+	const contractLabel, components = "cluster.x-k8s.io/v1beta2: v1", "infrastructure-components.yaml"
 	webhook := func(resources string) string {
 		return definition("FooMachineTemplate", contractLabel, "") + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, rules: [{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: [" + resources + "]}]}]\n"
 	}
@@ -376,30 +349,26 @@ func TestShapes(t *testing.T) {
 		return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: '${CLUSTER_NAME}'}\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata: {name: '${CLUSTER_NAME}-md'}\nspec:\n  replicas: " + worker + "\n  template: {spec: {version: '${KUBERNETES_VERSION}'}}\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: '${CLUSTER_NAME}-mp'}\nspec:\n  template: {spec: {version: '" + version + "'}}\n"
 	}
 	for name, tc := range map[string]struct{ file, text, rule, want string }{
-		"capability":            {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [NET_BIND_SERVICE, SYS_ADMIN]}}"), "DEP003", "has capabilities that the baseline standard forbids"},
-		"capability with CAP_":  {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [CAP_NET_ADMIN]}}"), "DEP003", "has capabilities that the baseline standard forbids"},
-		"harmless capability":   {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [CHOWN]}}"), "DEP003", "no runAsNonRoot"},
-		"unconfined":            {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", securityContext: {seccompProfile: {type: Unconfined}}"), "DEP003", "runs without seccomp"},
-		"port of the node":      {"infrastructure-components.yaml", running("ghcr.io/x/y:v1", ", ports: [{containerPort: 80, hostPort: 80}]"), "DEP003", "uses ports of the node"},
-		"all resources":         {"infrastructure-components.yaml", webhook("'*'"), "WH010", "fooMachineTemplates"},
-		"all with subresources": {"infrastructure-components.yaml", webhook("'*/*'"), "WH010", "fooMachineTemplates"},
-		"only machines":         {"infrastructure-components.yaml", webhook("foomachines"), "WH010", ""},
+		"capability":            {components, running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [NET_BIND_SERVICE, SYS_ADMIN]}}"), "DEP003", "has capabilities that the baseline standard forbids"},
+		"capability with CAP_":  {components, running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [CAP_NET_ADMIN]}}"), "DEP003", "has capabilities that the baseline standard forbids"},
+		"harmless capability":   {components, running("ghcr.io/x/y:v1", ", securityContext: {capabilities: {add: [CHOWN]}}"), "DEP003", "no runAsNonRoot"},
+		"unconfined":            {components, running("ghcr.io/x/y:v1", ", securityContext: {seccompProfile: {type: Unconfined}}"), "DEP003", "runs without seccomp"},
+		"port of the node":      {components, running("ghcr.io/x/y:v1", ", ports: [{containerPort: 80, hostPort: 80}]"), "DEP003", "uses ports of the node"},
+		"all resources":         {components, webhook("'*'"), "WH010", "fooMachineTemplates"},
+		"all with subresources": {components, webhook("'*/*'"), "WH010", "fooMachineTemplates"},
+		"only machines":         {components, webhook("foomachines"), "WH010", ""},
 		"count by another name": {"cluster-template.yaml", cluster("${NODE_MACHINE_COUNT}", "${KUBERNETES_VERSION}"), "TPL003", "spec.replicas comes from ${NODE_MACHINE_COUNT}, so --worker-machine-count of clusterctl has no effect"},
 		"fixed in one place":    {"cluster-template.yaml", cluster("${WORKER_MACHINE_COUNT}", "v1.31.0"), "TPL003", "spec.template.spec.version is always v1.31.0, although the template uses ${KUBERNETES_VERSION} elsewhere"},
 		"all common":            {"cluster-template.yaml", cluster("${WORKER_MACHINE_COUNT}", "${KUBERNETES_VERSION}"), "TPL003", ""},
-		"internal machine":      {"infrastructure-components.yaml", definition("FooMachine", contractLabel, "providerID: {type: string}") + definition("FooMachineTemplate", contractLabel, "") + definition("FooVirtualMachine", contractLabel, "providerID: {type: string}"), "IM006", ""},
-		"machine alone":         {"infrastructure-components.yaml", definition("FooMachine", contractLabel, "providerID: {type: string}"), "IM006", "the kind FooMachineTemplate is missing"},
-		"internal cluster":      {"infrastructure-components.yaml", definition("FooCluster", contractLabel, "") + definition("FooClusterTemplate", contractLabel, "") + definition("FooSubCluster", contractLabel, ""), "IC006", ""},
-		"another cluster":       {"infrastructure-components.yaml", definition("FooCluster", contractLabel, "") + definition("FooClusterTemplate", contractLabel, "") + definition("BarCluster", contractLabel, "controlPlaneEndpoint: {type: object}"), "IC006", "the kind BarClusterTemplate is missing"},
+		"internal machine":      {components, definition("FooMachine", contractLabel, "providerID: {type: string}") + definition("FooMachineTemplate", contractLabel, "") + definition("FooVirtualMachine", contractLabel, "providerID: {type: string}"), "IM006", ""},
+		"machine alone":         {components, definition("FooMachine", contractLabel, "providerID: {type: string}"), "IM006", "the kind FooMachineTemplate is missing"},
+		"internal cluster":      {components, definition("FooCluster", contractLabel, "") + definition("FooClusterTemplate", contractLabel, "") + definition("FooSubCluster", contractLabel, ""), "IC006", ""},
+		"another cluster":       {components, definition("FooCluster", contractLabel, "") + definition("FooClusterTemplate", contractLabel, "") + definition("BarCluster", contractLabel, "controlPlaneEndpoint: {type: object}"), "IC006", "the kind BarClusterTemplate is missing"},
 	} {
-		got := ""
-		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
-			base + "infrastructure-components.yaml": fooNamespace, base + "metadata.yaml": metadata, base + tc.file: map[bool]string{true: fooNamespace}[tc.file == "infrastructure-components.yaml"] + tc.text,
-		}}) {
-			if f.Rule.ID == tc.rule {
-				got += f.Message + "; "
-			}
+		if tc.file == components {
+			tc.text = fooNamespace + tc.text
 		}
+		got := said(inRelease(t, map[string]string{tc.file: tc.text}, tc.rule))
 		if want := strings.ToLower(tc.want); want == "" && got != "" || !strings.Contains(strings.ToLower(got), want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
@@ -408,7 +377,6 @@ func TestShapes(t *testing.T) {
 
 // TestGone is about APIs and registries that are gone.
 func TestGone(t *testing.T) {
-	const base = "infrastructure-foo/v1.0.0/"
 	object := func(apiVersion, kind string) string {
 		return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: a}\n"
 	}
@@ -432,13 +400,8 @@ func TestGone(t *testing.T) {
 		running("docker.io/library/nginx:1.29", ""):                         "",
 	} {
 		got := ""
-		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
-			base + "infrastructure-components.yaml": fooNamespace + text,
-			base + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
-		}}) {
-			if f.Rule.ID == "COMP035" || f.Rule.ID == "COMP036" {
-				got += f.Rule.ID + " " + f.Message
-			}
+		for _, f := range inRelease(t, map[string]string{"infrastructure-components.yaml": fooNamespace + text}, "COMP035", "COMP036") {
+			got += f.Rule.ID + " " + f.Message
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)

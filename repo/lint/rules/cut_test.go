@@ -41,7 +41,7 @@ func TestCutObjects(t *testing.T) {
 		}
 		dir := t.TempDir()
 		files := examples.Files{Text: map[string]string{
-			base + "metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n",
+			base + "metadata.yaml":                  series,
 			base + "infrastructure-components.yaml": fooNamespace + text.String(),
 			base + "cluster-template.yaml":          text.String(),
 			base + "clusterclass-x.yaml":            text.String(),

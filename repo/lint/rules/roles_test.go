@@ -1,13 +1,12 @@
 package rules_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
@@ -91,35 +90,15 @@ func fieldsOf(role contract.Role, template bool, p contract.Profile) [][2]string
 }
 
 func with(fields [][2]string, path, kind string) [][2]string {
-	var out [][2]string
-	for _, f := range fields {
-		switch {
-		case f[0] == path:
-			out = append(out, [2]string{path, kind})
-		case !under(f[0], path):
-			out = append(out, f)
-		}
-	}
-	return out
+	return append(without(fields, path), [2]string{path, kind})
 }
 
 func without(fields [][2]string, path string) [][2]string {
-	var out [][2]string
-	for _, f := range fields {
-		if !under(f[0], path) {
-			out = append(out, f)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(fields), func(f [2]string) bool { return under(f[0], path) })
 }
 
 func mentions(findings []lint.Finding, path string) bool {
-	for _, f := range findings {
-		if strings.Contains(f.Message, path) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(said(findings), path)
 }
 
 // judge lints a definition of the role of a row and returns the findings about
@@ -131,12 +110,12 @@ func judge(t *testing.T, f *contract.Field, p contract.Profile, fields [][2]stri
 	if f.Template {
 		kind, other = other, kind
 	}
-	schema := map[string]any{}
+	tree := schema{"type": "object"}
 	for _, field := range fields {
-		place(schema, strings.Split(field[0], "."), field[1])
+		tree.at(field[0])["type"] = field[1]
 	}
 	text := ""
-	for _, k := range [][2]string{{kind, emit(schema)}, {other, "{}"}} {
+	for _, k := range [][2]string{{kind, tree.String()}, {other, "{}"}} {
 		text += fmt.Sprintf(`---
 {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 "metadata": {"name": "x", "labels": {"cluster.x-k8s.io/%s": "v1"}},
@@ -144,8 +123,6 @@ func judge(t *testing.T, f *contract.Field, p contract.Profile, fields [][2]stri
 "schema": {"openAPIV3Schema": %s}}]}}
 `, p.Contract, kindOf[f.Role][0], k[0], k[1])
 	}
-	a := repo.BytesArtifact("infrastructure-components.yaml", []byte(text))
-	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{a}}
 	var list []*lint.Rule
 	for _, rule := range rules.All {
 		switch rules.FamilyOf(rule.ID) {
@@ -153,73 +130,47 @@ func judge(t *testing.T, f *contract.Field, p contract.Profile, fields [][2]stri
 			list = append(list, rule)
 		}
 	}
-	report := run(t, &repo.Repository{Providers: []*repo.Provider{{Provider: r.Provider, Releases: []*repo.Release{r}}}}, lint.Options{Rules: list, Profile: p})
-	var out []lint.Finding
-	for _, finding := range report {
-		if text := finding.Message; strings.Contains(text, kind+" v1") && !strings.Contains(text, "subresource") &&
-			(strings.Contains(text, " has no ") || strings.Contains(text, ", but contract ") || strings.Contains(text, "; it must be ")) {
-			out = append(out, finding)
-		}
-	}
-	return out
+	found := lintRelease(t, lint.Options{Rules: list, Profile: p}, map[string]string{"infrastructure-components.yaml": text})
+	return slices.DeleteFunc(found, func(f lint.Finding) bool {
+		return !strings.Contains(f.Message, kind+" v1") || strings.Contains(f.Message, "subresource") ||
+			!strings.Contains(f.Message, " has no ") && !strings.Contains(f.Message, ", but contract ") && !strings.Contains(f.Message, "; it must be ")
+	})
 }
 
-func run(t *testing.T, r *repo.Repository, o lint.Options) []lint.Finding {
-	t.Helper()
-	report, err := lint.Run(t.Context(), r, o)
-	if err != nil || len(report.Failures) > 0 {
-		t.Fatal(err, report.Failures)
-	}
-	return report.Findings
-}
+// schema is a schema of OpenAPI.
+type schema map[string]any
 
-// place puts a type at a path of a tree of schemas.
-func place(tree map[string]any, path []string, kind string) {
-	for _, name := range path {
-		next, ok := tree[name].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			tree[name] = next
-		}
-		tree = next
-	}
-	tree["type"] = kind
-}
-
-// emit writes a tree as a schema in JSON.
-func emit(tree map[string]any) string {
-	kind, _ := tree["type"].(string)
-	var properties []string
-	items, values := "", ""
-	for name, v := range tree {
-		child, ok := v.(map[string]any)
-		switch {
-		case !ok:
-		case name == "[]":
-			items = emit(child)
-		case name == "*":
-			values = emit(child)
+// at returns the schema at a path, and makes it if it is not there.
+func (s schema) at(path string) schema {
+	for name := range strings.SplitSeq(path, ".") {
+		switch name {
+		case "[]":
+			s = s.child("items")
+		case "*":
+			s = s.child("additionalProperties")
 		default:
-			properties = append(properties, fmt.Sprintf("%q: %s", name, emit(child)))
+			if s["properties"] == nil {
+				s["properties"] = schema{}
+			}
+			s = s["properties"].(schema).child(name)
 		}
 	}
-	if kind == "" {
-		kind = "object"
+	return s
+}
+
+func (s schema) child(name string) schema {
+	if s[name] == nil {
+		s[name] = schema{"type": "object"}
 	}
-	out := fmt.Sprintf(`{"type": %q`, kind)
-	if len(properties) > 0 {
-		out += `, "properties": {` + strings.Join(properties, ", ") + "}"
+	return s[name].(schema)
+}
+
+func (s schema) String() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
 	}
-	if items != "" {
-		out += `, "items": ` + items
-	}
-	if rule, ok := tree["rule"].(string); ok {
-		out += fmt.Sprintf(`, "x-kubernetes-validations": [{"rule": %q}]`, rule)
-	}
-	if values != "" {
-		out += `, "additionalProperties": ` + values
-	}
-	return out + "}"
+	return string(text)
 }
 
 // TestImmutableTemplates is about the ways to write that a field must not change.
@@ -242,25 +193,18 @@ func TestImmutableTemplates(t *testing.T) {
 		{"spec.template.spec.list.[]", "self == oldSelf", "spec.template.spec.list.[]"},
 		{"status", "self == oldSelf", ""},
 	} {
-		schema := map[string]any{}
-		place(schema, strings.Split("spec.template.spec.region", "."), "string")
-		place(schema, strings.Split("spec.template.spec.list.[]", "."), "string")
-		place(schema, []string{"status"}, "object")
-		where := schema
-		for name := range strings.SplitSeq(tc.at, ".") {
-			if next, ok := where[name].(map[string]any); ok {
-				where = next
-			}
+		tree := schema{"type": "object"}
+		tree.at("spec.template.spec.region")["type"] = "string"
+		tree.at("spec.template.spec.list.[]")["type"] = "string"
+		tree.at("status")
+		where := tree
+		if tc.at != "" {
+			where = tree.at(tc.at)
 		}
-		where["rule"] = tc.rule
+		where["x-kubernetes-validations"] = []map[string]string{{"rule": tc.rule}}
 		doc := fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "x", "labels": {"cluster.x-k8s.io/v1beta2": "v1"}},
-"spec": {"group": "infrastructure.cluster.x-k8s.io", "names": {"kind": "FooMachinePoolTemplate"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": %s}}]}}`, emit(schema))
-		r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", []byte(doc))}}
-		got := ""
-		for _, f := range run(t, &repo.Repository{Providers: []*repo.Provider{{Provider: r.Provider, Releases: []*repo.Release{r}}}}, lint.Options{Rules: []*lint.Rule{rules.ByID("IM010")}}) {
-			got = f.Message
-		}
-		want := ""
+"spec": {"group": "infrastructure.cluster.x-k8s.io", "names": {"kind": "FooMachinePoolTemplate"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": %s}}]}}`, tree)
+		got, want := said(lintRelease(t, lint.Options{Rules: []*lint.Rule{rules.ByID("IM010")}}, map[string]string{"infrastructure-components.yaml": doc})), ""
 		if tc.want != "" {
 			want = "the schema forbids changes of " + tc.want + " in FooMachinePoolTemplate v1, even in a dry run"
 		}

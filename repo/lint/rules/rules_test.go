@@ -3,7 +3,7 @@ package rules_test
 import (
 	"context"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 func TestTable(t *testing.T) {
@@ -93,6 +95,45 @@ func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	return findings
 }
 
+// series is metadata.yaml of a release v1.0.0.
+const series = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n"
+
+// inRelease applies all rules to files of infrastructure-foo v1.0.0, whose components are a
+// Namespace unless they are given, and returns the findings of some rules.
+func inRelease(t testing.TB, files map[string]string, ids ...string) []lint.Finding {
+	t.Helper()
+	const dir = "infrastructure-foo/v1.0.0/"
+	text := map[string]string{dir + "infrastructure-components.yaml": fooNamespace, dir + "metadata.yaml": series}
+	for name, data := range files {
+		text[dir+name] = data
+	}
+	return slices.DeleteFunc(lintFiles(t, examples.Files{Text: text}), func(f lint.Finding) bool { return !slices.Contains(ids, f.Rule.ID) })
+}
+
+// lintRelease applies some rules to files of foo v1.0.0, which need not be whole.
+func lintRelease(t testing.TB, o lint.Options, files map[string]string) []lint.Finding {
+	t.Helper()
+	id := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
+	release := &repo.Release{Provider: id, Version: "v1.0.0"}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		release.Artifacts = append(release.Artifacts, repo.BytesArtifact(name, []byte(files[name])))
+	}
+	report, err := lint.Run(t.Context(), &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{release}}}}, o)
+	if err != nil || len(report.Failures) > 0 {
+		t.Fatal(err, report.Failures)
+	}
+	return report.Findings
+}
+
+// said joins what findings say.
+func said(findings []lint.Finding) string {
+	var out []string
+	for _, f := range findings {
+		out = append(out, f.Message)
+	}
+	return strings.Join(out, "; ")
+}
+
 func show(f lint.Finding) string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Rule.ID, f.Message)
 }
@@ -161,19 +202,6 @@ func TestExamplesHaveRules(t *testing.T) {
 	}
 }
 
-func corpus(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	dir = filepath.Join(dir, "releases")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
-	}
-	return dir
-}
-
 // TestCorpus demands that the defects of real releases that people found in other
 // ways are found; -v shows all findings. docs/corpus-findings.md lists every
 // error, with who confirms it.
@@ -190,7 +218,7 @@ func TestCorpus(t *testing.T) {
 		"WH003 infrastructure-aws/v2.11.0/infrastructure-components.yaml":                 "webhooks for resources in the singular never fire",
 		"COMP013 infrastructure-kubekey/v4.0.0/infrastructure-components.yaml":            "no container manager",
 	}
-	r, err := folder.Open(context.Background(), corpus(t))
+	r, err := folder.Open(context.Background(), share.Corpus(t, "releases"))
 	if err != nil {
 		t.Fatal(err)
 	}

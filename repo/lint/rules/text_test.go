@@ -13,42 +13,37 @@ import (
 
 // forbidden are phrasings that readers stumble over, each with what to write
 // instead.
-var forbidden = []struct{ pattern, instead string }{
-	{`(?i)\b(is|are) no ([^l]|$)`, `"is not a …"`},
-	{`(?i)\bthere (is|are)( no)?\b`, "name what is missing, and where"},
-	{`(?i)\b(some|no|any|every)body\b`, "users, attackers, or who it is"},
-	{`(?i)\bwhoever\b`, "users who …"},
-	{`(^|\. )Who `, "users who …"},
-	{`(?i)\bwithout a word\b`, "silently"},
-	{`(?i)\bin vain\b`, "needlessly, or what happens"},
-	{`(?i)\b(goes|go|went) on\b`, "continues"},
-	{`(?i)\bmend`, "fix"},
-	{`(?i)\bsaid\b`, "listed, named, reported"},
-	{`(?i)\b(is|are|counts?|puts?|stands?) behind\b|\bbehind (a|an|the|it|them)\b`, "after"},
-	{`(?i)\bleads? to\b`, "refers to, names, causes"},
-	{`(?i)\bof its own([.,;]|$)`, "its own …"},
-	{`(?i)\bstands? already\b|\balready stands\b`, "is already"},
-	{`(?i)\bwas probably meant\b`, "did you mean …?"},
-	{`(?i)\bfrom now on\b`, "later"},
-	{`\b(Clusterctl|Kubectl|Cert-manager)\b`, "lower case, also at the beginning of a sentence"},
-	{`(?i)\btakes .* for (a|an|the|no|none)\b`, "treats … as"},
-	{`(?i)\ba (note|notice)\b`, "an info"},
-	{`\bTODO\b`, "the text itself"},
+var forbidden = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`(?i)\b(is|are) no ([^l]|$)`), `"is not a …"`},
+	{regexp.MustCompile(`(?i)\bthere (is|are)( no)?\b`), "name what is missing, and where"},
+	{regexp.MustCompile(`(?i)\b(some|no|any|every)body\b`), "users, attackers, or who it is"},
+	{regexp.MustCompile(`(?i)\bwhoever\b`), "users who …"},
+	{regexp.MustCompile(`(^|\. )Who `), "users who …"},
+	{regexp.MustCompile(`(?i)\bwithout a word\b`), "silently"},
+	{regexp.MustCompile(`(?i)\bin vain\b`), "needlessly, or what happens"},
+	{regexp.MustCompile(`(?i)\b(goes|go|went) on\b`), "continues"},
+	{regexp.MustCompile(`(?i)\bmend`), "fix"},
+	{regexp.MustCompile(`(?i)\bsaid\b`), "listed, named, reported"},
+	{regexp.MustCompile(`(?i)\b(is|are|counts?|puts?|stands?) behind\b|\bbehind (a|an|the|it|them)\b`), "after"},
+	{regexp.MustCompile(`(?i)\bleads? to\b`), "refers to, names, causes"},
+	{regexp.MustCompile(`(?i)\bof its own([.,;]|$)`), "its own …"},
+	{regexp.MustCompile(`(?i)\bstands? already\b|\balready stands\b`), "is already"},
+	{regexp.MustCompile(`(?i)\bwas probably meant\b`), "did you mean …?"},
+	{regexp.MustCompile(`(?i)\bfrom now on\b`), "later"},
+	{regexp.MustCompile(`\b(Clusterctl|Kubectl|Cert-manager)\b`), "lower case, also at the beginning of a sentence"},
+	{regexp.MustCompile(`(?i)\btakes .* for (a|an|the|no|none)\b`), "treats … as"},
+	{regexp.MustCompile(`(?i)\ba (note|notice)\b`), "an info"},
+	{regexp.MustCompile(`\bTODO\b`), "the text itself"},
 }
-
-var forbiddenPatterns = func() []*regexp.Regexp {
-	var out []*regexp.Regexp
-	for _, f := range forbidden {
-		out = append(out, regexp.MustCompile(f.pattern))
-	}
-	return out
-}()
 
 // phrasing returns what is wrong with the wording of a text, or "".
 func phrasing(text string) string {
-	for i, p := range forbiddenPatterns {
-		if found := p.FindString(text); found != "" {
-			return "says " + strings.TrimSpace(found) + "; write " + forbidden[i].instead
+	for _, f := range forbidden {
+		if found := f.pattern.FindString(text); found != "" {
+			return "says " + strings.TrimSpace(found) + "; write " + f.instead
 		}
 	}
 	return ""

@@ -131,16 +131,7 @@ func TestOpenValues(t *testing.T) {
 		own = append(own, rules.ByID(id))
 	}
 	errors := func(name, text string) (out []string) {
-		release := &repo.Release{
-			Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
-			Artifacts: []*repo.Artifact{repo.BytesArtifact(name, []byte(text))},
-		}
-		r := &repo.Repository{Providers: []*repo.Provider{{Provider: release.Provider, Releases: []*repo.Release{release}}}}
-		report, err := lint.Run(t.Context(), r, lint.Options{Rules: own})
-		if err != nil || len(report.Failures) > 0 {
-			t.Fatal(err, report.Failures)
-		}
-		for _, f := range report.Findings {
+		for _, f := range lintRelease(t, lint.Options{Rules: own}, map[string]string{name: text}) {
 			if f.Severity == lint.Error {
 				out = append(out, show(f))
 			}
@@ -296,16 +287,10 @@ func TestSpelledValues(t *testing.T) {
 		`labels: {foo: "${A:=x}_"}`:               `YAML014 "${A:=x}_" is not a valid label value`,
 		`labels: {foo: "${A:=x_}"}`:               `YAML014 "x_" is not a valid label value`,
 	} {
-		var got []string
-		for _, f := range lintFiles(t, examples.Files{Text: map[string]string{
-			"infrastructure-foo/v1.0.0/cluster-template.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  " + text + "\n",
-		}}) {
-			if strings.HasPrefix(f.Rule.ID, "YAML") {
-				got = append(got, f.Rule.ID+" "+f.Message)
-			}
-		}
-		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
-			t.Errorf("%s: %q, want %q", text, got, want)
+		rule, message, _ := strings.Cut(want, " ")
+		got := inRelease(t, map[string]string{"cluster-template.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  " + text + "\n"}, "YAML009", "YAML014")
+		if len(got) != 1 || got[0].Rule.ID != rule || !strings.HasPrefix(got[0].Message, message) {
+			t.Errorf("%s: %q, want %q", text, said(got), want)
 		}
 	}
 }

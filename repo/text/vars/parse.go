@@ -69,7 +69,7 @@ func (t *Template) parse(data string) error {
 		t.refs, t.args = make([]Ref, 0, open), make([][]arg, 0, open)
 	}
 	if escapes > 0 {
-		t.escapes = make([]Escape, 0, escapes)
+		t.escapes = make([]escape, 0, escapes)
 	}
 	t.pieces = make([]piece, 0, 2*open+escapes+1)
 	return p.top()
@@ -103,7 +103,7 @@ func (p *parser) top() error {
 		case p.has("$$"):
 			flush(p.pos + 1)
 			at := p.cuts.raw(p.pos)
-			p.escapes = append(p.escapes, Escape{at, at + 2})
+			p.escapes = append(p.escapes, escape{at, at + 2})
 			p.pos += 2
 			literal = p.pos
 		default:

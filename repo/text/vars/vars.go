@@ -36,7 +36,7 @@ type Template struct {
 	pieces  []piece // the top level of src, in order
 	refs    []Ref
 	args    [][]arg // of each Ref
-	escapes []Escape
+	escapes []escape
 	vars    []Variable
 }
 
@@ -71,8 +71,8 @@ type Ref struct {
 	Legacy bool
 }
 
-// Escape is the raw byte span of a `$$` that turns into `$`, at the top level.
-type Escape struct{ Start, End int }
+// escape is the raw byte span of a `$$` that turns into `$`, at the top level.
+type escape struct{ Start, End int }
 
 // Variable is a variable as clusterctl lists it. Default is nil if a value is
 // required. The first Ref at the top level decides.
@@ -148,7 +148,7 @@ func (t *Template) Refs() []Ref { return t.refs }
 
 // Escapes returns the `$$` of the top level in reading order. The slice must
 // not be changed.
-func (t *Template) Escapes() []Escape { return t.escapes }
+func (t *Template) Escapes() []escape { return t.escapes }
 
 // Variables returns the variables as clusterctl lists them, sorted by name.
 // The slice must not be changed.

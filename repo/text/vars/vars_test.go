@@ -15,6 +15,8 @@ import (
 
 	"github.com/drone/envsubst/v2"
 	"github.com/drone/envsubst/v2/parse"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // The oracle: clusterctl's processing in terms of the library that clusterctl
@@ -385,7 +387,7 @@ func TestRefs(t *testing.T) {
 	if !slices.Equal(tmpl.Refs(), want) {
 		t.Errorf("got  %+v\nwant %+v", tmpl.Refs(), want)
 	}
-	if want := []Escape{{0, 2}}; !slices.Equal(tmpl.Escapes(), want) {
+	if want := []escape{{0, 2}}; !slices.Equal(tmpl.Escapes(), want) {
 		t.Errorf("got escapes %v, want %v", tmpl.Escapes(), want)
 	}
 }
@@ -525,16 +527,8 @@ func TestUsualSizesAreWithinLimits(t *testing.T) {
 
 // TestCorpus compares on the files of real providers.
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	root := filepath.Join(corpus, "releases")
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no corpus of released providers: set CORPUS to its folder (%v)", err)
-	}
 	files, found := 0, 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(share.Corpus(t, "releases"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}

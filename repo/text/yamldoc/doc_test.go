@@ -200,22 +200,12 @@ func FuzzReadsWhatClusterctlReads(f *testing.F) {
 	})
 }
 
-func corpus(t testing.TB) string {
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus of real providers at %s: set $CORPUS to run this", dir)
-	}
-	return dir
-}
-
-func TestCorpusValues(t *testing.T) {
+// TestCorpus compares the files of real providers, and what the scanner reads of them.
+func TestCorpus(t *testing.T) {
 	share.SkipInRace(t)
-	files := 0
-	err := filepath.WalkDir(corpus(t), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || filepath.Ext(path) != ".yaml" {
+	files, docs, left := 0, 0, 0
+	err := filepath.WalkDir(share.Corpus(t, ""), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml" {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -224,12 +214,18 @@ func TestCorpusValues(t *testing.T) {
 		}
 		files++
 		compare(t, data)
+		chunks, _ := Split(string(data))
+		for _, chunk := range chunks {
+			if docs++; !scanned(t, chunk.Data) {
+				left++
+			}
+		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d files", files)
+	t.Logf("%d files; of %d documents %d are left to other parsers than the scanner", files, docs, left)
 }
 
 func TestPositions(t *testing.T) {
@@ -348,21 +344,6 @@ func TestExcerpt(t *testing.T) {
 	}
 	if text, _ := f.Excerpt(Pos{}); text != "" {
 		t.Errorf("no position: %q", text)
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	var data []byte
-	for _, name := range []string{"infrastructure-aws/v2.11.0/infrastructure-components.yaml"} {
-		d, err := os.ReadFile(filepath.Join(corpus(b), "releases", name))
-		if err != nil {
-			b.Fatal(err)
-		}
-		data = append(data, d...)
-	}
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		Parse(NewFile("f", data))
 	}
 }
 

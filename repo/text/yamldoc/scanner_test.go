@@ -2,10 +2,8 @@ package yamldoc
 
 import (
 	"bytes"
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -163,43 +161,6 @@ func FuzzScanner(f *testing.F) {
 		}
 		scanned(t, string(data))
 	})
-}
-
-// TestScannerOnCorpus compares all documents of real providers.
-func TestScannerOnCorpus(t *testing.T) {
-	share.SkipInRace(t)
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus of real providers at %s: set $CORPUS to run this", dir)
-	}
-	type count struct{ docs, bytes, otherDocs, otherBytes int }
-	counts := map[string]*count{"releases": {}, "sources": {}}
-	for part, c := range counts {
-		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || !e.Type().IsRegular() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml" {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			chunks, _ := Split(string(data))
-			for _, chunk := range chunks {
-				c.docs, c.bytes = c.docs+1, c.bytes+len(chunk.Data)
-				if !scanned(t, chunk.Data) {
-					c.otherDocs, c.otherBytes = c.otherDocs+1, c.otherBytes+len(chunk.Data)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d documents with %d bytes; %d with %d bytes are left to others", part, c.docs, c.bytes, c.otherDocs, c.otherBytes)
-	}
 }
 
 // PlainKind must say what the parser says, or nothing.

@@ -52,7 +52,7 @@ func FuzzMarshal(f *testing.F) {
 
 func TestMarshalCorpus(t *testing.T) {
 	share.SkipInRace(t)
-	err := filepath.WalkDir(filepath.Join(corpus(t), "releases"), func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(share.Corpus(t, "releases"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
 		}
@@ -72,28 +72,5 @@ func TestMarshalCorpus(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func BenchmarkMarshal(b *testing.B) {
-	data, err := os.ReadFile(filepath.Join(corpus(b), "releases", "infrastructure-aws/v2.11.0/infrastructure-components.yaml"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var values []any
-	for _, d := range Parse(NewFile("f", data)).Docs {
-		values = append(values, d.Root.Value())
-	}
-	for name, marshal := range map[string]func(any) ([]byte, error){"ours": Marshal, "sigs": func(v any) ([]byte, error) { return yaml.Marshal(v) }} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				for _, v := range values {
-					if _, err := marshal(v); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
-		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 )
 
@@ -96,7 +95,7 @@ spec: {high: %s, name: "${FOO_NAME}"}
 		var got []string
 		for _, f := range findings {
 			if _, text, ok := strings.Cut(f.Message, "breaks a validation rule: "); ok {
-				got = append(got, fmt.Sprintf("%s %s: %s", f.Rule.ID, severity(f), text))
+				got = append(got, fmt.Sprintf("%s %s: %s", f.Rule.ID, f.Severity, text))
 			}
 		}
 		if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
@@ -104,8 +103,6 @@ spec: {high: %s, name: "${FOO_NAME}"}
 		}
 	}
 }
-
-func severity(f lint.Finding) string { return f.Severity.String() }
 
 // TestRulesInPatchedTemplates: the API server drops fields that the definition does not
 // have, such as the metadata that Cluster API writes, and then evaluates the rules.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 var update = flag.Bool("update", false, "write the pages")
@@ -37,15 +39,7 @@ func TestPages(t *testing.T) {
 // TestCorpusFindings demands that docs/corpus-findings.md says what the rules
 // find in the corpus.
 func TestCorpusFindings(t *testing.T) {
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "..", "shared", "corpus")
-	}
-	dir = filepath.Join(dir, "releases")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
-	}
-	page, err := corpus(context.Background(), dir)
+	page, err := corpus(context.Background(), share.Corpus(t, "releases"))
 	if err != nil {
 		t.Fatal(err)
 	}
