@@ -3,8 +3,9 @@
 // which files they copy, and under which names. It runs none of it. What depends
 // on a value that the files do not tell is reported as unread.
 //
-// Follow tells which of these files a release holds in the end. Files are told
-// apart by their names only.
+// Builds use Follow, which tells which of these files a release holds in the end.
+// Read lists all that the files do, for proposals and local repositories. Files
+// are told apart by their names only.
 //
 // It must not know what the folders hold or how anything is built.
 package recipes

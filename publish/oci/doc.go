@@ -8,10 +8,10 @@
 // that name; these layers are marked, and no files of the release. Nothing in
 // the manifest depends on the time, so that equal content has an equal digest.
 //
-// The proposal for Cluster API (pull request 14033) has the same repositories,
+// The proposal for Cluster API (cluster-api#13729) has the same repositories,
 // tags and annotations, but packs all files of a release into one layer. No
-// released operator reads that, although the proposal asks for it, so it is
-// read here and not written.
+// released operator reads that, so it is only written if Options.Archive asks
+// for it.
 //
 // Blobs are stored first, then the manifest under its digest, and last the tag,
 // which makes the release visible as a whole. Container images of a mirror are

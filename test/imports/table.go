@@ -95,7 +95,7 @@ var Folders = []Folder{
 	{"repo/capi", "what Cluster API itself defines: contracts, metadata, its own kinds, ClusterClasses", "verdicts"},
 	{"repo/facts", "what is true of a release, or differs between two", "verdicts"},
 	{"repo/kube", "what Kubernetes itself defines: CRDs, schemas, types", "Cluster API"},
-	{"repo/lint/rules/internal", "what is written from the catalogue", "any single rule"},
+	{"repo/lint/rules/internal", "what several subjects of rules read", "any single rule"},
 	{"repo/move", "what clusterctl move does: reading the objects, and the walk", "network, printing"},
 	{"repo/report/internal", "what formats are made of: documents, JSON and pictures", "what they show"},
 	{"repo/source", "reading files and folders that are not trusted", "what is in the files"},

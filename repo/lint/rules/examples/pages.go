@@ -85,7 +85,7 @@ var proofs = map[Verdict]string{
 
 const intro = `# Rules
 
-<!-- Generated from the tables and examples in repo/lint/rules; do not edit. -->
+<!-- Generated from the rows of the rules and from repo/lint/rules/examples; do not edit. -->
 
 Every rule has a severity and a proof. **error**: users are stopped, or get something other than the author intended.
 **warning**: it works, but not for all users or not as expected. **info**: worth knowing.
@@ -107,7 +107,7 @@ func pages(ctx context.Context) (map[string]string, error) {
 		file := "rules/" + strings.ToLower(family.Prefix) + ".md"
 		fmt.Fprintf(&index, "\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
 		var page strings.Builder
-		fmt.Fprintf(&page, "# %s: %s\n\n<!-- Generated from the tables and examples in repo/lint/rules; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n", family.Prefix, family.Title)
+		fmt.Fprintf(&page, "# %s: %s\n\n<!-- Generated from the rows of the rules and from repo/lint/rules/examples; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n", family.Prefix, family.Title)
 		for _, r := range family.Rules {
 			id := strings.ToLower(r.ID)
 			fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s |\n", id, r.ID, file, id, r.Severity, r.Proof, escape(r.Title))

@@ -52,15 +52,6 @@ var _ = commentRules.Add(lint.Rule{
 	Scope:  lint.ScopeComments, Check: ignoreUnused,
 })
 
-var _ = commentRules.Add(lint.Rule{
-	ID: "LINT003", Name: "source-builds", Severity: lint.Error, Proof: lint.Contract,
-	Title:  "A source tree must build",
-	Source: "kustomize api/krusty, Kustomizer.Run; provider contract, section Components YAML",
-	Why:    "Users get no release, and lint does not check the rest of the tree.",
-	Fix:    "Correct the file; clusterctl-repo build shows the same message.",
-	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // reported before there is anything to check, see lint.Unbuilt
-})
-
 func ignoreUnused(p *lint.Pass) {
 	for _, i := range p.Ignores {
 		for _, id := range i.Rules {
@@ -70,6 +61,15 @@ func ignoreUnused(p *lint.Pass) {
 		}
 	}
 }
+
+var _ = commentRules.Add(lint.Rule{
+	ID: "LINT003", Name: "source-builds", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A source tree must build",
+	Source: "kustomize api/krusty, Kustomizer.Run; provider contract, section Components YAML",
+	Why:    "Users get no release, and lint does not check the rest of the tree.",
+	Fix:    "Correct the file; clusterctl-repo build shows the same message.",
+	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // reported before there is anything to check, see lint.Unbuilt
+})
 
 var _ = commentRules.Add(lint.Rule{
 	ID: "LINT004", Name: "kustomize-deprecated", Severity: lint.Warning, Proof: lint.Practice,
