@@ -155,9 +155,9 @@ func IsDNSLabel(s string) bool {
 	return true
 }
 
-// Problem is one violated naming rule. Rule is the ID of the lint rule that
+// problem is one violated naming rule. Rule is the ID of the lint rule that
 // states it, so that build and lint speak with one voice.
-type Problem struct {
+type problem struct {
 	Rule, Message string
 }
 
@@ -165,10 +165,10 @@ type Problem struct {
 // (clusterctl: client/config/providers_client.go validateProvider and
 // client/common.go parseProviderName, whichever is stricter; Kubernetes limits
 // label values to 63 characters).
-func (p Provider) Problems() []Problem {
-	var out []Problem
+func (p Provider) Problems() []problem {
+	var out []problem
 	add := func(rule, format string, args ...any) {
-		out = append(out, Problem{rule, fmt.Sprintf(format, args...)})
+		out = append(out, problem{rule, fmt.Sprintf(format, args...)})
 	}
 	if p == CertManager {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// LatestError says that clusterctl cannot use "latest" at a destination once
+// latestError says that clusterctl cannot use "latest" at a destination once
 // something is published there.
-type LatestError struct {
+type latestError struct {
 	Provider, To string
 	// Before is true if clusterctl cannot use it now either.
 	Before bool
@@ -25,7 +25,7 @@ type LatestError struct {
 	Err     error
 }
 
-func (e *LatestError) Error() string {
+func (e *latestError) Error() string {
 	if e.Before {
 		return fmt.Sprintf(`clusterctl cannot use "latest" of %s at %s, even once this is published: %v`, e.Provider, e.To, e.Err)
 	}
@@ -33,7 +33,7 @@ func (e *LatestError) Error() string {
 }
 
 // Unwrap returns what clusterctl would say.
-func (e *LatestError) Unwrap() error { return e.Err }
+func (e *latestError) Unwrap() error { return e.Err }
 
 // How far clusterctl gets with "latest", the best first.
 const (
@@ -47,7 +47,7 @@ const (
 // does not work then (clusterctl client/repository/repository_versions.go,
 // latestContractRelease). One without versions has to resolve it afterwards, except
 // with releases that have no metadata.
-func CheckLatest(ctx context.Context, parcels []Parcel) ([]*LatestError, error) {
+func CheckLatest(ctx context.Context, parcels []Parcel) ([]*latestError, error) {
 	type place struct {
 		provider layouts.Provider
 		to       string
@@ -64,7 +64,7 @@ func CheckLatest(ctx context.Context, parcels []Parcel) ([]*LatestError, error) 
 		}
 		groups[at] = append(groups[at], p)
 	}
-	var out []*LatestError
+	var out []*latestError
 	for _, at := range order {
 		to := groups[at][0].To
 		have, err := to.Versions(ctx)
@@ -97,7 +97,7 @@ func CheckLatest(ctx context.Context, parcels []Parcel) ([]*LatestError, error) 
 				continue
 			}
 		}
-		out = append(out, &LatestError{Provider: at.provider.Label(), To: at.to, Before: after <= before, Refused: after == refused, Err: err})
+		out = append(out, &latestError{Provider: at.provider.Label(), To: at.to, Before: after <= before, Refused: after == refused, Err: err})
 	}
 	return out, ctx.Err()
 }

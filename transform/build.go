@@ -121,7 +121,7 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
 		out.Kustomizations = append(out.Kustomizations, b.kustomizations[name])
 	}
-	slices.SortFunc(out.Unmeant, func(a, b Unmeant) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
+	slices.SortFunc(out.Unmeant, func(a, b unmeant) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
 	if err := errors.Join(b.problems...); err != nil {
 		out.Problem = &BuildError{Dir: dir, Err: err}
 	}
@@ -146,7 +146,7 @@ type builder struct {
 	// What goes into the result.
 	problems       []error
 	series         []addedSeries
-	unmeant        []Unmeant
+	unmeant        []unmeant
 	kustomizations map[string]*yamldoc.Stream
 }
 

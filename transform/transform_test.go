@@ -228,42 +228,10 @@ func TestBuildRefuses(t *testing.T) {
 			edits: []string{"releaseSeries:", "releaseSeries: []\nx:"},
 			want:  []string{"metadata.yaml:4:16: releaseSeries is missing or empty"},
 		},
-		"missing resource": {
-			edits: []string{"- ../crd\n", "- ../crd\n- ../webhook\n"},
-			want:  []string{"config/default/kustomization.yaml:6:3: ../webhook does not exist"},
-		},
-		"cycle": {
-			edits: []string{"- crd.yaml\n", "- crd.yaml\n- ../default\n"},
-			want:  []string{"config/crd/kustomization.yaml:3:3: ", "refers back to itself"},
-		},
-		"out of the tree": {
-			edits: []string{"- ../crd\n", "- ../../../crd\n"},
-			want:  []string{"config/default/kustomization.yaml:5:3: ../../../crd leaves the source tree"},
-		},
-		"remote base": {
-			edits: []string{"- ../crd\n", "- https://github.com/acme/base//config?ref=v1\n"},
-			want:  []string{"config/default/kustomization.yaml:5:3: ", "loaded from the network", "--allow remote"},
-		},
-		"remote patch": {
-			edits: []string{"- ../crd\n", "- ../crd\npatches:\n- path: https://example.com/p.yaml\n"},
-			want:  []string{"kustomization.yaml:7:9: ", "loaded from the network"},
-		},
 		"remote base that the configuration does not permit": {
 			edits: []string{"- ../crd\n", "- github.com/acme/base\n"},
 			opts:  Options{AllowRemote: true},
 			want:  []string{"loaded from the network"},
-		},
-		"helm": {
-			edits: []string{"- ../crd\n", "- ../crd\nhelmCharts:\n- name: x\n"},
-			want:  []string{"kustomization.yaml:7:3: helm charts"},
-		},
-		"kustomization that is no YAML": {
-			edits: []string{"- crd.yaml\n", "- [crd.yaml\n"},
-			want:  []string{"config/crd/kustomization.yaml:", "not YAML"},
-		},
-		"resource that is no YAML": {
-			edits: []string{"scope: Namespaced", "scope: [Namespaced"},
-			want:  []string{"config/crd/crd.yaml:8:8: not YAML"},
 		},
 		"image of the command line that is nowhere": {
 			opts: Options{Images: []Image{{Image: config.Image{Name: "nope", NewTag: "v1"}}}},
@@ -379,23 +347,6 @@ func TestCopiesOfImages(t *testing.T) {
 	got := content(t, releases, "infrastructure-components.yaml")
 	if !strings.Contains(got, "name: COPY\n          value: ghcr.io/acme/foo:v1.1.0\n") || !strings.Contains(got, "name: OTHER\n          value: controller\n") {
 		t.Errorf("the variables do not follow:\n%s", got)
-	}
-}
-
-func TestSplitImage(t *testing.T) {
-	for ref, want := range map[string]image{
-		"a":                           {"a", "", ""},
-		"a:1":                         {"a", "1", ""},
-		"h:5000/a":                    {"h:5000/a", "", ""},
-		"h:5000/a:1":                  {"h:5000/a", "1", ""},
-		"h/a:1@sha256:ff":             {"h/a", "1", "sha256:ff"},
-		"h/a@sha256:ff":               {"h/a", "", "sha256:ff"},
-		"${REGISTRY:=ghcr.io}/a:${V}": {"${REGISTRY:=ghcr.io}/a", "${V}", ""},
-	} {
-		got := splitImage(ref)
-		if got != want || got.String() != ref {
-			t.Errorf("%s: %+v, printed %s", ref, got, got)
-		}
 	}
 }
 

@@ -256,8 +256,8 @@ type Build struct {
 	Kustomizations []*yamldoc.Stream
 	// Differences are what the recipes of the tree publish otherwise.
 	Differences []detect.Difference
-	// Unmeant are the images of controllers that were not chosen for these versions.
-	Unmeant []Unmeant
+	// unmeant are the images of controllers that were not chosen for these versions.
+	Unmeant []unmeant
 
 	dir    string // of the tree
 	series []addedSeries

@@ -612,11 +612,11 @@ func TestComponentsOfAProgram(t *testing.T) {
 }
 
 func TestSeries(t *testing.T) {
-	old := Series{{0, 9}: "v1beta1", {1, 2}: "v1beta1"}
+	old := series{{0, 9}: "v1beta1", {1, 2}: "v1beta1"}
 	if best, ok := old.Highest(); !ok || best != [2]int64{1, 2} {
 		t.Error(best, ok)
 	}
-	for want, s := range map[bool]Series{true: {{0, 9}: "v1beta1", {1, 2}: "v1beta1", {1, 3}: "v1beta2"}, false: {{0, 9}: "v1beta1", {1, 2}: "v1beta2", {1, 3}: "v1beta2"}} {
+	for want, s := range map[bool]series{true: {{0, 9}: "v1beta1", {1, 2}: "v1beta1", {1, 3}: "v1beta2"}, false: {{0, 9}: "v1beta1", {1, 2}: "v1beta2", {1, 3}: "v1beta2"}} {
 		if s.extend(old) != want || old.extend(old) || s.extend(nil) {
 			t.Errorf("%v, %v, %v", s.extend(old), old.extend(old), s.extend(nil))
 		}

@@ -8,14 +8,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Series are the release series of a metadata.yaml, as major and minor number, with
+// series are the release series of a metadata.yaml, as major and minor number, with
 // their contracts.
-type Series map[[2]int64]string
+type series map[[2]int64]string
 
 // SeriesOf reads the series in a file of a tree; there are none if it cannot be read,
 // which is for the build to say.
-func SeriesOf(fsys fs.FS, file string) Series {
-	out := Series{}
+func SeriesOf(fsys fs.FS, file string) series {
+	out := series{}
 	data, err := fs.ReadFile(fsys, path.Clean(file))
 	if err != nil {
 		return out
@@ -31,7 +31,7 @@ func SeriesOf(fsys fs.FS, file string) Series {
 }
 
 // Highest returns the newest series; it is false if there is none.
-func (s Series) Highest() (best [2]int64, found bool) {
+func (s series) Highest() (best [2]int64, found bool) {
 	for series := range s {
 		if !found || cmp.Or(cmp.Compare(series[0], best[0]), cmp.Compare(series[1], best[1])) > 0 {
 			best, found = series, true
@@ -42,7 +42,7 @@ func (s Series) Highest() (best [2]int64, found bool) {
 
 // extend reports whether s has all series of older, with the same contracts, and
 // more.
-func (s Series) extend(older Series) bool {
+func (s series) extend(older series) bool {
 	if len(older) == 0 || len(s) <= len(older) {
 		return false
 	}

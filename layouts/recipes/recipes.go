@@ -122,8 +122,8 @@ type unread struct {
 	Detail bool
 }
 
-// Reading is what the recipes of a tree say.
-type Reading struct {
+// reading is what the recipes of a tree say.
+type reading struct {
 	Products []Product
 	Images   []Image
 	Unread   []unread
@@ -138,7 +138,7 @@ const (
 // Read reads the recipes of a tree: Makefiles and *.mk, GitHub workflows,
 // .gitlab-ci.yml, goreleaser's hooks, and shell scripts. Files that cannot be read
 // or understood add nothing.
-func Read(fsys fs.FS) *Reading {
+func Read(fsys fs.FS) *reading {
 	r := &reader{fsys: fsys}
 	for _, name := range r.files() {
 		data, err := fs.ReadFile(fsys, name)
@@ -209,7 +209,7 @@ func (r *reader) files() []string {
 
 type reader struct {
 	fsys fs.FS
-	out  Reading
+	out  reading
 	work int // of spend
 
 	parser   *syntax.Parser // of shells, nil at first

@@ -414,7 +414,7 @@ func (s *shell) startMake(args []string, sc *scope) {
 }
 
 // Guess takes all recipes for parts of the release: it may hold more, and less.
-func (r *Reading) Guess() *Release {
+func (r *reading) Guess() *Release {
 	out := &Release{Open: "no recipe is known to make the release", Images: r.Images, Unread: r.Unread}
 	into := map[string]bool{}
 	add := func(p Product) {

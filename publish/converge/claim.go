@@ -11,9 +11,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 )
 
-// Marks are kept at a place for one version. A mark that was set is in every
+// marks are kept at a place for one version. A mark that was set is in every
 // list that begins later.
-type Marks interface {
+type marks interface {
 	// Set sets a mark; it is not an error if it is set already.
 	Set(ctx context.Context, mark string) error
 	// List returns all marks, and may return other words.
@@ -51,7 +51,7 @@ const maxRounds = 40
 // one content can be alone in a round. Who then finds nothing but marks of such
 // a content has decided the contest, and who finds one among others carries it
 // into the next round in the place of its own.
-func Win(ctx context.Context, m Marks, content string, pause func(ctx context.Context, round int) error) error {
+func Win(ctx context.Context, m marks, content string, pause func(ctx context.Context, round int) error) error {
 	own := content
 	for round := 1; round <= maxRounds; round++ {
 		proposed, err := setAndList(ctx, m, mark{round, proposes, content})
@@ -104,7 +104,7 @@ type mark struct {
 func (x mark) String() string { return fmt.Sprintf("%d-%s-%s", x.round, x.kind, x.content) }
 
 // setAndList sets a mark and returns all marks of its round.
-func setAndList(ctx context.Context, m Marks, own mark) ([]mark, error) {
+func setAndList(ctx context.Context, m marks, own mark) ([]mark, error) {
 	if err := m.Set(ctx, own.String()); err != nil {
 		return nil, err
 	}

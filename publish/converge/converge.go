@@ -19,9 +19,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
 
-// Row is a decision: in a situation, what is done and why. A row without Do and
+// rowOf is a decision: in a situation, what is done and why. A row without Do and
 // Refuse is the goal.
-type Row[S any] struct {
+type rowOf[S any] struct {
 	// When, Step and Why are for people: a situation, what is done in it, and
 	// the reason.
 	When, Step, Why string
@@ -36,10 +36,10 @@ type Row[S any] struct {
 
 // Table holds the decisions about a destination. The first row that fits counts;
 // the last one fits always.
-type Table[S any] []Row[S]
+type Table[S any] []rowOf[S]
 
 // Decide returns the row that counts.
-func (t Table[S]) Decide(s S) Row[S] {
+func (t Table[S]) Decide(s S) rowOf[S] {
 	for _, row := range t[:len(t)-1] {
 		if row.Is(s) {
 			return row

@@ -41,16 +41,30 @@ func sequence(t testing.TB, h *hub) []point {
 	h.Faults.ClearLog()
 	at, r := h.fresh(), sample("v1.0.0")
 	put(t, h.open(t, at), r)
-	var points []point
-	seen := map[string]int{}
-	for _, e := range h.Faults.Log() {
-		seen[e.Step]++
-		points = append(points, point{e.Step, seen[e.Step]})
-	}
-	if seen["upload-asset"] != len(r.Artifacts) || seen["edit-release"] != 1 || seen["create-release"] != 1 {
-		t.Fatalf("the sequence is %v", seen)
+	points := pointsOf(h.Faults.Log())
+	if !slices.Contains(points, point{"upload-asset", len(r.Artifacts)}) || slices.Contains(points, point{"edit-release", 2}) || slices.Contains(points, point{"create-release", 2}) {
+		t.Fatalf("the sequence is %v", points)
 	}
 	return points
+}
+
+func pointsOf(log []entry) (out []point) {
+	seen := map[string]int{}
+	for _, e := range log {
+		seen[e.Step]++
+		out = append(out, point{e.Step, seen[e.Step]})
+	}
+	return out
+}
+
+// steps returns the kinds of requests in a sequence.
+func steps(points []point) (out []string) {
+	for _, p := range points {
+		if p.nth == 1 {
+			out = append(out, p.step)
+		}
+	}
+	return out
 }
 
 // survive publishes under faults and checks what has to hold after it.
@@ -138,12 +152,7 @@ func TestLastingFault(t *testing.T) {
 	t.Parallel()
 	h := start(t, fake.Options{})
 	vital := []string{"get-repository", "list-releases", "get-ref", "get-commit", "create-release", "list-assets", "upload-asset", "edit-release"}
-	var steps []string
-	for _, p := range sequence(t, h) {
-		if !slices.Contains(steps, p.step) {
-			steps = append(steps, p.step)
-		}
-	}
+	steps := steps(sequence(t, h))
 	for _, f := range fake.Faults() {
 		if f.Skew != 0 || f.Chunk > 0 {
 			continue // those are no refusals
@@ -165,13 +174,7 @@ func TestLastingFault(t *testing.T) {
 func TestRandomFaults(t *testing.T) {
 	t.Parallel()
 	h := start(t, fake.Options{})
-	var steps []string
-	for _, p := range sequence(t, h) {
-		if !slices.Contains(steps, p.step) {
-			steps = append(steps, p.step)
-		}
-	}
-	steps = append(steps, "delete-asset", "delete-release", "get-asset")
+	steps := append(steps(sequence(t, h)), "delete-asset", "delete-release", "get-asset")
 	failed := 0
 	sequences := share.Of(60, 250)
 	for seed := range uint64(sequences) {
@@ -281,29 +284,6 @@ func TestSecondPublisher(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestPublishersAtOnce starts several at the same moment.
-func TestPublishersAtOnce(t *testing.T) {
-	t.Parallel()
-	h := start(t, fake.Options{})
-	for range 10 {
-		at, r := h.fresh(), sample("v1.0.0")
-		errs := make([]error, 4)
-		var running sync.WaitGroup
-		for i := range errs {
-			running.Go(func() { _, errs[i] = h.open(t, at).Put(t.Context(), r) })
-		}
-		running.Wait()
-		if err := errors.Join(errs...); err != nil {
-			t.Error(err)
-		}
-		put(t, h.open(t, at), r)
-		h.holds(t, at, r)
-		if n := len(h.Releases("acme/" + at)); n != 1 {
-			t.Errorf("%d releases", n)
-		}
 	}
 }
 

@@ -2,19 +2,14 @@ package github
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 )
@@ -46,12 +41,7 @@ func TestFaultWhileReading(t *testing.T) {
 		if err := read(); err != nil {
 			t.Fatal(err)
 		}
-		var points []point
-		seen := map[string]int{}
-		for _, e := range h.Faults.Log() {
-			seen[e.Step]++
-			points = append(points, point{e.Step, seen[e.Step]})
-		}
+		points := pointsOf(h.Faults.Log())
 		for _, f := range append(fault.Common(), fake.SecondaryLimit(http.StatusForbidden, "0")) {
 			for _, p := range points {
 				h.Faults.Reset()
@@ -89,93 +79,6 @@ func TestFaultWithoutDigests(t *testing.T) {
 				t.Errorf("%s at %s: %v", f.Name, step, err)
 			}
 		}
-	}
-}
-
-// TestUnreadable publishes files that fail or change.
-func TestUnreadable(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("the disk is on fire")
-	for name, tc := range map[string]struct {
-		// open is called for the n-th time, the first of which is for the
-		// checksum.
-		open func(n int) (io.ReadCloser, error)
-		want string
-	}{
-		"cannot be opened": {func(n int) (io.ReadCloser, error) {
-			if n > 1 {
-				return nil, broken
-			}
-			return io.NopCloser(strings.NewReader("12345678")), nil
-		}, broken.Error()},
-		"fails within": {func(n int) (io.ReadCloser, error) {
-			if n > 1 {
-				return io.NopCloser(io.MultiReader(strings.NewReader("1234"), failing{broken})), nil
-			}
-			return io.NopCloser(strings.NewReader("12345678")), nil
-		}, broken.Error()},
-		"shrinks": {func(n int) (io.ReadCloser, error) {
-			return io.NopCloser(strings.NewReader("12345678"[min(n-1, 1):])), nil
-		}, "no longer has the 8 bytes"},
-		"grows": {func(n int) (io.ReadCloser, error) {
-			return io.NopCloser(strings.NewReader("12345678" + strings.Repeat("9", min(n-1, 1)))), nil
-		}, "no longer has the 8 bytes"},
-		"changes": {func(n int) (io.ReadCloser, error) {
-			return io.NopCloser(strings.NewReader(fmt.Sprint(10_000_000 + n))), nil
-		}, "changed while it was published"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := start(t, fake.Options{})
-			at, n := h.fresh(), 0
-			r := files("v1.0.0", "metadata.yaml", "x")
-			r.Artifacts = append(r.Artifacts, repo.NewArtifact("data.bin", "data.bin", 8, func() (io.ReadCloser, error) { n++; return tc.open(n) }))
-			_, err := h.open(t, at).Put(t.Context(), r)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
-			if n > 3 {
-				t.Errorf("opened %d times", n)
-			}
-			if _, ok := h.Published("acme/"+at, "v1.0.0"); ok {
-				t.Error("it is published")
-			}
-			r = files("v1.0.0", "metadata.yaml", "x", "data.bin", "87654321")
-			put(t, h.open(t, at), r)
-			h.holds(t, at, r)
-		})
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
-// TestFlatMemory publishes and verifies a large file.
-func TestFlatMemory(t *testing.T) {
-	const size = 128 << 20
-	h := start(t, fake.Options{Dir: t.TempDir()})
-	at := h.fresh()
-	path := filepath.Join(t.TempDir(), "big.bin")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, size); err != nil {
-		t.Fatal(err)
-	}
-	r := files("v1.0.0", "metadata.yaml", "x")
-	r.Artifacts = append(r.Artifacts, repo.NewArtifact("big.bin", path, size, func() (io.ReadCloser, error) { return os.Open(path) }))
-	r.Sort()
-	d := h.open(t, at)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	put(t, d, r)
-	if err := d.Verify(t.Context(), r); err != nil {
-		t.Error(err)
-	}
-	runtime.ReadMemStats(&after)
-	// Both sides, and TLS, run in this process; the race detector empties pools.
-	if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {
-		t.Errorf("%d bytes were allocated", used)
 	}
 }
 

@@ -3,21 +3,16 @@ package gitlab
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -958,16 +953,24 @@ func TestRelease(t *testing.T) {
 		t.Errorf("two providers at a time: %+v", got)
 	}
 
-	for _, step := range []string{"get-release", "create-release"} {
+	for _, step := range []string{"get-release", "create-release", "create-link"} {
 		for _, f := range faults() {
 			t.Run(step+" "+f.Name, func(t *testing.T) {
 				s := serve(t, u, fake.Options{}, withTag)
-				s.Faults.Add(fault.Rule{Step: step, Fault: f})
-				_, err := put(t, s, func(o *Options) {
-					if f.Stall {
-						o.Policy.Timeout = impatience
+				o, providers := options(s, u), 1
+				o.Release = true
+				if step == "create-link" { // which the first provider does not need
+					if _, err := open(t, o).Put(t.Context(), r); err != nil {
+						t.Fatal(err)
 					}
-				})
+					o.Package, providers = "bootstrap-foo", 2
+				}
+				s.Faults.Add(fault.Rule{Step: step, Fault: f})
+				patient := o
+				if f.Stall {
+					o.Policy.Timeout = impatience
+				}
+				_, err := open(t, o).Put(t.Context(), r)
 				// The release is looked at before the first upload.
 				early := err != nil && step == "get-release"
 				if complete, bad := seen(s, r); bad != nil || !complete && !early {
@@ -978,38 +981,14 @@ func TestRelease(t *testing.T) {
 				}
 				s.Faults.Reset()
 				addToken(s, u)
-				if _, err := put(t, s, nil); err != nil {
+				if _, err := open(t, patient).Put(t.Context(), r); err != nil {
 					t.Errorf("second run: %v", err)
 				}
-				check(t, s)
+				if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != providers*len(r.Artifacts) {
+					t.Errorf("%+v", got)
+				}
 			})
 		}
-	}
-	for _, f := range faults() {
-		t.Run("create-link "+f.Name, func(t *testing.T) {
-			s := serve(t, u, fake.Options{}, withTag)
-			if _, err := put(t, s, nil); err != nil {
-				t.Fatal(err)
-			}
-			s.Faults.Add(fault.Rule{Step: "create-link", Nth: 2, Fault: f})
-			o := options(s, u)
-			o.Package, o.Release = "bootstrap-foo", true
-			if f.Stall {
-				o.Policy.Timeout = impatience
-			}
-			_, err := open(t, o).Put(t.Context(), r)
-			if err != nil && strings.Contains(err.Error(), u.secret) {
-				t.Error(err)
-			}
-			s.Faults.Reset()
-			addToken(s, u)
-			if _, err := open(t, o).Put(t.Context(), r); err != nil {
-				t.Errorf("second run: %v", err)
-			}
-			if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
-				t.Errorf("%+v", got)
-			}
-		})
 	}
 }
 
@@ -1114,86 +1093,6 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("%q", got)
 		}
 	})
-}
-
-// A file of any size goes through in constant memory.
-func TestMemory(t *testing.T) {
-	const size = 200 << 20
-	u := users[0]
-	s := serve(t, u, fake.Options{Dir: t.TempDir()})
-	var sum repo.Sum
-	h := sha256.New()
-	io.Copy(h, io.LimitReader(zeros{}, size))
-	copy(sum[:], h.Sum(nil))
-	large := repo.NewArtifact("large.bin", "large.bin", size, func() (io.ReadCloser, error) {
-		return io.NopCloser(io.LimitReader(zeros{}, size)), nil
-	}).Stating(sum)
-	r := &repo.Release{Provider: foo, Version: version, Artifacts: []*repo.Artifact{repo.BytesArtifact(gate, []byte("x")), large}}
-	p := open(t, options(s, u))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if _, err := p.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Verify(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > size/10 {
-		t.Errorf("allocated %d bytes", got)
-	}
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
-// A source that fails or changes is named, is no fault of the server, and does
-// not get published, whether it is the first file or the last.
-func TestBadSource(t *testing.T) {
-	u := users[0]
-	text := func(s string) (io.ReadCloser, error) {
-		return io.NopCloser(iotest.OneByteReader(strings.NewReader(s))), nil
-	}
-	for _, tt := range []struct {
-		name, want string
-		open       func(n int) (io.ReadCloser, error) // the n-th time
-	}{
-		{"cannot be opened", "permission denied", func(int) (io.ReadCloser, error) { return nil, os.ErrPermission }},
-		{"breaks off", "deadline", func(int) (io.ReadCloser, error) {
-			return io.NopCloser(io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errors.New("deadline")))), nil
-		}},
-		{"breaks off at the end", "deadline", func(int) (io.ReadCloser, error) {
-			return io.NopCloser(io.MultiReader(strings.NewReader("12345"), iotest.ErrReader(errors.New("deadline")))), nil
-		}},
-		{"is changed", "the checksum", func(n int) (io.ReadCloser, error) { return text(fmt.Sprint(12344 + n)) }},
-		{"is longer", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text("1234567") }},
-		{"is much longer", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text(strings.Repeat("1234567", 1<<20)) }},
-		{"is shorter", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text("1234") }},
-		{"is empty", "no longer has the 5 bytes", func(int) (io.ReadCloser, error) { return text("") }},
-	} {
-		for _, name := range []string{"a.yaml", gate} {
-			s := serve(t, u, fake.Options{})
-			if tt.name == "is changed" { // so that it is read before the upload
-				if _, err := s.AddPackage(where, fake.Package{Name: foo.Label(), Version: version, Status: "hidden", Files: []fake.File{{Name: "a.yaml", Data: []byte("54321")}}}); err != nil {
-					t.Fatal(err)
-				}
-				name = "a.yaml"
-			}
-			n := 0
-			r := small(version)
-			r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Name == name })
-			r.Artifacts = append(r.Artifacts, repo.NewArtifact(name, "here/"+name, 5, func() (io.ReadCloser, error) { n++; return tt.open(n) }))
-			r.Sort()
-			_, err := open(t, options(s, u)).Put(t.Context(), r)
-			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), tt.want) || transport.IsTemporary(err) {
-				t.Errorf("%s, %s: %v", tt.name, name, err)
-			}
-			if complete, bad := seen(s, small(version)); complete || bad != nil {
-				t.Errorf("%s, %s: %v, %v", tt.name, name, complete, bad)
-			}
-		}
-	}
 }
 
 // A claim makes it needless to look at the gate before each upload; without one, as

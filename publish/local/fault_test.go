@@ -391,35 +391,6 @@ func TestReadBackFindsWrongChecksums(t *testing.T) {
 	}
 }
 
-// A source that breaks off, changes or cannot be opened leaves nothing.
-func TestBrokenSource(t *testing.T) {
-	broken := errors.New("broken")
-	for name, open := range map[string]func() (io.ReadCloser, error){
-		"open": func() (io.ReadCloser, error) { return nil, broken },
-		"read": func() (io.ReadCloser, error) {
-			return io.NopCloser(io.MultiReader(strings.NewReader("abc"), brokenReader{broken})), nil
-		},
-		"short": func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("abc")), nil },
-		"long":  func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("abcdefgh")), nil },
-	} {
-		root := memoryDir(t)
-		r := &repo.Release{Provider: foo, Version: "v1.0.0", Artifacts: []*repo.Artifact{
-			repo.BytesArtifact("metadata.yaml", []byte("x")),
-			repo.NewArtifact("z.yaml", "src/z.yaml", 5, open),
-		}}
-		if _, err := destination(t, root).Put(t.Context(), r); err == nil || !errors.Is(err, broken) && !strings.Contains(err.Error(), "src/z.yaml") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if left := tree(t, root); len(left) > 0 {
-			t.Errorf("%s left %v", name, left)
-		}
-	}
-}
-
-type brokenReader struct{ err error }
-
-func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
-
 // Without locks publishing works, and nothing is taken for stale.
 func TestNoLocks(t *testing.T) {
 	root := memoryDir(t)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -367,32 +366,6 @@ func TestPutRefusesWhatCheckRefuses(t *testing.T) {
 		t.Error("something was touched")
 	}
 }
-
-// A file is written piece by piece, whatever its size.
-func TestPutStreams(t *testing.T) {
-	const size = 64 << 20
-	root := memoryDir(t)
-	r := &repo.Release{Provider: foo, Version: "v1.0.0", Artifacts: []*repo.Artifact{
-		repo.NewArtifact("big.bin", "big.bin", size, func() (io.ReadCloser, error) {
-			return io.NopCloser(io.LimitReader(zeros{}, size)), nil
-		}),
-	}}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if _, err := destination(t, root).Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
-		t.Errorf("%d bytes were allocated for a file of %d", got, size)
-	} else {
-		t.Logf("%d bytes were allocated for a file of %d", got, size)
-	}
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // plant makes what a publisher that died leaves behind.
 func plant(t testing.TB, root, name string, withLock bool) string {

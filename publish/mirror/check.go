@@ -21,31 +21,31 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// ProblemKind says in which way a file is not what the mirror should hold.
-type ProblemKind string
+// problemKind says in which way a file is not what the mirror should hold.
+type problemKind string
 
 // The kinds of problems.
 const (
-	// Missing files are listed, and not there.
-	Missing ProblemKind = "missing"
+	// missing files are listed, and not there.
+	missing problemKind = "missing"
 	// Damaged files have another content than the lock or the checksums say.
-	Damaged ProblemKind = "damaged"
+	Damaged problemKind = "damaged"
 	// Unexpected files are in no list.
-	Unexpected ProblemKind = "unexpected"
-	// Unfinished is what a run left that was stopped.
-	Unfinished ProblemKind = "unfinished"
+	Unexpected problemKind = "unexpected"
+	// unfinished is what a run left that was stopped.
+	unfinished problemKind = "unfinished"
 	// Unsigned files have no signature by one of the demanded keys.
-	Unsigned ProblemKind = "unsigned"
+	Unsigned problemKind = "unsigned"
 )
 
 // Words are all kinds; see report.Document.
-func (ProblemKind) Words() []string {
-	return []string{string(Missing), string(Damaged), string(Unexpected), string(Unfinished), string(Unsigned)}
+func (problemKind) Words() []string {
+	return []string{string(missing), string(Damaged), string(Unexpected), string(unfinished), string(Unsigned)}
 }
 
 // Problem is one thing that is wrong with a mirror.
 type Problem struct {
-	Kind     ProblemKind `json:"kind" doc:"missing: listed but absent; damaged: the content differs from the record; unexpected: not listed; unfinished: left by an interrupted run; unsigned: without a signature by a required key"`
+	Kind     problemKind `json:"kind" doc:"missing: listed but absent; damaged: the content differs from the record; unexpected: not listed; unfinished: left by an interrupted run; unsigned: without a signature by a required key"`
 	Path     string      `json:"path" doc:"the file, relative to the root of the mirror, with slashes"`
 	Message  string      `json:"message" doc:"what is wrong and what to do"`
 	Provider string      `json:"provider,omitempty" doc:"the provider label; absent if the file belongs to no release"`
@@ -158,7 +158,7 @@ type checker struct {
 	report        *Report
 }
 
-func (c *checker) add(kind ProblemKind, name, format string, args ...any) {
+func (c *checker) add(kind problemKind, name, format string, args ...any) {
 	p := Problem{Kind: kind, Path: name, Message: fmt.Sprintf(format, args...)}
 	if w := c.wanted[name]; w != nil && w.of != nil {
 		p.Provider, p.Version = w.of.Provider, w.of.Version
@@ -189,14 +189,14 @@ func (c *checker) lists() error {
 		c.add(Damaged, layouts.ChecksumFile, "%v; %s", err, c.again)
 	}
 	if sums == nil {
-		c.add(Missing, layouts.ChecksumFile, "the mirror has no checksums; %s", c.again)
+		c.add(missing, layouts.ChecksumFile, "the mirror has no checksums; %s", c.again)
 	}
 	for _, s := range listed {
 		c.wanted[s.Name] = &wanted{sum: s.Sum, size: -1}
 	}
 	if data == nil {
 		if c.wanted[layouts.LockFile] == nil {
-			c.add(Missing, layouts.LockFile, "the mirror has no lock file; restore it from a copy of the mirror")
+			c.add(missing, layouts.LockFile, "the mirror has no lock file; restore it from a copy of the mirror")
 		}
 		return nil // else the checksums tell
 	}
@@ -344,7 +344,7 @@ func (c *checker) contents(ctx context.Context) error {
 	slices.Sort(names)
 	type verdict struct {
 		size int64
-		kind ProblemKind
+		kind problemKind
 		why  string
 	}
 	found := make([]verdict, len(names))
@@ -353,7 +353,7 @@ func (c *checker) contents(ctx context.Context) error {
 		v := &found[i]
 		a, close, err := c.open(names[i])
 		if errors.Is(err, fs.ErrNotExist) {
-			v.kind, v.why = Missing, "the file is not there"
+			v.kind, v.why = missing, "the file is not there"
 			return nil
 		}
 		if err != nil {
@@ -431,11 +431,11 @@ func (c *checker) walk(ctx context.Context) error {
 		case name == ".", c.wanted[name] != nil, name == layouts.ChecksumFile, name == layouts.SignatureFile:
 			return nil
 		case base == journalFile:
-			c.add(Unfinished, name, "a run of mirror was interrupted; run it again to finish it")
+			c.add(unfinished, name, "a run of mirror was interrupted; run it again to finish it")
 			return nil
 		case strings.HasPrefix(base, ownPrefix):
 			if base != holdFile {
-				c.add(Unfinished, name, "an interrupted run left it behind; run mirror repair")
+				c.add(unfinished, name, "an interrupted run left it behind; run mirror repair")
 			}
 			return skip(e)
 		case strings.HasPrefix(base, "."):

@@ -66,17 +66,6 @@ var children = map[string]func(args []string) error{
 		fmt.Println("ready")
 		return repairScene(args[0])
 	},
-	// prune DIR: leaves one version of each provider.
-	"prune": func(args []string) error {
-		lock, err := ReadLock(args[0])
-		if err != nil {
-			return err
-		}
-		_, opts, _, _ := scene(&testing.T{}, args[0], nil, nil)
-		fmt.Println("ready")
-		_, err = Prune(context.Background(), lock.Keep(1), nil, opts)
-		return err
-	},
 	// limited DIR BYTES: mirrors while no file may grow larger.
 	"limited": func(args []string) error {
 		limit, err := strconv.ParseUint(args[1], 10, 63)
@@ -201,7 +190,7 @@ func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
 }
 
 // sound checks a mirror, in which nothing may be wrong but what is expected.
-func sound(t *testing.T, dir string, expected ...ProblemKind) {
+func sound(t *testing.T, dir string, expected ...problemKind) {
 	t.Helper()
 	report, err := Check(t.Context(), dir, 2)
 	if err != nil {
@@ -237,7 +226,7 @@ func TestRepairKilled(t *testing.T) {
 		}
 		for range 3 {
 			kill(15*time.Millisecond, "repair")
-			sound(t, dir, Missing, Damaged, Unfinished)
+			sound(t, dir, missing, Damaged, unfinished)
 		}
 		if err := folderOf(t, dir).Sweep(); err != nil {
 			t.Fatal(err)
@@ -247,27 +236,6 @@ func TestRepairKilled(t *testing.T) {
 		}
 		completed(t, dir, want)
 		sound(t, dir)
-	})
-}
-
-// Pruning that is killed is finished by the next time.
-func TestPruneKilled(t *testing.T) {
-	want, _ := flawless(t)
-	killing(t, func(_ int, dir string, kill func(time.Duration, string)) {
-		completed(t, dir, want)
-		kill(3*time.Millisecond, "prune")
-		sound(t, dir, Missing, Unfinished, Damaged)
-		if out, err := child(t, "prune", dir).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		folder := folderOf(t, dir)
-		if err := folder.Sweep(); err != nil {
-			t.Fatal(err)
-		}
-		sound(t, dir)
-		if lock, err := ReadLock(dir); err != nil || len(lock.Releases) != 3 {
-			t.Errorf("%v, %v", lock, err)
-		}
 	})
 }
 

@@ -860,8 +860,6 @@ func TestFilesAreAskedForAhead(t *testing.T) {
 	}
 }
 
-// What is in no list is found while no other run can list it: a release that is just
-// being copied is not a leftover.
 // The list of a place is known until the last of its providers goes.
 func TestPruneOneOfTwo(t *testing.T) {
 	dir := memoryDir(t)
@@ -880,6 +878,8 @@ func TestPruneOneOfTwo(t *testing.T) {
 	}
 }
 
+// What is in no list is found while no other run can list it: a release that is just
+// being copied is not a leftover.
 func TestPruneLooksWhileItHolds(t *testing.T) {
 	dir := memoryDir(t)
 	opts := toFolder(t, dir)

@@ -160,7 +160,7 @@ func (h *held) holds(ctx context.Context, b *Bundle) bool {
 		}
 	}
 	return !slices.ContainsFunc(report.Problems, func(p Problem) bool {
-		return p.Provider != "" && (p.Kind == Missing || p.Kind == Damaged)
+		return p.Provider != "" && (p.Kind == missing || p.Kind == Damaged)
 	})
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// ArtifactType marks the manifest of a release.
-	ArtifactType = "application/vnd.clusterctl-repo.release.v1"
+	// artifactType marks the manifest of a release.
+	artifactType = "application/vnd.clusterctl-repo.release.v1"
 	// AliasOf is the annotation of a layer that only gives a file of the
 	// release, which it names, a second title.
 	AliasOf = "io.github.clusterctl-repo.alias-of"
@@ -88,7 +88,7 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 	m := v1.Manifest{
 		Versioned:    specs.Versioned{SchemaVersion: 2},
 		MediaType:    v1.MediaTypeImageManifest,
-		ArtifactType: ArtifactType,
+		ArtifactType: artifactType,
 		Config:       v1.DescriptorEmptyJSON,
 	}
 	add := func(name, title string, more map[string]string) {

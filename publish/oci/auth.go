@@ -43,7 +43,7 @@ type session struct {
 	scheme, host string // in URLs
 	name         string // of the registry, as the user writes it
 	repository   string
-	credential   Credentials
+	credential   credentialSource
 	tokenServer  string // the host that may see the credential besides the site
 
 	mu sync.Mutex

@@ -35,17 +35,17 @@ func (c Credential) String() string { return "credential" }
 // GoString hides everything.
 func (c Credential) GoString() string { return c.String() }
 
-// Credentials finds the credential for a registry; it may be anonymous.
-type Credentials func(ctx context.Context, host string) (Credential, error)
+// credentialSource finds the credential for a registry; it may be anonymous.
+type credentialSource func(ctx context.Context, host string) (Credential, error)
 
 // StaticCredential returns c for every registry. It is meant for a destination,
 // which has only one.
-func StaticCredential(c Credential) Credentials {
+func StaticCredential(c Credential) credentialSource {
 	return func(context.Context, string) (Credential, error) { return c, nil }
 }
 
 // FirstCredential asks one after the other until one of them has a credential.
-func FirstCredential(sources ...Credentials) Credentials {
+func FirstCredential(sources ...credentialSource) credentialSource {
 	return func(ctx context.Context, host string) (Credential, error) {
 		for _, source := range sources {
 			if c, err := source(ctx, host); err != nil || c != (Credential{}) {
@@ -59,8 +59,8 @@ func FirstCredential(sources ...Credentials) Credentials {
 // DockerCredentials finds what `docker login` stored: in a configuration file,
 // or with the credential helper that it names. A file that does not exist
 // knows none. The files are read when the first registry asks.
-func DockerCredentials(files ...string) Credentials {
-	var sources []Credentials
+func DockerCredentials(files ...string) credentialSource {
+	var sources []credentialSource
 	for _, file := range files {
 		sources = append(sources, func(ctx context.Context, host string) (Credential, error) {
 			return dockerCredential(ctx, file, host)

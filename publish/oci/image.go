@@ -129,9 +129,6 @@ func (d *Repository) pushRest(ctx context.Context, root v1.Descriptor, from cont
 	return rest, left, err
 }
 
-// Images is where images can be read from: a *Layout, or blobFiles.
-type Images = content.ReadOnlyStorage
-
 func isIndex(desc v1.Descriptor) bool {
 	return desc.MediaType == v1.MediaTypeImageIndex || desc.MediaType == dockerList
 }
@@ -142,7 +139,7 @@ func isIndex(desc v1.Descriptor) bool {
 // anew without the rest, because registries refuse an index of which images are
 // missing; so the digest is another one. The error says what the image is built
 // for if that is none of the platforms.
-func copyPlatforms(ctx context.Context, from Images, to content.Storage, root v1.Descriptor, platforms []string) (v1.Descriptor, error) {
+func copyPlatforms(ctx context.Context, from content.ReadOnlyStorage, to content.Storage, root v1.Descriptor, platforms []string) (v1.Descriptor, error) {
 	if len(platforms) == 0 || !isIndex(root) {
 		return root, copyImage(ctx, from, to, root)
 	}
@@ -158,7 +155,7 @@ func copyPlatforms(ctx context.Context, from Images, to content.Storage, root v1
 }
 
 // copyIndex copies the images of an index, and then the index.
-func copyIndex(ctx context.Context, from Images, to content.Storage, mediaType string, index []byte, images []v1.Descriptor) (v1.Descriptor, error) {
+func copyIndex(ctx context.Context, from content.ReadOnlyStorage, to content.Storage, mediaType string, index []byte, images []v1.Descriptor) (v1.Descriptor, error) {
 	root := content.NewDescriptorFromBytes(mediaType, index)
 	for _, image := range images {
 		if err := copyImage(ctx, from, to, image); err != nil {
@@ -179,7 +176,7 @@ type index struct {
 	images []v1.Descriptor
 }
 
-func readIndex(ctx context.Context, from Images, root v1.Descriptor) (x index, err error) {
+func readIndex(ctx context.Context, from content.ReadOnlyStorage, root v1.Descriptor) (x index, err error) {
 	if root.Size > maxManifest {
 		return x, fmt.Errorf("the index has %d bytes, more than %d", root.Size, maxManifest)
 	}

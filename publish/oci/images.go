@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"oras.land/oras-go/v2/content"
 	"slices"
 	"strings"
 
@@ -55,7 +56,7 @@ type Store struct {
 // source is where an image is, besides its registry.
 type source struct {
 	images map[string]v1.Descriptor
-	from   Images
+	from   content.ReadOnlyStorage // a *Layout, or blobFiles
 }
 
 // carried opens the layouts in carried mirrors.

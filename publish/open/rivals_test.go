@@ -17,14 +17,14 @@ import (
 )
 
 func gitHubRivalry(t *testing.T) rivals.Place {
-	s := github.Start(t, github.Options{})
+	s := github.Start(t, github.Options{Dir: t.TempDir()})
 	s.AddToken(github.Token{Secret: "ghp_rival", Right: github.Admin})
 	s.AddRepository(github.Repository{Owner: "acme", Name: "provider"})
 	return rivals.Place{URL: "https://github.com/acme/provider", Env: map[string]string{"GH_TOKEN": "ghp_rival", "GITHUB_API_URL": strings.TrimSuffix(s.APIURL(), "/")}}
 }
 
 func gitLabRivalry(t *testing.T) rivals.Place {
-	s := gitlab.Start(t, gitlab.Options{})
+	s := gitlab.Start(t, gitlab.Options{Dir: t.TempDir()})
 	s.AddToken(gitlab.Token{Secret: "glpat-rival", User: "publisher"})
 	if err := s.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func gitLabRivalry(t *testing.T) rivals.Place {
 var registries atomic.Int32
 
 func ociRivalry(t *testing.T) rivals.Place {
-	options := []registry.Option{registry.Logger(log.New(io.Discard, "", 0))}
+	options := []registry.Option{registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))}
 	if registries.Add(1)%2 == 0 { // the others keep lists of referrers under a tag
 		options = append(options, registry.WithReferrersSupport(true))
 	}

@@ -31,7 +31,7 @@ type Fixed struct {
 	// Fixes are the findings that were fixed, in the order in which that was done.
 	Fixes []*lint.Finding
 	// Refused are the edits that were not made.
-	Refused []Unfixed
+	Refused []unfixed
 	// Renamed are the new paths of files and folders by their old ones.
 	Renamed map[string]string
 }
@@ -158,7 +158,7 @@ func (f *fixing) refuse(finding *lint.Finding, reason string) {
 			return
 		}
 	}
-	f.out.Refused = append(f.out.Refused, Unfixed{Finding: finding, Reason: reason})
+	f.out.Refused = append(f.out.Refused, unfixed{Finding: finding, Reason: reason})
 }
 
 // content is that of a file as far as it was fixed.

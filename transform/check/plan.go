@@ -10,8 +10,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 )
 
-// Unfixed is a finding whose edit was not made.
-type Unfixed struct {
+// unfixed is a finding whose edit was not made.
+type unfixed struct {
 	Finding *lint.Finding
 	// Reason completes "not fixed:".
 	Reason string
@@ -22,7 +22,7 @@ type plan struct {
 	old, new string
 	// fixed are the findings whose edits are in new, in the order of the file.
 	fixed   []*lint.Finding
-	refused []Unfixed
+	refused []unfixed
 }
 
 // planned makes the edits of findings in a file. Edits that overlap an earlier one
@@ -53,7 +53,7 @@ func planned(data string, findings []*lint.Finding) *plan {
 			changes = append(changes, change{edit.Splice{Start: e.Start, End: e.End, Text: e.Text}, []*lint.Finding{f}})
 			continue
 		}
-		p.refused = append(p.refused, Unfixed{f, reason})
+		p.refused = append(p.refused, unfixed{f, reason})
 	}
 	if p.fixed != nil {
 		p.refused = nil
@@ -121,7 +121,7 @@ func (p *plan) sound(changes []change) []change {
 func (p *plan) refuse(changes []change, err error) {
 	for _, c := range changes {
 		for _, f := range c.findings {
-			p.refused = append(p.refused, Unfixed{f, err.Error()})
+			p.refused = append(p.refused, unfixed{f, err.Error()})
 		}
 	}
 }

@@ -13,8 +13,8 @@ const (
 	certManagerURL     = "https://github.com/cert-manager/cert-manager/releases/" + CertManagerVersion + "/cert-manager.yaml"
 )
 
-// CertManager is where clusterctl takes cert-manager from.
-type CertManager struct {
+// certManager is where clusterctl takes cert-manager from.
+type certManager struct {
 	// URL is that of a release, with the environment filled in.
 	URL string
 	// Version is the one that is installed, whichever the URL names.
@@ -25,27 +25,27 @@ type CertManager struct {
 }
 
 // External reports whether clusterctl leaves cert-manager to the user.
-func (m CertManager) External() bool {
+func (m certManager) External() bool {
 	external, _ := strconv.ParseBool(m.ExternallyProvisioned) // checked when it was read
 	return external
 }
 
-// CertManager returns the entry of the file, completed by the defaults
+// certManager returns the entry of the file, completed by the defaults
 // (clusterctl: client/config/cert_manager_client.go, Get).
-func (c *Config) CertManager() (CertManager, error) {
-	var out CertManager
+func (c *Config) CertManager() (certManager, error) {
+	var out certManager
 	if err := c.unmarshal("cert-manager", &out); err != nil {
-		return CertManager{}, fmt.Errorf("%s: failed to unmarshal certManager from the clusterctl configuration file: %w", c.name, err)
+		return certManager{}, fmt.Errorf("%s: failed to unmarshal certManager from the clusterctl configuration file: %w", c.name, err)
 	}
 	out.URL, out.Version = cmp.Or(out.URL, certManagerURL), cmp.Or(out.Version, CertManagerVersion)
 	if out.ExternallyProvisioned != "" {
 		if _, err := strconv.ParseBool(out.ExternallyProvisioned); err != nil {
-			return CertManager{}, fmt.Errorf("%s: cert-manager.externallyProvisioned: %w", c.name, err)
+			return certManager{}, fmt.Errorf("%s: cert-manager.externallyProvisioned: %w", c.name, err)
 		}
 	}
 	var err error
 	if out.URL, err = c.expand(out.URL); err != nil {
-		return CertManager{}, fmt.Errorf("%s: unable to evaluate url: %q: %w", c.name, out.URL, err)
+		return certManager{}, fmt.Errorf("%s: unable to evaluate url: %q: %w", c.name, out.URL, err)
 	}
 	return out, nil
 }

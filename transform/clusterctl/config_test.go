@@ -100,7 +100,7 @@ func TestOverridesFolder(t *testing.T) {
 }
 
 func TestCertManager(t *testing.T) {
-	for text, want := range map[string]CertManager{
+	for text, want := range map[string]certManager{
 		"":                                   {URL: certManagerURL, Version: CertManagerVersion},
 		"cert-manager:\n  version: v1.0.0\n": {URL: certManagerURL, Version: "v1.0.0"},
 		"cert-manager:\n  url: https://x/${V}/y\n":           {URL: "https://x/1/y", Version: CertManagerVersion},

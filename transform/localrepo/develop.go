@@ -37,8 +37,8 @@ var ours = []ownProvider{
 // dockerTemplates go with the releases of infrastructure-docker.
 const dockerTemplates = "test/infrastructure/docker/templates"
 
-// Development is what developers try their providers with.
-type Development struct {
+// development is what developers try their providers with.
+type development struct {
 	Releases []*repo.Release
 	// Notes are about versions that clusterctl may not find.
 	Notes []error
@@ -59,8 +59,8 @@ type inTree struct {
 // Develop builds the releases that source trees or their clusterctl-settings.json
 // describe; with providers and provider_repos, those of several trees. Others are the
 // trees that are to be built in another way. The error joins everything that is wrong.
-func Develop(ctx context.Context, sources []string, o Options) (d *Development, others []string, err error) {
-	d = &Development{}
+func Develop(ctx context.Context, sources []string, o Options) (d *development, others []string, err error) {
+	d = &development{}
 	if d.versions, err = transform.ParseVersions(o.Version); err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +116,7 @@ func readSettings(source string) (*settings, string, error) {
 }
 
 // source adds the releases of a source; none if it says nothing about them.
-func (d *Development) source(source string) {
+func (d *development) source(source string) {
 	s, dir, err := readSettings(source)
 	switch {
 	case err != nil:
@@ -157,10 +157,10 @@ func (d *Development) source(source string) {
 
 // own adds a provider of Cluster API's own source tree, with the newest series of its
 // metadata.yaml; false if the tree does not have it.
-func (d *Development) own(dir, label string) bool {
+func (d *development) own(dir, label string) bool {
 	for _, p := range ours {
 		if p.label == label && config.IsKustomization(os.DirFS(dir), p.folder) {
-			s := &settings{Description: Description{Name: dir}}
+			s := &settings{description: description{Name: dir}}
 			s.Label.Value, s.Folder.Value, s.ComponentsFile.Value = label, p.folder, p.components
 			d.add(dir, s)
 			return true
@@ -170,7 +170,7 @@ func (d *Development) own(dir, label string) bool {
 }
 
 // add plans a release.
-func (d *Development) add(dir string, s *settings) {
+func (d *development) add(dir string, s *settings) {
 	wrong := func(at text, format string, args ...any) {
 		d.faults = append(d.faults, s.Errorf(at.At, format, args...))
 	}
@@ -217,7 +217,7 @@ func (d *Development) add(dir string, s *settings) {
 }
 
 // version returns the version of a release, and notes if metadata.yaml has another one.
-func (d *Development) version(dir string, s *settings) layouts.Version {
+func (d *development) version(dir string, s *settings) layouts.Version {
 	given := d.versions.Of(s.Label.Value)
 	version := cmp.Or(given, s.NextVersion.Value)
 	name := filepath.Join(dir, layouts.MetadataFile)

@@ -33,22 +33,22 @@ type text struct {
 	At    yamldoc.Pos
 }
 
-// Description is a file that was read, and what is ignored in it: unknown and
+// description is a file that was read, and what is ignored in it: unknown and
 // repeated keys, further documents.
-type Description struct {
+type description struct {
 	// Name is the file, for messages.
 	Name    string
 	Remarks []*yamldoc.Error
 }
 
 // Errorf returns an error at a place of the file.
-func (d *Description) Errorf(at yamldoc.Pos, format string, args ...any) error {
+func (d *description) Errorf(at yamldoc.Pos, format string, args ...any) error {
 	return &yamldoc.Error{File: d.Name, Pos: at, Err: fmt.Errorf(format, args...)}
 }
 
 // suiteConfig is an E2EConfig.
 type suiteConfig struct {
-	Description
+	description
 	// Dir is the absolute folder that paths are relative to.
 	Dir       string
 	real      string // the source tree, without links
@@ -196,11 +196,11 @@ func isConfig(d *yamldoc.Document) bool {
 // any case, scalars become strings by way of JSON, the last of several keys counts.
 // The error joins all values of a wrong type.
 func decode(stream *yamldoc.Stream) (*suiteConfig, error) {
-	c := &suiteConfig{Description: Description{Name: stream.File.Name}}
+	c := &suiteConfig{description: description{Name: stream.File.Name}}
 	if len(stream.File.Data) == 0 {
 		return nil, &yamldoc.Error{File: c.Name, Err: errors.New("the e2e test config file should not be empty")}
 	}
-	r, err := newReader(stream, &c.Description)
+	r, err := newReader(stream, &c.description)
 	if r == nil {
 		return c, err
 	}
@@ -234,12 +234,12 @@ func decode(stream *yamldoc.Stream) (*suiteConfig, error) {
 
 type reader struct {
 	doc    *yamldoc.Document
-	d      *Description
+	d      *description
 	faults []error
 }
 
 // newReader reads the first document of a stream; nil if there is none.
-func newReader(stream *yamldoc.Stream, d *Description) (*reader, error) {
+func newReader(stream *yamldoc.Stream, d *description) (*reader, error) {
 	if len(stream.Docs) == 0 {
 		return nil, nil
 	}

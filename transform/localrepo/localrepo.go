@@ -33,8 +33,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
-// Upstream gives what other places have: the network, or a mirror.
-type Upstream interface {
+// upstream gives what other places have: the network, or a mirror.
+type upstream interface {
 	// Version returns the version that a marker stands for.
 	Version(ctx context.Context, p layouts.Provider, m layouts.Marker) (string, error)
 	// Components returns the file at a URL, which is that of the components of a
@@ -54,7 +54,7 @@ type Options struct {
 	Version     string
 	AllowRemote bool
 	Cache       *kustomize.Cache
-	Upstream    Upstream
+	Upstream    upstream
 	// Absent is told of a version that layouts.ErrUnavailable keeps away, which is then
 	// left out; nil makes it an error.
 	Absent func(error)
@@ -209,22 +209,22 @@ func (s *Suite) absent(err error) bool {
 // requests is how many files are fetched at a time.
 const requests = 8
 
-// Remote is a version by URL.
-type Remote struct {
+// remote is a version by URL.
+type remote struct {
 	layouts.Provider
 	Version, URL string
 	At           yamldoc.Pos
 }
 
-// Remote returns the versions by URL. The error is about markers.
-func (s *Suite) Remote() (out []Remote, err error) {
+// remote returns the versions by URL. The error is about markers.
+func (s *Suite) Remote() (out []remote, err error) {
 	if s.unresolved != nil {
 		return nil, &transform.InputError{Err: s.unresolved}
 	}
 	for p, v := range s.Config.versions() {
 		_, local := s.Config.Local(v)
 		if v.Type.Value == byURL && !local {
-			out = append(out, Remote{p.Provider(), v.Name.Value, v.Value.Value, v.Value.At})
+			out = append(out, remote{p.Provider(), v.Name.Value, v.Value.Value, v.Value.At})
 		}
 	}
 	return out, nil
@@ -383,7 +383,7 @@ func (s *Suite) ConfigFile(out string) ([]byte, error) {
 }
 
 // ConfigFile returns the configuration of clusterctl for the repository in a folder.
-func (d *Development) ConfigFile(out string) ([]byte, error) {
+func (d *development) ConfigFile(out string) ([]byte, error) {
 	var entries []any
 	for _, r := range d.Releases {
 		entries = append(entries, entry(r.Provider, out, r.Version, r.Components().Name))

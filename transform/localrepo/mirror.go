@@ -11,7 +11,7 @@ import (
 )
 
 // Mirror takes everything from a repository, and nothing from the network.
-func Mirror(r *repo.Repository) Upstream { return mirror{r} }
+func Mirror(r *repo.Repository) upstream { return mirror{r} }
 
 type mirror struct{ r *repo.Repository }
 

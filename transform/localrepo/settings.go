@@ -13,7 +13,7 @@ const settingsFile = "clusterctl-settings.json"
 // settings describe the provider of a source tree, or list providers to build and
 // the source trees that have them.
 type settings struct {
-	Description
+	description
 	// Label is the provider, and the others say how it is built.
 	Label, ComponentsFile, NextVersion, Folder text
 	// Providers are labels, and Trees are folders relative to the file.
@@ -31,8 +31,8 @@ func (s *settings) provider() (p layouts.Provider, err error) {
 // decodeSettings reads a clusterctl-settings.json. The error joins all values of a
 // wrong type.
 func decodeSettings(stream *yamldoc.Stream) (*settings, error) {
-	s := &settings{Description: Description{Name: stream.File.Name}}
-	r, err := newReader(stream, &s.Description)
+	s := &settings{description: description{Name: stream.File.Name}}
+	r, err := newReader(stream, &s.description)
 	if r == nil {
 		return s, err
 	}

@@ -15,7 +15,7 @@ type Config struct {
 	Providers []ConfigProvider `json:"providers"`
 	// CertManager is nil for the cert-manager that clusterctl takes itself.
 	CertManager *ConfigCertManager  `json:"cert-manager,omitempty"`
-	Images      map[string]Override `json:"images,omitempty"`
+	Images      map[string]override `json:"images,omitempty"`
 	// OverridesFolder must be a folder that does not exist or is empty if
 	// nothing of the user's machine is to stand in for files of the mirror. If
 	// it is "", clusterctl looks into its own.

@@ -41,14 +41,14 @@ type MirroredImage struct {
 	// so that clusterctl installs it from there. It is empty if clusterctl does
 	// not rewrite the image, or no registry was given.
 	Target string       `json:"target,omitempty"`
-	Places []ImagePlace `json:"places"`
+	Places []imagePlace `json:"places"`
 }
 
 // Guess reports whether no container is known that runs the image.
 func (img MirroredImage) Guess() bool { return img.Confidence != certain }
 
-// ImagePlace is where an image was found.
-type ImagePlace struct {
+// imagePlace is where an image was found.
+type imagePlace struct {
 	ReleaseName
 	inventory.Image
 }
@@ -60,7 +60,7 @@ const (
 )
 
 // InventoryOf joins the images of releases. Overrides are those of clusterctl.yaml, or nil.
-func InventoryOf(releases []Locked, images map[[2]string][]inventory.Image, overrides map[string]Override) *ImageInventory {
+func InventoryOf(releases []Locked, images map[[2]string][]inventory.Image, overrides map[string]override) *ImageInventory {
 	out := &ImageInventory{SchemaVersion: imagesVersion, Images: []MirroredImage{}, Releases: []ReleaseName{}}
 	index := map[string]int{}
 	for _, r := range releases {
@@ -83,7 +83,7 @@ func InventoryOf(releases []Locked, images map[[2]string][]inventory.Image, over
 			if u, ok := useOf(r.Provider, &img); ok && overrides != nil {
 				to.Target = cmp.Or(to.Target, target(overrides, u))
 			}
-			to.Places = append(to.Places, ImagePlace{name, img})
+			to.Places = append(to.Places, imagePlace{name, img})
 		}
 	}
 	slices.SortFunc(out.Images, func(a, b MirroredImage) int { return strings.Compare(a.Ref, b.Ref) })
@@ -95,7 +95,7 @@ func (inv *ImageInventory) Add(refs []string) {
 	for _, ref := range refs {
 		i, known := slices.BinarySearchFunc(inv.Images, ref, func(img MirroredImage, ref string) int { return strings.Compare(img.Ref, ref) })
 		if !known {
-			img := MirroredImage{Ref: ref, Confidence: likely, Places: []ImagePlace{{Image: inventory.Named(ref)}}}
+			img := MirroredImage{Ref: ref, Confidence: likely, Places: []imagePlace{{Image: inventory.Named(ref)}}}
 			inv.Images = slices.Insert(inv.Images, i, img)
 		}
 	}

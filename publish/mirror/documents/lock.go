@@ -82,11 +82,11 @@ type Locked struct {
 	Source   string `json:"source"`
 	// Components is the name of the file that clusterctl asks for first.
 	Components string       `json:"components,omitempty"`
-	Files      []LockedFile `json:"files"`
+	Files      []lockedFile `json:"files"`
 }
 
-// LockedFile is one file of a release; its size is in bytes.
-type LockedFile struct {
+// lockedFile is one file of a release; its size is in bytes.
+type lockedFile struct {
 	Name string `json:"name"`
 	// URL is where the file was read.
 	URL    string `json:"url"`
@@ -97,19 +97,19 @@ type LockedFile struct {
 	UpstreamDigest string `json:"upstreamDigest,omitempty"`
 }
 
-func (f *LockedFile) Sum() repo.Sum {
+func (f *lockedFile) Sum() repo.Sum {
 	sum, _ := repo.ParseSum(f.SHA256) // the lock was checked when it was read
 	return sum
 }
 
 // Differs reports whether a file cannot be the locked one, by what its place
 // says.
-func (f *LockedFile) Differs(a *repo.Artifact) bool {
+func (f *lockedFile) Differs(a *repo.Artifact) bool {
 	sum, stated := a.Stated()
 	return a.Size != f.Size || stated && sum != f.Sum()
 }
 
-func (l *Locked) File(name string) *LockedFile {
+func (l *Locked) File(name string) *lockedFile {
 	for i := range l.Files {
 		if l.Files[i].Name == name {
 			return &l.Files[i]
@@ -135,10 +135,10 @@ func ParseLabel(label string) (layouts.Provider, error) {
 // LockOf describes a release whose files state their checksums. Upstream holds
 // the files as the source lists them.
 func LockOf(r *repo.Release, source, components string, upstream *repo.Release) Locked {
-	l := Locked{Provider: r.Provider.Label(), Version: r.Version, Source: source, Components: components, Files: []LockedFile{}}
+	l := Locked{Provider: r.Provider.Label(), Version: r.Version, Source: source, Components: components, Files: []lockedFile{}}
 	for _, a := range r.Artifacts {
 		sum, _ := a.Stated()
-		f := LockedFile{Name: a.Name, URL: withoutQuery(a.Path), Size: a.Size, SHA256: sum.String()}
+		f := lockedFile{Name: a.Name, URL: withoutQuery(a.Path), Size: a.Size, SHA256: sum.String()}
 		if b := upstream.Artifact(a.Name); b != nil {
 			f.URL = withoutQuery(b.Path)
 			if sum, ok := b.Stated(); ok {

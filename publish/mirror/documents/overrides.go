@@ -13,9 +13,9 @@ import (
 // (clusterctl: client/config/imagemeta_client.go).
 const AllImages = "all"
 
-// Override makes clusterctl take images from another repository: everything
+// override makes clusterctl take images from another repository: everything
 // before the last slash of their names is replaced.
-type Override struct {
+type override struct {
 	Repository string `json:"repository"`
 }
 
@@ -36,7 +36,7 @@ func (u use) from() string { return u.repository + "/" + u.name }
 
 // Overrides returns the image overrides for clusterctl.yaml that make clusterctl take all
 // images of the releases from a registry, and what cannot be expressed by them.
-func Overrides(registry string, releases []Locked, images map[[2]string][]inventory.Image) (map[string]Override, []string) {
+func Overrides(registry string, releases []Locked, images map[[2]string][]inventory.Image) (map[string]override, []string) {
 	var uses []use
 	for _, r := range releases {
 		for _, img := range images[[2]string{r.Provider, r.Version}] {
@@ -51,9 +51,9 @@ func Overrides(registry string, releases []Locked, images map[[2]string][]invent
 // overrides does so for images. The override for all drops the path of an image, so images of different paths
 // with the same name would become one. Those get an entry of their provider,
 // which keeps the path, and the host as its first part.
-func overrides(registry string, uses []use) (map[string]Override, []string) {
+func overrides(registry string, uses []use) (map[string]override, []string) {
 	registry = strings.TrimSuffix(registry, "/")
-	all := map[string]Override{AllImages: {registry}}
+	all := map[string]override{AllImages: {registry}}
 	repositories := map[string]map[string]bool{} // by name
 	own := map[[2]string]map[string]bool{}       // by label and name
 	add := func(set map[string]bool, s string) map[string]bool {
@@ -78,7 +78,7 @@ func overrides(registry string, uses []use) (map[string]Override, []string) {
 				path = strings.ReplaceAll(repository, ":", "-")
 			}
 		}
-		all[label+"/"+name] = Override{registry + "/" + path}
+		all[label+"/"+name] = override{registry + "/" + path}
 	}
 	origins := map[string]use{}
 	var problems []string
@@ -99,7 +99,7 @@ func overrides(registry string, uses []use) (map[string]Override, []string) {
 
 // target returns what clusterctl makes of an image (clusterctl:
 // client/config/imagemeta_client.go, AlterImage).
-func target(all map[string]Override, u use) string {
+func target(all map[string]override, u use) string {
 	repository := u.repository
 	for _, key := range []string{AllImages, u.label, u.label + "/" + u.name} {
 		if o, ok := all[key]; ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
-func apply(t testing.TB, all map[string]Override, u use) string {
+func apply(t testing.TB, all map[string]override, u use) string {
 	t.Helper()
 	images := clusterctl.Images{}
 	for key, o := range all {
@@ -41,7 +41,7 @@ func TestOverrides(t *testing.T) {
 		{"infrastructure-c", "quay.io:443/brancz", "kube-rbac-proxy", "v1", ""},
 	}
 	all, problems := overrides("mirror.example.com/capi", uses)
-	want := map[string]Override{
+	want := map[string]override{
 		"all":                              {"mirror.example.com/capi"},
 		"infrastructure-a/kube-rbac-proxy": {"mirror.example.com/capi/gcr.io/kubebuilder"},
 		"infrastructure-b/kube-rbac-proxy": {"mirror.example.com/capi/quay.io/brancz"},
