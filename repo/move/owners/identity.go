@@ -218,6 +218,9 @@ func (b *planner) judge(i int32, all []alias) {
 		ends := b.misread(i, id, a, fix)
 		if otherwise(n, id, a) {
 			b.overlooked(n, ends)
+			if ends == never {
+				b.astray(n, a, fix)
+			}
 		}
 	}
 }
@@ -321,6 +324,35 @@ func (b *planner) overlooked(n *Node, ends Step) {
 		looked := f.Node == n && (f.Step == Resume || f.Step == ResumeClasses || f.Step == Ready && ends == never)
 		if (looked || b.fetchedFor(f.Node, n)) && f.Step < ends {
 			f.Sometimes = true
+		}
+	}
+}
+
+// astray reports what arrives or not if clusterctl takes an object for another one, and
+// so does not look for what belongs to it by name: it leaves behind what only that object
+// makes it fetch, and moves what waits for the object.
+func (b *planner) astray(n *Node, a alias, fix string) {
+	harm := func(to *Node, what string) {
+		b.Failures = append(b.Failures, Fault{
+			Step: After, Node: to, Fix: fix, Sometimes: !a.always, cure: a.cure,
+			Reason: fmt.Sprintf("%s, %s refers to %s as %s %s, so clusterctl %s", a.by, a.edge.at(), n, apiVersion(a.Group, a.Version), a.Kind, what),
+		})
+	}
+	for _, to := range slices.SortedFunc(maps.Keys(b.external), func(x, y *Node) int { return cmp.Compare(x.String(), y.String()) }) {
+		if to.Verdict.moves() && b.fetchedFor(to, n) {
+			harm(to, "does not see that it is needed, and leaves it behind")
+		}
+	}
+	for _, e := range n.Out {
+		to := e.To
+		if e.Link != SoftOwner || n.Verdict.moves() || !to.Wanted || to.Verdict.moves() {
+			continue
+		}
+		harm(to, "moves it without that owner")
+		for i := range b.Failures {
+			if f := &b.Failures[i]; f.Node == to && (f.Step == Resume || f.Step == ResumeClasses) {
+				f.Sometimes = true
+			}
 		}
 	}
 }
