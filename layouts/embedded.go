@@ -2,8 +2,8 @@ package layouts
 
 import "strings"
 
-// embeddedURL is one provider of the list that is built into clusterctl.
-type embeddedURL struct {
+// Embedded is one provider of the list that is built into clusterctl.
+type Embedded struct {
 	Provider
 	// Repository is owner/name on GitHub.
 	Repository string
@@ -13,7 +13,7 @@ type embeddedURL struct {
 
 // URL returns the provider URL as clusterctl has it, which names the latest
 // release.
-func (e embeddedURL) URL() string {
+func (e Embedded) URL() string {
 	file := e.File
 	if info, ok := e.Type.Info(); ok && file == "" {
 		file = info.ComponentsFile
@@ -41,7 +41,7 @@ func EmbeddedAt(repository, componentsFile string) (Provider, bool) {
 // type, then by name (clusterctl: client/config/providers_client.go, defaults).
 // A user need not configure these; an entry of the same type and name in
 // clusterctl.yaml replaces one.
-var EmbeddedProviders = []embeddedURL{
+var EmbeddedProviders = []Embedded{
 	{Provider{Core, "cluster-api"}, "kubernetes-sigs/cluster-api", ""},
 	{Provider{Bootstrap, "canonical-kubernetes"}, "canonical/cluster-api-k8s", ""},
 	{Provider{Bootstrap, "k0sproject-k0smotron"}, "k0sproject/k0smotron", ""},
@@ -109,11 +109,11 @@ var EmbeddedProviders = []embeddedURL{
 }
 
 // EmbeddedProvider finds a provider in the list built into clusterctl.
-func EmbeddedProvider(p Provider) (e embeddedURL, ok bool) {
+func EmbeddedProvider(p Provider) (e Embedded, ok bool) {
 	for _, e := range EmbeddedProviders {
 		if e.Provider == p {
 			return e, true
 		}
 	}
-	return embeddedURL{}, false
+	return Embedded{}, false
 }

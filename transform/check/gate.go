@@ -21,7 +21,7 @@ type gate struct {
 	// rules are those whose findings stop a release unless the configuration gives
 	// them a severity.
 	rules []string
-	check func(*transform.Build) []refusal
+	check func(*transform.Build) []Refusal
 }
 
 // Gates are all reasons, in the order in which they are reported.
@@ -30,13 +30,13 @@ var Gates = []gate{
 		Name:     "completeness",
 		Refuses:  "the recipes of the tree publish a file that the build leaves out",
 		Override: "list the file under discovery.leaveOut",
-		check:    func(b *transform.Build) []refusal { return differences(b, false) },
+		check:    func(b *transform.Build) []Refusal { return differences(b, false) },
 	},
 	{
 		Name:     "names",
 		Refuses:  "the recipes publish a file under another name",
 		Override: "name the file in the configuration, or list it under discovery.leaveOut",
-		check:    func(b *transform.Build) []refusal { return differences(b, true) },
+		check:    func(b *transform.Build) []Refusal { return differences(b, true) },
 	},
 	{
 		Name:     "images",
@@ -62,24 +62,24 @@ var Gates = []gate{
 	},
 }
 
-// refusal is one reason not to publish a build, and what lets it pass.
-type refusal struct{ Text, Override string }
+// Refusal is one reason not to publish a build, and what lets it pass.
+type Refusal struct{ Text, Override string }
 
 // Error returns both.
-func (r refusal) Error() string { return r.Text + "; " + r.Override }
+func (r Refusal) Error() string { return r.Text + "; " + r.Override }
 
 // Refusals returns why a build must not be released. Without a report of lint, the
 // gates that need its findings are open.
-func Refusals(b *transform.Build, report *lint.Report) (out []refusal) {
+func Refusals(b *transform.Build, report *lint.Report) (out []Refusal) {
 	for _, g := range Gates {
-		var found []refusal
+		var found []Refusal
 		if g.check != nil {
 			found = g.check(b)
 		}
 		if report != nil {
 			for _, f := range report.Findings {
 				if _, said := b.Config.Rules[f.Rule.ID]; slices.Contains(g.rules, f.Rule.ID) && !said {
-					found = append(found, refusal{Text: f.Message})
+					found = append(found, Refusal{Text: f.Message})
 				}
 			}
 		}
@@ -91,16 +91,16 @@ func Refusals(b *transform.Build, report *lint.Report) (out []refusal) {
 	return out
 }
 
-func differences(b *transform.Build, renamed bool) (out []refusal) {
+func differences(b *transform.Build, renamed bool) (out []Refusal) {
 	for _, d := range b.Differences {
 		if d.Stops && (d.As != "") == renamed {
-			out = append(out, refusal{Text: d.String()})
+			out = append(out, Refusal{Text: d.String()})
 		}
 	}
 	return out
 }
 
-func unmeant(b *transform.Build) (out []refusal) {
+func unmeant(b *transform.Build) (out []Refusal) {
 	for _, u := range b.Unmeant {
 		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, u.Version)
 		name := u.Name
@@ -118,7 +118,7 @@ func unmeant(b *transform.Build) (out []refusal) {
 		if len(b.Releases) > 1 {
 			image = u.Label + ":" + image
 		}
-		out = append(out, refusal{text, "pass --image " + image + ", or set it under images, with keep: true if it is intended"})
+		out = append(out, Refusal{text, "pass --image " + image + ", or set it under images, with keep: true if it is intended"})
 	}
 	return out
 }
