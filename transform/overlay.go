@@ -106,6 +106,31 @@ func (s *seenFS) Open(name string) (fs.File, error) {
 	return &overlayFile{bytes.NewReader(data), overlayInfo{info, int64(len(data))}}, nil
 }
 
+// ReadFile implements fs.ReadFileFS, with the limits of the tree.
+func (s *seenFS) ReadFile(name string) ([]byte, error) {
+	data, err := fs.ReadFile(s.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	s.input(name)
+	if other, ok := s.overlay[name]; ok {
+		return bytes.Clone(other), nil
+	}
+	return data, nil
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (s *seenFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.FS, name) }
+
+// Stat implements fs.StatFS. It reads nothing.
+func (s *seenFS) Stat(name string) (fs.FileInfo, error) {
+	info, err := fs.Stat(s.FS, name)
+	if data, ok := s.overlay[name]; ok && err == nil {
+		return overlayInfo{info, int64(len(data))}, nil
+	}
+	return info, err
+}
+
 type overlayFile struct {
 	*bytes.Reader
 	info overlayInfo

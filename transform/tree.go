@@ -256,7 +256,7 @@ type Build struct {
 	Kustomizations []*yamldoc.Stream
 	// Differences are what the recipes of the tree publish otherwise.
 	Differences []detect.Difference
-	// unmeant are the images of controllers that were not chosen for these versions.
+	// Unmeant are the images of controllers that were not chosen for these versions.
 	Unmeant []unmeant
 
 	dir    string // of the tree

@@ -256,6 +256,12 @@ func (s *shell) image(image Image, ref string) {
 	s.out.Images = append(s.out.Images, image)
 }
 
+// tagged returns the name in a reference, and whether a tag follows, be it the empty one.
+func tagged(ref string) (name string, ok bool) {
+	name, _, _ = imageref.Split(ref)
+	return name, strings.HasPrefix(ref[len(name):], ":")
+}
+
 // plainTag is a text that sed replaces and that may be the tag of an image.
 var plainTag = regexp.MustCompile(`^[\w.-]+$`)
 
@@ -285,7 +291,7 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 		old, new := strings.Trim(parts[1], " ^"), strings.Trim(parts[2], " ")
 		if of, ok := strings.CutPrefix(old, "image: "); ok && strings.HasPrefix(new, "image:") {
 			of = strings.Trim(of, ` "'`)
-			if _, tag, _ := imageref.Split(of); tag != "" && strings.Contains(of, "/") && !isUnknown(of) && !strings.ContainsAny(of, `*\[`) {
+			if _, ok := tagged(of); ok && strings.Contains(of, "/") && !isUnknown(of) && !strings.ContainsAny(of, `*\[`) {
 				old, new = of, strings.Trim(strings.TrimPrefix(new, "image:"), ` "'`)
 			}
 		}
@@ -296,7 +302,7 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 			image := Image{Place: at, File: file}
 			policy, isPolicy := strings.CutPrefix(new, "imagePullPolicy:")
 			ref, isImage := strings.CutPrefix(new, "image:")
-			oldName, oldTag, _ := imageref.Split(old)
+			oldName, hasTag := tagged(old)
 			kind := layouts.KindOfFile(path.Base(file))
 			known := kind != layouts.ClusterTemplate && kind != layouts.ClusterClass // whose images the build keeps
 			switch {
@@ -306,7 +312,7 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 				}
 			case isImage:
 				s.image(image, strings.Trim(ref, ` "'\`))
-			case oldTag != "" && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
+			case hasTag && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
 				image.Name = oldName
 				s.image(image, new)
 			case plainTag.MatchString(old) && strings.Contains(tagOf(new), "{"):

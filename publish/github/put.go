@@ -182,7 +182,9 @@ func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact)
 	parallel.Limited(wide, len(files), func(i int) {
 		if slow && i > 0 {
 			turn.Lock()
-			errs[i] = j.opt.Policy.Wait(ctx, pace)
+			if !failed.Load() {
+				errs[i] = j.opt.Policy.Wait(ctx, pace)
+			}
 			turn.Unlock()
 		}
 		if failed.Load() {

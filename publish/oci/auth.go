@@ -166,6 +166,10 @@ func (s *session) authorize(req *http.Request, questions []string, tried string)
 		s.refused = err.Error()
 		return "", nil
 	}
+	if c != (Credential{}) && !transport.Protected(req.URL) {
+		s.refused = "credentials are not sent to another machine without encryption"
+		return "", nil
+	}
 	s.secrets.Add(c.Password, c.AccessToken, c.RefreshToken, strings.TrimPrefix(basic(c), "Basic "))
 	value := ""
 	for _, q := range parseChallenges(questions) {

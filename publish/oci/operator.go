@@ -106,7 +106,10 @@ func aliases(providers []*repo.Release, sums map[string]repo.Sum) (out []alias, 
 			note("may not find the components of %s, because not exactly one file has the name of a components file", p)
 			continue
 		}
-		info, _ := p.Type.Info()
+		info, ok := p.Type.Info()
+		if !ok {
+			continue
+		}
 		for i, word := range operatorWords(info) {
 			names := componentsTitles(word, p.Name, r.Version)
 			if !finds(components.Name, names) {

@@ -42,7 +42,7 @@ var Variants = [...]Variant{
 	}},
 }
 
-// Unmeant are changes of the Cluster that nobody makes to have other machines: patches must
+// Unmeant are changes of the Cluster that do not ask for other machines: patches must
 // stay the same.
 var Unmeant = [...]Variant{
 	{What: "another uid of the Cluster, as after clusterctl move", change: func(t *Topology) {

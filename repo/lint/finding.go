@@ -86,7 +86,7 @@ func (f *Finding) Unless(variable string) {
 	f.Message += ", unless the user sets " + variable
 }
 
-// As gives a finding another severity than its rule has.
+// As gives a finding a severity that differs from that of its rule.
 func (f Finding) As(s Severity) Finding {
 	f.Severity = s
 	return f

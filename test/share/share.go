@@ -35,7 +35,7 @@ func Of(few, all int) int {
 func SkipInRace(t testing.TB) {
 	t.Helper()
 	if Race && !All() {
-		t.Skip("other tests run at once what it does")
+		t.Skip("skipped under the race detector: other tests run the same code at once")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
-// A Gate is a reason for which a release is refused. What the build of a version
+// gate is a reason for which a release is refused. What the build of a version
 // refuses by itself has no check here.
 type gate struct {
 	// Name is one word, Refuses says what does not pass, Override what lets it pass.

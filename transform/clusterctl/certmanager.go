@@ -30,7 +30,7 @@ func (m certManager) External() bool {
 	return external
 }
 
-// certManager returns the entry of the file, completed by the defaults
+// CertManager returns the entry of the file, completed by the defaults
 // (clusterctl: client/config/cert_manager_client.go, Get).
 func (c *Config) CertManager() (certManager, error) {
 	var out certManager

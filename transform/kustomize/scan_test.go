@@ -71,6 +71,8 @@ func TestRefusals(t *testing.T) {
 		{"remote resource", map[string]string{"k/kustomization.yaml": "resources:\n- SERVER/a.yaml\n"}, "k/kustomization.yaml:2:3: SERVER/a.yaml is loaded from the network"},
 		{"remote resource in a block", map[string]string{"k/kustomization.yaml": "generators:\n- |\n  SERVER/a.yaml\n"}, "k/kustomization.yaml:2:3: SERVER/a.yaml is loaded from the network"},
 		{"remote patch that looks inline", map[string]string{"k/kustomization.yaml": "patchesStrategicMerge:\n- SERVER/{a}\n"}, ":2:3: SERVER/{a} is loaded from the network"},
+		{"out of the tree", map[string]string{"k/kustomization.yaml": "resources:\n- ../../crd\n"}, ":2:3: ../../crd leaves the source tree"},
+		{"helm charts", map[string]string{"k/kustomization.yaml": "helmCharts:\n- name: x\n"}, ":2:3: helm charts"},
 		{"user at host", map[string]string{"k/kustomization.yaml": "resources:\n- me@host/a/b\n"}, ":2:3: me@host/a/b is loaded from the network"},
 		{"remote patch of a plugin", map[string]string{"k/kustomization.yaml": "transformers:\n" + plugin("apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: x}\npath: SERVER/p.yaml")}, "k/kustomization.yaml:2:3: SERVER/p.yaml is loaded"},
 		{"remote file of a plugin in a file", map[string]string{

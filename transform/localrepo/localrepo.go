@@ -216,7 +216,7 @@ type remote struct {
 	At           yamldoc.Pos
 }
 
-// remote returns the versions by URL. The error is about markers.
+// Remote returns the versions by URL. The error is about markers.
 func (s *Suite) Remote() (out []remote, err error) {
 	if s.unresolved != nil {
 		return nil, &transform.InputError{Err: s.unresolved}

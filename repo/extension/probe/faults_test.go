@@ -37,7 +37,7 @@ type fault struct {
 	options  func(*probe.Options)
 	// expiredCA is set if the certificate of the CA has ended.
 	expiredCA bool
-	// level is the one at which it is found, if that is not the one of the check.
+	// level is one above that of the check, if it is only found there.
 	level extension.Level
 	// restart is what changes with a restart.
 	restart func(*server)

@@ -439,7 +439,10 @@ func (p *probe) remains(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		what := cmp.Or(h.changed(h.in.body, h.first, r), h.changed(h.earliest.body, h.early, early))
+		what := h.changed(h.in.body, h.first, r)
+		if what == "" && h.early.err == nil { // a server that just started may have been slow
+			what = h.changed(h.earliest.body, h.early, early)
+		}
 		leaked = cmp.Or(leaked, leak(r.body, h.in.body, extension.OtherName, extension.OtherText))
 		switch {
 		case what != "":

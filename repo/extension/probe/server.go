@@ -71,7 +71,7 @@ func (p *probe) crowds(ctx context.Context, found *extension.DiscoveryResponse) 
 	steady := slices.DeleteFunc(slices.Clone(p.pure), func(h *handler) bool { return h.found("LIV078") || h.found(unsteady...) })
 	for _, h := range steady {
 		var all []member
-		for range min(parallelCalls, p.repetitions()) / 2 {
+		for range max(1, min(parallelCalls, p.repetitions())/2) {
 			all = append(all, member{h.place, h.in, func(r reply) { h.strays(r) }}, member{h.place, h.other, nil})
 		}
 		for _, o := range steady {

@@ -55,7 +55,10 @@ func Write(root *os.Root, name, temp string, content func(io.Writer) error) erro
 	if err != nil {
 		return err
 	}
-	if err = cmp.Or(content(f), f.Sync(), f.Close()); err == nil {
+	if err = content(f); err == nil {
+		err = f.Sync()
+	}
+	if err = cmp.Or(err, f.Close()); err == nil {
 		err = root.Rename(temp, name)
 	}
 	if err != nil {

@@ -106,12 +106,15 @@ func (r *tree) Changed(ctx context.Context) (bool, error) {
 		return len(out) > 0, err
 	}
 	modules, err := submodules(ctx, dir, nil)
+	if err != nil {
+		return false, err
+	}
 	for _, m := range modules {
 		if changed, err := m.Changed(ctx); changed || err != nil {
 			return changed, err
 		}
 	}
-	return false, err
+	return false, nil
 }
 
 // submodule is one that is checked out, with its name in the superproject and the

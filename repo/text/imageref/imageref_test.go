@@ -30,3 +30,19 @@ func TestParse(t *testing.T) {
 		t.Errorf("a b stands for %s", got)
 	}
 }
+
+func TestSplit(t *testing.T) {
+	for ref, want := range map[string][3]string{
+		"a":                           {"a"},
+		"a/b:":                        {"a/b"},
+		"h:5000/a":                    {"h:5000/a"},
+		"h:5000/a:1":                  {"h:5000/a", "1"},
+		"h/a:1@sha256:ff":             {"h/a", "1", "sha256:ff"},
+		"h/a@sha256:ff":               {"h/a", "", "sha256:ff"},
+		"${REGISTRY:=ghcr.io}/a:${V}": {"${REGISTRY:=ghcr.io}/a", "${V}"},
+	} {
+		if name, tag, digest := imageref.Split(ref); [3]string{name, tag, digest} != want {
+			t.Errorf("%s: %q, %q, %q", ref, name, tag, digest)
+		}
+	}
+}

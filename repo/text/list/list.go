@@ -1,4 +1,4 @@
-// Package list makes lists of lists, such as the words of a message. It must not know
+// Package list makes one list from another, such as the words of a message. It must not know
 // what is in them.
 package list
 

@@ -191,6 +191,10 @@ var _ = accessRules.Add(lint.Rule{
 	Scope:  lint.ScopeRelease, Check: resourceNames,
 })
 
+// isSubresource reports whether a resource is one such as pods/exec, whose requests name the
+// object even to create it.
+func isSubresource(n *yamldoc.Node) bool { return strings.Contains(n.Str(), "/") }
+
 func resourceNames(p *lint.Pass) {
 	type name struct{ group, name string }
 	plural := map[name]string{}
@@ -223,15 +227,15 @@ func resourceNames(p *lint.Pass) {
 			allowed := r.Get("verbs").List()
 			for _, n := range allowed { // controllers may ask about verbs of their own
 				if right := phrase.Nearest(n.Str(), verbs); right != "" && !slices.Contains(verbs, n.Str()) {
-					p.On(o, n, "%s is not a verb; the verb is %s", n.Str(), right)
+					p.On(o, n, "%s is not a verb of Kubernetes; did you mean %s?", n.Str(), right)
 				}
 			}
-			if names := r.Get("resourceNames"); !unset(names) && len(allowed) == 1 && allowed[0].Str() == "create" && !view.Open(o, names) {
-				p.On(o, names, "the rule allows to create objects of some names, which are not known then")
+			if names := r.Get("resourceNames"); !unset(names) && len(allowed) == 1 && allowed[0].Str() == "create" && !view.Open(o, names) && !slices.ContainsFunc(r.Get("resources").List(), isSubresource) {
+				p.On(o, names, "resourceNames has no effect on create, because the request does not name the object")
 			}
 			for _, n := range r.Get("nonResourceURLs").List() {
 				if text := n.Str(); text != "*" && !strings.HasPrefix(text, "/") || strings.Contains(strings.TrimSuffix(text, "*"), "*") {
-					p.On(o, n, "no path of a request is %q; a path begins with a slash, and a star may only end it", text)
+					p.On(o, n, "%q matches no request path; begin it with / and put * only at the end", text)
 				}
 			}
 		}

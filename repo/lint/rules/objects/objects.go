@@ -489,7 +489,11 @@ var workloadDemands = map[string][]demand{
 			}
 			return ""
 		})},
-		{"spec.jobTemplate.spec.manualSelector", never("a CronJob does not allow")},
+		{"spec.jobTemplate.spec.manualSelector", func(n *yamldoc.Node, fail view.Failure) {
+			if n.Bool() {
+				fail.Says("is true, which a CronJob does not allow")
+			}
+		}},
 		{"spec.startingDeadlineSeconds", between(0, math.MaxInt64)}, {"spec.successfulJobsHistoryLimit", notNegative}, {"spec.failedJobsHistoryLimit", notNegative},
 	}, under("spec.jobTemplate.spec", jobDemands)...),
 }

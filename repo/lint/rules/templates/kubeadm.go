@@ -44,14 +44,14 @@ var kubeadmValues = []struct {
 	}},
 	{"clusterConfiguration.dns.imageTag", "the tag of an image", matches(`^\w[\w.-]{0,127}$`)},
 	{"clusterConfiguration.etcd.local.imageTag", "the tag of an image", matches(`^\w[\w.-]{0,127}$`)},
-	{"clusterConfiguration.etcd.external.endpoints.*", "a URL that begins with https://", matches(`^https://`)},
+	{"clusterConfiguration.etcd.external.endpoints.*", "a URL that begins with https://", matches(`(?i)^https://`)},
 	{"clusterConfiguration.*.extraVolumes.*.pathType", "a type of hostPath volumes", matches(`^((File|Directory)(OrCreate)?|Socket|(Char|Block)Device|)$`)},
 	{"joinConfiguration.discovery.bootstrapToken.apiServerEndpoint", "a host and a port", func(text string) bool { _, _, err := net.SplitHostPort(text); return err == nil }},
-	{"joinConfiguration.discovery.bootstrapToken.caCertHashes.*", "sha256: and 64 hexadecimal digits", matches(`^sha256:[0-9a-f]{64}$`)},
+	{"joinConfiguration.discovery.bootstrapToken.caCertHashes.*", "sha256: and 64 hexadecimal digits", matches(`(?i)^sha256:[0-9a-f]{64}$`)},
 	{"*.nodeRegistration.taints.*.effect", "NoSchedule, PreferNoSchedule or NoExecute", matches(`^((Prefer)?NoSchedule|NoExecute)$`)},
 	{"*.nodeRegistration.taints.*.key", "a label key", func(text string) bool { return len(validation.IsQualifiedName(text)) == 0 }},
 	{"*.nodeRegistration.kubeletExtraArgs.node-labels", "labels that a kubelet may set", ownLabels},
-	{"files.*.permissions", "an octal number such as 0644", matches(`^0?[0-7]{3,4}$`)},
+	{"files.*.permissions", "an octal number such as 0644", matches(`^(0o?)?[0-7]{3,4}$`)},
 }
 
 func matches(pattern string) func(string) bool {
