@@ -444,7 +444,7 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 // the schemas.
 func TestSchemasOfCorpus(t *testing.T) {
 	share.SkipInRace(t)
-	found, err := filepath.Glob(filepath.Join(given.Corpus(t, "releases"), "*-*"))
+	found, err := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*-*"))
 	if err != nil {
 		t.Fatal(err)
 	}

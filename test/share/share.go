@@ -49,7 +49,7 @@ func Corpus(t testing.TB, part string) string {
 			root = at
 		}
 	}
-	if dir := filepath.Join(root, part); root != "" && exists(dir) {
+	if dir, err := filepath.Abs(filepath.Join(root, part)); root != "" && err == nil && exists(dir) {
 		return dir
 	}
 	t.Skipf("no corpus of real providers in %q; set CORPUS to its folder", root)

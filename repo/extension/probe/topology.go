@@ -394,8 +394,8 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 }
 
 // damaged says what the API server refuses in a patched template whatever its CRD is: a value
-// of another type, or a label, if the template had none before. Texts that nobody writes into
-// a label are left out.
+// of another type, or a label, if the template had none before. Texts with letters of
+// other scripts, which tests of odd values send, are left out.
 func damaged(before, after json.RawMessage) string {
 	var a, b any
 	if json.Unmarshal(before, &a) == nil && json.Unmarshal(after, &b) == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 func release(version string, files map[string]string) *repo.Release {
@@ -435,7 +435,7 @@ func TestUnreadable(t *testing.T) {
 // On real releases: nothing changes from a release to itself, and what is added
 // one way is removed the other way.
 func TestCorpus(t *testing.T) {
-	all, err := folder.Open(t.Context(), given.Corpus(t, "releases"))
+	all, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 const (
@@ -479,7 +479,7 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 }
 
 func TestCorpus(t *testing.T) {
-	r, err := folder.Open(t.Context(), given.Corpus(t, "releases"))
+	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
 	if err != nil {
 		t.Fatal(err)
 	}

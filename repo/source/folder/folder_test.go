@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // grow makes a tree from lines: "path" is a file that holds its own path,
@@ -555,7 +556,7 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 }
 
 func TestCorpus(t *testing.T) {
-	releases := given.Corpus(t, "releases")
+	releases := share.Corpus(t, "releases")
 	got, err := folder.Open(t.Context(), releases)
 	if err != nil {
 		t.Fatal(err)
@@ -587,7 +588,7 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	corpus := given.Corpus(t, "sources")
+	corpus := share.Corpus(t, "sources")
 	sources, _ := os.ReadDir(corpus)
 	for _, e := range sources {
 		if _, err := folder.Open(t.Context(), filepath.Join(corpus, e.Name())); !errors.Is(err, folder.ErrNotRepository) {
