@@ -29,6 +29,11 @@ const (
 	OverridesFolder = "overrides"
 )
 
+// WorkPrefix begins the names of what this program keeps in a folder while it works
+// there. None of them is a version, so clusterctl lists none, and repo/source/folder
+// calls them hidden.
+const WorkPrefix = ".clusterctl-repo-"
+
 // RootFiles are the files that the root of a repository may hold, and
 // RootFolders the folders without releases.
 var (

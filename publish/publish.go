@@ -227,14 +227,6 @@ func MediaType(file string) string {
 	return cmp.Or(mediaTypes[path.Ext(file)], "application/octet-stream")
 }
 
-// Optional is a text for a request that leaves out the empty one.
-func Optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // Failed is the error of a release that could not be published to a place.
 func Failed(r *repo.Release, to fmt.Stringer, err error) error {
 	if _, ok := errors.AsType[*ConflictError](err); ok {

@@ -286,14 +286,14 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 // file (coreutils: digest_check).
 func isChecksumComment(line string) bool { return strings.HasPrefix(line, "#") }
 
-// ParseChecksums returns the checksums in a checksum file by file name. Lines of
-// another form are left out; VerifyChecksums reports them.
+// ParseChecksums returns the checksums in a checksum file by file name, also of lines
+// with a single space, which VerifyChecksums reports. Other lines are left out.
 func ParseChecksums(data []byte) map[string]Sum {
 	out := map[string]Sum{}
 	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		if sum, name, ok := parseChecksum(line); ok && !isChecksumComment(line) {
-			out[name] = sum
+		hex, name, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+		if sum, ok := ParseSum(hex); ok && name != "" {
+			out[strings.TrimPrefix(strings.TrimLeft(name, " *"), "./")] = sum
 		}
 	}
 	return out

@@ -71,7 +71,7 @@ func (j *job) fill(ctx context.Context, s *state) error {
 func (j *job) create(ctx context.Context, s *state) error {
 	var made release
 	_, err := j.call(ctx, http.MethodPost, "releases", sdk.RepositoryRelease{
-		TagName: &j.r.Version, TargetCommitish: publish.Optional(s.target), Name: &j.r.Version, Body: new(j.mark.marked(j.opt.Notes)),
+		TagName: &j.r.Version, TargetCommitish: transport.Optional(s.target), Name: &j.r.Version, Body: new(j.mark.marked(j.opt.Notes)),
 		Draft: new(true), Prerelease: new(prerelease(j.r.Version)), GenerateReleaseNotes: &j.opt.GenerateNotes,
 	}, &made)
 	if err == nil {
@@ -103,7 +103,7 @@ func (j *job) publish(ctx context.Context, s *state) error {
 		latest = "true"
 	}
 	edit := sdk.RepositoryRelease{
-		TagName: &j.r.Version, TargetCommitish: publish.Optional(s.target), Draft: new(false),
+		TagName: &j.r.Version, TargetCommitish: transport.Optional(s.target), Draft: new(false),
 		Prerelease: new(prerelease(j.r.Version)), MakeLatest: &latest,
 	}
 	text := s.work.Body
@@ -242,7 +242,7 @@ func (d *Repository) authorize(req *http.Request) error {
 	if slices.ContainsFunc(d.hosts, func(host string) bool { return strings.EqualFold(host, at.Host) }) {
 		return nil // the transport does it
 	}
-	if api := d.api.BaseURL; !transport.ThisMachine(api.Host) || api.Hostname() != at.Hostname() {
+	if api := d.api.BaseURL; !transport.Loopback(api.Host) || api.Hostname() != at.Hostname() {
 		return fmt.Errorf("%s requires uploads to %s, but the token in %s is not for that host", d, at.Host, d.opt.TokenName)
 	}
 	req.Header.Set("Authorization", bearer(d.opt.Token))

@@ -99,7 +99,7 @@ func (p *Package) packages(ctx context.Context, version, status string) (out []l
 		out, err = all(ctx, p, func(ctx context.Context, page gitlab.ListOptions) ([]*gitlab.Package, *gitlab.Response, error) {
 			return p.api.Packages.ListProjectPackages(p.o.Project, &gitlab.ListProjectPackagesOptions{
 				ListOptions: page, PackageType: gitlab.Ptr("generic"),
-				PackageName: &p.o.Package, PackageVersion: publish.Optional(version), Status: publish.Optional(status),
+				PackageName: &p.o.Package, PackageVersion: transport.Optional(version), Status: transport.Optional(status),
 			}, gitlab.WithContext(ctx))
 		}, func(k *gitlab.Package) (listed, bool) {
 			// The server looks for names that contain this one, and old ones do

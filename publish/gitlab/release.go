@@ -9,8 +9,8 @@ import (
 
 	"github.com/xanzy/go-gitlab"
 
-	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -164,7 +164,7 @@ func (p *Package) lookAtRelease(ctx context.Context, r *repo.Release) (*projectR
 // createRelease makes the release, with all its links.
 func (p *Package) createRelease(ctx context.Context, version string, links []*gitlab.ReleaseAssetLinkOptions) error {
 	o := &gitlab.CreateReleaseOptions{
-		TagName: &version, Name: &version, Ref: publish.Optional(p.o.Ref), Description: publish.Optional(p.o.Notes),
+		TagName: &version, Name: &version, Ref: transport.Optional(p.o.Ref), Description: transport.Optional(p.o.Notes),
 		Assets: &gitlab.ReleaseAssetsOptions{Links: links},
 	}
 	_, _, err := p.api.Releases.CreateRelease(p.o.Project, o, gitlab.WithContext(ctx))

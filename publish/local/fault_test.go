@@ -157,7 +157,7 @@ func settled(t *testing.T, root, version string) (visible bool) {
 		t.Errorf("the next publish: unchanged is %v, but the version was visible: %v", got.Unchanged, visible)
 	}
 	holds(t, d, r)
-	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, stagingPrefix) }); i >= 0 {
+	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }); i >= 0 {
 		t.Errorf("the next publish left %s", tree(t, root)[i])
 	}
 	return visible
@@ -273,7 +273,7 @@ func TestSomethingAppearsBeforeTheRename(t *testing.T) {
 			if now := tree(t, filepath.Join(root, "infrastructure-foo", "v1.0.0")); !slices.Equal(there, now) {
 				t.Errorf("what was there changed from %v to %v", there, now)
 			}
-			if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, stagingPrefix) }) {
+			if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }) {
 				t.Errorf("left behind: %v", got)
 			}
 		})
@@ -423,7 +423,7 @@ func TestStagingTakenForStale(t *testing.T) {
 	d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
 		// After the folder and before the lock, and after the lock file is
 		// there: a cleaner comes along and takes both away.
-		if strings.HasPrefix(name, "mkdir") && strings.Contains(name, stagingPrefix) && !strings.HasSuffix(name, "release") && m == after && taken["folder"] < 2 {
+		if strings.HasPrefix(name, "mkdir") && strings.Contains(name, layouts.WorkPrefix) && !strings.HasSuffix(name, "release") && m == after && taken["folder"] < 2 {
 			taken["folder"]++
 			destination(t, root).clean(clean, "infrastructure-foo")
 		}

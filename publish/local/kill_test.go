@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -206,7 +207,7 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 			holds(t, d, sample(versions[next]))
 		}
-		left, err := filepath.Glob(filepath.Join(root, "infrastructure-foo", stagingPrefix+"*"))
+		left, err := filepath.Glob(filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+"*"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +354,7 @@ func TestReadOnlyDestination(t *testing.T) {
 // Between opening a lock file and locking it, a cleaner may have been there.
 func TestLockOfARemovedFileIsWorthNothing(t *testing.T) {
 	d := destination(t, memoryDir(t))
-	dir := "infrastructure-foo/" + stagingPrefix + "A"
+	dir := "infrastructure-foo/" + layouts.WorkPrefix + "A"
 	plant(t, d.root, "A", true)
 	root, err := os.OpenRoot(d.root)
 	if err != nil {

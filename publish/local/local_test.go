@@ -370,7 +370,7 @@ func TestPutRefusesWhatCheckRefuses(t *testing.T) {
 // plant makes what a publisher that died leaves behind.
 func plant(t testing.TB, root, name string, withLock bool) string {
 	t.Helper()
-	dir := filepath.Join(root, "infrastructure-foo", stagingPrefix+name)
+	dir := filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+name)
 	if err := os.MkdirAll(filepath.Join(dir, "release"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
 		}
 		alive.close(false)
 	}
-	if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, stagingPrefix) }) {
+	if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }) {
 		t.Errorf("left behind: %v", got)
 	}
 }
@@ -548,7 +548,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if versions, err := d.Versions(t.Context(), foo); err != nil || !slices.Equal(versions, []string{"v1.1.0"}) {
 		t.Errorf("%q, %v", versions, err)
 	}
-	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, stagingPrefix) }); i >= 0 {
+	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }); i >= 0 {
 		t.Errorf("left %s", tree(t, root)[i])
 	}
 	// If the new version cannot take the place, the old one comes back.

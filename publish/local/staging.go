@@ -12,12 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
-
-// stagingPrefix begins the names of folders that clusterctl does not list,
-// because they are not semantic versions, and that repo/source/folder calls hidden.
-const stagingPrefix = ".clusterctl-repo-"
 
 // staging is the hidden folder in which one publisher prepares a release. It
 // holds a lock file, which tells the others that its owner lives, and the
@@ -54,7 +51,7 @@ func stage(ctx context.Context, disk disk, label string) (s *staging, err error)
 				return s, err
 			}
 		}
-		s.dir = path.Join(label, stagingPrefix+rand.Text())
+		s.dir = path.Join(label, layouts.WorkPrefix+rand.Text())
 		if err := disk.mkdir(s.dir); errors.Is(err, fs.ErrNotExist) {
 			continue // a publisher that failed took its label away
 		} else if err != nil {
@@ -113,7 +110,7 @@ func (d *Folder) clean(disk disk, label string) {
 		return
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), stagingPrefix) {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), layouts.WorkPrefix) {
 			continue
 		}
 		dir := path.Join(label, e.Name())

@@ -145,8 +145,8 @@ func (b beside) read(name string) (data []byte, err error) {
 	return data, nil
 }
 
-// lock reads the lock file, which is nil if there is none, and its content.
-func (b beside) lock() (l *documents.Lock, data []byte, err error) {
+// readLockFile returns the lock file, which is nil if there is none, and its content.
+func (b beside) readLockFile() (l *documents.Lock, data []byte, err error) {
 	if data, err = b.read(layouts.LockFile); data == nil || err != nil {
 		return nil, nil, err
 	}
@@ -200,7 +200,7 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 
 // journalFile remembers the releases of a run that has not come to its end. It
 // has one entry on each line.
-const journalFile = ".clusterctl-repo-mirror.jsonl"
+const journalFile = layouts.WorkPrefix + "mirror.jsonl"
 
 // write appends an entry in one piece. A line that a killed process leaves
 // unfinished is ended by the next one.
@@ -237,21 +237,21 @@ func (m *run) closeJournal() error {
 
 // load reads what earlier runs left.
 func (m *run) load() error {
-	l, data, err := m.beside.lock()
+	l, data, err := m.beside.readLockFile()
 	if err != nil {
 		return err
 	}
 	if l != nil {
-		m.lock.Add(l)
+		m.book.Add(l)
 		m.settle(l.Settings)
 		if err := m.vouch(l, data); err != nil {
 			return err
 		}
 	}
-	m.lock.Settings = m.Settings
-	m.lock.Settings.Folder = strings.TrimSuffix(m.Below, "/")
+	m.book.Settings = m.Settings
+	m.book.Settings.Folder = strings.TrimSuffix(m.Below, "/")
 	if m.Apart || m.Folder == nil {
-		m.lock.Settings.To = m.To.Name
+		m.book.Settings.To = m.To.Name
 	}
 	if err := m.loadImages(); err != nil {
 		return err
@@ -365,7 +365,7 @@ func (m *run) loadImages() error {
 
 // remember adds a copied release to what is known.
 func (m *run) remember(e entry) {
-	m.lock.Add(&documents.Lock{Sources: []documents.Listing{e.Listing}, Releases: []documents.Locked{e.Release}})
+	m.book.Add(&documents.Lock{Sources: []documents.Listing{e.Listing}, Releases: []documents.Locked{e.Release}})
 	m.images[[2]string{e.Release.Provider, e.Release.Version}] = e.Images
 }
 

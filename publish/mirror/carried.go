@@ -15,7 +15,7 @@ import (
 // They keep the places that they came from in the first place. Its lock and its
 // files have to agree.
 func Carried(c *Bundle) ([]Want, *documents.Lock, error) {
-	lock, err := c.lock()
+	lock, err := c.readLockFile()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,9 +53,9 @@ func (s carried) recorded(label, version string) (*documents.Locked, documents.L
 	return s.book.Release(label, version), s.book.Listings[[2]string{s.name, version}]
 }
 
-// lock reads the lock file.
-func (b *Bundle) lock() (*documents.Lock, error) {
-	l, _, err := beside{dir: b.name, in: b}.lock()
+// readLockFile returns the lock file, which every bundle has.
+func (b *Bundle) readLockFile() (*documents.Lock, error) {
+	l, _, err := beside{dir: b.name, in: b}.readLockFile()
 	if err == nil && l == nil {
 		err = fmt.Errorf("%s has no %s", b, layouts.LockFile)
 	}
@@ -122,7 +122,7 @@ func (o *Options) Reading() (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := b.lock()
+	lock, err := b.readLockFile()
 	if err != nil {
 		b.Close()
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -71,7 +72,7 @@ type Report struct {
 // ReadLock reads the lock file of a mirror. The error wraps fs.ErrNotExist if
 // there is none.
 func ReadLock(dir string) (*documents.Lock, error) {
-	l, _, err := beside{dir: dir}.lock()
+	l, _, err := beside{dir: dir}.readLockFile()
 	if err == nil && l == nil {
 		err = repo.Missing("%s is not a mirror: it has no %s", dir, layouts.LockFile)
 	}
@@ -433,8 +434,8 @@ func (c *checker) walk(ctx context.Context) error {
 		case base == journalFile:
 			c.add(unfinished, name, "a run of mirror was interrupted; run it again to finish it")
 			return nil
-		case strings.HasPrefix(base, ownPrefix):
-			if base != holdFile {
+		case strings.HasPrefix(base, layouts.WorkPrefix):
+			if base != local.OccupiedFile {
 				c.add(unfinished, name, "an interrupted run left it behind; run mirror repair")
 			}
 			return skip(e)

@@ -181,7 +181,7 @@ func (m *finisher) documents(ctx context.Context, releases []documents.Locked, s
 		document{layouts.HaulerFile, inv.Hauler},
 		document{layouts.ZarfFile, inv.Zarf},
 		document{layouts.ConfigFile, config.Marshal},
-		document{layouts.LockFile, func() ([]byte, error) { return m.lock.Lock().Marshal() }},
+		document{layouts.LockFile, func() ([]byte, error) { return m.book.Lock().Marshal() }},
 	), inv, nil
 }
 
@@ -229,7 +229,7 @@ func Derived(ctx context.Context, opts Options) (differ []string, err error) {
 
 // bringImages makes the mirror hold its container images, or none.
 func (m *finisher) bringImages(ctx context.Context, inv *documents.ImageInventory, sums map[string]repo.Sum) error {
-	m.result.Images, m.result.Lock = inv, m.lock.Lock()
+	m.result.Images, m.result.Lock = inv, m.book.Lock()
 	if !m.Settings.Images {
 		return m.beside.remove([]string{layouts.ImagesFolder})
 	}
@@ -278,7 +278,7 @@ func (m *finisher) sign(put func(string, []byte) error, sums []byte) error {
 // were not searched yet. What the mirror lacks stays in the lock, so that verify
 // reports it and repair restores it: only prune forgets.
 func (m *finisher) standing(ctx context.Context) ([]documents.Locked, error) {
-	all := m.lock.Sorted()
+	all := m.book.Sorted()
 	gone := make([]bool, len(all))
 	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
 		l := &all[i]

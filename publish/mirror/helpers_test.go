@@ -324,7 +324,7 @@ func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 func noTrace(t testing.TB, dir string) {
 	t.Helper()
 	for name := range tree(t, dir) {
-		if strings.Contains(name, ".clusterctl-repo-") && name != journalFile {
+		if strings.Contains(name, layouts.WorkPrefix) && name != journalFile {
 			t.Errorf("it left %s", name)
 		}
 	}

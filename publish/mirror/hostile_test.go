@@ -65,7 +65,7 @@ func TestHostileFolder(t *testing.T) {
 
 // TestHostileLockFile: a mirror is not entered without its lock.
 func TestHostileLockFile(t *testing.T) {
-	const lock = ".clusterctl-repo-lock"
+	const lock = local.OccupiedFile
 	for kind, plant := range map[string]func(at, outside string) error{
 		"link outside": func(at, outside string) error { return os.Symlink(filepath.Join(outside, "file"), at) },
 		"link inside":  func(at, _ string) error { return os.Symlink("other", at) },
@@ -76,7 +76,7 @@ func TestHostileLockFile(t *testing.T) {
 		if err := plant(filepath.Join(dir, lock), t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
-		if held, err := local.Hold(dir, dir); err == nil || !strings.Contains(err.Error(), "is not a plain file") {
+		if held, err := local.Occupy(dir, dir); err == nil || !strings.Contains(err.Error(), "is not a plain file") {
 			t.Errorf("%s: %v", kind, err)
 			if held != nil {
 				held.Close()

@@ -291,7 +291,7 @@ func (m *copier) check(ctx context.Context, c *cargo) error {
 			}
 		}
 		m.mu.Lock()
-		l := m.lock.Release(r.Provider.Label(), r.Version)
+		l := m.book.Release(r.Provider.Label(), r.Version)
 		m.mu.Unlock()
 		if l != nil {
 			if err := m.unchanged(l, l.Differences(r, nil), c); err != nil {

@@ -42,8 +42,8 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 		c.digest = from.book.Listings[[2]string{from.name, t.version}].SHA256
 	}
 	m.mu.Lock()
-	locked := c.lockedIn(m.lock)
-	listed, ok := m.lock.Listings[[2]string{t.from.String(), t.version}]
+	locked := c.lockedIn(m.book)
+	listed, ok := m.book.Listings[[2]string{t.from.String(), t.version}]
 	m.mu.Unlock()
 	for _, l := range locked {
 		if err := m.unchanged(l, c.glance(l), c); err != nil {

@@ -152,12 +152,12 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 
 // work does something with a mirror while no other run does.
 func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, error) {
-	h, err := hold(ctx, &opts)
+	o, err := occupy(ctx, &opts)
 	if err != nil {
 		return nil, err
 	}
-	useless := h.filled
-	defer func() { h.close(useless) }()
+	useless := o.filled
+	defer func() { o.close(useless) }()
 	m, err := newRun(opts)
 	if err != nil {
 		return nil, err
@@ -171,10 +171,10 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 		}
 	}
 	if err = do(m); err == nil && opts.Bundle != "" && !opts.DryRun {
-		err = h.store(ctx, &m.result)
+		err = o.store(ctx, &m.result)
 	}
 	// On a full disk the room is worth more than what was staged, even by earlier runs.
-	useless = h.filled && len(m.fresh) == 0 || errors.Is(err, syscall.ENOSPC)
+	useless = o.filled && len(m.fresh) == 0 || errors.Is(err, syscall.ENOSPC)
 	return m.ended(err)
 }
 
@@ -186,7 +186,7 @@ func newRun(opts Options) (*run, error) {
 	m := &run{
 		Options: opts,
 		beside:  beside{dir: opts.Dir, in: opts.in},
-		lock:    documents.NewBook(),
+		book:    documents.NewBook(),
 		images:  map[[2]string][]inventory.Image{},
 		touched: map[[2]string]bool{},
 		fresh:   map[[2]string]bool{},
@@ -258,7 +258,7 @@ type run struct {
 	// What follows is guarded by mu as long as releases are copied. Keys are
 	// label and version.
 	mu     sync.Mutex
-	lock   *documents.Book
+	book   *documents.Book
 	images map[[2]string][]inventory.Image
 	// touched releases are those that this run has seen, fresh those among them
 	// that it has copied.

@@ -685,7 +685,7 @@ func TestSelectors(t *testing.T) {
 		"1.9.0 || >=2.0.0-0": "v1.9.0 v2.0.0-alpha.1",
 	} {
 		s := selector(t, text)
-		m := &planner{run: &run{lock: documents.NewBook()}, listed: map[[2]string]*repo.Release{}}
+		m := &planner{run: &run{book: documents.NewBook()}, listed: map[[2]string]*repo.Release{}}
 		got, err := s.choose(t.Context(), place, func(v string) ([]byte, error) { return m.metadata(t.Context(), Want{From: place}, v) })
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: %v %v, want %s", text, got, err, want)
@@ -889,7 +889,7 @@ func TestPruneLooksWhileItHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func() ([]string, error) {
-		if lock, err := local.Hold(dir, dir); err == nil {
+		if lock, err := local.Occupy(dir, dir); err == nil {
 			lock.Close()
 			t.Error("another run can be at work")
 		}

@@ -32,7 +32,7 @@ func (m *finisher) prune(ctx context.Context, gone []documents.Locked, unlisted 
 	}
 	for i := range gone {
 		l := &gone[i]
-		m.lock.Forget(l)
+		m.book.Forget(l)
 		if delete(m.images, [2]string{l.Provider, l.Version}); !m.Apart {
 			continue
 		}

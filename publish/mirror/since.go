@@ -39,8 +39,8 @@ func (m *planner) isAcross(c *cargo) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range locked {
-		if name := (documents.ReleaseName{Provider: l.Provider, Version: l.Version}); !slices.Contains(m.lock.Requires, name) {
-			m.lock.Requires = append(m.lock.Requires, name)
+		if name := (documents.ReleaseName{Provider: l.Provider, Version: l.Version}); !slices.Contains(m.book.Requires, name) {
+			m.book.Requires = append(m.book.Requires, name)
 		}
 		m.result.Notes = append(m.result.Notes, fmt.Sprintf("%s %s is left out, because the other side has it", l.Provider, l.Version))
 	}
@@ -50,7 +50,7 @@ func (m *planner) isAcross(c *cargo) (bool, error) {
 // unmet warns of the releases that a carried difference relies on.
 func (m *finisher) unmet() {
 	for _, n := range m.Needs {
-		if m.lock.Release(n.Provider, n.Version) == nil {
+		if m.book.Release(n.Provider, n.Version) == nil {
 			m.warn("the bundle relies on %s %s, which is not in this mirror; transfer a bundle that holds it", n.Provider, n.Version)
 		}
 	}

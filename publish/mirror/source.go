@@ -293,7 +293,7 @@ func (m *planner) metadata(ctx context.Context, w Want, version string) ([]byte,
 	if a == nil {
 		return nil, fmt.Errorf("%s has no %s", r.Path, layouts.MetadataFile)
 	}
-	for _, l := range m.lock.From(w.From.String(), version) {
+	for _, l := range m.book.From(w.From.String(), version) {
 		f := l.File(a.Name)
 		if w.Near || f == nil || f.Differs(a) {
 			continue

@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // spoolPrefix begins the name of a spool, which is hidden from everybody who
 // lists releases.
-const spoolPrefix = ownPrefix + "spool-"
+const spoolPrefix = layouts.WorkPrefix + "spool-"
 
 // spool keeps the files of one release on disk, between a source that is read
 // once and a destination that needs checksums first. It is one file, whose name

@@ -328,10 +328,10 @@ func (m *copier) recorded(c *cargo, r *repo.Release) (l *documents.Locked, listi
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.Repair {
-		l = m.lock.Release(r.Provider.Label(), r.Version)
+		l = m.book.Release(r.Provider.Label(), r.Version)
 	}
 	if l != nil {
-		listing = m.lock.Listings[[2]string{l.Source, l.Version}]
+		listing = m.book.Listings[[2]string{l.Source, l.Version}]
 	}
 	return l, listing
 }

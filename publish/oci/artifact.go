@@ -21,9 +21,9 @@ import (
 const (
 	// artifactType marks the manifest of a release.
 	artifactType = "application/vnd.clusterctl-repo.release.v1"
-	// AliasOf is the annotation of a layer that only gives a file of the
+	// aliasOf is the annotation of a layer that only gives a file of the
 	// release, which it names, a second title.
-	AliasOf = "io.github.clusterctl-repo.alias-of"
+	aliasOf = "io.github.clusterctl-repo.alias-of"
 
 	// Annotations of the proposal for Cluster API.
 	providerType = "cluster-api.sigs.k8s.io/provider-type"
@@ -68,17 +68,10 @@ func describe(mediaType string, sum repo.Sum, size int64) v1.Descriptor {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.NewDigestFromEncoded(digest.SHA256, sum.String()), Size: size}
 }
 
-// form is how a release is stored.
-type form struct {
-	annotations map[string]string
-	// archive is the form of the proposal for Cluster API: one layer with all
-	// files.
-	archive bool
-}
-
-// pack makes the manifest of a release. Every file is read once, unless its
-// checksum is stated, and those that tell the providers apart twice.
-func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
+// pack makes the manifest of a release, with one layer for each file, or for the
+// archive of all. Every file is read once, unless its checksum is stated, and those
+// that tell the providers apart twice.
+func pack(ctx context.Context, r *repo.Release, archive bool) (*bundle, error) {
 	stated := *r
 	stated.Artifacts = slices.Clone(r.Artifacts)
 	stated.Sort()
@@ -106,7 +99,7 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 		}
 		a = a.Stating(sum)
 		stated.Artifacts[i], sums[a.Name], layers[a.Name] = a, sum, describe(mediaType(a.Name), sum, a.Size)
-		if o.archive {
+		if archive {
 			continue
 		}
 		add(a.Name, a.Name, nil)
@@ -120,7 +113,7 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 		return nil, err
 	}
 	var more []alias
-	if o.archive {
+	if archive {
 		if err := b.archive(ctx, &m); err != nil {
 			return nil, err
 		}
@@ -133,7 +126,7 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 	}
 	slices.SortFunc(more, func(x, y alias) int { return cmp.Compare(x.Title, y.Title) })
 	for _, x := range more {
-		add(x.Of, x.Title, map[string]string{AliasOf: x.Of})
+		add(x.Of, x.Title, map[string]string{aliasOf: x.Of})
 	}
 	m.Annotations = map[string]string{v1.AnnotationVersion: r.Version}
 	if len(providers) == 1 && providers[0].Provider.Name != "" {
@@ -143,7 +136,6 @@ func pack(ctx context.Context, r *repo.Release, o form) (*bundle, error) {
 		m.Annotations[providerType] = annotated(info)
 		m.Annotations[providerName] = p.Name
 	}
-	maps.Copy(m.Annotations, o.annotations)
 	if b.manifest, err = json.Marshal(m); err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func newSession(ref registry.Reference, o Options) *session {
 	if s.credential == nil {
 		s.credential = StaticCredential(Credential{})
 	}
-	if transport.ThisMachine(s.host) {
+	if transport.Loopback(s.host) {
 		s.scheme = "http"
 	}
 	return s

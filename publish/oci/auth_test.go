@@ -1,4 +1,4 @@
-package oci_test
+package oci
 
 import (
 	"fmt"
@@ -12,16 +12,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 )
 
 func TestCredentials(t *testing.T) {
-	as := func(c oci.Credential) func(*oci.Options) {
-		return func(o *oci.Options) { o.Credential = oci.StaticCredential(c) }
+	as := func(c Credential) func(*Options) {
+		return func(o *Options) { o.Credential = StaticCredential(c) }
 	}
-	right := oci.Credential{UserName: user, Password: password}
+	right := Credential{UserName: user, Password: password}
 	basic := func(s *server) {
 		s.guard = func(w http.ResponseWriter, r *http.Request) bool {
 			if u, p, _ := fault.Secret(r); u == user && p == password && slices.Equal(fault.Credentials(r), []string{"Basic"}) {
@@ -59,20 +58,20 @@ func TestCredentials(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		server func(*server)
-		who    oci.Credential
+		who    Credential
 		want   []string // of the error; none is success
 	}{
 		{"basic", basic, right, nil},
-		{"basic, nobody", basic, oci.Credential{}, []string{"401", "there are no credentials for 127.0.0.1:", login, "set OCI_USERNAME and OCI_PASSWORD, or OCI_ACCESS_TOKEN"}},
-		{"basic, wrong", basic, oci.Credential{UserName: user, Password: password + "!"}, []string{"401", "does not accept the credentials", login}},
-		{"basic, a token", basic, oci.Credential{AccessToken: "access-token-of-the-robot"}, []string{"does not accept the credentials"}},
+		{"basic, nobody", basic, Credential{}, []string{"401", "there are no credentials for 127.0.0.1:", login, "set OCI_USERNAME and OCI_PASSWORD, or OCI_ACCESS_TOKEN"}},
+		{"basic, wrong", basic, Credential{UserName: user, Password: password + "!"}, []string{"401", "does not accept the credentials", login}},
+		{"basic, a token", basic, Credential{AccessToken: "access-token-of-the-robot"}, []string{"does not accept the credentials"}},
 		{"token", token(1000), right, nil},
 		{"token that expires soon", token(12), right, nil},
-		{"refresh token", token(3), oci.Credential{RefreshToken: refresh}, nil},
-		{"token, nobody", token(9), oci.Credential{}, []string{"401", "refuses a token with the status 401", login}},
-		{"token, wrong", token(9), oci.Credential{UserName: user, Password: password + "!"}, []string{"refuses a token with the status 401", login}},
-		{"access token", static, oci.Credential{AccessToken: "access-token-of-the-robot"}, nil},
-		{"access token, wrong", static, oci.Credential{AccessToken: "other"}, []string{"does not accept the credentials"}},
+		{"refresh token", token(3), Credential{RefreshToken: refresh}, nil},
+		{"token, nobody", token(9), Credential{}, []string{"401", "refuses a token with the status 401", login}},
+		{"token, wrong", token(9), Credential{UserName: user, Password: password + "!"}, []string{"refuses a token with the status 401", login}},
+		{"access token", static, Credential{AccessToken: "access-token-of-the-robot"}, nil},
+		{"access token, wrong", static, Credential{AccessToken: "other"}, []string{"does not accept the credentials"}},
 		{"token server without the right", broken(403), right, []string{"refuses a token with the status 403"}},
 		{"token server that is down", broken(503), right, []string{"503", "/token"}},
 		{"token server that moved", broken(307), right, []string{"refuses a token with the status 307"}},
@@ -80,7 +79,7 @@ func TestCredentials(t *testing.T) {
 		{"token server that is none", challenge(`Bearer realm="/token"`), right, []string{"does not state where to get a token"}},
 		{"token server with a password", challenge(`Bearer realm="https://a:b@auth.invalid/"`), right, []string{"does not state where to get a token"}},
 		{"another way to log in", challenge(`Negotiate abc`), right, []string{"does not accept the credentials"}},
-		{"no way to log in", challenge(``), oci.Credential{}, []string{"there are no credentials"}},
+		{"no way to log in", challenge(``), Credential{}, []string{"there are no credentials"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t)
@@ -201,24 +200,24 @@ func TestDockerCredentials(t *testing.T) {
 	garbage := write("garbage.json", `{"auths": "correct-horse-battery`, 0o600)
 	missing := write("helper.json", `{"credHelpers":{"registry.example.com":"does-not-exist"}}`, 0o600)
 	none := filepath.Join(dir, "none.json")
-	robot := oci.Credential{UserName: user, Password: password}
+	robot := Credential{UserName: user, Password: password}
 	for _, tc := range []struct {
 		name, host string
 		files      []string
-		want       oci.Credential
+		want       Credential
 		err        string
 	}{
 		{"stored", "registry.example.com", []string{plain}, robot, ""},
-		{"of Docker Hub", "docker.io", []string{plain}, oci.Credential{RefreshToken: refresh}, ""},
-		{"of another host", "other.example.com", []string{plain}, oci.Credential{}, ""},
-		{"no file", "registry.example.com", []string{none}, oci.Credential{}, ""},
+		{"of Docker Hub", "docker.io", []string{plain}, Credential{RefreshToken: refresh}, ""},
+		{"of another host", "other.example.com", []string{plain}, Credential{}, ""},
+		{"no file", "registry.example.com", []string{none}, Credential{}, ""},
 		{"no file first", "registry.example.com", []string{none, plain}, robot, ""},
-		{"no files at all", "registry.example.com", nil, oci.Credential{}, ""},
-		{"a broken entry", "registry.example.com", []string{odd}, oci.Credential{}, "log in again with `docker login registry.example.com`"},
-		{"a broken file", "registry.example.com", []string{garbage}, oci.Credential{}, "garbage.json is not readable, or not JSON"},
-		{"no helper", "registry.example.com", []string{missing}, oci.Credential{}, "credential helper for registry.example.com that is not installed"},
+		{"no files at all", "registry.example.com", nil, Credential{}, ""},
+		{"a broken entry", "registry.example.com", []string{odd}, Credential{}, "log in again with `docker login registry.example.com`"},
+		{"a broken file", "registry.example.com", []string{garbage}, Credential{}, "garbage.json is not readable, or not JSON"},
+		{"no helper", "registry.example.com", []string{missing}, Credential{}, "credential helper for registry.example.com that is not installed"},
 	} {
-		got, err := oci.DockerCredentials(tc.files...)(t.Context(), tc.host)
+		got, err := DockerCredentials(tc.files...)(t.Context(), tc.host)
 		if got != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %v, %v", tc.name, got == tc.want, err)
 		}
@@ -231,14 +230,14 @@ func TestDockerCredentials(t *testing.T) {
 	write("docker-credential-angry", "#!/bin/sh\necho 'will not give "+password+"'; exit 1\n", 0o700)
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	helper := write("ours.json", `{"credsStore":"ours"}`, 0o600)
-	if got, err := oci.DockerCredentials(helper)(t.Context(), "registry.example.com"); err != nil || got != robot {
+	if got, err := DockerCredentials(helper)(t.Context(), "registry.example.com"); err != nil || got != robot {
 		t.Errorf("%v", err)
 	}
-	if got, err := oci.DockerCredentials(helper)(t.Context(), "other.example.com"); err != nil || got != (oci.Credential{}) {
+	if got, err := DockerCredentials(helper)(t.Context(), "other.example.com"); err != nil || got != (Credential{}) {
 		t.Errorf("%v", err)
 	}
 	angry := write("angry.json", `{"credsStore":"angry"}`, 0o600)
-	_, err := oci.DockerCredentials(angry)(t.Context(), "registry.example.com")
+	_, err := DockerCredentials(angry)(t.Context(), "registry.example.com")
 	if err == nil {
 		t.Error("no error of a helper")
 	}
@@ -246,7 +245,7 @@ func TestDockerCredentials(t *testing.T) {
 	// The reason arrives with the refusal of the registry.
 	s := serve(t)
 	wantToken(s, 9)
-	_, err = s.open(func(o *oci.Options) { o.Credential = oci.DockerCredentials(angry) }).Put(t.Context(), published())
+	_, err = s.open(func(o *Options) { o.Credential = DockerCredentials(angry) }).Put(t.Context(), published())
 	if err == nil || !strings.Contains(err.Error(), "angry.json stores or names a helper for cannot be read") {
 		t.Errorf("%v", err)
 	}

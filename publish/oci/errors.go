@@ -50,7 +50,7 @@ func (d *Repository) explainStatus(method string, u *url.URL, code int, said err
 		bare.RawQuery, bare.Fragment, bare.User = "", "", nil
 		status.URL = bare.String()
 	}
-	if code == http.StatusTooManyRequests || code >= http.StatusInternalServerError && code != http.StatusNotImplemented {
+	if code == http.StatusTooManyRequests || transport.Failing(code) {
 		return &publish.Temporary{Err: status}
 	}
 	host, repository := d.remote.Reference.Registry, d.remote.Reference.Repository

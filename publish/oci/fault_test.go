@@ -1,4 +1,4 @@
-package oci_test
+package oci
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
@@ -57,7 +56,7 @@ func suffer(t *testing.T, rules ...fault.Rule) error {
 	wantToken(s, 12)
 	s.after = func() { s.whole("v1.2.3") }
 	r := small()
-	patience := func(o *oci.Options) {
+	patience := func(o *Options) {
 		if slices.ContainsFunc(rules, func(r fault.Rule) bool { return r.Fault.Stall }) {
 			o.Policy.Timeout = 100 * time.Millisecond
 		}
@@ -237,7 +236,7 @@ func TestCancel(t *testing.T) {
 	for n := 1; n <= len(plain.faults.Log()); n++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s := serve(t, fault.Rule{Nth: n, Fault: fault.Fault{Name: "interrupt", Stall: true, Call: func() { cancel(stop) }}})
-		d := s.open(func(o *oci.Options) { o.Policy.Timeout = time.Minute })
+		d := s.open(func(o *Options) { o.Policy.Timeout = time.Minute })
 		if _, err := d.Put(ctx, published()); !errors.Is(err, stop) {
 			t.Errorf("step %d: %v", n, err)
 		}

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
 // Image names a container image: its registry, its repository there, and its tag or

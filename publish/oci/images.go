@@ -7,19 +7,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"oras.land/oras-go/v2/content"
 	"slices"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 )
 
-// Carrier is a folder with a layout that was carried here, file by file.
-type Carrier interface {
+// carrier is a folder with a layout that was carried here, file by file.
+type carrier interface {
 	// File returns a file, whose checksum is stated. The error wraps fs.ErrNotExist
 	// if there is none of that name.
 	File(name string) (*repo.Artifact, error)
@@ -48,7 +48,7 @@ type Store struct {
 	// called damaged: those that still are damaged are fetched again.
 	Suspects []string
 	// Carried are mirrors whose images come first.
-	Carried []Carrier
+	Carried []carrier
 	// Tell hears what was done with an image, and Warn what could not be.
 	Tell, Warn func(text string)
 }
@@ -56,7 +56,7 @@ type Store struct {
 // source is where an image is, besides its registry.
 type source struct {
 	images map[string]v1.Descriptor
-	from   content.ReadOnlyStorage // a *Layout, or blobFiles
+	from   content.ReadOnlyStorage // a *layout, or blobFiles
 }
 
 // carried opens the layouts in carried mirrors.
@@ -93,7 +93,7 @@ func (s *Store) carried() (out []source, err error) {
 // their checksums. A guess that does not exist is only a warning. With changed, what
 // is there already is not what is wanted.
 func (s *Store) Bring(ctx context.Context, images []Wanted, platforms []string, changed bool) (map[string]repo.Sum, error) {
-	layout, err := OpenLayout(s.Dir, layouts.ImagesFolder)
+	layout, err := openLayout(s.Dir, layouts.ImagesFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *Store) Bring(ctx context.Context, images []Wanted, platforms []string, 
 }
 
 // fetch copies an image into a layout, for these platforms, and says what it did.
-func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *Layout, platforms []string) (desc v1.Descriptor, verb string, err error) {
+func (s *Store) fetch(ctx context.Context, ref string, carried []source, to *layout, platforms []string) (desc v1.Descriptor, verb string, err error) {
 	d, tag, digest, err := s.place(ref)
 	if err != nil {
 		return desc, "", err
@@ -182,7 +182,7 @@ func (s *Store) Push(ctx context.Context, images []Wanted, registry string) (n i
 	if err != nil {
 		return 0, err
 	}
-	if layout, err := OpenLayout(s.Dir, layouts.ImagesFolder); err == nil {
+	if layout, err := openLayout(s.Dir, layouts.ImagesFolder); err == nil {
 		defer layout.Close()
 		have, err := layout.Images()
 		if err != nil {

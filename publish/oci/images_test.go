@@ -1,4 +1,4 @@
-package oci_test
+package oci
 
 import (
 	"bytes"
@@ -23,7 +23,6 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
@@ -53,21 +52,21 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func store(t *testing.T, dir string) (*oci.Store, *[]string) {
+func store(t *testing.T, dir string) (*Store, *[]string) {
 	var said []string
 	say := func(text string) { said = append(said, text) }
 	policy := transport.Policy{Sleep: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }}
-	return &oci.Store{Dir: dir, Tell: say, Warn: say, Open: func(host, repository string) (*oci.Repository, error) {
-		return oci.New(oci.Options{Host: host, Repository: repository, Policy: policy})
+	return &Store{Dir: dir, Tell: say, Warn: say, Open: func(host, repository string) (*Repository, error) {
+		return New(Options{Host: host, Repository: repository, Policy: policy})
 	}}, &said
 }
 
-// carrier is the folder of a mirror as something that was carried.
-type carrier string
+// mirrorDir is the folder of a mirror as something that was carried.
+type mirrorDir string
 
-func (c carrier) String() string { return string(c) }
+func (c mirrorDir) String() string { return string(c) }
 
-func (c carrier) File(name string) (*repo.Artifact, error) {
+func (c mirrorDir) File(name string) (*repo.Artifact, error) {
 	path := filepath.Join(string(c), filepath.FromSlash(name))
 	info, err := os.Stat(path)
 	if err != nil {
@@ -77,7 +76,7 @@ func (c carrier) File(name string) (*repo.Artifact, error) {
 }
 
 // put stores a blob in a layout.
-func put(t *testing.T, l *oci.Layout, mediaType string, data []byte) v1.Descriptor {
+func put(t *testing.T, l *layout, mediaType string, data []byte) v1.Descriptor {
 	t.Helper()
 	desc := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
 	if err := l.Push(t.Context(), desc, bytes.NewReader(data)); err != nil {
@@ -96,7 +95,7 @@ func marshal(t *testing.T, v any) []byte {
 }
 
 // image makes an image, which differs for every seed.
-func image(t *testing.T, l *oci.Layout, seed string) v1.Descriptor {
+func image(t *testing.T, l *layout, seed string) v1.Descriptor {
 	t.Helper()
 	config := put(t, l, v1.MediaTypeImageConfig, marshal(t, v1.Image{Author: seed, Platform: v1.Platform{OS: "linux", Architecture: seed}}))
 	layer := put(t, l, v1.MediaTypeImageLayerGzip, []byte(strings.Repeat(seed, 3000)))
@@ -104,9 +103,9 @@ func image(t *testing.T, l *oci.Layout, seed string) v1.Descriptor {
 }
 
 // scratch is a layout in a folder of its own.
-func scratch(t *testing.T) *oci.Layout {
+func scratch(t *testing.T) *layout {
 	t.Helper()
-	l, err := oci.OpenLayout(t.TempDir(), "images")
+	l, err := openLayout(t.TempDir(), "images")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,9 +114,9 @@ func scratch(t *testing.T) *oci.Layout {
 }
 
 // at opens a repository of a registry.
-func at(t *testing.T, host, repository string) *oci.Repository {
+func at(t *testing.T, host, repository string) *Repository {
 	t.Helper()
-	d, err := oci.New(oci.Options{Host: host, Repository: repository})
+	d, err := New(Options{Host: host, Repository: repository})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,10 +136,10 @@ func TestOverTheGap(t *testing.T) {
 	if _, err := at(t, from, "b/one").PushImage(t.Context(), "v2", one, l); err != nil {
 		t.Fatal(err)
 	}
-	many := oci.Wanted{Ref: from + "/a/many:v1"}
-	pinned := oci.Wanted{Ref: from + "/b/one:v2@" + one.Digest.String()}
-	guess := oci.Wanted{Ref: from + "/no/such:v1", Guess: true}
-	all := []oci.Wanted{many, pinned, guess}
+	many := Wanted{Ref: from + "/a/many:v1"}
+	pinned := Wanted{Ref: from + "/b/one:v2@" + one.Digest.String()}
+	guess := Wanted{Ref: from + "/no/such:v1", Guess: true}
+	all := []Wanted{many, pinned, guess}
 
 	near := t.TempDir()
 	s, said := store(t, near)
@@ -152,7 +151,7 @@ func TestOverTheGap(t *testing.T) {
 	if !slices.ContainsFunc(*said, func(text string) bool { return strings.Contains(text, "/no/such:v1, which is only named") }) {
 		t.Errorf("%q", *said)
 	}
-	c := carrier(near)
+	c := mirrorDir(near)
 	for path, sum := range files {
 		a, err := c.File("images/" + path)
 		if err != nil {
@@ -184,8 +183,8 @@ func TestOverTheGap(t *testing.T) {
 	many.Target = to + "/capi/many:v1"
 	far := t.TempDir()
 	s, _ = store(t, far)
-	s.Carried = []oci.Carrier{c}
-	n, err := s.Push(t.Context(), []oci.Wanted{many, pinned, guess}, to+"/capi")
+	s.Carried = []carrier{c}
+	n, err := s.Push(t.Context(), []Wanted{many, pinned, guess}, to+"/capi")
 	if err != nil || n != 2 {
 		t.Fatalf("%d images, %v", n, err)
 	}
@@ -227,16 +226,16 @@ func TestPlatforms(t *testing.T) {
 	if _, err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
 		t.Fatal(err)
 	}
-	tagged := oci.Wanted{Ref: from + "/a/many:v1"}
-	pinned := oci.Wanted{Ref: from + "/a/many@" + index.Digest.String()}
+	tagged := Wanted{Ref: from + "/a/many:v1"}
+	pinned := Wanted{Ref: from + "/a/many@" + index.Digest.String()}
 	near := t.TempDir()
 	s, said := store(t, near)
-	brought := func(img oci.Wanted, platforms []string, changed bool) v1.Descriptor {
+	brought := func(img Wanted, platforms []string, changed bool) v1.Descriptor {
 		t.Helper()
-		if _, err := s.Bring(t.Context(), []oci.Wanted{img}, platforms, changed); err != nil {
+		if _, err := s.Bring(t.Context(), []Wanted{img}, platforms, changed); err != nil {
 			t.Fatal(err)
 		}
-		layout, err := oci.OpenLayout(near, "images")
+		layout, err := openLayout(near, "images")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +272,7 @@ func TestPlatforms(t *testing.T) {
 	}
 	to, _, _ := start(t)
 	tagged.Target = to + "/capi/many:v1"
-	if n, err := s.Push(t.Context(), []oci.Wanted{tagged}, to+"/capi"); n != 1 || err != nil {
+	if n, err := s.Push(t.Context(), []Wanted{tagged}, to+"/capi"); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	if got, err := at(t, to, "capi/many").PullImage(t.Context(), "v1", scratch(t), nil); err != nil || got.Digest != part.Digest {
@@ -288,7 +287,7 @@ func TestPlatforms(t *testing.T) {
 	if got := brought(pinned, only, false); got.Digest != index.Digest || !strings.Contains(strings.Join(*said, "\n"), "is named by its digest") {
 		t.Errorf("the digest became %s: %q", got.Digest, *said)
 	}
-	_, err := s.Bring(t.Context(), []oci.Wanted{tagged}, []string{"windows/amd64"}, true)
+	_, err := s.Bring(t.Context(), []Wanted{tagged}, []string{"windows/amd64"}, true)
 	if err == nil || !strings.Contains(err.Error(), "built for linux/amd64, linux/arm64, not for windows/amd64") {
 		t.Error(err)
 	}
@@ -315,8 +314,8 @@ func TestHostileLayout(t *testing.T) {
 	to, _, _ := start(t)
 	near := t.TempDir()
 	s, _ = store(t, near)
-	img := oci.Wanted{Ref: from + "/a/one:v1", Target: to + "/other:v1"}
-	files, err := s.Bring(t.Context(), []oci.Wanted{img}, nil, false)
+	img := Wanted{Ref: from + "/a/one:v1", Target: to + "/other:v1"}
+	files, err := s.Bring(t.Context(), []Wanted{img}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +326,7 @@ func TestHostileLayout(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Push(t.Context(), []oci.Wanted{img}, to); err == nil {
+	if _, err := s.Push(t.Context(), []Wanted{img}, to); err == nil {
 		t.Error("a damaged blob was pushed")
 	}
 }
@@ -355,7 +354,7 @@ func TestForeignLayers(t *testing.T) {
 	}
 	near := t.TempDir()
 	s, said := store(t, near)
-	both := []oci.Wanted{{Ref: from + "/a/both:v1"}}
+	both := []Wanted{{Ref: from + "/a/both:v1"}}
 	files, err := s.Bring(t.Context(), both, nil, false)
 	if err != nil {
 		t.Fatal(err)
@@ -377,7 +376,7 @@ func TestForeignLayers(t *testing.T) {
 	if _, err := os.Stat(lost); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Bring(t.Context(), []oci.Wanted{{Ref: from + "/a/nothing:v1"}}, nil, false); err == nil || !strings.Contains(err.Error(), "lists no manifest") {
+	if _, err := s.Bring(t.Context(), []Wanted{{Ref: from + "/a/nothing:v1"}}, nil, false); err == nil || !strings.Contains(err.Error(), "lists no manifest") {
 		t.Errorf("%v", err)
 	}
 	// docker-registry refuses manifests with URLs unless it was told to allow them.
@@ -424,7 +423,7 @@ func TestSuspects(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s, _ := store(t, dir)
-	sums, err := s.Bring(t.Context(), []oci.Wanted{{Ref: ref}}, nil, false)
+	sums, err := s.Bring(t.Context(), []Wanted{{Ref: ref}}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,8 +442,8 @@ func TestSuspects(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := s.Open
-	s.Open = func(string, string) (*oci.Repository, error) { return nil, io.ErrUnexpectedEOF }
-	if _, err := s.Bring(t.Context(), []oci.Wanted{{Ref: ref}}, nil, false); !errors.Is(err, io.ErrUnexpectedEOF) {
+	s.Open = func(string, string) (*Repository, error) { return nil, io.ErrUnexpectedEOF }
+	if _, err := s.Bring(t.Context(), []Wanted{{Ref: ref}}, nil, false); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("without the registry: %v", err)
 	}
 	for _, blob := range blobs[1:] {
@@ -453,7 +452,7 @@ func TestSuspects(t *testing.T) {
 		}
 	}
 	s.Open = open
-	if again, err := s.Bring(t.Context(), []oci.Wanted{{Ref: ref}}, nil, false); err != nil || !maps.Equal(again, sums) {
+	if again, err := s.Bring(t.Context(), []Wanted{{Ref: ref}}, nil, false); err != nil || !maps.Equal(again, sums) {
 		t.Errorf("%v, %v", again, err)
 	}
 	if now, err := os.ReadFile(blobs[0]); err != nil || !bytes.Equal(now, content) {

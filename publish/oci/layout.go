@@ -23,23 +23,24 @@ import (
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/errdef"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // unfinished begins the names of blobs on their way.
-const unfinished = ".clusterctl-repo-blob-"
+const unfinished = layouts.WorkPrefix + "blob-"
 
-// Layout is an OCI image layout in a folder that others may write to. It is a
+// layout is an OCI image layout in a folder that others may write to. It is a
 // content.Storage, safe for concurrent use.
-type Layout struct {
+type layout struct {
 	dir  string
 	root *os.Root
 }
 
-// OpenLayout opens the layout in a folder below dir, which it makes if need be.
-func OpenLayout(dir, name string) (*Layout, error) {
-	fail := func(err error) (*Layout, error) {
+// openLayout opens the layout in a folder below dir, which it makes if need be.
+func openLayout(dir, name string) (*layout, error) {
+	fail := func(err error) (*layout, error) {
 		return nil, fmt.Errorf("open the images in %s: %w", filepath.Join(dir, name), err)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -60,11 +61,11 @@ func OpenLayout(dir, name string) (*Layout, error) {
 	if err != nil {
 		return fail(err)
 	}
-	return &Layout{filepath.Join(dir, name), root}, nil
+	return &layout{filepath.Join(dir, name), root}, nil
 }
 
 // Close closes the folder.
-func (l *Layout) Close() error { return l.root.Close() }
+func (l *layout) Close() error { return l.root.Close() }
 
 func blobName(d digest.Digest) (string, error) {
 	if _, ok := sumOf(d); !ok {
@@ -77,7 +78,7 @@ func blobName(d digest.Digest) (string, error) {
 // or index also what it refers to: then nothing has to be copied. An index that
 // lists nothing is not worth having. Layers that only their vendor distributes are
 // not looked for.
-func (l *Layout) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
+func (l *layout) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
 	there, err := l.has(desc)
 	if err != nil || !there || !slices.Contains(manifests, desc.MediaType) {
 		return there, err
@@ -101,7 +102,7 @@ func (l *Layout) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
 }
 
 // has reports whether a blob of that name and size is there.
-func (l *Layout) has(desc v1.Descriptor) (bool, error) {
+func (l *layout) has(desc v1.Descriptor) (bool, error) {
 	name, err := blobName(desc.Digest)
 	if err != nil {
 		return false, err
@@ -115,7 +116,7 @@ func (l *Layout) has(desc v1.Descriptor) (bool, error) {
 
 // forget removes those of some blobs that do not have the content that their names
 // say, so that they are fetched again.
-func (l *Layout) forget(names []string) error {
+func (l *layout) forget(names []string) error {
 	for _, name := range names {
 		d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(name))
 		if of, err := blobName(d); err != nil || of != name {
@@ -138,7 +139,7 @@ func (l *Layout) forget(names []string) error {
 }
 
 // Fetch opens a blob; its reader compares the content with the digest.
-func (l *Layout) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
+func (l *layout) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
 	name, err := blobName(desc.Digest)
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (l *Layout) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, er
 
 // Push stores a blob, durably and in one step, if its content is the described
 // one.
-func (l *Layout) Push(_ context.Context, desc v1.Descriptor, r io.Reader) error {
+func (l *layout) Push(_ context.Context, desc v1.Descriptor, r io.Reader) error {
 	name, err := blobName(desc.Digest)
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (l *Layout) Push(_ context.Context, desc v1.Descriptor, r io.Reader) error 
 }
 
 // Images reads which images the layout holds, by name.
-func (l *Layout) Images() (map[string]v1.Descriptor, error) {
+func (l *layout) Images() (map[string]v1.Descriptor, error) {
 	data, err := l.root.ReadFile(v1.ImageIndexFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]v1.Descriptor{}, nil
@@ -200,7 +201,7 @@ func parseLayout(index []byte) (map[string]v1.Descriptor, error) {
 // Save makes the layout hold exactly the given images, which have to be there,
 // and removes all other blobs. It returns the checksums of all files, by their
 // paths in the layout.
-func (l *Layout) Save(ctx context.Context, images map[string]v1.Descriptor) (map[string]repo.Sum, error) {
+func (l *layout) Save(ctx context.Context, images map[string]v1.Descriptor) (map[string]repo.Sum, error) {
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{}}
 	used := map[string]repo.Sum{}
 	for _, name := range slices.Sorted(maps.Keys(images)) {
@@ -232,7 +233,7 @@ func foreign(mediaType string) bool {
 }
 
 // reach collects the blobs of an image.
-func (l *Layout) reach(ctx context.Context, desc v1.Descriptor, used map[string]repo.Sum) error {
+func (l *layout) reach(ctx context.Context, desc v1.Descriptor, used map[string]repo.Sum) error {
 	name, err := blobName(desc.Digest)
 	if err != nil {
 		return err
@@ -260,7 +261,7 @@ func (l *Layout) reach(ctx context.Context, desc v1.Descriptor, used map[string]
 }
 
 // replace writes a small file in one step, unless it has that content.
-func (l *Layout) replace(name string, data []byte) error {
+func (l *layout) replace(name string, data []byte) error {
 	if info, err := l.root.Lstat(name); err == nil && info.Mode().IsRegular() {
 		if old, err := l.root.ReadFile(name); err == nil && bytes.Equal(old, data) {
 			return nil
@@ -274,7 +275,7 @@ func (l *Layout) replace(name string, data []byte) error {
 
 // sweep removes the blobs of no image, and those that were on their way when a
 // process was killed.
-func (l *Layout) sweep(used map[string]repo.Sum) error {
+func (l *layout) sweep(used map[string]repo.Sum) error {
 	for _, dir := range []string{".", "blobs/sha256"} {
 		entries, err := fs.ReadDir(l.root.FS(), dir)
 		if err != nil {

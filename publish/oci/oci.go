@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,10 +36,6 @@ type Options struct {
 	// Secrets learns what must not be shown, such as tokens that registries issue;
 	// nil keeps that to the repository.
 	Secrets *transport.Secrets
-	// Annotations are added to the manifest, such as
-	// org.opencontainers.image.source. They are part of the digest, so a time
-	// in them makes it differ with every run.
-	Annotations map[string]string
 	// Archive stores a release as one archive, as it is proposed for Cluster
 	// API, instead of a layer for each file.
 	Archive bool
@@ -57,7 +52,7 @@ type Repository struct {
 	remote   *remote.Repository
 	client   *http.Client
 	session  *session
-	form     form
+	archive  bool
 	takeOver bool
 	policy   transport.Policy
 	// verified are the contents that were read, by the digest of their manifest.
@@ -90,7 +85,7 @@ func New(o Options) (*Repository, error) {
 		},
 		client:   client,
 		session:  s,
-		form:     form{maps.Clone(o.Annotations), o.Archive},
+		archive:  o.Archive,
 		takeOver: o.TakeOver,
 		policy:   o.Policy.AtLeast(s.pause),
 	}, nil

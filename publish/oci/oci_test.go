@@ -1,4 +1,4 @@
-package oci_test
+package oci
 
 import (
 	"archive/tar"
@@ -21,7 +21,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -117,10 +116,8 @@ func TestDigest(t *testing.T) {
 	if text := fmt.Sprintf(want, "sha256:"+a.String(), c.Size, "sha256:"+b.String(), m.Size); string(data) != text {
 		t.Errorf("got  %s\nwant %s", data, text)
 	}
-	// Other annotations are no other release.
-	d := s.open(func(o *oci.Options) {
-		o.Annotations = map[string]string{v1.AnnotationCreated: "2026-01-01T00:00:00Z"}
-	})
+	// Another form is no other release.
+	d := s.open(func(o *Options) { o.Archive = true })
 	result, err := d.Put(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n"))))
 	if err != nil || !result.Unchanged || !strings.Contains(fmt.Sprint(result.Notes), "the files are equal, but their titles and annotations are not") {
 		t.Errorf("%+v, %v", result, err)
@@ -200,7 +197,7 @@ func TestOperatorFindsEveryProvider(t *testing.T) {
 			m, _, _ := s.manifest("v1.0.0")
 			var got []string
 			for _, l := range m.Layers {
-				if l.Annotations[oci.AliasOf] != "" {
+				if l.Annotations[aliasOf] != "" {
 					got = append(got, l.Annotations[v1.AnnotationTitle])
 				}
 			}
@@ -312,15 +309,15 @@ func TestReadOthers(t *testing.T) {
 		{name: "two contents for one name", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "a.yaml")}, err: `two different files with the name "a.yaml"`},
 		{name: "paths", layers: []v1.Descriptor{layer(test, a, title, "out/metadata.yaml"), layer(test, b, title, "../../etc/passwd"), layer(test, a, title, ".."), layer(test, b, title, `..\x`), layer(test, b, title, "/abs"), layer(test, b, title, "ok.yaml")}, files: "ok.yaml", odd: `"../../etc/passwd" is not a valid release file name`},
 		{name: "a folder of oras", layers: []v1.Descriptor{layer(test, a, title, "folder", "io.deis.oras.content.unpack", "true"), layer(test, b, title, "a.yaml")}, files: "a.yaml", odd: "is a packed folder"},
-		{name: "an alias", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "core-components.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
-		{name: "an alias for one release", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "core-x-v1.0.0-components.yaml", oci.AliasOf, "core-components.yaml")}, files: "core-components.yaml"},
-		{name: "an alias for another release", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "core-x-v1.0.1-components.yaml", oci.AliasOf, "core-components.yaml")}, files: "core-components.yaml core-x-v1.0.1-components.yaml"},
-		{name: "an alias for another type", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "bootstrap-components.yaml", oci.AliasOf, "core-components.yaml")}, files: "bootstrap-components.yaml core-components.yaml"},
-		{name: "an alias that is no components file", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
-		{name: "an alias of other content", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "core-components.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml core-components.yaml"},
-		{name: "an alias of nothing", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "b.yaml")}, files: "a.yaml"},
-		{name: "aliases of each other", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "b.yaml"), layer(test, a, title, "b.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
-		{name: "an alias of itself", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", oci.AliasOf, "a.yaml")}, files: "a.yaml"},
+		{name: "an alias", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "core-components.yaml", aliasOf, "a.yaml")}, files: "a.yaml"},
+		{name: "an alias for one release", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "core-x-v1.0.0-components.yaml", aliasOf, "core-components.yaml")}, files: "core-components.yaml"},
+		{name: "an alias for another release", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "core-x-v1.0.1-components.yaml", aliasOf, "core-components.yaml")}, files: "core-components.yaml core-x-v1.0.1-components.yaml"},
+		{name: "an alias for another type", layers: []v1.Descriptor{layer(test, a, title, "core-components.yaml"), layer(test, a, title, "bootstrap-components.yaml", aliasOf, "core-components.yaml")}, files: "bootstrap-components.yaml core-components.yaml"},
+		{name: "an alias that is no components file", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, a, title, "b.yaml", aliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
+		{name: "an alias of other content", layers: []v1.Descriptor{layer(test, a, title, "a.yaml"), layer(test, b, title, "core-components.yaml", aliasOf, "a.yaml")}, files: "a.yaml core-components.yaml"},
+		{name: "an alias of nothing", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", aliasOf, "b.yaml")}, files: "a.yaml"},
+		{name: "aliases of each other", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", aliasOf, "b.yaml"), layer(test, a, title, "b.yaml", aliasOf, "a.yaml")}, files: "a.yaml b.yaml"},
+		{name: "an alias of itself", layers: []v1.Descriptor{layer(test, a, title, "a.yaml", aliasOf, "a.yaml")}, files: "a.yaml"},
 		{name: "SHA-512", layers: []v1.Descriptor{wrong}, err: "states no SHA-256"},
 		{name: "an image", config: v1.MediaTypeImageConfig, layers: []v1.Descriptor{layer(v1.MediaTypeImageLayerGzip, a)}, err: "is a container image"},
 		{name: "an image of Docker", mediaType: "application/vnd.docker.distribution.manifest.v2+json", layers: []v1.Descriptor{layer(test, a)}, err: "is a container image"},
@@ -397,7 +394,7 @@ func TestVersionsAreSortedAndPaged(t *testing.T) {
 		fmt.Fprintf(w, `{"name":"x","tags":["%s"]}`, strings.Join(pages[n], `","`))
 	}))
 	defer host.Close()
-	d, err := oci.New(oci.Options{Host: strings.TrimPrefix(host.URL, "http://"), Repository: repository})
+	d, err := New(Options{Host: strings.TrimPrefix(host.URL, "http://"), Repository: repository})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +412,7 @@ func TestRefusals(t *testing.T) {
 		"no name":    {"ghcr.io", "", "not the name of a repository"},
 		"a tag":      {"ghcr.io", "a/b:v1", "not the name of a repository"},
 	} {
-		if _, err := oci.New(oci.Options{Host: tc.host, Repository: tc.repository}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := New(Options{Host: tc.host, Repository: tc.repository}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -445,7 +442,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for want, p := range map[string]layouts.Provider{"core-cluster-api": {Type: layouts.Core, Name: "cluster-api"}, "cert-manager": layouts.CertManager} {
-		if got := oci.RepositoryName(p); got != want {
+		if got := RepositoryName(p); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -552,7 +549,7 @@ func TestArchiveAndReferrers(t *testing.T) {
 	p := layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}
 	for _, archive := range []bool{false, true} {
 		s := serve(t)
-		d := s.open(func(o *oci.Options) { o.Archive = archive })
+		d := s.open(func(o *Options) { o.Archive = archive })
 		r := release(p, "v1.2.3", repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
 		result, err := d.Put(t.Context(), r)
 		if err != nil {
@@ -565,7 +562,7 @@ func TestArchiveAndReferrers(t *testing.T) {
 			t.Errorf("%+v, %v", again, err)
 		}
 		// Content decides, not the form.
-		if other, err := s.open(func(o *oci.Options) { o.Archive = !archive }).Put(t.Context(), r); err != nil || !other.Unchanged {
+		if other, err := s.open(func(o *Options) { o.Archive = !archive }).Put(t.Context(), r); err != nil || !other.Unchanged {
 			t.Errorf("%+v, %v", other, err)
 		}
 		got, err := s.open().Fetch(t.Context(), result.Digest)

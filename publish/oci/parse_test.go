@@ -62,7 +62,7 @@ func TestWithoutQueries(t *testing.T) {
 // stay in a folder.
 func FuzzOpen(f *testing.F) {
 	for _, title := range []string{"metadata.yaml", "../x", "a/b", ""} {
-		m := v1.Manifest{Layers: []v1.Descriptor{{Digest: v1.DescriptorEmptyJSON.Digest, Size: 2, Annotations: map[string]string{v1.AnnotationTitle: title, AliasOf: title}}}}
+		m := v1.Manifest{Layers: []v1.Descriptor{{Digest: v1.DescriptorEmptyJSON.Digest, Size: 2, Annotations: map[string]string{v1.AnnotationTitle: title, aliasOf: title}}}}
 		data, _ := json.Marshal(m)
 		f.Add(string(data))
 	}

@@ -44,7 +44,7 @@ func (d *Repository) result(b *bundle, desc v1.Descriptor, unchanged bool) publi
 	result := publish.Result{Unchanged: unchanged, Where: d.reference(b.release.Version), Digest: desc.Digest.String()}
 	note := func(format string, args ...any) { result.Notes = append(result.Notes, fmt.Sprintf(format, args...)) }
 	note("the digest is %s", desc.Digest)
-	if d.form.archive {
+	if d.archive {
 		note("clusterctl v1.14 does not read registries")
 	} else {
 		note("clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: %s", d.OperatorReference(b.release.Version))
@@ -196,7 +196,7 @@ func (d *Repository) begin(ctx context.Context, r *repo.Release) (*upload, error
 	if err := d.checkTag(r.Version); err != nil {
 		return nil, err
 	}
-	b, err := pack(ctx, r, d.form)
+	b, err := pack(ctx, r, d.archive)
 	if err != nil {
 		return nil, err
 	}

@@ -120,8 +120,8 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 	// nothing can hide behind the annotation.
 	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
 		layer := files[a.Name]
-		of, ok := files[layer.Annotations[AliasOf]]
-		return ok && of.Annotations[AliasOf] == "" && of.Digest == layer.Digest && aliasFits(a.Name, layer.Annotations[AliasOf], r)
+		of, ok := files[layer.Annotations[aliasOf]]
+		return ok && of.Annotations[aliasOf] == "" && of.Digest == layer.Digest && aliasFits(a.Name, layer.Annotations[aliasOf], r)
 	})
 	if len(files) == 0 {
 		packed, err := d.packed(ctx, where, m)
@@ -156,7 +156,7 @@ func sumOf(d digest.Digest) (repo.Sum, bool) {
 // artifact is a layer as a file, which is downloaded when it is opened.
 func (d *Repository) artifact(ctx context.Context, where, name string, layer v1.Descriptor, sum repo.Sum) *repo.Artifact {
 	return repo.NewArtifact(name, where+"/"+name, layer.Size, func() (io.ReadCloser, error) {
-		body, err := transport.Download(ctx, d.client, d.blobURL(layer.Digest), nil, layer.Size)
+		body, err := transport.Download(ctx, d.client, d.blobURL(layer.Digest), layer.Size)
 		if err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", where, name, d.explain(ctx, err))
 		}

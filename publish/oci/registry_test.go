@@ -1,4 +1,4 @@
-package oci_test
+package oci
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
@@ -84,8 +83,8 @@ func step(r *http.Request) string {
 
 func (s *server) host() string { return strings.TrimPrefix(s.http.URL, "http://") }
 
-func (s *server) options() oci.Options {
-	return oci.Options{
+func (s *server) options() Options {
+	return Options{
 		Host: s.host(), Repository: repository, Base: s.http.Client().Transport,
 		Policy: transport.Policy{Timeout: 10 * time.Second, Sleep: func(ctx context.Context, d time.Duration) error {
 			s.mu.Lock()
@@ -96,13 +95,13 @@ func (s *server) options() oci.Options {
 	}
 }
 
-func (s *server) open(change ...func(*oci.Options)) *oci.Repository {
+func (s *server) open(change ...func(*Options)) *Repository {
 	s.t.Helper()
 	o := s.options()
 	for _, c := range change {
 		c(&o)
 	}
-	d, err := oci.New(o)
+	d, err := New(o)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -228,8 +227,8 @@ func (b *bearer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"token": token})
 }
 
-func robot(o *oci.Options) {
-	o.Credential = oci.StaticCredential(oci.Credential{UserName: user, Password: password})
+func robot(o *Options) {
+	o.Credential = StaticCredential(Credential{UserName: user, Password: password})
 }
 
 // noSecret fails if one of the secrets of these tests is in a text.

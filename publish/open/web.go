@@ -86,7 +86,7 @@ func unfit(data []byte) string {
 }
 
 func (w *Web) get(ctx context.Context, at string) ([]byte, error) {
-	body, err := transport.Download(ctx, w.opts.Client, at, nil, -1)
+	body, err := transport.Download(ctx, w.opts.Client, at, -1)
 	var data []byte
 	if err == nil {
 		defer body.Close()

@@ -17,12 +17,11 @@ import (
 )
 
 // Download opens the content at a URL, which has size bytes, or an unknown
-// number if size is negative. Header may add what the server needs to know. A
-// connection that breaks off is taken up again where it ended, as long as the
-// server says that the content is still the same. The error wraps
-// fs.ErrNotExist for status 404.
-func Download(ctx context.Context, client *http.Client, at string, header http.Header, size int64) (io.ReadCloser, error) {
-	return NewLink(client, at, header).Open(ctx, size)
+// number if size is negative. A connection that breaks off is taken up again where it
+// ended, as long as the server says that the content is still the same. The error
+// wraps fs.ErrNotExist for status 404.
+func Download(ctx context.Context, client *http.Client, at string, size int64) (io.ReadCloser, error) {
+	return NewLink(client, at, nil).Open(ctx, size)
 }
 
 // Link is the URL of a file, which usually redirects to the content. It is safe for
@@ -327,11 +326,17 @@ func (e *Status) Is(target error) bool {
 	return target == fs.ErrNotExist && (e.Code == http.StatusNotFound || e.Code == http.StatusGone)
 }
 
+// Failing reports whether a status is the failure of a server that may be gone next
+// time: what it has not implemented stays so.
+func Failing(status int) bool {
+	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
+}
+
 // StatusError returns the *Status of a response, as *publish.Temporary if the
 // server may answer otherwise next time. The body can still be read.
 func StatusError(resp *http.Response) error {
 	err := &Status{Code: resp.StatusCode, Method: resp.Request.Method, URL: bare(resp.Request.URL)}
-	if _, limited := limit(resp); limited || resp.StatusCode >= 500 {
+	if _, limited := limit(resp); limited || Failing(resp.StatusCode) {
 		return &publish.Temporary{Err: err}
 	}
 	return err

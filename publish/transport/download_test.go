@@ -115,7 +115,7 @@ func TestDownload(t *testing.T) {
 			var w waits
 			client := New(nil, w.policy())
 			var got []byte
-			body, err := Download(t.Context(), client, s.URL+"/f?sig="+secret, nil, tt.size)
+			body, err := Download(t.Context(), client, s.URL+"/f?sig="+secret, tt.size)
 			if err == nil {
 				got, err = io.ReadAll(body)
 				body.Close()
@@ -155,7 +155,7 @@ func TestDownloadWrongRange(t *testing.T) {
 			io.WriteString(w, "56789")
 		})
 		var w waits
-		body, err := Download(t.Context(), New(nil, w.policy()), s.URL, nil, 10)
+		body, err := Download(t.Context(), New(nil, w.policy()), s.URL, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,13 +170,13 @@ func TestDownloadRefused(t *testing.T) {
 	for status, missing := range map[int]bool{404: true, 410: true, 401: false, 403: false, 500: false, 206: false} {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })
 		var w waits
-		_, err := Download(t.Context(), New(nil, w.policy()), s.URL+"/f?sig="+secret, nil, -1)
+		_, err := Download(t.Context(), New(nil, w.policy()), s.URL+"/f?sig="+secret, -1)
 		said, ok := errors.AsType[*Status](err)
 		if !ok || said.Code != status || errors.Is(err, fs.ErrNotExist) != missing || IsTemporary(err) != (status == 500) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	if _, err := Download(t.Context(), New(nil, Policy{}), "https://h/%zz?sig="+secret, nil, -1); err == nil || strings.Contains(err.Error(), secret) {
+	if _, err := Download(t.Context(), New(nil, Policy{}), "https://h/%zz?sig="+secret, -1); err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("no URL: %v", err)
 	}
 }
@@ -202,7 +202,7 @@ func TestDownloadHeader(t *testing.T) {
 	})
 	header := http.Header{"Accept": {"application/octet-stream"}}
 	var w waits
-	body, err := Download(t.Context(), New(nil, w.policy()), s.URL, header, 10)
+	body, err := NewLink(New(nil, w.policy()), s.URL, header).Open(t.Context(), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestDownloadCancel(t *testing.T) {
 		cancel(stopped)
 		return context.Cause(ctx)
 	}}
-	body, err := Download(ctx, New(nil, policy), s.URL, nil, 10)
+	body, err := Download(ctx, New(nil, policy), s.URL, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestDownloadWithoutAnEnd(t *testing.T) {
 		}))
 		client := New(nil, Policy{Sleep: func(context.Context, time.Duration) error { return nil }})
 		var got []byte
-		body, err := Download(t.Context(), client, server.URL, nil, -1)
+		body, err := Download(t.Context(), client, server.URL, -1)
 		if err == nil {
 			got, err = io.ReadAll(body)
 			body.Close()

@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// ThisMachine reports whether a host, with or without a port, is the machine that
+// Loopback reports whether a host, with or without a port, is the machine that
 // the program runs on: a loopback address, localhost, or a name below localhost
 // (RFC 6761, section 6.3). Secrets may go there without encryption. That is only
 // right because the client of Usual agrees: it reaches these hosts without a
 // proxy, and asks no name server where they are.
-func ThisMachine(host string) bool {
+func Loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -34,7 +34,7 @@ func localName(host string) bool {
 // Protected reports whether secrets may go to a URL: it is encrypted, or does not
 // leave this machine.
 func Protected(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && ThisMachine(u.Host)
+	return u.Scheme == "https" || u.Scheme == "http" && Loopback(u.Host)
 }
 
 // keptConnections is how many connections to a host are kept for further requests.
@@ -61,7 +61,7 @@ func usual(t *http.Transport) *http.Transport {
 	t.MaxResponseHeaderBytes = maxHeader
 	if proxy := t.Proxy; proxy != nil {
 		t.Proxy = func(req *http.Request) (*url.URL, error) {
-			if ThisMachine(req.URL.Host) {
+			if Loopback(req.URL.Host) {
 				return nil, nil
 			}
 			return proxy(req)

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestThisMachine: what counts as this machine is what the client reaches without
+// TestLoopback: what counts as this machine is what the client reaches without
 // a proxy and without a name server.
-func TestThisMachine(t *testing.T) {
+func TestLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost":              true,
 		"LocalHost":              true,
@@ -41,8 +41,8 @@ func TestThisMachine(t *testing.T) {
 		"registry.example.com":   false,
 	} {
 		for _, at := range []string{host, host + ":5000"} {
-			if got := ThisMachine(at); got != want {
-				t.Errorf("ThisMachine(%q) is %v", at, got)
+			if got := Loopback(at); got != want {
+				t.Errorf("Loopback(%q) is %v", at, got)
 			}
 			asked, dialled := false, ""
 			client := usual(&http.Transport{

@@ -53,6 +53,14 @@ func (l *Line) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// Optional is a text for a request that leaves out the empty one.
+func Optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 // Secrets are texts that must not be shown. The zero value has none. It is safe
 // for concurrent use.
 type Secrets struct {

@@ -268,7 +268,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 				waits++
 				waited += asked
 				pause, reason = asked, "the rate limit of "+req.URL.Host
-			case resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && safe(req.Method) && attempt < t.policy.Attempts:
+			case Failing(resp.StatusCode) && safe(req.Method) && attempt < t.policy.Attempts:
 				pause = max(t.policy.backoff(attempt), min(asked, t.policy.MaxWait))
 				attempt++
 			case !sound(resp):

@@ -341,7 +341,7 @@ func TestRepeatsStatus(t *testing.T) {
 		{"GET", 502, "", 5, 0, true},
 		{"GET", 503, "30", 5, 30 * time.Second, true},
 		{"GET", 503, "86400", 5, 15 * time.Minute, true},
-		{"GET", 501, "", 1, 0, true},
+		{"GET", 501, "", 1, 0, false},
 		{"GET", 404, "", 1, 0, false},
 		{"GET", 401, "", 1, 0, false},
 		{"PUT", 500, "", 1, 0, true},

@@ -29,7 +29,7 @@ func OperatorProviders(releases []Locked, urls map[layouts.Provider]string) ([]b
 			"provider.cluster.x-k8s.io/type": info.Operator,
 		}}}
 		if reference, ok := strings.CutPrefix(urls[p], "oci://"); ok {
-			if host, _, _ := strings.Cut(reference, "/"); transport.ThisMachine(host) {
+			if host, _, _ := strings.Cut(reference, "/"); transport.Loopback(host) {
 				reference = "http://" + reference // else the operator speaks TLS
 			}
 			fetch = map[string]any{"oci": reference}

@@ -7,27 +7,29 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
 
-// holdFile is there while a run works in a folder.
-const holdFile = stagingPrefix + "lock"
+// OccupiedFile is there while a run works in a folder.
+const OccupiedFile = layouts.WorkPrefix + "lock"
 
-// Hold keeps others who call it out of a folder, which it makes if necessary,
+// Occupy keeps others who call it out of a folder, which it makes if necessary,
 // until the result is closed or the process ends. The error says so if another
 // run is in it, or if the lock cannot be had; it calls the folder by name. Where
 // the file system knows no locks or is read-only, everybody gets in.
-func Hold(dir, name string) (io.Closer, error) {
-	h := &held{dir: dir}
-	err := h.enter()
+func Occupy(dir, name string) (io.Closer, error) {
+	o := &occupancy{dir: dir}
+	err := o.enter()
 	// The run that is in the folder may remove it between two steps.
 	for tries := 0; errors.Is(err, fs.ErrNotExist) && tries < 100; tries++ {
-		err = h.enter()
+		err = o.enter()
 	}
 	switch {
 	case err == nil:
-		return h, nil
+		return o, nil
 	case errors.Is(err, errOdd):
-		return nil, fmt.Errorf("%s in %s is not a plain file; remove it", holdFile, dir)
+		return nil, fmt.Errorf("%s in %s is not a plain file; remove it", OccupiedFile, dir)
 	case errors.Is(err, errLocked):
 		return nil, fmt.Errorf("another run is working in %s; start again when it has ended", name)
 	}
@@ -36,7 +38,7 @@ func Hold(dir, name string) (io.Closer, error) {
 
 var errOdd = errors.New("not a plain file")
 
-type held struct {
+type occupancy struct {
 	dir  string
 	made bool
 	root *os.Root
@@ -45,26 +47,26 @@ type held struct {
 
 // enter makes and locks the folder. That it cannot be made or opened is for the
 // one who writes there to complain about.
-func (h *held) enter() error {
-	if _, err := os.Lstat(h.dir); errors.Is(err, fs.ErrNotExist) {
-		h.made = true
-		if makeAll(h.dir) != nil {
+func (o *occupancy) enter() error {
+	if _, err := os.Lstat(o.dir); errors.Is(err, fs.ErrNotExist) {
+		o.made = true
+		if makeAll(o.dir) != nil {
 			return nil
 		}
 	}
-	root, err := os.OpenRoot(h.dir)
+	root, err := os.OpenRoot(o.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err != nil {
 		return nil
 	}
-	lock, err := lock(root, holdFile, os.O_CREATE|os.O_WRONLY)
+	lock, err := lock(root, OccupiedFile, os.O_CREATE|os.O_WRONLY)
 	if err == nil {
-		h.root, h.lock = root, lock
+		o.root, o.lock = root, lock
 		return nil
 	}
-	info, statErr := root.Lstat(holdFile)
+	info, statErr := root.Lstat(OccupiedFile)
 	root.Close()
 	switch {
 	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.EROFS):
@@ -76,13 +78,13 @@ func (h *held) enter() error {
 }
 
 // Close lets others in. A folder that was made needlessly goes away.
-func (h *held) Close() error {
+func (o *occupancy) Close() error {
 	var err error
-	if h.lock != nil {
-		err = errors.Join(h.root.Remove(holdFile), h.lock.Close(), h.root.Close())
+	if o.lock != nil {
+		err = errors.Join(o.root.Remove(OccupiedFile), o.lock.Close(), o.root.Close())
 	}
-	if h.made {
-		os.Remove(h.dir) // stays if there is something in it
+	if o.made {
+		os.Remove(o.dir) // stays if there is something in it
 	}
 	return err
 }

@@ -12,91 +12,81 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// Names of what a run keeps in the folder that it works in.
 const (
-	// ownPrefix begins the names of what this program keeps while it works.
-	ownPrefix = ".clusterctl-repo-"
-	holdFile  = ownPrefix + "lock"
 	// originFile says what the staging folder of a bundle was filled from. Without
 	// it, or if it says something else, the folder is worth nothing.
-	originFile = ownPrefix + "origin"
+	originFile = layouts.WorkPrefix + "origin"
 	// partFile is the bundle on its way. A run removes it like a spool.
 	partFile = spoolPrefix + "bundle"
 )
 
 // Staging returns the folder next to a bundle in which its mirror is worked on.
 func Staging(bundle string) string {
-	return filepath.Join(filepath.Dir(bundle), ownPrefix+"bundle-"+filepath.Base(bundle))
+	return filepath.Join(filepath.Dir(bundle), layouts.WorkPrefix+"bundle-"+filepath.Base(bundle))
 }
 
-// held is a mirror that no other run works in.
-type held struct {
+// occupancy is a mirror that no other run works in.
+type occupancy struct {
 	beside
-	lock io.Closer
+	claim io.Closer
 	// bundle is the file that holds the mirror, or "" if it is a folder.
 	bundle string
 	// filled says that the staging folder has nothing that a stopped run left.
 	filled bool
 }
 
-// hold locks a mirror, before anything in it is looked at. The mirror of a bundle
-// is then in its staging folder: as a stopped run left it, if that began with the
-// very bundle that is there now, else unpacked from the bundle.
-func hold(ctx context.Context, o *Options) (*held, error) {
-	if o.Bundle != "" {
-		o.Dir = Staging(o.Bundle)
+// occupy keeps others out of a mirror, before anything in it is looked at. The mirror
+// of a bundle is then in its staging folder: as a stopped run left it, if that began
+// with the very bundle that is there now, else unpacked from the bundle. A dry run
+// only reads, and keeps the bundle open.
+func occupy(ctx context.Context, opts *Options) (*occupancy, error) {
+	name, folder := opts.Dir, opts.Dir
+	if opts.Bundle != "" {
+		name, folder = opts.Bundle, filepath.Dir(opts.Bundle)
+		opts.Dir = Staging(opts.Bundle)
 	}
-	h := &held{beside: beside{dir: o.Dir}, bundle: o.Bundle}
-	if o.DryRun {
-		folder := o.Dir
-		if o.Bundle != "" {
-			folder = filepath.Dir(o.Bundle)
+	o := &occupancy{beside: beside{dir: opts.Dir}, bundle: opts.Bundle}
+	if opts.DryRun {
+		o.bundle = ""
+		if err := local.Writable(folder); err != nil || opts.Since != nil {
+			return o, err
 		}
-		if err := local.Writable(folder); err != nil {
-			return nil, err
+		reading, err := opts.Reading()
+		if errors.Is(err, fs.ErrNotExist) {
+			return o, nil // the first run makes it
 		}
-		if o.Since != nil {
-			return h, nil
-		}
-		reading, err := o.Reading()
-		if err == nil {
-			h.lock = reading
-		} else if errors.Is(err, fs.ErrNotExist) {
-			err = nil // the first run makes it
-		}
-		h.bundle = ""
-		return h, err
+		o.claim = reading
+		return o, err
 	}
-	name := o.Dir
-	if h.bundle != "" {
-		name = h.bundle
-		if info, err := os.Lstat(o.Dir); err == nil && !info.IsDir() {
-			return nil, fmt.Errorf("%s: %w", o.Dir, errOdd)
+	if o.bundle != "" {
+		if info, err := os.Lstat(o.dir); err == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%s: %w", o.dir, errOdd)
 		}
 	}
 	var err error
-	if h.lock, err = local.Hold(o.Dir, name); err != nil {
+	if o.claim, err = local.Occupy(o.dir, name); err != nil {
 		return nil, err
 	}
-	if h.bundle != "" {
-		err = h.begin(ctx, o.Since)
+	if o.bundle != "" {
+		err = o.begin(ctx, opts.Since)
 	}
 	if err != nil {
-		h.close(h.filled)
+		o.close(o.filled)
 		return nil, err
 	}
-	return h, nil
+	return o, nil
 }
 
 // begin makes the staging folder hold what the bundle does. A bundle that is the
 // difference from another mirror begins with nothing.
-func (h *held) begin(ctx context.Context, since *documents.Lock) error {
+func (o *occupancy) begin(ctx context.Context, since *documents.Lock) error {
 	origin := "nothing\n"
 	var b *Bundle
 	if since != nil {
@@ -107,44 +97,44 @@ func (h *held) begin(ctx context.Context, since *documents.Lock) error {
 		origin = "since " + sumOf(data).String() + "\n"
 	} else {
 		var err error
-		if b, err = OpenBundle(h.bundle); err == nil {
+		if b, err = OpenBundle(o.bundle); err == nil {
 			defer b.Close()
 			origin = "bundle " + b.identity().String() + "\n"
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if known, err := h.read(originFile); err == nil && string(known) == origin && h.holds(ctx, b) {
+	if known, err := o.read(originFile); err == nil && string(known) == origin && o.holds(ctx, b) {
 		return nil
 	}
-	h.filled = true
-	if err := h.clear(); err != nil {
+	o.filled = true
+	if err := o.clear(); err != nil {
 		return err
 	}
 	if b != nil {
-		root, err := h.open()
+		root, err := o.open()
 		if err == nil {
 			err = b.unpack(ctx, root)
 			root.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("unpack %s into %s: %w", h.bundle, h.dir, err)
+			return fmt.Errorf("unpack %s into %s: %w", o.bundle, o.dir, err)
 		}
 	}
-	_, err := h.write(originFile, []byte(origin))
+	_, err := o.write(originFile, []byte(origin))
 	return err
 }
 
 // holds reports whether the staging folder has every release of the bundle that
 // it was filled from, and all that its own lock lists, undamaged.
-func (h *held) holds(ctx context.Context, b *Bundle) bool {
+func (o *occupancy) holds(ctx context.Context, b *Bundle) bool {
 	if b == nil {
-		_, err := ReadLock(h.dir)
+		_, err := ReadLock(o.dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return true
 		}
 	}
-	report, err := Check(ctx, h.dir, DefaultJobs)
+	report, err := Check(ctx, o.dir, DefaultJobs)
 	if err != nil || report.Lock == nil {
 		return false
 	}
@@ -165,11 +155,11 @@ func (h *held) holds(ctx context.Context, b *Bundle) bool {
 }
 
 // clear empties the staging folder, what vouches for it first.
-func (h *held) clear() error {
-	if err := h.remove([]string{originFile}); err != nil {
+func (o *occupancy) clear() error {
+	if err := o.remove([]string{originFile}); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(h.dir)
+	entries, err := os.ReadDir(o.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -178,39 +168,39 @@ func (h *held) clear() error {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != holdFile {
+		if e.Name() != local.OccupiedFile {
 			names = append(names, e.Name())
 		}
 	}
-	return h.remove(names)
+	return o.remove(names)
 }
 
 // store puts the mirror into its bundle, which is replaced in one step.
-func (h *held) store(ctx context.Context, result *Result) error {
-	sum, err := h.pack(ctx)
+func (o *occupancy) store(ctx context.Context, result *Result) error {
+	sum, err := o.pack(ctx)
 	if _, unfit := errors.AsType[*unfitError](err); unfit {
-		err = errors.Join(err, h.remove([]string{originFile})) // the next run unpacks the bundle again
+		err = errors.Join(err, o.remove([]string{originFile})) // the next run unpacks the bundle again
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("write the bundle %s: %w", h.bundle, err)
+		return fmt.Errorf("write the bundle %s: %w", o.bundle, err)
 	}
 	result.Bundle = sum
-	if err := h.clear(); err != nil {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%s could not be removed: %v", h.dir, files.Cause(err)))
+	if err := o.clear(); err != nil {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s could not be removed: %v", o.dir, files.Cause(err)))
 	}
 	return nil
 }
 
-func (h *held) pack(ctx context.Context) (sum repo.Sum, err error) {
-	parent, err := os.OpenRoot(filepath.Dir(h.bundle))
+func (o *occupancy) pack(ctx context.Context) (sum repo.Sum, err error) {
+	parent, err := os.OpenRoot(filepath.Dir(o.bundle))
 	if err != nil {
 		return sum, err
 	}
 	defer parent.Close()
-	root, err := h.open()
+	root, err := o.open()
 	if err != nil {
 		return sum, err
 	}
@@ -219,7 +209,7 @@ func (h *held) pack(ctx context.Context) (sum repo.Sum, err error) {
 		return sum, err
 	}
 	digest := sha256.New()
-	err = files.Write(parent, filepath.Base(h.bundle), filepath.Base(h.dir)+"/"+partFile, func(w io.Writer) error {
+	err = files.Write(parent, filepath.Base(o.bundle), filepath.Base(o.dir)+"/"+partFile, func(w io.Writer) error {
 		return pack(ctx, io.MultiWriter(w, digest), root)
 	})
 	if err != nil {
@@ -233,15 +223,15 @@ func (h *held) pack(ctx context.Context) (sum repo.Sum, err error) {
 }
 
 // close lets others in. A staging folder that is useless to the next run goes away.
-func (h *held) close(useless bool) {
-	if h.lock == nil {
+func (o *occupancy) close(useless bool) {
+	if o.claim == nil {
 		return
 	}
-	if h.bundle != "" && useless {
-		_ = h.clear() // the next run does it
+	if o.bundle != "" && useless {
+		_ = o.clear() // the next run does it
 	}
-	_ = h.lock.Close() // it ends with the process
-	if h.bundle != "" {
-		_ = os.Remove(h.dir) // stays if there is something in it
+	_ = o.claim.Close() // it ends with the process
+	if o.bundle != "" {
+		_ = os.Remove(o.dir) // stays if there is something in it
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-func TestHold(t *testing.T) {
+func TestOccupy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mirror")
-	first, err := Hold(dir, dir)
+	first, err := Occupy(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := Hold(dir, dir); err == nil {
+	if second, err := Occupy(dir, dir); err == nil {
 		second.Close()
 		if runtime.GOOS == "linux" {
 			t.Error("two are in the folder")
@@ -32,10 +32,10 @@ func TestHold(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, holdFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, OccupiedFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Hold(dir, dir)
+	again, err := Occupy(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestHold(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	none, err := Hold(file, file)
+	none, err := Occupy(file, file)
 	if err != nil {
 		t.Fatal(err)
 	}
