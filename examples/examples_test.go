@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -52,22 +53,16 @@ var examples = map[string]map[string][]string{
 func build(t *testing.T, dir string) []*repo.Release {
 	t.Helper()
 	tree, err := transform.Open(dir, transform.Options{Version: transform.Versions{All: version}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	b, err := tree.Build(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return b.Releases
 }
 
 func read(t *testing.T, a *repo.Artifact) []byte {
 	t.Helper()
 	data, err := a.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return data
 }
 
@@ -87,9 +82,7 @@ func contents(t *testing.T, releases []*repo.Release) map[string]string {
 // or in the table for readers.
 func TestEveryFolder(t *testing.T) {
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var folders []string
 	for _, e := range entries {
 		if _, err := os.Stat(filepath.Join(e.Name(), layouts.MetadataFile)); err == nil {
@@ -126,9 +119,7 @@ func TestEveryFolder(t *testing.T) {
 func readme(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(data)
 }
 

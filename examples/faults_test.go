@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
@@ -35,25 +36,17 @@ func TestOneFault(t *testing.T) {
 		t.Run(fault.want+" "+fault.new, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), tree)
-			if err := os.CopyFS(dir, os.DirFS(tree)); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.CopyFS(dir, os.DirFS(tree)))
 			name := filepath.Join(dir, filepath.FromSlash(fault.file))
 			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			planted := strings.Replace(string(data), fault.old, fault.new, 1)
 			if planted == string(data) {
 				t.Fatalf("%s does not have %q", fault.file, fault.old)
 			}
-			if err := os.WriteFile(name, []byte(planted), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(name, []byte(planted), 0o600))
 			r, err := check.Folder(t.Context(), dir, check.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var got []string
 			for _, f := range r.Report.Findings {
 				got = append(got, fmt.Sprintf("%s %s:%d", f.Rule.ID, strings.TrimPrefix(f.File, filepath.ToSlash(dir)+"/"), f.Pos.Line))

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestLint lints every example on its own, and all of them as one repository:
@@ -30,9 +31,7 @@ func TestLint(t *testing.T) {
 func findings(t *testing.T, r *repo.Repository) {
 	t.Helper()
 	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Partial: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, err := range report.Failures {
 		t.Error(err)
 	}

@@ -1,6 +1,10 @@
 package layouts
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+)
 
 func TestEmbeddedAt(t *testing.T) {
 	for _, tc := range []struct{ repository, file, want string }{
@@ -17,9 +21,7 @@ func TestEmbeddedAt(t *testing.T) {
 	}
 	for _, e := range EmbeddedProviders {
 		l, err := ParseProviderURL(e.URL(), e.Provider)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got, ok := EmbeddedAt(e.Repository, l.File); !ok || got != e.Provider {
 			t.Errorf("%s: %v %v", e.URL(), got, ok)
 		}

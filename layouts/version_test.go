@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var versions = []string{
@@ -45,9 +46,7 @@ func TestCompareVersions(t *testing.T) {
 	order := []layouts.Version{{}}
 	for _, text := range []string{"v0.9.0", "v1.0.0-alpha.9", "v1.0.0-alpha.10", "v1.0.0-rc.0", "v1.0.0", "v1.0.1", "v1.10.0", "v2.0.0"} {
 		v, err := layouts.ParseVersion(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		order = append(order, v)
 	}
 	for i, a := range order {
@@ -65,9 +64,7 @@ func TestTags(t *testing.T) {
 		"v1.2.30": false, "v1.2.3-rc.1": false, "v1.2.2": false, "latest": false, "": false,
 	} {
 		v, err := layouts.ParseVersion("v1.2.3")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got := v.Tags(tag); got != want {
 			t.Errorf("v1.2.3 and the tag %q: %v, want %v", tag, got, want)
 		}

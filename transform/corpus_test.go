@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -38,13 +39,9 @@ func buildTraced(t testing.TB, source string, version string, opts transform.Opt
 	}
 	opts.Version = transform.Versions{All: version}
 	tree, err := transform.Open(source, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	b, err := tree.Build(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return b.Releases, b.Tracer
 }
 
@@ -94,9 +91,7 @@ func TestCorpusAsIs(t *testing.T) {
 				}
 				for _, e := range entries {
 					data, err := os.ReadFile(filepath.Join(want, e.Name()))
-					if err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, err)
 					a := r.Artifact(e.Name())
 					if a == nil {
 						t.Errorf("%s: %s was not built", r.Provider.Label(), e.Name())

@@ -2,13 +2,13 @@ package transform_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
@@ -143,12 +143,7 @@ func TestTraces(t *testing.T) {
 	want := map[string]string{}
 	for name, text := range traced {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, file, text)
 		for i, line := range strings.Split(text, "\n") {
 			if _, mark, ok := strings.Cut(line, "# <- "); ok {
 				want[mark] = fmt.Sprintf("%s:%d", name, i+1)
@@ -158,9 +153,7 @@ func TestTraces(t *testing.T) {
 	releases, tracer := buildTraced(t, dir, "v1.0.0", transform.Options{Tolerant: true})
 	a := releases[0].Components()
 	data, err := a.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	// Rules see the names that clusterctl makes of variables.
 	rendered := strings.ReplaceAll(string(data), "${FOO_NAME}", "north-1")
 	for _, d := range yamldoc.Parse(yamldoc.NewFile(a.Path, []byte(rendered))).Docs {
@@ -211,9 +204,7 @@ func TestCorpusTraces(t *testing.T) {
 						continue
 					}
 					data, err := a.Bytes()
-					if err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, err)
 					n := 0
 					for _, d := range yamldoc.Parse(yamldoc.NewFile(a.Path, data)).Docs {
 						d.Root.Walk(func(way yamldoc.Path, v *yamldoc.Node) bool {

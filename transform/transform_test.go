@@ -2,7 +2,6 @@ package transform
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // The small source tree that the tests below change in one place each.
@@ -99,12 +99,7 @@ func write(t *testing.T, archive string) string {
 	dir := t.TempDir()
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		name := filepath.Join(dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, name, string(f.Data))
 	}
 	return dir
 }
@@ -137,9 +132,7 @@ func buildWhole(t *testing.T, archive, version string, opts Options) (*Build, er
 		t.Fatal(err)
 	}
 	source, err := Open(write(t, archive), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return source.Build(context.Background())
 }
 
@@ -155,17 +148,13 @@ func content(t *testing.T, releases []*repo.Release, name string) string {
 		t.Fatalf("%s was not built", name)
 	}
 	data, err := a.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(data)
 }
 
 func TestBuildLabelsEveryObject(t *testing.T) {
 	releases, err := buildTree(t, tree, "v1.1.0", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s := yamldoc.Parse(yamldoc.NewFile("c", []byte(content(t, releases, "infrastructure-components.yaml"))))
 	if len(s.Docs) != 3 {
 		t.Fatalf("%d objects", len(s.Docs))
@@ -185,9 +174,7 @@ func TestBuildLabelsEveryObject(t *testing.T) {
 
 func TestBuildAsIsAddsNothing(t *testing.T) {
 	releases, err := buildTree(t, edit(t, tree, "namespace: capf-system\n", "", "name: system\n---", "name: system\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n---"), "v1.1.0", Options{AsIs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if got := content(t, releases, "infrastructure-components.yaml"); strings.Contains(got, layouts.ProviderLabel) {
 		t.Error("--as-is put a label on objects")
 	}
@@ -305,9 +292,7 @@ func TestImages(t *testing.T) {
     - {kind: Deployment, env: SELF}
 `)
 	releases, err := buildTree(t, configured, "v1.1.0", Options{Images: []Image{{Image: config.Image{Name: "registry.example.com:5000/proxy", Digest: "sha256:" + strings.Repeat("0", 64)}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got := content(t, releases, "infrastructure-components.yaml")
 	for text, n := range map[string]int{
 		"image: ghcr.io/acme/foo:v1.1.0":                                           2,
@@ -341,9 +326,7 @@ func TestPullPolicyOfOthers(t *testing.T) {
 func TestCopiesOfImages(t *testing.T) {
 	copied := edit(t, tree, "        - name: SELF\n", "        - {name: COPY, value: \"controller:latest\"}\n        - {name: OTHER, value: controller}\n        - name: SELF\n")
 	releases, err := buildTree(t, copied, "v1.1.0", Options{Images: []Image{{Image: config.Image{Name: "controller", NewName: "ghcr.io/acme/foo", NewTag: "v1.1.0"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got := content(t, releases, "infrastructure-components.yaml")
 	if !strings.Contains(got, "name: COPY\n          value: ghcr.io/acme/foo:v1.1.0\n") || !strings.Contains(got, "name: OTHER\n          value: controller\n") {
 		t.Errorf("the variables do not follow:\n%s", got)
@@ -356,9 +339,7 @@ func TestBuildIsReproducible(t *testing.T) {
 		old := runtime.GOMAXPROCS(procs)
 		releases, err := buildTree(t, tree, "v1.1.0", Options{})
 		runtime.GOMAXPROCS(old)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var all strings.Builder
 		for _, a := range releases[0].Artifacts {
 			data, _ := a.Bytes()
@@ -460,9 +441,7 @@ func TestSeveral(t *testing.T) {
 		{Provider: "bootstrap-x", Image: config.Image{Name: "controller", NewName: "ghcr.io/a"}},
 		{Provider: "control-plane-x", Image: config.Image{Name: "controller", NewName: "ghcr.io/b"}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if len(releases) != 2 || releases[0].Version != "v0.1.0" || releases[1].Version != "v0.5.0" {
 		t.Fatalf("%v", releases)
 	}
@@ -487,9 +466,7 @@ func TestSeveral(t *testing.T) {
 func TestAddSeries(t *testing.T) {
 	labelled := edit(t, tree, "  name: fooclusters.infrastructure.cluster.x-k8s.io\n", "  name: fooclusters.infrastructure.cluster.x-k8s.io\n  labels: {cluster.x-k8s.io/v1beta1: v1}\n")
 	b, err := buildWhole(t, labelled, "v1.2.0", Options{AddSeries: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got, added := content(t, b.Releases, "metadata.yaml"), b.series[0]
 	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || added.file != "metadata.yaml" || added.Contract != "v1beta1" || strings.Contains(string(added.before), "minor: 2") {
 		t.Errorf("%+v, released:\n%s", added, got)

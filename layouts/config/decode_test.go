@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const header = "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\n"
@@ -15,13 +17,9 @@ var ignoreOrigin = cmpopts.IgnoreTypes(Origin{})
 
 func TestDecode(t *testing.T) {
 	data, err := os.ReadFile("testdata/full.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got, err := Decode("clusterctl-repo.yaml", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := &Config{
 		APIVersion:  APIVersion,
 		Kind:        Kind,
@@ -151,9 +149,7 @@ func TestVersionOf(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	full, err := os.ReadFile("testdata/full.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	given.NoError(f, err)
 	f.Add(full)
 	for _, seed := range []string{"", header, "a: [", header + "providers: [{}]", header + "<<: {metadata: a}", header + "rules: &a {b: *a}"} {
 		f.Add([]byte(seed))
@@ -168,9 +164,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		// What was decoded can be written and decoded again.
 		text, err := Write(c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		again, err := Decode("again.yaml", text)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)

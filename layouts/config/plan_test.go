@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // tree makes a file system of empty files; "path=text" gives a file content.
@@ -84,13 +85,9 @@ func TestResolveOutputs(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, err := Decode("c.yaml", []byte(base(tt.config)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			plan, err := Resolve(tree(append(tt.files, baseFiles...)...), c, all("v1.2.3"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			p := plan.Providers[0]
 			want := append([]string{"infrastructure-components.yaml = config/default", "metadata.yaml = metadata.yaml"}, tt.want...)
 			if diff := cmp.Diff(want, sources(p), cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
@@ -113,13 +110,9 @@ func TestResolveTexts(t *testing.T) {
   replacements:
   - {files: "infra*", old: x, new: "${version} {label} {other} {version}"}
 `)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	plan, err := Resolve(tree(append(baseFiles, "config/image.yaml=image: c:main")...), c, all("v1.2.3"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	p := plan.Providers[0]
 	got := []string{p.SourceReplacements[0].File, p.SourceReplacements[0].New, p.Images[0].NewTag, p.Images[0].Places[0].Value, p.Replacements[0].New}
 	want := []string{"config/image.yaml", "c:v1.2.3", "v1.2.3", "agent/{tag} 1.2.3", "${version} infrastructure-example {other} v1.2.3"}
@@ -183,9 +176,7 @@ func TestResolveMistakes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, err := Decode("c.yaml", []byte(tt.config))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			_, err = Resolve(tree(tt.files...), c, all("v1.2.3"))
 			if err == nil {
 				t.Fatal("no error")
@@ -203,9 +194,7 @@ func TestResolveNoMetadata(t *testing.T) {
 	for version, series := range map[string]string{"v2.3.4": "- major: 2   #…\n  minor: 3\n", "v0.0.1": "- major: 0   #…\n  minor: 0\n", "v0.0.0": "- major: 0   #…\n  minor: 1\n"} {
 		_, err := Resolve(tree(baseFiles[1]), c, func(string) layouts.Version {
 			v, err := layouts.ParseVersion(version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			return v
 		})
 		_, minor, _ := strings.Cut(series, "…")

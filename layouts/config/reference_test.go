@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const referenceIntro = "# Configuration\n\n<!-- Made from layouts/config by `make generate`. -->\n\n" +
@@ -29,9 +30,7 @@ func TestReference(t *testing.T) {
 	b.WriteString(referenceIntro)
 	for _, typ := range structures(reflect.TypeFor[Config](), nil) {
 		example, err := os.ReadFile("testdata/reference/" + typ.Name() + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if _, err := Decode(typ.Name(), example); err != nil {
 			t.Errorf("the example of %s: %v", typ.Name(), err)
 		}

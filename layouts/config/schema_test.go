@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the schema again")
@@ -19,14 +20,10 @@ var update = flag.Bool("update", false, "write the golden files and the schema a
 func golden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(file, got, 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s is out of date; run go test with -update (-file +now):\n%s", file, diff)
 	}
@@ -35,38 +32,26 @@ func golden(t *testing.T, file string, got []byte) {
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", value); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, c.AddResource("schema.json", value))
 	s, err := c.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return s
 }
 
 func TestSchemaIsCommitted(t *testing.T) {
 	text, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	golden(t, filepath.Join("..", "..", "docs", "clusterctl-repo.schema.json"), text)
 }
 
 // TestSchemaAgrees compares the schema with the decoder.
 func TestSchemaAgrees(t *testing.T) {
 	full, err := os.ReadFile("testdata/full.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	// The parser of the editor reads YAML 1.2, where off is a word.
 	full = bytes.Replace(full, []byte(": off"), []byte(`: "off"`), 1)
 	tests := map[string]struct {
@@ -131,14 +116,10 @@ func TestWrite(t *testing.T) {
 		{"providers[1].type", "from the API group of its CRDs"},
 	}
 	text, err := Write(c, notes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	golden(t, "testdata/written.yaml", text)
 	got, err := Decode("written.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c.APIVersion, c.Kind = APIVersion, Kind
 	if diff := cmp.Diff(c, got, ignoreOrigin); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)

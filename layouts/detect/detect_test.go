@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // tree makes a file system; "path=text" gives a file content.
@@ -192,9 +193,7 @@ func TestProviders(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, notes, err := Complete(tree(join(metadata, tt.files)...), decode(t, tt.config), Hints{Folder: tt.folder, Remote: func() string { return tt.remote }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if diff := cmp.Diff(tt.want, labels(c)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -213,9 +212,7 @@ func TestProviders(t *testing.T) {
 func decode(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, err := config.Decode("c.yaml", []byte("apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\n"+text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return c
 }
 
@@ -350,9 +347,7 @@ func TestTemplates(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, _, err := Complete(tree(join(tt.files, metadata)...), decode(t, tt.config), Hints{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if diff := cmp.Diff(tt.templates, c.Providers[0].Templates, cmpopts.IgnoreTypes(config.Origin{})); diff != "" {
 				t.Errorf("templates (-want +got):\n%s", diff)
 			}
@@ -386,13 +381,9 @@ func TestComparePrograms(t *testing.T) {
 	fsys := tree(join(metadata, product("config/default", "infrastructure-x", infra),
 		"Makefile=release:\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tgo run ./gen > out/cluster-template.yaml\n\tcp gone/cluster-template-b.yaml out/\n")...)
 	c, _, err := Complete(fsys, &config.Config{}, Hints{Folder: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	plan, err := config.Resolve(fsys, c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got := map[string]bool{}
 	for _, d := range Compare(fsys, recipes.Follow(fsys, ""), c, plan) {
 		got[d.Name] = d.Stops
@@ -404,9 +395,7 @@ func TestComparePrograms(t *testing.T) {
 
 func TestRemoteBasesAreNoted(t *testing.T) {
 	_, notes, err := Complete(tree("config/default/kustomization.yaml=resources: [crd.yaml, 'https://example.org/x.yaml', 'example.org/a//b?ref=v1']\n", "config/default/crd.yaml="+crd(infra)), &config.Config{}, Hints{Folder: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := config.Note{Key: "providers[0].components", Text: "config/default loads from the network, which has to be allowed: https://example.org/x.yaml, example.org/a//b?ref=v1"}
 	for _, n := range notes {
 		if n == want {
@@ -422,12 +411,7 @@ func TestStaysInTheTree(t *testing.T) {
 	write := func(dir, name, text string) {
 		t.Helper()
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, file, text)
 	}
 	write(outside, "metadata.yaml", "releaseSeries: []")
 	write(outside, "crd.yaml", crd(infra))
@@ -438,9 +422,7 @@ func TestStaysInTheTree(t *testing.T) {
 		}
 	}
 	root, err := os.OpenRoot(inside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer root.Close()
 	c, _, err := Complete(root.FS(), &config.Config{}, Hints{Folder: "x"})
 	if err == nil || !strings.Contains(err.Error(), "config/default builds no provider") {
@@ -464,9 +446,7 @@ func FuzzDetect(f *testing.F) {
 			return
 		}
 		text, err := config.Write(c, notes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		// The type is detected, the name may come from a label of any form, which
 		// the decoder refuses; everything else has to be readable.
 		if _, err := config.Decode("c.yaml", text); err != nil && !strings.Contains(err.Error(), `"name"`) {
@@ -537,9 +517,7 @@ func TestOwner(t *testing.T) {
 	fsys := tree(join(makefile, metadata, product("bootstrap/config/default", "bootstrap-kubeadm", bootstrap),
 		product("core/config/default", "cluster-api", "cluster.x-k8s.io"))...)
 	c, _, err := Complete(fsys, &config.Config{}, Hints{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got := map[string]string{}
 	for _, p := range c.Providers {
 		for _, a := range p.Assets {
@@ -571,9 +549,7 @@ func TestNothingIsLookedFor(t *testing.T) {
 func TestScan(t *testing.T) {
 	d := &detection{survey: newSurvey(tree("metadata.yaml=kind: Metadata\n", "a/metadata.yaml=kind: Metadata\n", "b/"+metadata,
 		"infrastructure-x/v1.0.0/"+metadata)), file: &config.Config{}}
-	if err := d.scan(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, d.scan())
 	if diff := cmp.Diff([]string{"b/metadata.yaml", "metadata.yaml"}, d.metadatas); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // awkward is what a session has to undo, or to keep from being in the way.
@@ -35,9 +36,7 @@ var awkward = []string{
 func decode(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := yaml.UnmarshalStrict([]byte(text), &o.Object); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.UnmarshalStrict([]byte(text), &o.Object))
 	return o
 }
 
@@ -85,13 +84,9 @@ func TestSession(t *testing.T) {
 		end(t, s)
 	}
 	running, err := running()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	client, err := dynamic.NewForConfig(running.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for name, r := range map[string]schema.GroupVersionResource{
 		"awkward":              {Version: "v1", Resource: "namespaces"},
 		"awkwards.example.com": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
@@ -101,9 +96,7 @@ func TestSession(t *testing.T) {
 		}
 	}
 	before, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(t.Context(), "default", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if before.GetLabels()["changed"] != "" {
 		t.Error("a changed object is not restored")
 	}

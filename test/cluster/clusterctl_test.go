@@ -35,6 +35,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -72,17 +73,11 @@ type management struct {
 func newManagement(t *testing.T) *management {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	p, err := builtPrograms()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s, err := server.Start(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
@@ -94,19 +89,13 @@ func newManagement(t *testing.T) *management {
 		t.Fatal(err)
 	}
 	d, err := discovery.NewDiscoveryClientForConfig(s.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	m.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))
 	c, err := apply.New(s.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	session := c.Session(apply.NewLibrary())
 	for _, crd := range certManager() {
-		if err := session.Create(t.Context(), &crd, apply.Clusterctl); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, session.Create(t.Context(), &crd, apply.Clusterctl))
 	}
 	return m
 }
@@ -143,9 +132,7 @@ func (m *management) configure(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	if err := os.WriteFile(m.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(m.config, []byte(text), 0o600))
 }
 
 // providerFlags are the flags of clusterctl for the types of providers.
@@ -207,14 +194,10 @@ func (m *management) settle(t *testing.T) {
 	}
 	for _, kind := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
 		r := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: kind}
-		if err := m.client.Resource(r).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, m.client.Resource(r).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 	}
 	list, err := m.client.Resource(definitionsResource).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, crd := range list.Items {
 		if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
 			patch := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
@@ -247,9 +230,7 @@ func corpusVersions(t *testing.T, releases string) map[string]string {
 		t.Skipf("no source trees in the corpus: %v", err)
 	}
 	r, err := folder.Open(t.Context(), releases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out := map[string]string{}
 	for _, s := range sources {
 		for _, p := range r.Providers {
@@ -272,9 +253,7 @@ func TestInitAndMove(t *testing.T) {
 	releases := corpus(t)
 	m := newManagement(t)
 	configs, err := filepath.Abs(filepath.Join("..", "corpus"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	versions := corpusVersions(t, releases)
 	for _, source := range slices.Sorted(maps.Keys(versions)) {
 		var more []string
@@ -285,9 +264,7 @@ func TestInitAndMove(t *testing.T) {
 	}
 	m.configure(t)
 	r, err := folder.Open(t.Context(), m.repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var first, others []*repo.Release
 	for _, p := range r.Providers {
 		if p.Label() == "cluster-api" || p.Name == "kubeadm" {
@@ -377,9 +354,7 @@ func (a *moveAgreement) make(t *testing.T, p part, namespace string) bool {
 	var all [][]byte
 	for _, o := range objects {
 		text, err := yamldoc.Marshal(o.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		all = append(all, text)
 	}
 	g := owners.Template(manifest.New(repo.BytesArtifact("cluster.yaml", nil), layouts.Asset, bytes.Join(all, []byte("---\n"))).Objects(), nil)
@@ -486,13 +461,9 @@ func (a *moveAgreement) own(t *testing.T, n *owners.Node, o *unstructured.Unstru
 		return
 	}
 	at, err := a.at(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": refs}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if _, err := at.Patch(t.Context(), o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 	}
@@ -528,9 +499,7 @@ func (a *moveAgreement) compare(t *testing.T, p part, namespace string) {
 	}
 	a.moved++
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	saved := map[string]bool{}
 	for _, f := range files {
 		saved[f.Name()] = true
@@ -553,36 +522,24 @@ func (a *moveAgreement) compare(t *testing.T, p part, namespace string) {
 func TestUpgrade(t *testing.T) {
 	m := newManagement(t)
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	const from, to = "v0.1.0", "v0.2.0"
 	m.build(t, filepath.Join(examples, "cluster-api"), from)
 	// --add-series writes the source, so a copy is built.
 	source := filepath.Join(t.TempDir(), "cluster-api-provider-acme")
-	if err := os.CopyFS(source, os.DirFS(filepath.Join(examples, "cluster-api-provider-acme"))); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.CopyFS(source, os.DirFS(filepath.Join(examples, "cluster-api-provider-acme"))))
 	for _, version := range []string{from, to} {
 		m.build(t, source, version, "--add-series")
 	}
 	m.configure(t)
 	r, err := folder.Open(t.Context(), filepath.Join(m.repository, "infrastructure-acme"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	env := environment(t, r.Providers[0].Releases[0])
-	if err := m.clusterctlOn(t, env, "init", "--core", "cluster-api:"+from, "--bootstrap", "-", "--control-plane", "-", "--infrastructure", "acme:"+from); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.clusterctlOn(t, env, "upgrade apply", "--infrastructure", "acme:"+to); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, m.clusterctlOn(t, env, "init", "--core", "cluster-api:"+from, "--bootstrap", "-", "--control-plane", "-", "--infrastructure", "acme:"+from))
+	given.NoError(t, m.clusterctlOn(t, env, "upgrade apply", "--infrastructure", "acme:"+to))
 	inventory := schema.GroupVersionResource{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Resource: "providers"}
 	list, err := m.client.Resource(inventory).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	versions := map[string]string{}
 	for _, p := range list.Items {
 		versions[p.GetName()], _, _ = unstructured.NestedString(p.Object, "version")
@@ -600,15 +557,11 @@ func (m *management) unserved(t *testing.T) {
 	crd := permissive("unserved.example.com", "foos", "Foo")
 	crd.SetLabels(map[string]string{"clusterctl.cluster.x-k8s.io": ""})
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	stored := versions[0].(map[string]any)
 	stored["served"] = false
 	served := map[string]any{"name": "v2", "served": true, "storage": false, "schema": stored["schema"]}
-	if err := unstructured.SetNestedSlice(crd.Object, []any{stored, served}, "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, unstructured.SetNestedSlice(crd.Object, []any{stored, served}, "spec", "versions"))
 	if _, err := m.client.Resource(definitionsResource).Create(t.Context(), &crd, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // excused are objects of real providers that the server refuses and lint does not
@@ -37,13 +38,9 @@ type agreement struct {
 // it does.
 func TestCorpus(t *testing.T) {
 	r, err := folder.Open(t.Context(), corpus(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, err := range report.Failures {
 		t.Error(err)
 	}
@@ -73,9 +70,7 @@ func TestCorpus(t *testing.T) {
 func everyDefinition(t *testing.T, r *repo.Repository) *apply.Library {
 	t.Helper()
 	library, err := core()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
 			for _, part := range parts(t, release) {

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -94,9 +95,7 @@ func definitions(t *testing.T) []object {
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		add(file, string(data))
 	}
 	t.Logf("%d definitions", len(out))
@@ -118,9 +117,7 @@ var serverRules = []string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026", "CR
 func compareDefinition(t *testing.T, what string, m object) bool {
 	t.Helper()
 	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var typed apiextensionsv1.CustomResourceDefinition
 	if err := json.Unmarshal(data, &typed); err != nil {
 		return false // no question for these rules

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // What tests share is made when the first one asks for it.
@@ -91,13 +92,9 @@ func run(m *testing.M) (code int) {
 func session(t *testing.T) *apply.Session {
 	t.Helper()
 	c, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	library, err := core()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return c.Session(library)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // migrated is an object of a release before and after the migration.
@@ -34,9 +35,7 @@ type migrated struct {
 func TestMigrated(t *testing.T) {
 	t.Parallel()
 	r, err := folder.Open(t.Context(), corpus(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c := webhooked(t)
 	var mutex sync.Mutex
 	tried, accepted, renamed := 0, map[string]int{}, 0
@@ -144,9 +143,7 @@ func migratedObjects(t *testing.T, parts []part, v func(required []string) value
 func namespace(t *testing.T, c client.Client) string {
 	t.Helper()
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "migrated-"}}
-	if err := c.Create(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, c.Create(t.Context(), n))
 	return n.Name
 }
 
@@ -170,9 +167,7 @@ func putClass(t *testing.T, c client.Client, namespace string, o unstructured.Un
 		return
 	}
 	class := &clusterv1.ClusterClass{}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(&o), class); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(&o), class))
 	for _, v := range class.Spec.Variables {
 		no := false
 		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{
@@ -182,7 +177,5 @@ func putClass(t *testing.T, c client.Client, namespace string, o unstructured.Un
 	}
 	class.Status.ObservedGeneration = class.Generation
 	class.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterClassVariablesReadyCondition, Status: metav1.ConditionTrue, Reason: "VariablesReady", LastTransitionTime: metav1.Now()}}
-	if err := c.Status().Update(t.Context(), class); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, c.Status().Update(t.Context(), class))
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestMove compares move-plan with what the real clusterctl does between two real API
@@ -27,13 +28,9 @@ import (
 // be verified afterwards.
 func TestMove(t *testing.T) {
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	built, err := builtPrograms()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	from, to := startEnd(t, path), startEnd(t, path)
 	for name, tt := range map[string]struct {
 		// objects of the source beside a Cluster, its infrastructure and a Secret
@@ -151,23 +148,17 @@ var moveResources = map[string]schema.GroupVersionResource{
 func startEnd(t *testing.T, program string) *moveEnd {
 	t.Helper()
 	s, err := server.Start(t.Context(), program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	client, err := dynamic.NewForConfig(s.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	e := &moveEnd{s, client}
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	root := strings.TrimSpace(string(dir))
 	var all []unstructured.Unstructured
 	for _, pattern := range []string{"core/config/crd/bases/*.yaml", "cmd/clusterctl/config/crd/bases/*.yaml"} {
@@ -177,9 +168,7 @@ func startEnd(t *testing.T, program string) *moveEnd {
 		}
 		for _, file := range files {
 			objs, err := objects(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			all = append(all, objs...)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -49,9 +50,7 @@ func parts(t *testing.T, r *repo.Release) []part {
 			continue
 		}
 		data, err := a.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		p := part{file: yamldoc.NewFile(a.Path, data), kind: k, provider: r.Provider}
 		view := manifest.New(a, k, data)
 		if template, err := vars.Parse(data); err == nil {

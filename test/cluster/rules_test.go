@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // unfit are good examples that the server refuses all the same, with the reason.
@@ -23,9 +24,7 @@ func TestRuleExamples(t *testing.T) {
 	for _, rule := range rules.All {
 		t.Run(rule.ID, func(t *testing.T) {
 			e, err := examples.Load(rule.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			t.Run("good", func(t *testing.T) { goodExample(t, e) })
 			if rule.Proof == lint.APIServer {
 				t.Run("bad", func(t *testing.T) { badExample(t, e) })
@@ -103,17 +102,13 @@ func verdictOn(v examples.Verdict) func(layouts.FileKind) bool {
 func releases(t *testing.T, files examples.Files) []*repo.Release {
 	t.Helper()
 	dir := t.TempDir()
-	if err := files.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, files.Write(dir))
 	r, err := folder.Open(t.Context(), dir)
 	var none *folder.NotRepositoryError
 	if errors.As(err, &none) {
 		return nil // an example about names of folders
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []*repo.Release
 	for _, p := range r.Providers {
 		out = append(out, p.Releases...)
@@ -126,9 +121,7 @@ func releases(t *testing.T, files examples.Files) []*repo.Release {
 func applyExample(t *testing.T, r *repo.Release, env []string) map[layouts.FileKind][]refusal {
 	t.Helper()
 	library, err := core()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out := map[layouts.FileKind][]refusal{}
 	s := session(t)
 	defer end(t, s)

@@ -14,22 +14,17 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestServer starts a server and stops it.
 func TestServer(t *testing.T) {
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s, err := server.Start(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c, err := discovery.NewDiscoveryClientForConfig(s.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if v, err := c.ServerVersion(); err != nil || v.GitVersion != server.Version {
 		t.Errorf("the server is %v, %v; want %s", v, err, server.Version)
 	}
@@ -69,19 +64,13 @@ func start(program string) int {
 // TestServerEndsWithItsTest kills a test that has started a server.
 func TestServerEndsWithItsTest(t *testing.T) {
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), starter+"="+path)
 	victim.Stderr = os.Stderr
 	stdout, err := victim.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
+	given.NoError(t, victim.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		t.Error(err)
@@ -90,9 +79,7 @@ func TestServerEndsWithItsTest(t *testing.T) {
 	if !exists(data) {
 		t.Errorf("no data in %s", data)
 	}
-	if err := victim.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, victim.Process.Kill())
 	if err := victim.Wait(); err == nil {
 		t.Error("it ended by itself")
 	}

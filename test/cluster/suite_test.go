@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestSuiteRepository installs Cluster API from the local repository of its e2e
@@ -25,9 +26,7 @@ func TestSuiteRepository(t *testing.T) {
 	}
 	m.config = filepath.Join(m.repository, "clusterctl-config.yaml")
 	r, err := folder.Open(t.Context(), m.repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	flavors := 0
 	for _, p := range r.Providers {
 		release := p.Releases[0]

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestSurveyJobs sends the Jobs of examples/survey to the API server, which
@@ -14,9 +15,7 @@ func TestSurveyJobs(t *testing.T) {
 	for _, name := range []string{"job.yaml", "merge.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			objs, err := objects(filepath.Join("..", "..", "examples", "survey", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			jobs := 0
 			for i := range objs {
 				objs[i].SetNamespace("default")

@@ -43,6 +43,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kube "github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // webhooked starts an API server that has the definitions of Cluster API and asks
@@ -51,13 +52,9 @@ import (
 func webhooked(t *testing.T) client.Client {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s, err := kube.Start(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Errorf("%v\n%s", err, s.Log())
@@ -79,9 +76,7 @@ func install(t *testing.T, c client.Client, hooks *httptest.Server) {
 		return map[string]any{"url": hooks.URL + path, "caBundle": base64.StdEncoding.EncodeToString(authority)}
 	}
 	objs, err := coreObjects()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for i := range objs {
 		o := &objs[i]
 		if o.GetKind() == "CustomResourceDefinition" {
@@ -97,9 +92,7 @@ func install(t *testing.T, c client.Client, hooks *httptest.Server) {
 				w["clientConfig"] = at(path)
 			}
 		}
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, c.Create(t.Context(), o))
 	}
 	for i := range objs {
 		if objs[i].GetKind() == "CustomResourceDefinition" {
@@ -166,25 +159,17 @@ func coreWebhooks(t *testing.T, config *rest.Config) (client.Client, http.Handle
 		bootstrapv1beta1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1beta1.AddToScheme, controlplanev1.AddToScheme,
 		ipamv1alpha1.AddToScheme, ipamv1beta1.AddToScheme, ipamv1.AddToScheme, runtimev1alpha1.AddToScheme, runtimev1.AddToScheme,
 	} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, add(scheme))
 	}
 	err := feature.MutableGates.SetFromMap(map[string]bool{
 		string(feature.ClusterTopology): true, string(feature.RuntimeSDK): true, string(feature.MachinePool): true,
 		string(feature.MachineTaintPropagation): true, string(feature.KubeadmBootstrapFormatIgnition): true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	m, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	direct, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	// The manager takes the version from the definition of the provider, which is
 	// not installed here.
 	version := func(_ context.Context, gk schema.GroupKind) (string, error) {
@@ -202,9 +187,7 @@ func coreWebhooks(t *testing.T, config *rest.Config) (client.Client, http.Handle
 		&bootstrapadmission.KubeadmConfig{}, &bootstrapadmission.KubeadmConfigTemplate{},
 		&controlplaneadmission.KubeadmControlPlane{}, &controlplaneadmission.KubeadmControlPlaneTemplate{}, &controlplaneadmission.ScaleValidator{Client: direct},
 	} {
-		if err := w.SetupWebhookWithManager(m); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, w.SetupWebhookWithManager(m))
 	}
 	return direct, m.GetWebhookServer().WebhookMux()
 }

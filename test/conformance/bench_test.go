@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/conformance/registry"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // The benchmarks publish and mirror side by side with the programs that people use
@@ -64,9 +65,7 @@ func inWorld(b *testing.B, do func(w *world) cost.Cost) cost.Cost {
 func inRegistry(b *testing.B, do func(host string) cost.Cost) cost.Cost {
 	b.Helper()
 	dir, err := os.MkdirTemp(b.TempDir(), "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	defer os.RemoveAll(dir)
 	r, err := registry.Start(dir)
 	if err != nil {
@@ -113,9 +112,7 @@ func (l load) write(b *testing.B) (dir string, files []string) {
 		files = append(files, filepath.Join(dir, name))
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	return dir, files
 }
 
@@ -185,9 +182,7 @@ func (c *curlFile) process(b *testing.B, w *world, flags ...string) cost.Process
 		_, err = f.WriteString(c.String())
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	return program{"curl", w.tool.env}.with("CURL_CA_BUNDLE=" + w.proxy.CAFile).process(append(flags, "--config", f.Name())...)
 }
 
@@ -307,9 +302,7 @@ func BenchmarkMirror(b *testing.B) {
 			defer w.close()
 			cost.Run(b, w.tool.process("publish", root, "--to", "https://github.com/acme/{provider}"))
 			settings := filepath.Join(w.home, "clusterctl.yaml")
-			if err := os.WriteFile(settings, []byte(config), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			given.NoError(b, os.WriteFile(settings, []byte(config), 0o600))
 			watch.distance = distance
 			const jobs = "8"
 			ours := cost.Side{Name: "ours", Do: func() cost.Cost {
@@ -320,9 +313,7 @@ func BenchmarkMirror(b *testing.B) {
 				var down curlFile
 				for _, r := range all {
 					entries, err := os.ReadDir(r.dir)
-					if err != nil {
-						b.Fatal(err)
-					}
+					given.NoError(b, err)
 					for _, e := range entries {
 						down.add("create-dirs\noutput = %q\nurl = \"https://github.com/acme/%s/releases/download/%s/%s\"\n",
 							filepath.Join(dir, r.Label(), r.version, e.Name()), r.Label(), r.version, e.Name())

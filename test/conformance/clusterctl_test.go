@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/proxy"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -51,9 +52,7 @@ func TestClusterctl(t *testing.T) {
 			hub.AddRepository(github.Repository{Owner: "acme", Name: "private", Private: true})
 			lab := gitlab.Start(t, gitlab.Options{DirectDownload: tt.direct})
 			lab.AddToken(gitlab.Token{Secret: secret})
-			if err := lab.AddProject(gitlab.Project{Path: project, Private: tt.private, Members: map[string]gitlab.Role{"publisher": gitlab.Reporter}}); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, lab.AddProject(gitlab.Project{Path: project, Private: tt.private, Members: map[string]gitlab.Role{"publisher": gitlab.Reporter}}))
 			repository, url := repository, tt.url
 			if tt.private {
 				repository, url = "acme/private", strings.Replace(tt.url, "acme/provider/", "acme/private/", 1)
@@ -74,9 +73,7 @@ func TestClusterctl(t *testing.T) {
 				clusterctl.env = append(clusterctl.env, "GITHUB_TOKEN="+secret, "GITLAB_ACCESS_TOKEN="+secret)
 			}
 			config := filepath.Join(t.TempDir(), "clusterctl.yaml")
-			if err := os.WriteFile(config, []byte("providers:\n- {name: acme, type: InfrastructureProvider, url: \""+url+"\"}\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(config, []byte("providers:\n- {name: acme, type: InfrastructureProvider, url: \""+url+"\"}\n"), 0o600))
 			if out := clusterctl.must(t, "generate", "provider", "--config", config, "--infrastructure", "acme"); !strings.Contains(out, tt.want) {
 				t.Errorf("no %q in:\n%s", tt.want, out)
 			}

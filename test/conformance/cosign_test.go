@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // cosignModule is what the tests are known to agree with. It is no tool of this
@@ -78,17 +79,13 @@ func (c *cosign) refuses(t *testing.T, args ...string) {
 func (c *cosign) read(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(c.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return data
 }
 
 func (c *cosign) write(t *testing.T, name string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(c.dir, name), data, 0o600))
 }
 
 func verifyBlob(key string) []string {
@@ -105,20 +102,14 @@ func cosignKeys(t *testing.T) map[string]crypto.Signer {
 	keys := map[string]crypto.Signer{}
 	for name, curve := range map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()} {
 		k, err := ecdsa.GenerateKey(curve, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		keys[name] = k
 	}
 	r, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	keys["RSA"] = r
 	_, e, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	keys["Ed25519"] = e
 	return keys
 }
@@ -130,9 +121,7 @@ func TestCosign(t *testing.T) {
 	t.Run("generated", func(t *testing.T) { c.agrees(t, "generated", true) })
 	for name, k := range cosignKeys(t) {
 		der, err := x509.MarshalPKCS8PrivateKey(k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		c.write(t, name+".pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 		c.must(t, "import-key-pair", "--key", name+".pem", "--output-key-prefix", name)
 		// cosign v2.6.5 panics when it signs with Ed25519 and without its log.
@@ -145,13 +134,9 @@ func TestCosign(t *testing.T) {
 func (c *cosign) agrees(t *testing.T, name string, signs bool) {
 	ctx := t.Context()
 	key, err := sign.LoadPrivateKey(c.read(t, name+".key"), func() ([]byte, error) { return []byte(password), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	public, err := sign.LoadPublicKey(c.read(t, name+".pub"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}, Version: "v1.0.0", Path: c.dir}
 	r.Artifacts = []*repo.Artifact{
 		repo.BytesArtifact("infrastructure-components.yaml", []byte("kind: Namespace\n")),
@@ -165,9 +150,7 @@ func (c *cosign) agrees(t *testing.T, name string, signs bool) {
 	}
 	for _, a := range r.Artifacts {
 		data, err := a.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		c.write(t, a.Name, data)
 	}
 	files := []string{"infrastructure-components.yaml", "metadata.yaml"}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestOverTheGap has the real clusterctl read mirrors that were carried to
@@ -37,17 +39,11 @@ func TestOverTheGap(t *testing.T) {
 	reads(clusterctl, here, "v1.0.1")
 	bundle := filepath.Join(dir, "b.tar")
 	ours.must(t, "mirror", filepath.Join(dir, "repo", "infrastructure-acme")+"@v1.0.0", "--to", bundle)
-	if err := os.RemoveAll(filepath.Join(dir, "repo")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.RemoveAll(filepath.Join(dir, "repo")))
 
 	there := filepath.Join(dir, "another machine", "mirror")
-	if err := os.MkdirAll(filepath.Dir(there), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(here, there); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(filepath.Dir(there), 0o755))
+	given.NoError(t, os.Rename(here, there))
 	if out, err := clusterctl.run(t, "generate", "provider", "--config", filepath.Join(there, "clusterctl.yaml"), "--infrastructure", "acme"); err == nil {
 		t.Errorf("the old place still counts: %s", out)
 	}
@@ -59,9 +55,7 @@ func TestOverTheGap(t *testing.T) {
 	ours.must(t, "mirror", bundle, "--to", far)
 	reads(clusterctl, far, "v1.0.0")
 	unpacked := filepath.Join(dir, "unpacked")
-	if err := os.MkdirAll(unpacked, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(unpacked, 0o755))
 	find(t, "tar", "install tar").must(t, "-xf", bundle, "-C", unpacked)
 	reads(clusterctl.with("FOLDER="+unpacked), unpacked, "v1.0.0")
 	sums := find(t, "sha256sum", "install coreutils").command(t.Context(), t, "-c", "SHA256SUMS")
@@ -86,9 +80,7 @@ func offline(t *testing.T, program string) string {
 	}
 	t.Log(start)
 	write(t, name, "#!/bin/sh\ncd \"${FOLDER:-.}\" || exit; "+start+" '"+program+"' \"$@\"\n")
-	if err := os.Chmod(name, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Chmod(name, 0o755))
 	return name
 }
 
@@ -138,9 +130,7 @@ spec:
 	}
 	// The folder in the bundle is an OCI layout for others too.
 	unpacked := filepath.Join(dir, "unpacked")
-	if err := os.MkdirAll(unpacked, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(unpacked, 0o755))
 	find(t, "tar", "install tar").must(t, "-xf", bundle, "-C", unpacked)
 	data, err := os.ReadFile(filepath.Join(unpacked, "images", "index.json"))
 	if err != nil || !strings.Contains(string(data), near+"/acme/manager:v1.0.0") {

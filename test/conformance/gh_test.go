@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/conformance/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/proxy"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestGH has gh make, show, load down and delete releases on the fake, as
@@ -36,14 +37,10 @@ func TestGH(t *testing.T) {
 			// A token in the environment of this age of gh goes to every host that it
 			// is redirected to.
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "hosts.yml"), []byte(host+":\n  user: publisher\n  oauth_token: "+secret+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(filepath.Join(dir, "hosts.yml"), []byte(host+":\n  user: publisher\n  oauth_token: "+secret+"\n"), 0o600))
 			gh.env = append(gh.env, "GH_CONFIG_DIR="+dir, "GH_HOST="+host, "GH_NO_UPDATE_NOTIFIER=1", "GH_PROMPT_DISABLED=1")
 			for name, content := range map[string]string{"metadata.yaml": "metadata", "components.yaml": "components"} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 			}
 			release := func(verb string, args ...string) []string {
 				return append([]string{"release", verb, "-R", host + "/" + repository}, args...)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // push uploads a blob to a registry and returns its digest.
@@ -19,14 +20,10 @@ func push(t *testing.T, host, name string, data []byte) string {
 	t.Helper()
 	sum := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
 	start, err := http.Post("http://"+host+"/v2/"+name+"/blobs/uploads/", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	start.Body.Close()
 	at, err := url.Parse(start.Header.Get("Location"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	query := at.Query()
 	query.Set("digest", sum)
 	at.Scheme, at.Host, at.RawQuery = "http", host, query.Encode()
@@ -37,14 +34,10 @@ func push(t *testing.T, host, name string, data []byte) string {
 func put(t *testing.T, to, kind string, data []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, to, bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	request.Header.Set("Content-Type", kind)
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusCreated {
 		t.Fatalf("%s: %s", to, answer.Status)
@@ -59,9 +52,7 @@ func TestImages(t *testing.T) {
 	type object = map[string]any
 	text := func(v any) []byte {
 		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return data
 	}
 	const manifestType, indexType = "application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json"

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // kills is how many publishers are killed at each kind of place.
@@ -27,9 +28,7 @@ func subject(t *testing.T, root, version string) release {
 	t.Helper()
 	r := release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}, version: version, components: "infrastructure-components.yaml"}
 	r.dir = filepath.Join(root, r.Label(), version)
-	if err := os.MkdirAll(r.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(r.dir, 0o755))
 	for name, text := range map[string]string{
 		layouts.MetadataFile:         metadata,
 		r.components:                 fmt.Sprintf(components, version) + strings.Repeat("# "+strings.Repeat("x", 97)+"\n", 3000),
@@ -38,9 +37,7 @@ func subject(t *testing.T, root, version string) release {
 		"clusterclass-standard.yaml": "kind: ClusterClass # " + version + "\n",
 		"large.yaml":                 "a: |\n" + strings.Repeat("  "+version+strings.Repeat("y", 92)+"\n", 20000),
 	} {
-		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600))
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // Programs are built when the first test asks for them.
@@ -80,8 +81,6 @@ func do(name string, args ...string) error {
 func path(t testing.TB, of func() (string, error)) string {
 	t.Helper()
 	p, err := of()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return p
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/conformance/registry"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // startRegistry runs the registry of the Distribution project and returns its
@@ -24,9 +25,7 @@ func startRegistry(t *testing.T) string {
 	if errors.Is(err, exec.ErrNotFound) {
 		missing(t, err.Error())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(r.Close)
 	return r.Host
 }
@@ -57,9 +56,7 @@ func TestRegistry(t *testing.T) {
 	open := func(t *testing.T, name string) *oci.Repository {
 		t.Helper()
 		d, err := oci.New(oci.Options{Host: host, Repository: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return d
 	}
 	for _, shared := range []bool{false, true} {
@@ -70,9 +67,7 @@ func TestRegistry(t *testing.T) {
 			return open(t, "manifests/"+oci.RepositoryName(p)), nil
 		}}
 		parcels, err := site.Parcels(t.Context(), all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, p := range parcels {
 			if result, err := p.Publish(t.Context()); err != nil || result.Unchanged {
 				t.Fatalf("%+v, %v", result, err)
@@ -92,9 +87,7 @@ func TestRegistry(t *testing.T) {
 		skopeo.must(t, "copy", "--src-tls-verify=false", "docker://"+host+"/shared:v1.0.0", folder)
 		skopeo.must(t, "copy", "--dest-tls-verify=false", folder, "docker://"+host+"/mirrored/shared:v1.0.0")
 		want, err := open(t, "shared").Fetch(t.Context(), "v1.0.0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if err := open(t, "mirrored/shared").Verify(t.Context(), want); err != nil {
 			t.Error(err)
 		}
@@ -109,12 +102,8 @@ func TestRegistry(t *testing.T) {
 		theirs := releaseOf(layouts.Provider{Type: layouts.Addon, Name: "theirs"}, "addon-components.yaml")
 		for _, a := range theirs.Artifacts {
 			data, err := a.Bytes()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, a.Name), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
+			given.NoError(t, os.WriteFile(filepath.Join(dir, a.Name), data, 0o600))
 		}
 		plugin.must(t, "publish", "-d", dir, "-u", open(t, "theirs").OperatorReference("v1.0.0"))
 		if err := open(t, "theirs").Verify(t.Context(), theirs); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/conformance/openapi"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -35,9 +36,7 @@ func description(t testing.TB) *openapi.Spec {
 		t.Skipf("no OpenAPI description of GitHub at %s; set GITHUB_OPENAPI to its file", path)
 	}
 	s, err := openapi.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return s
 }
 
@@ -88,13 +87,9 @@ func TestOpenAPI(t *testing.T) {
 			}
 			upload := func(id int64, name string) (any, *upstream.Response, error) {
 				path := filepath.Join(t.TempDir(), "metadata.yaml")
-				if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
 				f, err := os.Open(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				defer f.Close()
 				a, resp, err := c.Repositories.UploadReleaseAsset(ctx, "acme", "provider", id, &upstream.UploadOptions{Name: name}, f)
 				return a, resp, err
@@ -138,9 +133,7 @@ func TestOpenAPI(t *testing.T) {
 			must(wrap(c.Git.GetRef(ctx, "acme", "provider", "tags/v1.0.0")))
 			fails(404)(wrap(c.Git.GetRef(ctx, "acme", "provider", "tags/v2.0.0")))
 			rc, _, err := r.DownloadReleaseAsset(ctx, "acme", "provider", assets[0].GetID(), http.DefaultClient)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			rc.Close()
 			must(wrap(c.RateLimit.Get(ctx)))
 			resp, err = r.DeleteRelease(ctx, "acme", "provider", draft.GetID())
@@ -183,9 +176,7 @@ func TestOpenAPIFinds(t *testing.T) {
 				fmt.Fprint(w, tt.answer)
 			}))
 			r, err := http.NewRequest(tt.method, "http://api.github.com"+tt.path, strings.NewReader(tt.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			h.ServeHTTP(&discard{http.Header{}}, r)
 			if got := strings.Join(spec.Problems(), "\n"); !strings.Contains(got, tt.want) {
 				t.Errorf("problems %q, want %q", got, tt.want)

@@ -11,15 +11,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // operator builds a program of the module that has the Cluster API operator.
 func operator(t *testing.T, pkg string) program {
 	t.Helper()
 	at := filepath.Join(t.TempDir(), "program")
-	if err := do("env", "CGO_ENABLED=0", "go", "run", "-C", "operator", "-exec", "cp", "-trimpath", pkg, at); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, do("env", "CGO_ENABLED=0", "go", "run", "-C", "operator", "-exec", "cp", "-trimpath", pkg, at))
 	return find(t, at, "it was built just now", "KUBECONFIG=/nonexistent")
 }
 
@@ -27,9 +26,7 @@ func operator(t *testing.T, pkg string) program {
 func operatorCRDs(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("operator")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	at := program{"go", os.Environ()}.must(t, "list", "-C", dir, "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-operator")
 	return filepath.Join(strings.TrimSpace(at), "config", "crd", "bases")
 }
@@ -50,9 +47,7 @@ func operatorReads(t *testing.T, all []*repo.Release, places ...func(*repo.Relea
 			want = append(want, "ConfigMap/of-"+r.Provider.Label())
 		}
 		file := filepath.Join(t.TempDir(), "providers.yaml")
-		if err := os.WriteFile(file, []byte(objects.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(file, []byte(objects.String()), 0o600))
 		lines := strings.Split(strings.TrimSpace(reader.must(t, crds, file)), "\n")
 		for i, line := range lines {
 			if i >= len(want) || !strings.Contains(line, " "+want[i]) || strings.Count(line, "ConfigMap/of-") != 1 {

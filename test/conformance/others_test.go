@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // ghAt returns gh as a client of the fake GitHub.
@@ -21,9 +22,7 @@ func (w *world) ghAt(t *testing.T) program {
 	gh := find(t, "gh", "install Debian's gh", w.proxy.Env()...)
 	dir := t.TempDir()
 	hosts := gitHubHost + ":\n  user: publisher\n  oauth_token: " + secret + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "hosts.yml"), []byte(hosts), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(dir, "hosts.yml"), []byte(hosts), 0o600))
 	return gh.with("GH_CONFIG_DIR="+dir, "GH_NO_UPDATE_NOTIFIER=1", "GH_PROMPT_DISABLED=1")
 }
 
@@ -96,9 +95,7 @@ func TestGHReads(t *testing.T) {
 		t.Errorf("the edit is gone: %+v", got)
 	}
 	extra := filepath.Join(t.TempDir(), "extra.yaml")
-	if err := os.WriteFile(extra, []byte("a: b\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(extra, []byte("a: b\n"), 0o600))
 	gh.must(t, "release", "upload", r.version, extra, "-R", "acme/provider")
 	if out := w.tool.exits(t, 3, dest...); !strings.Contains(out, "only published extra.yaml") {
 		t.Errorf("with another file: %s", out)
@@ -114,13 +111,9 @@ func TestGHReads(t *testing.T) {
 func absolute(t *testing.T, dir string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, layouts.ChecksumFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "sums")
-	if err := os.WriteFile(out, []byte(strings.ReplaceAll(string(data), "  ", "  "+dir+"/")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(out, []byte(strings.ReplaceAll(string(data), "  ", "  "+dir+"/")), 0o600))
 	return out
 }
 
@@ -128,13 +121,9 @@ func absolute(t *testing.T, dir string) string {
 func TestGHMade(t *testing.T) {
 	r, contents := infrastructure(t)
 	entries, err := filepath.Glob(filepath.Join(r.dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	other := filepath.Join(t.TempDir(), layouts.MetadataFile)
-	if err := os.WriteFile(other, []byte(metadata), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(other, []byte(metadata), 0o600))
 	rest := slices.DeleteFunc(slices.Clone(entries), func(f string) bool { return filepath.Base(f) == layouts.MetadataFile })
 	for _, tt := range []struct {
 		name string
@@ -258,13 +247,9 @@ func TestPythonReads(t *testing.T) {
 func TestPythonMade(t *testing.T) {
 	r, _ := infrastructure(t)
 	entries, err := filepath.Glob(filepath.Join(r.dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	other := filepath.Join(t.TempDir(), layouts.MetadataFile)
-	if err := os.WriteFile(other, []byte(metadata), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(other, []byte(metadata), 0o600))
 	for _, tt := range []struct {
 		name  string
 		files []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/proxy"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // script publishes, reads back and deletes, and prints what it saw.
@@ -59,9 +60,7 @@ func TestPythonGitLab(t *testing.T) {
 			t.Run(fmt.Sprintf("direct=%v %s", o.DirectDownload, url), func(t *testing.T) {
 				s := gitlab.Start(t, o)
 				s.AddToken(gitlab.Token{Secret: secret})
-				if err := s.AddProject(gitlab.Project{Path: project, Private: true, Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, s.AddProject(gitlab.Project{Path: project, Private: true, Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}))
 				python := python
 				if url == "" {
 					url = s.URL()
@@ -70,9 +69,7 @@ func TestPythonGitLab(t *testing.T) {
 				}
 				dir := t.TempDir()
 				for _, name := range []string{"metadata.yaml", "infrastructure-components.yaml"} {
-					if err := os.WriteFile(filepath.Join(dir, name), []byte("of "+name), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("of "+name), 0o600))
 				}
 				out := python.must(t, "-c", script, url, project, dir)
 				var got map[string]any

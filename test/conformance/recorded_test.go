@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // exchange is one request in the recorded traffic of @octokit/fixtures.
@@ -32,13 +33,9 @@ func recorded(t *testing.T, scenario string) []exchange {
 		t.Skip("no recorded traffic; set OCTOKIT_FIXTURES to the unpacked npm package @octokit/fixtures 23.1.2")
 	}
 	raw, err := os.ReadFile(filepath.Join(root, "scenarios", "api.github.com", scenario, "normalized-fixture.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []exchange
-	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(raw, &out))
 	return out
 }
 
@@ -56,9 +53,7 @@ func TestRecorded(t *testing.T) {
 			s.AddRepository(github.Repository{Owner: "octokit-fixture-org", Name: scenario})
 			name := "octokit-fixture-org/" + scenario
 			id, err := s.AddRelease(name, github.Release{Tag: "v1.0.0", Name: "Version 1.0.0", Assets: there})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			for _, e := range traffic {
 				// The numbers are others.
 				path := strings.Replace(e.Path, "/releases/1000/", fmt.Sprintf("/releases/%d/", id), 1)
@@ -72,26 +67,18 @@ func TestRecorded(t *testing.T) {
 				body, isText := e.Body.(string)
 				if !isText {
 					raw, err := json.Marshal(e.Body)
-					if err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, err)
 					body = string(raw)
 				}
 				req, err := http.NewRequest(strings.ToUpper(e.Method), strings.TrimSuffix(base, "/")+path, strings.NewReader(body))
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				req.Header.Set("Authorization", "token "+secret)
 				req.Header.Set("Accept", fmt.Sprint(e.RequestHeaders["accept"]))
 				resp, err := http.DefaultClient.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				raw, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				what := e.Method + " " + e.Path
 				if resp.StatusCode != e.Status {
 					t.Errorf("%s: %d, recorded %d", what, resp.StatusCode, e.Status)

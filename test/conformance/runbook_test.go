@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/documents/session"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/proxy"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // runbook says on which side of the gap the commands of docs/air-gap.md run: the
@@ -72,9 +73,7 @@ const certManager = "v1.21.1"
 // install.
 func TestRunbook(t *testing.T) {
 	page, err := os.ReadFile("../../docs/air-gap.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	openssl := find(t, "openssl", "install Debian's package of that name")
 	sections := regexp.MustCompile(`(?m)^## (.*)$`).Split(string(page), -1)
 	titles := regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(string(page), -1)
@@ -153,9 +152,7 @@ done`)
 		state := t.TempDir()
 		shell, err := session.NewShell(w.dir, state, append(proxy.Start(t, hosts).Env(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+state,
 			"GH_TOKEN=", "GITHUB_TOKEN=", "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "GOPROXY=off")...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		w.shells[s] = shell
 	}
 	return w
@@ -176,9 +173,7 @@ set -e -o pipefail`
 func forward(t *testing.T, host string) http.Handler {
 	t.Helper()
 	to, err := url.Parse("http://" + host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.Host = r.In.Host // so that the registry names itself as it was asked

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestStatic has the real clusterctl read static:DIR from Debian's nginx, over
@@ -35,9 +37,7 @@ func TestStatic(t *testing.T) {
 	ours := find(t, path(t, tool), "")
 	ours.must(t, "mirror", filepath.Join(dir, "repo"), "--to", "static:"+filepath.Join(dir, "here"), "--url", "https://"+host)
 	site := filepath.Join(dir, "there")
-	if err := os.Rename(filepath.Join(dir, "here"), site); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Rename(filepath.Join(dir, "here"), site))
 	sums := find(t, "sha256sum", "install coreutils").command(t.Context(), t, "-c", "SHA256SUMS")
 	sums.Dir = site
 	if out, err := sums.CombinedOutput(); err != nil {
@@ -57,12 +57,7 @@ func TestStatic(t *testing.T) {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.File(t, name, text)
 }
 
 // certify makes a key and a certificate for a host, which is its own authority,
@@ -70,18 +65,12 @@ func write(t *testing.T, name, text string) {
 func certify(t *testing.T, dir, host string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	name := filepath.Join(dir, "tls.crt")
 	write(t, name, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})))
 	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
@@ -104,9 +93,7 @@ http {
 `, dir, at, site))
 	cmd := exec.Command(nginx, "-p", dir, "-e", "stderr", "-c", config)
 	cmd.Stderr = t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	for range 100 {
 		if c, err := net.Dial("unix", at); err == nil {
@@ -124,9 +111,7 @@ http {
 func tunnel(t *testing.T, at string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to, err := net.Dial("unix", at)
 		if r.Method != http.MethodConnect || err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // artifact is something that clusterctl makes of a release.
@@ -60,9 +61,7 @@ func settings(t testing.TB, all []release, url func(release) string) string {
 		text += fmt.Sprintf("- {name: %q, type: %q, url: %q}\n", r.Name, r.Type, url(r))
 	}
 	file := filepath.Join(dir, "clusterctl.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -287,8 +286,6 @@ func files(t testing.TB, dir string) map[string]string {
 		out[strings.TrimPrefix(path, dir)] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return out
 }

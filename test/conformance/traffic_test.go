@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestTraffic publishes with every fault at every request, and compares all
@@ -26,9 +27,7 @@ func TestTraffic(t *testing.T) {
 	spec := description(t)
 	hub := gitHub(t, spec, github.Options{TLS: true, Limit: unlimited, AnonymousLimit: unlimited})
 	at, err := url.Parse(hub.APIURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	base := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, at.Host)
@@ -51,9 +50,7 @@ func TestTraffic(t *testing.T) {
 		hub.Faults.ClearLog()
 		hub.Faults.Add(rules...)
 		d, err := ours.New(ours.Options{Owner: "acme", Name: name, Token: token, Tool: "tool/v1", Base: base, Policy: policy, Target: sha})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if _, err := d.Plan(t.Context(), release); err == nil {
 			if _, err = d.Put(t.Context(), release); err == nil {
 				return d.Verify(t.Context(), release)
@@ -61,9 +58,7 @@ func TestTraffic(t *testing.T) {
 		}
 		return err
 	}
-	if err := publish(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, publish())
 	var points []fault.Rule
 	seen := map[string]int{}
 	for _, e := range hub.Faults.Log() {

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/proxy"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -84,15 +85,11 @@ func newServers(t testing.TB, wrap func(http.Handler) http.Handler, repositories
 	}
 	members := map[string]gitlab.Role{"publisher": gitlab.Developer}
 	for _, p := range []gitlab.Project{{Path: labProject, Members: members}, {Path: "private/" + labProject, Private: true, Members: members}} {
-		if err := w.lab.AddProject(p); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, w.lab.AddProject(p))
 	}
 	var err error
 	w.proxy, err = proxy.New(w.home, proxy.Hosts{}.Add(w.hub, github.Hosts(gitHubHost)...).Add(w.lab, gitlab.Hosts(gitLabHost)...).Add(http.HandlerFunc(w.tags), goProxy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	env := append(w.proxy.Env(), "PATH="+os.Getenv("PATH"), "HOME="+w.home, "XDG_CONFIG_HOME="+filepath.Join(w.home, "config"),
 		"KUBECONFIG="+filepath.Join(w.home, "none"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "GOPROXY=off")
 	w.reader = program{path(t, tool), env}
@@ -158,14 +155,10 @@ func releases(t testing.TB, root string) []release {
 	var out []release
 	for _, dir := range dirs {
 		p, err := layouts.ParseLabel(filepath.Base(filepath.Dir(dir)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		r := release{Provider: p, version: filepath.Base(dir), dir: dir}
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, e := range entries {
 			switch layouts.KindOfFile(e.Name()) {
 			case layouts.Components:

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func corpusDir(t *testing.T) string {
@@ -64,9 +65,7 @@ var releases = map[string][]string{
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -81,13 +80,9 @@ func load(t *testing.T, repo string) *config.Config {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &config.Config{}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c, err := config.Decode(file, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return c
 }
 
@@ -98,22 +93,16 @@ func TestPlans(t *testing.T) {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()
 			root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			defer root.Close()
 			c, notes, err := detect.Complete(root.FS(), load(t, repo), detect.Hints{Folder: repo})
 			for _, n := range notes {
 				t.Log(n)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			_, version, _ := strings.Cut(want[0], "/")
 			plan, err := config.Resolve(root.FS(), c, all(version))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var got []string
 			for _, p := range plan.Providers {
 				release := p.Label() + "/" + version
@@ -152,9 +141,7 @@ func TestZeroConfiguration(t *testing.T) {
 	corpus := corpusDir(t)
 	for repo, want := range conventional {
 		root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		defer root.Close()
 		c, _, err := detect.Complete(root.FS(), &config.Config{}, detect.Hints{Folder: repo})
 		if err != nil {
@@ -197,34 +184,22 @@ func TestWriteKeepsPlans(t *testing.T) {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()
 			root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			defer root.Close()
 			before, notes, err := detect.Complete(root.FS(), load(t, repo), detect.Hints{Folder: repo})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			text, err := config.Write(before, notes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			read, err := config.Decode(config.FileName, text)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
 			after, _, err := detect.Complete(root.FS(), read, detect.Hints{Folder: repo})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			want, err := config.Resolve(root.FS(), before, all("v9.8.7"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			got, err := config.Resolve(root.FS(), after, all("v9.8.7"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes(config.Origin{}, layouts.Version{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("plan (-before +after):\n%s\n%s", diff, text)
 			}

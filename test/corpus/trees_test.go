@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
 )
 
@@ -61,14 +62,10 @@ func TestTrees(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), name)
-			if err := os.CopyFS(dir, os.DirFS(filepath.Join(trees, name))); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(trees, name))))
 			fsys := os.DirFS(dir)
 			full, _, err := detect.Complete(fsys, &config.Config{}, detect.Hints{Folder: name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			release := recipes.Follow(fsys, "")
 			plain := plannedOf(t, dir, full, release)
 			if diff := cmp.Diff(want, plain); want != nil && diff != "" {
@@ -90,9 +87,7 @@ func TestTrees(t *testing.T) {
 func plannedOf(t *testing.T, dir string, c *config.Config, release *recipes.Release) map[string]string {
 	t.Helper()
 	plan, err := config.Resolve(os.DirFS(dir), c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out, have := map[string]string{}, map[string]bool{}
 	for _, p := range plan.Providers {
 		out[p.Label()] = strings.Join(p.Names(), " ")

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/documents/session"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // elsewhere are command lines that need what a test does not have. They are
@@ -63,13 +64,9 @@ func newSandbox(t *testing.T) sandbox {
 	t.Helper()
 	bin(t)
 	prepared, err := preparedSandbox()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(prepared)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.CopyFS(dir, os.DirFS(prepared)))
 	return sandboxIn(dir)
 }
 
@@ -142,9 +139,7 @@ func TestBlocks(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, b := range session.Blocks(string(data)) {
@@ -178,9 +173,7 @@ func checkBlock(t *testing.T, name string, b session.Block) {
 		}
 	case "make":
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte(b.Text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(dir, "Makefile"), []byte(b.Text), 0o644))
 		target := regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindStringSubmatch(b.Text)
 		if target == nil {
 			t.Fatalf("%s:%d: no target", name, b.Line)
@@ -201,23 +194,15 @@ func runBlock(t *testing.T, name string, line int, script string) {
 	t.Helper()
 	s := newSandbox(t)
 	if strings.Contains(script, "clusterctl-repo init") { // it refuses to replace a configuration
-		if err := os.Remove(filepath.Join(s.tree, config.FileName)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Remove(filepath.Join(s.tree, config.FileName)))
 	}
 	if strings.Contains(script, "clusterctl-repo release") { // a release has provenance too, so it differs from what publish wrote
-		if err := os.RemoveAll(filepath.Join(s.srv, "repository/infrastructure-acme/v1.2.3")); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.RemoveAll(filepath.Join(s.srv, "repository/infrastructure-acme/v1.2.3")))
 	}
 	if strings.Contains(script, "< cluster-template.yaml") {
 		template, err := os.ReadFile(filepath.Join(s.tree, "templates/cluster-template-topology.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(s.tree, "cluster-template.yaml"), template, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
+		given.NoError(t, os.WriteFile(filepath.Join(s.tree, "cluster-template.yaml"), template, 0o644))
 	}
 	for _, m := range regexp.MustCompile(`(?m)^make ([a-z0-9-]+)`).FindAllStringSubmatch(script, -1) {
 		if own := !strings.Contains(script, "test-e2e"); own {
@@ -235,9 +220,7 @@ func runBlock(t *testing.T, name string, line int, script string) {
 	shell, err := session.NewShell(s.tree, t.TempDir(), "PATH="+s.path+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+filepath.Dir(s.tree)+"/cache",
 		"GITHUB_REF_NAME=v1.2.3", "GITHUB_REPOSITORY=acme/cluster-api-provider-acme", "VERSION=v1.2.3", "KUBECONFIG=kubeconfig", "KUBERNETES_VERSION=v1.34.0",
 		"IMAGE=ghcr.io/acme/cluster-api-provider-acme", "ACME_B64ENCODED_TOKEN=x", "NO_COLOR=1", "GITHUB_ENV="+filepath.Join(filepath.Dir(s.tree), "env"), "WATCHER=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if _, err := shell.Run(t.Context(), session.Block{Text: script, Line: line}); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
@@ -301,9 +284,7 @@ func steps(n *yamldoc.Node) (all []*yamldoc.Node) {
 // them.
 func TestRecipesAreShown(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/ci.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	shown := regexp.MustCompile("(?s)<!-- (docs/ci/\\S+) -->\n```\\w+\n(.*?)```\n").FindAllStringSubmatch(string(page), -1)
 	var names []string
 	for _, m := range shown {
@@ -313,9 +294,7 @@ func TestRecipesAreShown(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(root, "docs/ci"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, e := range entries {
 		if !slices.Contains(names, e.Name()) {
 			t.Errorf("docs/ci.md does not show %s", e.Name())
@@ -327,9 +306,7 @@ func TestRecipesAreShown(t *testing.T) {
 // of the rules get from clusterctl.
 func TestSymptoms(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/faq.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	proven := 0
 	for _, section := range strings.Split(string(page), "\n### ")[1:] {
 		message, text, _ := strings.Cut(section, "\n")

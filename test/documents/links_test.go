@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const root = "../.."
@@ -29,9 +31,7 @@ func pages(t *testing.T) []string {
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", ".github/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		all = append(all, found...)
 	}
 	if len(all) < 10 {
@@ -44,9 +44,7 @@ func TestLinks(t *testing.T) {
 	named := 0
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
 			name, to := m[1], m[2]
 			if strings.Contains(to, "://") || strings.HasPrefix(to, "#") || strings.HasPrefix(to, "mailto:") {
@@ -76,9 +74,7 @@ func TestLinks(t *testing.T) {
 func declares(t *testing.T, file, name string) bool {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if f.Name.Name == name {
 		return true
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // forbidden are phrases that make readers stumble, each with what to write
@@ -80,9 +82,7 @@ func TestPhrases(t *testing.T) {
 	for _, page := range pages(t) {
 		name := filepath.ToSlash(strings.TrimPrefix(page, root+"/"))
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, p := range phrases(string(text)) {
 			t.Errorf("%s:%d: %q reads badly; write %s\n\t%s", name, p.number, p.match, p.instead, p.line)
 		}
@@ -173,9 +173,7 @@ func TestPhrasesOfCode(t *testing.T) {
 			})
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	}
 	if strs < 5000 || comments < 2000 {
 		t.Errorf("read only %d strings and %d comments", strs, comments)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/documents/session"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // program builds the program once, into a folder with nothing else.
@@ -38,37 +39,27 @@ func bin(t *testing.T) string {
 		t.Skip("skipped: bash is missing")
 	}
 	dir, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return dir
 }
 
 // stub writes a program that does nothing but keep what it is called with.
 func stub(t *testing.T, dir, name, script string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 }
 
 // TestTutorial runs docs/getting-started.md in an empty folder. test/oracle runs
 // it with the real clusterctl too.
 func TestTutorial(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/getting-started.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	stubs := t.TempDir()
 	stub(t, stubs, "go", `[ "$*" = "install github.com/clusterctl-repo/clusterctl-repo/cmd/clusterctl-repo@latest" ]`)
 	shell, err := session.NewShell(t.TempDir(), t.TempDir(), "PATH="+stubs+":"+bin(t)+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	ran, err := shell.Page(t.Context(), string(page), func(string) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if ran < 12 {
 		t.Errorf("only %d blocks were run", ran)
 	}

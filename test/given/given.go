@@ -1,4 +1,5 @@
-// Package given has what many tests begin with: files. It must not know the program.
+// Package given has what many tests begin with: files, and steps that must succeed.
+// It must not know the program.
 package given
 
 import (
@@ -8,10 +9,16 @@ import (
 	"testing"
 )
 
+// NoError ends the test with an error, if there is one.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // File writes a file, and makes its folder.
 func File(t testing.TB, name, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)))
 }

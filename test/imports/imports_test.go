@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var update = flag.Bool("update", false, "write the map into docs/architecture.md")
@@ -18,9 +20,7 @@ var update = flag.Bool("update", false, "write the map into docs/architecture.md
 func scan(t *testing.T, root fs.FS) map[string]*Source {
 	t.Helper()
 	source, err := Scan(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return source
 }
 
@@ -102,9 +102,7 @@ func scanOne(t *testing.T, source map[string]*Source, file, text string) *Source
 	tree := fstest.MapFS{file: {Data: []byte(text)}}
 	for _, mod := range []string{"go.mod", path.Join(source[path.Dir(file)].Module, "go.mod")} {
 		data, err := os.ReadFile(path.Join("../..", mod))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		tree[mod] = &fstest.MapFile{Data: data}
 	}
 	return scan(t, tree)[path.Dir(file)]
@@ -194,9 +192,7 @@ func TestArchitecture(t *testing.T) {
 		end   = "<!-- End of the map -->\n"
 	)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	before, rest, ok1 := strings.Cut(string(text), begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok1 || !ok2 {
@@ -209,9 +205,7 @@ func TestArchitecture(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s differs from the code; run make generate", file)
 	}
-	if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 }
 
 // TestLibraryLinksNoNetwork looks through the libraries, too.
@@ -219,9 +213,7 @@ func TestLibraryLinksNoNetwork(t *testing.T) {
 	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Deps \" \"}}", "./repo/...", "./layouts/...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		if matches("repo/extension/probe repo/live/...", strings.TrimPrefix(fields[0], Module+"/")) {

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // lanes returns the steps of .ci/run.
 func lanes(t *testing.T) []string {
 	t.Helper()
 	script, err := os.ReadFile("../../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var steps []string
 	for _, m := range regexp.MustCompile(`(?m)^steps=\((.*)\)$`).FindAllSubmatch(script, -1) {
 		steps = append(steps, strings.Fields(string(m[1]))...)
@@ -31,9 +31,7 @@ func lanes(t *testing.T) []string {
 func TestWorkflowRunsTheSteps(t *testing.T) {
 	steps := slices.DeleteFunc(lanes(t), func(s string) bool { return s == "cluster-build" })
 	workflow, err := os.ReadFile("../../.github/workflows/ci.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	m := regexp.MustCompile(`(?m)^ +step: \[(.*)\]$`).FindSubmatch(workflow)
 	if m == nil {
 		t.Fatal("ci.yml has no list of steps")
@@ -45,9 +43,7 @@ func TestWorkflowRunsTheSteps(t *testing.T) {
 		t.Errorf("ci.yml runs %v, .ci/run %v", jobs, steps)
 	}
 	makefile, err := os.ReadFile("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, s := range lanes(t) {
 		if !regexp.MustCompile(`(?m)^` + s + `:.* ## `).Match(makefile) {
 			t.Errorf("make has no target %s", s)
@@ -65,9 +61,7 @@ func TestCIReportsEveryStep(t *testing.T) {
 	}
 	const pretend = "#!/bin/sh\nfor i in 1 2 3; do echo \"$1 line $i\"; sleep 0.02; done\n[ \"$1\" != \"$FAIL\" ]\n"
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "make"), []byte(pretend), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(bin, "make"), []byte(pretend), 0o755))
 	run := func(fail string, steps ...string) (string, error) {
 		cmd := exec.Command("../../.ci/run", steps...)
 		cmd.Env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "FAIL="+fail)

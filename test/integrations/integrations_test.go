@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const root = "../.."
@@ -56,18 +57,14 @@ func TestMain(m *testing.M) {
 func built(t *testing.T) string {
 	t.Helper()
 	name, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return name
 }
 
 func load(t *testing.T, name string) *yamldoc.Node {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s := yamldoc.Parse(yamldoc.NewFile(name, data))
 	if s.Err != nil || len(s.Docs) != 1 || s.Docs[0].Err != nil {
 		t.Fatalf("%s: %v", name, s.Err)
@@ -100,9 +97,7 @@ func newActionOf(t *testing.T, file string, inputs map[string]string) *action {
 		t.Skip("no bash on this machine; the action needs it")
 	}
 	home, err := filepath.Abs(filepath.Join(root, filepath.Dir(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	a := &action{root: load(t, file), home: home, contexts: map[string]string{}, dir: t.TempDir(), path: os.Getenv("PATH")}
 	for _, input := range a.root.Get("inputs").Fields() {
 		a.contexts["inputs."+input.Name] = input.Value.Get("default").Str()
@@ -151,9 +146,7 @@ func (a *action) run(t *testing.T) *action {
 			t.Fatalf("step %d is not for bash", i)
 		}
 		script, output, paths := filepath.Join(temp, fmt.Sprint("script", i)), filepath.Join(temp, fmt.Sprint("output", i)), filepath.Join(temp, fmt.Sprint("paths", i))
-		if err := errors.Join(os.WriteFile(paths, nil, 0o644), os.WriteFile(script, []byte(step.Get("run").Str()), 0o644), os.WriteFile(output, nil, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, errors.Join(os.WriteFile(paths, nil, 0o644), os.WriteFile(script, []byte(step.Get("run").Str()), 0o644), os.WriteFile(output, nil, 0o644)))
 		cmd := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, &a.log, &a.log
 		cmd.Env = append(os.Environ(), "PATH="+a.path, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+output, "GITHUB_PATH="+paths, "GITHUB_ACTION_PATH="+a.home, "GITHUB_STEP_SUMMARY="+filepath.Join(temp, fmt.Sprint("summary", i)))
@@ -165,9 +158,7 @@ func (a *action) run(t *testing.T) *action {
 		err := cmd.Run()
 		data, readErr := os.ReadFile(output)
 		added, pathErr := os.ReadFile(paths)
-		if err := errors.Join(readErr, pathErr); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, errors.Join(readErr, pathErr))
 		a.added += strings.TrimSpace(string(added))
 		for line := range strings.Lines(string(data)) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
@@ -194,18 +185,14 @@ func fake(t *testing.T, dir, name string, code int, more string) (path, record s
 	t.Helper()
 	path, record = filepath.Join(dir, name), filepath.Join(dir, name+".args")
 	script := fmt.Sprintf("#!/usr/bin/env bash\nfor a in \"$@\"; do printf '%%s\\n' \"${a//$'\\n'/<newline>}\"; done > %q\n%s\nexit %d\n", record, more, code)
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(path, []byte(script), 0o755))
 	return path, record
 }
 
 func readLines(t *testing.T, name string) []string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
@@ -252,9 +239,7 @@ func TestActionArguments(t *testing.T) {
 				t.Errorf("exit code %d, want %d: %s", a.exitCode, tt.code, &a.log)
 			}
 			entries, err := os.ReadDir(a.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			for _, e := range entries {
 				if e.Name() != "out" {
 					t.Errorf("the action made %s", e.Name())
@@ -308,9 +293,7 @@ func TestActionInstalls(t *testing.T) {
 	only := t.TempDir()
 	for _, name := range []string{"bash", "uname", "mkdir", "curl"} {
 		found, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if err := os.Symlink(found, filepath.Join(only, name)); err != nil {
 			t.Skip(err)
 		}
@@ -326,9 +309,7 @@ func mainPackages(t *testing.T) []string {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
 	cmd.Dir = root
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return strings.Fields(string(out))
 }
 
@@ -336,16 +317,12 @@ func mainPackages(t *testing.T) []string {
 func brokenRelease(t *testing.T, dir string) {
 	t.Helper()
 	release := filepath.Join(dir, "repository", "infrastructure-acme", "v1.2.3")
-	if err := os.MkdirAll(release, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(release, 0o755))
 	for name, text := range map[string]string{
 		"metadata.yaml":                  "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 1, minor: 1, contract: v1beta1}\n",
 		"infrastructure-components.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: acme-system\n---\na: ${B\n",
 	} {
-		if err := os.WriteFile(filepath.Join(release, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(release, name), []byte(text), 0o644))
 	}
 }
 
@@ -436,15 +413,11 @@ type matcher struct {
 func matchers(t *testing.T) []matcher {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, ".github/clusterctl-repo-matcher.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var file struct{ ProblemMatcher []matcher }
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&file); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, d.Decode(&file))
 	owners := map[string]bool{}
 	for _, m := range file.ProblemMatcher {
 		if m.Owner == "" || owners[m.Owner] || len(m.Pattern) != 1 || m.Pattern[0].Message == 0 || !slices.Contains([]string{"", "error", "warning", "notice"}, m.Severity) {
@@ -512,9 +485,7 @@ func TestMatcher(t *testing.T) {
 		{Rule: rule, Severity: lint.Info, File: "repository", Message: "about all"},
 	}}
 	var b strings.Builder
-	if err := report.WriteFindings(&b, "text", r, report.Options{Paint: plain{}}); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, report.WriteFindings(&b, "text", r, report.Options{Paint: plain{}}))
 	want := []problem{
 		{"config/a b.yaml", "12", "3", "error", "Deployment x: it: error: is [wrong]", "META006"},
 		{"repository/infrastructure-acme/v1.2.3", "", "", "error", "metadata.yaml is missing", "META006"},
@@ -534,22 +505,16 @@ func TestMatcherOnRealOutput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), built(t), "lint", "repository", "-o", "text", "-o", "json=findings.json", "--fail-on", "never")
 	cmd.Dir = dir
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join(dir, "findings.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var file struct {
 		Findings []struct {
 			Rule, Severity, File, Object, Message string
 			Line, Column                          int
 		}
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(data, &file))
 	var want []problem
 	for _, f := range file.Findings {
 		p := problem{File: f.File, Severity: strings.Replace(f.Severity, "info", "notice", 1), Message: f.Message, Code: f.Rule}

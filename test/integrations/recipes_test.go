@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const recipes = root + "/docs/ci"
@@ -20,9 +21,7 @@ const recipes = root + "/docs/ci"
 func provider(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cluster-api-provider-acme")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples/cluster-api-provider-acme"))); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples/cluster-api-provider-acme"))))
 	git := func(args ...string) {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = dir
@@ -106,12 +105,8 @@ func TestRecipeGitHubLint(t *testing.T) {
 	}
 	name := filepath.Join(a.dir, "templates/cluster-template-topology.yaml")
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, append(data, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"${CLUSTER_NAME}\", namespace: other}\n"...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
+	given.NoError(t, os.WriteFile(name, append(data, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"${CLUSTER_NAME}\", namespace: other}\n"...), 0o644))
 	a = newAction(t, inputs)
 	a.dir = filepath.Dir(filepath.Dir(name))
 	if a.run(t); a.exitCode != 1 || !strings.Contains(a.log.String(), "file=templates/cluster-template-topology.yaml") {
@@ -155,9 +150,7 @@ func TestRecipeGitHubRelease(t *testing.T) {
 // The GitLab job installs a release and lints with it.
 func TestRecipeGitLab(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(recipes, "gitlab-lint.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s := yamldoc.Parse(yamldoc.NewFile("gitlab-lint.yml", data))
 	if s.Err != nil || len(s.Docs) != 2 {
 		t.Fatalf("%d documents, %v", len(s.Docs), s.Err)
@@ -205,12 +198,8 @@ func TestRecipeMakefile(t *testing.T) {
 		t.Skip("skipped: make is missing")
 	}
 	dir, dest := provider(t), filepath.Join(t.TempDir(), "repository")
-	if err := os.CopyFS(dir, os.DirFS(recipes)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte("include clusterctl-repo.mk\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.CopyFS(dir, os.DirFS(recipes)))
+	given.NoError(t, os.WriteFile(filepath.Join(dir, "Makefile"), []byte("include clusterctl-repo.mk\n"), 0o644))
 	for _, script := range []string{
 		"make lint-release FAIL_ON=warning",
 		"make build-release VERSION=v0.1.0 && test -s out/infrastructure-acme/v0.1.0/metadata.yaml",
@@ -246,9 +235,7 @@ func TestRecipeGoreleaser(t *testing.T) {
 	var assets []string
 	for _, files := range recipe.Get("release", "extra_files").List() {
 		found, err := filepath.Glob(filepath.Join(dir, fill.Replace(files.Get("glob").Str())))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, f := range found {
 			assets = append(assets, filepath.Base(f))
 		}
@@ -261,20 +248,14 @@ func TestRecipeGoreleaser(t *testing.T) {
 // Renovate finds the version in the recipes that pin one.
 func TestRecipeRenovate(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(recipes, "renovate.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var file struct {
 		CustomManagers []struct{ MatchStrings []string }
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(data, &file))
 	for i, recipe := range []string{"clusterctl-repo.mk", "gitlab-lint.yml"} {
 		text, err := os.ReadFile(filepath.Join(recipes, recipe))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		p := regexp.MustCompile(file.CustomManagers[0].MatchStrings[i])
 		m := p.FindSubmatch(text)
 		if m == nil || string(m[p.SubexpIndex("currentValue")]) != "v0.1.0" {

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // noReleases is a server that has no releases.
@@ -35,9 +37,7 @@ func releases(t *testing.T, damage bool) string {
 	w := tar.NewWriter(z)
 	err := w.WriteHeader(&tar.Header{Name: "clusterctl-repo", Mode: 0o755, Size: int64(len(program))})
 	_, writeErr := w.Write([]byte(program))
-	if err := errors.Join(err, writeErr, w.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, errors.Join(err, writeErr, w.Close(), z.Close()))
 	hash := sha256.Sum256(archive.Bytes())
 	name := archiveOfThisMachine()
 	data := archive.Bytes()

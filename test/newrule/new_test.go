@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const project = "../.."
@@ -16,25 +18,14 @@ func copyRules(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	files, err := filepath.Glob(filepath.Join(project, rulesDir, "*", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, file := range files {
 		rel, err := filepath.Rel(project, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		to := filepath.Join(root, rel)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, to, string(data))
 	}
 	return root
 }
@@ -44,29 +35,19 @@ func copyRules(t *testing.T) string {
 func TestNewRule(t *testing.T) {
 	root := copyRules(t)
 	w, err := New(root, "CV900", "new-rule-test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	here, err := filepath.Abs(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	replace := map[string]string{}
 	for _, file := range []string{w.Row, w.Example, w.Test} {
 		rel, err := filepath.Rel(root, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		replace[filepath.Join(here, rel)] = file
 	}
 	data, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	overlay := filepath.Join(root, "overlay.json")
-	if err := os.WriteFile(overlay, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(overlay, data, 0o644))
 	cmd := exec.Command("go", "test", "-overlay", overlay, "-vet=off", "-v", "-run", "^TestExamples$/^CV900$|^TestCV900$", "./"+rulesDir, "./"+rulesDir+"/classes")
 	cmd.Dir = project
 	out, err := cmd.CombinedOutput()
@@ -100,9 +81,7 @@ func TestNewRuleRefuses(t *testing.T) {
 // TestGuide demands that docs/writing-rules.md shows what the command prints.
 func TestGuide(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(project, "docs", "writing-rules.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	w := written{Row: rulesDir + "/classes/variables.go", Example: rulesDir + "/examples/CV014.txtar", Test: rulesDir + "/classes/cv014_test.go"}
 	if want := w.walkthrough("CV014"); !strings.Contains(string(data), want) {
 		t.Errorf("docs/writing-rules.md lacks\n%s", want)

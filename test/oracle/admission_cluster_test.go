@@ -34,6 +34,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -49,12 +50,8 @@ func newAdmitting(t testing.TB) *admitting {
 	s := &admitting{newServer(t), map[client.ObjectKey]*clusterv1.ClusterClass{}}
 	for _, name := range []string{"cluster.x-k8s.io_clusters", "runtime.cluster.x-k8s.io_extensionconfigs"} {
 		data, err := os.ReadFile(filepath.Join(coreModule(t), "core", "config", "crd", "bases", name+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.define(data); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
+		given.NoError(t, s.define(data))
 	}
 	return s
 }
@@ -178,9 +175,7 @@ func TestAdmissionExamples(t *testing.T) {
 			continue
 		}
 		e, err := examples.Load(rule.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if e.Oracle.Verdict != examples.AdmissionRefuses {
 			continue
 		}
@@ -216,27 +211,19 @@ func (s *admitting) tree(t *testing.T, files examples.Files, env []string) error
 		switch layouts.KindOfFile(filepath.Base(name)) {
 		case layouts.ClusterTemplate, layouts.ClusterClass:
 			out, err := template(text, v, "default", false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			objects = out.Objs()
 		case layouts.Components:
 			id, err := layouts.ParseLabel(strings.SplitN(name, "/", 2)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			out, err := components(real.Release{Type: string(id.Type), Name: id.Name}, text, v, nil, "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			objects = out.Objs()
 		}
 		for _, o := range objects {
 			switch o.GetKind() {
 			case "ClusterClass":
-				if err := s.put(o.Object); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, s.put(o.Object))
 			case "Cluster":
 				clusters = append(clusters, o.Object)
 			case "ExtensionConfig":
@@ -312,9 +299,7 @@ func pairs(t *testing.T) []pair {
 		texts := map[string]string{}
 		for _, name := range files(t, r.Dir()) {
 			data, err := os.ReadFile(filepath.Join(r.Dir(), name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			texts[name] = string(data)
 		}
 		add(r.Name, texts)
@@ -535,18 +520,14 @@ func TestMutatedExtensions(t *testing.T) {
 			continue
 		}
 		e, err := examples.Load(rule.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, name := range sortedKeys(e.Good.Text) {
 			data := []byte(e.Good.Text[name])
 			if layouts.KindOfFile(filepath.Base(name)) != layouts.Components {
 				continue
 			}
 			out, err := components(real.Release{Type: string(layouts.RuntimeExtension), Name: "foo"}, data, alwaysSet(dummies(data)), nil, "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			for _, o := range out.Objs() {
 				if o.GetKind() == "ExtensionConfig" {
 					o.SetNamespace("")
@@ -566,15 +547,11 @@ func TestMutatedExtensions(t *testing.T) {
 			what += ", " + m.mutate(object)
 		}
 		data, err := yaml.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		id := layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}
 		r := &repo.Release{Provider: id, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("runtime-extension-components.yaml", escaped(data))}}
 		report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var found []string
 		for _, f := range report.Findings {
 			if family := rules.FamilyOf(f.Rule.ID); f.Severity == lint.Error && f.Rule.Proof == lint.APIServer && (family == "RXS" || family == "TOP") {

@@ -30,6 +30,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -210,13 +211,9 @@ var coreValues = map[string]map[string][]any{
 // with the webhooks of Cluster API, on objects whose fields get random values.
 func TestCoreAdmission(t *testing.T) {
 	t.Parallel()
-	if err := gates(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, gates())
 	var samples []map[string]any
-	if err := json.Unmarshal([]byte(coreSamples), &samples); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(coreSamples), &samples))
 	random := rand.New(rand.NewPCG(*seed, 11))
 	refused := map[string]int{}
 	for i := range coreMutants {
@@ -227,9 +224,7 @@ func TestCoreAdmission(t *testing.T) {
 			varied(t, random, o, below("spec.", planeValues))
 		}
 		data, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		server := admitCore(o)
 		said := findingsOf(t, "cluster-template.yaml", data, "TOP025", "YAML009", "YAML014")
 		if (server != nil) != (len(said) > 0) {

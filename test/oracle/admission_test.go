@@ -48,6 +48,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // server does with an object what an API server does that has the definitions of
@@ -72,17 +73,11 @@ var gates = sync.OnceValue(func() error {
 // newServer returns a server that knows ClusterClasses.
 func newServer(t testing.TB) *server {
 	t.Helper()
-	if err := gates(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, gates())
 	data, err := os.ReadFile(filepath.Join(coreModule(t), "core", "config", "crd", "bases", "cluster.x-k8s.io_clusterclasses.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s := &server{map[string]*kind{}}
-	if err := s.define(data); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.define(data))
 	return s
 }
 
@@ -312,9 +307,7 @@ func TestClassExamples(t *testing.T) {
 			continue
 		}
 		e, err := examples.Load(rule.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if rule.Proof == lint.APIServer && e.Oracle.Verdict != examples.AdmissionRefuses && e.Oracle.Verdict != examples.GenerationRefuses {
 			t.Errorf("%s: verdict %q", rule.ID, e.Oracle.Verdict)
 		}
@@ -342,9 +335,7 @@ func createAll(t *testing.T, tree examples.Files) error {
 			continue
 		}
 		out, err := template(data, alwaysSet(dummies(data)), "default", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		objects = append(objects, out.Objs()...)
 	}
 	var errs []error
@@ -353,9 +344,7 @@ func createAll(t *testing.T, tree examples.Files) error {
 		if o.GetKind() == crd.Kind {
 			err = errors.Join(err, s.define(data))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	}
 	for _, o := range objects {
 		errs = append(errs, s.create(o.Object))
@@ -384,9 +373,7 @@ func TestMutatedClasses(t *testing.T) {
 	}
 	for i, data := range richClasses() {
 		var object map[string]any
-		if err := yaml.Unmarshal(data, &object); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, yaml.Unmarshal(data, &object))
 		if err := v.server.create(object); err != nil {
 			t.Fatalf("rich class %d: %v", i, err)
 		}
@@ -403,9 +390,7 @@ func TestMutatedClasses(t *testing.T) {
 			done = append(done, m.mutate(object))
 		}
 		data, err := yaml.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		data = bytes.ReplaceAll(data, []byte("$"), []byte("$$")) // no variable of clusterctl
 		if err := v.file("clusterclass-a.yaml", data); err != nil {
 			if !t.Failed() {
@@ -658,9 +643,7 @@ func patched(t *testing.T, variable string) map[string]any {
 "patches":[{"name":"a","definitions":[{"selector":{"apiVersion":"i.x/v1","kind":"FooClusterTemplate","matchResources":{"infrastructureCluster":true}},
 "jsonPatches":[{"op":"add","path":"/spec/x","valueFrom":{"variable":%q}}]}]}]}}`
 	var out map[string]any
-	if err := json.Unmarshal(fmt.Appendf(nil, text, variable), &out); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(fmt.Appendf(nil, text, variable), &out))
 	return out
 }
 

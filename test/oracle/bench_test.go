@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -37,9 +38,7 @@ type bench struct {
 func newBench(b *testing.B) *bench {
 	b.Helper()
 	ours, err := tool()
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	return &bench{b, ours, binary(b), newFolder(b)}
 }
 
@@ -113,9 +112,7 @@ func BenchmarkLint(bb *testing.B) {
 			}
 			paths = append(paths, filepath.Join(dir, name))
 			data, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				b.Fatal(err)
-			}
+			given.NoError(b, err)
 			texts = append(texts, data)
 		}
 	}
@@ -146,9 +143,7 @@ func parseNodes(b *bench, paths []string) cost.Cost {
 	}
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		given.NoError(b, err)
 		chunks, err := yamldoc.Split(string(data))
 		if err != nil {
 			b.Fatalf("%s: %v", p, err)
@@ -169,14 +164,10 @@ func BenchmarkVersions(bb *testing.B) {
 	root := filepath.Join(b.corpus(), "releases")
 	for _, r := range releases(b, root) {
 		v, err := layouts.ParseVersion(r.Version)
-		if err != nil {
-			b.Fatal(err)
-		}
+		given.NoError(b, err)
 		for i := range 10 {
 			to := filepath.Join(b.dir, provider(r).Label(), fmt.Sprintf("v%d.%d.%d", v.Major(), v.Minor(), i))
-			if err := os.CopyFS(to, os.DirFS(r.Dir())); err != nil {
-				b.Fatal(err)
-			}
+			given.NoError(b, os.CopyFS(to, os.DirFS(r.Dir())))
 		}
 	}
 	c := cost.Compare(bb, cost.Of(bb, "one", b.lint(root)), cost.Of(bb, "ten", b.lint(b.dir)))
@@ -195,9 +186,7 @@ func (b *bench) source(dir string) sourceTree {
 	s := sourceTree{dir: dir}
 	settings := &config.Config{}
 	file, err := filepath.Abs(filepath.Join("..", "corpus", filepath.Base(dir)+".yaml"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	if data, err := os.ReadFile(file); err == nil {
 		s.flags = []string{"--config", file}
 		if settings, err = config.Decode(file, data); err != nil {
@@ -232,9 +221,7 @@ func BenchmarkBuild(bb *testing.B) {
 	build := cost.Process{Args: []string{"go", "build", "-o", kustomize, "sigs.k8s.io/kustomize/kustomize/v5"}, Env: append(os.Environ(), "CGO_ENABLED=0")}
 	cost.Run(bb, build)
 	dirs, err := filepath.Glob(filepath.Join(b.corpus(), "sources", "*"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	out := filepath.Join(b.dir, "built")
 	var ours, theirs []cost.Process
 	for _, dir := range dirs {
@@ -254,9 +241,7 @@ func BenchmarkBuild(bb *testing.B) {
 		}
 	}
 	building := cost.Side{Name: "ours", Do: func() cost.Cost {
-		if err := os.RemoveAll(out); err != nil {
-			b.Fatal(err)
-		}
+		given.NoError(b, os.RemoveAll(out))
 		return cost.Run(bb, ours...)
 	}}
 	c := cost.Compare(bb, building, cost.Of(bb, "kustomize", theirs...))
@@ -268,9 +253,7 @@ func (b *bench) synthetic(dir, version, components string) real.Release {
 	b.Helper()
 	r := real.Release{Root: dir, Type: string(foo.Type), Name: foo.Name, Version: version, Components: "infrastructure-components.yaml"}
 	to := r.Dir()
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, os.MkdirAll(to, 0o755))
 	b.add(to, r.Components, namespace+components)
 	b.add(to, "metadata.yaml", seriesOf("1.0=v1beta1"))
 	return r
@@ -278,9 +261,7 @@ func (b *bench) synthetic(dir, version, components string) real.Release {
 
 func (b *bench) add(dir, name, text string) {
 	b.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 }
 
 // BenchmarkRender compares the worst case of clusterctl's variables: each escape
@@ -310,9 +291,7 @@ func BenchmarkAgain(bb *testing.B) {
 			b := newBench(bb)
 			s := b.source(filepath.Join(b.corpus(), "sources", "cluster-api-provider-aws"))
 			dir, out := filepath.Join(b.dir, "edited"), filepath.Join(b.dir, "out")
-			if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil {
-				b.Fatal(err)
-			}
+			given.NoError(b, os.CopyFS(dir, os.DirFS(s.dir)))
 			flags := append([]string{dir, "--cache", filepath.Join(b.dir, "cache")}, s.flags...)
 			p := b.lint(flags...)
 			if verb == "build" {
@@ -320,15 +299,11 @@ func BenchmarkAgain(bb *testing.B) {
 			}
 			template := filepath.Join(dir, "templates", "cluster-template.yaml")
 			text, err := os.ReadFile(template)
-			if err != nil {
-				b.Fatal(err)
-			}
+			given.NoError(b, err)
 			cost.Run(bb, p)
 			c := cost.Compare(bb, cost.Side{Name: "ours", Do: func() cost.Cost {
 				text = append(text, "# edit\n"...)
-				if err := errors.Join(os.RemoveAll(out), os.WriteFile(template, text, 0o644)); err != nil {
-					b.Fatal(err)
-				}
+				given.NoError(b, errors.Join(os.RemoveAll(out), os.WriteFile(template, text, 0o644)))
 				return cost.Run(bb, p)
 			}})
 			cost.AtMost(bb, "ms", c[0].Wall.Seconds()*1e3, 100)
@@ -510,8 +485,6 @@ func megabytes(b *testing.B, dir string) float64 {
 		}
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	return float64(n) / 1e6
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // refusedRules are the errors of the API server about the rules in a schema. Other
@@ -156,15 +157,11 @@ func TestRules(t *testing.T) {
 		t.Skip(missing)
 	}
 	files, err := filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	schemas := 0
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, o := range manifest.New(repo.BytesArtifact(name, data), layouts.Components, data).Objects() {
 			c := crd.Of(o)
 			if c == nil || o.Version != "v1" {
@@ -177,9 +174,7 @@ func TestRules(t *testing.T) {
 				schemas++
 				value := v.Schema.Node.Value()
 				schema, err := json.Marshal(value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				compareRules(t, c.Kind, schema)
 				if mutated := mutateRules(r, value); mutated != nil {
 					compareRules(t, c.Kind+" mutated", mutated)

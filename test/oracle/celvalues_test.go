@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // celFields are values of the fields in celSchema, as JSON.
@@ -54,16 +55,10 @@ func TestRuleValues(t *testing.T) {
 		}
 		var v1 apiextensionsv1.JSONSchemaProps
 		var internal apiextensions.JSONSchemaProps
-		if err := json.Unmarshal(text, &v1); err != nil {
-			t.Fatal(err)
-		}
-		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, json.Unmarshal(text, &v1))
+		given.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil))
 		s, err := schema.NewStructural(&internal)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		validator := apicel.NewValidator(s, true, celconfig.PerCallLimit)
 		for range 8 {
 			value := `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"name":"x"`
@@ -74,9 +69,7 @@ func TestRuleValues(t *testing.T) {
 			}
 			value += "}}"
 			var object map[string]any
-			if err := utiljson.Unmarshal([]byte(value), &object); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, utiljson.Unmarshal([]byte(value), &object))
 			defaulting.Default(object, s)
 			want, _ := validator.Validate(background, nil, s, object, nil, celconfig.RuntimeCELCostBudget)
 			got := cel.Evaluate(yamldoc.Parse(yamldoc.NewFile("schema", text)).Docs[0].Root, yamldoc.Parse(yamldoc.NewFile("value", []byte(value))).Docs[0].Root, cel.Values{Received: true, Resource: true})

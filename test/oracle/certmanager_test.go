@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -18,9 +19,7 @@ func newIssuing(t testing.TB) *server {
 	t.Helper()
 	s := &server{map[string]*kind{}}
 	for _, name := range coreKinds[certManager] {
-		if err := s.define(served(t, certManager, name)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, s.define(served(t, certManager, name)))
 	}
 	return s
 }
@@ -86,18 +85,14 @@ func TestCertificates(t *testing.T) {
 	t.Parallel()
 	s := newIssuing(t)
 	var samples []map[string]any
-	if err := json.Unmarshal([]byte(certificateSamples), &samples); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(certificateSamples), &samples))
 	random := rand.New(rand.NewPCG(*seed, 21))
 	refused, all := map[any]int{}, share.Of(1500, 30000)
 	for i := range all {
 		o := runtime.DeepCopyJSON(samples[i%len(samples)])
 		varied(t, random, o, certificateValues[o["kind"].(string)])
 		data, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		server := s.issued(o)
 		said := findingsOf(t, "infrastructure-components.yaml", data, "WH016")
 		if (server != nil) != (len(said) > 0) {

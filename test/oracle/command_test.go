@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -35,9 +36,7 @@ var place = regexp.MustCompile(`^[^\n]*?:\d+:\d+: `)
 func runTool(t testing.TB, config string, env []string, args ...string) ([]byte, error) {
 	t.Helper()
 	path, err := tool()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if config != "" {
 		args = append(args, "--config", config)
 	}
@@ -76,9 +75,7 @@ func TestDemo(t *testing.T) {
 			args = append(args, "--pin")
 		}
 		entries, err := runTool(t, "", nil, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		cfg := filepath.Join(write(t, map[string]string{"clusterctl.yaml": string(entries)}), "clusterctl.yaml")
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -90,13 +87,9 @@ func TestDemo(t *testing.T) {
 // readDemo does with the published releases what users do.
 func readDemo(t *testing.T, root, cfg string, pinned bool) {
 	out, err := binary(t).Run(background, cfg, nil, "config", "repositories", "-o", "yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var list []struct{ Name, ProviderType, URL string }
-	if err := yaml.Unmarshal(out, &list); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.Unmarshal(out, &list))
 	found := releases(t, root)
 	types := map[string]bool{}
 	for _, r := range found {

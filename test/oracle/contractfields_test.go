@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // clusterAPI is the source of Cluster API, and its version, in the module cache.
@@ -29,23 +30,17 @@ var clusterAPI = sync.OnceValues(func() ([2]string, error) {
 func parseFolder(t *testing.T, parts ...string) []*ast.File {
 	t.Helper()
 	source, err := clusterAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	dir := filepath.Join(append([]string{source[0]}, parts...)...)
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []*ast.File
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		out = append(out, file)
 	}
 	if len(out) == 0 {
@@ -202,9 +197,7 @@ func row(role contract.Role, template bool, c contract.Contract, path string) *c
 // profile is that of the module.
 func TestContractTable(t *testing.T) {
 	source, err := clusterAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if core, err := contract.ParseCore(source[1]); err != nil || core != contract.NewestCore {
 		t.Errorf("the module is %s, the newest profile v1.%d: add the profile (%v)", source[1], contract.NewestCore, err)
 	}
@@ -404,9 +397,7 @@ func TestWritten(t *testing.T) {
 // needs all counters, is only called by tests.
 func TestNothingWaitsForCounters(t *testing.T) {
 	source, err := clusterAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	fset := token.NewFileSet()
 	err = filepath.WalkDir(source[0], func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, string(filepath.Separator)+"test"+string(filepath.Separator)) {
@@ -424,7 +415,5 @@ func TestNothingWaitsForCounters(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 }

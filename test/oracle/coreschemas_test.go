@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // coreKinds are the definitions of Cluster API whose schemas the tool holds, by
@@ -36,9 +38,7 @@ func coreModule(t testing.TB) string { return module(t, "sigs.k8s.io/cluster-api
 func module(t testing.TB, path string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return strings.TrimSpace(string(out))
 }
 
@@ -50,9 +50,7 @@ func served(t testing.TB, of, name string) []byte {
 		path = filepath.Join(module(t, of), "deploy", "crds", name+".yaml")
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return data
 }
 
@@ -76,9 +74,7 @@ func TestCoreSchemas(t *testing.T) {
 					}
 				}
 			}
-			if err := yaml.Unmarshal(data, &crd); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, yaml.Unmarshal(data, &crd))
 			for _, v := range crd.Spec.Versions {
 				if !v.Served {
 					continue
@@ -86,15 +82,11 @@ func TestCoreSchemas(t *testing.T) {
 				root := v.Schema.OpenAPIV3Schema
 				delete(root["properties"].(map[string]any), "status")
 				want, err := yaml.Marshal(withoutProse(root))
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				file := filepath.Join(dir, strings.Join([]string{crd.Spec.Group, crd.Spec.Names.Kind, v.Name}, "_")+".yaml")
 				made[file] = true
 				if *updateSchemas {
-					if err := os.WriteFile(file, want, 0o644); err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, os.WriteFile(file, want, 0o644))
 				}
 				if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
 					t.Errorf("%s is stale (%v): run go test -run TestCoreSchemas . -args -update-schemas", file, err)

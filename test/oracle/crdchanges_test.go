@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -29,9 +30,7 @@ func TestCRDChanges(t *testing.T) {
 	t.Parallel()
 	rounds := share.Of(400, 4000)
 	run, err := runner.New(&config.Config{UnhandledEnforcement: config.EnforcementPolicyNone, Validations: []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}}}, runner.DefaultRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	seen := map[string]int{}
 	for round := range rounds {
 		g := &crdMaker{rand.New(rand.NewPCG(uint64(round), 5))}
@@ -87,16 +86,12 @@ func worstChange(t *testing.T, old, now *apiextensionsv1.CustomResourceDefinitio
 	releases := make([]*repo.Release, 2)
 	for i, d := range []*apiextensionsv1.CustomResourceDefinition{old, now} {
 		data, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		releases[i] = &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: fmt.Sprintf("v1.0.%d", i)}
 		releases[i].Artifacts = []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", data)}
 	}
 	changes, err := diff.Releases(background, releases[0], releases[1], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	worst, text := diff.Neutral, ""
 	for _, c := range changes {
 		worst = max(worst, c.Impact)
@@ -398,17 +393,11 @@ type schemaServer struct {
 func serverOf(t *testing.T, d *apiextensionsv1.CustomResourceDefinition) schemaServer {
 	t.Helper()
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(d.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(d.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil))
 	validator, _, err := validation.NewSchemaValidator(internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	structural, err := structuralschema.NewStructural(internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return schemaServer{validator, structural}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // definition is a CRD whose objects have this spec.
@@ -246,9 +247,7 @@ func TestDefaults(t *testing.T) {
 	refused := 0
 	for _, spec := range handMade {
 		data, err := yaml.YAMLToJSON([]byte(spec))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if compareDefinition(t, spec, []byte(definition(string(data)))) {
 			refused++
 		}
@@ -262,9 +261,7 @@ func TestDefaults(t *testing.T) {
 	for i := range mutations {
 		s, _ := r.schema(3)
 		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if compareDefinition(t, fmt.Sprint("random ", i), []byte(definition(string(data)))) {
 			refused++
 		}
@@ -278,16 +275,12 @@ func TestDefaults(t *testing.T) {
 		t.Skip(missing)
 	}
 	files, err := filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	n := 0
 	refused = 0
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, o := range manifest.New(repo.BytesArtifact(name, data), layouts.Components, data).Objects() {
 			if o.Kind != "CustomResourceDefinition" || o.Version != "v1" {
 				continue
@@ -297,9 +290,7 @@ func TestDefaults(t *testing.T) {
 				continue
 			}
 			changed, err := json.Marshal(value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			n++
 			if compareDefinition(t, filepath.Base(name)+" "+o.Name, changed) {
 				refused++

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -152,13 +153,9 @@ func TestDiscoveryVerdicts(t *testing.T) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	core, err := real.NewDiscoverer(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	topology, err := extension.ReadTopology()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	accepted := 0
@@ -175,9 +172,7 @@ func TestDiscoveryVerdicts(t *testing.T) {
 			continue
 		}
 		u, err := url.Parse(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		report := probe.Run(ctx, probe.Options{URL: u, Roots: roots, Core: contract.NewestCore, Topology: topology})
 		refused := false
 		for _, f := range report.Findings {

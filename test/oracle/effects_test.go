@@ -26,6 +26,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -47,9 +48,7 @@ func generatePatches(t *testing.T, tree examples.Files) error {
 		classes = append(classes, clusterclass.In(f)...)
 		for _, o := range f.Objects() {
 			if definition, err := json.Marshal(o.Doc.Root.Value()); o.Kind == crd.Kind {
-				if err := errors.Join(err, s.define(definition)); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, errors.Join(err, s.define(definition)))
 			}
 		}
 	}
@@ -61,9 +60,7 @@ func generatePatches(t *testing.T, tree examples.Files) error {
 			items = append(items, real.InlineTemplate{HolderKind: t.Holder.Kind, FieldPath: t.Holder.FieldPath, Object: t.Object, Values: t.Values})
 		}
 		spec, err := yaml.Marshal(c.Spec.Value())
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		patched, err := real.ApplyInline(background, spec, global, items)
 		errs = append(errs, err)
 		for _, object := range patched {
@@ -102,9 +99,7 @@ func TestGenerationExamples(t *testing.T) {
 	proved := 0
 	for _, rule := range rules.All {
 		e, err := examples.Load(rule.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if e.Oracle.Verdict != examples.GenerationRefuses {
 			continue
 		}
@@ -267,8 +262,6 @@ func lintedFiles(t *testing.T, tree examples.Files) []lint.Finding {
 		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(filepath.Base(name), []byte(text)))
 	}
 	report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: rules.All, Partial: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return report.Findings
 }

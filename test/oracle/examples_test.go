@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
@@ -16,9 +17,7 @@ const exampleVersion = "v0.1.0"
 func exampleSources(t testing.TB) []string {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []string
 	for _, dir := range sources {
 		// Not everything there is a provider.
@@ -37,18 +36,12 @@ func builtExamples(t testing.TB) string {
 	t.Helper()
 	root := newFolder(t)
 	to, err := local.New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, dir := range exampleSources(t) {
 		tree, err := transform.Open(dir, transform.Options{Version: transform.Versions{All: exampleVersion}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		b, err := tree.Build(background)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, r := range b.Releases {
 			if _, err := to.Put(background, r); err != nil {
 				t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -34,15 +35,11 @@ const exampleName = "acme-extension-server.acme-extension-system.svc"
 func certificates(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	write := func(name, kind string, der []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 	}
 	key := func() *ecdsa.PrivateKey {
 		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return k
 	}
 	caKey, serverKey := key(), key()
@@ -55,17 +52,11 @@ func certificates(t *testing.T, dir string, names ...string) {
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	serverDER, err := x509.CreateCertificate(rand.Reader, server, ca, &serverKey.PublicKey, caKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	keyDER, err := x509.MarshalECPrivateKey(serverKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	write("ca.crt", "CERTIFICATE", caDER)
 	write("tls.crt", "CERTIFICATE", serverDER)
 	write("tls.key", "EC PRIVATE KEY", keyDER)
@@ -106,9 +97,7 @@ func exampleServer(t *testing.T) (url, ready, dir string) {
 		"--health-addr", "127.0.0.1:"+health, "--diagnostics-address", "127.0.0.1:0")
 	var log bytes.Buffer
 	run.Stdout, run.Stderr = &log, &log
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, run.Start())
 	t.Cleanup(func() {
 		cancel()
 		_ = run.Wait()
@@ -131,9 +120,7 @@ func exampleServer(t *testing.T) (url, ready, dir string) {
 func checked(t *testing.T, args ...string) (findings []string, took time.Duration, measured int) {
 	t.Helper()
 	path, err := tool()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	start := time.Now()
 	out, err := exec.Command(path, append([]string{"extension", "check", "--fail-on", "never", "-o", "json"}, args...)...).Output()
 	took = time.Since(start)
@@ -144,9 +131,7 @@ func checked(t *testing.T, args ...string) (findings []string, took time.Duratio
 		Findings []struct{ Rule, Severity, Object, Message string }
 		Measured []struct{ Name string }
 	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(out, &report))
 	for _, f := range report.Findings {
 		findings = append(findings, fmt.Sprintf("%s %s %s: %s", f.Rule, f.Severity, f.Object, f.Message))
 	}
@@ -160,9 +145,7 @@ func TestExampleExtension(t *testing.T) {
 	url, ready, dir := exampleServer(t)
 	ca := filepath.Join(dir, "ca.crt")
 	core, err := real.NewDiscoverer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if err := core.Discover(t.Context(), url, bytesOf(ca)); err != nil {
 		t.Errorf("Cluster API refuses it: %v", err)
 	}

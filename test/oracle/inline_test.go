@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -154,9 +155,7 @@ func TestInlinePatches(t *testing.T) {
 		var own []*patch.Template
 		for _, item := range templates {
 			var o struct{ APIVersion, Kind string }
-			if err := json.Unmarshal(item.Object, &o); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, json.Unmarshal(item.Object, &o))
 			own = append(own, &patch.Template{APIVersion: o.APIVersion, Kind: o.Kind, Holder: patch.Holder{Kind: item.HolderKind, FieldPath: item.FieldPath}, Object: item.Object, Values: item.Values})
 		}
 		failures := patch.Run(class, inlineGlobal, own, contract.NewestCore)

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -133,9 +134,7 @@ func TestLatestInAllOrders(t *testing.T) {
 			root := at(set)
 			defer os.RemoveAll(root)
 			folder, err := local.New(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			for i, r := range releases {
 				if set&(1<<i) != 0 {
 					continue
@@ -150,13 +149,9 @@ func TestLatestInAllOrders(t *testing.T) {
 				}
 				after := reachOf(set|1<<i, "")
 				parcels, err := folder.Site().Parcels(background, []*repo.Release{r})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				broken, err := publish.CheckLatest(background, parcels)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				got, want := "accepted", "accepted"
 				if len(broken) > 0 {
 					got = "refused"
@@ -198,9 +193,7 @@ func TestReleaseKeepsLatest(t *testing.T) {
 		put := func(name, text string) {
 			t.Helper()
 			path := filepath.Join(root, filepath.FromSlash(name))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			given.File(t, path, text)
 		}
 		for name, text := range versions(metadata) {
 			put("built/"+name, text)
@@ -259,9 +252,7 @@ func TestReleaseKeepsLatest(t *testing.T) {
 func talk(t testing.TB, args ...string) (said string, ok bool) {
 	t.Helper()
 	path, err := tool()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	cmd := exec.CommandContext(background, path, args...)
 	cmd.Env = []string{"HOME=" + filepath.Dir(path) + "/none"}
 	var out bytes.Buffer
@@ -286,8 +277,6 @@ func contents(t testing.TB, root string) map[string]string {
 		out[path] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return out
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -96,13 +97,9 @@ var eachAlone = sync.OnceValue(func() []*lint.Rule {
 func (a *agreement) agree(t testing.TB, root, dir string) {
 	t.Helper()
 	r, err := folder.Open(background, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, err := range report.Failures {
 		t.Error(err)
 	}
@@ -176,9 +173,7 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 	a.rules[f.Rule.ID]++
 	a.mu.Unlock()
 	e, err := examples.Load(f.Rule.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := refused[e.Oracle.Verdict]
 	if e.Oracle.Verdict == examples.TemplateRefuses || e.Oracle.Verdict == examples.ProviderRefuses { // these rules are about both
 		want = refused[examples.TemplateRefuses] || refused[examples.ProviderRefuses]
@@ -328,9 +323,7 @@ var aboutMetadata = regexp.MustCompile(`^(failed to read "metadata.yaml"|error d
 func judgeRelease(t testing.TB, r real.Release) []refusal {
 	t.Helper()
 	verdicts, err := real.Judge(background, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []refusal
 	judged := map[string]bool{layouts.MetadataFile: true}
 	for i, v := range verdicts {
@@ -731,17 +724,13 @@ func TestLint(t *testing.T) {
 					t.Skip(reason)
 				}
 				e, err := examples.Load(rule.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				if e.Source {
 					t.Skip("its files are a source tree, which nobody installs")
 				}
 				for _, tree := range []examples.Files{e.Bad, e.Good} {
 					root := newFolder(t)
-					if err := tree.Write(root); err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, tree.Write(root))
 					a.agree(t, root, root)
 				}
 			})

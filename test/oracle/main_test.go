@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -50,9 +51,7 @@ func run(m *testing.M) int {
 func binary(t testing.TB) *real.Binary {
 	t.Helper()
 	b, err := clusterctl()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return b
 }
 
@@ -87,15 +86,11 @@ func subjects(t testing.TB) []real.Release {
 func releases(t testing.TB, root string) []real.Release {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(root, "*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []real.Release
 	for _, dir := range dirs {
 		p, err := layouts.ParseLabel(filepath.Base(filepath.Dir(dir)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		r := real.Release{Root: root, Type: string(p.Type), Name: p.Name, Version: filepath.Base(dir)}
 		for _, f := range files(t, dir) {
 			if layouts.KindOfFile(f) == layouts.Components {
@@ -110,9 +105,7 @@ func releases(t testing.TB, root string) []real.Release {
 func files(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -129,9 +122,7 @@ func provider(r real.Release) layouts.Provider {
 func newFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "oracle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -146,12 +137,7 @@ func write(t testing.TB, tree map[string]string) string {
 	dir := newFolder(t)
 	for name, content := range tree {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, path, content)
 	}
 	return dir
 }
@@ -159,9 +145,7 @@ func write(t testing.TB, tree map[string]string) string {
 func read(t testing.TB, path string) *yamldoc.File {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return yamldoc.NewFile(path, data)
 }
 

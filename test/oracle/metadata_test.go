@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -216,13 +217,9 @@ func generate(t testing.TB, r real.Release, name string) (client.Components, err
 		t.Fatal(err)
 	}
 	cfg, err := config.New(background, "", config.InjectReader(m))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c, err := client.New(background, "", client.InjectConfig(cfg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return c.GenerateProvider(background, name, v1alpha3.ProviderType(r.Type), client.ComponentsOptions{})
 }
 
@@ -328,9 +325,7 @@ func TestLatestAtRandom(t *testing.T) {
 func defaultVersion(t testing.TB, r real.Release) (string, error) {
 	t.Helper()
 	cfg, err := config.New(background, "", config.InjectReader(reader(nil, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c, err := repository.New(background, config.NewProvider(r.Name, r.URL(), v1alpha3.ProviderType(r.Type)), cfg)
 	if err != nil {
 		return "", err

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // migrating is a server with all definitions of Cluster API and the webhooks of the
@@ -42,12 +43,8 @@ func migrating(t *testing.T) *admitting {
 		}
 		for _, name := range names {
 			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.define(data); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
+			given.NoError(t, s.define(data))
 		}
 	}
 	return s
@@ -126,9 +123,7 @@ func (s *admitting) accepts(o map[string]any) error {
 func sampledObjects(t *testing.T, data []byte, numbers bool) []map[string]any {
 	t.Helper()
 	parsed, err := vars.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	optional := map[string]bool{}
 	for _, v := range parsed.Variables() {
 		optional[v.Name] = v.Default != nil
@@ -142,13 +137,9 @@ func sampledObjects(t *testing.T, data []byte, numbers bool) []map[string]any {
 		}
 		return manifest.Sample(name), true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	docs, err := yamldoc.Split(text.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out := make([]map[string]any, len(docs))
 	for i, d := range docs {
 		_ = yaml.Unmarshal([]byte(d.Data), &out[i]) // nil if it depends on the values
@@ -178,9 +169,7 @@ func TestMigratedAdmission(t *testing.T) {
 				continue
 			}
 			data, err := os.ReadFile(filepath.Join(r.Dir(), name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			texts = append(texts, text{name, data, migrate.Text(name, data, migrate.Options{Contract: table.To("v1beta2")}).New})
 		}
 		for _, numbers := range []bool{false, true} {

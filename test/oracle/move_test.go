@@ -38,6 +38,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -190,9 +191,7 @@ func (w *world) add(t testing.TB, o *unstructured.Unstructured) {
 	switch {
 	case gvk.Kind == crd.Kind:
 		c := &apiextensionsv1.CustomResourceDefinition{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, c); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, c))
 		w.crds[c.Spec.Names.Kind+"."+c.Spec.Group] = c
 		return
 	case owners.ScopeOf(gvk.Group, gvk.Kind, nil) == owners.Ignored:
@@ -255,9 +254,7 @@ func newSourceScheme() (*runtime.Scheme, error) {
 func (w *world) start(t testing.TB) *source {
 	t.Helper()
 	scheme, err := sourceScheme(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s := &source{global: map[schema.GroupKind]bool{}}
 	if w.versions {
 		s.served = map[schema.GroupKind][]string{
@@ -294,9 +291,7 @@ func (s *source) client(t testing.TB) cluster.Client { return clientOf(t, s) }
 func clientOf(t testing.TB, p cluster.Proxy) cluster.Client {
 	t.Helper()
 	cfg, err := config.New(background, "", config.InjectReader(reader(values{}, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(p))
 }
 
@@ -305,9 +300,7 @@ func clientOf(t testing.TB, p cluster.Proxy) cluster.Client {
 func (w *world) save(t testing.TB) map[string]bool {
 	t.Helper()
 	dir := newFolder(t)
-	if err := w.start(t).client(t).ObjectMover().ToDirectory(background, "default", dir); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, w.start(t).client(t).ObjectMover().ToDirectory(background, "default", dir))
 	saved := map[string]bool{}
 	for _, f := range files(t, dir) {
 		saved[f] = true
@@ -378,9 +371,7 @@ func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string
 func parse(t testing.TB, text string) []unstructured.Unstructured {
 	t.Helper()
 	objects, err := yaml.ToUnstructured([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return objects
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -40,13 +41,9 @@ func (w *world) dump(t testing.TB) *snapshot.Snapshot {
 		items = append(items, o.Object)
 	}
 	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s := &snapshot.Snapshot{}
-	if err := s.Read(background, "dump", bytes.NewReader(data)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.Read(background, "dump", bytes.NewReader(data)))
 	if len(s.Problems) > 0 {
 		t.Fatal(s.Problems)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // mutant is a release in which one thing is changed as people change things by
@@ -633,9 +634,7 @@ func seedReleases(t testing.TB) []seedRelease {
 	var out []seedRelease
 	for _, root := range roots {
 		dirs, err := filepath.Glob(filepath.Join(root, "*", "v*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, dir := range dirs {
 			s := seedRelease{label: filepath.Base(filepath.Dir(dir)), version: filepath.Base(dir), files: map[string]string{}}
 			for _, name := range files(t, dir) {
@@ -761,9 +760,7 @@ func TestMutants(t *testing.T) {
 				t.Errorf("-seed %d: %s in %s/%s/%s\n%s", *seed, fault, s.label, s.version, changed, kept(t, root, n))
 			}
 		})
-		if err := os.RemoveAll(root); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.RemoveAll(root))
 		if !alike {
 			if different++; different == enough {
 				t.Fatalf("-seed %d: %d disagreements; the others are left out", *seed, enough)

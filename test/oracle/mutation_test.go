@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -116,9 +117,7 @@ func TestMutatedLint(t *testing.T) {
 	documents, metadata := pool(manifests()), pool(metadataCases())
 	for _, rule := range rules.All {
 		e, err := examples.Load(rule.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, tree := range []examples.Files{e.Bad, e.Good} {
 			for _, name := range slices.Sorted(maps.Keys(tree.Text)) {
 				switch text := []byte(tree.Text[name]); {
@@ -148,8 +147,6 @@ func TestMutatedLint(t *testing.T) {
 		if a.agree(t, root, root); t.Failed() {
 			t.Fatalf("-seed %d, number %d: %q", *seed, n, tree)
 		}
-		if err := os.RemoveAll(root); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.RemoveAll(root))
 	}
 }

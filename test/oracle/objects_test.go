@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestObjects compares what lint says about the objects of real templates with
@@ -35,9 +36,7 @@ func TestObjects(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
 			r, err := folder.Open(background, filepath.Join(root, label))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			// What lint says, by file and line of the object.
 			said := map[string][]string{}
 			var objects []*manifest.Object
@@ -55,9 +54,7 @@ func TestObjects(t *testing.T) {
 				checks = append(checks, r)
 			}
 			report, err := lint.Run(background, r, lint.Options{Rules: checks})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			key := func(file, object string) string { return file + " " + object }
 			for _, f := range report.Findings {
 				said[key(f.File, f.Object)] = append(said[key(f.File, f.Object)], f.Message)
@@ -105,13 +102,9 @@ func received(t testing.TB, r *lint.Release, o *manifest.Object) (faults []strin
 		return nil, false
 	}
 	data, err := json.Marshal(c.Object.Doc.Root.Value())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s := &server{map[string]*kind{}}
-	if err := s.define(data); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.define(data))
 	err = s.create(o.Doc.Root.Value().(map[string]any))
 	var all utilerrors.Aggregate
 	if !errors.As(err, &all) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var updateOpenAPI = flag.Bool("update-openapi", false, "write the OpenAPI document of the Runtime SDK anew")
@@ -37,25 +38,15 @@ func TestOpenAPI(t *testing.T) {
 	}
 	generated := filepath.Join(dir, "generated.go")
 	text, err := os.ReadFile(generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	// The package takes its name from the folder.
 	text = bytes.Replace(text, []byte("\npackage "+filepath.Base(dir)+"\n"), []byte("\npackage main\n"), 1)
-	if err := os.WriteFile(generated, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(generated, text, 0o644))
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "openapi", "generated.go"): generated}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
+	given.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644))
 	run := exec.Command("go", "run", "-tags", "openapi", "-overlay", filepath.Join(dir, "overlay.json"), "./openapi")
 	var stderr bytes.Buffer
 	run.Stderr = &stderr
@@ -64,9 +55,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatalf("openapi: %v\n%s", err, stderr.String())
 	}
 	var real map[string]any
-	if err := json.Unmarshal(out, &real); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(out, &real))
 	real = bare(real, false).(map[string]any)
 	if *updateOpenAPI {
 		describe(real)
@@ -74,15 +63,11 @@ func TestOpenAPI(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join("..", "..", "repo", "extension", "openapi.yaml"), data, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return
 	}
 	var ours map[string]any
-	if err := yaml.Unmarshal(extension.OpenAPI(), &ours); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.Unmarshal(extension.OpenAPI(), &ours))
 	a, _ := json.Marshal(bare(ours, false))
 	b, _ := json.Marshal(bare(real, false))
 	if !bytes.Equal(a, b) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -26,9 +27,7 @@ func TestJudge(t *testing.T) {
 	}
 	r := real.Release{Root: write(t, tree), Type: string(foo.Type), Name: foo.Name, Version: "v1.2.3", Components: "infrastructure-components.yaml"}
 	verdicts, err := real.Judge(background, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if len(verdicts) != 9 {
 		t.Fatalf("%d verdicts", len(verdicts))
 	}

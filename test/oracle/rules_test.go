@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -24,9 +25,7 @@ func TestRuleExamples(t *testing.T) {
 		t.Run(rule.ID, func(t *testing.T) {
 			t.Parallel()
 			e, err := examples.Load(rule.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if e.Oracle.Verdict == examples.Unproved {
 				if strings.TrimSpace(e.Oracle.Pattern) == "" {
 					t.Error("no reason why clusterctl cannot show it")
@@ -67,9 +66,7 @@ func TestRuleRenderings(t *testing.T) {
 				t.Skip(reason)
 			}
 			e, err := examples.Load(rule.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			for _, tree := range []examples.Files{e.Bad, e.Good} {
 				for name, text := range tree.Text {
 					switch layouts.KindOfFile(filepath.Base(name)) {
@@ -94,9 +91,7 @@ var online = regexp.MustCompile(`https://(github\.com|gitlab\.)`)
 func prove(t *testing.T, e *examples.Example, tree examples.Files, env []string) (string, error) {
 	t.Helper()
 	root := newFolder(t)
-	if err := tree.Write(root); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, tree.Write(root))
 	var vars []string
 	for _, v := range env {
 		vars = append(vars, strings.ReplaceAll(v, `\n`, "\n"))
@@ -156,9 +151,7 @@ func shown(t testing.TB, e *examples.Example, root string) real.Release {
 		}
 	}
 	p, err := layouts.ParseLabel(label)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	info, _ := p.Type.Info()
 	return real.Release{Root: root, Type: string(p.Type), Name: p.Name, Version: version, Components: info.ComponentsFile}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // sarifSchema compiles the JSON schema of SARIF 2.1.0. A library for SARIF has
@@ -27,13 +28,9 @@ import (
 func sarifSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/owenrumney/go-sarif/v3").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "pkg/report/v210/sarif/schema.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var text string
 	ast.Inspect(file, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
@@ -41,23 +38,15 @@ func sarifSchema(t *testing.T) *jsonschema.Schema {
 		}
 		return err == nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	schema, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	const name = "sarif-2.1.0.json"
-	if err := c.AddResource(name, schema); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, c.AddResource(name, schema))
 	compiled, err := c.Compile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return compiled
 }
 
@@ -91,9 +80,7 @@ func TestSARIFSchema(t *testing.T) {
 	schema := sarifSchema(t)
 	for name, r := range sarifReports() {
 		var b bytes.Buffer
-		if err := report.WriteFindings(&b, "sarif", r, report.Options{Version: "v1.2.3-rc.1"}); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, report.WriteFindings(&b, "sarif", r, report.Options{Version: "v1.2.3-rc.1"}))
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(b.Bytes()))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -118,9 +105,7 @@ func TestSARIFSchemaRefuses(t *testing.T) {
 	var b bytes.Buffer
 	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error}
 	finding := lint.Finding{Rule: rule, Severity: lint.Error, File: "a.yaml", Pos: yamldoc.Pos{Line: 1, Column: 1}}
-	if err := report.WriteFindings(&b, "sarif", &lint.Report{Findings: []lint.Finding{finding}}, report.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, report.WriteFindings(&b, "sarif", &lint.Report{Findings: []lint.Finding{finding}}, report.Options{}))
 	for old, wrong := range map[string]string{
 		`"level": "error"`: `"level": "fatal"`, `"startLine": 1`: `"startLine": 0`, `"ruleIndex": 0`: `"ruleIndex": "0"`,
 		`"version": "2.1.0"`: `"version": "2.2.0"`, `"uri": "a.yaml"`: `"uri": "a b%"`, `"columnKind"`: `"columnSort"`,
@@ -130,9 +115,7 @@ func TestSARIFSchemaRefuses(t *testing.T) {
 			t.Fatalf("no %s in %s", old, text)
 		}
 		var value any
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, json.Unmarshal([]byte(text), &value))
 		if schema.Validate(value) == nil {
 			t.Errorf("%s is valid", wrong)
 		}

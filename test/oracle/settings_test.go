@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	rendering "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -119,9 +120,7 @@ func TestSettings(t *testing.T) {
 			r := real.Release{Root: root, Type: string(foo.Type), Name: foo.Name, Version: "v1.2.3", Components: "infrastructure-components.yaml"}
 			path := settings(t, r, c.file)
 			if strings.HasPrefix(c.file, "-") { // a file of its own
-				if err := os.WriteFile(path, []byte(c.file), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, os.WriteFile(path, []byte(c.file), 0o644))
 			}
 			want, wantErr := binary(t).Run(background, path, c.env.env(), "generate", "cluster", "dummy", "-i", "foo:v1.2.3", "-n", "default")
 			got, err := renderWith(t, r, path, c.env)
@@ -173,15 +172,11 @@ func TestImageSettings(t *testing.T) {
 			t.Parallel()
 			r := release(t, map[string]string{"v1.2.3": seriesOf("1.2=v1beta2")}, "v1.2.3")
 			file := filepath.Join(r.Dir(), r.Components)
-			if err := os.WriteFile(file, []byte(namespace+container("ghcr.io/x/y:v1")+container("ghcr.io/x/y.z:v1")), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(file, []byte(namespace+container("ghcr.io/x/y:v1")+container("ghcr.io/x/y.z:v1")), 0o644))
 			path := settings(t, r, images)
 			want, wantErr := binary(t).Run(background, path, nil, "generate", "provider", "-i", "foo:v1.2.3")
 			cfg, err := rendering.Read(path, []byte(read(t, path).Data), values{}.Get)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			overrides, err := cfg.Images()
 			var got []byte
 			if err == nil {
@@ -238,17 +233,13 @@ func TestProviderSettings(t *testing.T) {
 			env := values{"DIR": "dir"}
 			out, wantErr := binary(t).Run(background, path, env.env(), "config", "repositories", "-o", "yaml")
 			cfg, err := rendering.Read(path, []byte(data), env.Get)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			list, err := cfg.Providers()
 			if (wantErr == nil) != (err == nil) {
 				t.Fatalf("clusterctl: %v\nthe tool:   %v", wantErr, err)
 			}
 			var entries []struct{ File, Name, ProviderType, URL string }
-			if err := yaml.Unmarshal(out, &entries); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, yaml.Unmarshal(out, &entries))
 			for _, p := range list {
 				dir, file := filepath.Split(p.URL)
 				if !slices.Contains(entries, struct{ File, Name, ProviderType, URL string }{file, p.Name, string(p.Type), dir}) {
@@ -276,13 +267,9 @@ func TestProviderSettings(t *testing.T) {
 func lintSettings(t *testing.T, root string) []string {
 	t.Helper()
 	r, err := folder.Open(background, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []string
 	for _, f := range report.Findings {
 		if f.Severity == lint.Error {

@@ -19,6 +19,8 @@ import (
 	hooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // configSetting is what the lifecycle hooks below cannot do without.
@@ -30,9 +32,7 @@ const configSetting = "extensionConfigName"
 func typedPatches(t *testing.T) func(context.Context, *hooksv1.GeneratePatchesRequest, *hooksv1.GeneratePatchesResponse) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{bootstrapv1.AddToScheme, controlplanev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, add(scheme))
 	}
 	decoder := serializer.NewCodecFactory(scheme).UniversalDecoder(bootstrapv1.GroupVersion, controlplanev1.GroupVersion)
 	more := bootstrapv1.Arg{Name: "v", Value: new("2")}
@@ -69,26 +69,18 @@ func TestTypedExtension(t *testing.T) {
 	dir := t.TempDir()
 	certificates(t, dir, exampleName)
 	c := catalog.New()
-	if err := hooksv1.AddToCatalog(c); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, hooksv1.AddToCatalog(c))
 	port, err := strconv.Atoi(freePort(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s, err := runtimeserver.New(runtimeserver.Options{Catalog: c, Host: "127.0.0.1", Port: port, CertDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, h := range []runtimeserver.ExtensionHandler{
 		{Name: "patches", Hook: hooksv1.GeneratePatches, HandlerFunc: typedPatches(t)},
 		{Name: "create", Hook: hooksv1.BeforeClusterCreate, HandlerFunc: func(_ context.Context, request *hooksv1.BeforeClusterCreateRequest, response *hooksv1.BeforeClusterCreateResponse) {
 			needsSetting(request, response)
 		}},
 	} {
-		if err := s.AddExtensionHandler(h); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, s.AddExtensionHandler(h))
 	}
 	ctx, stop := context.WithCancel(background)
 	ended := make(chan error, 1)

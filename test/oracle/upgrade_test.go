@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // management is a management cluster that holds nothing but an inventory. Other
@@ -130,9 +131,7 @@ func initialize(t testing.TB, root string, p layouts.Provider, version string, v
 		cfg.Variables().Set(name, value)
 	}
 	provider, err := cfg.Providers().Get(p.Name, v1alpha3.ProviderType(p.Type))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	client, err := repository.New(background, provider, cfg)
 	if err != nil {
 		return err
@@ -172,9 +171,7 @@ func managed(t testing.TB, root string, p layouts.Provider) (config.Client, mana
 		m.inventory = append(m.inventory, entry(coreProvider, "v1.0.0"))
 	}
 	cfg, err := config.New(background, "", config.InjectReader(r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return cfg, m
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
@@ -71,9 +72,7 @@ func TestDiscoveredVariables(t *testing.T) {
 		text := []byte(`{"status":"Success","variables":[` + strings.Join(variables, ",") + `]}`)
 		want := real.CheckVariables(background, text)
 		decoded, err := hook.Decode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		_, problems := decoded.(*extension.VariablesResponse).Problems(contract.NewestCore)
 		var got []string
 		for _, p := range problems {

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // looked are the pages that a browser opens: of each kind that the site has, and
@@ -115,9 +117,7 @@ func TestAccessible(t *testing.T) {
 				"--blink-settings=preferredColorScheme="+scheme, "--remote-debugging-port=0", server.URL+"/axe.html")
 			var said bytes.Buffer
 			browser.Stderr = &said
-			if err := browser.Start(); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, browser.Start())
 			select {
 			case <-done:
 			case <-time.After(5 * time.Minute):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const root = "../.."
@@ -19,9 +20,7 @@ const root = "../.."
 func written(t *testing.T) string {
 	t.Helper()
 	out := t.TempDir()
-	if err := run(root, out); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, run(root, out))
 	return out
 }
 
@@ -29,9 +28,7 @@ func written(t *testing.T) string {
 func TestRulesHavePages(t *testing.T) {
 	out := written(t)
 	config, err := os.ReadFile(filepath.Join(root, "docs/mkdocs.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	base := regexp.MustCompile(`(?m)^site_url: (.*)$`).FindSubmatch(config)
 	for _, rule := range rules.Catalogue {
 		if want := string(base[1]) + "rules/" + rule.ID + "/"; report.HelpURI(rule.ID) != want {
@@ -118,9 +115,7 @@ func TestBuiltLinks(t *testing.T) {
 		pages[filepath.ToSlash(strings.TrimPrefix(name, built))] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	anchors := map[string]map[string]bool{}
 	for name, text := range pages {
 		anchors[name] = map[string]bool{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
@@ -31,17 +32,10 @@ func write(t *testing.T, dir string, files map[string]string) {
 	for name, text := range files {
 		name = filepath.Join(dir, filepath.FromSlash(name))
 		if text == "" {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.Remove(name))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, name, text)
 	}
 }
 
@@ -184,13 +178,9 @@ func TestSinceKeepsFingerprints(t *testing.T) {
 		"config/default/kustomization.yaml": strings.ReplaceAll(provider["config/default/kustomization.yaml"], "manager.yaml", "renamed.yaml"),
 	})
 	before, err := check.Since(t.Context(), "HEAD", dir, check.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	now, err := check.Folder(t.Context(), dir, check.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	known := map[string]bool{}
 	for _, f := range before.Findings {
 		known[f.Fingerprint] = true
@@ -246,9 +236,7 @@ func TestPlacesInTheTree(t *testing.T) {
 			"  sourceReplacements:\n  - file: config/default/kustomization.yaml\n    old: manager_edited.yaml\n    new: manager.yaml\n",
 	})
 	r, err := check.Folder(t.Context(), dir, check.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got := map[string]string{}
 	for _, f := range r.Report.Findings {
 		if rel, err := filepath.Rel(dir, f.File); err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
@@ -40,27 +41,21 @@ func content(t *testing.T, dir string) map[string]string {
 		out[filepath.ToSlash(rel)] = fmt.Sprintf("%v\n%s", info.Mode(), data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return out
 }
 
 func fixed(t *testing.T, dir string, known map[string]bool) *check.Fixed {
 	t.Helper()
 	f, err := check.Fix(t.Context(), dir, check.Options{}, known, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return f
 }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(data)
 }
 
@@ -98,9 +93,7 @@ func TestFixKeepsFiles(t *testing.T) {
 		dir := tree(t)
 		file := filepath.Join(dir, "config/default/manager.yaml")
 		write(t, dir, map[string]string{"config/default/manager.yaml": tc.before})
-		if err := os.Chmod(file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Chmod(file, 0o600))
 		f := fixed(t, dir, nil)
 		want := tc.after
 		if want == "" {
@@ -144,9 +137,7 @@ func TestFixLinks(t *testing.T) {
 func TestFixKnown(t *testing.T) {
 	dir := tree(t)
 	r, err := check.Folder(t.Context(), dir, check.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	known := map[string]bool{}
 	for _, f := range r.Report.Findings {
 		known[f.Fingerprint] = true
@@ -174,9 +165,7 @@ func TestFixOnlyShows(t *testing.T) {
 	dir := tree(t)
 	before := content(t, dir)
 	f, err := check.Fix(t.Context(), dir, check.Options{}, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if len(f.Changed) != 1 || len(f.Fixes) != 1 || !bytes.Contains(f.Changed[0].New, []byte(`team: "5"`)) || !equal(before, content(t, dir)) {
 		t.Errorf("%+v", f.Changed)
 	}
@@ -204,16 +193,12 @@ func TestFixExamples(t *testing.T) {
 	offered := map[string]bool{}
 	for _, r := range rules.All {
 		e, err := examples.Load(r.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if e.Source {
 			continue
 		}
 		dir := t.TempDir()
-		if err := e.Bad.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, e.Bad.Write(dir))
 		f := fixed(t, dir, nil)
 		for _, u := range f.Refused {
 			t.Errorf("%s: %s is not fixed: %s", r.ID, u.Finding.Message, u.Reason)
@@ -265,9 +250,7 @@ func TestFixIsSemantic(t *testing.T) {
 		lines := map[string]map[int]bool{}
 		for _, fix := range f.Fixes {
 			rel, err := filepath.Rel(dir, filepath.FromSlash(fix.File))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			rel = filepath.ToSlash(rel)
 			if lines[rel] == nil {
 				lines[rel] = map[int]bool{}

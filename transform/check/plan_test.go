@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // finding is one whose edit puts text in the place of the n-th occurrence of old.
@@ -81,13 +82,9 @@ func TestPlanTogether(t *testing.T) {
 func TestLocate(t *testing.T) {
 	top := t.TempDir()
 	root := filepath.Join(top, "root")
-	if err := os.Mkdir(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Mkdir(root, 0o755))
 	for _, name := range []string{"root/a", "b"} {
-		if err := os.WriteFile(filepath.Join(top, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(top, name), nil, 0o644))
 	}
 	for link, to := range map[string]string{"near": "a", "far": "../b", "broken": "nowhere"} {
 		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
@@ -113,9 +114,7 @@ func build(t *testing.T, dir, version string) (map[string]string, error) {
 func bytesOf(t *testing.T, a *repo.Artifact) []byte {
 	t.Helper()
 	data, err := a.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return data
 }
 

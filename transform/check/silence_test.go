@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
@@ -28,15 +29,11 @@ func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, released)
 	r, err := folder.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	silenced := func(foreign bool) (found, silent []string) {
 		t.Helper()
 		result, err := check.Repository(t.Context(), r, true, check.Options{Foreign: foreign, Rules: judged})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, f := range result.Report.Suppressed {
 			silent = append(silent, f.Rule.ID)
 		}
@@ -65,9 +62,7 @@ func TestAbove(t *testing.T) {
 	judge := func(below string) []string {
 		t.Helper()
 		r, err := check.Folder(t.Context(), filepath.Join(dir, below), check.Options{Rules: judged})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return ids(r)
 	}
 	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
@@ -150,9 +145,7 @@ func TestOwnConfiguration(t *testing.T) {
 				o.Source.Config = file
 			}
 			r, err := check.Folder(t.Context(), filepath.Join(dir, test.lints), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var got []string
 			for _, f := range r.Report.Findings {
 				got = append(got, f.Rule.ID+" "+f.Severity.String())

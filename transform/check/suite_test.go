@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
@@ -107,13 +108,9 @@ func TestSuite(t *testing.T) {
 				Env:      func(string) (string, bool) { return "", false },
 				Upstream: localrepo.Mirror(upstream),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			r, err := check.Suite(t.Context(), s, check.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var got []string
 			for _, f := range r.Report.Findings {
 				if at := fmt.Sprintf("%s:%d %s", f.File, f.Pos.Line, f.Rule.ID); f.File == file || f.Rule.ID == "VAR006" || slices.Contains(tc.want, at) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // What is rendered is compared with the real clusterctl in test/oracle; the
@@ -134,9 +135,7 @@ func BenchmarkRenderProvider(b *testing.B) {
 	b.SetBytes(int64(len(manifest)))
 	for b.Loop() {
 		c, err := RenderProvider(context.Background(), ProviderInput{Provider: foo, File: yamldoc.NewFile("f.yaml", manifest), Variables: values{}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		given.NoError(b, err)
 		if _, err := c.YAML(); err != nil {
 			b.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package clusterctl
 import (
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // The rules themselves are compared with the real clusterctl in test/oracle.
@@ -43,9 +45,7 @@ func TestFormats(t *testing.T) {
 
 func TestNoFile(t *testing.T) {
 	c, err := Read("", nil, env("A_B", "", "OVERRIDESFOLDER", "${DIR}/x", "DIR", "/d"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if v, ok := c.Get("a-b"); v != "" || !ok {
 		t.Errorf("%q %t", v, ok)
 	}
@@ -68,13 +68,9 @@ func TestLastCounts(t *testing.T) {
 	c, err := Read("c.yaml", []byte(`images: {all: {repository: all.io/a/, tag: v1}, infrastructure-foo: {repository: own.io}, infrastructure-foo/b: {tag: v2, name: c}}
 providers: [{name: foo, type: InfrastructureProvider, url: https://x}, {name: foo, type: InfrastructureProvider, url: https://y}]
 `), env())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	images, err := c.Images()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, tc := range [][3]string{
 		{"infrastructure-foo", "ghcr.io/x/b:v0", "own.io/c:v2"}, {"infrastructure-foo", "ghcr.io/x/d:v0", "own.io/d:v1"}, {"bootstrap-foo", "ghcr.io/x/b:v0", "all.io/a/b:v1"},
 	} {
@@ -90,9 +86,7 @@ providers: [{name: foo, type: InfrastructureProvider, url: https://x}, {name: fo
 func TestOverridesFolder(t *testing.T) {
 	for value, want := range map[string]string{"": "", "' '": "", "/a": "/a", "'${NONE}/a'": "/a", "'${NONE:=b}'": "b", "'${'": "!", "'${DIR:1:-1}'": "!"} {
 		c, err := Read("c.yaml", []byte("overridesFolder: "+value+"\n"), env("DIR", "/d"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if dir, err := c.OverridesFolder(); dir != want && (want != "!" || err == nil) {
 			t.Errorf("%s: %q %v", value, dir, err)
 		}
@@ -111,18 +105,14 @@ func TestCertManager(t *testing.T) {
 		"cert-manager:\n  externallyProvisioned: \"true\"\n": {URL: certManagerURL, Version: CertManagerVersion, ExternallyProvisioned: "true"},
 	} {
 		c, err := Read("clusterctl.yaml", []byte(text), env("V", "1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got, err := c.CertManager(); err != nil || got != want {
 			t.Errorf("%q: %+v %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"cert-manager: x\n", "cert-manager:\n  url: ${\n", "cert-manager: [a]\n", "cert-manager:\n  externallyProvisioned: maybe\n"} {
 		c, err := Read("clusterctl.yaml", []byte(text), env())
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got, err := c.CertManager(); err == nil {
 			t.Errorf("%q: %+v", text, got)
 		}

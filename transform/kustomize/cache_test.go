@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func same(string) string { return "answer" }
@@ -39,14 +41,10 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 	c.Put("key", map[string]string{"a": "answer"}, []byte("result"))
 	file := c.name("key")
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for i := range whole {
 		for _, damaged := range [][]byte{whole[:i], append(append(append([]byte{}, whole[:i]...), whole[i]^1), whole[i+1:]...)} {
-			if err := os.WriteFile(file, damaged, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(file, damaged, 0o600))
 			if got, ok := c.Get("key", same); ok {
 				t.Fatalf("byte %d changed: %q", i, got)
 			}
@@ -54,26 +52,20 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 	}
 	// The entry of another key under this name.
 	c.Put("other", map[string]string{}, []byte("other"))
-	if err := os.Rename(c.name("other"), file); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Rename(c.name("other"), file))
 	if _, ok := c.Get("key", same); ok {
 		t.Error("the entry of another key counts")
 	}
 
 	// What is not an entry: Get neither blocks nor reads it, and Put replaces it.
 	elsewhere := filepath.Join(t.TempDir(), "entry")
-	if err := os.WriteFile(elsewhere, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(elsewhere, whole, 0o600))
 	for what, put := range map[string]func() error{
 		"link":  func() error { return os.Symlink(elsewhere, file) },
 		"pipe":  func() error { return syscall.Mkfifo(file, 0o600) },
 		"giant": func() error { return cmp.Or(os.WriteFile(file, whole, 0o600), os.Truncate(file, 1<<40)) },
 	} {
-		if err := cmp.Or(os.Remove(file), put()); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, cmp.Or(os.Remove(file), put()))
 		if _, ok := c.Get("key", same); ok {
 			t.Errorf("a %s counts", what)
 		}

@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // buildWith builds a folder with a cache.
 func buildWith(t *testing.T, root string, c *Cache) (string, error) {
 	t.Helper()
 	tree, err := OpenTree(root, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer tree.Close()
 	tree.Cache = c
 	objs, err := Build(context.Background(), tree, ".", Options{})
@@ -35,12 +35,7 @@ func TestKeptBuildsAreThoseOfTheFiles(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		file := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, file, text)
 	}
 	object := func(name, value string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {n: \"" + value + "\", i: '1', f: \"1.0\"}\n"
@@ -84,9 +79,7 @@ func TestKeptBuildsAreThoseOfTheFiles(t *testing.T) {
 		}
 	}
 	tree, err := OpenTree(root, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer tree.Close()
 	changes[len(changes)-1]()
 	if _, err := buildWith(t, root, c); err != nil {
@@ -108,23 +101,17 @@ func TestKeptObjectsAreThoseOfKustomize(t *testing.T) {
 	root := t.TempDir()
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nvalues: [1, 1.5, true, null, \"1\", 'yes', {}, [], \"a\\nb\\n\", \"\\u00e9\", 9007199254740993, \"2001-01-01\"]\n"
 	for name, text := range map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": text} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
 	}
 	c := OpenCache(t.TempDir(), "test")
 	var built [][]byte
 	for range 2 {
 		tree, err := OpenTree(root, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		defer tree.Close()
 		tree.Cache = c
 		objs, err := Build(context.Background(), tree, ".", Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var types []byte
 		for _, v := range objs[0]["values"].([]any) {
 			types = append(types, fmt.Sprintf("%T %v; ", v, v)...)

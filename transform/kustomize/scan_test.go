@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -23,23 +24,17 @@ func write(t *testing.T, files map[string]string) *kustomize.Tree {
 	dir := t.TempDir()
 	for name, text := range files {
 		name = filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		var err error
 		if to, link := strings.CutPrefix(text, "-> "); link {
 			err = os.Symlink(to, name)
 		} else {
 			err = os.WriteFile(name, []byte(text), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	}
 	tree, err := kustomize.OpenTree(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(func() { tree.Close() })
 	return tree
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -32,9 +33,7 @@ func plain(tree *Tree, dir string, opts Options) ([]byte, error) {
 func compareBuilds(t *testing.T, root, dir string) int {
 	t.Helper()
 	tree, err := OpenTree(root, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer tree.Close()
 	opts := Options{NoLoadRestrictions: true}
 	objs, err := Build(context.Background(), tree, dir, opts)
@@ -168,12 +167,7 @@ func TestHiddenSchemasChangeNothing(t *testing.T) {
 		files["kustomization.yaml"] = k
 		for name, text := range files {
 			file := filepath.Join(dir, filepath.FromSlash(name))
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			given.File(t, file, text)
 		}
 		hidden += compareBuilds(t, dir, ".")
 		if t.Failed() {
@@ -215,9 +209,7 @@ func TestCorpusHiddenSchemas(t *testing.T) {
 			hidden += compareBuilds(t, source, rel)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	}
 	t.Logf("%d builds, %d files without their schemas", builds, hidden)
 }

@@ -4,15 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // What is missing may be made while the tree is open; what is there stays.
 func TestTreeFindsWhatIsMadeLater(t *testing.T) {
 	dir := t.TempDir()
 	tree, err := OpenTree(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer tree.Close()
 	if tree.Exists("made") {
 		t.Error("made exists before it was made")
@@ -20,9 +20,7 @@ func TestTreeFindsWhatIsMadeLater(t *testing.T) {
 	if _, _, err := tree.CleanedAbs("made"); err == nil {
 		t.Error("made has a target before it was made")
 	}
-	if err := os.Mkdir(filepath.Join(dir, "made"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Mkdir(filepath.Join(dir, "made"), 0o755))
 	for range 2 {
 		if !tree.Exists("made") || !tree.IsDir("made") {
 			t.Error("made is not found")

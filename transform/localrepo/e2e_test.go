@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const whole = `providers:
@@ -30,9 +31,7 @@ func decoded(t *testing.T, text string) (*suiteConfig, error) {
 // Scalars become strings by way of JSON, as sigs.k8s.io/yaml converts them.
 func TestDecode(t *testing.T) {
 	c, err := decoded(t, whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var got []string
 	for _, v := range c.Variables {
 		got = append(got, v.Name+"="+v.Value.Value)
@@ -82,9 +81,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	c, err := decoded(t, strings.ReplaceAll(whole, "kubeadm", "rke2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if own, err := c.check(func(file) error { return nil }); err != nil || !strings.Contains(own, "kubeadm") {
 		t.Errorf("without kubeadm: %q, %v", own, err)
 	}

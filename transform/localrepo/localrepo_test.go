@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
@@ -46,12 +47,8 @@ func tree(t *testing.T, config string) string {
 		"kustomize/two/kustomization.yaml": "resources: [a.yaml]\n",
 		"kustomize/two/a.yaml":             strings.Replace(object, "NAME", "two", 1),
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
+		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	return filepath.Join(dir, "e2e", "docker.yaml")
 }
@@ -87,20 +84,14 @@ func TestBrokenConfiguration(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	s, err := localrepo.Open(t.Context(), tree(t, config), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	m, err := s.Build(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got := map[string]string{}
 	for _, r := range m.Releases {
 		for _, a := range r.Artifacts {
 			data, err := a.Bytes()
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			got[r.Provider.Label()+"/"+r.Version+"/"+a.Name] = string(data)
 		}
 	}
@@ -156,9 +147,7 @@ func TestParts(t *testing.T) {
 	for part, want := range map[string]string{"infrastructure-docker": "", "docker:v1.9.9": "", "docker:v2.0.0": "declares no docker:v2.0.0"} {
 		o.Parts = []string{part}
 		s, err := localrepo.Open(t.Context(), tree(t, config), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		m, err := s.Build(t.Context())
 		if want == "" && (err != nil || len(m.Releases) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", part, err)
@@ -171,12 +160,8 @@ func TestDevelop(t *testing.T) {
 	dir := filepath.Dir(filepath.Dir(tree(t, config)))
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
+		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	const series = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 0, minor: 3, contract: v1beta2}, {major: 0, minor: 4, contract: v1beta2}]\n"
 	const settings = `{"name": "infrastructure-acme", "config": {"componentsFile": "x.yaml", "nextVersion": "v0.4.0", "configFolder": "config"}}`

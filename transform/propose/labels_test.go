@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestLabelled(t *testing.T) {
@@ -61,9 +62,7 @@ func TestLacking(t *testing.T) {
 		for place, want := range map[string]string{"control-plane-foo/ClusterRole": want, "control-plane-foobar/ClusterRole": "get list watch", "control-plane-foo/Other": "get list watch"} {
 			s := &side{now: &look{objects: map[string]any{}}}
 			var object any
-			if err := json.Unmarshal([]byte(`{"kind": "`+path.Base(place)+`", "rules": [`+rule+`]}`), &object); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, json.Unmarshal([]byte(`{"kind": "`+path.Base(place)+`", "rules": [`+rule+`]}`), &object))
 			s.now.objects[place] = object
 			if got := strings.Join(s.lacking(r, "a.io", "cs", []string{"get", "list", "watch"}), " "); got != want {
 				t.Errorf("%s in %s: lacks %q, want %q", rule, place, got, want)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
@@ -370,12 +371,7 @@ func write(t *testing.T, tree files) string {
 			continue
 		}
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, file, text)
 	}
 	return dir
 }
@@ -386,9 +382,7 @@ func TestTreesBuildAfterInit(t *testing.T) {
 			t.Parallel()
 			dir := write(t, tc.files)
 			p, err := propose.Propose(context.Background(), dir, propose.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if tc.problem != "" {
 				if p.Problem == nil || !regexp.MustCompile(tc.problem).MatchString(p.Problem.Error()) {
 					t.Fatalf("problem %v, want %s", p.Problem, tc.problem)
@@ -427,13 +421,9 @@ func TestTreesBuildAfterInit(t *testing.T) {
 // built writes the file and builds the tree as build does.
 func built(t *testing.T, dir string, p *propose.Proposal) map[string]string {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, config.FileName), p.Text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(dir, config.FileName), p.Text, 0o644))
 	tree, err := transform.Open(dir, transform.Options{Version: p.Version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	b, err := tree.Build(context.Background())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.Text)
@@ -495,14 +485,10 @@ func TestRealTreesBuildAfterInit(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			copied := filepath.Join(t.TempDir(), regexp.MustCompile(`@.*`).ReplaceAllString(filepath.Base(dir), ""))
-			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
 			os.Remove(filepath.Join(copied, config.FileName))
 			p, err := propose.Propose(context.Background(), copied, propose.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if p.Problem != nil {
 				t.Fatal(p.Problem)
 			}

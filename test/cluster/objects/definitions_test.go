@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -24,9 +25,7 @@ var definitionRules = []string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026",
 func created(m object, t *testing.T) (errs field.ErrorList, ok bool) {
 	t.Helper()
 	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var typed apiextensionsv1.CustomResourceDefinition
 	if json.Unmarshal(data, &typed) != nil {
 		return nil, false

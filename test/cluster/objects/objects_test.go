@@ -64,6 +64,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -184,9 +185,7 @@ var objectRules = []string{
 func linted(t *testing.T, m object, ids []string) []string {
 	t.Helper()
 	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var own []*lint.Rule
 	for _, id := range ids {
 		own = append(own, rules.ByID(id))
@@ -282,9 +281,7 @@ func coreSamples(t *testing.T) []object {
 		return validated[fmt.Sprint(m["apiVersion"], " ", m["kind"])] != nil
 	})
 	data, err := os.ReadFile("testdata/rare.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var rare []object
 	for _, o := range manifest.New(repo.BytesArtifact("rare.yaml", nil), layouts.Components, data).Objects() {
 		m, _ := o.Doc.Root.Value().(object)
@@ -302,9 +299,7 @@ func rows(t *testing.T) (out []objectFault) {
 	if err == nil {
 		err = yaml.Unmarshal(data, &tables)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, title := range slices.Sorted(maps.Keys(tables)) {
 		kind, verdict, _ := strings.Cut(title, " ")
 		for _, row := range tables[title] {
@@ -362,9 +357,7 @@ func samples(t *testing.T, wanted func(m object, text string) bool) []object {
 	seen := map[string]bool{}
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		file := manifest.New(repo.BytesArtifact(name, nil), layouts.Components, data)
 		for _, o := range file.Objects() {
 			m, _ := o.Doc.Root.Value().(object)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const described = `{"openapi":"3.0.3","info":{"title":"t","version":"1"},"components":{},"paths":{"/releases":{"patch":{"operationId":"update",
@@ -34,13 +36,9 @@ func TestCutRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "description.json")
-			if err := os.WriteFile(file, []byte(described), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(file, []byte(described), 0o600))
 			spec, err := Load(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			read := make(chan error, 1)
 			server := httptest.NewServer(spec.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, err := io.ReadAll(r.Body)
@@ -49,9 +47,7 @@ func TestCutRequest(t *testing.T) {
 				io.WriteString(w, "{}")
 			})))
 			conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			conn.SetDeadline(time.Now().Add(time.Minute))
 			fmt.Fprintf(conn, "PATCH /releases HTTP/1.1\r\nHost: acme.example\r\nContent-Length: %d\r\n\r\n%s", c.length, c.body)
 			conn.(*net.TCPConn).CloseWrite()

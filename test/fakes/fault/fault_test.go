@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const text = "the answer of the server"
@@ -60,9 +61,7 @@ func send(t *testing.T, s *server, path, body string) (*http.Response, string, e
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c := &http.Client{Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := c.Do(req)
 	if err != nil {
@@ -146,9 +145,7 @@ func TestStallWithinAnswer(t *testing.T) {
 	defer cancel()
 	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer resp.Body.Close()
 	got := make([]byte, 3)
 	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != text[:3] {
@@ -173,18 +170,12 @@ func TestClock(t *testing.T) {
 	}
 	for n, name := range []string{"X-Now", "X-Reset"} {
 		resp, _, err := send(t, s, "/", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		date, err := http.ParseTime(resp.Header.Get("Date"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		near("Date", date, 0)
 		seconds, err := strconv.ParseInt(resp.Header.Get(name), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		near(name, time.Unix(seconds, 0), []time.Duration{0, 10 * time.Second}[n])
 	}
 	if got := s.faults.Struck(); !slices.Equal(got, []int{2, 1}) {
@@ -217,9 +208,7 @@ func TestRules(t *testing.T) {
 			var got []int
 			for n := range 4 {
 				resp, _, err := send(t, s, []string{"/even", "/odd"}[n%2], "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				got = append(got, map[bool]int{true: 1}[resp.StatusCode == struck])
 			}
 			if !slices.Equal(got, tt.want) {
@@ -265,9 +254,7 @@ func TestCredentials(t *testing.T) {
 		req, _ := http.NewRequest("GET", s.URL+"?"+tt.query, nil)
 		req.Header.Set(tt.header, tt.value)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		resp.Body.Close()
 		if e := s.faults.Log()[0]; !slices.Equal(e.Credentials, tt.want) || strings.Contains(e.String(), "s3cret") {
 			t.Errorf("%s: %+v", tt.value, e)
@@ -344,9 +331,7 @@ func TestElsewhere(t *testing.T) {
 		req, _ := http.NewRequest("GET", s.URL+"/a", nil)
 		req.Header.Set(header, "Bearer s3cret")
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		resp.Body.Close()
 	}
 	got := log.Log()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -68,13 +69,9 @@ func client(t testing.TB, s *github.Server, token string) *upstream.Client {
 func upload(t testing.TB, c *upstream.Client, release int64, name, content string) (*upstream.ReleaseAsset, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "asset")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer f.Close()
 	a, _, err := c.Repositories.UploadReleaseAsset(context.Background(), owner, "provider", release, &upstream.UploadOptions{Name: name, MediaType: "application/yaml"}, f)
 	return a, err
@@ -100,9 +97,7 @@ func status(err error) int {
 func get(t testing.TB, method, address, token string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -110,14 +105,10 @@ func get(t testing.TB, method, address, token string, header map[string]string) 
 		req.Header.Set(k, v)
 	}
 	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return resp, string(raw)
 }
 
@@ -130,9 +121,7 @@ func TestPublish(t *testing.T) {
 			c, reader := client(t, s, secret), client(t, s, "")
 			draft, _, err := c.Repositories.CreateRelease(ctx, owner, name, &upstream.RepositoryRelease{
 				TagName: upstream.String("v1.0.0"), TargetCommitish: upstream.String(sha), Draft: upstream.Bool(true)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if draft.PublishedAt != nil || len(s.Tags(full)) != 0 {
 				t.Error("a draft is published or has a tag")
 			}
@@ -162,16 +151,12 @@ func TestPublish(t *testing.T) {
 				t.Errorf("draft by id: %v", err)
 			}
 			resp, err := reader.Client().Get(s.WebURL() + "/" + full + "/releases/download/v1.0.0/metadata.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if resp.Body.Close(); resp.StatusCode != 404 {
 				t.Errorf("draft in the web: %d", resp.StatusCode)
 			}
 			out, _, err := c.Repositories.EditRelease(ctx, owner, name, draft.GetID(), &upstream.RepositoryRelease{Draft: upstream.Bool(false)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if out.GetDraft() || out.PublishedAt == nil || !out.GetCreatedAt().Equal(upstream.Timestamp{Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}) {
 				t.Errorf("published: %v", out)
 			}
@@ -179,14 +164,10 @@ func TestPublish(t *testing.T) {
 				t.Errorf("tags %v", tags)
 			}
 			seen, _, err := reader.Repositories.GetReleaseByTag(ctx, owner, name, "v1.0.0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			for _, a := range seen.Assets {
 				rc, _, err := reader.Repositories.DownloadReleaseAsset(ctx, owner, name, a.GetID(), reader.Client())
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				raw, err := io.ReadAll(rc)
 				rc.Close()
 				if want := "content of " + a.GetName(); err != nil || string(raw) != want || a.GetSize() != len(want) || a.GetState() != "uploaded" || a.GetContentType() != "application/yaml" {
@@ -281,15 +262,11 @@ func TestRights(t *testing.T) {
 func TestConflict(t *testing.T) {
 	s := start(t, github.Options{})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Assets: []github.Asset{{Name: "a.yaml", Data: []byte("a")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a.yaml", s.UploadURL(), full, id), strings.NewReader("b"))
 	req.Header.Set("Authorization", "token "+secret)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer resp.Body.Close()
 	raw, _ := io.ReadAll(resp.Body)
 	want := fmt.Sprintf(`{"message":"Validation Failed","request_id":%q,"documentation_url":"https://docs.github.com/rest","errors":[{"resource":"ReleaseAsset","code":"already_exists","field":"name"}]}`, resp.Header.Get("X-GitHub-Request-Id"))
@@ -306,16 +283,12 @@ func TestConflict(t *testing.T) {
 func TestUploadsRefused(t *testing.T) {
 	s := start(t, github.Options{MaxAssets: 2, MaxAssetSize: 10})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true, Assets: []github.Asset{{Name: "a.yaml", State: github.Starter}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	post := func(query string, body io.Reader, release int64) (int, string) {
 		req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?%s", s.UploadURL(), full, release, query), body)
 		req.Header.Set("Authorization", "Bearer "+secret)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		defer resp.Body.Close()
 		raw, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(raw)
@@ -395,9 +368,7 @@ func TestPages(t *testing.T) {
 	pages := 0
 	for opts := (&upstream.ListOptions{}); ; pages++ {
 		some, resp, err := c.Repositories.ListReleases(context.Background(), owner, name, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, r := range some {
 			tags = append(tags, r.GetTagName())
 		}
@@ -470,18 +441,14 @@ func TestDrafts(t *testing.T) {
 	var ids []int64
 	for range 2 {
 		r, _, err := c.Repositories.CreateRelease(ctx, owner, name, &upstream.RepositoryRelease{TagName: upstream.String("v1.0.0"), Draft: upstream.Bool(true)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		ids = append(ids, r.GetID())
 	}
 	publish := func(id int64) error {
 		_, _, err := c.Repositories.EditRelease(ctx, owner, name, id, &upstream.RepositoryRelease{Draft: upstream.Bool(false)})
 		return err
 	}
-	if err := publish(ids[1]); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, publish(ids[1]))
 	if err := publish(ids[0]); status(err) != 422 {
 		t.Errorf("second publish: %v", err)
 	}
@@ -508,12 +475,8 @@ func TestImmutable(t *testing.T) {
 	ctx := context.Background()
 	c := client(t, s, secret)
 	draft, _, err := c.Repositories.CreateRelease(ctx, owner, "fixed", &upstream.RepositoryRelease{TagName: upstream.String("v1.0.0"), Draft: upstream.Bool(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AddAsset("acme/fixed", draft.GetID(), github.Asset{Name: "a", Data: []byte("a")}); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
+	given.NoError(t, s.AddAsset("acme/fixed", draft.GetID(), github.Asset{Name: "a", Data: []byte("a")}))
 	if _, _, err := c.Repositories.EditRelease(ctx, owner, "fixed", draft.GetID(), &upstream.RepositoryRelease{Draft: upstream.Bool(false)}); err != nil {
 		t.Fatal(err)
 	}
@@ -579,9 +542,7 @@ func TestHosts(t *testing.T) {
 	s.AddToken(github.Token{Secret: secret, Right: github.Write})
 	s.AddRepository(github.Repository{Owner: owner, Name: name})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Assets: []github.Asset{{Name: "metadata.yaml", Data: []byte("hello")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, tt := range []struct{ api, upload, web, storage string }{
 		{"https://api.github.com", "https://uploads.github.com", "https://github.com", "https://objects.githubusercontent.com"},
 		{"http://api.github.localhost", "http://uploads.github.localhost", "http://github.localhost", "http://objects.usercontent-github.localhost"},
@@ -643,9 +604,7 @@ func TestReads(t *testing.T) {
 	s.AddRepository(github.Repository{Owner: owner, Name: "tagged", Commits: []github.Commit{{SHA: sha}},
 		Tags: []github.Tag{{Name: "v1.0.0"}, {Name: "v2.0.0", Annotated: true}}})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Assets: []github.Asset{{Name: "a", Data: []byte("0123456789")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	asset := s.Releases(full)[0].Assets[0].ID
 	ctx := context.Background()
 	c := client(t, s, secret)
@@ -741,9 +700,7 @@ func TestStateFaults(t *testing.T) {
 	c := client(t, s, secret)
 	ctx := context.Background()
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	s.Faults.Add(
 		fault.Rule{Step: "upload-asset", Nth: 1, Fault: fault.Fault{Effect: fault.Starter}},
 		fault.Rule{Step: "upload-asset", Nth: 2, Fault: fault.Fault{Effect: fault.WrongDigest}},
@@ -787,9 +744,7 @@ func TestStateFaults(t *testing.T) {
 func TestBrokenUpload(t *testing.T) {
 	s := start(t, github.Options{Dir: t.TempDir()})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	body, w := io.Pipe()
 	req, _ := http.NewRequestWithContext(ctx, "POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a", s.UploadURL(), full, id), body)
@@ -821,9 +776,7 @@ func TestBrokenUpload(t *testing.T) {
 func TestParallel(t *testing.T) {
 	s := start(t, github.Options{})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
@@ -848,15 +801,11 @@ func BenchmarkUpload(b *testing.B) {
 			b.SetBytes(size)
 			for b.Loop() {
 				id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-				if err != nil {
-					b.Fatal(err)
-				}
+				given.NoError(b, err)
 				req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a", s.UploadURL(), full, id), bytes.NewReader(body))
 				req.Header.Set("Authorization", "Bearer "+secret)
 				resp, err := http.DefaultClient.Do(req)
-				if err != nil {
-					b.Fatal(err)
-				}
+				given.NoError(b, err)
 				if resp.Body.Close(); resp.StatusCode != 201 {
 					b.Fatal(resp.Status)
 				}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -38,9 +39,7 @@ func start(t testing.TB, o gitlab.Options, p gitlab.Project) *gitlab.Server {
 	if p.Members == nil {
 		p.Members = map[string]gitlab.Role{"publisher": gitlab.Owner}
 	}
-	if err := s.AddProject(p); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.AddProject(p))
 	return s
 }
 
@@ -52,9 +51,7 @@ func client(t testing.TB, s *gitlab.Server) *upstream.Client {
 		h.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	}
 	c, err := upstream.NewClient(secret, upstream.WithBaseURL(s.URL()), upstream.WithoutRetries(), upstream.WithHTTPClient(h))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return c
 }
 
@@ -62,21 +59,15 @@ func client(t testing.TB, s *gitlab.Server) *upstream.Client {
 func do(t testing.TB, method, address, body string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
 	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return resp, string(raw)
 }
 
@@ -105,9 +96,7 @@ func TestPublish(t *testing.T) {
 			for _, f := range []string{"metadata.yaml", "infrastructure-components.yaml"} {
 				out, _, err := c.GenericPackages.PublishPackageFile(project, pack, "v1.0.0", f, bytes.NewReader([]byte("of "+f)),
 					&upstream.PublishPackageFileOptions{Status: upstream.Ptr(upstream.PackageHidden), Select: upstream.Ptr(upstream.SelectPackageFile)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				sum := sha256.Sum256([]byte("of " + f))
 				if out.FileSHA256 != hex.EncodeToString(sum[:]) || out.Size != len("of "+f) || out.FileName != f {
 					t.Errorf("%+v", out)
@@ -384,9 +373,7 @@ func TestList(t *testing.T) {
 	var names []string
 	for opts := (&upstream.ListPackageFilesOptions{}); ; {
 		some, resp, err := c.Packages.ListPackageFiles(project, found[0].ID, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, f := range some {
 			names = append(names, f.FileName)
 		}

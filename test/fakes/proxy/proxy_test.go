@@ -17,22 +17,19 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/proxy"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func client(t *testing.T, p *proxy.Proxy) *http.Client {
 	t.Helper()
 	raw, err := os.ReadFile(p.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(raw) {
 		t.Fatal("no certificate")
 	}
 	at, err := url.Parse(p.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	tr := &http.Transport{Proxy: http.ProxyURL(at), TLSClientConfig: &tls.Config{RootCAs: pool}}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
@@ -41,14 +38,10 @@ func client(t *testing.T, p *proxy.Proxy) *http.Client {
 func get(t *testing.T, c *http.Client, address string) (int, string) {
 	t.Helper()
 	resp, err := c.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return resp.StatusCode, string(raw)
 }
 

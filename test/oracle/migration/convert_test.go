@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // What clusterctl convert makes of the templates and classes of the corpus is what
@@ -32,9 +33,7 @@ func TestClusterctlConvert(t *testing.T) {
 	files, objects, references, unread := 0, 0, 0, map[string]int{}
 	for _, name := range templates(t) {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		short := strings.Join(strings.Split(filepath.ToSlash(name), "/")[len(strings.Split(filepath.ToSlash(name), "/"))-3:], "/")
 		r := migrate.Text(filepath.Base(name), data, migrate.Options{Contract: table.To("v1beta2")})
 		if r.Migrated == 0 {
@@ -113,9 +112,7 @@ var notSet = []string{
 func indented(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(data)
 }
 
@@ -124,15 +121,11 @@ func indented(t *testing.T, v any) string {
 func coreObjects(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	docs, err := yamldoc.Split(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out := map[string]any{}
 	for _, d := range docs {
 		var o map[string]any
-		if err := yaml.Unmarshal([]byte(d.Data), &o); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, yaml.Unmarshal([]byte(d.Data), &o))
 		version, _ := o["apiVersion"].(string)
 		if !strings.HasPrefix(version, "cluster.x-k8s.io/") {
 			continue

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // templates are the cluster templates and classes of real releases.
@@ -40,9 +41,7 @@ func templates(t *testing.T) []string {
 func sampled(t *testing.T, text []byte, numbers bool) []byte {
 	t.Helper()
 	parsed, err := vars.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	optional := map[string]bool{}
 	for _, v := range parsed.Variables() {
 		optional[v.Name] = v.Default != nil
@@ -56,18 +55,14 @@ func sampled(t *testing.T, text []byte, numbers bool) []byte {
 		}
 		return manifest.Sample(name), true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return []byte(out.Data)
 }
 
 // names are the variables of a text.
 func names(t *testing.T, text []byte) []string {
 	parsed, err := vars.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []string
 	for _, v := range parsed.Variables() {
 		out = append(out, v.Name)
@@ -141,13 +136,9 @@ func empty(v any) bool {
 
 func normal(t *testing.T, text string) string {
 	var v any
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.Unmarshal([]byte(text), &v))
 	out, err := json.MarshalIndent(bumped(v), "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(out)
 }
 
@@ -158,9 +149,7 @@ func TestMigrateCorpus(t *testing.T) {
 	files, objects, unread, left := 0, 0, 0, 0
 	for _, name := range templates(t) {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		r := migrate.Text(filepath.Base(name), data, migrate.Options{Contract: contract})
 		left += r.Left
 		if r.Migrated == 0 {

@@ -39,6 +39,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -176,20 +177,14 @@ func filler(seed int64) *randfill.Filler {
 func withoutStatus(t *testing.T, o runtime.Object) string {
 	t.Helper()
 	data, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var m map[string]any
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(data, &m))
 	delete(m, "status")
 	delete(m, "apiVersion")
 	delete(m, "kind")
 	out, err := yaml.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(out)
 }
 
@@ -239,9 +234,7 @@ func TestMigrateObjects(t *testing.T) {
 				uniquePaths(object)
 				object.GetObjectKind().SetGroupVersionKind(gvk(k))
 				data, err := yaml.Marshal(object)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				if strings.Contains(string(data), "${") {
 					continue // random text that begins a variable
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -113,24 +114,16 @@ func result(t *testing.T, text []byte) (string, error) {
 		t.Fatal(err, string(text))
 	}
 	var class struct{ Spec json.RawMessage }
-	if err := yaml.Unmarshal([]byte(docs[0].Data), &class); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.Unmarshal([]byte(docs[0].Data), &class))
 	object, err := yaml.YAMLToJSON([]byte(docs[1].Data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	values := map[string]json.RawMessage{"region": json.RawMessage(`"eu"`), "builtin": json.RawMessage(`{"cluster":{"name":"c"}}`)}
 	var spec struct {
 		Patches json.RawMessage `json:"patches"`
 	}
-	if err := json.Unmarshal(class.Spec, &spec); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(class.Spec, &spec))
 	patchesOnly, err := yaml.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out, err := real.ApplyInline(t.Context(), patchesOnly, values, []real.InlineTemplate{{HolderKind: "Cluster", FieldPath: "spec.controlPlaneRef", Object: object, Values: values}})
 	if err != nil {
 		return "", err
@@ -158,9 +151,7 @@ func result(t *testing.T, text []byte) (string, error) {
 // inOrder sorts the arguments, whose order means nothing.
 func inOrder(t *testing.T, text string) string {
 	var v any
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.Unmarshal([]byte(text), &v))
 	var walk func(v any) any
 	walk = func(v any) any {
 		switch v := v.(type) {
@@ -188,9 +179,7 @@ func inOrder(t *testing.T, text string) string {
 		return v
 	}
 	out, err := yaml.Marshal(walk(v))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(out)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var marker = regexp.MustCompile(`"\{go://[^@]*@v(1\.\d+)\}"`)
@@ -25,9 +26,7 @@ func BenchmarkSuite(b *testing.B) {
 	corpus := corpusFolder(b, ".")
 	copyTree(b, filepath.Join(corpus, "e2e", "cluster-api"), tree)
 	kustomize, err := kustomizeBinary()
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	build := exec.Command("go", "build", "-o", tool, "./cmd/clusterctl-repo")
 	build.Dir = filepath.Join("..", "..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -35,9 +34,7 @@ func BenchmarkSuite(b *testing.B) {
 	}
 	config := filepath.Join(tree, "test", "e2e", "config", "docker.yaml")
 	data, err := os.ReadFile(config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, err)
 	data = marker.ReplaceAll(data, []byte(`"v$1.0"`))
 	for name, file := range map[string]string{"core": "cluster-api", "bootstrap": "bootstrap-kubeadm", "control-plane": "control-plane-kubeadm", "infrastructure": "infrastructure-docker"} {
 		local, err := filepath.Glob(filepath.Join(corpus, "releases", file, "*", name+"-components*.yaml"))
@@ -46,13 +43,9 @@ func BenchmarkSuite(b *testing.B) {
 		}
 		data = regexp.MustCompile(`"https://\S*/`+name+`-components\S*"`).ReplaceAll(data, []byte(local[0]))
 	}
-	if err := os.WriteFile(config, data, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, os.WriteFile(config, data, 0o600))
 	clean := filepath.Join(dir, "clean")
-	if err := os.CopyFS(clean, os.DirFS(tree)); err != nil {
-		b.Fatal(err)
-	}
+	given.NoError(b, os.CopyFS(clean, os.DirFS(tree)))
 	out, cache := filepath.Join(dir, "out"), filepath.Join(dir, "cache")
 	env := append(os.Environ(), "HOME="+dir)
 	in := func(tree string) cost.Process {
@@ -63,9 +56,7 @@ func BenchmarkSuite(b *testing.B) {
 	changed := filepath.Join(tree, "test", "extension", "config", "default", "kustomization.yaml")
 	side := func(name string, ours cost.Process, before func() error) cost.Side {
 		return cost.Side{Name: name, Do: func() cost.Cost {
-			if err := before(); err != nil {
-				b.Fatal(err)
-			}
+			given.NoError(b, before())
 			return cost.Run(b, ours)
 		}}
 	}
@@ -74,9 +65,7 @@ func BenchmarkSuite(b *testing.B) {
 		cost.Of(b, "make", templates),
 		cost.Side{Name: "framework", Do: func() cost.Cost {
 			start := time.Now()
-			if err := createRepository(b, config, filepath.Join(b.TempDir(), "out")); err != nil {
-				b.Fatal(err)
-			}
+			given.NoError(b, createRepository(b, config, filepath.Join(b.TempDir(), "out")))
 			return cost.Cost{Wall: time.Since(start)}
 		}},
 		side("whole", in(clean), forget),

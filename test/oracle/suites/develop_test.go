@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
@@ -28,13 +29,9 @@ func TestDevelopment(t *testing.T) {
 		t.Skip("the script needs a Python before 3.12")
 	}
 	binary, err := kustomizeBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	dir := t.TempDir()
 	tree := filepath.Join(dir, "cluster-api")
 	copyTree(t, filepath.Join(corpus, "sources", "cluster-api"), tree)
@@ -48,16 +45,10 @@ func TestDevelopment(t *testing.T) {
   "provider_repos": ["../cluster-api-provider-gcp", "../cluster-api-provider-proxmox", "../cluster-api-provider-vsphere"]
 }`,
 	} {
-		if err := os.WriteFile(filepath.Join(tree, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(tree, name), []byte(text), 0o600))
 	}
-	if err := os.MkdirAll(filepath.Join(tree, "hack", "tools", "bin"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(binary, filepath.Join(tree, "hack", "tools", "bin", "kustomize")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(filepath.Join(tree, "hack", "tools", "bin"), 0o700))
+	given.NoError(t, os.Symlink(binary, filepath.Join(tree, "hack", "tools", "bin", "kustomize")))
 	script := exec.Command("python3", filepath.Join(strings.TrimSpace(string(module)), "cmd", "clusterctl", "hack", "create-local-repository.py"))
 	script.Dir, script.Env = tree, append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(dir, "script"))
 	printed, err := script.CombinedOutput()
@@ -75,9 +66,7 @@ func TestDevelopment(t *testing.T) {
 	}
 	got := filepath.Join(dir, "got")
 	dest, err := local.New(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, r := range made.Releases {
 		if _, err := dest.Replace(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -87,17 +76,11 @@ func TestDevelopment(t *testing.T) {
 		}
 	}
 	config, err := made.ConfigFile("OUT")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	scripts, ours := folderOf(t, want), folderOf(t, got)
 	var a, b any
-	if err := yaml.Unmarshal([]byte(scripts["config.yaml"]), &a); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(config, &b); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.Unmarshal([]byte(scripts["config.yaml"]), &a))
+	given.NoError(t, yaml.Unmarshal(config, &b))
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("config.yaml (-script +ours):\n%s", diff)
 	}

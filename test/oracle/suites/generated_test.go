@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // plain is a configuration that both take.
@@ -147,16 +149,9 @@ func TestGeneratedConfigurations(t *testing.T) {
 			tree := filepath.Join(dir, "tree")
 			config := filepath.Join(tree, "e2e.yaml")
 			for name, data := range files {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(tree, name)), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(tree, name), []byte(data), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				given.File(t, filepath.Join(tree, name), data)
 			}
-			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 			want, got := filepath.Join(dir, "want"), filepath.Join(dir, "got")
 			theirs := createRepository(t, config, want)
 			_, err := ours(t, config, got, nil)

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
@@ -93,9 +94,7 @@ func TestMain(m *testing.M) {
 func createRepository(t testing.TB, config, out string) (err error) {
 	t.Helper()
 	binary, err := kustomizeBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Setenv("CAPI_KUSTOMIZE_PATH", binary)
 	before := http.DefaultTransport
 	http.DefaultTransport = internet{}
@@ -118,19 +117,13 @@ func createRepository(t testing.TB, config, out string) (err error) {
 // bypassed makes it as suites do that have no kubeadm.
 func bypassed(t *testing.T, config, out string) {
 	data, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var kept framework.E2EConfig
-	if err := yaml.Unmarshal(data, &kept); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, yaml.Unmarshal(data, &kept))
 	before := http.DefaultTransport
 	http.DefaultTransport = internet{}
 	defer func() { http.DefaultTransport = before }()
-	if err := kept.ResolveReleases(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, kept.ResolveReleases(t.Context()))
 	kept.Defaults()
 	kept.AbsPaths(filepath.Dir(config))
 	framework.CreateRepository(t.Context(), framework.CreateRepositoryInput{RepositoryFolder: out, E2EConfig: &kept})
@@ -148,18 +141,14 @@ func ours(t *testing.T, config, out string, kept *kustomize.Cache) (own string, 
 		return s.Own, err
 	}
 	dest, err := local.New(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, r := range m.Releases {
 		if _, err := dest.Replace(t.Context(), r); err != nil {
 			return s.Own, err
 		}
 	}
 	data, err := s.ConfigFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return s.Own, os.WriteFile(filepath.Join(out, "clusterctl-config.yaml"), data, 0o600)
 }
 
@@ -233,9 +222,7 @@ var standIns = map[string]string{
 // copyTree copies a source tree without bases from the network.
 func copyTree(t testing.TB, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.CopyFS(to, os.DirFS(from)))
 	err := filepath.WalkDir(to, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "kustomization.yaml" {
 			return err
@@ -251,18 +238,14 @@ func copyTree(t testing.TB, from, to string) {
 					if err == nil {
 						err = os.WriteFile(filepath.Join(filepath.Dir(name), file), data, 0o600)
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, err)
 					return remoteBase.ReplaceAll(line, []byte("${1}"+file+"\n"))
 				}
 			}
 			return nil
 		}), 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 }
 
 // corpusFolder is a folder of the corpus.
@@ -273,9 +256,7 @@ func corpusFolder(t testing.TB, name string) string {
 		root = filepath.Join("..", "..", "..", "..", "shared", "corpus")
 	}
 	root, err := filepath.Abs(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if _, err := os.Stat(root); err != nil {
 		t.Skipf("no corpus at %s; set CORPUS to its folder", root)
 	}
@@ -288,9 +269,7 @@ func corpusFolder(t testing.TB, name string) string {
 func TestLocalRepositories(t *testing.T) {
 	root := corpusFolder(t, "e2e")
 	binary, err := kustomizeBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Setenv("MANAGER_IMAGE", "example.com/manager:dev")
 	t.Setenv("LOCAL_PROVIDER_VERSION", "v1.9.99")
 	t.Setenv("CAPI_CONFIG_FOLDER", "")
@@ -303,9 +282,7 @@ func TestLocalRepositories(t *testing.T) {
 			copyTree(t, filepath.Join(root, s.tree), tree)
 			got := filepath.Join(dir, "got")
 			own, err := ours(t, filepath.Join(tree, s.config), got, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			for _, line := range s.make {
 				cmd := exec.Command("bash", "-c", line)
 				cmd.Dir, cmd.Env = tree, append(os.Environ(), "KUSTOMIZE="+binary)
@@ -316,23 +293,17 @@ func TestLocalRepositories(t *testing.T) {
 			config := filepath.Join(tree, s.config)
 			if s.substituted {
 				data, err := os.ReadFile(config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				text, err := envsubst.Eval(string(data), func(name string) string {
 					if name == "PWD" {
 						return tree
 					}
 					return os.Getenv(name)
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				data = []byte(text)
 				config = strings.TrimSuffix(config, ".yaml") + "-envsubst.yaml"
-				if err := os.WriteFile(config, data, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, os.WriteFile(config, data, 0o600))
 			}
 			want := filepath.Join(dir, "want")
 			if err := createRepository(t, config, want); err != nil {
