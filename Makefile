@@ -8,6 +8,9 @@ STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about.commit=
 DEMO_VERSION ?= v0.1.0
 BENCH ?= .
 SHELL := /bin/sh
+# One set of flags: all targets, and the programs that tests build, use the same compiled packages.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 
 .DEFAULT_GOAL := help
 
@@ -17,7 +20,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the program into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(STAMP)' -o $(BIN) ./cmd/clusterctl-repo
+	$(GO) build -ldflags '-s -w $(STAMP)' -o $(BIN) ./cmd/clusterctl-repo
 
 GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
 
