@@ -17,7 +17,7 @@ var bootstrapChecks = []*Check{
 	row("BEH401", "bootstrap-secret", "The bootstrap Secret must exist when it is reported", must, pageConfig+"data secret",
 		"The infrastructure provider starts the machine and does not find its data.",
 		"Create the Secret before setting status.initialization.dataSecretCreated.",
-		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName", Needs: secretsNeeded, Beware: "two watches, which have no common order; the check waits two seconds", on: []string{bootstrapRole}, version: bootstrapSecret}),
+		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName, or it was deleted and is still missing after the settle bound", Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{bootstrapRole, secret}, version: bootstrapSecret, gone: secretGone}),
 	row("BEH402", "bootstrap-secret-name", "dataSecretName must be set with dataSecretCreated", must, pageConfig+"data secret",
 		"Core cannot pass the data to the Machine.",
 		"Set both in one patch.",
@@ -57,7 +57,7 @@ var controlPlaneChecks = []*Check{
 	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",
 		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
-		Check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound", Within: pause, Needs: secretsNeeded, on: []string{controlPlane}, version: planeKubeconfig}),
+		Check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
@@ -114,6 +114,10 @@ var controlPlaneChecks = []*Check{
 		"Users and Cluster topology cannot see the progress of a rollout.",
 		"Set the condition UpToDate on every Machine.",
 		Check{Rule: severity(lint.Info), Role: contract.ControlPlane, Violation: "an owned Machine lacks it when the bound has passed", Within: settle, on: []string{machine}, version: planeUpToDate}),
+	row("BEH517", "plane-goes-last", "The ControlPlane should disappear only after its Machines", typical, pagePlane+"machines",
+		"Garbage collection deletes all control plane Machines at once, and nothing cleans up what they share.",
+		"Remove the finalizer only after all Machines of the control plane are gone.",
+		Check{Role: contract.ControlPlane, Action: actDelete, Violation: "the ControlPlane is gone while Machines that it controls exist", on: []string{controlPlane}, gone: planeGoesLast}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -132,6 +136,24 @@ func bootstrapSecret(c *change) {
 		c.demand(c.secretNamed(c.o.namespace, n) != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"},
 			"the Secret %s does not exist", n)
 	})
+}
+
+// secretGone demands that a Secret comes back that an object of the role still needs.
+func secretGone(c *change) {
+	for _, r := range c.o.owners {
+		p := c.objects[r.uid]
+		if !p.alive() || p.tag != string(c.check.Role) || !initialization(p.tag, p.cur) || c.user || c.driven() {
+			continue
+		}
+		if n := p.get("status", "dataSecretName").Str(); n != c.o.name && !(n == "" && strings.HasSuffix(c.o.name, "-kubeconfig")) {
+			continue
+		}
+		c.even(c.opts.Settle, func(c *change) {
+			used := p.alive() && !p.isDeleting() && c.pausedSince(p).IsZero() && (c.clusterOf(p) == nil || !c.clusterOf(p).isDeleting())
+			c.demandOn(p, !used || c.secretNamed(c.o.namespace, c.o.name) != nil, []string{"status.dataSecretName", "status.initialization"},
+				"the Secret %s was deleted and is still missing %s later", c.o.name, c.opts.Settle)
+		})
+	}
 }
 
 func bootstrapName(c *change) {
@@ -282,7 +304,7 @@ func (c *change) labelled(what, one, two, value string) {
 	c.later(apart, func(c *change) {
 		switch {
 		case c.o.isDeleting() || !c.pausedSince(c.o).IsZero():
-		case !c.cur.Get("metadata", "labels", one).Exists():
+		case !c.cur.Get("metadata", "labels", one).Exists() || one == clusterLabel && c.o.label(one) == "":
 			c.report([]string{"metadata.labels"}, what+" has no label %s", one)
 		case c.o.label(two) == "" || value != "" && c.o.label(two) != value:
 			c.report([]string{"metadata.labels"}, what+" has no label %s", strings.TrimSuffix(two+"="+value, "="))
@@ -329,6 +351,8 @@ func (c *change) calm(do func(*change, []*object)) {
 		do(c, all)
 	})
 }
+
+func planeGoesLast(c *change) { c.outlived("the ControlPlane", apart+apart, c.machinesOf(c.o)) }
 
 func planeReplicas(c *change) {
 	if !c.cur.Get("status", "replicas").Exists() || c.user {

@@ -103,7 +103,7 @@ var machineChecks = []*Check{
 	row("BEH212", "machine-asked", "InfraMachines should only be deleted together with their Machine", typical, pageMachine+"typical workflow, deleted resource",
 		"Core loses a machine that it still counts as running.",
 		"Leave the deletion of InfraMachines to core.",
-		Check{Role: contract.InfraMachine, Violation: "the InfraMachine is deleted, its Machine is not, and no person did it", Beware: "a person who deletes it: the API server does not say who did", on: []string{infraMachine}, version: machineAsked}),
+		Check{Role: contract.InfraMachine, Violation: "the InfraMachine is deleted or disappears, its Machine is not deleted, and no person did it", Beware: "a person who deletes it: the API server does not say who did", on: []string{infraMachine}, version: deletedUnasked, gone: goneUnasked}),
 	row("BEH213", "machine-hooks", "InfraMachines should wait for pre-terminate hooks", typical, "Machine deletion phases, section pre-terminate hooks",
 		"The machine is deleted while it is still needed, for example to leave the etcd cluster.",
 		"Remove the finalizer only after core has deleted the InfraMachine.",
@@ -469,15 +469,23 @@ func machineInPlace(c *change) {
 		"the addresses changed %s after the spec was changed", c.now.Sub(c.o.seen.patched).Round(time.Second))
 }
 
-func machineAsked(c *change) {
-	m := c.machineOf(c.o)
-	if !c.o.isDeleting() || c.prev.Get("metadata", "deletionTimestamp").Exists() || !c.prev.Exists() ||
-		c.user || c.gap || c.driven() || m == nil || c.poolOf(c.o) != nil {
+func deletedUnasked(c *change) {
+	if c.o.isDeleting() && c.prev.Exists() && !c.prev.Get("metadata", "deletionTimestamp").Exists() {
+		goneUnasked(c)
+	}
+}
+
+// goneUnasked demands that the Machine of an InfraMachine is deleted too: a check of pools looks
+// at those of pools that stay, the other one at the rest.
+func goneUnasked(c *change) {
+	pool, m := c.poolOf(c.o), c.machineOf(c.o)
+	if c.user || c.gap || c.driven() || m == nil || (pool != nil) != (c.check.Role == contract.InfraMachinePool) ||
+		c.cur.Annotated(deleteForMove) || !c.once(c.check.ID) {
 		return
 	}
 	c.even(apart, func(c *change) {
-		c.demand(m.gone || m.isDeleting(), []string{"metadata.deletionTimestamp"},
-			"deleted at %s, but Machine %s is not", clock(c.o.deleting), m.name)
+		c.demand(m.gone || m.isDeleting() || pool != nil && (pool.gone || pool.isDeleting()), []string{"metadata.deletionTimestamp"},
+			"the InfraMachine was deleted, but Machine %s was not", m.name)
 	})
 }
 

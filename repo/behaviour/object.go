@@ -53,7 +53,7 @@ var (
 	// providerKinds are those that follow the conventions of Kubernetes.
 	providerKinds = append([]string{poolRole, providerKind}, providerRoles...)
 	// makers are the providers' objects, and what they make next to them.
-	makers = append([]string{machine, claim}, providerRoles...)
+	makers = append([]string{machine, claim, secret}, providerRoles...)
 )
 
 // object is one of the cluster, from its first version to its end.
@@ -92,6 +92,7 @@ type memory struct {
 	kept          map[string]string // the last values that must not change, by path
 	before        map[string]string // a wipe
 	writes, specs []time.Time
+	slow          []time.Time // writes of an initialized object
 	flips         map[string]*flip
 	left          map[string]bool // IDs that left a pool
 	finalized     uint64          // resourceVersion of the first version with a finalizer

@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,7 @@ var objectChecks = []*Check{
 	row("BEH001", "quiet-while-paused", "Controllers must not act on objects of a paused Cluster", must, pagePause+"; "+pageMove,
 		"Users who move, back up or repair a Cluster rely on the pause. A controller that continues to work creates or deletes infrastructure twice.",
 		"Return from Reconcile when annotations.IsPaused is true or paused.EnsurePausedCondition says so, before anything else.",
-		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, the controller writes other fields of the spec, labels or annotations, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: pause,
+		Check{Action: actPoke, Violation: "a status, a provider ID or an endpoint changes, the controller writes other fields of the spec, labels, annotations or the data of an owned Secret, or an owned object is created, after the object shows Paused=True or the bound has passed", Within: pause,
 			Beware: "requests under way when the pause begins; writes of the driver and of people are left out", on: makers, version: quietCluster}),
 	row("BEH002", "quiet-while-annotated", "Controllers must not act on objects with the paused annotation", must, pagePause,
 		"Users who pause one object to repair it by hand compete with the controller.",
@@ -59,7 +60,7 @@ var objectChecks = []*Check{
 	row("BEH005", "paused-condition-missing", "Kinds that are reconciled should show the condition Paused", should, pagePause,
 		"Users cannot see whether the controller respects a pause.",
 		"Set the condition Paused with paused.EnsurePausedCondition on every reconciliation.",
-		Check{Violation: "an object with an owner and a controller has no condition Paused", Within: settle, on: providerRoles, version: missingPaused}),
+		Check{Violation: "an object with an owner and a controller has no condition Paused, or the condition disappears", Within: settle, on: providerRoles, version: missingPaused}),
 	row("BEH006", "resume-catches-up", "Changes made during a pause must be applied after it", must, pagePause,
 		"Users who scale or upgrade a paused Cluster wait for a change that never comes.",
 		"Reconcile the whole desired state when the pause ends; do not rely on an event for each change.",
@@ -91,7 +92,7 @@ var objectChecks = []*Check{
 	row("BEH013", "comes-to-rest", "Controllers should come to rest", practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
 		"Writes without a cause load the API server and wake every other controller.",
 		"Patch only when something differs; do not write times or counters that change by themselves.",
-		Check{Violation: "more than ten writes within a minute to an object of a Cluster in which nothing happened for a minute, or more than twenty of its spec",
+		Check{Violation: "more than ten writes within a minute, or more than twenty within five minutes once it is initialized, to an object of a Cluster in which nothing happened for a minute, or more than twenty of its spec within a minute",
 			on: append([]string{cluster, machine, machineSet, deployment, machinePool}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations whose tokens rotate; those of pools are left out"}),
 	row("BEH014", "no-fight", "Fields of the spec and conditions should not change back and forth", practice, "Server-side apply, section Conflicts",
 		"Two controllers fight over the field; neither result lasts.",
@@ -104,7 +105,7 @@ var objectChecks = []*Check{
 	row("BEH016", "condition-complete", "Conditions must have a type, a valid status, a reason and a time", must, pageStatus+"; "+apiRules,
 		"Tools that read conditions fail or show nothing.",
 		"Set type, status (True, False or Unknown), reason and lastTransitionTime of every condition.",
-		Check{Violation: "an entry of status.conditions lacks one of them, its type is there twice, or its reason is a sentence", on: providerKinds, version: conditionComplete}),
+		Check{Violation: "an entry of status.conditions lacks one of them, its type is listed twice, or its reason is a sentence", on: providerKinds, version: conditionComplete}),
 	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", must, pageStatus+"; "+apiRules,
 		"kstatus and other tools consider a change done that the controller has not seen.",
 		"Copy metadata.generation of the object that was reconciled.",
@@ -179,10 +180,14 @@ func (c *change) quiet(since time.Time, when string) {
 		c.quietBirth(since, when)
 		return
 	}
-	if c.user || c.gap || len(c.o.owners) == 0 || !slices.Contains(providerRoles, c.o.tag) || c.made.Before(c.noticed(since)) {
+	ofOwner := c.o.tag == secret && slices.ContainsFunc(c.o.owners, func(r owner) bool { p := c.objects[r.uid]; return p.alive() && slices.Contains(providerRoles, p.tag) })
+	if c.user || c.gap || len(c.o.owners) == 0 || !ofOwner && !slices.Contains(providerRoles, c.o.tag) || c.made.Before(c.noticed(since)) {
 		return
 	}
 	done := append(record.Work(c.prev, c.cur), c.wishes()...)
+	if ofOwner && !c.prev.Get("data").Equal(c.cur.Get("data")) {
+		done = append(done, "data: ")
+	}
 	if len(done) == 0 {
 		c.held()
 		return
@@ -266,6 +271,7 @@ func resumes(format string) func(*change) {
 }
 
 func missingPaused(c *change) {
+	c.conditionStays("Paused")
 	if !c.prev.Exists() || len(c.o.owners) == 0 || !c.once("paused") {
 		return
 	}
@@ -411,11 +417,16 @@ func (c *change) stays(waits bool, paths ...string) bool {
 	return waits
 }
 
-// waits reports whether a deleted object has a reason to stay. Garbage collection deletes
-// Secrets only after it.
+// waits reports whether a deleted object has a reason to stay. Secrets and objects without a role
+// are no reason, unless these are being deleted too: garbage collection deletes them after it.
 func (c *change) waits() bool {
-	return !c.runs(c.opts.Settle) || slices.ContainsFunc(sorted(c.children[c.o.uid]), func(o *object) bool { return o.tag != secret && o.tag != providerKind }) || (c.o.tag == infraCluster || c.o.tag == controlPlane) &&
-		len(c.membersTagged(c.o.cluster, machine))+len(c.membersTagged(c.o.cluster, infraMachine)) > 0
+	if !c.runs(c.opts.Settle) || (c.o.tag == infraCluster || c.o.tag == controlPlane) &&
+		len(c.membersTagged(c.o.cluster, machine))+len(c.membersTagged(c.o.cluster, infraMachine)) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Keys(c.children[c.o.uid])), func(o *object) bool {
+		return o.tag != secret && (o.tag != providerKind || o.isDeleting())
+	})
 }
 
 // warn judges an event of the kind Event.
@@ -439,7 +450,8 @@ func (j *Judge) warn(e *record.Event) {
 const (
 	restAfter  = time.Minute
 	restWrites = 10
-	specWrites = 20
+	slowly     = 5 * time.Minute
+	mostWrites = 20
 	fights     = 3
 )
 
@@ -450,24 +462,27 @@ func comesToRest(c *change) {
 	}
 	// Each write of the spec is a cause for others to work, so that nothing ever seems to
 	// be at rest.
-	if c.prev.Generation() != c.cur.Generation() && c.often(&c.o.seen.specs, specWrites) {
-		c.report(nil, "more than %d writes of the spec within a minute", specWrites)
+	if c.prev.Generation() != c.cur.Generation() && c.often(&c.o.seen.specs, mostWrites, time.Minute) {
+		c.report(nil, "more than %d writes of the spec within a minute", mostWrites)
 	}
-	if c.now.Sub(s.cause) < restAfter {
-		c.o.seen.writes = nil
-	} else if c.often(&c.o.seen.writes, restWrites) {
+	switch seen := &c.o.seen; {
+	case c.now.Sub(s.cause) < restAfter:
+		seen.writes, seen.slow = nil, nil
+	case c.often(&seen.writes, restWrites, time.Minute):
 		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
+	case slices.Contains(providerRoles, c.o.tag) && initialization(c.o.tag, c.prev) && c.often(&seen.slow, mostWrites, slowly):
+		c.report(nil, "more than %d writes within %s, although nothing changed since %s", mostWrites, slowly, clock(s.cause))
 	}
 }
 
-// often notes a write, and reports whether more than most came within a minute.
-func (c *change) often(last *[]time.Time, most int) bool {
+// often notes a write, and reports whether more than most came within a time.
+func (c *change) often(last *[]time.Time, most int, within time.Duration) bool {
 	*last = append(*last, c.now)
 	if len(*last) <= most {
 		return false
 	}
 	*last = (*last)[1:]
-	return c.now.Sub((*last)[0]) < time.Minute
+	return c.now.Sub((*last)[0]) < within
 }
 
 func (o *object) ownedBy(kind string) bool {
@@ -556,9 +571,9 @@ func conditionComplete(c *change) {
 		case kind == "":
 			c.report([]string{"status.conditions"}, "a condition has no type")
 		case seen[kind]:
-			c.report([]string{"status.conditions"}, "the condition %s is there twice", kind)
+			c.report([]string{"status.conditions"}, "the condition %s is listed twice", kind)
 		case strings.Contains(reason, " "):
-			c.report([]string{"status.conditions"}, "the condition %s has the reason %q; want one word", kind, reason)
+			c.report([]string{"status.conditions"}, "the condition %s has the reason %q; it must be one CamelCase word", kind, reason)
 		case status != "True" && status != "False" && status != "Unknown":
 			c.report([]string{"status.conditions"}, "the condition %s has the status %q", kind, status)
 		case reason == "":
@@ -607,11 +622,12 @@ func generationFollows(c *change) {
 	})
 }
 
-func readyStays(c *change) {
-	if c.user || c.wiped || !c.prev.Condition("Ready").Exists() {
-		return
+func readyStays(c *change) { c.conditionStays("Ready") }
+
+func (c *change) conditionStays(kind string) {
+	if !c.user && !c.wiped && c.prev.Condition(kind).Exists() {
+		c.demand(c.cur.Condition(kind).Exists(), []string{"status.conditions[" + kind + "]"}, "the condition %s disappeared", kind)
 	}
-	c.demand(c.cur.Condition("Ready").Exists(), []string{"status.conditions[Ready]"}, "the condition Ready disappeared")
 }
 
 func ownerFirst(c *change) {

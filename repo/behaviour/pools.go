@@ -51,7 +51,7 @@ var poolChecks = []*Check{
 	row("BEH311", "pool-scales-by-machines", "Scaling a pool down should delete Machines, not their instances directly", should, pagePool+"MachinePoolMachines support",
 		"Nodes disappear without being drained.",
 		"Delete the Machine of the instance, and let core delete the InfraMachine.",
-		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: poolScales, gone: poolScaledGone}),
+		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: deletedUnasked, gone: goneUnasked}),
 	row("BEH312", "pool-instances-agree", "instances should agree with providerIDList", should, pagePool+"instances",
 		"Users see instances that are not part of the pool, or miss some.",
 		"Write both from the same observation.",
@@ -203,23 +203,6 @@ func poolMachineDeleted(c *change) {
 	c.even(c.opts.Settle, func(c *change) {
 		c.demandOn(infra, infra.gone || infra.isDeleting() || !c.pausedSince(infra).IsZero(), []string{"metadata.deletionTimestamp"},
 			"Machine %s is gone, but its InfraMachine is not being deleted %s later", c.o.name, c.opts.Settle)
-	})
-}
-
-func poolScales(c *change) {
-	if c.o.isDeleting() && !c.prev.Get("metadata", "deletionTimestamp").Exists() && c.prev.Exists() {
-		poolScaledGone(c)
-	}
-}
-
-func poolScaledGone(c *change) {
-	pool, m := c.poolOf(c.o), c.machineOf(c.o)
-	if c.user || pool == nil || m == nil || !pool.alive() || pool.isDeleting() || c.driven() || !c.once("scaled") {
-		return
-	}
-	c.even(apart, func(c *change) {
-		c.demand(m.gone || m.isDeleting() || pool.gone || pool.isDeleting(), []string{"metadata.deletionTimestamp"},
-			"the InfraMachine was deleted, but Machine %s is not", m.name)
 	})
 }
 

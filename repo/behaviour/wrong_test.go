@@ -41,6 +41,16 @@ func TestHealthy(t *testing.T) {
 		l.put(provider, "IPAddressClaim", "k", "metadata.finalizers", nil)
 		l.gone("IPAddressClaim", "k")
 	})
+	apiOf["AcmeDisk"] = infraAPI
+	l.instead("delete m1", func(l *life) { // its disk takes long
+		l.put(provider, "AcmeDisk", "m1", "metadata.ownerReferences", []any{l.ownerRef("AcmeMachine", "m1", true)})
+		for _, kind := range []string{"Machine", "AcmeMachine", "AcmeDisk"} {
+			l.deleting(kind, "m1")
+		}
+		l.wait(longer)
+		l.gone("AcmeDisk", "m1")
+		l.deleteMachine("m1")
+	})
 	j := judge(l, 0)
 	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())

@@ -34,6 +34,9 @@ var wrong = map[string]func(*life){
 	"BEH001 an annotation": func(l *life) {
 		l.after("paused", func(l *life) { l.put(provider, "AcmeMachine", "w1", "metadata.annotations|acme.io/step", "2") })
 	},
+	"BEH001 a Secret": func(l *life) {
+		l.after("paused", func(l *life) { l.put(provider, "Secret", "w1", "data.value", 7) })
+	},
 	"BEH002": func(l *life) {
 		l.after("work", func(l *life) {
 			l.put(user, "AcmeMachine", "w1", "metadata.annotations|cluster.x-k8s.io/paused", "")
@@ -54,7 +57,10 @@ var wrong = map[string]func(*life){
 			l.start("w1")
 		})
 		apiOf["AcmeGadgetMachine"] = infraAPI
-		l.before("delete w1", func(l *life) { l.gone("AcmeGadgetMachine", "x") })
+		l.after("delete w1", func(l *life) { l.gone("AcmeGadgetMachine", "x") })
+	},
+	"BEH005 lost": func(l *life) {
+		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, false)[:1]) })
 	},
 	"BEH006": func(l *life) {
 		l.after("paused", func(l *life) { l.put(user, "AcmeControlPlane", "c", "spec.extra", "x") })
@@ -105,6 +111,14 @@ var wrong = map[string]func(*life){
 			for i := range 20 {
 				l.status("AcmeMachine", "w1", "status.heartbeat", i)
 				l.wait(time.Second)
+			}
+		})
+	},
+	"BEH013 slowly": func(l *life) {
+		l.after("long", func(l *life) {
+			for i := range 30 {
+				l.status("AcmeMachine", "w1", "status.heartbeat", i)
+				l.wait(10 * time.Second)
 			}
 		})
 	},
@@ -335,6 +349,15 @@ var wrong = map[string]func(*life){
 		l.after("long", func(l *life) { l.deleting("AcmeMachine", "w1") })
 		l.instead("delete w1", func(l *life) { l.wait(5 * time.Second); l.deleteMachine("w1") })
 	},
+	"BEH212 at once": func(l *life) {
+		l.after("delete claim", func(l *life) { l.gone("AcmeMachine", "w1") })
+		l.instead("delete w1", func(l *life) {
+			l.wait(5 * time.Second)
+			l.deleting("Machine", "w1")
+			l.gone("AcmeConfig", "w1")
+			l.gone("Machine", "w1")
+		})
+	},
 	"BEH213": func(l *life) {
 		l.instead("delete w1", func(l *life) {
 			l.put(core, "Machine", "w1", "metadata.annotations|pre-terminate.delete.hook.machine.cluster.x-k8s.io/x", "")
@@ -423,6 +446,13 @@ var wrong = map[string]func(*life){
 			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/pool-name", "other")
 		})
 	},
+	"BEH309 of no Cluster": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", "")
+			l.wait(5 * time.Second)
+			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")
+		})
+	},
 	"BEH310": func(l *life) {
 		l.before("delete pool", func(l *life) {
 			l.deleting("Machine", "p1")
@@ -469,6 +499,7 @@ var wrong = map[string]func(*life){
 			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
 		})
 	},
+	"BEH401 deleted": func(l *life) { l.after("work", func(l *life) { l.gone("Secret", "w1") }) },
 	"BEH402": func(l *life) {
 		l.instead("config w1", func(l *life) {
 			l.secret("w1", "AcmeConfig", "w1")
@@ -527,6 +558,7 @@ var wrong = map[string]func(*life){
 	"BEH502": func(l *life) {
 		l.after("plane initialized", func(l *life) { l.gone("Secret", "c-kubeconfig") })
 	},
+	"BEH502 deleted": func(l *life) { l.after("work", func(l *life) { l.gone("Secret", "c-kubeconfig") }) },
 	"BEH503": func(l *life) {
 		l.before("plane initialized", func(l *life) { l.put(provider, "Secret", "c-sa", "type", "Opaque") })
 	},
@@ -616,6 +648,13 @@ var wrong = map[string]func(*life){
 	},
 	"BEH516": func(l *life) {
 		l.after("machine m1", func(l *life) { l.status("Machine", "m1", "status.conditions", l.conditions(true, false)) })
+	},
+	"BEH517": func(l *life) {
+		l.skip("delete m1")
+		l.after("delete plane", func(l *life) {
+			l.wait(15 * time.Second)
+			l.deleteMachine("m1")
+		})
 	},
 	"BEH601": func(l *life) {
 		l.after("work", func(l *life) {

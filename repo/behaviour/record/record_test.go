@@ -148,6 +148,15 @@ func TestOrder(t *testing.T) {
 	if len(got) != 2 || got[0] != events[0] {
 		t.Errorf("wrong order")
 	}
+	var waiting Arrivals
+	for range mostWaiting + 1 {
+		waiting.Add(events[0])
+	}
+	handed := 0
+	waiting.Until(events[0].At.Add(-1), func(*Event) { handed++ })
+	if handed != 1 {
+		t.Errorf("%d events of one too many are handed over", handed)
+	}
 }
 
 func TestDiff(t *testing.T) {
