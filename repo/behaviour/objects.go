@@ -150,10 +150,10 @@ var objectChecks = []*Check{
 
 // noticed returns the time from which a paused object must be left alone: shortly after
 // it showed that it is paused, or when the bound has passed.
-func (c *change) noticed(since time.Time) time.Time {
-	if !c.o.acked.IsZero() {
-		if c.o.acked.After(since) {
-			since = c.o.acked
+func (c *change) noticed(o *object, since time.Time) time.Time {
+	if !o.acked.IsZero() {
+		if o.acked.After(since) {
+			since = o.acked
 		}
 		return since.Add(apart)
 	}
@@ -180,12 +180,15 @@ func (c *change) quiet(since time.Time, when string) {
 		c.quietBirth(since, when)
 		return
 	}
-	ofOwner := c.o.tag == secret && slices.ContainsFunc(c.o.owners, func(r owner) bool { p := c.objects[r.uid]; return p.alive() && slices.Contains(providerRoles, p.tag) })
-	if c.user || c.gap || len(c.o.owners) == 0 || !ofOwner && !slices.Contains(providerRoles, c.o.tag) || c.made.Before(c.noticed(since)) {
+	who := c.o
+	if c.o.tag == secret {
+		who = c.objects[controllerOf(c.o.owners).uid]
+	}
+	if c.user || c.gap || len(c.o.owners) == 0 || !who.alive() || !slices.Contains(providerRoles, who.tag) || c.made.Before(c.noticed(who, since)) {
 		return
 	}
 	done := append(record.Work(c.prev, c.cur), c.wishes()...)
-	if ofOwner && !c.prev.Get("data").Equal(c.cur.Get("data")) {
+	if who != c.o && !c.prev.Get("data").Equal(c.cur.Get("data")) {
 		done = append(done, "data: ")
 	}
 	if len(done) == 0 {
@@ -328,7 +331,7 @@ func pausedFinalizer(c *change) {
 		c.o.lost = append(c.o.lost, lost...)
 		return
 	}
-	if c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(since)) {
+	if c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(c.o, since)) {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
@@ -337,7 +340,7 @@ func pausedFinalizer(c *change) {
 func pausedGone(c *change) {
 	since := c.pausedSince(c.o)
 	if since.IsZero() || c.user || c.prev.Get("metadata", "finalizers").Len() == 0 ||
-		c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(since)) || c.driven() {
+		c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(c.o, since)) || c.driven() {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the object disappeared %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))

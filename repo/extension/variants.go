@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -54,6 +55,21 @@ var Unmeant = [...]Variant{
 		}
 	}},
 }
+
+// Crowded is a Cluster with many workers of each class.
+var Crowded = Variant{What: "many workers", change: func(t *Topology) {
+	lists, _ := t.topology()["workers"].(object)
+	for key := range lists {
+		entries, _ := lists[key].([]any)
+		for n := range 10 {
+			for _, e := range entries {
+				more := copied(e).(object)
+				more["name"] = fmt.Sprintf("%s-%d", text(e, "name"), n)
+				lists[key] = append(lists[key].([]any), more)
+			}
+		}
+	}
+}}
 
 // OtherName is the name of Another and of Namesake, and the texts are what they have as their
 // namespace and as all other texts.

@@ -38,9 +38,18 @@ func newClient(base *url.URL, config *tls.Config, newer bool) *client {
 	p.SetHTTP2(newer)
 	// The transport adds the protocols to the configuration.
 	t := &http.Transport{TLSClientConfig: config.Clone(), MaxIdleConnsPerHost: parallelCalls, Protocols: p}
-	c := &client{base: base, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	if config != nil && config.ServerName != base.Hostname() {
-		c.host = config.ServerName + ":443" // of the Service
+	return &client{base: base, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// dial returns a client whose requests name the host and the port of the Service.
+func (p *probe) dial(config *tls.Config, newer bool) *client {
+	c := newClient(p.o.URL, config, newer)
+	if p.o.ServerName != p.o.URL.Hostname() {
+		port := "443" // that of an ExtensionConfig without one
+		if r := p.o.Registration; r != nil && len(r.Ports) > 0 {
+			port = r.Ports[0]
+		}
+		c.host = net.JoinHostPort(p.o.ServerName, port)
 	}
 	return c
 }

@@ -169,7 +169,7 @@ func (p *probe) run(ctx context.Context) int {
 	if config == nil {
 		return 0
 	}
-	p.client = newClient(p.o.URL, config, true)
+	p.client = p.dial(config, true)
 	defer p.client.close()
 	found := p.discover(ctx)
 	if found == nil {

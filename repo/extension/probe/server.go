@@ -42,7 +42,7 @@ func (p *probe) strangers(ctx context.Context) {
 // protocols asks for discovery in HTTP/1.1, and keeps the client for calls of handlers if
 // the server speaks it. The first calls were in HTTP/2, if the server offers it.
 func (p *probe) protocols(ctx context.Context, config *tls.Config, found *extension.DiscoveryResponse) {
-	old := newClient(p.o.URL, config, false)
+	old := p.dial(config, false)
 	w := place{hook: p.discoveryHook.Name}
 	switch r := old.do(ctx, p.in); {
 	case ctx.Err() != nil:
@@ -134,7 +134,7 @@ func (p *probe) slow(ctx context.Context, config *tls.Config) {
 			c.conn.Close()
 		}
 	}()
-	fresh := newClient(p.o.URL, config, true)
+	fresh := p.dial(config, true)
 	defer fresh.close()
 	in := p.in
 	in.timeout = (p.took + patience).Round(100 * time.Millisecond)

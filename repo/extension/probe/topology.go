@@ -306,14 +306,12 @@ func (h *handler) refused(i item, after json.RawMessage) string {
 	if len(after) > extension.MaxObject {
 		return fmt.Sprintf("has %d bytes, more than an API server accepts", len(after))
 	}
-	if fault := damaged(i.Object, after); fault != "" {
+	if fault := h.damaged(i.Object, after); fault != "" {
 		return fault
 	}
-	if h.o.Schema == nil {
-		return ""
-	}
-	before := violations(h.o.Schema, i.Object)
-	for _, message := range violations(h.o.Schema, after) {
+	before, _ := h.violations(i.Object)
+	now, _ := h.violations(after)
+	for _, message := range now {
 		if !slices.Contains(before, message) {
 			return "is invalid: " + message
 		}
@@ -321,24 +319,24 @@ func (h *handler) refused(i item, after json.RawMessage) string {
 	return ""
 }
 
-// violations are what the schema of an object's kind does not allow, except fields
-// that it does not know.
-func violations(of schemas, object json.RawMessage) (out []string) {
+// violations are what the schema of an object's kind, if it is known, does not allow, except
+// fields that it does not know.
+func (h *handler) violations(object json.RawMessage) (out []string, known bool) {
 	docs := yamldoc.Parse(yamldoc.NewFile("object", object)).Docs
-	if len(docs) == 0 || !docs[0].Root.Is(yamldoc.Map) {
-		return nil
+	if h.o.Schema == nil || len(docs) == 0 || !docs[0].Root.Is(yamldoc.Map) {
+		return nil, false
 	}
 	root := docs[0].Root
 	group, version := manifest.SplitAPIVersion(root.Get("apiVersion").Str())
-	s, ok := of(group, root.Get("kind").Str(), version)
-	if !ok {
-		return nil
+	s, known := h.o.Schema(group, root.Get("kind").Str(), version)
+	if !known {
+		return nil, false
 	}
 	for _, v := range new(crd.Checker).CheckObject(s, root) {
 		out = append(out, v.Path+" "+v.Message)
 	}
 	slices.Sort(out)
-	return out
+	return out, true
 }
 
 // differs sends items and says which object is not the wanted one after the answer.
@@ -378,7 +376,7 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 			return "LIV031", "a patch does not apply to the " + describe(items, refused[i].uid)
 		}
 		for _, i := range items {
-			if fault := damaged(i.Object, objects[i.UID]); fault != "" {
+			if fault := h.damaged(i.Object, objects[i.UID]); fault != "" {
 				return "LIV034", fmt.Sprintf("the patched %s %s", describe(items, i.UID), fault)
 			}
 		}
@@ -394,13 +392,15 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 }
 
 // damaged says what the API server refuses in a patched template whatever its CRD is: a value
-// of another type, or a label, if the template had none before. Texts with letters of
-// other scripts, which tests of odd values send, are left out.
-func damaged(before, after json.RawMessage) string {
+// of another type if the CRD is not known, or a label, if the template had none before. Texts
+// with letters of other scripts, which tests of odd values send, are left out.
+func (h *handler) damaged(before, after json.RawMessage) string {
 	var a, b any
 	if json.Unmarshal(before, &a) == nil && json.Unmarshal(after, &b) == nil {
 		if at := retyped(a, b, ""); at != "" {
-			return "has a value of another type at " + at[1:]
+			if _, known := h.violations(before); !known {
+				return "has a value of another type at " + at[1:]
+			}
 		}
 	}
 	bad := func(object json.RawMessage) string {
@@ -449,26 +449,26 @@ func retyped(before, after any, path string) string {
 	return ""
 }
 
-// padding is what a request is blown up with, all in all.
-const padding = 2 << 20
+// padding is what a request is blown up with, all in all, and mostAnnotated how much of it an
+// API server takes in the annotations of an object (256 KiB) that has others.
+const (
+	padding       = 2 << 20
+	mostAnnotated = 200 << 10
+)
 
 // large sends a request of megabytes, if the hook has items: after everything else, since a
 // server that reads one request after the other may hold up those of the same connection.
 func (h *handler) large(ctx context.Context) {
-	body := h.request(func(r map[string]any) {
-		list, _ := r["items"].([]any)
-		for _, i := range list {
-			entry, _ := i.(map[string]any)
-			object, _ := entry["object"].(map[string]any)
-			metadata, _ := object["metadata"].(map[string]any)
-			if annotations, ok := metadata["annotations"].(map[string]any); ok {
-				annotations["clusterctl-repo/padding"] = strings.Repeat("x", padding/len(list))
-			}
-		}
-	})
-	if len(body) < padding {
+	r := h.maker.For(extension.Crowded).Make(h.hook)
+	list, _ := r["items"].([]any)
+	if len(list) < padding/mostAnnotated {
 		return
 	}
+	for _, i := range list {
+		object := i.(map[string]any)["object"].(map[string]any)
+		object["metadata"].(map[string]any)["annotations"].(map[string]any)["clusterctl-repo/padding"] = strings.Repeat("x", padding/len(list))
+	}
+	body := extension.RequestJSON(r)
 	if status, ok := h.outcome(h.send(ctx, body)); !ok && ctx.Err() == nil { // not measured: it is not an ordinary request
 		h.add("LIV061", h.place, "for a request of %d MB: %s", len(body)>>20, status)
 	}
