@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -19,7 +20,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // TestHealthyServer passes all checks, at every level and for every Cluster API.
@@ -147,10 +150,32 @@ func TestHealthyVariants(t *testing.T) {
 				return append(list[i:len(list):len(list)], list[:i]...)
 			})
 		}},
-		"a registration at this place": {options: func(o *probe.Options) {
-			o.Registration = &probe.Registration{Ports: []string{"443", o.URL.Port()}}
+		"a registration at this place": {server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.Host != serviceName+":8443" {
+				w.WriteHeader(http.StatusMisdirectedRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), options: func(o *probe.Options) {
+			o.Registration = &probe.Registration{Ports: []string{"8443", o.URL.Port()}}
 			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: a}\nspec: {patches: [{name: a, external: {generatePatchesExtension: acme-generatepatches.acme, discoverVariablesExtension: acme-discovervariables.acme}}], variables: [{name: flavor, required: true, schema: {openAPIV3Schema: {default: small, enum: [small, large], uniqueItems: false, type: string}}}], upgrade: {external: {generateUpgradePlanExtension: acme-generateupgradeplan.acme}}}\n"))
 		}},
+		"a free field that gets another type": {
+			server: patching("KubeadmControlPlaneTemplate", object{"op": "replace", "path": "/spec/template/spec/kubeadmConfigSpec", "value": "{}"}),
+			options: func(o *probe.Options) {
+				o.Schema = func(_, kind, _ string) (crd.Schema, bool) {
+					free := yamldoc.Parse(yamldoc.NewFile("crd", []byte(`{type: object, x-kubernetes-preserve-unknown-fields: true}`))).Docs[0].Root
+					return crd.Schema{Node: free}, kind == "KubeadmControlPlaneTemplate"
+				}
+			},
+		},
+		"at most 256 KiB of annotations": {server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if bytes.Contains(body, bytes.Repeat([]byte("x"), 256<<10)) {
+				write(w, object{"status": "Failure", "message": "metadata.annotations: Too long"})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})},
 		"a restart": {options: func(o *probe.Options) { o.Restart = func(context.Context) error { return nil } }},
 	} {
 		t.Run(name, func(t *testing.T) {
