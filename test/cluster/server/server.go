@@ -60,7 +60,7 @@ type Server struct {
 
 	cmd   *exec.Cmd
 	stdin io.Closer
-	log   *tail
+	log   *Tail
 	ended chan struct{}
 	err   error // why it ended
 }
@@ -68,7 +68,7 @@ type Server struct {
 // Start runs the program that Build made and waits until it is ready. It ends
 // with Stop, and also when this process ends.
 func Start(ctx context.Context, program string) (*Server, error) {
-	s := &Server{cmd: exec.Command(program), log: &tail{}, ended: make(chan struct{})}
+	s := &Server{cmd: exec.Command(program), log: &Tail{}, ended: make(chan struct{})}
 	s.cmd.Stderr = s.log
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
@@ -128,24 +128,26 @@ func (s *Server) Stop() error {
 // Log returns the last things that the server wrote down.
 func (s *Server) Log() string { return s.log.String() }
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// Tail keeps the end of what is written to it.
+type Tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (t *Tail) Write(p []byte) (int, error) {
 	const most = 64 << 10
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, p...)
 	if len(t.text) > 2*most {
-		t.text = append([]byte(nil), t.text[len(t.text)-most:]...)
+		t.text = bytes.Clone(t.text[len(t.text)-most:])
 	}
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+// String returns the end.
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(bytes.TrimSpace(t.text))

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,11 +77,7 @@ func (s *Spec) Unknown() map[string]int { return s.counts(s.unknown) }
 func (s *Spec) counts(of map[string]int) map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := map[string]int{}
-	for k, v := range of {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(of)
 }
 
 // Operations returns the names of all operations of the description.

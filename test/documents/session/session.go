@@ -5,6 +5,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,11 +75,7 @@ func (s *Shell) Run(ctx context.Context, b Block) (string, error) {
 	} else if err != nil {
 		return "", err
 	}
-	want := b.Options["exits"]
-	if want == "" {
-		want = "0"
-	}
-	if fmt.Sprint(code) != want {
+	if want := cmp.Or(b.Options["exits"], "0"); fmt.Sprint(code) != want {
 		return string(out), fmt.Errorf("line %d: exit code %d, want %s\n%s\n%s", b.Line, code, want, b.Text, out)
 	}
 	return string(out), nil

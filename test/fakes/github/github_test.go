@@ -474,10 +474,9 @@ func TestImmutable(t *testing.T) {
 	s.AddRepository(github.Repository{Owner: owner, Name: "fixed", Immutable: true})
 	ctx := context.Background()
 	c := client(t, s, secret)
-	draft, _, err := c.Repositories.CreateRelease(ctx, owner, "fixed", &upstream.RepositoryRelease{TagName: upstream.String("v1.0.0"), Draft: upstream.Bool(true)})
+	draft, err := s.AddRelease("acme/fixed", github.Release{Tag: "v1.0.0", Draft: true, Assets: []github.Asset{{Name: "a", Data: []byte("a")}}})
 	given.NoError(t, err)
-	given.NoError(t, s.AddAsset("acme/fixed", draft.GetID(), github.Asset{Name: "a", Data: []byte("a")}))
-	if _, _, err := c.Repositories.EditRelease(ctx, owner, "fixed", draft.GetID(), &upstream.RepositoryRelease{Draft: upstream.Bool(false)}); err != nil {
+	if _, _, err := c.Repositories.EditRelease(ctx, owner, "fixed", draft, &upstream.RepositoryRelease{Draft: upstream.Bool(false)}); err != nil {
 		t.Fatal(err)
 	}
 	rel, _ := s.Published("acme/fixed", "v1.0.0")

@@ -172,9 +172,8 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// change puts the fields into a release and returns the changed copy, or why it
-// cannot be.
-func (c *call) change(r Release, f fields) (Release, reply, bool) {
+// change puts the fields into a copy of a release.
+func (c *call) change(r Release, f fields) Release {
 	set(&r.Tag, f.Tag)
 	set(&r.Target, f.Target)
 	set(&r.Name, f.Name)
@@ -185,26 +184,25 @@ func (c *call) change(r Release, f fields) (Release, reply, bool) {
 		switch *f.MakeLatest {
 		case "true", "false", "legacy":
 		default:
-			return r, reply{Status: http.StatusUnprocessableEntity, Body: message{
-				Message: "Invalid request.\n\n" + strconv.Quote(*f.MakeLatest) + " is not a possible value. Must be one of the following: true, false, legacy.", Docs: docs, Status: "422"}}, false
+			serve.Refuse(unprocessable("Invalid request.\n\n" + strconv.Quote(*f.MakeLatest) + " is not a possible value. Must be one of the following: true, false, legacy."))
 		}
 		if *f.MakeLatest == "true" && (r.Draft || r.Prerelease) {
-			return r, invalid(fieldError{"Release", "custom", "make_latest", "Latest release cannot be draft or prerelease"}), false
+			refuse(fieldError{"Release", "custom", "make_latest", "Latest release cannot be draft or prerelease"})
 		}
 	}
 	if f.Discussion != nil && *f.Discussion != "" {
-		return r, notFound(), false
+		serve.Refuse(notFound())
 	}
 	if len(r.Body) > 125000 {
-		return r, invalid(fieldError{"Release", "custom", "body", "body is too long (maximum is 125000 characters)"}), false
+		refuse(fieldError{"Release", "custom", "body", "body is too long (maximum is 125000 characters)"})
 	}
-	return r, reply{}, true
+	return r
 }
 
 // checkTarget looks at the commit that the release is of.
-func (c *call) checkTarget(r Release) (reply, bool) {
+func (c *call) checkTarget(r Release) {
 	if _, exists := c.repo.tag(r.Tag); exists {
-		return reply{}, true
+		return
 	}
 	commit, ok := c.repo.resolve(r.Target)
 	if !ok {
@@ -215,12 +213,11 @@ func (c *call) checkTarget(r Release) (reply, bool) {
 				{Resource: "Release", Code: "custom", Message: "Published releases must have a valid tag"},
 			}, problems...)
 		}
-		return invalid(problems...), false
+		refuse(problems...)
 	}
 	if commit.Workflows && (c.token.Kind == Actions || !c.token.Workflows) {
-		return c.refuse(), false
+		c.forbid()
 	}
-	return reply{}, true
 }
 
 // wellFormed reports whether git takes a tag of that name.
@@ -231,36 +228,40 @@ func wellFormed(tag string) bool {
 		!strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' })
 }
 
-// publish makes a release visible, with its tag if that does not exist yet.
-func (c *call) publish(r *release, makeLatest *string) (reply, bool) {
-	repo := c.repo
-	const must = "Published releases must have a valid tag"
+// checkTag refuses to publish a release whose tag cannot be used or made.
+func (c *call) checkTag(r Release) {
+	repo, must := c.repo, fieldError{Resource: "Release", Code: "custom", Message: "Published releases must have a valid tag"}
 	if !wellFormed(r.Tag) {
-		return invalid(
+		refuse(
 			fieldError{"Release", "custom", "tag_name", "tag_name is not a valid tag"},
-			fieldError{"Release", "custom", "tag_name", "tag_name is not well-formed"},
-			fieldError{Resource: "Release", Code: "custom", Message: must}), false
+			fieldError{"Release", "custom", "tag_name", "tag_name is not well-formed"}, must)
 	}
 	for _, other := range repo.releases {
-		if other != r && !other.Draft && other.Tag == r.Tag {
-			return invalid(fieldError{Resource: "Release", Code: "already_exists", Field: "tag_name"}), false
+		if other.ID != r.ID && !other.Draft && other.Tag == r.Tag {
+			refuse(fieldError{Resource: "Release", Code: "already_exists", Field: "tag_name"})
 		}
 	}
 	restricted := fieldError{"Release", "custom", "pre_receive", "pre_receive Repository rule violations found\n\nCannot create ref due to creations being restricted.\n\n"}
 	if repo.used[r.Tag] {
-		return invalid(restricted,
-			fieldError{"Release", "custom", "tag_name", "tag_name was used by an immutable release"},
-			fieldError{Resource: "Release", Code: "custom", Message: must}), false
+		refuse(restricted, fieldError{"Release", "custom", "tag_name", "tag_name was used by an immutable release"}, must)
 	}
+	if _, exists := repo.tag(r.Tag); exists {
+		return
+	}
+	if slices.Contains(repo.ProtectedTags, r.Tag) {
+		refuse(restricted, must)
+	}
+	if _, ok := repo.resolve(r.Target); !ok {
+		refuse(fieldError{Resource: "Release", Code: "invalid", Field: "target_commitish"})
+	}
+}
+
+// publish makes a release visible, with its tag if that does not exist yet.
+func (c *call) publish(r *release, makeLatest *string) {
+	repo := c.repo
 	tag, exists := repo.tag(r.Tag)
 	if !exists {
-		if slices.Contains(repo.ProtectedTags, r.Tag) {
-			return invalid(restricted, fieldError{Resource: "Release", Code: "custom", Message: must}), false
-		}
-		commit, ok := repo.resolve(r.Target)
-		if !ok {
-			return invalid(fieldError{Resource: "Release", Code: "invalid", Field: "target_commitish"}), false
-		}
+		commit, _ := repo.resolve(r.Target)
 		tag = Tag{Name: r.Tag, SHA: commit.SHA}
 		repo.Tags = append(repo.Tags, tag)
 	}
@@ -273,7 +274,6 @@ func (c *call) publish(r *release, makeLatest *string) (reply, bool) {
 		repo.used[r.Tag] = true
 	}
 	c.makeLatest(r, makeLatest, true)
-	return reply{}, true
 }
 
 func (c *call) makeLatest(r *release, how *string, fresh bool) {
@@ -297,71 +297,45 @@ func (c *call) makeLatest(r *release, how *string, fresh bool) {
 
 func (c *call) createRelease() reply {
 	var f fields
-	if answer, ok := c.decode(&f); !ok {
-		return answer
+	if c.decode(&f); f.Tag == nil || *f.Tag == "" {
+		refuse(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
 	}
-	if f.Tag == nil || *f.Tag == "" {
-		return invalid(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
-	}
-	r, answer, ok := c.change(Release{Author: c.token.User}, f)
-	if !ok {
-		return answer
-	}
-	if answer, ok := c.checkTarget(r); !ok {
-		return answer
-	}
+	r := c.change(Release{Author: c.token.User}, f)
+	c.checkTarget(r)
 	if f.GenerateNote != nil && *f.GenerateNote {
 		r.Name = cmp.Or(r.Name, r.Tag)
 		r.Body = strings.TrimSpace(r.Body + "\n\n" + c.notes(r.Tag))
 	}
-	publish := !r.Draft
-	r.Draft = true
+	if !r.Draft {
+		c.checkTag(r)
+	}
 	rel := c.s.newRelease(c.repo, r)
 	rel.updated = fault.Now(c.r.Context())
-	if publish {
-		if answer, ok := c.publish(rel, f.MakeLatest); !ok {
-			c.repo.remove(rel.ID)
-			return answer
-		}
+	if !r.Draft {
+		c.publish(rel, f.MakeLatest)
 	}
 	body := c.renderRelease(c.repo, rel)
 	return reply{Status: http.StatusCreated, Body: body, Location: body["url"].(string)}
 }
 
-func immutable(what string) reply {
-	return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: what, Docs: docs, Status: "422"}}
-}
-
 func (c *call) editRelease() reply {
 	var f fields
-	if answer, ok := c.decode(&f); !ok {
-		return answer
-	}
+	c.decode(&f)
 	rel := c.release
 	before := rel.Release
-	r, answer, ok := c.change(before, f)
-	if !ok {
-		return answer
-	}
+	r := c.change(before, f)
 	if before.Immutable && (r.Draft || r.Tag != before.Tag || r.Target != before.Target) {
-		return immutable("Cannot edit an immutable release.")
+		return unprocessable("Cannot edit an immutable release.")
 	}
 	if r.Tag != before.Tag || r.Target != before.Target || before.Draft {
-		if answer, ok := c.checkTarget(r); !ok {
-			return answer
-		}
+		c.checkTarget(r)
 	}
-	publish := !r.Draft && (before.Draft || r.Tag != before.Tag)
-	if publish {
-		r.Draft = true
-	}
-	rel.Release = r
-	if publish {
-		if answer, ok := c.publish(rel, f.MakeLatest); !ok {
-			rel.Release = before
-			return answer
-		}
+	if !r.Draft && (before.Draft || r.Tag != before.Tag) {
+		c.checkTag(r)
+		rel.Release = r
+		c.publish(rel, f.MakeLatest)
 	} else {
+		rel.Release = r
 		c.makeLatest(rel, f.MakeLatest, false)
 	}
 	rel.updated = fault.Now(c.r.Context())
@@ -380,11 +354,8 @@ func (c *call) notes(tag string) string {
 
 func (c *call) generateNotes() reply {
 	var f fields
-	if answer, ok := c.decode(&f); !ok {
-		return answer
-	}
-	if f.Tag == nil {
-		return invalid(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
+	if c.decode(&f); f.Tag == nil {
+		refuse(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
 	}
 	return serve.OK(object{"name": *f.Tag, "body": c.notes(*f.Tag)})
 }
@@ -420,9 +391,7 @@ func AssetName(name string) string {
 
 const cannotUpload = "Cannot upload assets to an immutable release."
 
-func taken() reply {
-	return invalid(fieldError{Resource: "ReleaseAsset", Code: "already_exists", Field: "name"})
-}
+var taken = fieldError{Resource: "ReleaseAsset", Code: "already_exists", Field: "name"}
 
 // upload takes the bytes of an asset. The name is taken from the first moment;
 // an upload that breaks off leaves an asset in the state starter.
@@ -433,15 +402,12 @@ func (c *call) upload() reply {
 	}
 	query := c.r.URL.Query()
 	if query.Get("name") == "" {
-		return invalid(fieldError{Resource: "ReleaseAsset", Code: "missing_field", Field: "name"})
+		refuse(fieldError{Resource: "ReleaseAsset", Code: "missing_field", Field: "name"})
 	}
 	if limit := cmp.Or(c.s.opts.MaxAssetSize, 2<<30); length >= limit {
-		return invalid(fieldError{"ReleaseAsset", "custom", "size", fmt.Sprintf("size must be less than %d", limit)})
+		refuse(fieldError{"ReleaseAsset", "custom", "size", fmt.Sprintf("size must be less than %d", limit)})
 	}
-	a, answer, ok := c.reserve(AssetName(query.Get("name")), query.Get("label"))
-	if !ok {
-		return answer
-	}
+	a := c.reserve(AssetName(query.Get("name")), query.Get("label"))
 	ctx := c.r.Context()
 	if fault.Has(ctx, fault.Starter) {
 		return failure(http.StatusBadGateway, "Server Error")
@@ -456,7 +422,7 @@ func (c *call) upload() reply {
 		return notFound()
 	}
 	if a.release.Immutable {
-		return immutable(cannotUpload)
+		return unprocessable(cannotUpload)
 	}
 	a.finish(b, c.s.opts.NoDigests)
 	a.updated = fault.Now(ctx)
@@ -471,22 +437,22 @@ func (a *asset) finish(b *serve.Blob, noDigest bool) {
 	}
 }
 
-func (c *call) reserve(name, label string) (*asset, reply, bool) {
+func (c *call) reserve(name, label string) *asset {
 	rel := c.release
 	switch {
 	case rel.Immutable:
-		return nil, immutable(cannotUpload), false
+		serve.Refuse(unprocessable(cannotUpload))
 	case rel.asset(name) != nil:
-		return nil, taken(), false
+		refuse(taken)
 	}
 	if most := cmp.Or(c.s.opts.MaxAssets, 1000); len(rel.assets) >= most {
-		return nil, invalid(fieldError{"ReleaseAsset", "custom", "file_count", fmt.Sprintf("file_count limited to %d assets per release", most)}), false
+		refuse(fieldError{"ReleaseAsset", "custom", "file_count", fmt.Sprintf("file_count limited to %d assets per release", most)})
 	}
 	now := fault.Now(c.r.Context())
 	a := &asset{release: rel, uploader: c.token.User, created: now, updated: now}
 	a.Asset = Asset{ID: c.s.NextID(), Name: name, Label: label, State: Starter, ContentType: cmp.Or(c.r.Header.Get("Content-Type"), "application/octet-stream")}
 	rel.assets = append(rel.assets, a)
-	return a, reply{}, true
+	return a
 }
 
 // getAsset describes an asset or, if the client asks for that, gives its bytes.
@@ -527,17 +493,15 @@ func (c *call) editAsset() reply {
 		Name  *string `json:"name"`
 		Label *string `json:"label"`
 	}
-	if answer, ok := c.decode(&f); !ok {
-		return answer
-	}
+	c.decode(&f)
 	a := c.asset
 	if a.release.Immutable {
-		return immutable("Cannot update assets of an immutable release.")
+		return unprocessable("Cannot update assets of an immutable release.")
 	}
 	if f.Name != nil {
 		name := AssetName(*f.Name)
 		if other := a.release.asset(name); other != nil && other != a {
-			return taken()
+			refuse(taken)
 		}
 		a.Name = name
 	}
@@ -549,7 +513,7 @@ func (c *call) editAsset() reply {
 func (c *call) deleteAsset() reply {
 	a := c.asset
 	if a.release.Immutable {
-		return immutable("Cannot delete asset from an immutable release.")
+		return unprocessable("Cannot delete asset from an immutable release.")
 	}
 	rel := a.release
 	rel.assets = slices.DeleteFunc(rel.assets, func(x *asset) bool { return x == a })
@@ -587,11 +551,11 @@ func (c *call) deleteRef() reply {
 	name, ok := strings.CutPrefix(c.vars["ref"], "tags/")
 	_, exists := c.repo.tag(name)
 	if !ok || !exists {
-		return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: "Reference does not exist", Docs: docs, Status: "422"}}
+		return unprocessable("Reference does not exist")
 	}
 	if rel := c.repo.byTag(name, false); rel != nil {
 		if rel.Immutable {
-			return immutable("Repository rule violations found\n\nCannot delete this tag")
+			return unprocessable("Repository rule violations found\n\nCannot delete this tag")
 		}
 		rel.Draft = true
 	}
@@ -616,7 +580,7 @@ func (c *call) getTagObject() reply {
 func (c *call) getCommit() reply {
 	commit, ok := c.repo.resolve(c.vars["ref"])
 	if !ok {
-		return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: "No commit found for SHA: " + c.vars["ref"], Docs: docs, Status: "422"}}
+		return unprocessable("No commit found for SHA: " + c.vars["ref"])
 	}
 	if c.r.Header.Get("Accept") == "application/vnd.github.sha" {
 		c.w.Header().Set("Content-Type", "application/vnd.github.sha")
@@ -657,16 +621,16 @@ func (c *call) getUser() reply {
 
 // visible finds a public repository by the path. People have no token in the
 // address bar.
-func (c *call) visible() (*repository, reply, bool) {
+func (c *call) visible() *repository {
 	repo, former := c.s.repo(c.vars["owner"] + "/" + c.vars["repo"])
 	if repo == nil || repo.Private {
-		return nil, c.page404(), false
+		serve.Refuse(c.page404())
 	}
 	if former {
 		parts := strings.SplitN(c.place.path, "/", 4)
-		return nil, reply{Status: http.StatusMovedPermanently, Location: c.place.web + "/" + repo.fullName() + "/" + parts[3]}, false
+		serve.Refuse(reply{Status: http.StatusMovedPermanently, Location: c.place.web + "/" + repo.fullName() + "/" + parts[3]})
 	}
-	return repo, reply{}, true
+	return repo
 }
 
 func (c *call) page404() reply {
@@ -675,11 +639,7 @@ func (c *call) page404() reply {
 }
 
 func (c *call) webDownload() reply {
-	repo, answer, ok := c.visible()
-	if !ok {
-		return answer
-	}
-	if rel := repo.byTag(c.vars["tag"], false); rel != nil {
+	if rel := c.visible().byTag(c.vars["tag"], false); rel != nil {
 		if a := rel.asset(c.vars["name"]); a != nil && a.State == Uploaded {
 			return reply{Status: http.StatusFound, Location: c.signed(a)}
 		}
@@ -688,10 +648,7 @@ func (c *call) webDownload() reply {
 }
 
 func (c *call) webLatest() reply {
-	repo, answer, ok := c.visible()
-	if !ok {
-		return answer
-	}
+	repo := c.visible()
 	rel := repo.latestRelease()
 	if rel == nil {
 		return c.page404()
@@ -708,9 +665,7 @@ func (c *call) graphql() reply {
 		Query     string
 		Variables map[string]json.RawMessage
 	}
-	if answer, ok := c.decode(&q); !ok {
-		return answer
-	}
+	c.decode(&q)
 	text := func(name string) (s string) { _ = json.Unmarshal(q.Variables[name], &s); return s }
 	repo, _ := c.s.repo(text("owner") + "/" + text("name"))
 	if repo == nil || c.right(repo) == None {

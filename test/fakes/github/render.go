@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/url"
@@ -127,10 +128,6 @@ func (r *release) shown() string {
 
 func (c *call) renderRelease(repo *repository, r *release) object {
 	api := fmt.Sprintf("%s/repos/%s/releases/%d", c.place.api, repo.fullName(), r.ID)
-	target := r.Target
-	if target == "" {
-		target = repo.DefaultBranch
-	}
 	assets := []object{}
 	for _, a := range r.assets {
 		assets = append(assets, c.renderAsset(repo, a))
@@ -140,7 +137,7 @@ func (c *call) renderRelease(repo *repository, r *release) object {
 		"upload_url": fmt.Sprintf("%s/repos/%s/releases/%d/assets{?name,label}", c.place.upload, repo.fullName(), r.ID),
 		"html_url":   c.place.web + "/" + repo.fullName() + "/releases/tag/" + url.PathEscape(r.shown()),
 		"id":         r.ID, "node_id": nodeID("Release", r.ID), "author": c.user(r.Author),
-		"tag_name": r.Tag, "target_commitish": target, "name": r.Name, "body": r.Body,
+		"tag_name": r.Tag, "target_commitish": cmp.Or(r.Target, repo.DefaultBranch), "name": r.Name, "body": r.Body,
 		"draft": r.Draft, "prerelease": r.Prerelease, "immutable": r.Immutable,
 		"created_at": stamp(r.Created), "published_at": stamp(r.Published), "updated_at": stamp(r.updated), "assets": assets,
 		"tarball_url": nil, "zipball_url": nil,

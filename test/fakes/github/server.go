@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -230,55 +231,42 @@ func (c *call) answer(o *operation) reply {
 	h.Set("X-GitHub-Media-Type", "github.v3; format=json")
 	h.Set("X-GitHub-Request-Id", fmt.Sprintf("FAKE:%05X", c.s.NextID()))
 	h.Set("X-Content-Type-Options", "nosniff")
-	if answer, ok := c.authenticate(); !ok {
-		return answer
-	}
-	if answer, ok := c.limit(o); !ok {
-		return answer
-	}
+	c.authenticate()
+	c.limit(o)
 	if o == nil {
 		return notFound()
 	}
-	if answer, ok := c.open(o); !ok {
-		return answer
-	}
+	c.open(o)
 	return o.Do(c)
 }
 
 // authenticate finds the token of a request. A wrong one is refused everywhere,
 // even where none is needed.
-func (c *call) authenticate() (reply, bool) {
+func (c *call) authenticate() {
 	_, secret, sent := fault.Secret(c.r)
 	if !sent {
-		return reply{}, true
+		return
 	}
 	t := c.s.tokens[secret]
 	if t != nil && fault.Has(c.r.Context(), fault.ExpireToken) {
 		t.Expired = true
 	}
 	if t == nil || t.Expired {
-		return failure(http.StatusUnauthorized, "Bad credentials"), false
+		serve.Refuse(failure(http.StatusUnauthorized, "Bad credentials"))
 	}
 	known := *t
 	c.token = &known
-	return reply{}, true
 }
 
 // limit counts a request to the API. Uploads have no limit of this kind and no
 // headers that tell of it.
-func (c *call) limit(o *operation) (reply, bool) {
+func (c *call) limit(o *operation) {
 	if c.place.role != roleAPI {
-		return reply{}, true
+		return
 	}
-	s, key, limit := c.s, "", c.s.opts.AnonymousLimit
-	if limit == 0 {
-		limit = 60
-	}
+	s, key, limit := c.s, "", cmp.Or(c.s.opts.AnonymousLimit, 60)
 	if c.token != nil {
-		key = c.token.User
-		if limit = s.opts.Limit; limit == 0 {
-			limit = 5000
-		}
+		key, limit = c.token.User, cmp.Or(s.opts.Limit, 5000)
 	}
 	now := fault.Now(c.r.Context())
 	u := s.usage[key]
@@ -303,9 +291,8 @@ func (c *call) limit(o *operation) (reply, bool) {
 		if key == "" {
 			who = "127.0.0.1"
 		}
-		return failure(http.StatusForbidden, "API rate limit exceeded for "+who+"."), false
+		serve.Refuse(failure(http.StatusForbidden, "API rate limit exceeded for "+who+"."))
 	}
-	return reply{}, true
 }
 
 // right returns what the client may do with a repository.
@@ -325,7 +312,7 @@ func (c *call) right(r *repository) Right {
 }
 
 // open finds what the path names, and checks the right on the repository.
-func (c *call) open(o *operation) (reply, bool) {
+func (c *call) open(o *operation) {
 	name := c.vars["owner"] + "/" + c.vars["repo"]
 	repo, former := c.s.repo(name)
 	if id := c.vars["repository"]; id != "" {
@@ -333,16 +320,21 @@ func (c *call) open(o *operation) (reply, bool) {
 			repo = c.s.repos[i]
 		}
 	} else if c.vars["repo"] == "" {
-		return reply{}, true
+		return
 	}
 	if repo == nil || c.right(repo) == None {
-		return notFound(), false
+		serve.Refuse(notFound())
 	}
 	if former {
-		return c.moved(repo), false
+		serve.Refuse(c.moved(repo))
 	}
-	if answer, ok := c.allow(repo, c.right(repo), o.Need); !ok {
-		return answer, false
+	switch have := c.right(repo); {
+	case have < o.Need && c.token == nil:
+		serve.Refuse(failure(http.StatusUnauthorized, "Requires authentication"))
+	case have < o.Need:
+		c.forbid()
+	case o.Need >= Write && repo.Archived:
+		serve.Refuse(failure(http.StatusForbidden, "Repository was archived so is read-only."))
 	}
 	c.repo = repo
 	for _, r := range repo.releases {
@@ -359,9 +351,8 @@ func (c *call) open(o *operation) (reply, bool) {
 		}
 	}
 	if c.vars["release"] != "" && c.release == nil || c.vars["asset"] != "" && c.asset == nil {
-		return notFound(), false
+		serve.Refuse(notFound())
 	}
-	return reply{}, true
 }
 
 // named reports whether the path names something by its number.
@@ -392,27 +383,15 @@ func (c *call) moved(r *repository) reply {
 	return reply{Status: status, Location: to, Body: message{Message: "Moved Permanently", URL: to, Docs: "https://docs.github.com/v3/#http-redirects"}}
 }
 
-func (c *call) allow(r *repository, have, need Right) (reply, bool) {
-	switch {
-	case have < need && c.token == nil:
-		return failure(http.StatusUnauthorized, "Requires authentication"), false
-	case have < need:
-		return c.refuse(), false
-	case need >= Write && r.Archived:
-		return failure(http.StatusForbidden, "Repository was archived so is read-only."), false
-	}
-	return reply{}, true
-}
-
-// refuse says no in the way that fits the token.
-func (c *call) refuse() reply {
+// forbid says no in the way that fits the token.
+func (c *call) forbid() {
 	switch c.token.Kind {
 	case FineGrained:
-		return failure(http.StatusForbidden, "Resource not accessible by personal access token")
+		serve.Refuse(failure(http.StatusForbidden, "Resource not accessible by personal access token"))
 	case Actions:
-		return failure(http.StatusForbidden, "Resource not accessible by integration")
+		serve.Refuse(failure(http.StatusForbidden, "Resource not accessible by integration"))
 	}
-	return notFound()
+	serve.Refuse(notFound())
 }
 
 // message is the body of an error.
@@ -441,8 +420,11 @@ func failure(status int, text string) reply {
 
 func notFound() reply { return failure(http.StatusNotFound, "Not Found") }
 
-func invalid(errors ...fieldError) reply {
-	return reply{Status: http.StatusUnprocessableEntity, Body: message{Message: "Validation Failed", Docs: docs, Errors: errors, Status: "422"}}
+func unprocessable(text string) reply { return failure(http.StatusUnprocessableEntity, text) }
+
+// refuse ends the call, because what the client sent is not valid.
+func refuse(errors ...fieldError) {
+	serve.Refuse(reply{Status: http.StatusUnprocessableEntity, Body: message{Message: "Validation Failed", Docs: docs, Errors: errors, Status: "422"}})
 }
 
 // write sends a reply. The upload host has its own form of errors.
@@ -485,15 +467,13 @@ func (c *call) refund() {
 }
 
 // decode reads a JSON body of a request.
-func (c *call) decode(to any) (reply, bool) {
+func (c *call) decode(to any) {
 	err := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, 1<<20)).Decode(to)
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return reply{Status: http.StatusUnprocessableEntity, Body: message{
-			Message: "Invalid request.\n\nFor '" + kind.Field + "', " + kind.Value + " is not a " + kind.Type.String() + ".", Docs: docs, Status: "422"}}, false
+		serve.Refuse(unprocessable("Invalid request.\n\nFor '" + kind.Field + "', " + kind.Value + " is not a " + kind.Type.String() + "."))
 	case err != nil:
-		return failure(http.StatusBadRequest, "Problems parsing JSON"), false
+		serve.Refuse(failure(http.StatusBadRequest, "Problems parsing JSON"))
 	}
-	return reply{}, true
 }

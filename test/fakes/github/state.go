@@ -2,9 +2,9 @@ package github
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -147,12 +147,12 @@ type Asset struct {
 	State string
 	Size  int64
 	// Digest is what the server says, with the algorithm before a colon; empty
-	// means null. AddRelease and AddAsset calculate it.
+	// means null. AddRelease calculates it.
 	Digest string
 	// NoDigest lets the server say null.
 	NoDigest bool
-	// Data are the bytes, for AddRelease and AddAsset. In what Releases
-	// returns it is nil; use Content.
+	// Data are the bytes, for AddRelease. In what Releases returns it is nil; use
+	// Content.
 	Data []byte
 	// Downloads is how often it was downloaded.
 	Downloads int
@@ -252,9 +252,7 @@ func AnnotatedSHA(repo, tag string) string {
 
 // AddToken makes a token known.
 func (s *Server) AddToken(t Token) {
-	if t.User == "" {
-		t.User = "publisher"
-	}
+	t.User = cmp.Or(t.User, "publisher")
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.tokens[t.Secret] = &t
@@ -265,9 +263,7 @@ func (s *Server) AddToken(t Token) {
 func (s *Server) AddRepository(r Repository) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	if r.DefaultBranch == "" {
-		r.DefaultBranch = "main"
-	}
+	r.DefaultBranch = cmp.Or(r.DefaultBranch, "main")
 	if len(r.Commits) == 0 {
 		r.Commits = []Commit{{SHA: AnnotatedSHA(r.Owner+"/"+r.Name, "commit")}}
 	}
@@ -279,9 +275,7 @@ func (s *Server) AddRepository(r Repository) {
 	}
 	repo := &repository{Repository: r, id: s.NextID(), used: map[string]bool{}}
 	for i, t := range repo.Tags {
-		if t.SHA == "" {
-			repo.Tags[i].SHA = repo.head().SHA
-		}
+		repo.Tags[i].SHA = cmp.Or(t.SHA, repo.head().SHA)
 	}
 	s.repos = append(s.repos, repo)
 }
@@ -303,8 +297,6 @@ func (s *Server) repo(name string) (repo *repository, former bool) {
 	return nil, false
 }
 
-var errNoRepository = errors.New("no such repository")
-
 // AddRelease puts a release there as it is, for tests that begin in the middle
 // and for a second publisher. A published one gets its tag.
 func (s *Server) AddRelease(repo string, r Release) (id int64, err error) {
@@ -312,7 +304,7 @@ func (s *Server) AddRelease(repo string, r Release) (id int64, err error) {
 	defer s.Mu.Unlock()
 	to, _ := s.repo(repo)
 	if to == nil {
-		return 0, fmt.Errorf("add release to %s: %w", repo, errNoRepository)
+		return 0, fmt.Errorf("add release: no repository %s", repo)
 	}
 	rel := s.newRelease(to, r)
 	for _, a := range r.Assets {
@@ -337,9 +329,7 @@ func (s *Server) newRelease(to *repository, r Release) *release {
 	rel := &release{Release: r}
 	rel.ID = s.NextID()
 	rel.untagged = "untagged-" + AnnotatedSHA("draft", fmt.Sprint(rel.ID))[:20]
-	if rel.Author == "" {
-		rel.Author = "publisher"
-	}
+	rel.Author = cmp.Or(rel.Author, "publisher")
 	if rel.Created.IsZero() {
 		commit, ok := to.resolve(r.Target)
 		if !ok {
@@ -352,21 +342,6 @@ func (s *Server) newRelease(to *repository, r Release) *release {
 	return rel
 }
 
-// AddAsset puts an asset into a release.
-func (s *Server) AddAsset(repo string, release int64, a Asset) error {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	to, _ := s.repo(repo)
-	if to == nil {
-		return fmt.Errorf("add asset to %s: %w", repo, errNoRepository)
-	}
-	rel := to.byID(release)
-	if rel == nil {
-		return fmt.Errorf("add asset to %s: no release %d", repo, release)
-	}
-	return s.addAsset(rel, a)
-}
-
 func (s *Server) addAsset(to *release, a Asset) error {
 	b, err := s.Blobs.Receive(bytes.NewReader(a.Data), int64(len(a.Data)), false)
 	if err != nil {
@@ -374,14 +349,8 @@ func (s *Server) addAsset(to *release, a Asset) error {
 	}
 	n := &asset{Asset: a, uploader: to.Author, created: to.Created, updated: to.Created, blob: b, release: to}
 	n.Data = nil
-	n.ID = s.NextID()
-	n.Size = b.Size
-	if n.State == "" {
-		n.State = Uploaded
-	}
-	if n.ContentType == "" {
-		n.ContentType = "application/octet-stream"
-	}
+	n.ID, n.Size = s.NextID(), b.Size
+	n.State, n.ContentType = cmp.Or(n.State, Uploaded), cmp.Or(n.ContentType, "application/octet-stream")
 	if n.Digest == "" && !n.NoDigest && n.State == Uploaded {
 		n.Digest = "sha256:" + b.SHA256
 	}

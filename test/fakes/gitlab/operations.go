@@ -71,7 +71,7 @@ func listed() []string { return []string{statusDefault, "deprecated", statusErro
 
 // open finds the project of the path for a client with at least that role, and what
 // the path names in it. For anyone who may not know of the project there is none.
-func (c *call) open(need access) (reply, bool) {
+func (c *call) open(need access) {
 	p, role, write := c.s.project(c.vars["project"]), NoMember, need.role > NoMember
 	if p != nil {
 		role = c.role(p)
@@ -79,18 +79,16 @@ func (c *call) open(need access) (reply, bool) {
 	public := p != nil && (!p.Private || p.PublicPackages && !write && strings.Contains(c.r.URL.Path, "/packages"))
 	switch {
 	case role == NoMember && !public && c.token == nil && need.wall:
-		return unauthorized(), false
+		unauthorized()
 	case role == NoMember && !public:
-		return failure(http.StatusNotFound, "404 Project Not Found"), false
+		refuse(http.StatusNotFound, "404 Project Not Found")
 	}
-	if answer, ok := c.scope(write); !ok {
-		return answer, false
-	}
+	c.scope(write)
 	switch {
 	case write && c.token == nil:
-		return unauthorized(), false
+		unauthorized()
 	case role < need.role, write && p.Archived:
-		return failure(http.StatusForbidden, "403 Forbidden"), false
+		refuse(http.StatusForbidden, "403 Forbidden")
 	}
 	c.project = p
 	missing := func(name string, found bool) bool { return c.vars[name] != "" && !found }
@@ -104,17 +102,14 @@ func (c *call) open(need access) (reply, bool) {
 	switch {
 	case missing("tag", c.release != nil) && c.token != nil && role < Developer:
 		// Who may not create releases must not learn which exist.
-		return failure(http.StatusForbidden, "403 Forbidden"), false
+		refuse(http.StatusForbidden, "403 Forbidden")
 	case missing("id", c.pkg != nil), missing("tag", c.release != nil), missing("link", c.link >= 0):
-		return failure(http.StatusNotFound, "404 Not Found"), false
+		notFound()
 	}
-	return reply{}, true
 }
 
-func bad(why string) reply { return reply{Status: http.StatusBadRequest, Body: object{"error": why}} }
-
-// checkNames reports which parts of the path GitLab refuses.
-func (c *call) checkNames() (fileName string, answer reply, ok bool) {
+// fileName is the name of a file in the path, if GitLab refuses no part of that.
+func (c *call) fileName() string {
 	path := strings.Split(c.vars["file"], "/")
 	name := path[len(path)-1]
 	var wrong []string
@@ -132,31 +127,29 @@ func (c *call) checkNames() (fileName string, answer reply, ok bool) {
 		wrong = append(wrong, "path should be a valid file path")
 	}
 	if len(wrong) > 0 {
-		return "", bad(strings.Join(wrong, ", ")), false
+		bad(strings.Join(wrong, ", "))
 	}
 	if len(path) > 1 {
-		return url.QueryEscape(strings.Join(path, "/")), reply{}, true
+		return url.QueryEscape(strings.Join(path, "/"))
 	}
-	return name, reply{}, true
+	return name
 }
 
 func matches(pattern, s string) bool {
 	return s != "" && regexp.MustCompile(`^(?:`+pattern+`)$`).MatchString(s)
 }
 
-// forbid reports whether the settings of the project refuse the upload, except
-// for duplicates.
-func (c *call) forbid(p *project) (reply, bool) {
+// checkSettings applies the settings of the project to an upload, except for duplicates.
+func (c *call) checkSettings(p *project) {
 	if p.NoPackages {
-		return failure(http.StatusForbidden, "403 Forbidden"), true
+		refuse(http.StatusForbidden, "403 Forbidden")
 	}
 	for _, rule := range p.Protected {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(rule.Pattern), `\*`, `.*`)
 		if matches(pattern, c.vars["package"]) && c.role(p) < rule.Role {
-			return failure(http.StatusForbidden, "403 Forbidden - Package protected."), true
+			refuse(http.StatusForbidden, "403 Forbidden - Package protected.")
 		}
 	}
-	return reply{}, false
 }
 
 func (p *project) duplicatesAllowed(name, version string) bool {
@@ -168,19 +161,14 @@ func (p *project) duplicatesAllowed(name, version string) bool {
 // is what readers get.
 func (c *call) upload() reply {
 	p, query := c.project, c.r.URL.Query()
-	name, answer, ok := c.checkNames()
-	if !ok {
-		return answer
-	}
+	name := c.fileName()
 	if s := query.Get("status"); query.Has("status") && s != statusDefault && s != statusHidden {
-		return bad("status does not have a valid value")
+		bad("status does not have a valid value")
 	}
 	if s := query.Get("select"); query.Has("select") && s != "package_file" {
-		return bad("select does not have a valid value")
+		bad("select does not have a valid value")
 	}
-	if answer, no := c.forbid(p); no {
-		return answer
-	}
+	c.checkSettings(p)
 	existed := p.find(c.vars["package"], c.vars["version"], usable()) != nil
 	limit := cmp.Or(c.s.opts.MaxFileSize, 5<<30)
 	var b *serve.Blob
@@ -192,7 +180,7 @@ func (c *call) upload() reply {
 		})
 	}
 	if err != nil {
-		return failure(http.StatusBadRequest, "400 Bad request - File is too large")
+		refuse(http.StatusBadRequest, "400 Bad request - File is too large")
 	}
 	return c.store(p, name, existed, b)
 }
@@ -206,10 +194,10 @@ func (c *call) store(p *project, name string, existed bool, b *serve.Blob) reply
 	query := c.r.URL.Query()
 	k := p.find(c.vars["package"], c.vars["version"], usable())
 	if k != nil && !existed && c.s.opts.RaceFirstUploads {
-		return failure(http.StatusInternalServerError, "500 Internal Server Error")
+		refuse(http.StatusInternalServerError, "500 Internal Server Error")
 	}
 	if k != nil && k.file(name) != nil && !p.duplicatesAllowed(k.Name, k.Version) {
-		return failure(http.StatusBadRequest, "400 Bad request - Duplicate package is not allowed")
+		refuse(http.StatusBadRequest, "400 Bad request - Duplicate package is not allowed")
 	}
 	if k == nil {
 		k = c.s.newPackage(p, c.vars["package"], c.vars["version"], statusDefault)
@@ -227,19 +215,13 @@ func (c *call) store(p *project, name string, existed bool, b *serve.Blob) reply
 
 // download gives the last file of that name.
 func (c *call) download() reply {
-	name, answer, ok := c.checkNames()
-	if !ok {
-		return answer
-	}
-	var f *file
-	if k := c.project.find(c.vars["package"], c.vars["version"], installable()); k != nil {
-		if f = k.file(name); f != nil {
-			k.downloaded = time.Now()
-		}
-	}
+	name := c.fileName()
+	k := c.project.find(c.vars["package"], c.vars["version"], installable())
+	f := k.file(name)
 	if f == nil {
-		return failure(http.StatusNotFound, "404 Not Found")
+		notFound()
 	}
+	k.downloaded = time.Now()
 	if c.s.opts.DirectDownload {
 		storage, _ := c.s.storage(c.r)
 		return reply{Status: http.StatusFound, Location: storage + c.s.Bucket.Address(f.ID, f.Name)}
@@ -299,7 +281,7 @@ func (c *call) listPackages() reply {
 	if q.Has("status") {
 		states = []string{q.Get("status")}
 		if !slices.Contains([]string{statusDefault, statusHidden, "processing", statusError, statusPending, "deprecated"}, states[0]) {
-			return bad("status does not have a valid value")
+			bad("status does not have a valid value")
 		}
 	}
 	if t := q.Get("package_type"); t != "" && t != "generic" {
@@ -338,7 +320,7 @@ func (c *call) deleteFile() reply {
 	before := len(c.pkg.files)
 	c.pkg.files = slices.DeleteFunc(c.pkg.files, func(f *file) bool { return strconv.FormatInt(f.ID, 10) == c.vars["file"] })
 	if len(c.pkg.files) == before {
-		return failure(http.StatusNotFound, "404 Not Found")
+		notFound()
 	}
 	return reply{Status: http.StatusNoContent}
 }
@@ -401,17 +383,20 @@ func (c *call) getProject() reply {
 	return serve.OK(out)
 }
 
-func (c *call) getUser() reply {
+// known refuses those who do not say who they are.
+func (c *call) known() {
 	if c.token == nil {
-		return unauthorized()
+		unauthorized()
 	}
+}
+
+func (c *call) getUser() reply {
+	c.known()
 	return serve.OK(object{"id": 1, "username": c.token.User, "name": c.token.User, "state": "active"})
 }
 
 func (c *call) getToken() reply {
-	if c.token == nil {
-		return unauthorized()
-	}
+	c.known()
 	scopes := c.token.Scopes
 	if len(scopes) == 0 {
 		scopes = []string{"api"}
@@ -420,19 +405,15 @@ func (c *call) getToken() reply {
 }
 
 func (c *call) getVersion() reply {
-	if c.token == nil {
-		return unauthorized()
-	}
+	c.known()
 	return serve.OK(object{"version": cmp.Or(c.s.opts.Version, "17.5.0"), "revision": "fake"})
 }
 
-func (c *call) decode(to any) (reply, bool) {
-	kind := c.r.Header.Get("Content-Type")
-	if !strings.HasPrefix(kind, "application/json") {
-		return bad("the fake takes JSON only"), false
+func (c *call) decode(to any) {
+	if !strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/json") {
+		bad("the fake takes JSON only")
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, 1<<20)).Decode(to); err != nil {
-		return bad("The request body is not valid JSON"), false
+		bad("The request body is not valid JSON")
 	}
-	return reply{}, true
 }

@@ -46,25 +46,23 @@ func (c *call) listReleases() reply {
 
 func (c *call) createRelease() reply {
 	var f releaseFields
-	if answer, ok := c.decode(&f); !ok {
-		return answer
-	}
+	c.decode(&f)
 	if f.Tag == nil || *f.Tag == "" {
-		return bad("tag_name is missing")
+		bad("tag_name is missing")
 	}
 	p := c.project
 	sha, exists := p.Tags[*f.Tag]
 	if !exists {
 		if f.Ref == nil || *f.Ref == "" {
-			return failure(http.StatusUnprocessableEntity, "Ref is not specified")
+			refuse(http.StatusUnprocessableEntity, "Ref is not specified")
 		}
 		var ok bool
 		if sha, ok = p.resolve(*f.Ref); !ok {
-			return failure(http.StatusBadRequest, "Failed to create tag '%s': invalid reference name '%s'.", *f.Tag, *f.Ref)
+			refuse(http.StatusBadRequest, "Failed to create tag '%s': invalid reference name '%s'.", *f.Tag, *f.Ref)
 		}
 	}
 	if p.release(*f.Tag) != nil {
-		return failure(http.StatusConflict, "Release already exists")
+		refuse(http.StatusConflict, "Release already exists")
 	}
 	r := &Release{Tag: *f.Tag, Name: *f.Tag, Commit: sha, Created: fault.Now(c.r.Context())}
 	if f.Name != nil {
@@ -74,9 +72,7 @@ func (c *call) createRelease() reply {
 		r.Description = *f.Description
 	}
 	for _, l := range f.Assets.Links {
-		if answer, ok := c.addLink(r, l); !ok {
-			return answer
-		}
+		c.addLink(r, l)
 	}
 	p.Tags[*f.Tag] = sha
 	p.releases = append(p.releases, r)
@@ -98,9 +94,7 @@ func (c *call) getRelease() reply { return serve.OK(c.renderRelease(c.release)) 
 
 func (c *call) editRelease() reply {
 	var f releaseFields
-	if answer, ok := c.decode(&f); !ok {
-		return answer
-	}
+	c.decode(&f)
 	r := c.release
 	if f.Name != nil {
 		r.Name = *f.Name
@@ -119,12 +113,12 @@ func (c *call) deleteRelease() reply {
 }
 
 // addLink adds a link. Names, addresses and paths are there only once.
-func (c *call) addLink(r *Release, f linkFields) (reply, bool) {
+func (c *call) addLink(r *Release, f linkFields) {
 	if f.Name == "" || f.URL == "" {
-		return bad("name, url is missing"), false
+		bad("name, url is missing")
 	}
 	if u, err := url.Parse(f.URL); err != nil || u.Host == "" {
-		return reply{Status: http.StatusBadRequest, Body: object{"message": object{"url": []string{"is blocked: Only allowed schemes are http, https, ftp"}}}}, false
+		serve.Refuse(reply{Status: http.StatusBadRequest, Body: object{"message": object{"url": []string{"is blocked: Only allowed schemes are http, https, ftp"}}}})
 	}
 	l := Link{ID: c.s.NextID(), Name: f.Name, URL: f.URL, Direct: cmp.Or(f.Direct, f.FilePath), Type: cmp.Or(f.Type, "other")}
 	taken := object{}
@@ -139,10 +133,9 @@ func (c *call) addLink(r *Release, f linkFields) (reply, bool) {
 		taken["filepath"] = []string{"is in an invalid format"}
 	}
 	if len(taken) > 0 {
-		return reply{Status: http.StatusBadRequest, Body: object{"message": taken}}, false
+		serve.Refuse(reply{Status: http.StatusBadRequest, Body: object{"message": taken}})
 	}
 	r.Links = append(r.Links, l)
-	return reply{}, true
 }
 
 func (c *call) listLinks() reply {
@@ -152,13 +145,9 @@ func (c *call) listLinks() reply {
 
 func (c *call) createLink() reply {
 	var f linkFields
-	if answer, ok := c.decode(&f); !ok {
-		return answer
-	}
+	c.decode(&f)
 	r := c.release
-	if answer, ok := c.addLink(r, f); !ok {
-		return answer
-	}
+	c.addLink(r, f)
 	return reply{Status: http.StatusCreated, Body: c.renderLink(r, r.Links[len(r.Links)-1])}
 }
 
@@ -199,7 +188,7 @@ func (c *call) renderRelease(r *Release) object {
 func (c *call) getTag() reply {
 	sha, ok := c.project.Tags[c.vars["name"]]
 	if !ok {
-		return failure(http.StatusNotFound, "404 Tag Not Found")
+		refuse(http.StatusNotFound, "404 Tag Not Found")
 	}
 	return serve.OK(object{"name": c.vars["name"], "target": sha, "message": "", "protected": false, "release": nil, "commit": c.renderCommit(sha)})
 }
@@ -207,7 +196,7 @@ func (c *call) getTag() reply {
 func (c *call) getCommit() reply {
 	sha, ok := c.project.resolve(c.vars["sha"])
 	if !ok {
-		return failure(http.StatusNotFound, "404 Commit Not Found")
+		refuse(http.StatusNotFound, "404 Commit Not Found")
 	}
 	return serve.OK(c.renderCommit(sha))
 }

@@ -143,9 +143,16 @@ type reply = serve.Reply
 
 type object = map[string]any
 
-func failure(status int, format string, args ...any) reply {
-	return reply{Status: status, Body: object{"message": fmt.Sprintf(format, args...)}}
+// refuse ends the call with a message.
+func refuse(status int, format string, args ...any) {
+	serve.Refuse(reply{Status: status, Body: object{"message": fmt.Sprintf(format, args...)}})
 }
+
+// notFound ends the call: what the path names is not there.
+func notFound() { refuse(http.StatusNotFound, "404 Not Found") }
+
+// bad ends the call, because of what the client sent.
+func bad(why string) { serve.Refuse(reply{Status: http.StatusBadRequest, Body: object{"error": why}}) }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_, scheme := s.At(r)
@@ -164,13 +171,9 @@ func (c *call) answer(o *operation) reply {
 	if o.Step == serve.StorageStep {
 		return o.Do(c)
 	}
-	if answer, ok := c.authenticate(o.Need); !ok {
-		return answer
-	}
+	c.authenticate(o.Need)
 	if c.vars["project"] != "" {
-		if answer, ok := c.open(o.Need); !ok {
-			return answer
-		}
+		c.open(o.Need)
 	}
 	return o.Do(c)
 }
@@ -216,18 +219,18 @@ func (c *call) sent() (sent, bool) {
 	return sent{secret: secret, kinds: []Kind{Personal}}, true
 }
 
-func unauthorized() reply { return failure(http.StatusUnauthorized, "401 Unauthorized") }
+func unauthorized() { refuse(http.StatusUnauthorized, "401 Unauthorized") }
 
 // authenticate finds the token of a request. A wrong one is refused, even where
 // none is needed; but with Basic authentication it only counts as none.
-func (c *call) authenticate(need access) (reply, bool) {
+func (c *call) authenticate(need access) {
 	way, ok := c.sent()
 	if !ok {
-		return reply{}, true
+		return
 	}
 	allowed := func(k Kind) bool { return slices.Contains(need.tokens, k) && slices.Contains(way.kinds, k) }
 	if way.basic && !need.basic || !allowed(Personal) && !allowed(Job) && !allowed(Deploy) {
-		return reply{}, true
+		return
 	}
 	t := c.s.tokens[way.secret]
 	if t != nil && fault.Has(c.r.Context(), fault.ExpireToken) {
@@ -237,14 +240,13 @@ func (c *call) authenticate(need access) (reply, bool) {
 	case t != nil && !t.Expired && allowed(t.Kind):
 		known := *t
 		c.token = &known
-		return reply{}, true
 	case way.basic:
-		return reply{}, true
 	case t != nil && t.Expired:
-		return reply{Status: http.StatusUnauthorized, Body: object{"error": "invalid_token",
-			"error_description": "Token is expired. You can either do re-authorization or token refresh."}}, false
+		serve.Refuse(reply{Status: http.StatusUnauthorized, Body: object{"error": "invalid_token",
+			"error_description": "Token is expired. You can either do re-authorization or token refresh."}})
+	default:
+		unauthorized()
 	}
-	return unauthorized(), false
 }
 
 // role returns what the client is in a project.
@@ -260,10 +262,10 @@ func (c *call) role(p *project) Role {
 	return p.Members[c.token.User]
 }
 
-// scope reports whether the token is for that.
-func (c *call) scope(write bool) (reply, bool) {
+// scope refuses a token that is not for that.
+func (c *call) scope(write bool) {
 	if c.token == nil || len(c.token.Scopes) == 0 || c.token.Kind == Job {
-		return reply{}, true
+		return
 	}
 	wanted := []string{"api", "read_api"}
 	if write {
@@ -277,11 +279,11 @@ func (c *call) scope(write bool) (reply, bool) {
 		}
 	}
 	if slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(c.token.Scopes, w) }) {
-		return reply{}, true
+		return
 	}
 	if c.token.Kind == Deploy {
-		return failure(http.StatusForbidden, "403 Forbidden"), false
+		refuse(http.StatusForbidden, "403 Forbidden")
 	}
-	return reply{Status: http.StatusForbidden, Body: object{"error": "insufficient_scope",
-		"error_description": "The request requires higher privileges than provided by the access token.", "scope": strings.Join(wanted, " ")}}, false
+	serve.Refuse(reply{Status: http.StatusForbidden, Body: object{"error": "insufficient_scope",
+		"error_description": "The request requires higher privileges than provided by the access token.", "scope": strings.Join(wanted, " ")}})
 }

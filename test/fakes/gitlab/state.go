@@ -279,10 +279,8 @@ func (s *Server) Package(project, name, version string) (Package, bool) {
 func (s *Server) Readable(project, name, version, file string) ([]byte, bool) {
 	raw, err := s.Bytes(func() *serve.Blob {
 		if p := s.project(project); p != nil {
-			if k := p.find(name, version, installable()); k != nil {
-				if f := k.file(file); f != nil {
-					return f.blob
-				}
+			if f := p.find(name, version, installable()).file(file); f != nil {
+				return f.blob
 			}
 		}
 		return nil
@@ -335,7 +333,11 @@ func (p *project) find(name, version string, states []string) *pkg {
 	return nil
 }
 
+// file returns the last file of a name; there is none without a package.
 func (k *pkg) file(name string) *file {
+	if k == nil {
+		return nil
+	}
 	for _, f := range slices.Backward(k.files) {
 		if f.Name == name {
 			return f

@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -119,12 +120,7 @@ func (p *Proxy) Env() []string {
 func (p *Proxy) Seen() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var out []string
-	for h := range p.seen {
-		out = append(out, h)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(p.seen))
 }
 
 // Close ends the proxy and all connections through it.

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
 )
@@ -74,9 +74,14 @@ func (r *Rig) start(ctx context.Context) (err error) {
 	if r.Client, err = dynamic.NewForConfig(r.Config); err != nil {
 		return err
 	}
-	ca, err := certificate(r.dir)
+	ca, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
 		return err
+	}
+	for name, data := range map[string][]byte{"tls.crt": ca, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o600); err != nil {
+			return err
+		}
 	}
 	if err := r.run("kube-controller-manager", filepath.Join(r.programs, "kube-controller-manager"), []string{
 		"--kubeconfig=" + r.Kubeconfig, "--leader-elect=false", "--secure-port=0", "--bind-address=127.0.0.1",
@@ -240,11 +245,11 @@ type process struct {
 	cmd     *exec.Cmd
 	stopped bool
 	done    chan struct{}
-	log     *tail
+	log     server.Tail
 }
 
 func (r *Rig) run(name, program string, flags []string) error {
-	p := &process{done: make(chan struct{}), log: &tail{}}
+	p := &process{done: make(chan struct{})}
 	r.running[name] = p
 	begin := func() error {
 		p.mu.Lock()
@@ -256,7 +261,7 @@ func (r *Rig) run(name, program string, flags []string) error {
 		// So that field managers are those of the images of providers.
 		p.cmd.Args[0] = "manager"
 		p.cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig, "POD_IP=127.0.0.1", "POD_NAME="+name, "POD_NAMESPACE="+name+"-system", "POD_UID="+name)
-		p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+		p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 		if err := p.cmd.Start(); err != nil {
 			return fmt.Errorf("start %s: %w", name, err)
 		}
@@ -269,7 +274,7 @@ func (r *Rig) run(name, program string, flags []string) error {
 		defer close(p.done)
 		for {
 			err := p.cmd.Wait()
-			fmt.Fprintf(p.log, "%s ended: %v\n", name, err)
+			fmt.Fprintf(&p.log, "%s ended: %v\n", name, err)
 			time.Sleep(200 * time.Millisecond)
 			if begin() != nil {
 				return
@@ -301,27 +306,4 @@ func (r *Rig) Stop() error {
 	}
 	wait.Wait()
 	return r.Server.Stop()
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 32 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if len(t.text) > 2*most {
-		t.text = bytes.Clone(t.text[len(t.text)-most:])
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
 }

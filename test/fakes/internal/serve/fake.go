@@ -154,6 +154,12 @@ func (f *Fake) NextID() int64 {
 	return f.lastID
 }
 
+// refusal is what Refuse panics with.
+type refusal struct{ Reply }
+
+// Refuse ends the call with an answer, whoever notices that it must not go on.
+func Refuse(answer Reply) { panic(refusal{answer}) }
+
 // Call answers a request while no other is. The body of a request in JSON is there
 // before that.
 func (f *Fake) Call(r *http.Request, streams bool, do func() Reply) Reply {
@@ -162,9 +168,18 @@ func (f *Fake) Call(r *http.Request, streams bool, do func() Reply) Reply {
 		raw, _ := io.ReadAll(io.LimitReader(body, 1<<20)) // what is cut off is no JSON
 		r.Body = io.NopCloser(bytes.NewReader(raw))
 	}
-	answer := func() Reply {
+	answer := func() (answer Reply) {
 		f.Mu.Lock()
 		defer f.Mu.Unlock()
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case refusal:
+				answer = r.Reply
+			default:
+				panic(r)
+			}
+		}()
 		return do()
 	}()
 	if answer.Status >= 400 && r.ContentLength != 0 {
