@@ -241,6 +241,8 @@ func (k *schemaCheck) samples(s *yamldoc.Node, name string, in inside) {
 	if n := s.Get("example"); n.Given() != nil {
 		report(OfSample, &k.values, n, "the example")
 	}
+	// Each entry is one of the enumeration.
+	of.Node = yamldoc.NewMap(slices.DeleteFunc(slices.Clone(s.Fields()), func(f yamldoc.Field) bool { return f.Name == "enum" }))
 	for _, n := range s.Get("enum").List() {
 		if n.Given() != nil {
 			report(OfSample, &k.values, n, "an entry of the enumeration")

@@ -508,8 +508,12 @@ var _ = classRules.Add(lint.Rule{
 
 func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
 	for _, h := range c.HealthChecks() {
-		if n := h.UnhealthyRange; n.Is(yamldoc.String) && !sampled(c.Object, n) && (!unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32) {
+		switch n := h.UnhealthyRange; {
+		case !n.Is(yamldoc.String) || sampled(c.Object, n):
+		case !unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32:
 			p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text())
+		case view.Reversed(n):
+			p.Report(lint.On(c.Object, n, "the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text()).As(lint.Warning))
 		}
 	}
 }

@@ -389,7 +389,9 @@ func printerColumns(p *lint.Pass, k *contract.Kind) {
 		}
 		for _, column := range v.Node.Get("additionalPrinterColumns").List() {
 			at := column.Get("jsonPath")
-			if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
+			if strings.Count(at.Str(), "[") != strings.Count(at.Str(), "]") {
+				f.add(v.Name, at, "column %q has the path %q with a bracket that is not closed, so kubectl shows none of the columns", column.Get("name").Str(), at.Str())
+			} else if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
 				f.add(v.Name, at, "column %q shows %s, but the schema has no %s", column.Get("name").Str(), at.Str(), bad)
 			}
 		}

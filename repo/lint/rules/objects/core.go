@@ -101,6 +101,8 @@ var coreDemands = map[string]map[string][]demand{
 			value, _ := at.Int()
 			switch known := map[string]int64{"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}[name.Str()]; {
 			case known != 0 && known == value && !n.Get("globalDefault").Bool():
+			case known != 0:
+				fail.By(at, name, n.Get("globalDefault")).Says("has the value %d; %s must have %d, and no globalDefault", value, name.Str(), known)
 			case strings.HasPrefix(name.Str(), "system-"):
 				fail.By(name, at, n.Get("globalDefault")).Says("has the name %q; the prefix system- is reserved", name.Str())
 			case value > 1_000_000_000:
@@ -205,17 +207,20 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.paramKind.apiVersion", form(func(text string) []string { return validation.IsDNS1035Label(text[strings.Index(text, "/")+1:]) })},
 			{"spec.paramKind.kind", form(func(text string) []string { return validation.IsDNS1035Label(strings.ToLower(text)) })},
 			{"spec.matchConstraints", needs("resourceRules")},
+			{"spec", func(n *yamldoc.Node, fail view.Failure) {
+				variables := []string{"variables"}
+				if kind := n.Get("paramKind"); kind != nil && !kind.Is(yamldoc.Null) {
+					variables = append(variables, "params")
+				}
+				judge{fail.Pass, fail.Object}.demands(n, fail.Path, policyExpressions(variables...))
+			}},
 			{"spec.variables.*", needs("name", "expression")},
-			{"spec.variables.*.expression", compiles("", policyVariables...)},
 			{"spec.validations.*", needs("expression")},
-			{"spec.validations.*.expression", compiles("bool", policyVariables...)},
-			{"spec.validations.*.messageExpression", compiles("string", policyVariables...)},
 			{"spec.validations.*.message", like(view.Pattern(`^\s*[^\r\n]*\s*$`), "a single line")},
 			{"spec.validations.*.reason", oneOf("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")},
 			{"spec.auditAnnotations", distinct("key")},
 			{"spec.auditAnnotations.*", needs("key", "valueExpression")},
-			{"spec.auditAnnotations.*.valueExpression", compiles("string null_type", policyVariables...)},
-		}, under("spec.matchConstraints", policyMatchDemands), under("spec", conditionDemands("params"))),
+		}, under("spec.matchConstraints", policyMatchDemands)),
 		"ValidatingAdmissionPolicyBinding": slices.Concat([]demand{
 			{"", needs("spec")},
 			{"spec", needs("policyName", "validationActions")},
@@ -240,7 +245,15 @@ var coreDemands = map[string]map[string][]demand{
 	},
 }
 
-var policyVariables = []string{"params", "variables"}
+// policyExpressions are the demands of the expressions of a policy, which may use variables;
+// its conditions know only the second one.
+func policyExpressions(variables ...string) []demand {
+	return append(conditionDemands(variables[1:]...),
+		demand{"variables.*.expression", compiles("", variables...)},
+		demand{"validations.*.expression", compiles("bool", variables...)},
+		demand{"validations.*.messageExpression", compiles("string", variables...)},
+		demand{"auditAnnotations.*.valueExpression", compiles("string null_type", variables...)})
+}
 
 var policyMatchDemands = slices.Concat(selectionDemands, under("resourceRules.*", matchedDemands), under("excludeResourceRules.*", matchedDemands))
 
@@ -355,12 +368,15 @@ func prefix(n *yamldoc.Node, fail view.Failure) netip.Prefix {
 	case n.Str() != "" && err != nil:
 		fail.By(n).Says(notCIDR, n.Str())
 	case err == nil && p != p.Masked():
-		fail.By(n).Says("has %q, an address with a length; the range is %s", n.Str(), p.Masked()) // refused since Kubernetes v1.36
+		fail.By(n).Says(hostBits, n.Str(), p.Masked()) // refused since Kubernetes v1.36
 	}
 	return p.Masked()
 }
 
-const notCIDR = "has %q; it must be in CIDR notation, such as 10.0.0.0/16"
+const (
+	notCIDR  = "has %q; it must be in CIDR notation, such as 10.0.0.0/16"
+	hostBits = "has %q, an address with a length; the range is %s"
+)
 
 // pathFaults are what the path of an Ingress must not contain, where a line ends it.
 var pathFaults = []string{"//", "/./", "/../", "%2f", "%2F", "/..\n", "/.\n"}

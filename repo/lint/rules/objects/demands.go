@@ -187,7 +187,7 @@ func only(name, other string, values ...string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		at, of := n.Get(name), n.Get(strings.Split(other, ".")...)
 		if !unset(at) && !isZero(at) && !slices.Contains(values, of.Str()) {
-			fail.By(at, of).Says("has %s, which only the %s %s allows", name, other, phrase.Or(named(values)))
+			fail.By(at, of).Says("sets %s, which needs %s: %s", name, other, phrase.Or(named(values)))
 		}
 	}
 }

@@ -265,8 +265,11 @@ var serviceDemands = []demand{
 		}
 	}},
 	{"spec.loadBalancerSourceRanges.*", func(n *yamldoc.Node, fail view.Failure) {
-		if p, err := netip.ParsePrefix(strings.TrimSpace(n.Str())); err != nil || p != p.Masked() {
+		switch p, err := netip.ParsePrefix(strings.TrimSpace(n.Str())); {
+		case err != nil:
 			fail.Says(notCIDR, n.Str())
+		case p != p.Masked():
+			fail.Says(hostBits, n.Str(), p.Masked())
 		}
 	}},
 	{"spec", only("loadBalancerSourceRanges", "type", "LoadBalancer")},
@@ -286,7 +289,12 @@ var serviceDemands = []demand{
 			fail.By(at, affinity).Says("has a session affinity of %d seconds; it must be between 1 and 86400", v)
 		}
 	}},
-	{"spec.externalName", form(func(text string) []string { return validation.IsDNS1123Subdomain(strings.TrimSuffix(text, ".")) })},
+	{"spec", func(n *yamldoc.Node, fail view.Failure) {
+		if at, of := n.Get("externalName"), n.Get("type"); of.Str() == "ExternalName" {
+			fail.Path = append(slices.Clip(fail.Path), "externalName")
+			form(func(text string) []string { return validation.IsDNS1123Subdomain(strings.TrimSuffix(text, ".")) })(at, fail.By(at, of))
+		}
+	}},
 	{"spec.externalIPs.*", address},
 	{"spec.externalIPs.*", func(n *yamldoc.Node, fail view.Failure) {
 		if a, err := netip.ParseAddr(n.Str()); err == nil && (a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast()) {
@@ -365,12 +373,12 @@ func podFields(p *lint.Pass) {
 			continue
 		}
 		j.demands(pod, nil, podDemands)
-		mounted := volumes(o, pod)
+		mounted, device := volumes(o, pod)
 		for _, list := range [...]string{"containers", "initContainers"} {
 			for i, c := range pod.Get(list).List() {
 				at := []string{list + "[" + strconv.Itoa(i) + "]"}
 				j.demands(c, at, containerDemands)
-				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}, {"volumeDevices.*.name", mounted}})
+				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}, {"volumeDevices.*.name", mounted}, {"volumeDevices.*.name", device}})
 				for _, probe := range probes {
 					if n := c.Get(probe); n != nil && list == "initContainers" && c.Get("restartPolicy").Str() != "Always" {
 						j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail view.Failure) {
@@ -391,20 +399,31 @@ func podFields(p *lint.Pass) {
 	}
 }
 
-// volumes demands a volume that the pods of an object have.
-func volumes(o *manifest.Object, pod *yamldoc.Node) test {
-	var names []*yamldoc.Node
+// volumes are the demands for a volume that the pods of an object have, and for one that
+// may be a device.
+func volumes(o *manifest.Object, pod *yamldoc.Node) (mounted, device test) {
+	var names, files []*yamldoc.Node
 	for _, v := range pod.Get("volumes").List() {
 		names = append(names, v.Get("name"))
+		if v.Get("persistentVolumeClaim") == nil && v.Get("ephemeral") == nil {
+			files = append(files, v.Get("name"))
+		}
 	}
 	for _, v := range o.Get("spec", "volumeClaimTemplates").List() {
 		names = append(names, v.Get("metadata", "name"))
 	}
-	return func(n *yamldoc.Node, fail view.Failure) {
-		if n.Str() != "" && !slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
-			fail.By(n).By(names...).Says("is %q, but the pod has no volume of that name", n.Text())
-		}
+	has := func(list []*yamldoc.Node, n *yamldoc.Node) bool {
+		return slices.ContainsFunc(list, func(name *yamldoc.Node) bool { return n.Str() != "" && name.Str() == n.Text() })
 	}
+	return func(n *yamldoc.Node, fail view.Failure) {
+			if n.Str() != "" && !has(names, n) {
+				fail.By(n).By(names...).Says("is %q, but the pod has no volume of that name", n.Text())
+			}
+		}, func(n *yamldoc.Node, fail view.Failure) {
+			if has(files, n) {
+				fail.By(n).By(files...).Says("is %q, but a device needs a volume with persistentVolumeClaim or ephemeral", n.Text())
+			}
+		}
 }
 
 func onlyOne(n *yamldoc.Node, fail view.Failure) {
@@ -489,6 +508,7 @@ var workloadDemands = map[string][]demand{
 			}
 			return ""
 		})},
+		{"spec.jobTemplate.spec.selector", never("a CronJob does not allow")},
 		{"spec.jobTemplate.spec.manualSelector", func(n *yamldoc.Node, fail view.Failure) {
 			if n.Bool() {
 				fail.Says("is true, which a CronJob does not allow")
@@ -710,6 +730,9 @@ var podDemands = slices.Concat([]demand{
 	{"hostname", form(validation.IsDNS1123Label)},
 	{"subdomain", form(validation.IsDNS1123Label)},
 	{"runtimeClassName", form(validation.IsDNS1123Subdomain)},
+	{"overhead", func(n *yamldoc.Node, fail view.Failure) {
+		requestsWithinLimits(yamldoc.NewMap([]yamldoc.Field{{Name: "limits", Value: n}}), fail)
+	}},
 	{"preemptionPolicy", oneOf("", "PreemptLowerPriority", "Never")},
 	{"schedulingGates", distinct("name")},
 	{"schedulingGates.*", needs("name")},
@@ -872,8 +895,14 @@ func nodeField(n *yamldoc.Node, fail view.Failure) {
 // nodeExpression demands an expression about the labels of nodes.
 func nodeExpression(n *yamldoc.Node, fail view.Failure) {
 	operator, values := expression(n, fail, "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-	if op := operator.Str(); (op == "Gt" || op == "Lt") && len(values.List()) > 1 {
-		fail.By(values, operator).Says("has several values, which the operator %s does not allow", op)
+	if op := operator.Str(); op == "Gt" || op == "Lt" {
+		for i, n := range values.List() {
+			if _, err := strconv.ParseInt(n.Str(), 10, 64); i > 0 {
+				fail.By(values, operator).Says("has several values, which the operator %s does not allow", op)
+			} else if n.Is(yamldoc.String) && err != nil {
+				fail.As(lint.Warning).By(n, operator).Says("has the value %q, so no node matches: the operator %s compares integers", n.Text(), op)
+			}
+		}
 	}
 	needs("key")(n, fail)
 	form(validation.IsQualifiedName)(n.Get("key"), fail.By(n.Get("key")))

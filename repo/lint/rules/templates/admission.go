@@ -2,6 +2,7 @@ package templates
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,6 +84,13 @@ var admissions = map[string]func(admitted, view.Failure){
 	"cluster.x-k8s.io/MachineDeployment": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
+		scaled(a.Get("metadata"), refuse)
+		skipped := a.Get("metadata", "annotations", "machineset.cluster.x-k8s.io/skip-preflight-checks")
+		for check := range strings.SplitSeq(skipped.Str(), ",") {
+			if check = strings.TrimSpace(check); skipped.Str() != "" && !slices.Contains(preflightChecks, check) {
+				refuse.By(skipped).Says("the annotation skips the preflight check %q; it must be one of %s", check, strings.Join(preflightChecks, ", "))
+			}
+		}
 		tainted(a.spec.Get("template", "spec"), refuse)
 		update := a.at("rollout.strategy.rollingUpdate", "strategy.rollingUpdate")
 		surge, some := update.Get("maxSurge").Int()
@@ -109,6 +117,7 @@ var admissions = map[string]func(admitted, view.Failure){
 	"cluster.x-k8s.io/MachinePool": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
+		scaled(a.Get("metadata"), refuse)
 		if n := a.spec.Get("template", "spec", "taints"); !view.Blank(n) {
 			refuse.By(n).Says("the machines of a MachinePool cannot have taints")
 		}
@@ -129,8 +138,31 @@ var admissions = map[string]func(admitted, view.Failure){
 		if ok && seconds != 0 && seconds < 30 {
 			refuse.By(timeout).Says("the startup timeout is %d seconds; it must be 0 or at least 30", seconds)
 		}
+		if n := a.at("remediation.triggerIf.unhealthyInRange", "unhealthyRange"); view.Reversed(n) {
+			refuse.As(lint.Warning).By(n).Says("the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text())
+		}
 		numberOrPercent(a.at("remediation.triggerIf.unhealthyLessThanOrEqualTo", "maxUnhealthy"), "the limit of unhealthy machines", refuse)
 	},
+}
+
+// preflightChecks are those that a MachineSet can skip.
+var preflightChecks = []string{"All", "ControlPlaneIsStable", "ControlPlaneVersionSkew", "KubeadmVersionSkew", "KubernetesVersionSkew"}
+
+// scaled: with annotations of the autoscaler, new workers get the smallest number of
+// machines, and the autoscaler itself wants the largest to be no smaller.
+func scaled(metadata *yamldoc.Node, refuse view.Failure) {
+	low, high := metadata.Get("annotations", minSize), metadata.Get("annotations", maxSize)
+	least, err := strconv.ParseInt(low.Str(), 10, 32)
+	most, wrong := strconv.ParseInt(high.Str(), 10, 32)
+	switch {
+	case !low.Is(yamldoc.String) || !high.Is(yamldoc.String):
+	case err != nil:
+		refuse.By(low).Says("%s is %q; it must be an integer", minSize, low.Text())
+	case wrong != nil:
+		refuse.By(high).Says("%s is %q; it must be an integer", maxSize, high.Text())
+	case least > most:
+		refuse.As(lint.Warning).By(high, low).Says("the autoscaler scales to at most %d machines, but to at least %d, so it leaves these workers alone", most, least)
+	}
 }
 
 // selective: a selector for everything is refused.

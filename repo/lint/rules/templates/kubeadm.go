@@ -16,10 +16,10 @@ import (
 
 var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP026", Name: "kubeadm-fields", Since: "v0.1.0",
-	Title:    "Kubeadm configs and the networks of Clusters should be ones that kubeadm accepts",
+	Title:    "Kubeadm configs and the networks of Clusters should let machines become nodes",
 	Severity: lint.Warning, Proof: lint.Practice,
-	Source: "Kubernetes cmd/kubeadm/app/apis/kubeadm/validation, ValidateInitConfiguration and ValidateJoinConfiguration; cmd/kubelet/app/options, ValidateKubeletFlags",
-	Why:    "The machine never becomes a node: Cluster API accepts the object, but kubeadm, the kubelet or cloud-init fails on the machine.",
+	Source: "Kubernetes cmd/kubeadm/app/apis/kubeadm/validation, ValidateInitConfiguration and ValidateJoinConfiguration; cmd/kubelet/app/options, ValidateKubeletFlags; pkg/controller/nodeipam, filterOutServiceRange; cloud-init, module write_files",
+	Why:    "Cluster API accepts the object, but kubeadm or the kubelet fails on the machine, which never becomes a node. If networks overlap, nodes get no addresses for pods, or pods get those of Services. cloud-init ignores permissions that are not octal.",
 	Fix:    "Set the field to what the message allows.",
 	Kinds:  rendered, Check: kubeadmFields,
 })
@@ -37,14 +37,15 @@ var kubeadmValues = []struct {
 	valid       func(string) bool
 }{
 	{"initConfiguration.bootstrapTokens.*.token", "a token such as abcdef.0123456789abcdef", matches(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)},
-	{"initConfiguration.localAPIEndpoint.bindPort", "a port from 1 to 65535", func(text string) bool { v, err := strconv.Atoi(text); return err == nil && v >= 0 && v < 1<<16 }},
+	{"initConfiguration.localAPIEndpoint.bindPort", "a port from 0 to 65535", func(text string) bool { v, err := strconv.Atoi(text); return err == nil && v >= 0 && v < 1<<16 }},
 	{"clusterConfiguration.apiServer.certSANs.*", "a host name or an IP address", func(text string) bool {
 		_, err := netip.ParseAddr(text)
-		return err == nil || len(validation.IsDNS1123Subdomain(strings.TrimPrefix(text, "*."))) == 0
+		return err == nil || isDomain(strings.TrimPrefix(text, "*."))
 	}},
 	{"clusterConfiguration.dns.imageTag", "the tag of an image", matches(`^\w[\w.-]{0,127}$`)},
 	{"clusterConfiguration.etcd.local.imageTag", "the tag of an image", matches(`^\w[\w.-]{0,127}$`)},
-	{"clusterConfiguration.etcd.external.endpoints.*", "a URL that begins with https://", matches(`(?i)^https://`)},
+	{"clusterConfiguration.etcd.external.endpoints.*", "a URL such as https://10.0.0.1:2379", matches(`(?i)^https?://`)},
+	{"clusterConfiguration.networking.dnsDomain", "a DNS name", isDomain},
 	{"clusterConfiguration.*.extraVolumes.*.pathType", "a type of hostPath volumes", matches(`^((File|Directory)(OrCreate)?|Socket|(Char|Block)Device|)$`)},
 	{"joinConfiguration.discovery.bootstrapToken.apiServerEndpoint", "a host and a port", func(text string) bool { _, _, err := net.SplitHostPort(text); return err == nil }},
 	{"joinConfiguration.discovery.bootstrapToken.caCertHashes.*", "sha256: and 64 hexadecimal digits", matches(`(?i)^sha256:[0-9a-f]{64}$`)},
@@ -53,6 +54,8 @@ var kubeadmValues = []struct {
 	{"*.nodeRegistration.kubeletExtraArgs.node-labels", "labels that a kubelet may set", ownLabels},
 	{"files.*.permissions", "an octal number such as 0644", matches(`^(0o?)?[0-7]{3,4}$`)},
 }
+
+func isDomain(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
 
 func matches(pattern string) func(string) bool {
 	compiled := view.Pattern(pattern)
@@ -80,7 +83,7 @@ func kubeadmFields(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		fail := view.Failure{Pass: p, Object: o, Value: o.Doc.Root}
 		if o.Is(view.CoreGroup, view.ClusterKind) {
-			apart(o.Get("spec", "clusterNetwork"), fail)
+			networks(o.Get("spec", "clusterNetwork"), fail)
 		}
 		config := o.Get(strings.Split(kubeadmConfigs[o.Kind], ".")...)
 		if config == nil || !contractual(o.Group) {
@@ -96,6 +99,14 @@ func kubeadmFields(p *lint.Pass) {
 		found := config.Get("joinConfiguration", "discovery")
 		if file, token := found.Get("file"), found.Get("bootstrapToken"); !view.Blank(file) && !view.Blank(token) {
 			fail.By(file, token).Says("the discovery has both bootstrapToken and file")
+		}
+		etcd := config.Get("clusterConfiguration", "etcd", "external")
+		for _, name := range [...]string{"caFile", "certFile", "keyFile"} {
+			for _, n := range etcd.Get("endpoints").List() {
+				if file := etcd.Get(name); file.Str() != "" && strings.HasPrefix(strings.ToLower(n.Str()), "http:") {
+					fail.By(n, file).Says("clusterConfiguration.etcd.external.endpoints is %q; with a %s it must begin with https://", n.Text(), name)
+				}
+			}
 		}
 	}
 }
@@ -125,14 +136,28 @@ func each(n *yamldoc.Node, path []string, visit func(*yamldoc.Node)) {
 	}
 }
 
-// apart: the networks of pods and services do not overlap.
-func apart(network *yamldoc.Node, fail view.Failure) {
-	for _, pods := range network.Get("pods", "cidrBlocks").List() {
-		for _, services := range network.Get("services", "cidrBlocks").List() {
-			a, err := netip.ParsePrefix(pods.Str())
-			b, also := netip.ParsePrefix(services.Str())
-			if err == nil && also == nil && a.Overlaps(b) {
-				fail.By(services, pods).Says("the services have the network %s, which overlaps with %s of the pods", services.Text(), pods.Text())
+// networks: a Cluster has one network of each family for its pods and its services, and they
+// do not overlap.
+func networks(network *yamldoc.Node, fail view.Failure) {
+	if n := network.Get("serviceDomain"); n.Str() != "" && !isDomain(n.Text()) {
+		fail.By(n).Says("serviceDomain is %q; it must be a DNS name", n.Text())
+	}
+	pods := network.Get("pods", "cidrBlocks").List()
+	for _, of := range [...]string{"pods", "services"} {
+		list, seen := network.Get(of, "cidrBlocks").List(), map[bool]bool{}
+		for _, n := range list {
+			own, err := netip.ParsePrefix(n.Str())
+			if err != nil {
+				continue // TOP015
+			}
+			if seen[own.Addr().Is4()] {
+				fail.By(n).By(list...).Says("the %s have a second network of the same family, %s; kubeadm accepts one of each", of, n.Text())
+			}
+			seen[own.Addr().Is4()] = true
+			for _, other := range pods {
+				if p, err := netip.ParsePrefix(other.Str()); of == "services" && err == nil && own.Overlaps(p) {
+					fail.By(n, other).Says("the services have the network %s, which overlaps with %s of the pods", n.Text(), other.Text())
+				}
 			}
 		}
 	}

@@ -565,11 +565,16 @@ func topologyHealthCheck(p *lint.Pass, t *topology) {
 	}
 }
 
-// autoscaled returns the annotation by which the autoscaler scales workers.
+// Annotations by which the autoscaler scales workers.
+const (
+	minSize = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+	maxSize = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+)
+
+// autoscaled returns an annotation by which the autoscaler scales workers.
 func autoscaled(metadata *yamldoc.Node) *yamldoc.Node {
-	const prefix = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
 	annotations := metadata.Get("annotations")
-	return cmp.Or(annotations.Get(prefix+"min-size"), annotations.Get(prefix+"max-size"))
+	return cmp.Or(annotations.Get(minSize), annotations.Get(maxSize))
 }
 
 var _ = topologyRules.Add(lint.Rule{
@@ -585,6 +590,7 @@ var _ = topologyRules.Add(lint.Rule{
 func replicasAndAutoscaler(p *lint.Pass, t *topology) {
 	for _, w := range t.workers() {
 		n := w.node.Get("replicas")
+		scaled(w.node.Get("metadata"), view.Failure{Pass: p, Object: t.Object, Value: w.node})
 		switch {
 		case w.pool || n == nil || n.Is(yamldoc.Null):
 		case autoscaled(w.node.Get("metadata")) != nil:

@@ -133,6 +133,13 @@ type Failure struct {
 	Path   []string // of the value, for messages
 	by     []*yamldoc.Node
 	always bool
+	as     lint.Severity
+}
+
+// As gives the finding another severity than that of the rule.
+func (f Failure) As(s lint.Severity) Failure {
+	f.as = s
+	return f
 }
 
 // Always says that the values of variables do not matter.
@@ -155,7 +162,7 @@ func (f Failure) Says(format string, args ...any) {
 	if len(f.Path) > 0 {
 		message = crd.Join(f.Path) + " " + message
 	}
-	finding := lint.On(f.Object, by[0], "%s", message)
+	finding := lint.On(f.Object, by[0], "%s", message).As(f.as)
 	if f.always {
 		by = nil
 	}

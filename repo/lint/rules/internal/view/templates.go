@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -69,6 +70,14 @@ func IsPercent(text string) bool {
 	v := intstr.FromString(text)
 	_, err := intstr.GetScaledValueFromIntOrPercent(&v, 0, false)
 	return err == nil
+}
+
+// Reversed reports whether a range such as [3-5] ends before it begins.
+func Reversed(n *yamldoc.Node) bool {
+	low, high, ok := strings.Cut(strings.Trim(n.Str(), "[]"), "-")
+	first, err := strconv.ParseUint(low, 10, 32)
+	last, wrong := strconv.ParseUint(high, 10, 32)
+	return ok && err == nil && wrong == nil && last < first
 }
 
 // Groups and kinds of Cluster API.
