@@ -54,24 +54,24 @@ type ReceiptFile struct {
 	SHA256 string `json:"sha256" doc:"the SHA-256 checksum in hexadecimal digits"`
 }
 
-// Record tells of every release that was published and read back. An error of
-// record becomes that of Verify.
-func Record(record func(Receipt) error) func(Destination) Destination {
-	return func(d Destination) Destination { return &recorder{Destination: d, record: record} }
+// Receipts tells of every release that was published and read back. An error of
+// tell becomes that of Verify.
+func Receipts(tell func(Receipt) error) func(Destination) Destination {
+	return func(d Destination) Destination { return &receipts{Destination: d, tell: tell} }
 }
 
-type recorder struct {
+type receipts struct {
 	Destination
-	record func(Receipt) error
-	last   Result
+	tell func(Receipt) error
+	last Result
 }
 
-func (d *recorder) Put(ctx context.Context, r *repo.Release) (result Result, err error) {
+func (d *receipts) Put(ctx context.Context, r *repo.Release) (result Result, err error) {
 	d.last, err = d.Destination.Put(ctx, r)
 	return d.last, err
 }
 
-func (d *recorder) Verify(ctx context.Context, r *repo.Release) error {
+func (d *receipts) Verify(ctx context.Context, r *repo.Release) error {
 	if err := d.Destination.Verify(ctx, r); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (d *recorder) Verify(ctx context.Context, r *repo.Release) error {
 		}
 		out.Files = append(out.Files, ReceiptFile{a.Name, a.Size, sum.String()})
 	}
-	return d.record(out)
+	return d.tell(out)
 }
 
 // Progress is how far a release has been read. A file that is read twice, for

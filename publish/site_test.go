@@ -296,7 +296,7 @@ func TestDecorators(t *testing.T) {
 	})
 	t.Run("record", func(t *testing.T) {
 		var got []publish.Receipt
-		record := publish.Record(func(r publish.Receipt) error { got = append(got, r); return nil })
+		record := publish.Receipts(func(r publish.Receipt) error { got = append(got, r); return nil })
 		if _, err := (publish.Parcel{To: record(&shelf{name: "place"}), Release: r}).Publish(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package github
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -98,15 +97,15 @@ func New(o Options) (*Repository, error) {
 		}
 	}
 	o.ServerURL, o.TokenName, o.Tool = cmp.Or(o.ServerURL, gitHub), cmp.Or(o.TokenName, "GITHUB_TOKEN"), cmp.Or(o.Tool, "clusterctl-repo")
-	server, err := parseServer(o.ServerURL)
+	server, err := transport.ParseServer(o.ServerURL, addressForm)
 	if err != nil {
 		return nil, err
 	}
-	usual, err := parseServer(apiOf(*server))
+	usual, err := transport.ParseServer(apiOf(*server), addressForm)
 	if err != nil {
 		return nil, err
 	}
-	api, err := parseServer(cmp.Or(o.APIURL, usual.String()))
+	api, err := transport.ParseServer(cmp.Or(o.APIURL, usual.String()), addressForm)
 	if err != nil {
 		return nil, err
 	}
@@ -148,13 +147,8 @@ func bearer(token string) string {
 	return "Bearer " + token
 }
 
-func parseServer(raw string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimRight(raw, "/"))
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the address of a GitHub server must have the form https://HOST, or https://HOST/api/v3 for the API, without user, password and query")
-	}
-	return u, nil
-}
+// addressForm shows the addresses of GitHub servers.
+const addressForm = "https://HOST, or https://HOST/api/v3 for the API"
 
 // apiOf returns the usual root of the API of a server.
 func apiOf(server url.URL) string {

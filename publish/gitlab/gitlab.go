@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/xanzy/go-gitlab"
@@ -85,7 +84,7 @@ func New(o Options) (*Package, error) {
 	fail := func(err error) (*Package, error) {
 		return nil, fmt.Errorf("GitLab project %s: %w", o.Project, err)
 	}
-	server, err := parseBase(o.ServerURL)
+	server, err := transport.ParseServer(o.ServerURL, addressForm)
 	if err != nil {
 		return fail(err)
 	}
@@ -105,7 +104,7 @@ func New(o Options) (*Package, error) {
 	}
 	api := server
 	if o.APIURL != "" {
-		if api, err = parseBase(strings.TrimSuffix(strings.TrimSuffix(o.APIURL, "/"), apiPath)); err != nil {
+		if api, err = transport.ParseServer(strings.TrimSuffix(strings.TrimSuffix(o.APIURL, "/"), apiPath), addressForm); err != nil {
 			return fail(err)
 		}
 	}
@@ -119,19 +118,10 @@ func New(o Options) (*Package, error) {
 	return p, nil
 }
 
-const apiPath = "/api/v4"
-
-// parseBase reads the URL of a server, without what does not belong there.
-func parseBase(raw string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimRight(raw, "/"))
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("the address of the server must have the form https://gitlab.example.com")
-	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("the address of the server, %s://%s, must have no user, query or fragment; pass the token separately", u.Scheme, u.Host)
-	}
-	return u, nil
-}
+const (
+	apiPath     = "/api/v4"
+	addressForm = "https://gitlab.example.com"
+)
 
 // checkProject refuses what would be another path of the API.
 func checkProject(project string) error {

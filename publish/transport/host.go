@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -35,6 +36,16 @@ func localName(host string) bool {
 // leave this machine.
 func Protected(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && Loopback(u.Host)
+}
+
+// ParseServer reads the URL of a server, without what does not belong there. The
+// error shows the form of such URLs.
+func ParseServer(raw, form string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimRight(raw, "/"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("the address of the server must have the form %s, without user, password and query", form)
+	}
+	return u, nil
 }
 
 // keptConnections is how many connections to a host are kept for further requests.

@@ -16,7 +16,7 @@ import (
 
 // Documents are the kinds of JSON documents that this program writes.
 func Documents() []report.Document {
-	return slices.Concat(report.Documents, []report.Document{publish.RecordDocument, mirror.VerifyDocument, versionDocument})
+	return slices.Concat(report.Documents, []report.Document{publish.ReceiptDocument, mirror.VerifyDocument, versionDocument})
 }
 
 // SchemaCommand is the verb schema.

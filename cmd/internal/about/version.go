@@ -107,9 +107,6 @@ func (b build) text() string {
 }
 
 func printVersion(env *cli.Env, o *cli.Outputs) error {
-	if err := o.Parse(); err != nil {
-		return err
-	}
 	b := programBuild()
 	return env.Write(o, func(w io.Writer, format string, _ term.Style) error {
 		if format == "json" {
@@ -148,6 +145,9 @@ func VersionFlag(env *cli.Env, cmd *cobra.Command) {
 	cmd.RunE = func(c *cobra.Command, _ []string) error {
 		switch {
 		case *asked:
+			if err := o.Parse(); err != nil {
+				return err
+			}
 			return printVersion(env, &o)
 		case c.Flags().Changed("output"):
 			return cli.Usagef("-o needs a command, or --version. Run %q for usage.", c.CommandPath()+" --help")

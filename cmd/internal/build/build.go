@@ -58,6 +58,7 @@ repository that others read.`,
 
   # Try Cluster API and a provider on a kind cluster, and rebuild after changes
   clusterctl-repo build ../cluster-api . --dev --watch`,
+		Annotations: map[string]string{cli.Stepwise: "yes"},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dev {
 				return nil

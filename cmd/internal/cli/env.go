@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -97,15 +96,12 @@ func (e *Env) Bind(f *pflag.FlagSet) {
 	f.IntVar(&e.retries, "retries", 4, "")
 }
 
-// stepwise are the verbs that publish, or build into a folder.
-var stepwise = []string{"build", "mirror", "prune", "publish", "release", "repair"}
-
-// Begin checks the flags of Bind, for a verb with this name.
-func (e *Env) Begin(verb string) error {
+// Begin checks the flags of Bind, for a verb with this name, which may be Stepwise.
+func (e *Env) Begin(verb string, stepwise bool) error {
 	var err error
 	e.Style, err = term.StyleFor(e.Err, e.color, e.LookupEnv)
 	e.stopping.mu.Lock()
-	e.stopping.stepwise = slices.Contains(stepwise, verb)
+	e.stopping.stepwise = stepwise
 	e.stopping.mu.Unlock()
 	if !e.quiet {
 		e.Progress = term.NewProgress(e.Err, verb)

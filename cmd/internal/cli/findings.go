@@ -32,12 +32,11 @@ type Findings struct {
 // Bind adds the flags.
 func (f *Findings) Bind(flags *pflag.FlagSet) {
 	f.Formats = report.FindingsFormats
-	f.Outputs.Bind(flags)
+	f.bind(flags, f.parse)
 	flags.StringVar(&f.failOn, "fail-on", "error", "")
 }
 
-// Parse checks the values before any work is done.
-func (f *Findings) Parse() error {
+func (f *Findings) parse() error {
 	var err error
 	if f.failOn == "never" {
 		f.Level = lint.Error + 1

@@ -16,9 +16,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
-// TakesTargets is the annotation of a command that has both commands below it and
-// arguments.
-const TakesTargets = "takes-targets"
+// The annotations of commands.
+const (
+	// TakesTargets: it has both commands below it and arguments.
+	TakesTargets = "takes-targets"
+	// Stepwise: it publishes, or writes into a folder, in whole steps. Running it again
+	// finishes what an interrupt left.
+	Stepwise = "stepwise"
+)
 
 // flagValues are the values of flags that take one of a few words.
 var flagValues = map[string][]string{
@@ -112,20 +117,16 @@ func (f filled) Set(value string) error {
 // written are the flags that name a file to write, and not one to read.
 var written = []string{"output", "receipt", "record", "write-to"}
 
-// CheckFiles refuses flags whose file cannot be there, to be read or to be written,
-// before any work is done.
-func (e *Env) CheckFiles(f *pflag.FlagSet) error {
+// Check refuses flags whose file cannot be there, to be read or to be written, and
+// outputs that the command does not have, before any work is done.
+func (e *Env) Check(f *pflag.FlagSet) error {
 	var errs []error
 	f.Visit(func(f *pflag.Flag) {
 		if placeholder, _ := pflag.UnquoteUsage(f); !strings.Contains(placeholder, "FILE") {
 			return
 		}
-		value := f.Value
-		if v, ok := value.(filled); ok {
-			value = v.Value
-		}
-		names := []string{value.String()}
-		if list, ok := value.(pflag.SliceValue); ok {
+		names := []string{f.Value.String()}
+		if list, ok := given(f).(pflag.SliceValue); ok {
 			names = list.GetSlice()
 		}
 		for _, name := range names {
@@ -155,7 +156,21 @@ func (e *Env) CheckFiles(f *pflag.FlagSet) error {
 			}
 		}
 	})
-	return UsageError(errors.Join(errs...))
+	if err := errors.Join(errs...); err != nil {
+		return UsageError(err)
+	}
+	if out := f.Lookup("output"); out != nil && !out.Hidden {
+		return given(out).(outputFlag).parse()
+	}
+	return nil
+}
+
+// given is the value of a flag as it was bound.
+func given(f *pflag.Flag) pflag.Value {
+	if v, ok := f.Value.(filled); ok {
+		return v.Value
+	}
+	return f.Value
 }
 
 // Core is the flag --core-version.

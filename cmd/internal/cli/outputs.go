@@ -17,7 +17,8 @@ import (
 // Outputs is the flag -o FORMAT[=FILE], which may be repeated.
 type Outputs struct {
 	Formats []string // what the command can do
-	// All are the outputs that were chosen, or else the first format; Parse sets them.
+	// All are the outputs that were chosen, or else the first format. They are set before
+	// the command runs.
 	All    []Output
 	values []string
 }
@@ -29,8 +30,24 @@ type Output struct {
 }
 
 // Bind adds the flag.
-func (o *Outputs) Bind(f *pflag.FlagSet) {
+func (o *Outputs) Bind(f *pflag.FlagSet) { o.bind(f, o.Parse) }
+
+// bind adds the flag, and parse as what checks it.
+func (o *Outputs) bind(f *pflag.FlagSet, parse func() error) {
 	f.StringArrayVarP(&o.values, "output", "o", nil, strings.Join(o.Formats, ", "))
+	flag := f.Lookup("output")
+	flag.Value = outputFlag{flag.Value.(listValue), parse}
+}
+
+type listValue interface {
+	pflag.Value
+	pflag.SliceValue
+}
+
+// outputFlag is the value of -o.
+type outputFlag struct {
+	listValue
+	parse func() error
 }
 
 // Chosen reports whether the flag was given.
@@ -41,7 +58,7 @@ func (o *Outputs) Has(format string) bool {
 	return slices.ContainsFunc(o.All, func(o Output) bool { return o.Format == format })
 }
 
-// Parse checks the values before any work is done.
+// Parse reads the values, which Check does but for hidden flags.
 func (o *Outputs) Parse() error {
 	values := o.values
 	if len(values) == 0 {

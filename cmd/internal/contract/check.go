@@ -52,9 +52,6 @@ because the build adds it later, the one with the fewest missing fields.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.Parse(); err != nil {
-				return err
-			}
 			var o contractcheck.Options
 			var err error
 			if o.Profile, err = core.Profile(c.value); err != nil {

@@ -71,9 +71,6 @@ func listCommand(env *cli.Env) *cobra.Command {
 		Example: `  clusterctl-repo contract list`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			version, err := core.Parse()
 			if err != nil {
 				return err
@@ -107,9 +104,6 @@ json, yaml and openapi are stable.`,
 			return roles(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			i := slices.IndexFunc(roles(), func(role string) bool { return strings.EqualFold(role, args[0]) })
 			if i < 0 {
 				return cli.Unknown("role", args[0], roles())

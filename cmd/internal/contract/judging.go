@@ -67,9 +67,6 @@ func (j *judging) bind(f *pflag.FlagSet) {
 
 // parse checks the flags.
 func (j *judging) parse(env *cli.Env) error {
-	if err := j.out.Parse(); err != nil {
-		return err
-	}
 	var err error
 	j.options.Severity, err = targets.Severities(env, j.config)
 	return err

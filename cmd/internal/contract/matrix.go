@@ -23,6 +23,7 @@ func matrixCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
 	var c contractFlag
 	var s targets.Source
+	var planned bool
 	o := cli.Outputs{Formats: report.MatrixFormats}
 	cmd := &cobra.Command{
 		Use:   "matrix TARGET...",
@@ -40,15 +41,13 @@ it. "migrate" makes these changes in a source tree where they are certain.
   # Is what this source tree releases next ready, and what is left to do?
   clusterctl-repo contract matrix .
   clusterctl-repo contract matrix . --contract v1beta2`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			planned := c.value != ""
-			if planned {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if planned = c.value != ""; planned {
 				o.Formats = report.PlanFormats
 			}
-			if err := o.Parse(); err != nil {
-				return err
-			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
 			profile, err := core.Profile(c.value)
 			if err != nil {
 				return err

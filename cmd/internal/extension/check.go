@@ -103,9 +103,6 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 }
 
 func (f *checkFlags) run(ctx context.Context, env *cli.Env, address string, release []string) error {
-	if err := f.out.Parse(); err != nil {
-		return err
-	}
 	o, err := f.probeOptions(ctx, env, address, release)
 	if err != nil {
 		return err

@@ -42,9 +42,6 @@ may act.`,
   clusterctl-repo extension hooks --core-version v1.12 -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			minor, err := core.Parse()
 			if err != nil {
 				return err
@@ -68,9 +65,6 @@ any language can be generated from it.`,
 		Example: `  clusterctl-repo extension openapi -o yaml=runtime-sdk-openapi.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
 				text := extension.OpenAPI()
 				if format == "json" {

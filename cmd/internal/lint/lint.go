@@ -163,9 +163,6 @@ findings at or above --fail-on.`,
 }
 
 func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
-	if err := f.out.Parse(); err != nil {
-		return err
-	}
 	var err error
 	if f.out.Least, err = lint.ParseSeverity(f.minSeverity); err != nil || f.out.Least == lint.Off {
 		return cli.Usagef("--min-severity is %q; it must be error, warning or info", f.minSeverity)

@@ -34,9 +34,6 @@ them: rules and families, severities, and proofs.`,
 			return familyWords(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			list, err := matching(args)
 			if err != nil {
 				return err

@@ -59,9 +59,6 @@ compared with itself.
 			default:
 				return cli.Usagef("--fail-on is %q; it must be breaking, attention or never", failOn)
 			}
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			sides, err := sides(cmd.Context(), env, args, &s)
 			if err != nil {
 				return err

@@ -36,9 +36,6 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 		Example: strings.ReplaceAll(example, "COMMAND", "clusterctl-repo "+use),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			releases, err := targets.OpenNewest(cmd.Context(), env, args[0], &s)
 			if err != nil {
 				return err

@@ -139,9 +139,6 @@ type moves struct {
 }
 
 func (f *moveFlags) run(ctx context.Context, env *cli.Env, args []string) error {
-	if err := f.out.Parse(); err != nil {
-		return err
-	}
 	if f.namespace != "" && f.allNamespaces {
 		return cli.Usagef("--namespace and --all-namespaces exclude each other")
 	}

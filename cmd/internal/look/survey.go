@@ -98,9 +98,6 @@ byte. Shards that are missing, twice or of another survey are refused.`,
 		Example: `  clusterctl-repo survey merge shard-*.json -o html=fleet.html`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			var shards []*inventory.Survey
 			for _, name := range args {
 				data, err := env.ReadFile(name)
@@ -126,9 +123,6 @@ byte. Shards that are missing, twice or of another survey are refused.`,
 }
 
 func (f *surveyFlags) run(ctx context.Context, env *cli.Env, source string) error {
-	if err := f.out.Parse(); err != nil {
-		return err
-	}
 	shard, err := parseShard(env, f.shard)
 	switch {
 	case err != nil:

@@ -85,9 +85,6 @@ of the fields of the kind.`,
 			if write && diff {
 				return cli.Usagef("--diff writes nothing, so it contradicts --write; use one of them")
 			}
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			m := migration{env: env, opts: migrate.Options{Contract: contract}, write: write, diff: diff, out: o}
 			if series != "" {
 				v, err := layouts.ParseVersion(series)

@@ -107,7 +107,7 @@ version whose files have changed since they were mirrored is refused.
   clusterctl-repo mirror /srv/mirror \
       --to 'oci://registry.example.com/capi/{provider}' --out mirror`,
 		Args:        cobra.ArbitraryArgs,
-		Annotations: map[string]string{cli.TakesTargets: "true"},
+		Annotations: map[string]string{cli.TakesTargets: "yes", cli.Stepwise: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
 			f.given = documents.Given{ImageRegistry: given("image-registry"), ConfigMaps: given("config-maps"), Images: given("images"), Platforms: given("platform"), CertManager: given("cert-manager")}

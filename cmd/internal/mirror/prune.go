@@ -30,7 +30,8 @@ lists.`,
 		Example: `  # Only the three newest versions of each provider stay
   clusterctl-repo mirror prune /srv/mirror --keep 3
   clusterctl-repo mirror prune /srv/mirror 'infrastructure-aws@<2.8' --dry-run`,
-		Args: cobra.MinimumNArgs(1),
+		Annotations: map[string]string{cli.Stepwise: "yes"},
+		Args:        cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("keep") && keep < 1 {
 				return cli.Usagef("--keep is %d; it must be at least 1", keep)

@@ -34,7 +34,8 @@ clusterctl.yaml default to the new place. With --sign-key, the mirror must have
 been signed with that key, or else its releases with one that is trusted.`,
 		Example: `  clusterctl-repo mirror repair /srv/mirror
   clusterctl-repo mirror repair /srv/mirror --from /media/usb/mirror`,
-		Args: cobra.ExactArgs(1),
+		Annotations: map[string]string{cli.Stepwise: "yes"},
+		Args:        cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return repair(cmd.Context(), env, args[0], from, &key, &verify)
 		},

@@ -41,9 +41,6 @@ over the network.`,
   clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Parse(); err != nil {
-				return err
-			}
 			report, err := checkMirror(cmd.Context(), env, args[0], &keys)
 			if err != nil {
 				return err

@@ -46,10 +46,10 @@ type receipt struct {
 	publish.Receipt
 }
 
-// RecordDocument is what --receipt writes.
-var RecordDocument = report.Document{Kind: "record", Version: 1, Body: recordBody{}, Title: "what was published where"}
+// ReceiptDocument is what --receipt writes.
+var ReceiptDocument = report.Document{Kind: "record", Version: 1, Body: receiptBody{}, Title: "what was published where"}
 
-type recordBody struct {
+type receiptBody struct {
 	Releases []receipt `json:"releases" doc:"an entry for each release and place that it was published to"`
 }
 
@@ -92,20 +92,20 @@ func (d *delivery) decorated(env *cli.Env, s publish.Site) publish.Site {
 	}
 	return s.With(
 		publish.Watch(func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }),
-		publish.Record(func(r publish.Receipt) error {
+		publish.Receipts(func(r publish.Receipt) error {
 			d.receipts = append(d.receipts, receipt{Receipt: r})
 			return nil
 		}),
 	)
 }
 
-// writeRecord writes the file of --receipt. Failures say what was not published.
-func (d *delivery) writeRecord(env *cli.Env, failures ...error) error {
+// writeReceipt writes the file of --receipt. Failures say what was not published.
+func (d *delivery) writeReceipt(env *cli.Env, failures ...error) error {
 	if d.receipt == "" || d.dryRun {
 		return nil
 	}
 	var data bytes.Buffer
-	if err := RecordDocument.Write(&data, failures, recordBody{append([]receipt{}, d.receipts...)}); err != nil {
+	if err := ReceiptDocument.Write(&data, failures, receiptBody{append([]receipt{}, d.receipts...)}); err != nil {
 		return err
 	}
 	if d.receipt == "-" {
@@ -173,7 +173,7 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 			if left > 0 && ctx.Err() == nil {
 				env.Say("%d further releases were not started; the same command continues from here", left)
 			}
-			return errors.Join(err, d.writeRecord(env, failures...))
+			return errors.Join(err, d.writeReceipt(env, failures...))
 		}
 		for _, r := range p.From {
 			if last := len(d.receipts) - 1; last >= 0 && !d.dryRun {
@@ -197,7 +197,7 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 			env.Say("info: %s", note)
 		}
 	}
-	return d.writeRecord(env)
+	return d.writeReceipt(env)
 }
 
 // checkLatest refuses what would leave a repository in which clusterctl can no

@@ -36,7 +36,8 @@ refused. What one run did not finish the next one does.
 
   # One OCI artifact for each provider
   clusterctl-repo publish out --to 'oci://registry.example.com/capi/{provider}'`,
-		Args: cobra.ExactArgs(1),
+		Annotations: map[string]string{cli.Stepwise: "yes"},
+		Args:        cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(d.to) == 0 {
 				return cli.Usagef("missing destination: add --to, such as --to /srv/repository")

@@ -52,12 +52,10 @@ Without --to, the destinations of the configuration are used.
   image=ghcr.io/acme/cluster-api-provider-acme
   clusterctl-repo release --version v1.3.0 --add-series --to /srv/repository \
       --image $image=$image:v1.3.0`,
-		Args: cobra.MaximumNArgs(1),
+		Annotations: map[string]string{cli.Stepwise: "yes"},
+		Args:        cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, dir := cmd.Context(), targets.Arg(args)
-			if err := f.Parse(); err != nil {
-				return err
-			}
 			var inputs func() []string
 			if statement {
 				s.Input, inputs = gather()

@@ -71,10 +71,10 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := env.Begin(c.Name()); err != nil {
+			if err := env.Begin(c.Name(), c.Annotations[cli.Stepwise] != ""); err != nil {
 				return err
 			}
-			return env.CheckFiles(c.Flags())
+			return env.Check(c.Flags())
 		},
 	}
 	if env.IsPlugin() {
