@@ -251,7 +251,7 @@ func (l *life) ownerRef(kind, name string, controller bool) m {
 }
 
 // conditions sets Ready and Paused of an object.
-func (l *life) conditions(ready, paused bool) []any {
+func conditions(ready, paused bool) []any {
 	word := map[bool]string{true: "True", false: "False"}
 	when := map[bool]string{true: "2026-11-22T09:30:00Z", false: "2026-11-22T09:00:00Z"}
 	return []any{
@@ -263,7 +263,7 @@ func (l *life) conditions(ready, paused bool) []any {
 // adopt sets the finalizer and the first conditions.
 func (l *life) adopt(kind, name string) {
 	l.put(provider, kind, name, "metadata.finalizers", []any{strings.ToLower(kind) + ".acme.io"})
-	l.status(kind, name, "status.conditions", l.conditions(false, false), "status.observedGeneration", 1)
+	l.status(kind, name, "status.conditions", conditions(false, false), "status.observedGeneration", 1)
 }
 
 func (l *life) makeCluster() {
@@ -302,16 +302,16 @@ func (l *life) makeMachine(name string, plane bool) {
 		pairs = append(pairs, "metadata.ownerReferences", []any{l.ownerRef("Cluster", "c", false)})
 	}
 	l.put(writer, "Machine", name, pairs...)
-	conditions := l.conditions(true, false)
+	list := conditions(true, false)
 	if plane {
-		conditions = append(conditions, m{"type": "UpToDate", "status": "True", "reason": "U"})
+		list = append(list, m{"type": "UpToDate", "status": "True", "reason": "U"})
 	}
-	l.status("Machine", name, "status.conditions", conditions)
+	l.status("Machine", name, "status.conditions", list)
 	for _, kind := range []string{"AcmeConfig", "AcmeMachine"} {
 		l.put(writer, kind, name, "spec.size", "big", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")
 		l.put(core, kind, name, "metadata.ownerReferences", []any{l.ownerRef("Machine", name, true)})
 	}
-	l.status("AcmeConfig", name, "status.conditions", l.conditions(false, false), "status.observedGeneration", 1)
+	l.status("AcmeConfig", name, "status.conditions", conditions(false, false), "status.observedGeneration", 1)
 }
 
 func (l *life) bootstrap(name string) {
@@ -328,7 +328,7 @@ func (l *life) identify(name string) {
 }
 
 func (l *life) provision(name string) {
-	l.status("AcmeMachine", name, "status.initialization.provisioned", true, "status.conditions", l.conditions(true, false),
+	l.status("AcmeMachine", name, "status.initialization.provisioned", true, "status.conditions", conditions(true, false),
 		"status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1." + fmt.Sprint(len(name))}}, "status.failureDomain", l.objects["Machine/"+name]["spec"].(m)["failureDomain"])
 }
 
@@ -336,7 +336,7 @@ func (l *life) initPlane() {
 	l.secret("c-kubeconfig", "AcmeControlPlane", "c")
 	l.status("AcmeControlPlane", "c", "status.initialization.controlPlaneInitialized", true, "status.replicas", 1, "status.readyReplicas", 1, "status.availableReplicas", 1, "status.upToDateReplicas", 1,
 		"status.selector", "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/control-plane", "status.version", "v1.34.0", "status.versions", []any{m{"version": "v1.34.0", "replicas": 1}},
-		"status.conditions", l.conditions(true, false))
+		"status.conditions", conditions(true, false))
 	l.status("Cluster", "c", "status.initialization.controlPlaneInitialized", true)
 }
 
@@ -347,7 +347,7 @@ func (l *life) makePool() {
 	l.put(core, "AcmeMachinePool", "mp", "metadata.ownerReferences", []any{l.ownerRef("MachinePool", "mp", true)}, "metadata.labels|cluster.x-k8s.io/cluster-name", "c")
 	l.adopt("AcmeMachinePool", "mp")
 	l.status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", "AcmeMachine")
-	l.status("MachinePool", "mp", "status.conditions", l.conditions(false, false))
+	l.status("MachinePool", "mp", "status.conditions", conditions(false, false))
 }
 
 func (l *life) poolMachine(name string) {
@@ -358,8 +358,8 @@ func (l *life) poolMachine(name string) {
 		"spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeMachine", "name": name})
 	l.put(core, "AcmeMachine", name, "metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", false), l.ownerRef("Machine", name, true)})
 	l.put(provider, "AcmeMachine", name, "spec.providerID", "acme://"+name)
-	l.status("AcmeMachine", name, "status.initialization.provisioned", true, "status.conditions", l.conditions(true, false), "status.observedGeneration", 2)
-	l.status("Machine", name, "status.nodeRef", m{"name": name}, "status.conditions", l.conditions(true, false))
+	l.status("AcmeMachine", name, "status.initialization.provisioned", true, "status.conditions", conditions(true, false), "status.observedGeneration", 2)
+	l.status("Machine", name, "status.nodeRef", m{"name": name}, "status.conditions", conditions(true, false))
 }
 
 func (l *life) poolStatus(names ...string) {
@@ -416,13 +416,13 @@ func (l *life) show(on bool, but ...string) {
 		if slices.Contains(but, key) || status == nil {
 			continue
 		}
-		conditions := l.conditions(isTrue(status, "Ready"), on)
+		list := conditions(isTrue(status, "Ready"), on)
 		for _, c := range status["conditions"].([]any) {
 			if t := c.(m)["type"]; t != "Ready" && t != "Paused" {
-				conditions = append(conditions, c)
+				list = append(list, c)
 			}
 		}
-		l.status(kind, name, "status.conditions", conditions)
+		l.status(kind, name, "status.conditions", list)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestManyMachines(t *testing.T) {
 			l.bootstrap(name)
 			l.start(name)
 			l.identify(name)
-			l.status("AcmeMachine", name, "status.initialization.provisioned", true, "status.conditions", l.conditions(true, false))
+			l.status("AcmeMachine", name, "status.initialization.provisioned", true, "status.conditions", conditions(true, false))
 			l.status("Machine", name, "status.nodeRef", m{"name": name})
 		}
 	})

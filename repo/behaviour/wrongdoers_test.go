@@ -10,14 +10,44 @@ const (
 	minute = 65 * time.Second
 )
 
+// after, before and instead do something at a step of a life.
+func after(step string, do ...func(*life)) func(*life) {
+	return func(l *life) { l.after(step, all(do)) }
+}
+
+func before(step string, do ...func(*life)) func(*life) {
+	return func(l *life) { l.before(step, all(do)) }
+}
+
+func instead(step string, do ...func(*life)) func(*life) {
+	return func(l *life) { l.instead(step, all(do)) }
+}
+
+func all(do []func(*life)) func(*life) {
+	return func(l *life) {
+		for _, one := range do {
+			one(l)
+		}
+	}
+}
+
+func sets(writer, kind, name string, pairs ...any) func(*life) {
+	return func(l *life) { l.put(writer, kind, name, pairs...) }
+}
+
+func status(kind, name string, pairs ...any) func(*life) {
+	return func(l *life) { l.status(kind, name, pairs...) }
+}
+
+func gone(kind, name string) func(*life)     { return func(l *life) { l.gone(kind, name) } }
+func deleting(kind, name string) func(*life) { return func(l *life) { l.deleting(kind, name) } }
+func wait(d time.Duration) func(*life)       { return func(l *life) { l.wait(d) } }
+func deleteMachine(name string) func(*life)  { return func(l *life) { l.deleteMachine(name) } }
+
 // wrong has for each check what a wrong-doer does differently; words after its ID tell
 // several apart.
 var wrong = map[string]func(*life){
-	"BEH001": func(l *life) {
-		l.after("paused", func(l *life) {
-			l.status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}})
-		})
-	},
+	"BEH001": after("paused", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}})),
 	"BEH001 a Machine": func(l *life) {
 		l.after("paused", func(l *life) {
 			l.put(provider, "Machine", "m2", "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""},
@@ -31,37 +61,28 @@ var wrong = map[string]func(*life){
 			l.gone("IPAddressClaim", "k2")
 		})
 	},
-	"BEH001 an annotation": func(l *life) {
-		l.after("paused", func(l *life) { l.put(provider, "AcmeMachine", "w1", "metadata.annotations|acme.io/step", "2") })
-	},
-	"BEH001 a Secret": func(l *life) {
-		l.after("paused", func(l *life) { l.put(provider, "Secret", "w1", "data.value", 7) })
-	},
-	"BEH002": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "AcmeMachine", "w1", "metadata.annotations|cluster.x-k8s.io/paused", "")
-			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, true))
-			l.wait(minute)
-			l.status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}})
-			l.put(user, "AcmeMachine", "w1", "metadata.annotations", nil)
-			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, false))
-		})
-	},
+	"BEH001 an annotation": after("paused", sets(provider, "AcmeMachine", "w1", "metadata.annotations|acme.io/step", "2")),
+	"BEH001 a Secret":      after("paused", sets(provider, "Secret", "w1", "data.value", 7)),
+	"BEH002": after("work",
+		sets(user, "AcmeMachine", "w1", "metadata.annotations|cluster.x-k8s.io/paused", ""),
+		status("AcmeMachine", "w1", "status.conditions", conditions(true, true)),
+		wait(minute),
+		status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}}),
+		sets(user, "AcmeMachine", "w1", "metadata.annotations", nil),
+		status("AcmeMachine", "w1", "status.conditions", conditions(true, false))),
 	"BEH003": func(l *life) { l.instead("pause", func(l *life) { l.pause(true, "AcmeMachine/w1") }) },
 	"BEH004": func(l *life) { l.instead("resume", func(l *life) { l.pause(false, "AcmeMachine/w1") }) },
 	"BEH005": func(l *life) {
 		l.instead("start w1", func(l *life) {
 			l.put(provider, "AcmeGadgetMachine", "x", "metadata.finalizers", []any{"a.acme.io"}, "metadata.labels|cluster.x-k8s.io/cluster-name", "c",
 				"metadata.ownerReferences", []any{l.ownerRef("Machine", "w1", false)})
-			l.status("AcmeGadgetMachine", "x", "status.conditions", l.conditions(false, false)[:1])
+			l.status("AcmeGadgetMachine", "x", "status.conditions", conditions(false, false)[:1])
 			l.start("w1")
 		})
 		apiOf["AcmeGadgetMachine"] = infraAPI
 		l.after("delete w1", func(l *life) { l.gone("AcmeGadgetMachine", "x") })
 	},
-	"BEH005 lost": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, false)[:1]) })
-	},
+	"BEH005 lost": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, false)[:1])),
 	"BEH006": func(l *life) {
 		l.after("paused", func(l *life) { l.put(user, "AcmeControlPlane", "c", "spec.extra", "x") })
 		l.before("delete claim", func(l *life) { l.status("AcmeControlPlane", "c", "status.observedGeneration", 2) })
@@ -72,32 +93,18 @@ var wrong = map[string]func(*life){
 		l.after("paused", func(l *life) { l.deleteMachine("w1") })
 		l.skip("claim", "claim finalizer", "address", "claim answered", "delete claim", "delete w1")
 	},
-	"BEH008": func(l *life) {
-		l.instead("start w1", func(l *life) {
-			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(false, false), "status.observedGeneration", 1)
-		})
-	},
-	"BEH009": func(l *life) {
-		l.after("work", func(l *life) { l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", nil) })
-	},
-	"BEH010": func(l *life) {
-		l.after("paused", func(l *life) { l.put(user, "AcmeMachine", "w1", "metadata.finalizers", nil) })
-	},
-	"BEH011": func(l *life) {
-		l.instead("delete w1", func(l *life) {
-			l.deleting("Machine", "w1")
-			l.deleting("AcmeMachine", "w1")
-			l.wait(longer)
-			l.deleteMachine("w1")
-		})
-	},
-	"BEH011 with Secrets": func(l *life) {
-		l.instead("delete plane", func(l *life) {
-			l.deleting("AcmeControlPlane", "c")
-			l.wait(longer)
-			l.gone("AcmeControlPlane", "c")
-		})
-	},
+	"BEH008": instead("start w1", status("AcmeMachine", "w1", "status.conditions", conditions(false, false), "status.observedGeneration", 1)),
+	"BEH009": after("work", sets(provider, "AcmeMachine", "w1", "metadata.finalizers", nil)),
+	"BEH010": after("paused", sets(user, "AcmeMachine", "w1", "metadata.finalizers", nil)),
+	"BEH011": instead("delete w1",
+		deleting("Machine", "w1"),
+		deleting("AcmeMachine", "w1"),
+		wait(longer),
+		deleteMachine("w1")),
+	"BEH011 with Secrets": instead("delete plane",
+		deleting("AcmeControlPlane", "c"),
+		wait(longer),
+		gone("AcmeControlPlane", "c")),
 	"BEH012": func(l *life) {
 		l.instead("delete w1", func(l *life) {
 			l.deleting("Machine", "w1")
@@ -134,14 +141,14 @@ var wrong = map[string]func(*life){
 	"BEH014 condition": func(l *life) {
 		l.after("resume", func(l *life) {
 			for i := range 12 {
-				l.status("AcmeMachine", "w1", "status.conditions", l.conditions(i%2 == 1, false))
+				l.status("AcmeMachine", "w1", "status.conditions", conditions(i%2 == 1, false))
 				l.wait(time.Second)
 			}
 		})
 	},
 	"BEH015 the status": func(l *life) {
 		l.before("delete claim", func(l *life) {
-			list := l.conditions(true, false)
+			list := conditions(true, false)
 			list[0].(m)["status"], list[0].(m)["lastTransitionTime"] = "False", "2026-11-22T09:00:00Z"
 			l.status("AcmeMachine", "w1", "status.conditions", list)
 			list[0].(m)["status"] = "Unknown"
@@ -150,27 +157,27 @@ var wrong = map[string]func(*life){
 	},
 	"BEH015": func(l *life) {
 		l.after("work", func(l *life) {
-			list := l.conditions(true, false)
+			list := conditions(true, false)
 			list[0].(m)["lastTransitionTime"] = "2026-11-22T09:59:00Z"
 			l.status("AcmeMachine", "w1", "status.conditions", list)
 		})
 	},
 	"BEH016": func(l *life) {
 		l.after("work", func(l *life) {
-			list := l.conditions(true, false)
+			list := conditions(true, false)
 			delete(list[0].(m), "reason")
 			l.status("AcmeMachine", "w1", "status.conditions", list)
 		})
 	},
 	"BEH016 twice": func(l *life) {
 		l.after("work", func(l *life) {
-			list := l.conditions(true, false)
+			list := conditions(true, false)
 			l.status("AcmeMachine", "w1", "status.conditions", append(list, list[0]))
 		})
 	},
 	"BEH016 a sentence": func(l *life) {
 		l.after("work", func(l *life) {
-			list := l.conditions(true, false)
+			list := conditions(true, false)
 			list[0].(m)["reason"] = "waiting for the disk"
 			l.status("AcmeMachine", "w1", "status.conditions", list)
 		})
@@ -178,39 +185,24 @@ var wrong = map[string]func(*life){
 	"BEH016 an identity": func(l *life) {
 		apiOf["AcmeIdentity"] = infraAPI
 		l.after("work", func(l *life) {
-			list := l.conditions(true, false)
+			list := conditions(true, false)
 			delete(list[0].(m), "reason")
 			l.status("AcmeIdentity", "i", "status.conditions", list)
 		})
 	},
-	"BEH017": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.observedGeneration", 9) })
-	},
-	"BEH018": func(l *life) {
-		l.after("work", func(l *life) { l.put(user, "AcmeControlPlane", "c", "spec.extra", "x") })
-	},
-	"BEH019": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeMachine", "w1", "status.conditions", l.conditions(true, false)[1:])
-		})
-	},
-	"BEH020": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "AcmeMachine", "orphan", "spec.size", "big")
-			l.put(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"}, "spec.providerID", "acme://orphan")
-			l.status("AcmeMachine", "orphan", "status.initialization.provisioned", true)
-		})
-	},
+	"BEH017": after("work", status("AcmeMachine", "w1", "status.observedGeneration", 9)),
+	"BEH018": after("work", sets(user, "AcmeControlPlane", "c", "spec.extra", "x")),
+	"BEH019": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, false)[1:])),
+	"BEH020": after("work",
+		sets(user, "AcmeMachine", "orphan", "spec.size", "big"),
+		sets(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"}, "spec.providerID", "acme://orphan"),
+		status("AcmeMachine", "orphan", "status.initialization.provisioned", true)),
 	"BEH021": func(l *life) {
 		l.after("work", func(l *life) {
 			l.put(provider, "AcmeMachine", "w1", "metadata.ownerReferences", []any{l.ownerRef("Cluster", "c", false)})
 		})
 	},
-	"BEH022": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "Secret", "extra", "type", "cluster.x-k8s.io/secret", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")
-		})
-	},
+	"BEH022": after("work", sets(provider, "Secret", "extra", "type", "cluster.x-k8s.io/secret", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")),
 	"BEH023": func(l *life) {
 		l.after("paused", func(l *life) {
 			r := l.ownerRef("Machine", "w1", true)
@@ -218,12 +210,10 @@ var wrong = map[string]func(*life){
 			l.put(user, "AcmeMachine", "w1", "metadata.ownerReferences", []any{r})
 		})
 	},
-	"BEH024": func(l *life) {
-		l.after("restart", func(l *life) { l.status("AcmeMachine", "w1", "status.image", "b") })
-	},
+	"BEH024": after("restart", status("AcmeMachine", "w1", "status.image", "b")),
 	"BEH025": func(l *life) {
 		l.after("paused", func(l *life) { l.write(user, "status", "AcmeMachine", "w1", "status", nil) })
-		l.after("resume", func(l *life) { l.status("AcmeMachine", "w1", "status.conditions", l.conditions(false, false)) })
+		l.after("resume", func(l *life) { l.status("AcmeMachine", "w1", "status.conditions", conditions(false, false)) })
 	},
 	"BEH026": func(l *life) {
 		l.before("pause", func(l *life) {
@@ -231,42 +221,22 @@ var wrong = map[string]func(*life){
 		})
 		l.after("paused", func(l *life) { l.wait(longer) })
 	},
-	"BEH101": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeCluster", "c", "status.initialization.provisioned", false) })
-	},
+	"BEH101": after("work", status("AcmeCluster", "c", "status.initialization.provisioned", false)),
 	"BEH102": func(l *life) {
 		l.instead("cluster provisioned", func(l *life) { l.status("AcmeCluster", "c", "status.initialization.provisioned", true) })
 		l.instead("cluster ready", func(l *life) {
 			l.status("Cluster", "c", "status.initialization.infrastructureProvisioned", true, "status.failureDomains", []any{m{"name": "a", "controlPlane": true}})
 		})
 	},
-	"BEH103": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.host", "10.0.0.2")
-			l.status("AcmeCluster", "c", "status.observedGeneration", 3)
-		})
-	},
-	"BEH104": func(l *life) {
-		l.after("cluster", func(l *life) {
-			l.put(user, "Cluster", "c", "spec.controlPlaneEndpoint", m{"host": "10.9.9.9", "port": 6443})
-		})
-	},
-	"BEH105": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.port", nil)
-			l.status("AcmeCluster", "c", "status.observedGeneration", 3)
-		})
-	},
-	"BEH106": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "a", "controlPlane": true}, m{"name": "a", "controlPlane": true}})
-		})
-	},
-	"BEH107": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "b", "controlPlane": false}})
-		})
-	},
+	"BEH103": after("work",
+		sets(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.host", "10.0.0.2"),
+		status("AcmeCluster", "c", "status.observedGeneration", 3)),
+	"BEH104": after("cluster", sets(user, "Cluster", "c", "spec.controlPlaneEndpoint", m{"host": "10.9.9.9", "port": 6443})),
+	"BEH105": after("work",
+		sets(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.port", nil),
+		status("AcmeCluster", "c", "status.observedGeneration", 3)),
+	"BEH106": after("work", status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "a", "controlPlane": true}, m{"name": "a", "controlPlane": true}})),
+	"BEH107": after("work", status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "b", "controlPlane": false}})),
 	"BEH108": func(l *life) {
 		l.after("work", func(l *life) {
 			l.put(user, "Cluster", "d", "spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeCluster", "name": "d"})
@@ -284,33 +254,22 @@ var wrong = map[string]func(*life){
 		l.skip("long", "delete cluster")
 		l.after("delete plane", func(l *life) { l.gone("Cluster", "c") })
 	},
-	"BEH110": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "AcmeMachine", "orphan", "spec.size", "big")
-			l.put(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"})
-			l.deleting("AcmeMachine", "orphan")
-		})
-	},
+	"BEH110": after("work",
+		sets(user, "AcmeMachine", "orphan", "spec.size", "big"),
+		sets(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"}),
+		deleting("AcmeMachine", "orphan")),
 	"BEH201": func(l *life) {
 		l.instead("id w1", func(l *life) {})
 		l.after("provisioned w1", func(l *life) { l.identify("w1") })
 	},
-	"BEH202": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "AcmeMachine", "w1", "spec.providerID", "acme://other")
-			l.status("AcmeMachine", "w1", "status.observedGeneration", 3)
-		})
-	},
-	"BEH203": func(l *life) {
-		l.instead("id w1", func(l *life) {
-			l.put(provider, "AcmeMachine", "w1", "spec.providerID", "acme://m1")
-			l.status("AcmeMachine", "w1", "status.observedGeneration", 2)
-		})
-	},
+	"BEH202": after("work",
+		sets(provider, "AcmeMachine", "w1", "spec.providerID", "acme://other"),
+		status("AcmeMachine", "w1", "status.observedGeneration", 3)),
+	"BEH203": instead("id w1",
+		sets(provider, "AcmeMachine", "w1", "spec.providerID", "acme://m1"),
+		status("AcmeMachine", "w1", "status.observedGeneration", 2)),
 	"BEH204": func(l *life) { l.skip("node w1") },
-	"BEH205": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.initialization.provisioned", nil) })
-	},
+	"BEH205": after("work", status("AcmeMachine", "w1", "status.initialization.provisioned", nil)),
 	"BEH206": func(l *life) {
 		// The Cluster is late; the machine does not wait.
 		l.skip("cluster ready")
@@ -331,20 +290,11 @@ var wrong = map[string]func(*life){
 			l.deleting("AcmeMachine", "early")
 		})
 	},
-	"BEH209": func(l *life) {
-		l.after("provisioned m1", func(l *life) { l.status("AcmeMachine", "m1", "status.failureDomain", "b") })
-	},
-	"BEH210": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "Primary", "address": "10.0.1.2"}})
-		})
-	},
-	"BEH211": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "AcmeMachine", "w1", "spec.size", "small")
-			l.status("AcmeMachine", "w1", "status.observedGeneration", 3, "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.77"}})
-		})
-	},
+	"BEH209": after("provisioned m1", status("AcmeMachine", "m1", "status.failureDomain", "b")),
+	"BEH210": after("work", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "Primary", "address": "10.0.1.2"}})),
+	"BEH211": after("work",
+		sets(user, "AcmeMachine", "w1", "spec.size", "small"),
+		status("AcmeMachine", "w1", "status.observedGeneration", 3, "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.77"}})),
 	"BEH212": func(l *life) {
 		l.after("long", func(l *life) { l.deleting("AcmeMachine", "w1") })
 		l.instead("delete w1", func(l *life) { l.wait(5 * time.Second); l.deleteMachine("w1") })
@@ -358,23 +308,16 @@ var wrong = map[string]func(*life){
 			l.gone("Machine", "w1")
 		})
 	},
-	"BEH213": func(l *life) {
-		l.instead("delete w1", func(l *life) {
-			l.put(core, "Machine", "w1", "metadata.annotations|pre-terminate.delete.hook.machine.cluster.x-k8s.io/x", "")
-			l.deleting("Machine", "w1")
-			l.deleting("AcmeMachine", "w1")
-			l.gone("AcmeMachine", "w1")
-			l.wait(5 * time.Second)
-			l.gone("AcmeConfig", "w1")
-			l.gone("Machine", "w1")
-		})
-	},
-	"BEH214": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeMachine", "w1", "status.failureReason", "CreateError") })
-	},
-	"BEH214 a cluster": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeCluster", "c", "status.failureMessage", "no quota") })
-	},
+	"BEH213": instead("delete w1",
+		sets(core, "Machine", "w1", "metadata.annotations|pre-terminate.delete.hook.machine.cluster.x-k8s.io/x", ""),
+		deleting("Machine", "w1"),
+		deleting("AcmeMachine", "w1"),
+		gone("AcmeMachine", "w1"),
+		wait(5*time.Second),
+		gone("AcmeConfig", "w1"),
+		gone("Machine", "w1")),
+	"BEH214":           after("work", status("AcmeMachine", "w1", "status.failureReason", "CreateError")),
+	"BEH214 a cluster": after("work", status("AcmeCluster", "c", "status.failureMessage", "no quota")),
 	"BEH301": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
@@ -383,9 +326,7 @@ var wrong = map[string]func(*life){
 			l.status("AcmeMachinePool", "mp", "status.replicas", 2, "status.observedGeneration", 2)
 		})
 	},
-	"BEH302": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeMachinePool", "mp", "status.ready", false) })
-	},
+	"BEH302": after("work", status("AcmeMachinePool", "mp", "status.ready", false)),
 	"BEH303": func(l *life) {
 		l.after("pool filled", func(l *life) {
 			l.put(provider, "AcmeMachinePool", "mp", "spec.providerIDList", []any{"acme://p1", "acme://p1"})
@@ -406,9 +347,7 @@ var wrong = map[string]func(*life){
 		})
 		l.before("delete pool", func(l *life) { l.deleting("Machine", "p3"); l.gone("AcmeMachine", "p3"); l.gone("Machine", "p3") })
 	},
-	"BEH305": func(l *life) {
-		l.before("work", func(l *life) { l.put(user, "MachinePool", "mp", "spec.replicas", 3) })
-	},
+	"BEH305": before("work", sets(user, "MachinePool", "mp", "spec.replicas", 3)),
 	"BEH306": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
@@ -419,14 +358,8 @@ var wrong = map[string]func(*life){
 			l.poolStatus("p2", "p1")
 		})
 	},
-	"BEH307": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", "AcmeOther")
-		})
-	},
-	"BEH307 removed": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", nil) })
-	},
+	"BEH307":         after("work", status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", "AcmeOther")),
+	"BEH307 removed": after("work", status("AcmeMachinePool", "mp", "status.infrastructureMachineKind", nil)),
 	"BEH308": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
@@ -441,27 +374,17 @@ var wrong = map[string]func(*life){
 			l.fillPool()
 		})
 	},
-	"BEH309 of another pool": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/pool-name", "other")
-		})
-	},
-	"BEH309 of no Cluster": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", "")
-			l.wait(5 * time.Second)
-			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")
-		})
-	},
-	"BEH310": func(l *life) {
-		l.before("delete pool", func(l *life) {
-			l.deleting("Machine", "p1")
-			l.gone("Machine", "p1")
-			l.wait(minute)
-			l.deleting("AcmeMachine", "p1")
-			l.gone("AcmeMachine", "p1")
-		})
-	},
+	"BEH309 of another pool": after("work", sets(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/pool-name", "other")),
+	"BEH309 of no Cluster": after("work",
+		sets(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", ""),
+		wait(5*time.Second),
+		sets(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")),
+	"BEH310": before("delete pool",
+		deleting("Machine", "p1"),
+		gone("Machine", "p1"),
+		wait(minute),
+		deleting("AcmeMachine", "p1"),
+		gone("AcmeMachine", "p1")),
 	"BEH311": func(l *life) {
 		l.before("delete pool", func(l *life) {
 			l.deleting("AcmeMachine", "p1")
@@ -493,13 +416,10 @@ var wrong = map[string]func(*life){
 			l.gone("MachinePool", "mp")
 		})
 	},
-	"BEH401": func(l *life) {
-		l.instead("config w1", func(l *life) {
-			l.status("AcmeConfig", "w1", "status.dataSecretName", "w1", "status.initialization.dataSecretCreated", true)
-			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
-		})
-	},
-	"BEH401 deleted": func(l *life) { l.after("work", func(l *life) { l.gone("Secret", "w1") }) },
+	"BEH401": instead("config w1",
+		status("AcmeConfig", "w1", "status.dataSecretName", "w1", "status.initialization.dataSecretCreated", true),
+		sets(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")),
+	"BEH401 deleted": after("work", gone("Secret", "w1")),
 	"BEH402": func(l *life) {
 		l.instead("config w1", func(l *life) {
 			l.secret("w1", "AcmeConfig", "w1")
@@ -507,9 +427,7 @@ var wrong = map[string]func(*life){
 			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
 		})
 	},
-	"BEH403": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeConfig", "w1", "status.dataSecretName", "w1-2") })
-	},
+	"BEH403": after("work", status("AcmeConfig", "w1", "status.dataSecretName", "w1-2")),
 	"BEH404": func(l *life) {
 		l.before("config w1", func(l *life) {
 			l.secret("w1", "AcmeConfig", "w1")
@@ -529,11 +447,7 @@ var wrong = map[string]func(*life){
 			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
 		})
 	},
-	"BEH406": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeConfig", "w1", "status.initialization.dataSecretCreated", false)
-		})
-	},
+	"BEH406": after("work", status("AcmeConfig", "w1", "status.initialization.dataSecretCreated", false)),
 	"BEH407": func(l *life) {
 		l.before("plane initialized", func(l *life) { l.makeMachine("m2", true); l.bootstrap("m2") })
 		l.after("plane initialized", func(l *life) {
@@ -543,25 +457,16 @@ var wrong = map[string]func(*life){
 			l.gone("Machine", "m2")
 		})
 	},
-	"BEH408": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "AcmeConfig", "w1", "spec.size", "small")
-			l.status("AcmeConfig", "w1", "status.observedGeneration", 2)
-			l.put(provider, "Secret", "w1", "data.value", 120)
-		})
-	},
-	"BEH501": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeControlPlane", "c", "status.initialization.controlPlaneInitialized", false)
-		})
-	},
+	"BEH408": after("work",
+		sets(user, "AcmeConfig", "w1", "spec.size", "small"),
+		status("AcmeConfig", "w1", "status.observedGeneration", 2),
+		sets(provider, "Secret", "w1", "data.value", 120)),
+	"BEH501": after("work", status("AcmeControlPlane", "c", "status.initialization.controlPlaneInitialized", false)),
 	"BEH502": func(l *life) {
 		l.after("plane initialized", func(l *life) { l.gone("Secret", "c-kubeconfig") })
 	},
-	"BEH502 deleted": func(l *life) { l.after("work", func(l *life) { l.gone("Secret", "c-kubeconfig") }) },
-	"BEH503": func(l *life) {
-		l.before("plane initialized", func(l *life) { l.put(provider, "Secret", "c-sa", "type", "Opaque") })
-	},
+	"BEH502 deleted": after("work", gone("Secret", "c-kubeconfig")),
+	"BEH503":         before("plane initialized", sets(provider, "Secret", "c-sa", "type", "Opaque")),
 	"BEH504": func(l *life) {
 		l.after("work", func(l *life) {
 			l.makeMachine("m2", true)
@@ -577,45 +482,22 @@ var wrong = map[string]func(*life){
 			l.gone("Machine", "m3")
 		})
 	},
-	"BEH504 lost": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", nil)
-			l.wait(5 * time.Second)
-			l.put(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", "")
-		})
-	},
-	"BEH505": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.readyReplicas", 2) })
-	},
-	"BEH506": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeControlPlane", "c", "status.replicas", 2, "status.versions", []any{m{"version": "v1.34.0", "replicas": 2}})
-		})
-	},
-	"BEH507": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "AcmeControlPlane", "c", "spec.replicas", 3)
-			l.status("AcmeControlPlane", "c", "status.observedGeneration", 2)
-			l.wait(longer)
-		})
-	},
-	"BEH508": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.selector", "cluster.x-k8s.io/cluster-name=c") })
-	},
-	"BEH509": func(l *life) {
-		l.after("work", func(l *life) {
-			l.status("AcmeControlPlane", "c", "status.versions", []any{m{"version": "v1.35.0", "replicas": 0}, m{"version": "v1.34.0", "replicas": 1}})
-		})
-	},
-	"BEH510": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.version", "v1.35.0") })
-	},
-	"BEH511": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "AcmeControlPlane", "c", "spec.machineTemplate.metadata.labels", m{"team": "a"})
-			l.status("AcmeControlPlane", "c", "status.observedGeneration", 2)
-		})
-	},
+	"BEH504 lost": after("work",
+		sets(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", nil),
+		wait(5*time.Second),
+		sets(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", "")),
+	"BEH505": after("work", status("AcmeControlPlane", "c", "status.readyReplicas", 2)),
+	"BEH506": after("work", status("AcmeControlPlane", "c", "status.replicas", 2, "status.versions", []any{m{"version": "v1.34.0", "replicas": 2}})),
+	"BEH507": after("work",
+		sets(user, "AcmeControlPlane", "c", "spec.replicas", 3),
+		status("AcmeControlPlane", "c", "status.observedGeneration", 2),
+		wait(longer)),
+	"BEH508": after("work", status("AcmeControlPlane", "c", "status.selector", "cluster.x-k8s.io/cluster-name=c")),
+	"BEH509": after("work", status("AcmeControlPlane", "c", "status.versions", []any{m{"version": "v1.35.0", "replicas": 0}, m{"version": "v1.34.0", "replicas": 1}})),
+	"BEH510": after("work", status("AcmeControlPlane", "c", "status.version", "v1.35.0")),
+	"BEH511": after("work",
+		sets(user, "AcmeControlPlane", "c", "spec.machineTemplate.metadata.labels", m{"team": "a"}),
+		status("AcmeControlPlane", "c", "status.observedGeneration", 2)),
 	"BEH512": func(l *life) {
 		l.after("work", func(l *life) {
 			l.put(user, "AcmeControlPlane", "c", "spec.rollout.after", l.at.Format(time.RFC3339))
@@ -636,19 +518,12 @@ var wrong = map[string]func(*life){
 			l.gone("Machine", "m3")
 		})
 	},
-	"BEH514": func(l *life) {
-		l.after("work", func(l *life) { l.status("AcmeControlPlane", "c", "status.externalManagedControlPlane", true) })
-	},
-	"BEH515": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(provider, "AcmeControlPlane", "c", "spec.controlPlaneEndpoint", m{"host": "10.0.0.1", "port": 6443})
-			l.put(provider, "AcmeControlPlane", "c", "spec.controlPlaneEndpoint.port", 443)
-			l.status("AcmeControlPlane", "c", "status.observedGeneration", 3)
-		})
-	},
-	"BEH516": func(l *life) {
-		l.after("machine m1", func(l *life) { l.status("Machine", "m1", "status.conditions", l.conditions(true, false)) })
-	},
+	"BEH514": after("work", status("AcmeControlPlane", "c", "status.externalManagedControlPlane", true)),
+	"BEH515": after("work",
+		sets(provider, "AcmeControlPlane", "c", "spec.controlPlaneEndpoint", m{"host": "10.0.0.1", "port": 6443}),
+		sets(provider, "AcmeControlPlane", "c", "spec.controlPlaneEndpoint.port", 443),
+		status("AcmeControlPlane", "c", "status.observedGeneration", 3)),
+	"BEH516": after("machine m1", status("Machine", "m1", "status.conditions", conditions(true, false))),
 	"BEH517": func(l *life) {
 		l.skip("delete m1")
 		l.after("delete plane", func(l *life) {
@@ -676,12 +551,9 @@ var wrong = map[string]func(*life){
 			l.gone("IPAddressClaim", "k")
 		})
 	},
-	"BEH603": func(l *life) {
-		l.after("work", func(l *life) {
-			l.put(user, "IPAddressClaim", "foreign", "spec.clusterName", "c", "spec.poolRef", m{"apiGroup": "ipam.other.io", "kind": "AcmePool", "name": "pool"})
-			l.put(provider, "IPAddressClaim", "foreign", "metadata.finalizers", []any{"ipam.acme.io/release"})
-		})
-	},
+	"BEH603": after("work",
+		sets(user, "IPAddressClaim", "foreign", "spec.clusterName", "c", "spec.poolRef", m{"apiGroup": "ipam.other.io", "kind": "AcmePool", "name": "pool"}),
+		sets(provider, "IPAddressClaim", "foreign", "metadata.finalizers", []any{"ipam.acme.io/release"})),
 	"BEH604": func(l *life) {
 		l.after("paused", func(l *life) {
 			l.put(user, "IPAddressClaim", "k2", "spec.clusterName", "c", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"})
@@ -702,9 +574,7 @@ var wrong = map[string]func(*life){
 			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
 		})
 	},
-	"BEH605 with a label": func(l *life) {
-		l.before("address", func(l *life) { l.put(user, "IPAddressClaim", "k", "spec.clusterName", "nowhere") })
-	},
+	"BEH605 with a label": before("address", sets(user, "IPAddressClaim", "k", "spec.clusterName", "nowhere")),
 	"BEH606": func(l *life) {
 		l.skip("claim finalizer")
 		l.after("claim answered", func(l *life) {
@@ -746,25 +616,17 @@ var wrong = map[string]func(*life){
 			l.gone("IPAddress", "k")
 		})
 	},
-	"BEH610 removed": func(l *life) {
-		l.before("delete claim", func(l *life) { l.status("IPAddressClaim", "k", "status.addressRef", nil) })
-	},
-	"BEH611": func(l *life) {
-		l.instead("delete claim", func(l *life) {
-			l.deleting("IPAddressClaim", "k")
-			l.gone("IPAddressClaim", "k")
-			l.wait(15 * time.Second)
-			l.gone("IPAddress", "k")
-		})
-	},
-	"BEH612": func(l *life) {
-		l.instead("delete claim", func(l *life) {
-			l.deleting("IPAddressClaim", "k")
-			l.wait(longer)
-			l.gone("IPAddress", "k")
-			l.gone("IPAddressClaim", "k")
-		})
-	},
+	"BEH610 removed": before("delete claim", status("IPAddressClaim", "k", "status.addressRef", nil)),
+	"BEH611": instead("delete claim",
+		deleting("IPAddressClaim", "k"),
+		gone("IPAddressClaim", "k"),
+		wait(15*time.Second),
+		gone("IPAddress", "k")),
+	"BEH612": instead("delete claim",
+		deleting("IPAddressClaim", "k"),
+		wait(longer),
+		gone("IPAddress", "k"),
+		gone("IPAddressClaim", "k")),
 	"BEH613": func(l *life) {
 		l.before("delete claim", func(l *life) { l.gone("IPAddress", "k"); l.wait(5 * time.Second) })
 		l.instead("delete claim", func(l *life) { l.deleting("IPAddressClaim", "k"); l.gone("IPAddressClaim", "k") })

@@ -82,6 +82,35 @@ func between(f func(w http.ResponseWriter, r *http.Request, body []byte, next ht
 	}
 }
 
+// when answers in place of the server.
+func when(is func(r *http.Request, body []byte) bool, answer http.HandlerFunc) func(*server) {
+	return between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if is(r, body) {
+			next = answer
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// at answers requests below a path.
+func at(path string, answer http.HandlerFunc) func(*server) {
+	return when(func(r *http.Request, _ []byte) bool { return strings.Contains(r.URL.Path, path) }, answer)
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func says(answer object) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { write(w, answer) }
+}
+
+func page(s string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) }
+}
+
+func aborts(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
 // handler changes an entry of discovery.
 func handler(i int, key string, value any) func(*server) {
 	return func(s *server) { s.handlers[i][key] = value }
@@ -132,12 +161,10 @@ func faults() []fault {
 		{id: "LIV007", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			http.Error(w, "<html>no</html>", http.StatusNotFound)
 		}), message: "404"},
-		{id: "LIV007", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-			if strings.HasPrefix(r.Host, serviceName) {
-				http.Error(w, "unknown host", http.StatusMisdirectedRequest)
-				return
-			}
-			next.ServeHTTP(w, r)
+		{id: "LIV007", server: when(func(r *http.Request, body []byte) bool {
+			return strings.HasPrefix(r.Host, serviceName)
+		}, func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "unknown host", http.StatusMisdirectedRequest)
 		}), message: "unknown host"},
 		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			write(w, object{"status": "OK"})
@@ -171,57 +198,26 @@ func faults() []fault {
 			f := classFile("kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: c}\nspec: {topology: {classRef: {name: x}, version: v1.34.1, variables: [{name: flavor, value: small}]}}\n")
 			o.Topology, _ = extension.ReadTopology(f)
 		}, message: "flavor"},
-		{id: "LIV018", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.URL.Path == discoveryPath && len(body) > 10 && r.Method == http.MethodPost && even() {
-				write(w, object{"status": "Success", "handlers": []object{}})
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
+		{id: "LIV018", server: when(func(r *http.Request, body []byte) bool {
+			return r.URL.Path == discoveryPath && len(body) > 10 && r.Method == http.MethodPost && even()
+		}, says(object{"status": "Success", "handlers": []object{}}))},
 		{id: "LIV019", options: func(o *probe.Options) { o.Classes = clusterclass.In(classFile(namingClass)) }, message: `no handler "acme-generatepatches" for ValidateTopology`},
-		{id: "LIV020", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "beforeclustercreate") {
-				w.WriteHeader(http.StatusInternalServerError)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}), message: "500"},
-		{id: "LIV020", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "beforeclustercreate") {
-				_, _ = io.WriteString(w, "<html>")
-				return
-			}
-			next.ServeHTTP(w, r)
-		}), message: "not JSON"},
+		{id: "LIV020", level: extension.All, server: at("beforeclustercreate", status(http.StatusInternalServerError)), message: "500"},
+		{id: "LIV020", level: extension.All, server: at("beforeclustercreate", page("<html>")), message: "not JSON"},
 		{id: "LIV020", level: extension.All, server: func(s *server) {
 			handler(3, "timeoutSeconds", 1)(s)
-			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if strings.Contains(r.URL.Path, s.handlers[3]["name"].(string)) {
-					<-r.Context().Done()
-					return
-				}
-				next.ServeHTTP(w, r)
-			})(s)
+			when(func(r *http.Request, body []byte) bool {
+				return strings.Contains(r.URL.Path, s.handlers[3]["name"].(string))
+			}, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })(s)
 		}, message: "no answer in time (1s)"},
-		{id: "LIV020", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "beforeclustercreate") {
-				hijack(w)
-			}
-			next.ServeHTTP(w, r)
-		})},
+		{id: "LIV020", level: extension.All, server: at("beforeclustercreate", aborts)},
 		{id: "LIV020", level: extension.All, server: func(s *server) {
 			for _, h := range s.handlers {
 				if h["name"] == name("BeforeClusterCreate") {
 					h["failurePolicy"] = "Ignore"
 				}
 			}
-			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if strings.Contains(r.URL.Path, "beforeclustercreate") {
-					w.WriteHeader(http.StatusBadGateway)
-					return
-				}
-				next.ServeHTTP(w, r)
-			})(s)
+			at("beforeclustercreate", status(http.StatusBadGateway))(s)
 		}, message: "continues as if it had succeeded"},
 		{id: "LIV020", level: extension.All, server: change("BeforeClusterCreate", func(r, _ object) {
 			_ = r["cluster"].(object)["metadata"].(object)["labels"].(object)["example"]
@@ -366,13 +362,9 @@ func faults() []fault {
 			}
 		}), message: "with the variables in another order"},
 		{id: "LIV037", severity: lint.Warning, server: change("ValidateTopology", refusePatched)},
-		{id: "LIV037", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "validatetopology") && bytes.Contains(body, []byte(`"image":"acme"`)) {
-				w.WriteHeader(http.StatusBadGateway)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
+		{id: "LIV037", severity: lint.Error, server: when(func(r *http.Request, body []byte) bool {
+			return strings.Contains(r.URL.Path, "validatetopology") && bytes.Contains(body, []byte(`"image":"acme"`))
+		}, status(http.StatusBadGateway))},
 		{id: "LIV038", server: variable(object{"name": "builtin", "required": false, "schema": stringSchema})},
 		{id: "LIV038", server: variable(object{"name": "a.b", "required": false, "schema": stringSchema})},
 		{id: "LIV038", server: variable(object{"name": "", "required": false, "schema": stringSchema})},
@@ -387,13 +379,9 @@ func faults() []fault {
 		}, message: "the ClusterClass acme defines it differently"},
 		{id: "LIV038", server: func(s *server) {
 			s.handlers = append(s.handlers, object{"name": "second", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "DiscoverVariables"}})
-			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if strings.HasSuffix(r.URL.Path, "/second") && json.Valid(body) && len(body) > 10 {
-					write(w, object{"status": "Success", "variables": []object{{"name": "flavor", "required": false, "schema": stringSchema}}})
-					return
-				}
-				next.ServeHTTP(w, r)
-			})(s)
+			when(func(r *http.Request, body []byte) bool {
+				return strings.HasSuffix(r.URL.Path, "/second") && json.Valid(body) && len(body) > 10
+			}, says(object{"status": "Success", "variables": []object{{"name": "flavor", "required": false, "schema": stringSchema}}}))(s)
 		}, options: func(o *probe.Options) {
 			o.Classes = clusterclass.In(classFile("apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: acme}\nspec: {patches: [{name: a, external: {discoverVariablesExtension: acme-discovervariables.acme}}, {name: b, external: {discoverVariablesExtension: second.acme}}]}\n"))
 		}, message: `variable "flavor": handler "acme-discovervariables", which the ClusterClass acme also uses, defines it differently`},
@@ -469,19 +457,15 @@ func faults() []fault {
 				return object{"status": "Success", "message": "it begins", "retryAfterSeconds": 5}
 			}
 		}, message: "after an answer that lets Cluster API continue"},
-		{id: "LIV046", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
-				write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
-				return
-			}
-			next.ServeHTTP(w, r)
+		{id: "LIV046", level: extension.All, server: when(func(r *http.Request, body []byte) bool {
+			return strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]"
+		}, func(w http.ResponseWriter, r *http.Request) {
+			write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
 		})},
-		{id: "LIV046", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "validatetopology") && string(body) == "{" {
-				write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
-				return
-			}
-			next.ServeHTTP(w, r)
+		{id: "LIV046", server: when(func(r *http.Request, body []byte) bool {
+			return strings.Contains(r.URL.Path, "validatetopology") && string(body) == "{"
+		}, func(w http.ResponseWriter, r *http.Request) {
+			write(w, object{"status": "Failure", "message": fmt.Sprint("request ", count.Add(1))})
 		})},
 		{id: "LIV046", server: change("GenerateUpgradePlan", func(r, a object) {
 			if r["toKubernetesVersion"] == "v1.34.1" {
@@ -493,92 +477,44 @@ func faults() []fault {
 				a["status"], a["message"] = "Failure", fmt.Sprint("item ", r["items"].([]any)[0].(object)["uid"])
 			}
 		}), message: "f0000001"},
-		{id: "LIV047", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "/v1alpha1/clusterctl-repo-probe") {
-				write(w, object{"status": "Success"})
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV048", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.HasSuffix(r.URL.Path, "discovervariables/clusterctl-repo-probe") {
-				write(w, object{"status": "Success"})
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
+		{id: "LIV047", server: at("/v1alpha1/clusterctl-repo-probe", says(object{"status": "Success"}))},
+		{id: "LIV048", server: when(func(r *http.Request, body []byte) bool {
+			return strings.HasSuffix(r.URL.Path, "discovervariables/clusterctl-repo-probe")
+		}, says(object{"status": "Success"}))},
 		{id: "LIV049", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			r.URL.Path = strings.Replace(r.URL.Path, "v1alpha99", "v1alpha1", 1)
 			next.ServeHTTP(w, r)
 		})},
-		{id: "LIV050", level: extension.All, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]" {
-				hijack(w)
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV050", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.URL.Path == discoveryPath && string(body) == "" && r.Method == http.MethodPost {
-				write(w, object{"status": "Success"})
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV051", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if bytes.Contains(body, []byte(`"kind":"Other"`)) && strings.Contains(r.URL.Path, "generatepatches") {
-				w.WriteHeader(http.StatusInternalServerError)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV052", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if bytes.Contains(body, []byte(`"clusterctlRepoProbe"`)) && strings.Contains(r.URL.Path, "generatepatches") {
-				http.Error(w, "unknown field", http.StatusBadRequest)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV053", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.URL.Path == discoveryPath && r.Header.Get("Content-Type") == "" && r.Method == http.MethodPost {
-				w.WriteHeader(http.StatusUnsupportedMediaType)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV054", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "generatepatches") && r.URL.RawQuery != "" {
-				w.WriteHeader(http.StatusBadRequest)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV055", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.ProtoMajor == 1 {
-				w.WriteHeader(http.StatusHTTPVersionNotSupported)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
-		{id: "LIV056", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if bytes.Contains(body, []byte(`"clusterctl-repo-probe"`)) && strings.Contains(r.URL.Path, "generatepatches") {
-				write(w, object{"status": "Failure", "message": "unknown setting"})
-				return
-			}
-			next.ServeHTTP(w, r)
-		}), message: "unknown setting"},
-		{id: "LIV057", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "generatepatches") && bytes.Contains(body, []byte("holderReference")) && !bytes.Contains(body, []byte(`"color"`)) {
-				hijack(w)
-			}
-			next.ServeHTTP(w, r)
-		}), options: func(o *probe.Options) { o.Settings = map[string]string{"color": "red"} }},
-		{id: "LIV058", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.URL.Path == discoveryPath && r.Method == http.MethodGet {
-				write(w, object{"status": "Success"})
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
+		{id: "LIV050", level: extension.All, server: when(func(r *http.Request, body []byte) bool {
+			return strings.Contains(r.URL.Path, "beforeclustercreate") && string(body) == "[]"
+		}, aborts)},
+		{id: "LIV050", server: when(func(r *http.Request, body []byte) bool {
+			return r.URL.Path == discoveryPath && string(body) == "" && r.Method == http.MethodPost
+		}, says(object{"status": "Success"}))},
+		{id: "LIV051", level: extension.Pure, server: when(func(r *http.Request, body []byte) bool {
+			return bytes.Contains(body, []byte(`"kind":"Other"`)) && strings.Contains(r.URL.Path, "generatepatches")
+		}, status(http.StatusInternalServerError))},
+		{id: "LIV052", level: extension.Pure, server: when(func(r *http.Request, body []byte) bool {
+			return bytes.Contains(body, []byte(`"clusterctlRepoProbe"`)) && strings.Contains(r.URL.Path, "generatepatches")
+		}, func(w http.ResponseWriter, r *http.Request) { http.Error(w, "unknown field", http.StatusBadRequest) })},
+		{id: "LIV053", server: when(func(r *http.Request, body []byte) bool {
+			return r.URL.Path == discoveryPath && r.Header.Get("Content-Type") == "" && r.Method == http.MethodPost
+		}, status(http.StatusUnsupportedMediaType))},
+		{id: "LIV054", level: extension.Pure, server: when(func(r *http.Request, body []byte) bool {
+			return strings.Contains(r.URL.Path, "generatepatches") && r.URL.RawQuery != ""
+		}, status(http.StatusBadRequest))},
+		{id: "LIV055", server: when(func(r *http.Request, body []byte) bool {
+			return r.ProtoMajor == 1
+		}, status(http.StatusHTTPVersionNotSupported))},
+		{id: "LIV056", server: when(func(r *http.Request, body []byte) bool {
+			return bytes.Contains(body, []byte(`"clusterctl-repo-probe"`)) && strings.Contains(r.URL.Path, "generatepatches")
+		}, says(object{"status": "Failure", "message": "unknown setting"})), message: "unknown setting"},
+		{id: "LIV057", server: when(func(r *http.Request, body []byte) bool {
+			return strings.Contains(r.URL.Path, "generatepatches") && bytes.Contains(body, []byte("holderReference")) && !bytes.Contains(body, []byte(`"color"`))
+		}, aborts), options: func(o *probe.Options) { o.Settings = map[string]string{"color": "red"} }},
+		{id: "LIV058", server: when(func(r *http.Request, body []byte) bool {
+			return r.URL.Path == discoveryPath && r.Method == http.MethodGet
+		}, says(object{"status": "Success"}))},
 		{id: "LIV059", server: func(s *server) {
 			running := &atomic.Int64{}
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
@@ -631,19 +567,12 @@ func faults() []fault {
 		{id: "LIV060", server: func(s *server) {
 			s.answers["GenerateUpgradePlan"] = slow(s.answers["GenerateUpgradePlan"], 1100*time.Millisecond)
 		}},
-		{id: "LIV061", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if len(body) > 1<<20 {
-				w.WriteHeader(http.StatusRequestEntityTooLarge)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}), message: "413"},
-		{id: "LIV061", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if len(body) > 1<<20 && strings.Contains(r.URL.Path, "validatetopology") {
-				hijack(w)
-			}
-			next.ServeHTTP(w, r)
-		}), message: "a request of"},
+		{id: "LIV061", server: when(func(r *http.Request, body []byte) bool {
+			return len(body) > 1<<20
+		}, status(http.StatusRequestEntityTooLarge)), message: "413"},
+		{id: "LIV061", server: when(func(r *http.Request, body []byte) bool {
+			return len(body) > 1<<20 && strings.Contains(r.URL.Path, "validatetopology")
+		}, aborts), message: "a request of"},
 		{id: "LIV061", severity: lint.Error, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if strings.Contains(r.URL.Path, "validatetopology") {
 				for part := bytes.Repeat([]byte(" "), 1<<20); ; { // without an end
@@ -654,12 +583,8 @@ func faults() []fault {
 			}
 			next.ServeHTTP(w, r)
 		}), message: "20 MiB"},
-		{id: "LIV062", level: extension.Pure, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if strings.Contains(r.URL.Path, "generatepatches") {
-				http.Redirect(w, r, r.URL.Path+"/", http.StatusTemporaryRedirect)
-				return
-			}
-			next.ServeHTTP(w, r)
+		{id: "LIV062", level: extension.Pure, server: at("generatepatches", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path+"/", http.StatusTemporaryRedirect)
 		})},
 		{id: "LIV062", severity: lint.Warning, server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
@@ -678,13 +603,9 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}},
-		{id: "LIV066", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.URL.Path == "/readyz" {
-				w.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}), options: func(o *probe.Options) {
+		{id: "LIV066", server: when(func(r *http.Request, body []byte) bool {
+			return r.URL.Path == "/readyz"
+		}, status(http.StatusServiceUnavailable)), options: func(o *probe.Options) {
 			ready := *o.URL
 			ready.Path = "/readyz"
 			o.Ready = &ready
@@ -727,13 +648,9 @@ func faults() []fault {
 		{id: "LIV070", server: func(s *server) {
 			s.handlers = append(s.handlers, object{"name": "second", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "BeforeClusterCreate"}})
 			answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 10, "message": "wait"})(s)
-			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if strings.HasSuffix(r.URL.Path, "/second") && bytes.Contains(body, []byte("cluster")) {
-					write(w, object{"status": "Success", "retryAfterSeconds": 300, "message": "wait"})
-					return
-				}
-				next.ServeHTTP(w, r)
-			})(s)
+			when(func(r *http.Request, body []byte) bool {
+				return strings.HasSuffix(r.URL.Path, "/second") && bytes.Contains(body, []byte("cluster"))
+			}, says(object{"status": "Success", "retryAfterSeconds": 300, "message": "wait"}))(s)
 		}, message: "acme-beforeclustercreate 10, second 300; Cluster API waits for 10 seconds"},
 		{id: "LIV003", expiredCA: true, message: "the certificate of the CA"},
 		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
