@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // series is a release whose metadata lists some series, each such as
@@ -45,10 +46,7 @@ func upTo(most int) []string {
 
 // resolves asks for "latest" among releases.
 func resolves(all []*repo.Release) error {
-	var versions []string
-	for _, r := range all {
-		versions = append(versions, r.Version)
-	}
+	versions := phrase.List(all, func(r *repo.Release) string { return r.Version })
 	_, err := metadata.Latest(versions, func(version string) ([]byte, error) {
 		i := slices.IndexFunc(all, func(r *repo.Release) bool { return r.Version == version })
 		a := all[i].Artifact(layouts.MetadataFile)

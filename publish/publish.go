@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Destination is a place that holds releases by version: the folder of a
@@ -205,11 +206,7 @@ func Versions(words []string) []string {
 		}
 	}
 	slices.SortStableFunc(found, layouts.Version.Compare)
-	out := make([]string, len(found))
-	for i, v := range found {
-		out[i] = v.String()
-	}
-	return out
+	return phrase.List(found, layouts.Version.String)
 }
 
 // mediaTypes are those of files, by their extension. They are the same on every

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // shelf is a destination in memory. Fail is asked before every call.
@@ -107,11 +108,7 @@ func of(label, version string, files ...string) *repo.Release {
 }
 
 func names(r *repo.Release) string {
-	var out []string
-	for _, a := range r.Artifacts {
-		out = append(out, a.Name)
-	}
-	return strings.Join(out, " ")
+	return strings.Join(phrase.List(r.Artifacts, func(a *repo.Artifact) string { return a.Name }), " ")
 }
 
 func TestParcels(t *testing.T) {
@@ -250,10 +247,7 @@ func TestSplit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
-			for _, p := range parts {
-				got = append(got, p.Provider.Label()+": "+names(p))
-			}
+			got := phrase.List(parts, func(p *repo.Release) string { return p.Provider.Label() + ": " + names(p) })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Resolved is a folder with releases, finished or built.
@@ -98,10 +99,7 @@ func finished(r *repo.Repository, o *Options) (*Resolved, error) {
 	if len(o.Providers) == 0 {
 		return out, nil
 	}
-	var labels []string
-	for _, p := range r.Providers {
-		labels = append(labels, p.Label())
-	}
+	labels := phrase.List(r.Providers, (*repo.Provider).Label)
 	if err := known(o.Providers, labels, r.Path); err != nil {
 		return nil, err
 	}

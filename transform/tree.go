@@ -25,6 +25,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -478,10 +479,7 @@ func (t *Tree) versions() (version layouts.Version, each map[string]layouts.Vers
 
 // choosable refuses labels that the plan does not have.
 func choosable(plan *config.Plan, labels []string, versions map[string]layouts.Version) error {
-	var all []string
-	for _, p := range plan.Providers {
-		all = append(all, p.Label())
-	}
+	all := phrase.List(plan.Providers, config.PlannedProvider.Label)
 	return known(append(slices.Clone(labels), slices.Sorted(maps.Keys(versions))...), all, "this tree")
 }
 

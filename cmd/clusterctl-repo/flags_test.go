@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -98,10 +99,7 @@ func TestFlagFacts(t *testing.T) {
 		}
 		var out bytes.Buffer
 		program.Main(t.Context(), slices.Concat([]string{"__completeNoDesc"}, strings.Fields(name), []string{"--allow", ""}), silent(&out, io.Discard))
-		var listed []string
-		for _, m := range word.FindAllStringSubmatch(flag.Usage, -1) {
-			listed = append(listed, m[1])
-		}
+		listed := phrase.List(word.FindAllStringSubmatch(flag.Usage, -1), func(m []string) string { return m[1] })
 		if offered := strings.Fields(out.String()); !slices.Equal(slices.DeleteFunc(offered, func(s string) bool { return s[0] == ':' }), listed) {
 			t.Errorf("%s: shells offer %q for %q", name, offered, flag.Usage)
 		}

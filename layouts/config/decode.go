@@ -39,11 +39,7 @@ func Decode(name string, data []byte) (*Config, error) {
 		slices.SortStableFunc(d.problems, func(a, b *yamldoc.Error) int {
 			return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 		})
-		all := make([]error, len(d.problems))
-		for i, p := range d.problems {
-			all[i] = p
-		}
-		return nil, errors.Join(all...)
+		return nil, errors.Join(phrase.List(d.problems, func(p *yamldoc.Error) error { return p })...)
 	}
 	return &c, nil
 }
@@ -271,10 +267,7 @@ func oneOf(t reflect.Type) []string {
 }
 
 func unknownKey(name string, t reflect.Type, fields []field) string {
-	known := make([]string, len(fields))
-	for i, f := range fields {
-		known[i] = f.key
-	}
+	known := phrase.List(fields, func(f field) string { return f.key })
 	msg := fmt.Sprintf("unknown key %q", name)
 	if hint := phrase.DidYouMean(name, known); hint != "" {
 		return msg + hint
@@ -326,9 +319,5 @@ func allFields() []placedField {
 }
 
 func quoted(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = strconv.Quote(w)
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(phrase.List(words, strconv.Quote), ", ")
 }

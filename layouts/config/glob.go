@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // glob is a pattern over slash-separated paths: * and ? stay within a name, **
@@ -148,11 +149,7 @@ func (g glob) find(fsys fs.FS, exclude []glob, accept func(dir string) bool) ([]
 }
 
 func globs(patterns []string, vars map[string]string) []glob {
-	out := make([]glob, len(patterns))
-	for i, p := range patterns {
-		out[i] = newGlob(expand(p, vars))
-	}
-	return out
+	return phrase.List(patterns, func(p string) glob { return newGlob(expand(p, vars)) })
 }
 
 // IsKustomization reports whether a folder of the tree holds a kustomization.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Plan is a configuration made concrete: every provider with every file of its
@@ -90,11 +91,7 @@ func (p *PlannedProvider) Output(name string) *Output {
 
 // Names lists the output names in order.
 func (p *PlannedProvider) Names() []string {
-	names := make([]string, len(p.Outputs))
-	for i, o := range p.Outputs {
-		names[i] = o.Name
-	}
-	return names
+	return phrase.List(p.Outputs, func(o Output) string { return o.Name })
 }
 
 // Resolve makes a complete configuration concrete: it finds the files that the

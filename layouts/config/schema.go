@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Schema returns the JSON schema of clusterctl-repo.yaml (draft 2020-12),
@@ -44,11 +46,7 @@ func (g schemaGenerator) object(t reflect.Type) map[string]any {
 		s["required"] = required
 	}
 	if choice := oneOf(t); choice != nil {
-		var alternatives []any
-		for _, key := range choice {
-			alternatives = append(alternatives, map[string]any{"required": []string{key}})
-		}
-		s["oneOf"] = alternatives
+		s["oneOf"] = phrase.List(choice, func(key string) any { return map[string]any{"required": []string{key}} })
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // read returns what recipes say, one line for each product, image and line that
@@ -322,10 +323,7 @@ func TestArrays(t *testing.T) {
 		"declare -A F=([a]=x [b]=y)": "?", "F=(a b); F[2]=c": "?", "declare -A F=([a]=)": "?", "F=([0]=)": "?", "F=(a); F+=x": "?",
 	} {
 		r := recipes.Read(fstest.MapFS{"hack/release.sh": {Data: []byte(script + "\nfor f in \"${F[@]}\"; do kustomize build x/$f > out/$f.yaml; done\n")}})
-		var got []string
-		for _, p := range r.Products {
-			got = append(got, strings.TrimSuffix(path.Base(p.To), ".yaml"))
-		}
+		got := phrase.List(r.Products, func(p recipes.Product) string { return strings.TrimSuffix(path.Base(p.To), ".yaml") })
 		if text := strings.Join(got, " "); text != want && (want != "?" || text != "" && !strings.Contains(text, "F")) {
 			t.Errorf("%s: %q, want %q", script, text, want)
 		}

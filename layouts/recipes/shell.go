@@ -13,6 +13,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // scope is the state of a shell: its folder, its variables and the Makefile that
@@ -389,10 +391,7 @@ func (s *shell) substitute(c *syntax.CmdSubst, in *scope) string {
 				return path.Dir(args[1])
 			case args[0] == "ls" && len(args) == 2 && !isUnknown(args[1]):
 				entries, err := s.list(in.path(args[1]))
-				var names []string
-				for _, e := range entries {
-					names = append(names, e.Name())
-				}
+				names := phrase.List(entries, fs.DirEntry.Name)
 				if err == nil {
 					return strings.Join(names, "\n")
 				}

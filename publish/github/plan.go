@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // job is one release on its way into the repository.
@@ -404,19 +405,12 @@ func (j *job) choose(s *state) error {
 }
 
 func pages(releases []*release) string {
-	var all []string
-	for _, r := range releases {
-		all = append(all, fmt.Sprintf("%s (number %d)", r.Page, r.ID))
-	}
+	all := phrase.List(releases, func(r *release) string { return fmt.Sprintf("%s (number %d)", r.Page, r.ID) })
 	return strings.Join(all, ", ")
 }
 
 func names(assets []asset) string {
-	var all []string
-	for _, a := range assets {
-		all = append(all, a.Name)
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(phrase.List(assets, func(a asset) string { return a.Name }), ", ")
 }
 
 // aim finds the commit for the tag.

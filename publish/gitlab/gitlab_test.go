@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
@@ -134,10 +135,7 @@ func single(t *testing.T, s *fake.Server, r *repo.Release) {
 	if !ok || p.Status != "default" {
 		t.Errorf("the package is %q, %v", p.Status, ok)
 	}
-	var want []string
-	for _, a := range r.Artifacts {
-		want = append(want, a.Name)
-	}
+	want := phrase.List(r.Artifacts, func(a *repo.Artifact) string { return a.Name })
 	if got := p.Names(); !slices.Equal(got, want) {
 		t.Errorf("the package has %v", got)
 	}
@@ -314,10 +312,7 @@ func TestFetchByName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var names []string
-		for _, a := range r.Artifacts {
-			names = append(names, a.Name)
-		}
+		names := phrase.List(r.Artifacts, func(a *repo.Artifact) string { return a.Name })
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%q: %s, want %s", file, got, want)
 		}
@@ -1053,11 +1048,7 @@ func TestOrder(t *testing.T) {
 			r.Artifacts = append(r.Artifacts, repo.BytesArtifact(f, nil))
 		}
 		r.Sort()
-		var out []string
-		for _, a := range order(r) {
-			out = append(out, a.Name)
-		}
-		return strings.Join(out, " ")
+		return strings.Join(phrase.List(order(r), func(a *repo.Artifact) string { return a.Name }), " ")
 	}
 	for _, tt := range []struct{ got, want string }{
 		{names(foo, "metadata.yaml", gate, "SHA256SUMS", "z.yaml", "cluster-template.yaml"), "cluster-template.yaml z.yaml SHA256SUMS metadata.yaml " + gate},

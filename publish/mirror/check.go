@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // problemKind says in which way a file is not what the mirror should hold.
@@ -237,10 +238,7 @@ func (c *checker) lists() error {
 
 // strangers reports what the checksums list although no mirror has it.
 func (c *checker) strangers(listed []checksum) {
-	names := make([]string, len(listed))
-	for i, s := range listed {
-		names[i] = s.Name
-	}
+	names := phrase.List(listed, func(s checksum) string { return s.Name })
 	for _, name := range strangers(c.report.Lock, names) {
 		if c.root != nil {
 			if _, err := c.root.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // open finds out what of a release belongs to whom it is wanted for. Files that
@@ -269,10 +270,7 @@ func (m *copier) check(ctx context.Context, c *cargo) error {
 	if m.Verify != nil && !c.trusted {
 		whole := *c.whole
 		whole.Incomplete = "" // nothing else than its files is copied
-		var as []layouts.Provider
-		for _, r := range c.releases {
-			as = append(as, r.Provider)
-		}
+		as := phrase.List(c.releases, func(r *repo.Release) layouts.Provider { return r.Provider })
 		if err := m.Verify(ctx, &whole, as); err != nil {
 			return fmt.Errorf("%s from %s: %w", publish.Name(c.whole), c.from, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // server is a destination in memory that states checksums, as those on servers
@@ -99,10 +100,7 @@ func TestSharedPlace(t *testing.T) {
 	if !slices.Equal(s.log, []string{"v0.9.0", "v1.1.0", "v1.2.0"}) {
 		t.Errorf("published %v", s.log)
 	}
-	var files []string
-	for _, a := range s.releases["v1.2.0"].Artifacts {
-		files = append(files, a.Name)
-	}
+	files := phrase.List(s.releases["v1.2.0"].Artifacts, func(a *repo.Artifact) string { return a.Name })
 	if want := []string{"bootstrap-components.yaml", "cluster-template.yaml", "core-components.yaml", "infrastructure-components.yaml", "metadata.yaml"}; !slices.Equal(files, want) {
 		t.Errorf("v1.2.0 holds %v", files)
 	}

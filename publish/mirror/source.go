@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Source is a place that releases are copied from. Every publish.Destination is
@@ -190,11 +191,7 @@ func Provider(p *repo.Provider) Source { return listed{p} }
 type listed struct{ p *repo.Provider }
 
 func (l listed) Versions(context.Context) ([]string, error) {
-	var out []string
-	for _, r := range l.p.Releases {
-		out = append(out, r.Version)
-	}
-	return out, nil
+	return phrase.List(l.p.Releases, func(r *repo.Release) string { return r.Version }), nil
 }
 
 func (l listed) Fetch(_ context.Context, version string) (*repo.Release, error) {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Policy says how long to wait for what. The zero value of a field means the
@@ -191,10 +192,7 @@ var secretHeaders = []string{"Authorization", "Private-Token", "Job-Token", "Dep
 // echoes reports whether a URL that a server chose holds a credential in the part
 // that is shown.
 func (t *tripper) echoes(u *url.URL, first *http.Request) bool {
-	var values []string
-	for _, c := range t.credentials {
-		values = append(values, c.Value)
-	}
+	values := phrase.List(t.credentials, func(c Credential) string { return c.Value })
 	for _, name := range secretHeaders {
 		values = append(values, first.Header.Values(name)...)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // skew is how many minor versions workers may leave out at once.
@@ -84,11 +85,7 @@ func (u Upgrade) Check(p *PlanResponse) error {
 }
 
 func versions(steps []Step) []string {
-	var out []string
-	for _, s := range steps {
-		out = append(out, s.Version)
-	}
-	return out
+	return phrase.List(steps, func(s Step) string { return s.Version })
 }
 
 func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {

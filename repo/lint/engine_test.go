@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -239,10 +240,7 @@ func TestReportsDoNotDependOnWhichProviderIsReady(t *testing.T) {
 		}
 		want = append(want, "the image /"+label+": cannot be checked: no answer")
 	}
-	var got []string
-	for _, err := range report.Failures {
-		got = append(got, err.Error())
-	}
+	got := phrase.List(report.Failures, error.Error)
 	if !slices.Equal(got, want) {
 		t.Errorf("failures:\n%s", strings.Join(got, "\n"))
 	}
@@ -531,10 +529,7 @@ func TestOptIn(t *testing.T) {
 		ran = ""
 		tc.opts.Rules = []*lint.Rule{all, some, comments}
 		r := run(t, repository(map[string]string{"cluster-template.yaml": "a: b\n"}), tc.opts)
-		var got []string
-		for _, f := range r.Findings {
-			got = append(got, f.Message)
-		}
+		got := phrase.List(r.Findings, func(f lint.Finding) string { return f.Message })
 		slices.Sort(got)
 		if strings.Join(got, " ") != tc.want || ran != tc.ran {
 			t.Errorf("%s: %v, ran %q; want %q, %q", name, got, ran, tc.want, tc.ran)

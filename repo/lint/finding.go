@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -178,11 +179,7 @@ func sorted(list []Finding) []Finding {
 		}
 		return c
 	})
-	out := make([]Finding, len(list))
-	for i, f := range order {
-		out[i] = *f
-	}
-	return out
+	return phrase.List(order, func(f *Finding) Finding { return *f })
 }
 
 // yield leaves out the findings about a fault that another rule explains, so that one

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -93,11 +94,7 @@ func (r *Release) index(profile contract.Profile) {
 		return NewIndex(nil)
 	})
 	r.crds = sync.OnceValue(func() []*crd.CRD {
-		var out []*crd.CRD
-		for _, o := range r.installed().Kind(crd.Group, crd.Kind) {
-			out = append(out, crd.Of(o))
-		}
-		return out
+		return phrase.List(r.installed().Kind(crd.Group, crd.Kind), crd.Of)
 	})
 	r.byCRD = sync.OnceValue(func() map[[2]string]*crd.CRD {
 		out := map[[2]string]*crd.CRD{}

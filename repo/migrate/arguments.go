@@ -6,7 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // argumentList are the names of the arguments at one path, in the order that they
@@ -37,10 +37,12 @@ type placed struct {
 
 // place makes arguments those of a list.
 func place(args []argument, template bool) []placed {
-	return list.Of(args, func(a argument) placed { return placed{a, template, strings.Contains(a.value, "\n")} })
+	return phrase.List(args, func(a argument) placed { return placed{a, template, strings.Contains(a.value, "\n")} })
 }
 
-func namesOf(args []placed) []string { return list.Of(args, func(p placed) string { return p.name }) }
+func namesOf(args []placed) []string {
+	return phrase.List(args, func(p placed) string { return p.name })
+}
 
 // arguments are those at a path of the selected kind.
 func (p *operations) arguments(path []string) *argumentList {

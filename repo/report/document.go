@@ -13,7 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Document is a kind of JSON document that machines read. All begin with the same
@@ -79,8 +79,8 @@ func (d Document) Write(w io.Writer, failures []error, body any) error {
 
 func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppressed, body any) error {
 	return markup.WriteJSON(w, head{
-		Kind: d.Kind, SchemaVersion: d.Version, Failures: list.Of(failures, error.Error),
-		Suppressed: list.Of(suppressed, func(s lint.Suppressed) jsonSuppressed { return jsonSuppressed{findingJSON(&s.Finding), s.Reason} }),
+		Kind: d.Kind, SchemaVersion: d.Version, Failures: phrase.List(failures, error.Error),
+		Suppressed: phrase.List(suppressed, func(s lint.Suppressed) jsonSuppressed { return jsonSuppressed{findingJSON(&s.Finding), s.Reason} }),
 	}, body)
 }
 
@@ -101,7 +101,7 @@ var sets = map[string]func() []string{
 	"need":      func() []string { return between(contract.Optional, contract.Must) },
 	"field":     func() []string { return slices.Sorted(maps.Values(problems)) },
 	"outcome":   func() []string { return between(owners.Safe, owners.Fails) },
-	"verdict":   func() []string { return list.Of(fates, func(f fateWords) string { return f.word }) },
+	"verdict":   func() []string { return phrase.List(fates, func(f fateWords) string { return f.word }) },
 }
 
 // between returns the words from one constant to another.

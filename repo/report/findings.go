@@ -13,7 +13,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -299,7 +298,7 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 			}
 		},
 	}
-	out.Measured = list.Of(latencies, func(m extension.Latency) jsonMeasured {
+	out.Measured = phrase.List(latencies, func(m extension.Latency) jsonMeasured {
 		return jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()}
 	})
 	return documentOf("lint").write(w, r.Failures, r.Suppressed, out)
@@ -310,7 +309,7 @@ func findingJSON(f *lint.Finding) jsonFinding {
 		Rule: f.Rule.ID, Severity: f.Severity.String(), Proof: f.Rule.Proof, Provider: f.Provider, Version: f.Version,
 		jsonPosition: jsonPosition{f.File, f.Pos.Line, f.Pos.Column}, EndLine: f.End.Line, EndColumn: f.End.Column,
 		Object: f.Object, Message: f.Message, Help: f.Help(), Fingerprint: f.Fingerprint, Evidence: f.Evidence,
-		Also: list.Of(f.Also, func(p lint.Place) jsonPlace {
+		Also: phrase.List(f.Also, func(p lint.Place) jsonPlace {
 			return jsonPlace{jsonPosition{p.File, p.Pos.Line, p.Pos.Column}, p.Fingerprint}
 		}),
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 type hooksBody struct {
@@ -34,7 +34,7 @@ type jsonHook struct {
 func WriteHooks(w io.Writer, format string, core int) error {
 	hooks := extension.Hooks(core)
 	if format == "json" {
-		return documentOf("hooks").Write(w, nil, hooksBody{minor(core), list.Of(hooks, func(h *extension.Hook) jsonHook {
+		return documentOf("hooks").Write(w, nil, hooksBody{minor(core), phrase.List(hooks, func(h *extension.Hook) jsonHook {
 			path := h.Path("{name}")
 			if h.IsDiscovery() { // which has no name behind it
 				path = h.Path("")

@@ -9,7 +9,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -39,7 +38,7 @@ func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
 	if !p.IsText() {
 		p.Table("Images", "Image", "Used by")
 		for _, same := range sameRef {
-			users := list.Of(same, func(i inventory.Image) string { return i.Object })
+			users := phrase.List(same, func(i inventory.Image) string { return i.Object })
 			p.Row(markup.Code(same[0].Ref), few(slices.Compact(users)))
 		}
 		return

@@ -25,10 +25,7 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 	fmt.Fprintf(&b, "Looked %s%s.\n", at, markup.Prose(suppressedBy(r)))
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(&b, "\n**Not everything could be checked:**\n\n")
-		var rows []string
-		for _, err := range r.Failures {
-			rows = append(rows, "- "+markup.Prose(err.Error())+"\n")
-		}
+		rows := phrase.List(r.Failures, func(err error) string { return "- " + markup.Prose(err.Error()) + "\n" })
 		fill(&b, rows, size/4, "- and %d more\n")
 	}
 	if len(r.Findings) > 0 {

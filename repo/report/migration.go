@@ -10,7 +10,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -83,11 +82,11 @@ type migrationFinding struct {
 
 func migrationJSON(w io.Writer, r *migrate.Report) error {
 	out := migrationBody{
-		Files: list.Of(r.Files, func(f *migrate.File) migrationFile {
+		Files: phrase.List(r.Files, func(f *migrate.File) migrationFile {
 			return migrationFile{f.Name, f.Changed(f.Old), f.Migrated, f.Result.Left}
 		}),
 		Summary: map[string]int{},
-		Contracts: list.Of(r.Standings, func(s migrate.Standing) migrationStanding {
+		Contracts: phrase.List(r.Standings, func(s migrate.Standing) migrationStanding {
 			return migrationStanding{s.Provider, s.Version, s.Contract, s.Problem, cellOf(s.Contract, s.Before), cellOf(s.Contract, s.After)}
 		}),
 	}

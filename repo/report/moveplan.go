@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -124,12 +123,12 @@ func (r *moveRow) todo() string {
 }
 
 // names are the owners that lead to the object, and the object.
-func (r *moveRow) names() []string { return list.Of(r.Node.Path(), (*owners.Node).String) }
+func (r *moveRow) names() []string { return phrase.List(r.Node.Path(), (*owners.Node).String) }
 
 // path is the same for people; empty if it leads nowhere.
 func (r *moveRow) path() string {
 	if names := r.names(); len(names) > 1 {
-		return strings.Join(list.Of(names, phrase.Visible), " > ")
+		return strings.Join(phrase.List(names, phrase.Visible), " > ")
 	}
 	return ""
 }
@@ -213,7 +212,7 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 		body.Gaps = append(body.Gaps, p.Gaps...)
 		body.Certain = body.Certain && p.Certain()
 	}
-	body.Problems = list.Of(o.incomplete(), error.Error)
+	body.Problems = phrase.List(o.incomplete(), error.Error)
 	return documentOf("move-plan").Write(w, o.incomplete(), body)
 }
 
@@ -312,7 +311,7 @@ func orderOf(p *owners.Plan) []string {
 	for _, step := range p.Order() {
 		byKind := groups(step, func(n *owners.Node) string { return n.Kind })
 		slices.SortFunc(byKind, func(a, b []*owners.Node) int { return cmp.Compare(a[0].Kind, b[0].Kind) })
-		kinds := list.Of(byKind, func(n []*owners.Node) string { return fmt.Sprintf("%s (%d)", markup.Printable(n[0].Kind), len(n)) })
+		kinds := phrase.List(byKind, func(n []*owners.Node) string { return fmt.Sprintf("%s (%d)", markup.Printable(n[0].Kind), len(n)) })
 		out = append(out, strings.Join(kinds, ", "))
 	}
 	return out
@@ -446,7 +445,7 @@ func mermaidText(s string) string {
 // movesHTML writes one page that needs nothing else.
 func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 	p := &markup.Page{Format: "html"}
-	gaps := list.Of(o.incomplete(), error.Error)
+	gaps := phrase.List(o.incomplete(), error.Error)
 	for _, plan := range plans {
 		gaps = append(gaps, plan.Gaps...)
 	}
@@ -503,7 +502,7 @@ func addMove(p *markup.Page, i int, plan *MovePlan) {
 		p.Para(fmt.Sprintf("And %d more; -o json lists them all.", articles-mostArticles))
 	}
 	kinds := t.kinds()
-	facts := list.Of(kinds[1:], func(row []string) [2]string {
+	facts := phrase.List(kinds[1:], func(row []string) [2]string {
 		var parts []string
 		for i, n := range row[1:] {
 			if n != "0" {

@@ -8,13 +8,12 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // conclusion is the last sentence about plans.
 func conclusion(plans []MovePlan, o MoveOptions) string {
-	return owners.Conclude(list.Of(plans, func(p MovePlan) *owners.Plan { return p.Plan }), len(o.Problems) == 0)
+	return owners.Conclude(phrase.List(plans, func(p MovePlan) *owners.Plan { return p.Plan }), len(o.Problems) == 0)
 }
 
 // mostNamed objects or files are named.
@@ -25,7 +24,7 @@ func titleOf(nodes []*owners.Node, all int) string {
 	if all == 1 {
 		return nodes[0].String()
 	}
-	names := list.Of(nodes, func(n *owners.Node) string { return strings.TrimPrefix(n.String(), n.Kind+" ") })
+	names := phrase.List(nodes, func(n *owners.Node) string { return strings.TrimPrefix(n.String(), n.Kind+" ") })
 	return fmt.Sprintf("%s (%d): %s", nodes[0].Kind, all, phrase.FewOf(names, mostNamed, all))
 }
 
@@ -149,7 +148,7 @@ func writeFaults(w *bufio.Writer, title string, all [][]owners.Fault, paint pain
 
 // writeFault writes the same fault of objects of one kind.
 func writeFault(w *bufio.Writer, same []owners.Fault, paint painter) {
-	nodes := list.Of(same, func(f owners.Fault) *owners.Node { return f.Node })
+	nodes := phrase.List(same, func(f owners.Fault) *owners.Node { return f.Node })
 	title := phrase.Visible(titleOf(nodes, len(nodes)))
 	fmt.Fprintf(w, "  %s: %s\n", paint.Bold(title), phrase.Visible(same[0].Reason))
 	fmt.Fprintf(w, "    %s %s\n", paint.Dim("to do:"), phrase.Visible(same[0].Fix))
@@ -197,11 +196,11 @@ func rowsText(w *bufio.Writer, rows []*moveRow, templates int, paint painter) {
 		word = paint.Yellow(word)
 	}
 	objects := groups(rows, (*moveRow).String)
-	named := list.Of(objects[:min(len(objects), mostNamed)], func(same []*moveRow) *owners.Node { return same[0].Node })
+	named := phrase.List(objects[:min(len(objects), mostNamed)], func(same []*moveRow) *owners.Node { return same[0].Node })
 	fmt.Fprintf(w, "\n%s %s\n", word, paint.Bold(phrase.Visible(titleOf(named, len(objects)))))
 	if templates > 1 {
 		byFile := groups(rows, func(r *moveRow) string { return r.file })
-		files := list.Of(byFile, func(same []*moveRow) string { return same[0].file })
+		files := phrase.List(byFile, func(same []*moveRow) string { return same[0].file })
 		few := phrase.Visible(phrase.Few(files, mostNamed))
 		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(files), templates, few)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 type jsonRule struct {
@@ -30,7 +30,7 @@ type rulesBody struct {
 // WriteRules lists rules as text or json.
 func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	if format == "json" {
-		return documentOf("rules").Write(w, nil, rulesBody{list.Of(rules, func(r *lint.Rule) jsonRule {
+		return documentOf("rules").Write(w, nil, rulesBody{phrase.List(rules, func(r *lint.Rule) jsonRule {
 			return jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), r.Proof, r.Source, r.Why, r.Fix, r.OptIn, r.Flag}
 		})})
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -108,7 +107,7 @@ func surveySummary(s *inventory.Survey) string {
 func addSurvey(p *markup.Page, s *inventory.Survey) {
 	var contracts []any
 	if i := slices.IndexFunc(s.Providers, func(p inventory.Provider) bool { return len(p.Releases) > 0 }); i >= 0 {
-		contracts = list.Of(s.Providers[i].Releases[0].Contracts, func(c inventory.Contract) any { return c.Name })
+		contracts = phrase.List(s.Providers[i].Releases[0].Contracts, func(c inventory.Contract) any { return c.Name })
 	}
 	p.Table("Providers", slices.Concat([]any{"PROVIDER", "NEWEST", "VERSIONS"}, contracts, []any{"ERRORS", "WARNINGS", "UPGRADE", "IMAGES", "NO RELEASE"})...)
 	for i := range s.Providers {

@@ -11,7 +11,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -91,7 +90,7 @@ func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variabl
 		p.Table("Variables", "Variable", "Type", "Default", "Used in")
 		for i := range variables {
 			v := &variables[i]
-			files := list.Of(v.Uses, func(u inventory.Use) string { return u.File })
+			files := phrase.List(v.Uses, func(u inventory.Use) string { return u.File })
 			p.Row(markup.Code(v.Name), markup.Raw(v.Type), defaultOf(v), few(slices.Compact(files)))
 		}
 		return

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -62,7 +61,7 @@ func WriteVerified(w io.Writer, format string, v Verified, paint painter) error 
 		}
 	}
 	if format == "json" {
-		body := verifiedBody{expected, v.Deviations, list.Of(v.Problems, error.Error)}
+		body := verifiedBody{expected, v.Deviations, phrase.List(v.Problems, error.Error)}
 		return documentOf("move-verify").Write(w, v.Problems, body)
 	}
 	b := bufio.NewWriter(w)

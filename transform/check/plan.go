@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // unfixed is a finding whose edit was not made.
@@ -128,11 +129,7 @@ func (p *plan) refuse(changes []change, err error) {
 
 // make sets the text after changes; it stays what it is if they cannot be made.
 func (p *plan) make(changes []change) error {
-	splices := make([]edit.Splice, len(changes))
-	for i, c := range changes {
-		splices[i] = c.Splice
-	}
-	text, err := edit.Replace(p.old, splices)
+	text, err := edit.Replace(p.old, phrase.List(changes, func(c change) edit.Splice { return c.Splice }))
 	if err == nil {
 		p.new = text
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Judge says of one release what a survey shows: findings, readiness for the
@@ -54,10 +55,7 @@ func Judge(ctx context.Context, r *repo.Release, o Options) (inventory.Release, 
 		}
 		out.Findings = append(out.Findings, inventory.Finding{Rule: f.Rule.ID, Severity: f.Severity.String(), File: below(r.Path, f.File), Line: f.Pos.Line, Message: f.Message, Fingerprint: f.Fingerprint})
 	}
-	var failures []string
-	for _, err := range result.Report.Failures {
-		failures = append(failures, err.Error())
-	}
+	failures := phrase.List(result.Report.Failures, error.Error)
 	if imagesErr != nil && out.Errors == 0 {
 		failures = append(failures, imagesErr.Error())
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Env looks up a variable of the environment, as os.LookupEnv does.
@@ -170,10 +171,7 @@ func (p Provider) validate() error {
 		return fmt.Errorf("error parsing provider URL: %w", err)
 	}
 	if _, ok := p.Type.Info(); !ok {
-		var names []string
-		for _, t := range layouts.Types {
-			names = append(names, string(t.Type))
-		}
+		names := phrase.List(layouts.Types, func(t layouts.TypeInfo) string { return string(t.Type) })
 		return fmt.Errorf("invalid provider type. Allowed values are [%s]", strings.Join(names, ", "))
 	}
 	return nil

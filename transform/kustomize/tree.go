@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Tree is a source tree as kustomize sees it: read only, closed towards the
@@ -237,10 +238,7 @@ func (t *Tree) ReadDir(path string) ([]string, error) {
 		return nil, err
 	}
 	entries, err := t.files.ReadDir(filepath.ToSlash(rel))
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
+	names := phrase.List(entries, fs.DirEntry.Name)
 	t.asked(askNames, rel, func() string { return texts(names, err) })
 	return names, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -74,10 +75,7 @@ func (k *checker) provider(p *provider, where string) {
 	case p.Name.Value == "":
 		k.refuse(cmp.Or(p.Name.At, p.At), "%s.Name is empty", where)
 	case !known:
-		var types []string
-		for _, t := range layouts.Types {
-			types = append(types, string(t.Type))
-		}
+		types := phrase.List(layouts.Types, func(t layouts.TypeInfo) string { return string(t.Type) })
 		k.refuse(cmp.Or(p.Type.At, p.At), "%s.Type=%q: write one of %s", where, p.Type.Value, strings.Join(types, ", "))
 	case len(problems) > 0 && p.Type.Value != string(layouts.Core):
 		k.refuse(cmp.Or(p.Name.At, p.At), "%s.Name=%q: %s", where, p.Name.Value, problems[0].Message)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -101,11 +102,7 @@ func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
 		text, raw = replaced(f.Data, dialect == gnu, lookup, unset)
 	}
 	if demanding && len(s.Unset) > 0 {
-		var all []error
-		for _, err := range s.Unset {
-			all = append(all, err)
-		}
-		return nil, errors.Join(all...)
+		return nil, errors.Join(phrase.List(s.Unset, func(err *yamldoc.Error) error { return err })...)
 	}
 	return yamldoc.ParseText(f, text, raw), nil
 }

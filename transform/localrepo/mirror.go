@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Mirror takes everything from a repository, and nothing from the network.
@@ -26,11 +27,7 @@ func (m mirror) releases(p layouts.Provider) (out []*repo.Release) {
 
 // Version returns the best version that the mirror has.
 func (m mirror) Version(_ context.Context, p layouts.Provider, marker layouts.Marker) (string, error) {
-	var versions []string
-	for _, r := range m.releases(p) {
-		versions = append(versions, r.Version)
-	}
-	found := marker.Candidates(versions)
+	found := marker.Candidates(phrase.List(m.releases(p), func(r *repo.Release) string { return r.Version }))
 	if len(found) == 0 {
 		return "", fmt.Errorf("%s has no version of %s in the series %s", m.r.Path, p.Label(), marker.Series)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // ManCommand is the verb man.
@@ -136,7 +136,7 @@ func manPage(c *cobra.Command, about build) []byte {
 	if c.HasParent() {
 		also = append(also, manName(c.Parent()))
 	}
-	also = append(also, list.Of(manSubcommands(c), manName)...)
+	also = append(also, phrase.List(manSubcommands(c), manName)...)
 	for i, name := range also {
 		also[i] = `\fB` + roffLine(name) + `\fR(1)`
 	}

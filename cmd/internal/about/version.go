@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -89,10 +90,7 @@ func programBuild() build {
 func Version() string { return programBuild().Version }
 
 func (b build) text() string {
-	contracts := make([]string, len(b.Contracts))
-	for i, c := range b.Contracts {
-		contracts[i] = string(c)
-	}
+	contracts := phrase.List(b.Contracts, func(c contract.Contract) string { return string(c) })
 	from := b.Commit
 	switch {
 	case from == "" && strings.HasPrefix(b.Version, "v"):

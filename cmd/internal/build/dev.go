@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
@@ -47,7 +47,7 @@ func (d *developing) run(ctx context.Context, env *cli.Env, args []string, watch
 // build writes the repository, and returns the command that uses it.
 func (d *developing) build(ctx context.Context, env *cli.Env, args []string) (command string, err error) {
 	defer d.source.Mute(env)()
-	sources := list.Of(args, func(name string) string { return env.Short(env.Path(name)) })
+	sources := phrase.List(args, func(name string) string { return env.Short(env.Path(name)) })
 	made, others, err := localrepo.Develop(ctx, sources, localrepo.Options{Version: d.source.Version, Parts: d.source.Providers, AllowRemote: d.source.AllowRemote, Cache: d.source.Cache.Open(env)})
 	if err != nil {
 		return "", err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -201,7 +200,7 @@ func Allow(f *pflag.FlagSet, word string, to *bool) {
 	value, _ := flag.Value.(allowed)
 	value[word] = to
 	names := slices.Sorted(maps.Keys(value))
-	flag.Usage = strings.Join(list.Of(names, func(word string) string { return fmt.Sprintf("%s (%s)", word, words[word]) }), ", ")
+	flag.Usage = strings.Join(phrase.List(names, func(word string) string { return fmt.Sprintf("%s (%s)", word, words[word]) }), ", ")
 }
 
 // allowed is the value of --allow: what each word sets.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Outputs is the flag -o FORMAT[=FILE], which may be repeated.
@@ -101,7 +101,7 @@ var forms = map[string]term.Form{"json": term.JSON, "sarif": term.JSON, "junit":
 // and none goes to standard output, the text does.
 func (e *Env) Write(to *Outputs, render func(w io.Writer, format string, style term.Style) error) error {
 	shown := slices.ContainsFunc(to.All, func(o Output) bool { return o.File == "" })
-	err := errors.Join(list.Of(to.All, func(o Output) error { return e.writeOne(o, render) })...)
+	err := errors.Join(phrase.List(to.All, func(o Output) error { return e.writeOne(o, render) })...)
 	if err != nil && !shown {
 		err = errors.Join(err, e.writeOne(Output{Format: "text"}, render))
 	}

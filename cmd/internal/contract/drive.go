@@ -14,7 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -69,7 +69,7 @@ The steps are: ` + strings.Join(steps[:7], ", ") + `,
 }
 
 // steps are the names of all steps.
-func steps() []string { return list.Of(live.Steps, func(s live.Step) string { return s.Name }) }
+func steps() []string { return phrase.List(live.Steps, func(s live.Step) string { return s.Name }) }
 
 func (f *driveFlags) run(ctx context.Context, env *cli.Env, template string) error {
 	if err := f.parse(env); err != nil {

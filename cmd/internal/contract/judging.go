@@ -13,7 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // judging is what replay, watch and drive share: how long checks wait, and how findings
@@ -53,7 +53,7 @@ func (b bounds) Set(value string) error {
 // names lists the limits with their values.
 func (b bounds) names() string {
 	names := slices.Sorted(maps.Keys(b))
-	return strings.Join(list.Of(names, func(name string) string { return fmt.Sprintf("%s (%s)", name, *b[name]) }), ", ")
+	return strings.Join(phrase.List(names, func(name string) string { return fmt.Sprintf("%s (%s)", name, *b[name]) }), ", ")
 }
 
 // bind adds the flags.

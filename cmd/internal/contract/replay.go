@@ -17,7 +17,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -74,7 +73,7 @@ func (j *judging) replay(ctx context.Context, env *cli.Env, names []string) erro
 		}
 		events += judge.Events
 		r := judge.Report(all.Command, "")
-		r.Failures = append(r.Failures, list.Of(faults, func(f *record.Fault) error { return f })...)
+		r.Failures = append(r.Failures, phrase.List(faults, func(f *record.Fault) error { return f })...)
 		all.Join(r)
 		subjects = append(subjects, filepath.ToSlash(name))
 		more, err := j.explain(ctx, env, judge, name)

@@ -7,6 +7,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // askRegistries returns a function that asks for images, each once.
@@ -35,10 +36,6 @@ func askRegistries(ctx context.Context, env *cli.Env, wanted []string) func([]li
 			}
 			known[of[i]] = image
 		}
-		out := make([]lint.Image, len(names))
-		for i, name := range names {
-			out[i] = known[name]
-		}
-		return out
+		return phrase.List(names, func(name lint.ImageName) lint.Image { return known[name] })
 	}
 }

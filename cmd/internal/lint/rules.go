@@ -11,7 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // RulesCommand is the verb rules.
@@ -76,5 +76,5 @@ func matching(words []string) ([]*lint.Rule, error) {
 
 // familyWords completes families of rules.
 func familyWords() []string {
-	return list.Of(rules.Families, func(f *lint.Family) string { return f.Prefix })
+	return phrase.List(rules.Families, func(f *lint.Family) string { return f.Prefix })
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -232,7 +232,7 @@ func subjects(ctx context.Context, env *cli.Env, source string) ([]subject, erro
 		if err != nil {
 			return nil, err
 		}
-		return list.Of(r.Providers, func(p *repo.Provider) subject {
+		return phrase.List(r.Providers, func(p *repo.Provider) subject {
 			return localSubject(env, p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider)
 		}), nil
 	}

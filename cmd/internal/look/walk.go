@@ -17,7 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -250,7 +250,7 @@ func upgrade(p *inventory.Provider, series map[string]*metadata.Metadata) *inven
 		return nil
 	}
 	out := &inventory.Upgrade{From: p.Releases[len(p.Releases)-1].Version}
-	there := list.Of(p.Releases, func(r inventory.Release) string { return r.Version })
+	there := phrase.List(p.Releases, func(r inventory.Release) string { return r.Version })
 	plan, err := metadata.PlanUpgrade(p.Label, out.From, there, func(version string) (*metadata.Metadata, error) {
 		if m := series[version]; m != nil {
 			return m, nil

@@ -25,7 +25,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -79,7 +78,7 @@ of the fields of the kind.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			contract := table.To(to)
 			if contract == nil {
-				known := list.Of(table.Contracts(), func(c *table.Contract) string { return c.To })
+				known := phrase.List(table.Contracts(), func(c *table.Contract) string { return c.To })
 				return cli.Usagef("cannot migrate to %q: expected %s", to, strings.Join(known, ", "))
 			}
 			if write && diff {

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // imageStore opens the container images of a mirror.
@@ -30,7 +30,7 @@ func bringImages(env *cli.Env, f *flags, opts *mirror.Options) {
 }
 
 func wanted(images []documents.MirroredImage) []oci.Wanted {
-	return list.Of(images, func(i documents.MirroredImage) oci.Wanted {
+	return phrase.List(images, func(i documents.MirroredImage) oci.Wanted {
 		return oci.Wanted{Ref: i.Ref, Target: i.Target, Guess: i.Guess()}
 	})
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
@@ -138,7 +137,7 @@ func mirrorConfig(env *cli.Env, name string) (config *clusterctlconfig.Config, p
 }
 
 // builtIn are the labels that clusterctl knows.
-func builtIn() []string { return list.Of(layouts.EmbeddedProviders, layouts.Embedded.Label) }
+func builtIn() []string { return phrase.List(layouts.EmbeddedProviders, layouts.Embedded.Label) }
 
 // wantsOf reads a TARGET of mirror.
 func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
@@ -178,7 +177,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 	if len(t.Repository.Providers) == 0 {
 		return nil, cli.Usagef("%s holds no provider", name)
 	}
-	return list.Of(t.Repository.Providers, func(p *repo.Provider) mirror.Want {
+	return phrase.List(t.Repository.Providers, func(p *repo.Provider) mirror.Want {
 		return mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.File, Version: selector}
 	}), nil
 }

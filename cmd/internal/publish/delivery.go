@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
@@ -230,7 +230,7 @@ func (d *delivery) attest(ctx context.Context, r *repo.Release, from []*repo.Rel
 		}
 	}
 	if d.key.Private != nil {
-		in := list.Of(from, func(r *repo.Release) layouts.Provider { return r.Provider })
+		in := phrase.List(from, func(r *repo.Release) layouts.Provider { return r.Provider })
 		return sign.Release(ctx, r, d.key.Private, in...)
 	}
 	return r, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Command is the verb publish.
@@ -68,7 +68,7 @@ refused. What one run did not finish the next one does.
 			if releases = selected(releases, labels); len(releases) == 0 {
 				return cli.Usagef("%s holds no release to publish", args[0])
 			}
-			return d.deliver(cmd.Context(), env, list.Of(sites, func(s publish.Site) step { return step{s, releases} }))
+			return d.deliver(cmd.Context(), env, phrase.List(sites, func(s publish.Site) step { return step{s, releases} }))
 		},
 	}
 	d.bind(cmd.Flags())

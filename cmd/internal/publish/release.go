@@ -21,7 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
@@ -82,7 +82,7 @@ Without --to, the destinations of the configuration are used.
 				}
 			}
 			if refusals := check.Refusals(b, r); len(refusals) > 0 {
-				problems := list.Of(refusals, func(r check.Refusal) error { return r })
+				problems := phrase.List(refusals, func(r check.Refusal) error { return r })
 				return fmt.Errorf("%w\nnothing was published", errors.Join(problems...))
 			}
 			if statement {
@@ -136,7 +136,7 @@ func gather() (take func(string), taken func() []string) {
 func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, releases []*repo.Release, dir string) ([]step, error) {
 	destinations := c.Publish
 	if len(d.to) > 0 {
-		destinations = list.Of(d.to, func(name string) config.Destination { return config.Destination{To: name} })
+		destinations = phrase.List(d.to, func(name string) config.Destination { return config.Destination{To: name} })
 	}
 	if len(destinations) == 0 {
 		return nil, cli.Usagef("missing destination: add --to, or list destinations under publish in %s", config.FileName)
@@ -169,7 +169,7 @@ func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, re
 		out = append(out, step{site, chosen})
 	}
 	if len(out) == 0 {
-		labels := list.Of(releases, func(r *repo.Release) string { return r.Provider.Label() })
+		labels := phrase.List(releases, func(r *repo.Release) string { return r.Provider.Label() })
 		return nil, cli.Usagef("nothing would be published: no destination takes %s", strings.Join(labels, ", "))
 	}
 	return out, nil

@@ -19,7 +19,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
@@ -233,7 +232,7 @@ func newest(versions []string, release func(version string) (*repo.Release, erro
 }
 
 func versionsOf(p *repo.Provider) []string {
-	return list.Of(p.Releases, func(r *repo.Release) string { return r.Version })
+	return phrase.List(p.Releases, func(r *repo.Release) string { return r.Version })
 }
 
 // Components returns the components file that the target names, or else the one
@@ -289,7 +288,7 @@ func (t *Target) Release() (*repo.Release, error) {
 	case n == 0:
 		return nil, cli.Usagef("%s holds no provider", t.Repository.Path)
 	case n > 1:
-		labels := list.Of(t.Repository.Providers, (*repo.Provider).Label)
+		labels := phrase.List(t.Repository.Providers, (*repo.Provider).Label)
 		return nil, cli.Usagef("%s holds several providers (%s); name the folder of one of them", t.Repository.Path, strings.Join(labels, ", "))
 	}
 	p := t.Repository.Providers[0]

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -206,7 +206,7 @@ func ApproveTarget(ctx context.Context, env *cli.Env, p *sign.Policy, t *Target)
 		return ApproveRepository(ctx, env, p, t.Repository)
 	}
 	for i, whole := range t.Wholes {
-		as := list.Of(t.Repository.Providers, func(p *repo.Provider) layouts.Provider { return p.Provider })
+		as := phrase.List(t.Repository.Providers, func(p *repo.Provider) layouts.Provider { return p.Provider })
 		approved, err := Approve(ctx, env, p, whole, as...)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // definition is a CRD with labels as flow YAML and a schema of spec and status.
@@ -31,10 +32,7 @@ spec:
 func definitions(t *testing.T, texts ...string) []*crd.CRD {
 	t.Helper()
 	file := manifest.New(repo.BytesArtifact("components.yaml", nil), layouts.Components, []byte(strings.Join(texts, "---")))
-	var out []*crd.CRD
-	for _, o := range file.Objects() {
-		out = append(out, crd.Of(o))
-	}
+	out := phrase.List(file.Objects(), crd.Of)
 	if len(out) != len(texts) {
 		t.Fatalf("%d definitions of %d", len(out), len(texts))
 	}

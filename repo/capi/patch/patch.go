@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -152,10 +153,7 @@ type subject struct {
 }
 
 func (e *engine) patch(p clusterclass.Patch) {
-	var definitions []definition
-	for _, n := range p.Definitions.List() {
-		definitions = append(definitions, define(n))
-	}
+	definitions := phrase.List(p.Definitions.List(), define)
 	var ready []*pending
 	for i, s := range e.subjects {
 		if s.failed {
@@ -245,11 +243,7 @@ func define(n *yamldoc.Node) definition {
 }
 
 func names(n *yamldoc.Node) []string {
-	var out []string
-	for _, name := range n.Get("names").List() {
-		out = append(out, name.Str())
-	}
-	return out
+	return phrase.List(n.Get("names").List(), (*yamldoc.Node).Str)
 }
 
 // matches reports whether a definition selects a template (patches/inline,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // handler is one under check.
@@ -79,11 +80,7 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 		}
 	}
 	for wave := range 3 {
-		var work []func(context.Context)
-		for _, h := range waves[wave] {
-			work = append(work, h.check)
-		}
-		p.together(ctx, work...)
+		p.together(ctx, phrase.List(waves[wave], func(h *handler) func(context.Context) { return h.check })...)
 	}
 	p.rounds()
 	p.conflicts()

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -115,7 +115,7 @@ func (c *comparison) definitions() {
 		change := Change{Area: InAPI, Subject: crd.Kind + " " + p.name}
 		switch {
 		case p.old == nil:
-			versions := list.Of(p.new.Versions, func(v crd.Version) string { return v.Name })
+			versions := phrase.List(p.new.Versions, func(v crd.Version) string { return v.Name })
 			part.at(p.new.Object, nil, change.is(Added, Neutral, "", "new API %s, in %s", p.new.Kind, strings.Join(versions, ", ")))
 		case p.new == nil:
 			const advice = "clusterctl leaves the definition and its objects in the cluster, but nothing reconciles them; delete or migrate the objects before the upgrade"

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -59,7 +59,7 @@ const (
 var Areas = []Area{InMetadata, InAPI, InVariables, InImages, InPermissions, InObjects, InTemplates, InClasses, InFiles}
 
 // Words are all areas.
-func (Area) Words() []string { return list.Of(Areas, func(a Area) string { return string(a) }) }
+func (Area) Words() []string { return phrase.List(Areas, func(a Area) string { return string(a) }) }
 
 // Kind says whether something was added, removed or changed.
 type Kind string

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // variables compares the variables of each file that both releases have, as
@@ -153,7 +153,7 @@ func byName(list []inventory.Image) []image {
 func (c *comparison) files() {
 	oldKind, newKind := c.old.Kinds(), c.new.Kinds()
 	names := func(s *side) []string {
-		return list.Of(s.Artifacts, func(a *repo.Artifact) string { return a.Name })
+		return phrase.List(s.Artifacts, func(a *repo.Artifact) string { return a.Name })
 	}
 	pairs(names(c.old), names(c.new), func(n string) string { return n }, func(name string, a, b *string) {
 		change := Change{Area: InFiles, Subject: name, File: name}

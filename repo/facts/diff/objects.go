@@ -10,8 +10,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -119,7 +119,7 @@ type element struct {
 }
 
 func elements(n *yamldoc.Node) []element {
-	return list.Of(n.List(), func(n *yamldoc.Node) element {
+	return phrase.List(n.List(), func(n *yamldoc.Node) element {
 		if name := n.Get("name").Str(); name != "" {
 			return element{name, name, true, n}
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -111,4 +111,4 @@ func rightsOf(s *side) []*granted {
 	return out
 }
 
-func strs(n *yamldoc.Node) []string { return list.Of(n.List(), (*yamldoc.Node).Str) }
+func strs(n *yamldoc.Node) []string { return phrase.List(n.List(), (*yamldoc.Node).Str) }

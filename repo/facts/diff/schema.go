@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -188,10 +189,7 @@ func show(n *yamldoc.Node) string {
 		return ""
 	}
 	if n.Kind == yamldoc.List {
-		var parts []string
-		for _, item := range n.List() {
-			parts = append(parts, show(item))
-		}
+		parts := phrase.List(n.List(), show)
 		if text := strings.Join(parts, ", "); len(text) <= 80 {
 			return "[" + text + "]"
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 )
 
@@ -58,11 +59,7 @@ var noteTexts = []noteText{
 
 // Words are all kinds; see report.Document.
 func (noteKind) Words() []string {
-	out := make([]string, len(noteTexts))
-	for i, t := range noteTexts {
-		out[i] = string(t.kind)
-	}
-	return out
+	return phrase.List(noteTexts, func(t noteText) string { return string(t.kind) })
 }
 
 // notes collects the notes of one variable, one for each kind and message.

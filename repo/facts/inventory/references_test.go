@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 func TestReferences(t *testing.T) {
@@ -125,10 +126,7 @@ description: |
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, img := range found {
-		got = append(got, fmt.Sprintf("%d:%d %s", img.Line, img.Column, img.Ref))
-	}
+	got := phrase.List(found, func(img inventory.Image) string { return fmt.Sprintf("%d:%d %s", img.Line, img.Column, img.Ref) })
 	want := []string{
 		"5:42 ghcr.io/a/flow:v1", "5:71 ghcr.io/a/flow:v2", "6:43 ghcr.io/a/json:v1", "7:27 ghcr.io/a/escaped:v1", "9:13 kube-vip/kube-vip:v1",
 		"11:22 registry.k8s.io/pause:3.10", "13:31 localhost:5000/a/script:v1", "15:20 other/name:v1", "15:41 other/name:v2", "22:17 quay.io/a/command:v1",

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -161,9 +162,5 @@ func (s Schema) ListType() string {
 
 // ListMapKeys returns the x-kubernetes-list-map-keys.
 func (s Schema) ListMapKeys() []string {
-	var out []string
-	for _, n := range s.Node.Get("x-kubernetes-list-map-keys").List() {
-		out = append(out, n.Str())
-	}
-	return out
+	return phrase.List(s.Node.Get("x-kubernetes-list-map-keys").List(), (*yamldoc.Node).Str)
 }

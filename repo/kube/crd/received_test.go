@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -40,10 +41,7 @@ additionalProperties: {type: string}
 			{&crd.Checker{Filled: true}, tc.filled},
 			{&crd.Checker{Received: true}, tc.received},
 		} {
-			var got []crd.Fault
-			for _, v := range mode.checker.Check(s, parse(tc.value), true) {
-				got = append(got, v.Fault)
-			}
+			got := phrase.List(mode.checker.Check(s, parse(tc.value), true), func(v crd.Violation) crd.Fault { return v.Fault })
 			if !slices.Equal(got, mode.want) {
 				t.Errorf("%s, filled %v, received %v: %v, want %v", tc.value, mode.checker.Filled, mode.checker.Received, got, mode.want)
 			}

@@ -471,10 +471,7 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 		return
 	}
 	each := func(item *yamldoc.Node, separator string, write func(name string, v *yamldoc.Node) string) string {
-		var out []string
-		for _, name := range keys {
-			out = append(out, write(name, item.Get(name)))
-		}
+		out := phrase.List(keys, func(name string) string { return write(name, item.Get(name)) })
 		return strings.Join(out, separator)
 	}
 	seen := map[string]*yamldoc.Node{}

@@ -94,10 +94,7 @@ func Matching(list []*lint.Rule, words []string) ([]*lint.Rule, error) {
 // Unknown is the error for a word that is neither a rule nor a family. It names the rule
 // that was probably meant, and the families.
 func Unknown(word string) error {
-	var families []string
-	for _, f := range Families {
-		families = append(families, f.Prefix)
-	}
+	families := phrase.List(Families, func(f *lint.Family) string { return f.Prefix })
 	return fmt.Errorf("unknown rule or family %q%s (families: %s)", word, DidYouMean(word), strings.Join(families, ", "))
 }
 

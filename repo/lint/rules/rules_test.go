@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -127,11 +128,7 @@ func lintRelease(t testing.TB, o lint.Options, files map[string]string) []lint.F
 
 // said joins what findings say.
 func said(findings []lint.Finding) string {
-	var out []string
-	for _, f := range findings {
-		out = append(out, f.Message)
-	}
-	return strings.Join(out, "; ")
+	return strings.Join(phrase.List(findings, func(f lint.Finding) string { return f.Message }), "; ")
 }
 
 func show(f lint.Finding) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -53,10 +54,7 @@ func TestSimulations(t *testing.T) {
 			y, _ := layouts.ParseVersion(b.Version)
 			return x.Compare(y)
 		})
-		var versions []string
-		for _, release := range p.Releases {
-			versions = append(versions, release.Version)
-		}
+		versions := phrase.List(p.Releases, func(release *repo.Release) string { return release.Version })
 		report, err := lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{p}}, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -126,10 +127,7 @@ spec:
 // warning, since users may set it.
 func TestOpenValues(t *testing.T) {
 	share.SkipInRace(t)
-	var own []*lint.Rule
-	for _, id := range []string{"RBAC015", "DEP007", "WH014", "WH015", "TOP025"} {
-		own = append(own, rules.ByID(id))
-	}
+	own := phrase.List([]string{"RBAC015", "DEP007", "WH014", "WH015", "TOP025"}, rules.ByID)
 	errors := func(name, text string) (out []string) {
 		for _, f := range lintRelease(t, lint.Options{Rules: own}, map[string]string{name: text}) {
 			if f.Severity == lint.Error {

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -58,10 +59,7 @@ func TestBest(t *testing.T) {
 		{"gateway", 0, []string{"Secret", "FooCluster"}, []string{"Secret", "FooCluster"}},
 		{"barPool", 1, []string{"FooPool", "Bar"}, []string{"FooPool", "Bar"}[1:]},
 	} {
-		var got []string
-		for _, n := range best(nodes(c.kinds...), c.key, c.least) {
-			got = append(got, n.Kind)
-		}
+		got := phrase.List(best(nodes(c.kinds...), c.key, c.least), func(n *Node) string { return n.Kind })
 		if !slices.Equal(got, c.want) {
 			t.Errorf("best(%v, %q, %d) = %v, want %v", c.kinds, c.key, c.least, got, c.want)
 		}
@@ -240,10 +238,7 @@ func TestStrongerLinksWin(t *testing.T) {
 	for _, l := range []link{MayOwn, reference, Owner, SoftOwner, Owner} {
 		g.Link(&Edge{From: a, To: b, Link: l})
 	}
-	var got []link
-	for _, e := range b.In {
-		got = append(got, e.Link)
-	}
+	got := phrase.List(b.In, func(e *Edge) link { return e.Link })
 	if want := []link{MayOwn, Owner}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 func parse(text string) []*manifest.Object {
@@ -318,10 +319,7 @@ func TestOrder(t *testing.T) {
 		object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "k", "spec: {machineTemplate: {spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachineTemplate, name: t}}}}\n") +
 		object(prov, "FooMachineTemplate", "t", "spec: {poolRef: {name: p}}\n") + object(prov, "FooPool", "p", "") + object("v1", "Secret", "c-ca", "") + object("v1", "Secret", "s", ""))
 	state := func(objects []*manifest.Object) []string {
-		var out []string
-		for _, n := range Template(objects, foo).Nodes {
-			out = append(out, fmt.Sprint(n, n.Verdict, n.Reason()))
-		}
+		out := phrase.List(Template(objects, foo).Nodes, func(n *Node) string { return fmt.Sprint(n, n.Verdict, n.Reason()) })
 		slices.Sort(out)
 		return out
 	}

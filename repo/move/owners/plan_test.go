@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // taken reads a dump.
@@ -348,10 +349,7 @@ func TestRestore(t *testing.T) {
 		existing(prov, "FooMachine ns/m", "u-m", []string{core + " Cluster c u-c"}, "")+
 		existing(prov, "FooMoved ns/l", "u-l", nil, ""))
 	p := FromSnapshot(s, Options{Restore: true})
-	var got []string
-	for _, n := range p.Nodes {
-		got = append(got, n.Name+" "+n.Verdict.String())
-	}
+	got := phrase.List(p.Nodes, func(n *Node) string { return n.Name + " " + n.Verdict.String() })
 	if !slices.Equal(got, []string{"c moves", "c-ca moves", "m moves", "l unclear"}) || len(p.Refusals) > 0 || len(p.Gaps) > 0 {
 		t.Error(got, p.Refusals, p.Gaps)
 	}
@@ -363,10 +361,7 @@ func TestRefusalsInOrder(t *testing.T) {
 	s := taken(t, strings.ReplaceAll(crdOf("FooOld", "Namespaced", byClusterctl), "storage: true", "storage: true, served: false")+
 		definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl))
 	for restore, want := range map[bool][]Step{false: {contract, Discovery}, true: {contract}} {
-		var got []Step
-		for _, r := range FromSnapshot(s, Options{All: true, Restore: restore}).Refusals {
-			got = append(got, r.Step)
-		}
+		got := phrase.List(FromSnapshot(s, Options{All: true, Restore: restore}).Refusals, func(r Fault) Step { return r.Step })
 		if !slices.Equal(got, want) {
 			t.Errorf("restore %v: refusals of the steps %v, want %v", restore, got, want)
 		}
@@ -492,11 +487,7 @@ func TestTarget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := FromSnapshot(taken(t, c.source), Options{Namespace: "ns", Complete: true, Target: taken(t, c.target)})
-			var got []string
-			for _, f := range p.Failures {
-				got = append(got, f.Reason)
-			}
-			text := strings.Join(got, "\n")
+			text := strings.Join(phrase.List(p.Failures, func(f Fault) string { return f.Reason }), "\n")
 			if c.want == "" && text != "" || !strings.Contains(text, c.want) {
 				t.Errorf("%q, want %q", text, c.want)
 			}

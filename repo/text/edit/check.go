@@ -3,6 +3,7 @@ package edit
 import (
 	"fmt"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -83,11 +84,7 @@ func (n *Node) reading() *yamldoc.Node {
 		}
 		return yamldoc.NewMap(fields)
 	case n.Kind == List && len(n.Entries) > 0:
-		items := make([]*yamldoc.Node, len(n.Entries))
-		for i, e := range n.Entries {
-			items[i] = e.Value.reading()
-		}
-		return yamldoc.NewList(items)
+		return yamldoc.NewList(phrase.List(n.Entries, func(e *Entry) *yamldoc.Node { return e.Value.reading() }))
 	case n.Kind == Leaf && n.y != nil:
 		return n.y
 	}

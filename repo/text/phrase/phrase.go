@@ -1,10 +1,11 @@
 // Package phrase puts words into messages: numbers with their nouns, lists that are
-// cut, texts that may hold anything, and the word that was probably meant. It must
-// not know what the words are about.
+// made of other lists or cut, texts that may hold anything, and the word that was
+// probably meant. It must not know what the words are about.
 package phrase
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -33,6 +34,15 @@ func join(words []string, last string) string {
 		return strings.Join(words[:n-1], ", ") + last + words[n-1]
 	}
 	return strings.Join(words, "")
+}
+
+// List returns what of makes of each element, in their order; nil if there are none.
+func List[E, T any](all []E, of func(E) T) (out []T) {
+	out = slices.Grow(out, len(all))
+	for _, e := range all {
+		out = append(out, of(e))
+	}
+	return out
 }
 
 // Few joins the first words of a list that may be long: "a, b, c and 5 more". At

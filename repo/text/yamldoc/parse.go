@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Document is one YAML document of a file.
@@ -394,11 +395,7 @@ func fromValue(v any) *Node {
 	case string:
 		n = NewScalar(String, Quoted, v)
 	case []any:
-		items := make([]*Node, len(v))
-		for i, item := range v {
-			items[i] = fromValue(item)
-		}
-		n = NewList(items)
+		n = NewList(phrase.List(v, fromValue))
 	case map[string]any:
 		if v == nil {
 			break

@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
@@ -99,7 +99,7 @@ func (e *identityError) Error() string {
 		return fmt.Sprintf("%s: the signature covers the files, but not which provider and version they are, so they could come from another release; sign it again with publish --sign-key", e.Path)
 	}
 	name := func(of []identity) string {
-		return strings.Join(list.Of(of, func(i identity) string { return strings.TrimSpace(i.String()) }), ", ")
+		return strings.Join(phrase.List(of, func(i identity) string { return strings.TrimSpace(i.String()) }), ", ")
 	}
 	return fmt.Sprintf("%s: the signature is for %s, but this is %s", e.Path, name(e.Signed), name(e.Found))
 }

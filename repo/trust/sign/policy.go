@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
@@ -62,7 +62,7 @@ type Approved struct {
 // names. The errors are those of Verify, and others that say which demand of
 // the policy is not met.
 func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provider) (*Approved, error) {
-	labels := list.Of(as, layouts.Provider.Label)
+	labels := phrase.List(as, layouts.Provider.Label)
 	if len(labels) == 0 && r.Provider != (layouts.Provider{}) {
 		labels = []string{r.Provider.Label()}
 	}
@@ -79,7 +79,7 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	if len(p.Keys) == 0 {
 		return nil, fmt.Errorf("%s: no key is trusted to sign %s", r.Path, name(labels, r))
 	}
-	v, err := Verify(ctx, r, list.Of(p.Keys, func(k TrustedKey) *PublicKey { return k.PublicKey })...)
+	v, err := Verify(ctx, r, phrase.List(p.Keys, func(k TrustedKey) *PublicKey { return k.PublicKey })...)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && slices.Contains(labels, layouts.CertManager.Label()) {
 			err = fmt.Errorf("%w; its project does not sign it in this way: permit it under unsigned in a file of --policy, with the reason", err)

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -42,7 +42,7 @@ func DecodePolicy(name string, data []byte, read func(file string) ([]byte, erro
 	slices.SortStableFunc(d.problems, func(a, b *yamldoc.Error) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
-	return nil, errors.Join(list.Of(d.problems, func(e *yamldoc.Error) error { return e })...)
+	return nil, errors.Join(phrase.List(d.problems, func(e *yamldoc.Error) error { return e })...)
 }
 
 type decoder struct {

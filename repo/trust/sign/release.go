@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
@@ -210,7 +210,7 @@ func held(a *repo.Artifact, data []byte) *repo.Artifact {
 // plain refuses what a checksum file cannot cover: whatever lies next to the
 // files, or is not certain to be there for every reader.
 func plain(r *repo.Release) error {
-	problems := list.Of(r.Oddities, func(o repo.Oddity) string { return o.Path + " " + o.Why })
+	problems := phrase.List(r.Oddities, func(o repo.Oddity) string { return o.Path + " " + o.Why })
 	seen := map[string]string{}
 	for _, a := range r.Artifacts {
 		if a.Link {
@@ -266,7 +266,7 @@ func (e *SignatureError) Error() string {
 	if len(e.Keys) == 0 {
 		return fmt.Sprintf("%s exists, but no key is trusted to make it; name the key, or add it to the policy", e.Path)
 	}
-	names := strings.Join(list.Of(e.Keys, (*PublicKey).String), " or the ")
+	names := strings.Join(phrase.List(e.Keys, (*PublicKey).String), " or the ")
 	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed", e.Path, e.Of, names)
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/list"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
@@ -58,7 +58,7 @@ func signed(t testing.TB, key string) (*repo.Release, *sign.PublicKey) {
 }
 
 func names(r *repo.Release) string {
-	return strings.Join(list.Of(r.Artifacts, func(a *repo.Artifact) string { return a.Name }), " ")
+	return strings.Join(phrase.List(r.Artifacts, func(a *repo.Artifact) string { return a.Name }), " ")
 }
 
 func TestReleaseIsReproducible(t *testing.T) {

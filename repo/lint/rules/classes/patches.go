@@ -237,10 +237,7 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			f.Fix = "Write " + near.APIVersion + "."
 			p.Report(f)
 		default:
-			var kinds []string
-			for _, r := range refs {
-				kinds = append(kinds, r.Kind)
-			}
+			kinds := phrase.List(refs, func(r clusterclass.Reference) string { return r.Kind })
 			f := lint.On(o, d.kind, "patch %q selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text(), d.apiVersion.Text())
 			p.Report(f.Meant(phrase.Nearest(d.kind.Text(), kinds)))
 		}
@@ -454,10 +451,7 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 			next, presence := s.At(name)
 			switch presence {
 			case crd.Absent:
-				var names []string
-				for _, field := range s.Node.Get("properties").Fields() {
-					names = append(names, field.Name)
-				}
+				names := phrase.List(s.Node.Get("properties").Fields(), func(field yamldoc.Field) string { return field.Name })
 				f := lint.On(c.Object, j.to, "%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text()).As(lint.Warning)
 				if !seen[f.Pos] {
 					p.Report(f.Meant(phrase.Nearest(name, names)))

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -300,10 +301,7 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 	if at == nil {
 		at = view.Nearest(k.Object, "metadata", "labels")
 	}
-	labels := make([]string, len(want))
-	for i, c := range want {
-		labels[i] = c.Label()
-	}
+	labels := phrase.List(want, contract.Contract.Label)
 	what := string(k.Role)
 	if k.Template {
 		what += contract.Suffix
@@ -348,11 +346,7 @@ func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
 }
 
 func versionNames(k *contract.Kind) string {
-	names := make([]string, len(k.Versions))
-	for i, v := range k.Versions {
-		names[i] = v.Name
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(phrase.List(k.Versions, func(v crd.Version) string { return v.Name }), ", ")
 }
 
 var _ = definitionRules.Add(lint.Rule{

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // mark says which repositories have a line of an archive.
@@ -290,11 +292,7 @@ func (w *writer) document(d document) {
 			w.put("---")
 		}
 		if o.lacking != nil && o.base != nil { // the archive does not show it
-			var lines []line
-			for _, l := range o.base {
-				lines = append(lines, line{mark: both, text: l})
-			}
-			w.show(o.String(), lines)
+			w.show(o.String(), phrase.List(o.base, func(l string) line { return line{mark: both, text: l} }))
 			continue
 		}
 		at := 0

@@ -473,10 +473,7 @@ func ownKinds(p *lint.Pass) {
 		if len(missing) == 0 {
 			return
 		}
-		var names []string
-		for _, c := range missing {
-			names = append(names, c.Plural+suffix)
-		}
+		names := phrase.List(missing, func(c *crd.CRD) string { return c.Plural + suffix })
 		o := missing[0].Object
 		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity

@@ -299,10 +299,7 @@ var _ = workloadRules.Add(lint.Rule{
 func probePort(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		for _, c := range view.ContainersOf(o) {
-			var names []*yamldoc.Node
-			for _, port := range c.Get("ports").List() {
-				names = append(names, port.Get("name"))
-			}
+			names := phrase.List(c.Get("ports").List(), func(port *yamldoc.Node) *yamldoc.Node { return port.Get("name") })
 			for _, probe := range probes {
 				for _, handler := range [...]string{"httpGet", "tcpSocket"} {
 					n := c.Get(probe, handler, "port")

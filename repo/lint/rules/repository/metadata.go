@@ -299,10 +299,7 @@ func ownSeries(p *lint.Pass) (*metadata.Metadata, *metadata.Series) {
 // listed names the series of a metadata file for messages.
 func listed(m *metadata.Metadata) string {
 	const most = 8
-	var names []string
-	for _, s := range m.Series {
-		names = append(names, s.String())
-	}
+	names := phrase.List(m.Series, metadata.Series.String)
 	if len(names) > most {
 		return fmt.Sprintf("%d series up to %s", len(names), slices.MaxFunc(m.Series, byNumber))
 	}
@@ -439,11 +436,7 @@ func simulate(p *lint.Pass) (*simulated, bool) {
 func (s *simulated) newest() *lint.Release { return s.releases[len(s.releases)-1] }
 
 func (s *simulated) versions() []string {
-	out := make([]string, len(s.releases))
-	for i, r := range s.releases {
-		out[i] = r.Version
-	}
-	return out
+	return phrase.List(s.releases, func(r *lint.Release) string { return r.Version })
 }
 
 // missingError is a file that "latest" needs.

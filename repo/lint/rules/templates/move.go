@@ -125,10 +125,7 @@ func unowned(p *lint.Pass) {
 	if len(others) == 0 {
 		return
 	}
-	var names []string
-	for _, n := range others {
-		names = append(names, n.String())
-	}
+	names := phrase.List(others, (*owners.Node).String)
 	first := others[0].Object
 	f := lint.At(p.File, first.Doc, first.Get("metadata", "name"),
 		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", phrase.Few(names, 3))

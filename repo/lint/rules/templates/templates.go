@@ -491,10 +491,7 @@ func referenceTarget(p *lint.Pass) {
 				break
 			}
 		}
-		names := make([]string, len(candidates))
-		for i, o := range candidates {
-			names[i] = o.Name
-		}
+		names := phrase.List(candidates, func(o *manifest.Object) string { return o.Name })
 		switch near := phrase.Nearest(r.name.Text(), names); {
 		case near != "":
 			f.Fix = "Did you mean " + near + "?"

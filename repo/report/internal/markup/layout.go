@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // box is a node in its place, or with a nil node the bend of a long edge.
@@ -284,10 +286,7 @@ func (p *picture) place() {
 	for i := range sweeps {
 		// The last one puts a box in the middle of what comes from it.
 		p.sweep(i%2 == 1, func(column []int, beside func(*box) []int) {
-			want := make([]float64, len(column))
-			for k, i := range column {
-				want[k] = p.mean(beside(&p.boxes[i]), p.boxes[i].y, middle)
-			}
+			want := phrase.List(column, func(i int) float64 { return p.mean(beside(&p.boxes[i]), p.boxes[i].y, middle) })
 			p.settle(column, want)
 		})
 	}

@@ -276,10 +276,7 @@ func (b *block) html(out *strings.Builder) {
 		out.WriteString("<li>" + text + "</li>")
 	case grid: // which scrolls in itself on a small screen
 		fmt.Fprintf(out, `<div class="canvas" tabindex="0" role="region"%s><table>`, Attrs("aria-label", b.label))
-		rows := make([]string, len(b.rows))
-		for i, row := range b.rows {
-			rows[i] = "<tr>" + strings.Join(row, "") + "</tr>"
-		}
+		rows := phrase.List(b.rows, func(row []string) string { return "<tr>" + strings.Join(row, "") + "</tr>" })
 		out.WriteString("<thead>" + rows[0] + "</thead><tbody>" + strings.Join(rows[1:], "") + "</tbody></table></div>")
 	case section:
 		attrs := ""
