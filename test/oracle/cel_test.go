@@ -168,7 +168,12 @@ func TestRules(t *testing.T) {
 				continue
 			}
 			for _, v := range c.Versions {
-				if !cel.Has(v.Schema.Node) {
+				rules := false
+				v.Schema.Node.Walk(func(_ yamldoc.Path, n *yamldoc.Node) bool {
+					rules = rules || n.Get(cel.Keyword) != nil
+					return !rules
+				})
+				if !rules {
 					continue
 				}
 				schemas++

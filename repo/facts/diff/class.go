@@ -116,7 +116,7 @@ func (c *comparison) classContent(old, before, b *clusterclass.Class) {
 func specFields(a, b *clusterclass.Class) []string {
 	var out []string
 	for _, spec := range []*yamldoc.Node{a.Spec, b.Spec} {
-		for _, f := range fields(spec) {
+		for _, f := range spec.Fields() {
 			if !slices.Contains([]string{"patches", "workers", "variables"}, f.Name) && !slices.Contains(out, f.Name) {
 				out = append(out, f.Name)
 			}

@@ -128,7 +128,7 @@ func keysChange(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 		}
 	case x == nil:
 		s = schemaChange{kind: Added, node: y, message: "keys of the user's choice are allowed"}
-		if (crd.Schema{Node: a}).Open() || len(fields(a.Get("properties"))) > 0 {
+		if (crd.Schema{Node: a}).Open() || len(a.Get("properties").Fields()) > 0 {
 			s.impact, s.advice = Attention, refused
 		}
 	default: // one is true, the other a schema
@@ -241,7 +241,7 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 			out = append(out, schemaChange{path: join(path, name), kind: Changed, impact: Breaking, node: n, message: "the field is now required, and no longer described", advice: refused})
 		}
 	}
-	pairs(fields(x), fields(y), func(f yamldoc.Field) string { return f.Name }, func(name string, old, new *yamldoc.Field) {
+	pairs(x.Fields(), y.Fields(), func(f yamldoc.Field) string { return f.Name }, func(name string, old, new *yamldoc.Field) {
 		at := join(path, name)
 		switch {
 		case old == nil:
@@ -272,13 +272,6 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 		out = append(out, compareSchemas(old.Value, new.Value, at)...)
 	})
 	return out
-}
-
-func fields(n *yamldoc.Node) []yamldoc.Field {
-	if !n.Is(yamldoc.Map) {
-		return nil
-	}
-	return n.Fields()
 }
 
 func join(path, name string) string {

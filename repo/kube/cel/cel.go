@@ -27,22 +27,6 @@ type fault struct {
 	Message string
 }
 
-// Has reports whether there are rules in a schema.
-func Has(schema *yamldoc.Node) bool {
-	if schema == nil {
-		return false
-	}
-	if len(schema.Get(Keyword).List()) > 0 {
-		return true
-	}
-	for i := range schema.Fields() {
-		if Has(schema.Fields()[i].Value) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(schema.List(), Has)
-}
-
 // Keyword is that of rules in a schema.
 const Keyword = "x-kubernetes-validations"
 

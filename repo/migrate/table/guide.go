@@ -5,16 +5,6 @@ import (
 	"strings"
 )
 
-// Guide writes a step as a document for people: what becomes of every field.
-func (c *Contract) Guide() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "## From %s to %s\n\n%s.\n", c.From, c.To, c.Unserved)
-	for i := range c.Kinds {
-		fmt.Fprintf(&b, "\n%s", c.Kinds[i].Guide("###"))
-	}
-	return b.String()
-}
-
 // Guide writes what becomes of the fields of a kind, below a heading.
 func (k *Kind) Guide(heading string) string {
 	var b strings.Builder

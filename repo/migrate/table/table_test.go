@@ -2,6 +2,7 @@ package table
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -29,7 +30,10 @@ func TestGuide(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(head + marker)
 	for _, c := range Contracts() {
-		b.WriteString("\n" + c.Guide())
+		fmt.Fprintf(&b, "\n## From %s to %s\n\n%s.\n", c.From, c.To, c.Unserved)
+		for i := range c.Kinds {
+			b.WriteString("\n" + c.Kinds[i].Guide("###"))
+		}
 	}
 	if b.String() == string(data) {
 		return

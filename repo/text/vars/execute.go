@@ -21,46 +21,13 @@ import (
 // The Data of the result is that of the template if there is nothing to
 // replace.
 func (t *Template) Execute(lookup func(name string) (string, bool)) (*Text, error) {
-	parts, err := t.Parts(lookup)
-	if err != nil {
-		return nil, err
-	}
-	x := &Text{t: t}
-	if t.unchanged() {
-		x.Data, x.segments = t.data, []segment{{}}
-		return x, nil
-	}
-	size := 0
-	for _, part := range parts {
-		size += len(part)
-	}
-	var out strings.Builder
-	out.Grow(size)
-	x.segments, x.values = make([]segment, 0, len(t.pieces)+1), make([]value, 0, len(t.refs))
-	for i, p := range t.pieces {
-		x.segments = append(x.segments, segment{out.Len(), p.start, p.ref >= 0})
-		if p.ref >= 0 {
-			x.values = append(x.values, value{out.Len(), out.Len() + len(parts[i]), p.ref})
-		}
-		out.WriteString(parts[i])
-	}
-	x.segments = append(x.segments, segment{out: out.Len(), in: len(t.src)})
-	x.Data = out.String()
-	return x, nil
-}
-
-// unchanged reports whether there is nothing to replace.
-func (t *Template) unchanged() bool { return len(t.refs) == 0 && len(t.escapes) == 0 }
-
-// Parts is Execute for who needs neither one piece nor positions: it returns the
-// result in parts that follow each other. Text that stays as it is comes as parts of
-// the data, which is not copied.
-func (t *Template) Parts(lookup func(name string) (string, bool)) ([]string, error) {
 	if missing := t.missing(lookup); len(missing) > 0 {
 		return nil, &MissingError{missing}
 	}
-	if t.unchanged() {
-		return []string{t.data}, nil
+	x := &Text{t: t}
+	if len(t.refs) == 0 && len(t.escapes) == 0 {
+		x.Data, x.segments = t.data, []segment{{}}
+		return x, nil
 	}
 	parts := make([]string, len(t.pieces))
 	e := evaluator{Template: t, lookup: lookup}
@@ -76,7 +43,19 @@ func (t *Template) Parts(lookup func(name string) (string, bool)) ([]string, err
 		}
 		e.before += len(parts[i])
 	}
-	return parts, nil
+	var out strings.Builder
+	out.Grow(e.before)
+	x.segments, x.values = make([]segment, 0, len(t.pieces)+1), make([]value, 0, len(t.refs))
+	for i, p := range t.pieces {
+		x.segments = append(x.segments, segment{out.Len(), p.start, p.ref >= 0})
+		if p.ref >= 0 {
+			x.values = append(x.values, value{out.Len(), out.Len() + len(parts[i]), p.ref})
+		}
+		out.WriteString(parts[i])
+	}
+	x.segments = append(x.segments, segment{out: out.Len(), in: len(t.src)})
+	x.Data = out.String()
+	return x, nil
 }
 
 func (t *Template) missing(lookup func(string) (string, bool)) (names []string) {
