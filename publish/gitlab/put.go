@@ -279,6 +279,11 @@ func (j *job) machine() converge.Machine[state] {
 // claim makes sure that no other content can be published under the version.
 func (j *job) claim(ctx context.Context, _ state) error {
 	id, err := publish.ContentID(ctx, j.r)
+	for _, a := range j.order {
+		if err == nil { // it was read just now; nothing else may be uploaded under the claim
+			j.sums[a.Name], err = a.Digest(ctx)
+		}
+	}
 	if err == nil {
 		err = converge.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
 	}

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,23 +22,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-// The tests below start this test binary again as a publisher of its own,
-// whose orders are in this variable.
-const ordersVar = "CLUSTERCTL_REPO_TEST_PUBLISHER"
-
-func TestMain(m *testing.M) {
-	if orders := strings.Fields(os.Getenv(ordersVar)); len(orders) > 0 {
-		err := publisher[orders[0]](orders[1:])
-		if err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+// TestMain lets the tests below start this test binary again as a publisher of its own.
+func TestMain(m *testing.M) { given.Main(m, publisher) }
 
 // publisher holds what a child process can do, by order. The first argument is
 // the root.
@@ -69,8 +56,7 @@ var publisher = map[string]func(args []string) error{
 		}
 		d, _ = d.hook(func(step int, m moment, _ string) error {
 			if strconv.Itoa(step) == args[1] && string(m) == args[2] {
-				syscall.Kill(os.Getpid(), syscall.SIGKILL)
-				select {} // until the signal has arrived
+				given.Kill()
 			}
 			return nil
 		})
@@ -105,17 +91,7 @@ var publisher = map[string]func(args []string) error{
 	},
 	// limited ROOT BYTES: publishes v1.0.0 while no file may grow larger.
 	"limited": func(args []string) error {
-		limit, err := strconv.ParseUint(args[1], 10, 63)
-		if err != nil {
-			return err
-		}
-		signal.Ignore(syscall.SIGXFSZ) // then the write fails with EFBIG
-		var rlimit syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &rlimit); err != nil {
-			return err
-		}
-		rlimit.Cur = limit
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &rlimit); err != nil {
+		if err := given.LimitFiles(args[1]); err != nil {
 			return err
 		}
 		d, err := New(args[0])
@@ -130,27 +106,6 @@ var publisher = map[string]func(args []string) error{
 	},
 }
 
-func child(t *testing.T, orders ...string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	// The race detector else waits a second before each exit.
-	cmd.Env = append(os.Environ(), ordersVar+"="+strings.Join(orders, " "), "GORACE=atexit_sleep_ms=0")
-	return cmd
-}
-
-func killed(err error) bool {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return false
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
 func TestKilledAtEveryStep(t *testing.T) {
 	steps := stepsOf(t)
 	rename := slices.IndexFunc(steps, func(s string) bool { return strings.HasPrefix(s, "rename") })
@@ -160,8 +115,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 				continue
 			}
 			root := memoryDir(t)
-			out, err := child(t, "die", root, strconv.Itoa(at), string(when)).CombinedOutput()
-			if !killed(err) {
+			out, err := given.Child(t, "die", root, strconv.Itoa(at), string(when)).CombinedOutput()
+			if !given.Killed(err) {
 				t.Fatalf("%s %s: the publisher lives: %v\n%s", when, name, err, out)
 			}
 			want := at > rename || at == rename && when == after
@@ -179,7 +134,7 @@ func TestKilledAnywhere(t *testing.T) {
 	next, interrupted := 0, 0
 	began := time.Now()
 	for range kills {
-		cmd := child(t, "endless", root, strconv.Itoa(next))
+		cmd := given.Child(t, "endless", root, strconv.Itoa(next))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +149,7 @@ func TestKilledAnywhere(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Wait(); !killed(err) {
+		if err := cmd.Wait(); !given.Killed(err) {
 			t.Fatalf("the publisher ended by itself: %v", err)
 		}
 		versions, err := d.Versions(t.Context(), foo)
@@ -248,7 +203,7 @@ func TestConcurrentPublishers(t *testing.T) {
 				}
 				var all []running
 				for p := range publishers {
-					cmd := child(t, "race", root, tc.version(p), tc.variant(p))
+					cmd := given.Child(t, "race", root, tc.version(p), tc.variant(p))
 					in, err := cmd.StdinPipe()
 					if err != nil {
 						t.Fatal(err)
@@ -304,7 +259,7 @@ func TestConcurrentPublishers(t *testing.T) {
 func TestFileTooLargeForTheDisk(t *testing.T) {
 	root := memoryDir(t)
 	for _, limit := range []string{"0", "100", "50000", "99999"} {
-		if out, err := child(t, "limited", root, limit).CombinedOutput(); err != nil {
+		if out, err := given.Child(t, "limited", root, limit).CombinedOutput(); err != nil {
 			t.Errorf("limit %s: %v\n%s", limit, err, out)
 		}
 		if left := tree(t, root); len(left) > 0 {

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,23 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-// The tests below start this test binary again as a mirror of its own, whose
-// orders are in this variable.
-const ordersVar = "CLUSTERCTL_REPO_TEST_MIRROR"
-
-func TestMain(m *testing.M) {
-	if orders := strings.Fields(os.Getenv(ordersVar)); len(orders) > 0 {
-		if err := children[orders[0]](orders[1:]); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+// TestMain lets the tests below start this test binary again as a mirror of its own.
+func TestMain(m *testing.M) { given.Main(m, children) }
 
 // children holds what a child process can do, by order. The first argument is
 // the folder of the mirror.
@@ -46,10 +33,7 @@ var children = map[string]func(args []string) error{
 		if err != nil {
 			return err
 		}
-		r := &recorder{at: at, fail: func() error {
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until the signal has arrived
-		}}
+		r := &recorder{at: at, fail: func() error { given.Kill(); return nil }}
 		wants, opts, _, _ := scene(&testing.T{}, args[0], r, nil)
 		_, err = Run(context.Background(), wants, opts)
 		return err
@@ -66,19 +50,15 @@ var children = map[string]func(args []string) error{
 		fmt.Println("ready")
 		return repairScene(args[0])
 	},
+	// prune DIR: keeps the newest version of each provider.
+	"prune": func(args []string) error {
+		fmt.Println("ready")
+		return pruneScene(args[0])
+	},
 	// limited DIR BYTES: mirrors while no file may grow larger.
 	"limited": func(args []string) error {
-		limit, err := strconv.ParseUint(args[1], 10, 63)
+		err := given.LimitFiles(args[1])
 		if err != nil {
-			return err
-		}
-		signal.Ignore(syscall.SIGXFSZ) // then the write fails with EFBIG
-		var rlimit syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &rlimit); err != nil {
-			return err
-		}
-		rlimit.Cur = limit
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &rlimit); err != nil {
 			return err
 		}
 		wants, opts, _, _ := scene(&testing.T{}, args[0], nil, nil)
@@ -92,31 +72,11 @@ var children = map[string]func(args []string) error{
 	},
 }
 
-func child(t *testing.T, orders ...string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), ordersVar+"="+strings.Join(orders, " "), "GORACE=atexit_sleep_ms=0")
-	return cmd
-}
-
-func killed(err error) bool {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return false
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
 func TestKilledAtEveryStep(t *testing.T) {
 	want, steps := flawless(t)
 	for at, step := range steps {
 		dir := memoryDir(t)
-		if out, err := child(t, "die", dir, strconv.Itoa(at)).CombinedOutput(); !killed(err) {
+		if out, err := given.Child(t, "die", dir, strconv.Itoa(at)).CombinedOutput(); !given.Killed(err) {
 			t.Fatalf("%s: the mirror lives: %v\n%s", step, err, out)
 		}
 		// A look that goes ahead may be killed while another release is put into its
@@ -169,11 +129,22 @@ func repairScene(dir string) error {
 	return err
 }
 
+// pruneScene keeps the newest version of each provider in a mirror.
+func pruneScene(dir string) error {
+	lock, err := ReadLock(dir)
+	if err != nil {
+		return err
+	}
+	_, opts, _, _ := scene(&testing.T{}, dir, nil, nil)
+	_, err = Prune(context.Background(), lock.Keep(1), nil, opts)
+	return err
+}
+
 // startAndKill starts a child, kills it after a while, and reports whether it died of
 // that.
 func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
 	t.Helper()
-	cmd := child(t, orders...)
+	cmd := given.Child(t, orders...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +157,7 @@ func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
 	}
 	time.Sleep(rand.N(within))
 	cmd.Process.Kill() // fails if it has ended
-	return killed(cmd.Wait())
+	return given.Killed(cmd.Wait())
 }
 
 // sound checks a mirror, in which nothing may be wrong but what is expected.
@@ -251,12 +222,32 @@ func TestKilledAnywhere(t *testing.T) {
 	})
 }
 
+// A prune that is killed takes nothing that stays, and the next one finishes.
+func TestPruneKilled(t *testing.T) {
+	want, _ := flawless(t)
+	killing(t, func(_ int, dir string, kill func(time.Duration, string)) {
+		completed(t, dir, want)
+		for range 3 {
+			kill(5*time.Millisecond, "prune")
+			shared, own := twoPlaces()
+			allWhole(t, dir, shared, own)
+		}
+		if err := pruneScene(dir); err != nil {
+			t.Fatal(err)
+		}
+		sound(t, dir)
+		if lock, err := ReadLock(dir); err != nil || len(lock.Keep(1)) > 0 {
+			t.Errorf("%+v, %v", lock, err)
+		}
+	})
+}
+
 // A real system call fails, in the file that keeps downloads.
 func TestFileTooLargeForTheDisk(t *testing.T) {
 	want, _ := flawless(t)
 	for _, limit := range []string{"0", "100", "1000", "30000"} {
 		dir := memoryDir(t)
-		if out, err := child(t, "limited", dir, limit).CombinedOutput(); err != nil {
+		if out, err := given.Child(t, "limited", dir, limit).CombinedOutput(); err != nil {
 			t.Errorf("limit %s: %v\n%s", limit, err, out)
 		}
 		shared, own := twoPlaces()

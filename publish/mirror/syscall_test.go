@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -33,7 +34,7 @@ func killedAt(t *testing.T, at int, orders ...string) (steps int, dead bool) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := child(t, orders...)
+	cmd := given.Child(t, orders...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := cmd.Start(); err != nil {
 		t.Skipf("processes cannot be traced here: %v", err)
@@ -210,7 +211,7 @@ func narrow(args []string) error {
 // read-only disk a run that has nothing to do works.
 func TestNarrowDisk(t *testing.T) {
 	for _, kind := range []string{"folder", "bundle"} {
-		cmd := child(t, "disk", kind, t.TempDir())
+		cmd := given.Child(t, "disk", kind, t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 		out, err := cmd.CombinedOutput()
 		if _, ran := err.(*exec.ExitError); err != nil && (!ran || strings.Contains(string(out), "no mounts")) {
@@ -294,7 +295,7 @@ func TestRivals(t *testing.T) {
 			for range 2 {
 				for _, v := range versions {
 					wg.Go(func() {
-						out, err := child(t, "one", kind, dir, v).CombinedOutput()
+						out, err := given.Child(t, "one", kind, dir, v).CombinedOutput()
 						mu.Lock()
 						defer mu.Unlock()
 						if err == nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -60,18 +61,32 @@ func TestBadSources(t *testing.T) {
 	broken := &fs.PathError{Op: "read", Path: "here/a.yaml", Err: errors.New("the disk is on fire")}
 	each(t, func(t *testing.T, start func() publish.Destination) {
 		for name, content := range map[string]func() io.Reader{
-			"breaks off":            func() io.Reader { return io.MultiReader(strings.NewReader("1234"), iotest.ErrReader(broken)) },
-			"breaks off at the end": func() io.Reader { return io.MultiReader(strings.NewReader(listed), iotest.ErrReader(broken)) },
-			"shrinks":               text(listed[1:]),
-			"is empty":              text(""),
-			"grows":                 text(listed + "9"),
-			"grows much":            text(strings.Repeat(listed, 1<<10)),
-			"changes":               text("87654321"),
+			"breaks off":              func() io.Reader { return io.MultiReader(strings.NewReader("1234"), iotest.ErrReader(broken)) },
+			"breaks off at the end":   func() io.Reader { return io.MultiReader(strings.NewReader(listed), iotest.ErrReader(broken)) },
+			"shrinks":                 text(listed[1:]),
+			"is empty":                text(""),
+			"grows":                   text(listed + "9"),
+			"grows much":              text(strings.Repeat(listed, 1<<10)),
+			"changes":                 text("87654321"),
+			"breaks when opened":      nil,
+			"changes once it is read": changing(text(listed), text("87654321")),
 		} {
 			d := start()
 			r := with("a.yaml", int64(len(listed)), content)
-			r.Artifacts[0] = r.Artifacts[0].Stating(sha256.Sum256([]byte(listed)))
+			if content == nil {
+				r.Artifacts[0] = repo.NewArtifact("a.yaml", "here/a.yaml", r.Artifacts[0].Size, func() (io.ReadCloser, error) { return nil, broken })
+			}
+			unstated := name == "changes once it is read"
+			if !unstated {
+				r.Artifacts[0] = r.Artifacts[0].Stating(sha256.Sum256([]byte(listed)))
+			}
 			_, err := d.Put(t.Context(), r)
+			if unstated && err == nil { // who reads it only once publishes what it was then
+				if err := d.Verify(t.Context(), with("a.yaml", int64(len(listed)), text(listed))); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
 			if err == nil || !strings.Contains(err.Error(), "a.yaml") || strings.HasPrefix(name, "breaks") && !errors.Is(err, broken) || transport.IsTemporary(err) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -87,6 +102,17 @@ func TestBadSources(t *testing.T) {
 			}
 		}
 	})
+}
+
+// changing is first in the first reading, and then in all others.
+func changing(first, then func() io.Reader) func() io.Reader {
+	var readings atomic.Int64
+	return func() io.Reader {
+		if readings.Add(1) == 1 {
+			return first()
+		}
+		return then()
+	}
 }
 
 // A file of any size goes through in constant memory.
