@@ -29,7 +29,10 @@ func TestManyTemplates(t *testing.T) {
 	if share.Race {
 		return // the examples take minutes
 	}
-	for _, id := range examples.IDs() {
+	for i, id := range examples.IDs() {
+		if i%share.Of(4, 1) != 0 {
+			continue
+		}
 		e, err := examples.Load(id)
 		if err != nil {
 			t.Fatal(err)

@@ -208,11 +208,13 @@ func TestCorpus(t *testing.T) {
 		if err != nil || !e.Type().IsRegular() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml" {
 			return err
 		}
+		if files++; files%share.Of(4, 1) != 0 {
+			return nil
+		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		files++
 		compare(t, data)
 		chunks, _ := Split(string(data))
 		for _, chunk := range chunks {
