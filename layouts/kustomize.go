@@ -1,5 +1,10 @@
 package layouts
 
+import (
+	"regexp"
+	"strings"
+)
+
 // KustomizationFiles are the names of files that make a folder a kustomization, in the
 // order in which they are looked for (kustomize: api/konfig,
 // RecognizedKustomizationFileNames).
@@ -15,3 +20,17 @@ var DeprecatedKustomizeFields = map[string]string{
 	"patchesStrategicMerge": "patches",
 	"vars":                  "replacements",
 }
+
+// IsRemoteBase recognises what kustomize would fetch: URLs, and the short forms
+// of git repositories (kustomize: api/internal/git, NewRepoSpecFromURL).
+func IsRemoteBase(target string) bool {
+	for _, prefix := range []string{"http:", "https:", "ssh://", "git://", "git::", "git@", "file://", "github.com/", "github.com:", "gh:"} {
+		if len(target) > len(prefix) && strings.EqualFold(target[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") || userAtHost.MatchString(target)
+}
+
+// userAtHost is the form user@host:path, also with a slash for the colon.
+var userAtHost = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*@[^/:]+(:|/[^/]+/|/.*\.git)`)

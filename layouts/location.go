@@ -182,19 +182,13 @@ func parseOther(raw string, servers Servers) (Location, bool) {
 func (l Location) Place() Place {
 	switch l.Kind {
 	case GitHub:
-		if l.Server != "" {
-			return Place{Kind: GitHub, Server: l.Server, Name: l.Owner + "/" + l.Repository}
-		}
-		return Place{Kind: GitHub, Server: "https://" + gitHubHost, Name: l.Owner + "/" + l.Repository}
+		return Place{Kind: GitHub, Server: cmp.Or(l.Server, "https://"+gitHubHost), Name: l.Owner + "/" + l.Repository}
 	case GitLab:
 		name, err := url.PathUnescape(l.Project)
 		if err != nil {
 			name = l.Project
 		}
-		if l.Server != "" {
-			return Place{Kind: GitLab, Server: l.Server, Name: name}
-		}
-		return Place{Kind: GitLab, Server: "https://" + l.Host, Name: name}
+		return Place{Kind: GitLab, Server: cmp.Or(l.Server, "https://"+l.Host), Name: name}
 	case OCI:
 		return Place{Kind: OCI, Server: l.Host, Name: l.Repository}
 	}
@@ -309,21 +303,19 @@ func (l Location) URL() string {
 		if l.Root == "" {
 			names = []string{"", l.Owner, l.Repository, "releases", l.Version, l.File}
 		}
-		if l.Server != "" {
-			return l.Server + (&url.URL{Path: strings.Join(names, "/")}).String()
-		}
-		return (&url.URL{Scheme: "https", Host: gitHubHost, Path: strings.Join(names, "/")}).String()
+		return cmp.Or(l.Server, "https://"+gitHubHost) + (&url.URL{Path: strings.Join(names, "/")}).String()
 	case GitLab:
 		server := cmp.Or(l.Server, "https://"+l.Host)
 		return server + gitLabAPIPrefix + l.Project + "/packages/generic/" + l.Package + "/" + l.Version + "/" + l.File
 	case OCI:
-		if l.Version == "" {
-			return "oci://" + l.Host + "/" + l.Repository
+		at := "oci://" + l.Host + "/" + l.Repository
+		switch {
+		case l.Version == "":
+			return at
+		case strings.Contains(l.Version, ":"):
+			return at + "@" + l.Version
 		}
-		if strings.Contains(l.Version, ":") {
-			return "oci://" + l.Host + "/" + l.Repository + "@" + l.Version
-		}
-		return "oci://" + l.Host + "/" + l.Repository + ":" + l.Version
+		return at + ":" + l.Version
 	}
 	return (&url.URL{Scheme: "file", Path: path.Join("/", l.Base, l.Label, l.Version, l.File)}).String()
 }

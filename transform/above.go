@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -47,12 +48,7 @@ func Above(dir string, o Options) (*Tree, error) {
 
 // Builds reports whether the tree has the provider of a label.
 func (t *Tree) Builds(label string) bool {
-	for _, p := range t.Config.Providers {
-		if p.Label() == label {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Config.Providers, func(p config.Provider) bool { return p.Label() == label })
 }
 
 // Tracer leads places in finished releases of the tree's providers back to it. The

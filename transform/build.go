@@ -109,7 +109,7 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 			}
 		}
 	}
-	out := &Build{dir: dir, series: b.series, Unmeant: b.unmeant}
+	out := &Build{dir: dir, series: b.series, UnsetImages: b.unset}
 	for _, p := range b.providers {
 		r, err := p.release(ctx)
 		if err != nil {
@@ -121,7 +121,7 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
 		out.Kustomizations = append(out.Kustomizations, b.kustomizations[name])
 	}
-	slices.SortFunc(out.Unmeant, func(a, b unmeant) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
+	slices.SortFunc(out.UnsetImages, func(a, b unsetImage) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
 	if err := errors.Join(b.problems...); err != nil {
 		out.Problem = &BuildError{Dir: dir, Err: err}
 	}
@@ -146,7 +146,7 @@ type builder struct {
 	// What goes into the result.
 	problems       []error
 	series         []addedSeries
-	unmeant        []unmeant
+	unset          []unsetImage
 	kustomizations map[string]*yamldoc.Stream
 }
 
@@ -267,12 +267,9 @@ func (p *building) sawTargets(objs []object) {
 // targets reports whether a selector may mean an object. Label and annotation
 // selectors are left to kustomize.
 func targets(s config.Selector, o object) bool {
-	_, version, ok := strings.Cut(o.text("apiVersion"), "/")
-	if !ok {
-		version = o.text("apiVersion")
-	}
+	group, version := o.apiVersion()
 	for _, f := range [...]struct{ pattern, value string }{
-		{s.Group, o.group()}, {s.Version, version}, {s.Kind, o.kind()}, {s.Name, o.name()}, {s.Namespace, o.namespace()},
+		{s.Group, group}, {s.Version, version}, {s.Kind, o.kind()}, {s.Name, o.name()}, {s.Namespace, o.namespace()},
 	} {
 		if f.pattern == "" {
 			continue
@@ -511,11 +508,7 @@ func (p *building) components(ctx context.Context, o *config.Output, built []map
 	if len(p.plan.Patches) > 0 {
 		patches := make([]kustomize.Patch, len(p.plan.Patches))
 		for i, patch := range p.plan.Patches {
-			t := patch.Target
-			patches[i] = kustomize.Patch{Text: patch.Patch, Target: kustomize.Selector{
-				Group: t.Group, Version: t.Version, Kind: t.Kind, Name: t.Name, Namespace: t.Namespace,
-				LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
-			}}
+			patches[i] = kustomize.Patch{Text: patch.Patch, Target: patch.Target.Fields()}
 		}
 		p.sawTargets(objs)
 		var err error

@@ -157,9 +157,9 @@ func setPlace(o object, place config.Place, value string) (n int) {
 	return n
 }
 
-// unmeant is an image of a controller that was not chosen for the release: neither
+// unsetImage is an image of a controller that was not chosen for the release: neither
 // the configuration nor an option sets its tag, and its tag is not the version.
-type unmeant struct {
+type unsetImage struct {
 	// Label is the provider, Name the image without its tag.
 	Label, Name, Image string
 	// Version is that of the release.
@@ -188,8 +188,8 @@ func (p *building) judgeImages(objs []object, meant map[string]bool) {
 				continue
 			}
 			p.mu.Lock()
-			if !slices.ContainsFunc(p.unmeant, func(other unmeant) bool { return other.Label == label && other.Image == ref }) {
-				p.unmeant = append(p.unmeant, unmeant{label, i.name, ref, version.String(), o.String(), name, nil})
+			if !slices.ContainsFunc(p.unset, func(other unsetImage) bool { return other.Label == label && other.Image == ref }) {
+				p.unset = append(p.unset, unsetImage{label, i.name, ref, version.String(), o.String(), name, nil})
 			}
 			p.mu.Unlock()
 		}

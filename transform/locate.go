@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -55,13 +54,9 @@ func (p *building) find(file string, o object) (yamldoc.Pos, bool) {
 	if err != nil {
 		return yamldoc.Pos{}, false
 	}
-	best, length := yamldoc.Pos{}, -1
-	for _, d := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
-		name := d.Root.Get("metadata", "name")
-		// Prefixes and suffixes may have been added: the longest name wins.
-		if d.Root.Get("kind").Str() == o.kind() && strings.Contains(o.name(), name.Str()) && len(name.Str()) > length {
-			best, length = d.Pos(name), len(name.Str())
-		}
+	d := kustomize.ObjectIn(yamldoc.Parse(yamldoc.NewFile(file, data)), o.kind(), o.name())
+	if d == nil {
+		return yamldoc.Pos{}, false
 	}
-	return best, length >= 0
+	return d.Pos(d.Root.Get("metadata", "name")), true
 }

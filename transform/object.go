@@ -1,6 +1,9 @@
 package transform
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // object is a decoded Kubernetes object.
 type object map[string]any
@@ -24,13 +27,16 @@ func (o object) namespace() string { return o.text("metadata", "namespace") }
 
 // group returns the API group, "" for the core group.
 func (o object) group() string {
-	v := o.text("apiVersion")
-	for i := range v {
-		if v[i] == '/' {
-			return v[:i]
-		}
+	group, _ := o.apiVersion()
+	return group
+}
+
+func (o object) apiVersion() (group, version string) {
+	group, version, ok := strings.Cut(o.text("apiVersion"), "/")
+	if !ok {
+		return "", group
 	}
-	return ""
+	return group, version
 }
 
 // String names the object in messages.

@@ -257,8 +257,8 @@ type Build struct {
 	Kustomizations []*yamldoc.Stream
 	// Differences are what the recipes of the tree publish otherwise.
 	Differences []detect.Difference
-	// Unmeant are the images of controllers that were not chosen for these versions.
-	Unmeant []unmeant
+	// UnsetImages are the images of controllers that were not chosen for these versions.
+	UnsetImages []unsetImage
 
 	dir    string // of the tree
 	series []addedSeries
@@ -411,7 +411,7 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	opts := *o
 	opts.policies = map[string]string{}
 	for i, p := range t.Config.Providers {
-		if len(o.Providers) > 0 && !slices.Contains(o.Providers, p.Label()) {
+		if !o.chosen(p.Label()) {
 			continue
 		}
 		if set := detect.PullPolicy(on, t.release, t.Config, i); set != nil && len(p.Images) == 0 && len(o.Images) > 0 {
@@ -427,8 +427,8 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		return nil, &BuildError{Dir: t.Dir, Err: err}
 	}
 	b.Config, b.Differences = t.Config, differences
-	for i := range b.Unmeant {
-		b.Unmeant[i].Recipe = detect.Sets(on, t.release, b.Unmeant[i].Image)
+	for i := range b.UnsetImages {
+		b.UnsetImages[i].Recipe = detect.Sets(on, t.release, b.UnsetImages[i].Image)
 	}
 	for _, r := range b.Releases {
 		o.note(true, "built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
@@ -470,7 +470,7 @@ func (t *Tree) versions() (version layouts.Version, each map[string]layouts.Vers
 	}
 	for _, p := range t.Config.Providers {
 		label := p.Label()
-		if chosen := len(t.opts.Providers) == 0 || slices.Contains(t.opts.Providers, label); chosen && t.opts.Version.Of(label) == "" {
+		if t.opts.chosen(label) && t.opts.Version.Of(label) == "" {
 			return version, nil, fmt.Errorf("%s has no version; add one for all providers, or %s=VERSION", label, label)
 		}
 	}

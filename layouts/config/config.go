@@ -1,6 +1,10 @@
 package config
 
-import "github.com/clusterctl-repo/clusterctl-repo/layouts"
+import (
+	"reflect"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+)
 
 // The header of every configuration file.
 const (
@@ -171,6 +175,18 @@ type Selector struct {
 	Namespace          string `yaml:"namespace" doc:"Namespace, as an anchored regular expression."`
 	LabelSelector      string `yaml:"labelSelector" doc:"Label selector."`
 	AnnotationSelector string `yaml:"annotationSelector" doc:"Selector over annotations, written like a label selector."`
+}
+
+// Fields are those of the selector that are given, by their keys.
+func (s Selector) Fields() map[string]any {
+	out := map[string]any{}
+	v := reflect.ValueOf(s)
+	for _, f := range fieldsOf(v.Type()) {
+		if text := v.Field(f.index).String(); text != "" {
+			out[f.key] = text
+		}
+	}
+	return out
 }
 
 // Replacement changes the text of outputs. It is the last step. That none of

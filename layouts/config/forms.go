@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -41,12 +42,13 @@ var (
 	digest = regexp.MustCompile(`^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-f]{32,}$`)
 )
 
-func checkVariables(s string, also func(string) bool) error {
+// checkVariables checks the placeholders in a text, which may be stars too: {1}.
+func checkVariables(s string, stars bool) error {
 	if v := dollar.FindString(s); v != "" {
 		return fmt.Errorf("%q: the environment is not used here; the variables are {%s}", v, strings.Join(placeholders, "}, {"))
 	}
 	for _, m := range brace.FindAllStringSubmatch(s, -1) {
-		if !slices.Contains(placeholders, m[1]) && !also(m[1]) {
+		if !slices.Contains(placeholders, m[1]) && !(stars && number.MatchString(m[1])) {
 			return fmt.Errorf("unknown variable %q; known: {%s}%s", m[0], strings.Join(placeholders, "}, {"), phrase.DidYouMean(m[1], placeholders))
 		}
 	}
@@ -54,7 +56,7 @@ func checkVariables(s string, also func(string) bool) error {
 }
 
 func checkPath(s string) error {
-	if err := checkVariables(s, func(string) bool { return false }); err != nil {
+	if err := checkVariables(s, false); err != nil {
 		return err
 	}
 	switch {
@@ -70,20 +72,10 @@ func checkPath(s string) error {
 	return nil
 }
 
-func checkFileName(s string) error {
-	if err := checkVariables(s, func(string) bool { return false }); err != nil {
-		return err
-	}
-	return fileName(s)
-}
+func checkFileName(s string) error { return cmp.Or(checkVariables(s, false), fileName(s)) }
 
 // checkPattern checks a file name, flavor or class that may refer to stars.
-func checkPattern(s string) error {
-	if err := checkVariables(s, number.MatchString); err != nil {
-		return err
-	}
-	return fileName(s)
-}
+func checkPattern(s string) error { return cmp.Or(checkVariables(s, true), fileName(s)) }
 
 // fileName refuses what cannot be a file of a release.
 func fileName(s string) error {

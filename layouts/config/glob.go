@@ -152,12 +152,15 @@ func globs(patterns []string, vars map[string]string) []glob {
 	return phrase.List(patterns, func(p string) glob { return newGlob(expand(p, vars)) })
 }
 
+// IsFile reports whether the tree has a file, or a link to one, of that path.
+func IsFile(fsys fs.FS, name string) bool {
+	info, err := fs.Stat(fsys, path.Clean(name))
+	return err == nil && !info.IsDir()
+}
+
 // IsKustomization reports whether a folder of the tree holds a kustomization.
 func IsKustomization(fsys fs.FS, dir string) bool {
-	return slices.ContainsFunc(layouts.KustomizationFiles, func(name string) bool {
-		info, err := fs.Stat(fsys, path.Join(dir, name))
-		return err == nil && !info.IsDir()
-	})
+	return slices.ContainsFunc(layouts.KustomizationFiles, func(name string) bool { return IsFile(fsys, path.Join(dir, name)) })
 }
 
 // Kustomization returns the file that makes a folder a kustomization, if there is one.

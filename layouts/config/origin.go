@@ -23,14 +23,10 @@ func (o Origin) IsZero() bool { return o.file == "" }
 // entries as "rename.kubeadm". Without a file the error has no position.
 func (o Origin) Errorf(key, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	if o.file == "" {
-		return err
+	if file, pos, ok := o.Place(key); ok {
+		return &yamldoc.Error{File: file, Pos: pos, Err: err}
 	}
-	pos, ok := o.keys[key]
-	if !ok {
-		pos = o.pos
-	}
-	return &yamldoc.Error{File: o.file, Pos: pos, Err: err}
+	return err
 }
 
 // Place returns where the value of a key stands, or the struct if the key is

@@ -146,14 +146,9 @@ type resolver struct {
 
 func (r *resolver) add(err error) { r.problems = append(r.problems, err) }
 
-func (r *resolver) isFile(name string) bool {
-	info, err := fs.Stat(r.fsys, name)
-	return err == nil && !info.IsDir()
-}
-
 func (r *resolver) generated(g Generated) {
 	for i, f := range g.Files {
-		if r.isFile(path.Clean(f)) {
+		if IsFile(r.fsys, f) {
 			continue
 		}
 		how := "create it before the build"
@@ -254,7 +249,7 @@ func (w *planning) components(c Components) {
 			origin = w.out.Origin
 		}
 		w.add(origin.Errorf("", "%s: the source of its components is unknown; add components: {path: FOLDER} with the folder of the kustomization", w.out.Label()))
-	case w.isFile(at):
+	case IsFile(w.fsys, at):
 		o.File = at
 		o.LoadRestrictor = ""
 	case IsKustomization(w.fsys, at):
@@ -281,7 +276,7 @@ releaseSeries:
   minor: %d
   contract: %s   # … with the Cluster API contract it follows`, w.out.Label(), major, minor, cmp.Or(c.Contract, "v1beta2")))
 		return
-	case !w.isFile(path.Clean(expand(file, w.vars))):
+	case !IsFile(w.fsys, expand(file, w.vars)):
 		w.add(c.Errorf("metadata", "%s: the metadata file %s does not exist", w.out.Label(), file))
 		return
 	}
@@ -311,6 +306,9 @@ func templateFile(flavor string) string {
 	return layouts.TemplateFile(flavor)
 }
 
+// NameOf returns the flavor or class in the name of a template of a kind, if it is one.
+func NameOf(kind layouts.FileKind, file string) (name string, ok bool) { return namings[kind].of(file) }
+
 func flavorOf(file string) (string, bool) {
 	flavor, ok := layouts.Flavor(file)
 	return cmp.Or(flavor, defaultFlavor), ok
@@ -329,7 +327,7 @@ func (w *planning) templates(t Template, kind layouts.FileKind) {
 			word = joinParts(withoutDefault(m.stars))
 		default:
 			var ok bool
-			if word, ok = name.of(path.Base(m.path)); !ok {
+			if word, ok = NameOf(kind, path.Base(m.path)); !ok {
 				w.add(t.Errorf(key, "%s is not named %s; set the name with %s, or leave the file out with exclude", m.path, name.want, name.key))
 				continue
 			}
@@ -456,7 +454,7 @@ func (w *planning) asset(a Asset) {
 func (r *resolver) parts(plan *Plan, o Output) {
 	for _, part := range o.Concat {
 		if part.File != "" {
-			if !r.isFile(part.File) {
+			if !IsFile(r.fsys, part.File) {
 				r.add(part.Errorf("file", "%s: the file %s does not exist", o.Name, part.File))
 			}
 			continue

@@ -565,7 +565,7 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 		return nearest, nil
 	}
 	if d.release != nil {
-		if m := d.release.Product(layouts.MetadataFile); m != nil && d.isFile(single(*m)) {
+		if m := d.release.Product(layouts.MetadataFile); m != nil && config.IsFile(d.fsys, single(*m)) {
 			return single(*m), nil
 		}
 	}

@@ -104,7 +104,7 @@ func (s *survey) facts(dir string) facts {
 			f.label = labelAt{k.label, name}
 		}
 		for _, r := range k.resources {
-			if isRemote(r) {
+			if layouts.IsRemoteBase(r) {
 				f.remote = append(f.remote, r)
 				continue
 			}
@@ -245,14 +245,4 @@ func crdGroup(data string) string {
 		return ""
 	}
 	return stream.Docs[0].Root.Get("spec", "group").Str()
-}
-
-// hostPrefixes begin remote bases that have no scheme.
-var hostPrefixes = []string{"git@", "github.com/", "github.com:", "gitlab.com/", "bitbucket.org/"}
-
-// isRemote reports whether kustomize would fetch a resource from the network
-// (kustomize: api/internal/git, NewRepoSpecFromURL, and http resources).
-func isRemote(resource string) bool {
-	return strings.Contains(resource, "://") || strings.Contains(resource, "?ref=") ||
-		slices.ContainsFunc(hostPrefixes, func(p string) bool { return strings.HasPrefix(resource, p) })
 }

@@ -275,11 +275,7 @@ func readLabel(label string, types map[layouts.ProviderType]bool) (p layouts.Pro
 // ownsCRDs reports whether a provider of the type cannot do without CRDs of
 // its own.
 func ownsCRDs(t layouts.ProviderType) bool {
-	switch t {
-	case layouts.Core, layouts.Bootstrap, layouts.ControlPlane, layouts.Infrastructure:
-		return true
-	}
-	return false
+	return slices.Contains([]layouts.ProviderType{layouts.Core, layouts.Bootstrap, layouts.ControlPlane, layouts.Infrastructure}, t)
 }
 
 func folderType(dir string) (layouts.ProviderType, bool) {

@@ -52,7 +52,7 @@ func (d *detection) partsOf(dir string) []string {
 	}
 	var parts []string
 	for _, r := range k.resources {
-		if p := path.Join(dir, r); !isRemote(r) && inPlace(p) {
+		if p := path.Join(dir, r); !layouts.IsRemoteBase(r) && inPlace(p) {
 			parts = append(parts, p)
 		}
 	}

@@ -155,7 +155,8 @@ func (d *detection) templatesOf(kind layouts.FileKind, have map[string]bool, at 
 		if layouts.KindOfFile(product.Name) != kind || have[product.Name] {
 			continue
 		}
-		t := config.Template{Flavor: nameOf(product.Name, kind)}
+		var t config.Template
+		t.Flavor, _ = config.NameOf(kind, product.Name)
 		from := single(product)
 		switch {
 		case product.Kustomize != "" && config.IsKustomization(d.fsys, product.Kustomize):
@@ -163,7 +164,7 @@ func (d *detection) templatesOf(kind layouts.FileKind, have map[string]bool, at 
 			if product.Unrestricted {
 				t.LoadRestrictor = config.NoRestrictions
 			}
-		case !d.isFile(from):
+		case !config.IsFile(d.fsys, from):
 			continue // Compare says so
 		case path.Base(from) != product.Name:
 			t.Files = from
@@ -190,30 +191,12 @@ func (d *detection) templatesOf(kind layouts.FileKind, have map[string]bool, at 
 	return out
 }
 
-// nameOf is the flavor or class in the name of a file.
-func nameOf(name string, kind layouts.FileKind) string {
-	if kind == layouts.ClusterClass {
-		class, _ := layouts.ClassOf(name)
-		return class
-	}
-	flavor, _ := layouts.Flavor(name)
-	return cmp.Or(flavor, "default")
-}
-
 // single is the file that a product is a copy of, "" for other products.
 func single(p recipes.Product) string {
 	if p.Kustomize != "" || len(p.From) != 1 {
 		return ""
 	}
 	return p.From[0]
-}
-
-func (d *detection) isFile(name string) bool {
-	if name == "" || !fs.ValidPath(name) {
-		return false
-	}
-	info, err := fs.Stat(d.fsys, name)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // allOf reports whether the files of a folder that match a pattern are all
@@ -232,7 +215,7 @@ func (d *detection) asset(c *config.Config, product recipes.Product) (a config.A
 		return a, false
 	}
 	a.Name = product.Name
-	if from := single(product); d.isFile(from) {
+	if from := single(product); config.IsFile(d.fsys, from) {
 		if a.Files = from; path.Base(from) == a.Name {
 			a.Name = ""
 		}
@@ -240,7 +223,7 @@ func (d *detection) asset(c *config.Config, product recipes.Product) (a config.A
 	}
 	for _, from := range product.From {
 		part := config.Part{Output: outputNamed(c, path.Base(from))}
-		if d.isFile(from) {
+		if config.IsFile(d.fsys, from) {
 			part = config.Part{File: from}
 		}
 		if part.File == "" && part.Output == "" {
@@ -273,7 +256,7 @@ func (d *detection) generated(c *config.Config) {
 		dir, from := path.Dir(g.To), g.From[0]
 		_, file := d.kustomization(dir)
 		data, err := fs.ReadFile(d.fsys, file)
-		if err != nil || !bytes.Contains(data, []byte(g.Name)) || !d.isFile(from) || path.Dir(from) != dir {
+		if err != nil || !bytes.Contains(data, []byte(g.Name)) || !config.IsFile(d.fsys, from) || path.Dir(from) != dir {
 			continue
 		}
 		for i := range c.Providers {
@@ -329,7 +312,7 @@ func Compare(fsys fs.FS, release *recipes.Release, c *config.Config, plan *confi
 		there := product.Kustomize != "" && config.IsKustomization(fsys, product.Kustomize) ||
 			product.Kustomize == "" && product.From == nil && product.Joined == nil && len(product.Through) > 0 || // a program writes it
 			slices.ContainsFunc(product.Joined, func(q recipes.Product) bool { return config.IsKustomization(fsys, q.Kustomize) }) ||
-			slices.ContainsFunc(product.From, func(f string) bool { info, err := fs.Stat(fsys, path.Clean(f)); return err == nil && !info.IsDir() })
+			slices.ContainsFunc(product.From, func(f string) bool { return config.IsFile(fsys, f) })
 		reads := layouts.KindOfFile(product.Name) != layouts.Asset
 		d := Difference{Place: product.Place, Name: product.Name}
 		switch {

@@ -4,7 +4,8 @@
 // on a value that the files do not tell is reported as unread.
 //
 // Builds use Follow, which tells which of these files a release holds in the end.
-// Read lists all that the files do, for proposals and local repositories. Files
+// Read lists all that the files do, for local repositories, and Guess what of it may be
+// released, for proposals. Files
 // are told apart by their names only.
 //
 // It must not know what the folders hold or how anything is built.

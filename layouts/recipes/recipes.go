@@ -122,23 +122,16 @@ type unread struct {
 	Detail bool
 }
 
-// reading is what the recipes of a tree say.
-type reading struct {
-	Products []Product
-	Images   []Image
-	Unread   []unread
-}
-
 // maxFile and maxFiles bound what is read of a tree.
 const (
 	maxFile  = 1 << 20
 	maxFiles = 200
 )
 
-// Read reads the recipes of a tree: Makefiles and *.mk, GitHub workflows,
-// .gitlab-ci.yml, goreleaser's hooks, and shell scripts. Files that cannot be read
-// or understood add nothing.
-func Read(fsys fs.FS) *reading {
+// Read reads the recipes of a tree, whatever they are for: Makefiles and *.mk, GitHub
+// workflows, .gitlab-ci.yml, goreleaser's hooks, and shell scripts. Files that cannot be
+// read or understood add nothing.
+func Read(fsys fs.FS) *Release {
 	r := &reader{fsys: fsys}
 	for _, name := range r.files() {
 		data, err := fs.ReadFile(fsys, name)
@@ -209,8 +202,8 @@ func (r *reader) files() []string {
 
 type reader struct {
 	fsys fs.FS
-	out  reading
-	work int // of spend
+	out  Release // its Products, Images and Unread
+	work int     // of spend
 
 	parser   *syntax.Parser // of shells, nil at first
 	declared int            // functions whose bodies are being read

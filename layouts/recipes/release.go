@@ -413,8 +413,9 @@ func (s *shell) startMake(args []string, sc *scope) {
 	}
 }
 
-// Guess takes all recipes for parts of the release: it may hold more, and less.
-func (r *reading) Guess() *Release {
+// Guess takes all recipes of a tree for parts of the release: it may hold more, and less.
+func Guess(fsys fs.FS) *Release {
+	r := Read(fsys)
 	out := &Release{Open: "no recipe is known to make the release", Images: r.Images, Unread: r.Unread}
 	into := map[string]bool{}
 	add := func(p Product) {

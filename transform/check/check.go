@@ -109,7 +109,7 @@ func (o *Options) own(c *config.Config, file string) (lint.Options, error) {
 		o.note("the roles in %s are not applied to the releases next to it; --config applies them", file)
 	}
 	out.Own.File = file
-	out.Own.Severity, err = severities(c, out.Rules)
+	out.Own.Severity, err = Severities(c, out.Rules...)
 	return out, err
 }
 
@@ -200,18 +200,23 @@ func Deprecations(ctx context.Context, b *transform.Build) (*lint.Report, error)
 // Repository checks releases from anywhere. Partial says that there may be
 // versions that r does not hold.
 func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options) (*Result, error) {
-	c := &config.Config{}
-	if o.Source.Config != "" {
-		var err error
-		if c, _, err = transform.LoadConfig("", o.Source.Config); err != nil {
-			return nil, err
-		}
-	}
-	opts, err := o.lint(c)
+	opts, err := o.given()
 	if err != nil {
 		return nil, err
 	}
 	return resolved(ctx, &transform.Resolved{Repository: r, Partial: partial}, opts)
+}
+
+// given returns the options of a run under the configuration that is named, if one is.
+func (o *Options) given() (lint.Options, error) {
+	c := &config.Config{}
+	if o.Source.Config != "" {
+		var err error
+		if c, _, err = transform.LoadConfig("", o.Source.Config); err != nil {
+			return lint.Options{}, err
+		}
+	}
+	return o.lint(c)
 }
 
 func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*Result, error) {
@@ -244,7 +249,7 @@ func (o *Options) lint(c *config.Config) (lint.Options, error) {
 		out.Migrate = migrated
 	}
 	var err error
-	if out.Severity, err = severities(c, out.Rules); err != nil {
+	if out.Severity, err = Severities(c, out.Rules...); err != nil {
 		return out, err
 	}
 	roles, err := rolesOf(c)
@@ -256,16 +261,15 @@ func (o *Options) lint(c *config.Config) (lint.Options, error) {
 
 func wrong(err error) error { return &transform.InputError{Err: err} }
 
-// Severities are those that a configuration gives to the rules of the catalogue,
-// by ID.
-func Severities(c *config.Config) (map[string]lint.Severity, error) {
-	return severities(c, nil)
-}
-
-func severities(c *config.Config, known []*lint.Rule) (map[string]lint.Severity, error) {
+// Severities are those that a configuration gives to rules, by ID: to those that are
+// known, and those of the catalogue.
+func Severities(c *config.Config, known ...*lint.Rule) (map[string]lint.Severity, error) {
 	out := map[string]lint.Severity{}
 	for id, word := range c.Rules {
-		rule := ruleOf(id, known)
+		rule := rules.ByID(id)
+		if i := slices.IndexFunc(known, func(r *lint.Rule) bool { return r.ID == lint.NormalizeID(id) }); i >= 0 {
+			rule = known[i]
+		}
 		if rule == nil {
 			return nil, wrong(c.Errorf("rules."+id, "unknown rule %s%s", id, rules.DidYouMean(id)))
 		}
@@ -276,17 +280,6 @@ func severities(c *config.Config, known []*lint.Rule) (map[string]lint.Severity,
 		out[rule.ID] = s
 	}
 	return out, nil
-}
-
-// ruleOf finds a rule by its ID or name: one of those that are applied, one of
-// the catalogue.
-func ruleOf(id string, known []*lint.Rule) *lint.Rule {
-	for _, r := range known {
-		if r.ID == lint.NormalizeID(id) {
-			return r
-		}
-	}
-	return rules.ByID(id)
 }
 
 func rolesOf(c *config.Config) (map[string]contract.Role, error) {

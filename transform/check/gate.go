@@ -42,7 +42,7 @@ var Gates = []gate{
 		Name:     "images",
 		Refuses:  "the image of a controller is not set, and its tag is not the version",
 		Override: "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is intended",
-		check:    unmeant,
+		check:    unsetImages,
 	},
 	{
 		Name:     "versions",
@@ -100,8 +100,8 @@ func differences(b *transform.Build, renamed bool) (out []Refusal) {
 	return out
 }
 
-func unmeant(b *transform.Build) (out []Refusal) {
-	for _, u := range b.Unmeant {
+func unsetImages(b *transform.Build) (out []Refusal) {
+	for _, u := range b.UnsetImages {
 		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, u.Version)
 		name := u.Name
 		if !strings.Contains(name, "/") {

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
@@ -29,14 +28,7 @@ import (
 // Suite checks an E2EConfig, and the releases that it describes. What is not in the
 // tree, or depends on what the configuration declares, is reported on its lines.
 func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) {
-	c := &config.Config{}
-	if o.Source.Config != "" {
-		var err error
-		if c, _, err = transform.LoadConfig("", o.Source.Config); err != nil {
-			return nil, err
-		}
-	}
-	opts, err := o.lint(c)
+	opts, err := o.given()
 	if err != nil {
 		return nil, err
 	}

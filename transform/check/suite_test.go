@@ -106,7 +106,7 @@ func TestSuite(t *testing.T) {
 			write(t, dir, files)
 			s, err := localrepo.Open(t.Context(), filepath.FromSlash(file), localrepo.Options{
 				Env:      func(string) (string, bool) { return "", false },
-				Upstream: localrepo.Mirror(upstream),
+				Upstream: localrepo.Mirror{Repository: upstream},
 			})
 			given.NoError(t, err)
 			r, err := check.Suite(t.Context(), s, check.Options{})

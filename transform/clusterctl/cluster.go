@@ -59,7 +59,7 @@ type Template struct {
 }
 
 // YAML returns what `clusterctl generate cluster` prints.
-func (t *Template) YAML() ([]byte, error) { return marshal(t.Objects, t.sources) }
+func (t *Template) YAML() ([]byte, error) { return marshal(t.sources) }
 
 // RenderCluster turns a cluster template into the objects of a cluster
 // (clusterctl: client/config.go, GetClusterTemplate, and

@@ -53,7 +53,7 @@ type Components struct {
 }
 
 // YAML returns what `clusterctl generate provider` prints.
-func (c *Components) YAML() ([]byte, error) { return marshal(c.Objects, c.sources) }
+func (c *Components) YAML() ([]byte, error) { return marshal(c.sources) }
 
 // RenderProvider turns a components file into the objects that clusterctl
 // installs (clusterctl: client/repository/components.go, NewComponents): it
@@ -77,7 +77,7 @@ func PrintProvider(ctx context.Context, in ProviderInput) (io.WriterTo, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := marshalEach(contents(objs), objs)
+	texts, err := marshalEach(objs)
 	if err != nil {
 		return nil, err
 	}
@@ -247,8 +247,8 @@ const separator = "---\n"
 
 // marshal joins the objects as clusterctl prints them (clusterctl: util/yaml,
 // FromUnstructured, and cmd/util.go, printYamlOutput).
-func marshal(objs []unstructured.Unstructured, sources []object) ([]byte, error) {
-	texts, err := marshalEach(objs, sources)
+func marshal(objs []object) ([]byte, error) {
+	texts, err := marshalEach(objs)
 	if err != nil {
 		return nil, err
 	}
@@ -256,20 +256,20 @@ func marshal(objs []unstructured.Unstructured, sources []object) ([]byte, error)
 }
 
 // marshalEach writes each object. Errors have the place of what cannot be written.
-func marshalEach(objs []unstructured.Unstructured, sources []object) ([][]byte, error) {
+func marshalEach(objs []object) ([][]byte, error) {
 	if len(objs) == 0 {
 		return [][]byte{[]byte("\n")}, nil
 	}
 	texts := make([][]byte, len(objs))
 	errs := make([]error, len(objs))
 	parallel.Each(len(objs), func(i int) {
-		if texts[i] = sources[i].text; texts[i] == nil {
+		if texts[i] = objs[i].text; texts[i] == nil {
 			texts[i], errs[i] = yamldoc.Marshal(objs[i].UnstructuredContent())
 		}
 	})
 	for i, err := range errs {
-		if o := objs[i]; err != nil {
-			return nil, sources[i].unwritable(fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err))
+		if o := &objs[i]; err != nil {
+			return nil, o.unwritable(fmt.Errorf("failed to marshal yaml for %s, %s/%s: %w", o.GroupVersionKind(), o.GetNamespace(), o.GetName(), err))
 		}
 	}
 	return texts, nil

@@ -78,7 +78,7 @@ func (s *scan) documents(visit func(*yamldoc.Document)) {
 		}
 	}
 	for dir := range s.visits {
-		name, data, err := s.find(dir)
+		name, data, err := s.tree.kustomization(dir)
 		if err != nil {
 			continue
 		}

@@ -162,7 +162,7 @@ func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map
 func (s *scan) placed(dir string, err error) error {
 	at := s.blamed(err)
 	if at == nil {
-		name, _, _ := s.find(path.Clean(dir))
+		name, _, _ := s.tree.kustomization(path.Clean(dir))
 		at = &yamldoc.Error{File: name, Pos: yamldoc.Pos{Line: 1, Column: 1}}
 	}
 	at.Err = fmt.Errorf("kustomize build %s: %w", dir, s.tree.clean(err))
@@ -271,16 +271,11 @@ func Marshal(objects []map[string]any) ([]byte, error) {
 
 // Patch is one entry of kustomize's field patches.
 type Patch struct {
-	// Target selects objects; the zero value means the patch names them.
-	Target Selector
+	// Target selects objects by the fields of kustomize's selector; without any the
+	// patch names them.
+	Target map[string]any
 	// Text is a strategic merge patch or a list of JSON 6902 operations.
 	Text string
-}
-
-// Selector chooses objects; see kustomize's documentation of patches.
-type Selector struct {
-	Group, Version, Kind, Name, Namespace string
-	LabelSelector, AnnotationSelector     string
 }
 
 // ApplyPatches runs kustomize patches over built objects. The index in the
@@ -316,17 +311,8 @@ func applyPatch(ctx context.Context, objs []map[string]any, p Patch) ([]map[stri
 		return nil, err
 	}
 	patch := map[string]any{"patch": p.Text}
-	target := map[string]any{}
-	for name, v := range map[string]string{
-		"group": p.Target.Group, "version": p.Target.Version, "kind": p.Target.Kind, "name": p.Target.Name,
-		"namespace": p.Target.Namespace, "labelSelector": p.Target.LabelSelector, "annotationSelector": p.Target.AnnotationSelector,
-	} {
-		if v != "" {
-			target[name] = v
-		}
-	}
-	if len(target) > 0 {
-		patch["target"] = target
+	if len(p.Target) > 0 {
+		patch["target"] = p.Target
 	}
 	k, err := yamldoc.Marshal(map[string]any{"resources": []any{"built.yaml"}, "patches": []any{patch}})
 	if err != nil {
@@ -385,8 +371,7 @@ const originKey = "config.kubernetes.io/origin"
 // and returns the source file of each object, in the order of Build. It is
 // meant for messages, when something is wrong with an object.
 func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origin, error) {
-	s := &scan{tree: tree}
-	name, data, err := s.find(path.Clean(dir))
+	name, data, err := tree.kustomization(path.Clean(dir))
 	if err != nil {
 		return nil, err
 	}

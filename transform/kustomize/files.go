@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -12,7 +13,6 @@ import (
 // each once, with names below that of the tree. What cannot be read is left out: a
 // build says why.
 func Kustomizations(tree *Tree, dir string) []*yamldoc.Stream {
-	s := &scan{tree: tree}
 	var out []*yamldoc.Stream
 	seen := map[string]bool{}
 	var walk func(dir string)
@@ -21,7 +21,7 @@ func Kustomizations(tree *Tree, dir string) []*yamldoc.Stream {
 			return
 		}
 		seen[dir] = true
-		name, data, err := s.find(dir)
+		name, data, err := tree.kustomization(dir)
 		if err != nil {
 			return
 		}
@@ -31,7 +31,7 @@ func Kustomizations(tree *Tree, dir string) []*yamldoc.Stream {
 			for _, field := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
 				for _, n := range d.Root.Get(field).List() {
 					target := n.Str()
-					if target == "" || strings.Contains(target, "\n") || path.IsAbs(target) || looksRemote(target) {
+					if target == "" || strings.Contains(target, "\n") || path.IsAbs(target) || layouts.IsRemoteBase(target) {
 						continue
 					}
 					sub := path.Join(dir, target)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -131,11 +130,11 @@ type pluginFolder struct {
 	at   *yamldoc.Error // where it does
 }
 
-// find returns the kustomization file of a folder.
-func (s *scan) find(dir string) (name string, data []byte, err error) {
+// kustomization returns the kustomization file of a folder.
+func (t *Tree) kustomization(dir string) (name string, data []byte, err error) {
 	for _, base := range layouts.KustomizationFiles {
 		name = path.Join(dir, base)
-		data, err = s.tree.Read(filepath.FromSlash(name))
+		data, err = t.Read(filepath.FromSlash(name))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return name, data, err
 		}
@@ -170,7 +169,7 @@ func (s *scan) report(at *yamldoc.Error, err error) {
 }
 
 func (s *scan) enter(dir string, from *yamldoc.Error) {
-	name, data, err := s.find(dir)
+	name, data, err := s.tree.kustomization(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%s holds no kustomization.yaml", dir)
@@ -235,7 +234,7 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 			}
 			return nil
 		}
-		if strings.Contains(target, "\n") && !looksRemote(target) {
+		if strings.Contains(target, "\n") && !layouts.IsRemoteBase(target) {
 			return fmt.Errorf("this is neither the name of a file nor a document: %w", reason(faultOf(stream)))
 		}
 	case keyFile:
@@ -244,7 +243,7 @@ func (s *scan) judge(dir, target string, kind refKind, at *yamldoc.Error) error 
 		}
 	}
 	target = strings.TrimSpace(target)
-	if looksRemote(target) {
+	if layouts.IsRemoteBase(target) {
 		if s.allowRemote {
 			return nil
 		}
@@ -391,17 +390,3 @@ func (s *scan) faults() error {
 	}
 	return errors.Join(out...)
 }
-
-// looksRemote recognises what kustomize would fetch: URLs, and the short forms
-// of git repositories (kustomize: api/internal/git, NewRepoSpecFromURL).
-func looksRemote(target string) bool {
-	for _, prefix := range []string{"http:", "https:", "ssh://", "git://", "git::", "git@", "file://", "github.com/", "github.com:", "gh:"} {
-		if len(target) > len(prefix) && strings.EqualFold(target[:len(prefix)], prefix) {
-			return true
-		}
-	}
-	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") || userAtHost.MatchString(target)
-}
-
-// userAtHost is the form user@host:path, also with a slash for the colon.
-var userAtHost = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*@[^/:]+(:|/[^/]+/|/.*\.git)`)

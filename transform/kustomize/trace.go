@@ -86,7 +86,7 @@ func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Trac
 		}
 		t.origin[identity{text("kind"), text("metadata", "namespace"), text("metadata", "name")}] = o.File
 	}
-	if name, _, err := (&scan{tree: tree}).find(path.Clean(dir)); err == nil {
+	if name, _, err := tree.kustomization(path.Clean(dir)); err == nil {
 		t.file = path.Join(filepath.ToSlash(tree.Name), name)
 	}
 	t.walk(path.Clean(dir), nil, 0)
@@ -110,7 +110,8 @@ func (t *Tracer) File() string { return t.file }
 // FindIn is Find for an object that was read from a file as it is, and changed
 // by other means than kustomize.
 func FindIn(stream *yamldoc.Stream, built *yamldoc.Node, way []string) (Place, bool) {
-	d := objectIn(stream, built)
+	id := identify(built)
+	d := ObjectIn(stream, id.kind, id.name)
 	if d == nil {
 		return Place{}, false
 	}
@@ -124,7 +125,7 @@ func FindIn(stream *yamldoc.Stream, built *yamldoc.Node, way []string) (Place, b
 // walk notes the kustomizations from dir down. The depth is bounded by the scan
 // that came before the build.
 func (t *Tracer) walk(dir string, above []*layer, depth int) {
-	name, _, err := (&scan{tree: t.tree}).find(dir)
+	name, _, err := t.tree.kustomization(dir)
 	if err != nil || depth > maxLoads {
 		return
 	}
@@ -137,7 +138,7 @@ func (t *Tracer) walk(dir string, above []*layer, depth int) {
 	// Components change what the kustomization that names them holds.
 	for _, c := range root.Get("components").List() {
 		sub := path.Join(dir, c.Str())
-		if name, _, err := (&scan{tree: t.tree}).find(sub); err == nil {
+		if name, _, err := t.tree.kustomization(sub); err == nil {
 			if s := t.files(name); len(s.Docs) > 0 && s.Docs[0].Err == nil {
 				chain = append(chain, &layer{sub, s.Docs[0]})
 			}
@@ -151,7 +152,7 @@ func (t *Tracer) walk(dir string, above []*layer, depth int) {
 				continue
 			}
 			sub := path.Join(dir, target)
-			if _, _, err := (&scan{tree: t.tree}).find(sub); err == nil {
+			if _, _, err := t.tree.kustomization(sub); err == nil {
 				t.walk(sub, chain, depth+1)
 			} else {
 				t.note(sub, chain)
@@ -172,7 +173,8 @@ func (t *Tracer) note(file string, chain []*layer) {
 // built file, with its variables, if it is a scalar. It is false if nothing is
 // known of the object.
 func (t *Tracer) Find(built *yamldoc.Node, way []string, text string) (Place, bool) {
-	file := t.origin[identify(built)]
+	id := identify(built)
+	file := t.origin[id]
 	if file == "" {
 		return Place{}, false
 	}
@@ -182,7 +184,7 @@ func (t *Tracer) Find(built *yamldoc.Node, way []string, text string) (Place, bo
 		w.value = child(w.value, step)
 	}
 	w.scalar = w.value != nil && w.value.Kind != yamldoc.Map && w.value.Kind != yamldoc.List
-	own := objectIn(t.files(file), built)
+	own := ObjectIn(t.files(file), id.kind, id.name)
 	var ownRoot *yamldoc.Node
 	if own != nil {
 		ownRoot = own.Root
@@ -270,15 +272,14 @@ func (w *wanted) is(n *yamldoc.Node) bool {
 	return n.Kind != yamldoc.Map && n.Kind != yamldoc.List && n.Text() == w.text
 }
 
-// objectIn finds the object in its own file. Prefixes and suffixes may have been
-// added to its name: the longest one wins.
-func objectIn(stream *yamldoc.Stream, built *yamldoc.Node) *yamldoc.Document {
-	id := identify(built)
+// ObjectIn finds the source of a built object in its own file. Prefixes and suffixes may
+// have been added to its name: the longest one wins.
+func ObjectIn(stream *yamldoc.Stream, kind, builtName string) *yamldoc.Document {
 	var best *yamldoc.Document
 	length := -1
 	for _, d := range stream.Docs {
 		name := d.Root.Get("metadata", "name").Str()
-		if d.Root.Get("kind").Str() == id.kind && strings.Contains(id.name, name) && len(name) > length {
+		if d.Root.Get("kind").Str() == kind && strings.Contains(builtName, name) && len(name) > length {
 			best, length = d, len(name)
 		}
 	}

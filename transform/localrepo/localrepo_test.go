@@ -58,7 +58,7 @@ func options() localrepo.Options {
 	core.Releases = []*repo.Release{{Provider: core.Provider, Version: "v1.2.7", Artifacts: []*repo.Artifact{repo.BytesArtifact("core-components.yaml", []byte("image: a\n"))}}}
 	return localrepo.Options{
 		Env:      func(name string) (string, bool) { return "", name == "SET" },
-		Upstream: localrepo.Mirror(&repo.Repository{Providers: []*repo.Provider{core}}),
+		Upstream: localrepo.Mirror{Repository: &repo.Repository{Providers: []*repo.Provider{core}}},
 	}
 }
 

@@ -12,12 +12,10 @@ import (
 )
 
 // Mirror takes everything from a repository, and nothing from the network.
-func Mirror(r *repo.Repository) upstream { return mirror{r} }
+type Mirror struct{ *repo.Repository }
 
-type mirror struct{ r *repo.Repository }
-
-func (m mirror) releases(p layouts.Provider) (out []*repo.Release) {
-	for _, in := range m.r.Providers {
+func (m Mirror) releases(p layouts.Provider) (out []*repo.Release) {
+	for _, in := range m.Providers {
 		if in.Provider == p {
 			out = append(out, in.Releases...)
 		}
@@ -26,16 +24,16 @@ func (m mirror) releases(p layouts.Provider) (out []*repo.Release) {
 }
 
 // Version returns the best version that the mirror has.
-func (m mirror) Version(_ context.Context, p layouts.Provider, marker layouts.Marker) (string, error) {
+func (m Mirror) Version(_ context.Context, p layouts.Provider, marker layouts.Marker) (string, error) {
 	found := marker.Candidates(phrase.List(m.releases(p), func(r *repo.Release) string { return r.Version }))
 	if len(found) == 0 {
-		return "", fmt.Errorf("%s has no version of %s in the series %s", m.r.Path, p.Label(), marker.Series)
+		return "", fmt.Errorf("%s has no version of %s in the series %s", m.Path, p.Label(), marker.Series)
 	}
 	return found[0], nil
 }
 
 // Components returns the file of the URL's name, or the components of the version.
-func (m mirror) Components(_ context.Context, p layouts.Provider, version, url string) ([]byte, error) {
+func (m Mirror) Components(_ context.Context, p layouts.Provider, version, url string) ([]byte, error) {
 	for _, r := range m.releases(p) {
 		if r.Version != version {
 			continue
@@ -50,5 +48,5 @@ func (m mirror) Components(_ context.Context, p layouts.Provider, version, url s
 		}
 		return a.Bytes()
 	}
-	return nil, fmt.Errorf("%s does not have %s %s; mirror the configuration again", m.r.Path, p.Label(), version)
+	return nil, fmt.Errorf("%s does not have %s %s; mirror the configuration again", m.Path, p.Label(), version)
 }

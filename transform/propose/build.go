@@ -260,7 +260,7 @@ func (p *proposer) substitute(i int, dir string, unrestricted bool) bool {
 // the one next to it whose name it extends, as in manager_image_patch_edited.yaml.
 func (p *proposer) sourceOf(missing string) string {
 	for _, product := range p.release.Generated {
-		if product.To == missing && p.isFile(product.From[0]) {
+		if product.To == missing && config.IsFile(p.fsys, product.From[0]) {
 			return product.From[0]
 		}
 	}
@@ -295,11 +295,6 @@ func (p *proposer) bases() map[string]bool {
 		}
 	}
 	return out
-}
-
-func (p *proposer) isFile(name string) bool {
-	info, err := fs.Stat(p.fsys, path.Clean(name))
-	return err == nil && !info.IsDir()
 }
 
 // chooseMetadata answers which metadata.yaml a provider without one above it has:
@@ -344,7 +339,7 @@ func (p *proposer) coveringMetadata() {
 		}
 		var above []string
 		for dir := path.Clean(c.Components.Path); ; dir = path.Dir(dir) {
-			if file := path.Join(dir, layouts.MetadataFile); p.isFile(file) {
+			if file := path.Join(dir, layouts.MetadataFile); config.IsFile(p.fsys, file) {
 				above = append(above, file)
 			}
 			if dir == "." || dir == "/" {
@@ -363,5 +358,3 @@ func (p *proposer) coveringMetadata() {
 		}
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

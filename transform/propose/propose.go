@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -61,7 +62,7 @@ func Propose(ctx context.Context, dir string, o Options) (*Proposal, error) {
 	}
 	hints.Remote = sync.OnceValue(hints.Remote)
 	release := recipes.Follow(on, detect.Repository(on, hints))
-	switch guess := recipes.Read(on).Guess(); {
+	switch guess := recipes.Guess(on); {
 	case release == nil:
 		release = guess
 	case release.Open != "":
@@ -251,7 +252,7 @@ func (p *proposer) elsewhere() bool {
 			}
 		})
 	}
-	for _, label := range sortedKeys(best) {
+	for _, label := range slices.Sorted(maps.Keys(best)) {
 		c := best[label]
 		p.add(config.Provider{Type: c.id.Type.Short(), Name: c.id.Name, Components: config.Components{Path: c.dir}},
 			"%s holds its CRDs, controller and Namespace, and no config/default does", c.dir)

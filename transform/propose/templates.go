@@ -3,6 +3,7 @@ package propose
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -133,7 +134,7 @@ func (p *proposer) joinTemplates(i int) {
 			byParent[path.Dir(t.Kustomize)] = append(byParent[path.Dir(t.Kustomize)], t)
 		}
 	}
-	for _, parent := range sortedKeys(byParent) {
+	for _, parent := range slices.Sorted(maps.Keys(byParent)) {
 		list := byParent[parent]
 		if len(list) < 2 {
 			continue
@@ -173,7 +174,7 @@ func (p *proposer) foundTemplates(i int) {
 		return
 	}
 	taken := map[string]bool{}
-	for _, parent := range sortedKeys(byParent) {
+	for _, parent := range slices.Sorted(maps.Keys(byParent)) {
 		for _, dir := range byParent[parent] {
 			flavor := strings.Trim(strings.ReplaceAll(strings.TrimPrefix(dir, commonRoot(byParent)), "/", "-"), "-")
 			flavor = strings.TrimPrefix(strings.TrimPrefix(flavor, "cluster-template"), "-")
@@ -195,7 +196,7 @@ func (p *proposer) foundTemplates(i int) {
 
 // commonRoot is the folder that holds all keys, with a slash after it.
 func commonRoot(byParent map[string][]string) string {
-	keys := sortedKeys(byParent)
+	keys := slices.Sorted(maps.Keys(byParent))
 	dir := keys[0]
 	for _, k := range keys {
 		for k != dir && !strings.HasPrefix(k, dir+"/") {

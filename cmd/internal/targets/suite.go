@@ -53,7 +53,7 @@ func (f *Suite) Open(ctx context.Context, env *cli.Env, s *Source, name string, 
 		if err != nil {
 			return nil, err
 		}
-		o.Upstream = localrepo.Mirror(t.Repository)
+		o.Upstream = localrepo.Mirror{Repository: t.Repository}
 	} else {
 		// Without go there is no answer, and the user is asked for one. Outside of any
 		// module, and with the go that is there, nothing is fetched for the question.
