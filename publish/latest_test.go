@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // series is a release whose metadata lists some series, each such as
@@ -74,9 +75,7 @@ func TestLatestKeepsWorking(t *testing.T) {
 		var releases []*repo.Release
 		for i, text := range versions {
 			v, err := layouts.ParseVersion(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			most := int(v.Minor())
 			if later(i) {
 				most = min(3, most+1)
@@ -109,9 +108,7 @@ func TestLatestKeepsWorking(t *testing.T) {
 					continue
 				}
 				broken, err := publish.CheckLatest(ctx, []publish.Parcel{{To: place, Release: r, From: []*repo.Release{r}}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				if len(broken) == 0 {
 					walk(set | 1<<i)
 					continue

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func release(files ...string) *repo.Release {
@@ -98,9 +99,7 @@ func TestCompare(t *testing.T) {
 		"all of them": {release("a", "1", "b", "2"), release("b", "1", "c", "2"), "changed b; not published c; only published a"},
 	} {
 		got, err := publish.Compare(t.Context(), tc.published, tc.r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if diff := cmp.Diff(tc.want, got.String()); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}

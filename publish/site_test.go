@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // shelf is a destination in memory. Fail is asked before every call.
@@ -119,9 +120,7 @@ func TestParcels(t *testing.T) {
 		place := &shelf{name: "place"}
 		site := publish.Site{Name: "place", Shared: true, Of: func(layouts.Provider) (publish.Destination, error) { return place, nil }}
 		parcels, err := site.Parcels(t.Context(), []*repo.Release{core, kubeadm, older})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var got []string
 		for _, p := range parcels {
 			got = append(got, publish.Name(p.Release)+": "+names(p.Release))
@@ -148,9 +147,7 @@ func TestParcels(t *testing.T) {
 	t.Run("apart", func(t *testing.T) {
 		site := publish.Site{Name: "place", Of: func(p layouts.Provider) (publish.Destination, error) { return &shelf{name: p.Label()}, nil }}
 		parcels, err := site.Parcels(t.Context(), []*repo.Release{core, kubeadm, older})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var got []string
 		for _, p := range parcels {
 			got = append(got, p.To.String()+" "+p.Release.Version)
@@ -244,9 +241,7 @@ func TestSplit(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			got := phrase.List(parts, func(p *repo.Release) string { return p.Provider.Label() + ": " + names(p) })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -265,9 +260,7 @@ func TestMergeAndSplitAreInverse(t *testing.T) {
 		of("infrastructure-a", "v1.0.0", "infrastructure-components.yaml", object("infrastructure-a"), "metadata.yaml", "m", "cluster-template.yaml", "t"),
 	}
 	whole, err := publish.Merge(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	parts, err := publish.Split(t.Context(), whole, "")
 	if err != nil || len(parts) != len(in) {
 		t.Fatal(parts, err)

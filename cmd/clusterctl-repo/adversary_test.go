@@ -668,9 +668,7 @@ spec:
 	for kind, at := range attackedPlaces {
 		for _, name := range []string{"clusterctl-repo.yaml", "metadata.yaml"} {
 			data, err := os.ReadFile(filepath.Join(dir, "in/src", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			put("in/remote-"+kind.String()+"/"+name, strings.NewReplacer("kind: Config\n", "kind: Config\nremoteBases: true\n", "  templates: [{files: \"templates/*.yaml\"}]\n", "").Replace(string(data)))
 		}
 		put("in/remote-"+kind.String()+"/config/kustomization.yaml", "resources:\n- "+at.file+"\nlabels:\n- pairs: {cluster.x-k8s.io/provider: infrastructure-foo}\n")
@@ -800,9 +798,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		out[rel] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return out
 }
 

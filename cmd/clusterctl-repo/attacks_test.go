@@ -104,13 +104,9 @@ func newAttacked(t *testing.T) *attacked {
 	t.Chdir(w.dir)
 	for private, public := range map[string]string{"key.pem": "pub.pem", "other.pem": "otherpub.pem"} {
 		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		der, err := x509.MarshalPKCS8PrivateKey(k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		w.write(private, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 		if der, err = x509.MarshalPKIXPublicKey(&k.PublicKey); err != nil {
 			t.Fatal(err)
@@ -283,9 +279,7 @@ var provenElsewhere = [][3]string{
 func TestAttacksAreDocumented(t *testing.T) {
 	const file, head = "../../docs/attacks.md", "| attack | what stops it | test |\n|---|---|---|\n"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	before, after, ok := strings.Cut(string(text), head)
 	_, after, ended := strings.Cut(after, "\n\n")
 	if !ok || !ended {
@@ -305,9 +299,7 @@ func TestAttacksAreDocumented(t *testing.T) {
 	}
 	want := before + head + rows.String() + "\n" + after
 	if *clitest.Update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		return
 	}
 	if want != string(text) {

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -49,20 +50,14 @@ func TestSourceExamples(t *testing.T) {
 	n := 0
 	for _, r := range rules.All {
 		e, err := examples.Load(r.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if !e.Source {
 			continue
 		}
 		n++
 		bad, good := t.TempDir(), t.TempDir()
-		if err := e.Bad.Write(bad); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Good.Write(good); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, e.Bad.Write(bad))
+		given.NoError(t, e.Good.Write(good))
 		findings := lintSource(t, bad, "")
 		for _, w := range e.Wants {
 			hit := false
@@ -98,9 +93,7 @@ func sources(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	own, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "metadata.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, file := range own {
 		out[filepath.Dir(file)] = ""
 	}
@@ -144,9 +137,7 @@ func lintSource(t *testing.T, dir, config string) map[string]seenFinding {
 		t.Fatalf("lint %s: exit code %d: %s", dir, code, stderr)
 	}
 	var report struct{ Findings []seenFinding }
-	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(stdout), &report))
 	out := map[string]seenFinding{}
 	for _, f := range report.Findings {
 		out[f.Fingerprint] = f
@@ -171,9 +162,7 @@ func TestFaultsInOneLine(t *testing.T) {
 		dir := copies[tree]
 		if dir == "" {
 			dir = filepath.Join(t.TempDir(), filepath.Base(tree))
-			if err := os.CopyFS(dir, os.DirFS(tree)); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.CopyFS(dir, os.DirFS(tree)))
 			copies[tree], before[tree] = dir, lintSource(t, dir, trees[tree])
 		}
 		type place struct {
@@ -194,23 +183,17 @@ func TestFaultsInOneLine(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if len(places) == 0 {
 			continue
 		}
 		p := places[random.IntN(len(places))]
 		original, err := os.ReadFile(p.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		lines := strings.Split(string(original), "\n")
 		old := lines[p.line]
 		lines[p.line] = fault.line.ReplaceAllString(old, fault.with)
-		if err := os.WriteFile(p.file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(p.file, []byte(strings.Join(lines, "\n")), 0o644))
 		made++
 		rel, _ := filepath.Rel(dir, p.file)
 		what := fmt.Sprintf("%s: %s at %s:%d: %q became %q", filepath.Base(tree), fault.name, rel, p.line+1, old, lines[p.line])
@@ -232,9 +215,7 @@ func TestFaultsInOneLine(t *testing.T) {
 			silent[fault.name]++
 			t.Logf("%s: nothing is found", what)
 		}
-		if err := os.WriteFile(p.file, original, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(p.file, original, 0o644))
 	}
 	t.Logf("-break-seed %d: %d faults; on the right line: %v; elsewhere: %d; without effect: %v", *breakSeed, made, noticed, elsewhere, silent)
 	// A ServiceAccount that moves to another namespace breaks its bindings, and

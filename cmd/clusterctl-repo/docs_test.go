@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const commandsFile = "../../docs/commands.md"
@@ -27,14 +28,10 @@ func TestDocsAreNotStale(t *testing.T) {
 	document(&b, program.Command(a, nil))
 	b.WriteString(flags())
 	if *clitest.Update {
-		if err := os.WriteFile(commandsFile, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(commandsFile, b.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(commandsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if !bytes.Equal(got, b.Bytes()) {
 		t.Errorf("%s is stale: run make generate", commandsFile)
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -245,9 +246,7 @@ func written(t *testing.T, d kindOf, format string, texts func() string) string 
 	if err := env.Write(&to, func(w io.Writer, format string, _ term.Style) error { return d.write(w, format, texts) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := env.Text.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, env.Text.Flush())
 	return out.String()
 }
 
@@ -460,8 +459,6 @@ func schemaNamed(t *testing.T, kind string) *jsonschema.Schema {
 		return nil
 	}
 	text, err := all[i].Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return compiled(t, text)
 }

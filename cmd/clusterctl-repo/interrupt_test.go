@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -81,9 +82,7 @@ func interruptions(example string) map[string]interrupted {
 // begins.
 func TestInterruptEveryVerb(t *testing.T) {
 	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	tries := share.Of(1, 20)
 	w := newAttacked(t)
 	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
@@ -183,19 +182,13 @@ func TestInterruptEveryVerb(t *testing.T) {
 func sameReleases(t *testing.T, whole, part string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(part, "*-*", "v*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, release := range found {
 		rel, err := filepath.Rel(part, release)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		got, err := os.ReadDir(release)
 		want, wantErr := os.ReadDir(filepath.Join(whole, rel))
-		if err := errors.Join(err, wantErr); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, errors.Join(err, wantErr))
 		if !slices.EqualFunc(got, want, func(a, b fs.DirEntry) bool { return fs.FormatDirEntry(a) == fs.FormatDirEntry(b) }) {
 			t.Errorf("%s has %q, not %q", release, got, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -16,18 +17,14 @@ func TestTooManyDocuments(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	release := filepath.Join(dir, "infrastructure-foo", "v1.0.0")
-	if err := os.MkdirAll(release, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(release, 0o755))
 	many := []byte(strings.Repeat("a: b\n---\n", yamldoc.MaxDocuments) + "a: b\n")
 	for name, data := range map[string][]byte{
 		"infrastructure-components.yaml": many,
 		"cluster-template.yaml":          many,
 		"metadata.yaml":                  []byte("apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta2}\n"),
 	} {
-		if err := os.WriteFile(filepath.Join(release, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(release, name), data, 0o644))
 	}
 	template := filepath.Join(release, "cluster-template.yaml")
 	for _, args := range [][]string{

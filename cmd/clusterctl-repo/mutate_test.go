@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -78,9 +79,7 @@ func TestMutations(t *testing.T) {
 	var paths []string
 	for _, source := range []string{"cluster-api-provider-acme", "acme-k8s", "cluster-api-addon-provider-acme"} {
 		path, err := filepath.Abs(filepath.Join("../../examples", source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		paths = append(paths, path)
 	}
 	t.Chdir(dir)
@@ -98,12 +97,8 @@ func TestMutations(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		file := files[rng.IntN(len(files))]
 		good, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, mutate(rng, good), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
+		given.NoError(t, os.WriteFile(file, mutate(rng, good), 0o644))
 		release := filepath.Dir(file)
 		for _, args := range [][]string{
 			{"lint", release, "-o", "json"}, {"lint", release}, {"vars", release, "-o", "json"}, {"images", release, "-o", "json"}, {"vars", release}, {"images", release, "-o", "markdown"},
@@ -131,9 +126,7 @@ func TestMutations(t *testing.T) {
 				fail("a second run gives something else")
 			}
 		}
-		if err := os.WriteFile(file, good, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(file, good, 0o644))
 	}
 	// Otherwise all this has shown nothing.
 	if answers["lint"]&3 != 3 || answers["render"] != 1<<cli.ExitOK|1<<cli.ExitFailed || answers["vars"]&1 == 0 || answers["images"]&1 == 0 {
@@ -156,20 +149,14 @@ func TestBrokenSources(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	answers := map[int]int{}
 	for seed := range mutations {
 		rng := rand.New(rand.NewPCG(uint64(seed), 2))
 		file := files[rng.IntN(len(files))]
 		good, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, mutate(rng, good), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
+		given.NoError(t, os.WriteFile(file, mutate(rng, good), 0o644))
 		for _, args := range [][]string{{"build", "src", "--version", "v0.1.0"}, {"init", "src", "--dry-run"}, {"lint", "src"}, {"images", "src"}} {
 			code, stdout, stderr := run(t, dir, args...)
 			answers[code]++
@@ -182,9 +169,7 @@ func TestBrokenSources(t *testing.T) {
 				t.Errorf("seed %d, %s: prints the token", seed, args)
 			}
 		}
-		if err := os.WriteFile(file, good, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(file, good, 0o644))
 	}
 	if answers[cli.ExitOK] == 0 || answers[cli.ExitUsage] == 0 || answers[cli.ExitFailed] == 0 {
 		t.Errorf("exit codes: %v", answers)

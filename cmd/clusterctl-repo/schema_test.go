@@ -31,9 +31,7 @@ import (
 func runHere(t *testing.T, args ...string) (code int, out []byte, errs string) {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	code, text, errs := run(t, dir, args...)
 	return code, []byte(text), errs
 }
@@ -42,17 +40,11 @@ func runHere(t *testing.T, args ...string) (code int, out []byte, errs string) {
 func compiled(t *testing.T, text []byte) *jsonschema.Schema {
 	t.Helper()
 	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", raw); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, c.AddResource("schema.json", raw))
 	s, err := c.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return s
 }
 
@@ -78,9 +70,7 @@ func fits(t *testing.T, schema []byte, args ...string) {
 func TestSchemas(t *testing.T) {
 	share.SkipInRace(t)
 	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	newAttacked(t) // for a repository that fits, and the folder of the test
 	if code, _, errs := runHere(t, "build", example, "--version", "v0.1.0", "--out", "out"); code != 0 {
 		t.Fatal(errs)
@@ -141,9 +131,7 @@ spec:
 func TestIncompleteDocuments(t *testing.T) {
 	newAttacked(t)
 	const release = "repo/infrastructure-foo/v0.1.0"
-	if err := os.CopyFS("whole/infrastructure-foo/v0.1.0", os.DirFS(release)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.CopyFS("whole/infrastructure-foo/v0.1.0", os.DirFS(release)))
 	given.File(t, release+"/cluster-template-broken.yaml", "a: ${X\n")
 	given.File(t, "other/infrastructure-foo/v0.1.0/metadata.yaml", "other: content\n")
 	code, text, errs := runHere(t, "publish", "whole", "--to", "other", "--receipt", "-", "--allow=broken-latest")
@@ -200,14 +188,10 @@ func TestSchemasKeepTheirWord(t *testing.T) {
 	for _, d := range about.Documents() {
 		name := filepath.Join("testdata", "schemas", fmt.Sprintf("%s.v%d.json", d.Kind, d.Version))
 		now, err := d.Schema()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		published, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && *clitest.Update {
-			if err := os.WriteFile(name, now, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(name, now, 0o644))
 			continue
 		}
 		if err != nil {
@@ -231,9 +215,7 @@ func TestSchemasKeepTheirWord(t *testing.T) {
 
 func decoded(t *testing.T, text []byte) (out map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal(text, &out); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(text, &out))
 	return out
 }
 
@@ -350,9 +332,7 @@ func TestSchemasSayWhatFieldsMean(t *testing.T) {
 	}
 	for _, d := range about.Documents() {
 		text, err := d.Schema()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		walk(d.Kind, decoded(t, text))
 	}
 }
@@ -404,14 +384,10 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 	t.Helper()
 	_, below, _ := strings.Cut(of.PkgPath(), "clusterctl-repo/clusterctl-repo/")
 	files, err := filepath.Glob(filepath.Join("../..", below, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, d := range file.Decls {
 			group, ok := d.(*ast.GenDecl)
 			if !ok || group.Tok != token.CONST {
@@ -445,9 +421,7 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 func TestSchemasOfCorpus(t *testing.T) {
 	share.SkipInRace(t)
 	found, err := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Chdir(t.TempDir())
 	for _, provider := range found[:min(len(found), 4)] {
 		for kind, args := range map[string][]string{

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -48,9 +49,7 @@ func (s *safeBuffer) String() string {
 func stopped(t *testing.T, after time.Duration, in io.Reader, args ...string) (code int, out, errs string, took time.Duration) {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stdout, stderr safeBuffer
@@ -120,9 +119,7 @@ func TestInterruptWhileWaiting(t *testing.T) {
 // are whole, or it says that it was interrupted, and which file it wrote.
 func TestInterruptAtAnyMoment(t *testing.T) {
 	tree, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Chdir(t.TempDir())
 	random := rand.New(rand.NewPCG(1, 1))
 	worst := time.Duration(0)

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -35,9 +36,7 @@ func commits(r *fake.Repository) {
 func put(t testing.TB, d *Repository, r *repo.Release) publish.Result {
 	t.Helper()
 	got, err := d.Put(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return got
 }
 
@@ -342,9 +341,7 @@ func TestDrafts(t *testing.T) {
 					d.Tag = "v1.0.0"
 				}
 				id, err := h.AddRelease("acme/"+at, d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				ids = append(ids, id)
 			}
 			edit := tc.edit
@@ -388,9 +385,7 @@ func planOf(t testing.TB, r *repo.Release) string {
 	t.Helper()
 	h := start(t, fake.Options{})
 	j, err := h.open(t, h.fresh()).prepare(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return j.mark.plan
 }
 
@@ -664,13 +659,9 @@ func TestNew(t *testing.T) {
 func TestURL(t *testing.T) {
 	t.Parallel()
 	d, err := New(Options{Owner: "acme", Name: "provider"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	e, err := New(Options{Owner: "acme", Name: "provider", ServerURL: "https://git.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, tc := range []struct {
 		d                   *Repository
 		version, file, want string
@@ -723,9 +714,7 @@ func TestAPIElsewhere(t *testing.T) {
 	s.AddRepository(fake.Repository{Owner: "acme", Name: "provider"})
 	open := func(upload string) *Repository {
 		d, err := New(Options{Owner: "acme", Name: "provider", Token: secret, APIURL: s.APIURL(), Base: rewritten{upload}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return d
 	}
 	r := sample("v1.0.0")

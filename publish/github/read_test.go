@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestFaultWhileReading lists and reads a release, with each fault at each
@@ -38,9 +39,7 @@ func TestFaultWhileReading(t *testing.T) {
 			return publish.VerifyFiles(t.Context(), got, r)
 		}
 		h.Faults.ClearLog()
-		if err := read(); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, read())
 		points := pointsOf(h.Faults.Log())
 		for _, f := range append(fault.Common(), fake.SecondaryLimit(http.StatusForbidden, "0")) {
 			for _, p := range points {
@@ -94,9 +93,7 @@ func TestNoneOfGitHub(t *testing.T) {
 		d, err := New(Options{Owner: "acme", Name: "provider", Token: secret, Base: answers(func(req *http.Request) *http.Response {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
 		}), Policy: (&hub{}).policy()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if versions, err := d.Versions(context.Background()); err == nil {
 			t.Errorf("%q: versions %v", body, versions)
 		}

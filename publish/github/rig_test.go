@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const secret = "ghp_3yJhbGciOiJIUzI1NiIs"
@@ -48,9 +49,7 @@ func assets(t testing.TB, r *repo.Release) []fake.Asset {
 	var out []fake.Asset
 	for _, a := range r.Artifacts {
 		data, err := a.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		out = append(out, fake.Asset{Name: a.Name, Data: data})
 	}
 	return out
@@ -76,9 +75,7 @@ func start(t testing.TB, o fake.Options) *hub {
 	}
 	h := &hub{Server: fake.Start(t, o)}
 	at, err := url.Parse(h.APIURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	h.base = &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, at.Host)
@@ -121,9 +118,7 @@ func (h *hub) open(t testing.TB, name string, edit ...func(*Options)) *Repositor
 		e(&o)
 	}
 	d, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return d
 }
 

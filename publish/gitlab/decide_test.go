@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // begun is a run of Put before its first step, with the checksums of all files.
@@ -24,9 +25,7 @@ func begun(t *testing.T, s *fake.Server, u user, change func(*Options)) *job {
 		change(&o)
 	}
 	j, err := open(t, o).begin(t.Context(), release(version, map[string]string{gate: "components", "metadata.yaml": "metadata", "cluster-template.yaml": "template"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, a := range j.order {
 		if j.sums[a.Name], err = a.Digest(t.Context()); err != nil {
 			t.Fatal(err)

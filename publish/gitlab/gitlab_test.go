@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -82,9 +83,7 @@ func serve(t testing.TB, u user, o fake.Options, change ...func(*fake.Project)) 
 	for _, f := range change {
 		f(&p)
 	}
-	if err := s.AddProject(p); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.AddProject(p))
 	addToken(s, u)
 	return s
 }
@@ -106,9 +105,7 @@ func options(s *fake.Server, u user) Options {
 func open(t testing.TB, o Options) *Package {
 	t.Helper()
 	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return p
 }
 
@@ -309,9 +306,7 @@ func TestFetchByName(t *testing.T) {
 		o := options(s, u)
 		o.File = file
 		r, err := open(t, o).Fetch(t.Context(), version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		names := phrase.List(r.Artifacts, func(a *repo.Artifact) string { return a.Name })
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%q: %s, want %s", file, got, want)
@@ -1020,13 +1015,9 @@ func TestRealName(t *testing.T) {
 			t.Fatal(err, parseErr)
 		}
 		reader, err := New(Options{ServerURL: "https://" + l.Host, Project: where, Package: l.Package, File: l.File, Token: u.secret, Base: base, Policy: quick()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		got, err := reader.Fetch(t.Context(), l.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if err := publish.VerifyFiles(t.Context(), got, r); err != nil {
 			t.Error(err)
 		}

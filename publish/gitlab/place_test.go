@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestNew(t *testing.T) {
@@ -55,9 +56,7 @@ func TestNew(t *testing.T) {
 func TestURL(t *testing.T) {
 	for _, project := range []string{"g/p", "g/sub.group/p_q", "42"} {
 		p, err := New(Options{ServerURL: "https://gitlab.example.com:8443", Project: project, Package: "infrastructure-foo"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, version := range []string{"v1.2.3", "1.0.0-rc.1+build.7"} {
 			got, err := p.URL(version, gate)
 			if err != nil {

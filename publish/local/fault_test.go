@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // hooked is a disk that asks before, in the middle of (writes only) and after
@@ -142,9 +143,7 @@ func settled(t *testing.T, root, version string) (visible bool) {
 	d := destination(t, root)
 	r := sample(version)
 	versions, err := d.Versions(t.Context(), foo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	visible = slices.Contains(versions, version)
 	if visible {
 		holds(t, d, r)
@@ -345,19 +344,13 @@ func TestVerifyFindsTampering(t *testing.T) {
 		root := memoryDir(t)
 		d := destination(t, root)
 		to, err := d.Site().Of(foo)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		r := sample("v1.0.0")
 		result, err := to.Put(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if tamper == nil {
 			got, err := to.Fetch(t.Context(), r.Version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if was, ok := d.read.Load(got.Path); !ok || !same(was.([]fs.FileInfo), got.Path) {
 				t.Error("it does not know what Put has read")
 			}
@@ -366,9 +359,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 			}
 			continue
 		}
-		if err := tamper(result.Where); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, tamper(result.Where))
 		if err := to.Verify(t.Context(), r); err == nil || !strings.Contains(err.Error(), "read back") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -415,9 +406,7 @@ func TestNoLocks(t *testing.T) {
 func TestStagingTakenForStale(t *testing.T) {
 	root := memoryDir(t)
 	clean, err := openDisk(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer clean.close()
 	taken := map[string]int{}
 	d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
@@ -449,9 +438,7 @@ func TestCleanersAndPublishersMeet(t *testing.T) {
 	const label = "infrastructure-foo"
 	d := destination(t, memoryDir(t))
 	disk, err := openDisk(d.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer disk.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

@@ -136,26 +136,18 @@ func TestKilledAnywhere(t *testing.T) {
 	for range kills {
 		cmd := given.Child(t, "endless", root, strconv.Itoa(next))
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
+		given.NoError(t, cmd.Start())
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 			t.Fatalf("%q %v", line, err)
 		}
 		time.Sleep(rand.N(10 * time.Millisecond))
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, cmd.Process.Kill())
 		if err := cmd.Wait(); !given.Killed(err) {
 			t.Fatalf("the publisher ended by itself: %v", err)
 		}
 		versions, err := d.Versions(t.Context(), foo)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for ; next < len(versions); next++ {
 			if want := fmt.Sprintf("v1.%d.0", next); versions[next] != want {
 				t.Fatalf("version %d is %s, want %s", next, versions[next], want)
@@ -163,9 +155,7 @@ func TestKilledAnywhere(t *testing.T) {
 			holds(t, d, sample(versions[next]))
 		}
 		left, err := filepath.Glob(filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+"*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if len(left) > 1 {
 			t.Fatalf("%d staging folders, but the last publisher had to leave at most its own", len(left))
 		}
@@ -205,16 +195,10 @@ func TestConcurrentPublishers(t *testing.T) {
 				for p := range publishers {
 					cmd := given.Child(t, "race", root, tc.version(p), tc.variant(p))
 					in, err := cmd.StdinPipe()
-					if err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, err)
 					out, err := cmd.StdoutPipe()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := cmd.Start(); err != nil {
-						t.Fatal(err)
-					}
+					given.NoError(t, err)
+					given.NoError(t, cmd.Start())
 					all = append(all, running{cmd, in, bufio.NewReader(out)})
 				}
 				for _, p := range all {
@@ -282,9 +266,7 @@ func TestReadOnlyDestination(t *testing.T) {
 	}
 	for _, name := range []string{"infrastructure-foo", "."} {
 		name = filepath.Join(root, name)
-		if err := os.Chmod(name, 0o555); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Chmod(name, 0o555))
 		defer os.Chmod(name, 0o755)
 	}
 	before := tree(t, root)
@@ -312,14 +294,10 @@ func TestLockOfARemovedFileIsWorthNothing(t *testing.T) {
 	dir := "infrastructure-foo/" + layouts.WorkPrefix + "A"
 	plant(t, d.root, "A", true)
 	root, err := os.OpenRoot(d.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer root.Close()
 	f, err := root.OpenFile(lockFile(dir), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer f.Close()
 	cleaner, _ := d.hook(func(_ int, m moment, name string) error {
 		if m == before && strings.HasPrefix(name, "remove") {
@@ -330,9 +308,7 @@ func TestLockOfARemovedFileIsWorthNothing(t *testing.T) {
 		return nil
 	})
 	disk, err := cleaner.open(d.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer disk.close()
 	cleaner.clean(disk, "infrastructure-foo")
 	if err := hold(root, lockFile(dir), f); !errors.Is(err, errLocked) {

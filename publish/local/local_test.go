@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
@@ -63,9 +64,7 @@ func memoryDir(t testing.TB) string {
 func destination(t testing.TB, root string) *Folder {
 	t.Helper()
 	d, err := New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return d
 }
 
@@ -98,9 +97,7 @@ func tree(t testing.TB, root string) []string {
 		out = append(out, filepath.ToSlash(name))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return out
 }
 
@@ -129,9 +126,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 	versions := []string{"v1.10.0", "v1.2.0", "v1.10.0-rc.1"}
 	for _, v := range versions {
 		got, err := d.Put(t.Context(), sample(v))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if want := (publish.Result{Where: filepath.Join(root, "infrastructure-foo", v)}); !cmp.Equal(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -153,9 +148,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	read, err := folder.Open(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if len(read.Providers) != 1 || read.Providers[0].Provider != foo || len(read.Providers[0].Releases) != 3 || len(read.Oddities)+len(read.Providers[0].Oddities) != 0 {
 		t.Errorf("repo/source/folder reads something else")
 	}
@@ -231,9 +224,7 @@ func TestSecondPut(t *testing.T) {
 	past := time.Unix(1e9, 0)
 	names := []string{dir, filepath.Dir(dir), root, filepath.Join(dir, "metadata.yaml")}
 	for _, name := range names {
-		if err := os.Chtimes(name, past, past); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Chtimes(name, past, past))
 	}
 	before := tree(t, root)
 	got, err := d.Put(t.Context(), sample("v1.0.0"))
@@ -290,9 +281,7 @@ func TestObstacles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			top := memoryDir(t)
 			root := filepath.Join(top, "r")
-			if err := tc.make(root); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, tc.make(root))
 			before := tree(t, top)
 			d, r := destination(t, root), sample("v1.0.0-rc.1")
 			for _, do := range []func(context.Context, *repo.Release) (publish.Result, error){d.Plan, d.Put} {
@@ -311,9 +300,7 @@ func TestObstacles(t *testing.T) {
 func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, nil, 0o644))
 	for name, want := range map[string]error{dir: nil, filepath.Join(dir, "a", "b"): nil, file: syscall.ENOTDIR} {
 		if err := Writable(name); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
@@ -323,9 +310,7 @@ func TestWritable(t *testing.T) {
 
 func TestRootMayBeALink(t *testing.T) {
 	top := memoryDir(t)
-	if err := os.Mkdir(filepath.Join(top, "store"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Mkdir(filepath.Join(top, "store"), 0o755))
 	if err := os.Symlink("store", filepath.Join(top, "r")); err != nil {
 		t.Skip(err)
 	}
@@ -371,16 +356,10 @@ func TestPutRefusesWhatCheckRefuses(t *testing.T) {
 func plant(t testing.TB, root, name string, withLock bool) string {
 	t.Helper()
 	dir := filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+name)
-	if err := os.MkdirAll(filepath.Join(dir, "release"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "release", "metadata.yaml"), []byte("half"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(filepath.Join(dir, "release"), 0o755))
+	given.NoError(t, os.WriteFile(filepath.Join(dir, "release", "metadata.yaml"), []byte("half"), 0o644))
 	if withLock {
-		if err := os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600))
 	}
 	return dir
 }
@@ -390,16 +369,12 @@ func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
 	d := destination(t, root)
 	r := sample("v1.0.0")
 	disk, err := openDisk(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer disk.close()
 	for _, unchanged := range []bool{false, true} {
 		dead := []string{plant(t, root, "A", true), plant(t, root, "B", false)}
 		alive, err := stage(t.Context(), disk, "infrastructure-foo")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		got, err := d.Put(t.Context(), r)
 		if err != nil || got.Unchanged != unchanged {
 			t.Errorf("%+v %v", got, err)
@@ -456,9 +431,7 @@ func TestReplace(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
 	d, err := New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	release := func(content string) *repo.Release {
 		return &repo.Release{
 			Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
@@ -531,9 +504,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	}
 	holds(t, d, one)
 	result, err := lower.Replace(t.Context(), two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "was unavailable for a moment") {
 		t.Errorf("%q", result.Notes)
 	}

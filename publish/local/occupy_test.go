@@ -6,14 +6,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestOccupy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mirror")
 	first, err := Occupy(dir, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if second, err := Occupy(dir, dir); err == nil {
 		second.Close()
 		if runtime.GOOS == "linux" {
@@ -29,16 +29,10 @@ func TestOccupy(t *testing.T) {
 		t.Errorf("the folder that nothing was written to is left: %v", err)
 	}
 	// What a killed process leaves keeps nobody out.
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, OccupiedFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Mkdir(dir, 0o755))
+	given.NoError(t, os.WriteFile(filepath.Join(dir, OccupiedFile), nil, 0o600))
 	again, err := Occupy(dir, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
@@ -47,13 +41,9 @@ func TestOccupy(t *testing.T) {
 	}
 	// A file in the way is for the one who writes to complain about.
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, nil, 0o600))
 	none, err := Occupy(file, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if err := none.Close(); err != nil {
 		t.Error(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestOverlayfs replaces and removes releases of a lower layer, as in a container
@@ -35,9 +37,7 @@ func TestOverlayfs(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, dir := range []string{"upper", "work", "merged"} {
-		if err := os.Mkdir(at(dir), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Mkdir(at(dir), 0o777))
 	}
 	for _, version := range []string{"v1.0.0", "v1.1.0"} {
 		if _, err := destination(t, at("lower")).Put(t.Context(), sample(version)); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // mirrorIn writes what a mirror consists of for a bundle: files with checksums.
@@ -20,36 +21,23 @@ func mirrorIn(t *testing.T, dir string, files map[string]string) {
 	var sums strings.Builder
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.File(t, path, content)
 		a := repo.BytesArtifact(name, []byte(content))
 		sum, err := a.Sum(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		fmt.Fprintf(&sums, "%s  %s\n", sum, name)
 	}
-	if err := os.WriteFile(filepath.Join(dir, layouts.ChecksumFile), []byte(sums.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(dir, layouts.ChecksumFile), []byte(sums.String()), 0o644))
 }
 
 // packed returns the mirror in a folder as a bundle.
 func packed(t *testing.T, dir string) []byte {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer root.Close()
 	var b bytes.Buffer
-	if err := pack(t.Context(), &b, root); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, pack(t.Context(), &b, root))
 	return b.Bytes()
 }
 
@@ -63,22 +51,14 @@ func TestRoundTrip(t *testing.T) {
 		t.Error("two bundles of one mirror differ")
 	}
 	name := filepath.Join(dir, "b.tar")
-	if err := os.WriteFile(name, first, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(name, first, 0o644))
 	b, err := OpenBundle(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer b.Close()
 	root, err := beside{dir: filepath.Join(dir, "u")}.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer root.Close()
-	if err := b.unpack(t.Context(), root); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, b.unpack(t.Context(), root))
 	for name, content := range files {
 		if got, err := os.ReadFile(filepath.Join(dir, "u", name)); err != nil || string(got) != content {
 			t.Errorf("%s: %q, %v", name, got, err)
@@ -99,9 +79,7 @@ func TestDamage(t *testing.T) {
 			if data[at] ^= 0x11; cut {
 				data = whole[:at]
 			}
-			if err := os.WriteFile(name, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(name, data, 0o644))
 			b, err := OpenBundle(name)
 			if err == nil {
 				for _, name := range b.names {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestConfigMaps(t *testing.T) {
@@ -69,13 +70,9 @@ func TestConfigMaps(t *testing.T) {
 		t.Errorf("%.300s", files["capi-operator/bootstrap-bar-v1.0.0.yaml"])
 	}
 	packed, err := base64.StdEncoding.DecodeString(o.Get("binaryData", "components").Str())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if text, err := io.ReadAll(r); err != nil || string(text) != large[1] {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -271,9 +272,7 @@ func TestFilesBesideCannotBeWritten(t *testing.T) {
 			if _, err := Run(t.Context(), wants, opts); err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s: %v", name, err)
 			}
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.Remove(filepath.Join(dir, name)))
 			broken(t, dir, shared, own)
 			completed(t, dir, want)
 		}
@@ -390,9 +389,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	const size = 120 << 20
 	sum := repo.NewArtifact("x", "x", size, func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(zeros{}, size)), nil })
 	digest, err := sum.Sum(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for name, stated := range map[string]bool{"streamed": true, "kept on disk": false} {
 		large := repo.NewArtifact("large.bin", "https://x/large.bin", size, func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(zeros{}, size)), nil })
 		if stated {

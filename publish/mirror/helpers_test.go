@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var (
@@ -178,9 +179,7 @@ func memoryDir(t testing.TB) string {
 func folderOf(t testing.TB, dir string) *local.Folder {
 	t.Helper()
 	f, err := local.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return f
 }
 
@@ -193,9 +192,7 @@ func toFolder(t testing.TB, dir string) Options {
 func mirrored(t testing.TB, wants []Want, opts Options) *Result {
 	t.Helper()
 	r, err := Run(t.Context(), wants, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return r
 }
 
@@ -280,19 +277,13 @@ func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 			continue
 		}
 		to, err := folderOf(t, dir).Site().Of(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		versions, err := to.Versions(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	next:
 		for _, v := range versions {
 			got, err := to.Fetch(t.Context(), v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			n++
 			for _, from := range places {
 				if _, ok := from.releases[v]; !ok || !strings.Contains(strings.Join(from.releases[v], "\n"), p.Label()) {
@@ -300,13 +291,9 @@ func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 				}
 				quiet := &place{name: from.name, releases: from.releases}
 				all, err := quiet.Fetch(t.Context(), v)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				parts, err := publish.Split(t.Context(), all, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				for _, want := range parts {
 					if d, err := publish.Compare(t.Context(), got, want); want.Provider == p && (err != nil || !d.IsZero()) {
 						t.Errorf("%s %s is not whole: %v %v", p, v, d, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestHostileFolder: whatever others put into the place of a file beside the
@@ -31,15 +32,9 @@ func TestHostileFolder(t *testing.T) {
 			opts.Settings.ConfigMaps = true
 			mirrored(t, []Want{{From: from}}, opts) // so that it is a mirror
 			at := filepath.Join(dir, name)
-			if err := os.RemoveAll(at); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(outside, "file"), []byte("mine"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := plant(at, outside); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.RemoveAll(at))
+			given.NoError(t, os.WriteFile(filepath.Join(outside, "file"), []byte("mine"), 0o600))
+			given.NoError(t, plant(at, outside))
 			ended := make(chan error, 1)
 			go func() {
 				_, err := Run(context.Background(), []Want{{From: from}}, opts)
@@ -73,9 +68,7 @@ func TestHostileLockFile(t *testing.T) {
 		"folder":       func(at, _ string) error { return os.Mkdir(at, 0o700) },
 	} {
 		dir := t.TempDir()
-		if err := plant(filepath.Join(dir, lock), t.TempDir()); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, plant(filepath.Join(dir, lock), t.TempDir()))
 		if held, err := local.Occupy(dir, dir); err == nil || !strings.Contains(err.Error(), "is not a plain file") {
 			t.Errorf("%s: %v", kind, err)
 			if held != nil {
@@ -104,9 +97,7 @@ func TestModes(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	}
 }
 
@@ -118,9 +109,7 @@ func TestSparseFiles(t *testing.T) {
 	for _, name := range []string{"clusterctl.yaml", "images.json", "mirror.lock.json", "SHA256SUMS"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		old, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if err := os.Truncate(path, 300<<30); err != nil {
 			t.Skip(err)
 		}
@@ -135,8 +124,6 @@ func TestSparseFiles(t *testing.T) {
 		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%s: it took %v", name, took)
 		}
-		if err := os.WriteFile(path, old, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(path, old, 0o644))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // checkTargets compares the targets of the image inventory with what clusterctl
@@ -18,13 +19,9 @@ import (
 func checkTargets(t testing.TB, files map[string]string) {
 	t.Helper()
 	images, err := readConfig(t, files[layouts.ConfigFile]).Images()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var inv documents.ImageInventory
-	if err := json.Unmarshal([]byte(files[layouts.ImageInventoryFile]), &inv); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(files[layouts.ImageInventoryFile]), &inv))
 	origin := map[string]string{}
 	n := 0
 	for _, img := range inv.Images {
@@ -74,9 +71,7 @@ spec: {template: {spec: {containers: [{name: c, image: "ghcr.io/a/job:v1", args:
 		t.Error(got)
 	}
 	var inv documents.ImageInventory
-	if err := json.Unmarshal([]byte(files[layouts.ImageInventoryFile]), &inv); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(files[layouts.ImageInventoryFile]), &inv))
 	var got []string
 	for _, img := range inv.Images {
 		for _, p := range img.Places {

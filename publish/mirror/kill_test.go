@@ -146,12 +146,8 @@ func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
 	t.Helper()
 	cmd := given.Child(t, orders...)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
+	given.NoError(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("%q %v", line, err)
 	}
@@ -164,9 +160,7 @@ func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
 func sound(t *testing.T, dir string, expected ...problemKind) {
 	t.Helper()
 	report, err := Check(t.Context(), dir, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, p := range report.Problems {
 		if !slices.Contains(expected, p.Kind) {
 			t.Errorf("%+v", p)
@@ -191,20 +185,14 @@ func TestRepairKilled(t *testing.T) {
 			case 1:
 				err = os.Remove(name)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 		}
 		for range 3 {
 			kill(15*time.Millisecond, "repair")
 			sound(t, dir, missing, Damaged, unfinished)
 		}
-		if err := folderOf(t, dir).Sweep(); err != nil {
-			t.Fatal(err)
-		}
-		if err := repairScene(dir); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, folderOf(t, dir).Sweep())
+		given.NoError(t, repairScene(dir))
 		completed(t, dir, want)
 		sound(t, dir)
 	})
@@ -232,9 +220,7 @@ func TestPruneKilled(t *testing.T) {
 			shared, own := twoPlaces()
 			allWhole(t, dir, shared, own)
 		}
-		if err := pruneScene(dir); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, pruneScene(dir))
 		sound(t, dir)
 		if lock, err := ReadLock(dir); err != nil || len(lock.Keep(1)) > 0 {
 			t.Errorf("%+v, %v", lock, err)

@@ -27,15 +27,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
 func selector(t testing.TB, text string) Selector {
 	t.Helper()
 	s, err := ParseSelector(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return s
 }
 
@@ -106,9 +105,7 @@ func providersIn(t testing.TB, text string) (out []string) {
 	t.Helper()
 	config := readConfig(t, text)
 	providers, err := config.Providers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, p := range providers {
 		if _, err := layouts.ParseProviderURL(p.URL, p.Provider); err != nil {
 			t.Error(err)
@@ -134,9 +131,7 @@ func times(t testing.TB, dir string) map[string]string {
 	out := map[string]string{}
 	for name := range tree(t, dir) {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		out[name] = info.ModTime().String()
 	}
 	return out
@@ -160,9 +155,7 @@ func TestSecondRunTransfersNothing(t *testing.T) {
 			mirrored(t, wantsOf(shared, own, t), toFolder(t, dir))
 			want := times(t, dir)
 			if tc.lost != "" {
-				if err := os.Remove(filepath.Join(dir, tc.lost)); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, os.Remove(filepath.Join(dir, tc.lost)))
 			}
 			opens := shared.opens() + own.opens()
 			result := mirrored(t, wantsOf(shared, own, t), toFolder(t, dir))
@@ -248,17 +241,13 @@ func TestLostReleases(t *testing.T) {
 	all := []Want{{From: own, Provider: foo, Version: selector(t, ">0.1")}}
 	mirrored(t, all, toFolder(t, dir))
 	before := tree(t, dir)
-	if err := os.RemoveAll(filepath.Join(dir, "infrastructure-foo", "v0.9.0")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.RemoveAll(filepath.Join(dir, "infrastructure-foo", "v0.9.0")))
 	result := mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
 	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "infrastructure-foo v0.9.0 is missing from the mirror") {
 		t.Errorf("%q", result.Warnings)
 	}
 	report, err := Check(ctx, dir, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if len(report.Broken) != 1 || report.Broken[0].Version != "v0.9.0" {
 		t.Errorf("%+v", report.Broken)
 	}
@@ -276,9 +265,7 @@ func TestLostReleases(t *testing.T) {
 		t.Error(diff)
 	}
 	// Prune forgets it, there or not.
-	if err := os.RemoveAll(filepath.Join(dir, "infrastructure-foo", "v0.9.0")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.RemoveAll(filepath.Join(dir, "infrastructure-foo", "v0.9.0")))
 	if _, err := Prune(ctx, report.Broken, nil, toFolder(t, dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -360,9 +347,7 @@ func TestTamperedMirror(t *testing.T) {
 	} {
 		dir := memoryDir(t)
 		mirrored(t, wants, toFolder(t, dir))
-		if err := tamper(filepath.Join(dir, "infrastructure-foo", "v1.2.0")); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, tamper(filepath.Join(dir, "infrastructure-foo", "v1.2.0")))
 		if _, err := Run(t.Context(), wants, toFolder(t, dir)); !errors.As(err, new(*publish.ConflictError)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -481,9 +466,7 @@ func TestCertManager(t *testing.T) {
 		t.Errorf("overrides folder %q %v", overrides, err)
 	}
 	images, err := config.Images()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	// Both are called controller, so each keeps its path.
 	for _, tt := range [][3]string{
 		{"cert-manager", "quay.io/jetstack/controller:v1", "mirror.example.com:5000/capi/quay.io/jetstack/controller:v1"},
@@ -517,9 +500,7 @@ func TestForeignFiles(t *testing.T) {
 	wants := []Want{{From: own, Provider: foo}}
 	for _, name := range layouts.RootFiles {
 		dir := memoryDir(t)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o644))
 		if _, err := Run(t.Context(), wants, toFolder(t, dir)); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -539,9 +520,7 @@ func TestHostileLock(t *testing.T) {
 		`{"schemaVersion": 1, "releases": [{"provider": "infrastructure-foo", "version": "v1.0.0", "files": [{"name": "x", "sha256": "00"}]}]}`,
 	} {
 		dir := memoryDir(t)
-		if err := os.WriteFile(filepath.Join(dir, layouts.LockFile), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(dir, layouts.LockFile), []byte(text), 0o644))
 		if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, toFolder(t, dir)); err == nil || !strings.Contains(err.Error(), layouts.LockFile) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -553,13 +532,9 @@ func TestChecksumsOfTheSource(t *testing.T) {
 	files := own.releases["v1.2.0"]
 	quiet := &place{name: "x", releases: own.releases}
 	r, err := quiet.Fetch(t.Context(), "v1.2.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	sums, err := repo.Checksums(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	own.releases["v1.2.0"] = append(slices.Clone(files), layouts.ChecksumFile, string(sums))
 	dir := memoryDir(t)
 	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
@@ -652,9 +627,7 @@ func TestOverridesFolder(t *testing.T) {
 	for _, dir := range []string{"/srv/mirror", "/srv/$HOME/${x}/a b"} {
 		c := &documents.Config{OverridesFolder: documents.OverridesFolder(dir, "", false)}
 		text, err := c.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got, err := readConfig(t, string(text)).OverridesFolder(); err != nil || got != dir+"/overrides" {
 			t.Errorf("%s: clusterctl looks into %q, %v", dir, got, err)
 		}
@@ -710,9 +683,7 @@ func corpus(t testing.TB) *repo.Repository {
 		t.Skipf("no corpus of releases, set CORPUS to its folder: %v", err)
 	}
 	r, err := folder.Open(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return r
 }
 
@@ -769,9 +740,7 @@ func TestCorpus(t *testing.T) {
 func TestNoSuchFolder(t *testing.T) {
 	_, own := twoPlaces()
 	file := filepath.Join(memoryDir(t), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, nil, 0o644))
 	if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, toFolder(t, filepath.Join(file, "x"))); err == nil || errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v", err)
 	}
@@ -885,9 +854,7 @@ func TestPruneLooksWhileItHolds(t *testing.T) {
 	opts := toFolder(t, dir)
 	_, own := twoPlaces()
 	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, opts)
-	if err := os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644))
 	find := func() ([]string, error) {
 		if lock, err := local.Occupy(dir, dir); err == nil {
 			lock.Close()
@@ -933,13 +900,9 @@ func TestOtherChecksum(t *testing.T) {
 	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, toFolder(t, dir))
 	name := filepath.Join(dir, layouts.ChecksumFile)
 	sums, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	line := regexp.MustCompile(`(?m)^[0-9a-f]{64}(  .*/v0\.9\.0/metadata\.yaml)$`)
-	if err := os.WriteFile(name, line.ReplaceAll(sums, []byte(strings.Repeat("0", 64)+"$1")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(name, line.ReplaceAll(sums, []byte(strings.Repeat("0", 64)+"$1")), 0o644))
 	report, err := Check(t.Context(), dir, 2)
 	if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != layouts.ChecksumFile || report.Problems[0].Kind != Damaged {
 		t.Errorf("%+v, %v", report, err)

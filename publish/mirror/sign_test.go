@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestSignedImages checks that container images are fetched again before they are
@@ -45,9 +46,7 @@ func TestSignedImages(t *testing.T) {
 	if again(true) {
 		t.Error("images that the signature covers are fetched again")
 	}
-	if err := os.WriteFile(index, []byte(`{"schemaVersion":2,"manifests":[],"forged":true}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(index, []byte(`{"schemaVersion":2,"manifests":[],"forged":true}`), 0o644))
 	if !again(true) {
 		t.Error("a forged index of images is signed")
 	}

@@ -45,9 +45,7 @@ func killedAt(t *testing.T, at int, orders ...string) (steps int, dead bool) {
 		t.Fatal(err)
 	}
 	const traceSysGood, exitKill = 1, 1 << 20
-	if err := syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACECLONE|traceSysGood|exitKill); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACECLONE|traceSysGood|exitKill))
 	err := syscall.PtraceSyscall(pid, 0)
 	inside := map[int]bool{}
 	for err == nil {
@@ -103,9 +101,7 @@ func kept(t testing.TB, kind, dir string) (at string, opts Options) {
 		at += ".tar"
 		opts.Bundle = at
 		folder, err := local.New(Staging(at))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		opts.Dir, opts.Folder, opts.To = Staging(at), folder, folder.Site()
 		return at, opts
 	}
@@ -357,9 +353,7 @@ func TestStagingOfOthers(t *testing.T) {
 		dir := memoryDir(t)
 		at, opts := kept(t, "bundle", dir)
 		mirrored(t, one(t, "v1.2.0"), opts)
-		if err := plant(t, Staging(at), at); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, plant(t, Staging(at), at))
 		mirrored(t, one(t, "v0.9.0"), opts)
 		if got := releasesOf(t, "bundle", at); len(got) != 2 {
 			t.Errorf("%s: %v", name, got)
@@ -371,12 +365,8 @@ func TestStagingOfOthers(t *testing.T) {
 	dir := memoryDir(t)
 	at, opts := kept(t, "bundle", dir)
 	outside := t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, Staging(at)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(filepath.Join(outside, "file"), nil, 0o644))
+	given.NoError(t, os.Symlink(outside, Staging(at)))
 	if _, err := Run(t.Context(), one(t, "v0.9.0"), opts); err == nil {
 		t.Error("it follows a link")
 	}

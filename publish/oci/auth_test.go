@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestCredentials(t *testing.T) {
@@ -101,9 +102,7 @@ func TestCredentials(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if err := d.Verify(t.Context(), published()); err != nil {
 				t.Error(err)
 			}
@@ -161,9 +160,7 @@ func TestNoCredentialsForOthers(t *testing.T) {
 		s.faults.Reset()
 		s.faults.Add(fault.Rule{Step: "GET blobs", Times: fault.Always, Fault: fault.Fault{Name: "storage", Status: 307, Header: map[string]string{"Location": other.URL + at + "?X-Signature=granted-token"}}})
 		r, err := d.Fetch(t.Context(), "v1.2.3")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		_, err = r.Artifact("a.txt").Sum(t.Context())
 		if (err == nil) != (at == "/x") {
 			t.Errorf("%s: %v", at, err)
@@ -189,9 +186,7 @@ func TestDockerCredentials(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode fs.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}
 	auth := "cm9ib3Q6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5" // robot:correct-horse-battery

@@ -16,6 +16,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // shelf is a storage in memory. As a registry does, it refuses a manifest whose
@@ -105,9 +107,7 @@ func TestCopiesWhatWasCutOff(t *testing.T) {
 	part := from.manifest(t, from.add(t, v1.MediaTypeImageLayerGzip, []byte("layer")))
 	root := from.index(t, part)
 	to.claimed = map[digest.Digest]bool{part.Digest: true}
-	if err := copyImage(t.Context(), from, to, root); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, copyImage(t.Context(), from, to, root))
 	if _, ok := to.have[root.Digest]; !ok || to.have[part.Digest] == nil {
 		t.Error("the index or its manifest is missing")
 	}

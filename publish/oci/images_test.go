@@ -25,6 +25,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // start starts a registry that counts the bytes it sends.
@@ -79,18 +80,14 @@ func (c mirrorDir) File(name string) (*repo.Artifact, error) {
 func put(t *testing.T, l *layout, mediaType string, data []byte) v1.Descriptor {
 	t.Helper()
 	desc := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
-	if err := l.Push(t.Context(), desc, bytes.NewReader(data)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, l.Push(t.Context(), desc, bytes.NewReader(data)))
 	return desc
 }
 
 func marshal(t *testing.T, v any) []byte {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return data
 }
 
@@ -106,9 +103,7 @@ func image(t *testing.T, l *layout, seed string) v1.Descriptor {
 func scratch(t *testing.T) *layout {
 	t.Helper()
 	l, err := openLayout(t.TempDir(), "images")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -117,9 +112,7 @@ func scratch(t *testing.T) *layout {
 func at(t *testing.T, host, repository string) *Repository {
 	t.Helper()
 	d, err := New(Options{Host: host, Repository: repository})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return d
 }
 
@@ -145,18 +138,14 @@ func TestOverTheGap(t *testing.T) {
 	s, said := store(t, near)
 	broken.Store(3) // answers that fail are asked for again
 	files, err := s.Bring(t.Context(), all, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if !slices.ContainsFunc(*said, func(text string) bool { return strings.Contains(text, "/no/such:v1, which is only named") }) {
 		t.Errorf("%q", *said)
 	}
 	c := mirrorDir(near)
 	for path, sum := range files {
 		a, err := c.File("images/" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got, err := a.Sum(t.Context()); err != nil || got != sum {
 			t.Errorf("%s has %s, not %s: %v", path, got, sum, err)
 		}
@@ -170,9 +159,7 @@ func TestOverTheGap(t *testing.T) {
 	// A lost blob comes again.
 	for path := range files {
 		if strings.Contains(path, one.Digest.Encoded()) {
-			if err := os.Remove(filepath.Join(near, "images", path)); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.Remove(filepath.Join(near, "images", path)))
 		}
 	}
 	if again, err = s.Bring(t.Context(), all[:2], nil, false); err != nil || len(again) != len(files) {
@@ -236,22 +223,16 @@ func TestPlatforms(t *testing.T) {
 			t.Fatal(err)
 		}
 		layout, err := openLayout(near, "images")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		defer layout.Close()
 		images, err := layout.Images()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return images[img.Ref]
 	}
 	names := func(desc v1.Descriptor) (out []string) {
 		t.Helper()
 		data, err := os.ReadFile(filepath.Join(near, "images/blobs/sha256", desc.Digest.Encoded()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var got v1.Index
 		if err := json.Unmarshal(data, &got); err != nil || got.Annotations["a"] != "b" || got.MediaType != v1.MediaTypeImageIndex {
 			t.Errorf("%s: %v", data, err)
@@ -316,14 +297,10 @@ func TestHostileLayout(t *testing.T) {
 	s, _ = store(t, near)
 	img := Wanted{Ref: from + "/a/one:v1", Target: to + "/other:v1"}
 	files, err := s.Bring(t.Context(), []Wanted{img}, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for path := range files {
 		if info, err := os.Stat(filepath.Join(near, "images", path)); err == nil && info.Size() > 900 {
-			if err := os.WriteFile(filepath.Join(near, "images", path), make([]byte, info.Size()), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(filepath.Join(near, "images", path), make([]byte, info.Size()), 0o644))
 		}
 	}
 	if _, err := s.Push(t.Context(), []Wanted{img}, to); err == nil {
@@ -356,9 +333,7 @@ func TestForeignLayers(t *testing.T) {
 	s, said := store(t, near)
 	both := []Wanted{{Ref: from + "/a/both:v1"}}
 	files, err := s.Bring(t.Context(), both, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for name, sum := range files {
 		got, err := os.ReadFile(filepath.Join(near, "images", filepath.FromSlash(name)))
 		if err != nil || digest.FromBytes(got).Encoded() != sum.String() {
@@ -367,9 +342,7 @@ func TestForeignLayers(t *testing.T) {
 	}
 	// Something of it gets lost, and comes back.
 	lost := filepath.Join(near, "images/blobs/sha256", linux.Digest.Encoded())
-	if err := os.Remove(lost); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Remove(lost))
 	if again, err := s.Bring(t.Context(), both, nil, false); err != nil || len(again) != len(files) {
 		t.Errorf("%d files, %v", len(again), err)
 	}
@@ -404,9 +377,7 @@ func TestForeignLayers(t *testing.T) {
 	}
 	end := scratch(t)
 	got, err := at(t, to, "capi/both").PullImage(t.Context(), "v1", end, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if there, err := end.Exists(t.Context(), got); err != nil || !there {
 		t.Errorf("%v %v", there, err)
 	}
@@ -424,9 +395,7 @@ func TestSuspects(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := store(t, dir)
 	sums, err := s.Bring(t.Context(), []Wanted{{Ref: ref}}, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var blobs []string
 	for name := range sums {
 		s.Suspects = append(s.Suspects, name)
@@ -435,12 +404,8 @@ func TestSuspects(t *testing.T) {
 		}
 	}
 	content, err := os.ReadFile(blobs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(blobs[0], bytes.Repeat([]byte("x"), len(content)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
+	given.NoError(t, os.WriteFile(blobs[0], bytes.Repeat([]byte("x"), len(content)), 0o600))
 	open := s.Open
 	s.Open = func(string, string) (*Repository, error) { return nil, io.ErrUnexpectedEOF }
 	if _, err := s.Bring(t.Context(), []Wanted{{Ref: ref}}, nil, false); !errors.Is(err, io.ErrUnexpectedEOF) {

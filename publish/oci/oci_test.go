@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func digestOf(data []byte) string { return digest.FromBytes(data).String() }
@@ -187,13 +188,9 @@ func TestOperatorFindsEveryProvider(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t)
 			merged, err := publish.Merge(t.Context(), tc.releases)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			result, err := s.open().Put(t.Context(), merged)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			m, _, _ := s.manifest("v1.0.0")
 			var got []string
 			for _, l := range m.Layers {
@@ -266,9 +263,7 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, h := range headers {
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, w.WriteHeader(&h))
 		if _, err := io.CopyN(w, zeros{}, h.Size); err != nil {
 			t.Fatal(err)
 		}
@@ -395,9 +390,7 @@ func TestVersionsAreSortedAndPaged(t *testing.T) {
 	}))
 	defer host.Close()
 	d, err := New(Options{Host: strings.TrimPrefix(host.URL, "http://"), Repository: repository})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got, err := d.Versions(t.Context())
 	if want := []string{"0.1.0", "v1.9.0", "v1.10.0-rc.1", "v1.10.0"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
@@ -519,9 +512,7 @@ func TestAttachedAgain(t *testing.T) {
 	s := serve(t)
 	r := acme(repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
 	result, err := s.open().Put(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	list := strings.Replace(result.Digest, ":", "-", 1)
 	index, _, there := s.manifest(list)
 	if !there {
@@ -552,9 +543,7 @@ func TestArchiveAndReferrers(t *testing.T) {
 		d := s.open(func(o *Options) { o.Archive = archive })
 		r := release(p, "v1.2.3", repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
 		result, err := d.Put(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if err := d.Verify(t.Context(), r); err != nil {
 			t.Error(err)
 		}
@@ -571,9 +560,7 @@ func TestArchiveAndReferrers(t *testing.T) {
 		}
 		fallback := strings.Replace(result.Digest, ":", "-", 1)
 		answer, err := http.Get("http://" + s.host() + "/v2/" + repository + "/manifests/" + fallback)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		data, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		index := string(data)

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // adversary is a server that means harm. All hosts of the test lead to it.
@@ -152,14 +153,10 @@ func attack(t *testing.T, serve adversary, name string) {
 		return context.Cause(ctx)
 	}}
 	site, err := p.Site(name, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("a.yaml", []byte("a"))}}
 	d, err := site.Of(r.Provider)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	peak := watchMemory()
 	for verb, do := range map[string]func(context.Context, publish.Destination) error{
 		"Versions": func(ctx context.Context, d publish.Destination) error { _, err := d.Versions(ctx); return err },

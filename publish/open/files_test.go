@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/rivals"
 )
 
@@ -29,13 +30,9 @@ func each(t *testing.T, test func(t *testing.T, start func() publish.Destination
 			test(t, func() publish.Destination {
 				at := place(t)
 				site, err := (&open.Places{Env: func(n string) (string, bool) { v, ok := at.Env[n]; return v, ok }}).Site(at.URL, open.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				d, err := site.Of(layouts.Provider{Type: layouts.Infrastructure, Name: "foo"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				return d
 			})
 		})

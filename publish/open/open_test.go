@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // wire answers every request with what makes clients show who they are, and
@@ -123,9 +124,7 @@ func TestCredentialsBelongToOneHost(t *testing.T) {
 			r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("a.yaml", []byte("a"))}}
 			for _, name := range tt.to {
 				site, err := p.Site(name, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				use(t, r, func() (publish.Destination, error) { return site.Of(r.Provider) })
 			}
 			for _, raw := range tt.targets {
@@ -167,9 +166,7 @@ func TestRegistryFiles(t *testing.T) {
 		p := &Places{Env: func(n string) (string, bool) { return map[string]string{variable: value}[n], n == variable }, Dir: dir, Base: seen}
 		p.Policy.Sleep = func(context.Context, time.Duration) error { return nil }
 		site, err := p.Site(registryA+"/x", Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		provider := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 		use(t, &repo.Release{Provider: provider, Version: "v1.0.0"}, func() (publish.Destination, error) { return site.Of(provider) })
 		if !seen.seen["a.test"]["file"] {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // source is a server that breaks off in the middle of a file.
@@ -156,9 +157,7 @@ func TestDownloadWrongRange(t *testing.T) {
 		})
 		var w waits
 		body, err := Download(t.Context(), New(nil, w.policy()), s.URL, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got, err := io.ReadAll(body); err == nil || !strings.Contains(err.Error(), "asked for the bytes from 5 on") || string(got) != "01234" {
 			t.Errorf("%q: %q, %v", said, got, err)
 		}
@@ -203,9 +202,7 @@ func TestDownloadHeader(t *testing.T) {
 	header := http.Header{"Accept": {"application/octet-stream"}}
 	var w waits
 	body, err := NewLink(New(nil, w.policy()), s.URL, header).Open(t.Context(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if got, err := io.ReadAll(body); err != nil || string(got) != "0123456789" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -232,9 +229,7 @@ func TestDownloadCancel(t *testing.T) {
 		return context.Cause(ctx)
 	}}
 	body, err := Download(ctx, New(nil, policy), s.URL, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer body.Close()
 	_, err = io.ReadAll(body)
 	if _, temporary := errors.AsType[*publish.Temporary](err); !errors.Is(err, stopped) || temporary {

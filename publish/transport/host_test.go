@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestLoopback: what counts as this machine is what the client reaches without
@@ -53,9 +55,7 @@ func TestLoopback(t *testing.T) {
 				},
 			})
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if _, err := client.RoundTrip(req); err == nil {
 				t.Fatal("a connection without a network")
 			}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const secret = "glpat-very-secret"
@@ -95,9 +96,7 @@ func (l *oneConn) Addr() net.Addr { return &net.IPAddr{} }
 func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return req
 }
 
@@ -194,9 +193,7 @@ func limited(t *testing.T, clock time.Time, tt limitTest) {
 	})
 	var w waits
 	resp, err := New(nil, w.policy()).Do(request(t, "POST", s.URL, strings.NewReader("sent")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
 	if tt.want == never {
@@ -257,9 +254,7 @@ func TestRateLimitForEver(t *testing.T) {
 		served = 0
 		var w waits
 		resp, err := New(nil, w.policy()).Do(request(t, "PUT", s.URL, tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		resp.Body.Close()
 		if err := StatusError(resp); served != tt.want || len(w.list) != tt.want-1 || !IsTemporary(err) {
 			t.Errorf("%d requests, want %d, %v", served, tt.want, err)
@@ -360,9 +355,7 @@ func TestRepeatsStatus(t *testing.T) {
 		})
 		var w waits
 		resp, err := New(nil, w.policy()).Do(request(t, tt.method, s.URL, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != tt.status || served != tt.want || IsTemporary(StatusError(resp)) != tt.isTemporary {
 			t.Errorf("%s %d: %d after %d requests, want %d", tt.method, tt.status, resp.StatusCode, served, tt.want)
@@ -408,9 +401,7 @@ func TestCredentials(t *testing.T) {
 	}
 	for _, tt := range tests {
 		u, err := url.Parse(tt.url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got := (Credential{Hosts: []string{"other", tt.host}, Header: "A", Value: "v"}).mayGoTo(u); got != tt.want {
 			t.Errorf("%s to %s: %v", tt.host, tt.url, got)
 		}
@@ -466,9 +457,7 @@ func TestRedirectToAnotherHost(t *testing.T) {
 		}
 		req.Header.Set("Range", "bytes=1-")
 		resp, err := New(nil, Policy{}, credential).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		resp.Body.Close()
 		leaked := secretsOf(got)
 		if path == "/home" && (got.Header.Get("Private-Token") != secret || slices.Contains(leaked, "Referer")) {
@@ -538,9 +527,7 @@ func TestRedirectOfAnUpload(t *testing.T) {
 		got = r.Method + " " + string(body)
 	})
 	resp, err := New(nil, Policy{}).Do(request(t, "PUT", s.URL+"/old", strings.NewReader("body")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	resp.Body.Close()
 	if got != "PUT body" {
 		t.Errorf("got %q", got)
@@ -577,9 +564,7 @@ func TestStall(t *testing.T) {
 		}
 		var w waits
 		resp, err := New(base, policy(&w)).Do(request(t, "GET", "http://a/body", nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30s") || string(body) != "begin" {
 			t.Errorf("%q, %v", body, err)
@@ -614,9 +599,7 @@ func TestSlowClientIsNoStall(t *testing.T) {
 			return copy(p, "a"), nil
 		})
 		resp, err := New(base, Policy{Timeout: patience}).Do(request(t, "PUT", "http://a", slow))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		defer resp.Body.Close()
 		start := make([]byte, 2)
 		if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "aa" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -60,9 +61,7 @@ func TestBuildOf(t *testing.T) {
 // The clusterctl that --version names is the one that the oracle runs.
 func TestReleaseOfClusterctl(t *testing.T) {
 	data, err := os.ReadFile("../../../test/oracle/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if want := "\tsigs.k8s.io/cluster-api " + clusterctl.Release + "\n"; !strings.Contains(string(data), want) {
 		t.Errorf("test/oracle/go.mod has no line %q", want)
 	}

@@ -27,14 +27,10 @@ func push(t *testing.T, server, name, tag string, architectures ...string) {
 	put := func(method, path, mediaType string, data []byte) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, server+path, bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		req.Header.Set("Content-Type", mediaType)
 		r, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		r.Body.Close()
 		if r.StatusCode != http.StatusCreated {
 			t.Fatalf("%s %s: %s", method, path, r.Status)
@@ -52,9 +48,7 @@ func push(t *testing.T, server, name, tag string, architectures ...string) {
 	document := func(fields map[string]any) []byte {
 		fields["schemaVersion"] = 2
 		data, err := json.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return data
 	}
 	const manifest, index, config = "application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.config.v1+json"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // printed collects what a program prints while it runs.
@@ -48,22 +49,16 @@ func (l *printed) wait(t *testing.T, text string) {
 func TestWatchPrintsWhatChanges(t *testing.T) {
 	dir := t.TempDir()
 	release := filepath.Join(dir, "infrastructure-foo", "v1.0.0")
-	if err := os.MkdirAll(release, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(release, 0o755))
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(release, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(release, name), []byte(text), 0o644))
 	}
 	const metadata = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta1}\n"
 	write("metadata.yaml", metadata)
 	write("infrastructure-components.yaml", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: foo-system\n")
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var out, talk printed
 	done := make(chan int)

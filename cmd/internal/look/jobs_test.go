@@ -19,9 +19,7 @@ func jobArgs(t *testing.T, name string) []string {
 	t.Helper()
 	file := filepath.Join("..", "..", "..", "examples", "survey", name)
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
 		if d.Root.Get("kind").Str() != "Job" {
 			continue
@@ -113,13 +111,9 @@ func TestJobShardsAreTheWhole(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	want, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got, err := os.ReadFile(filepath.Join(dir, "fleet.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if !bytes.Equal(got, want) || bytes.Count(want, []byte(`"subject"`)) != providers {
 		t.Errorf("the merged shards differ from one run over %d providers", providers)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestMovePlanLive asks an API server that gives fixed answers.
@@ -50,9 +51,7 @@ func TestMovePlanLive(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "kubeconfig")
 		text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: k, user: u, namespace: prod}}, {name: b, context: {cluster: k, user: u, namespace: other}}],
 			clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}], users: [{name: u, user: {token: %q}}]}`, s.URL, authority, token)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 		return name
 	}
 	run := func(want int, contains string, args ...string) {

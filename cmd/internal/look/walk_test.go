@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // place is a destination in memory.
@@ -64,9 +65,7 @@ func options(judged *atomic.Int64) walkOptions {
 func text(t *testing.T, s *inventory.Survey) []byte {
 	t.Helper()
 	data, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return data
 }
 
@@ -77,16 +76,12 @@ const many = 500
 func TestInterruptedRunsFinish(t *testing.T) {
 	var once atomic.Int64
 	want, err := walk(context.Background(), providers(many), options(&once))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "state", "x.jsonl")
 	var judged atomic.Int64
 	for round := range 100 {
 		state, err := openState(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		o := options(&judged)
 		o.State = state
@@ -108,9 +103,7 @@ func TestInterruptedRunsFinish(t *testing.T) {
 			cutLine(t, file, round)
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if !bytes.Equal(text(t, got), text(t, want)) {
 			t.Error("the result differs from that of one run")
 		}
@@ -130,12 +123,8 @@ func cutLine(t *testing.T, file string, round int) {
 		return
 	}
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(file, info.Size()-10); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
+	given.NoError(t, os.Truncate(file, info.Size()-10))
 }
 
 func TestWhatIsFound(t *testing.T) {
@@ -155,9 +144,7 @@ func TestWhatIsFound(t *testing.T) {
 		told = append(told, fmt.Sprintf("%d/%d", done, all))
 	}
 	s, err := walk(context.Background(), subjects, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if s.Failed() != 2 || s.Providers[0].Failure != "no route" || !strings.Contains(s.Providers[1].Failure, "no version") {
 		t.Errorf("failures: %+v", s.Providers[:2])
 	}
@@ -193,9 +180,7 @@ func TestMergeRefuses(t *testing.T) {
 // A file that is something else is not added to.
 func TestStateRefusesOtherFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "notes.txt")
-	if err := os.WriteFile(file, []byte("one\ntwo\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, []byte("one\ntwo\n"), 0o644))
 	if _, err := openState(file); err == nil {
 		t.Error("accepted")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -29,9 +30,7 @@ func TestMigrateKilled(t *testing.T) {
 		want[name(i)] = text("apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: c%d\nspec:\n  topology:\n    classRef:\n      name: x\n")
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	command := func(dir string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), program)
 		cmd.Args = []string{"clusterctl-repo", "migrate", dir, "--write"}
@@ -43,17 +42,11 @@ func TestMigrateKilled(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, uint64(n)))
 		dir := t.TempDir()
 		for file, data := range old {
-			if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755))
+			given.NoError(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 		}
 		cmd := command(dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		// It dies soon after one of the first files is replaced.

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
@@ -22,9 +23,7 @@ func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }
 // TestGates requires a part of the script for each gate.
 func TestGates(t *testing.T) {
 	script, err := os.ReadFile("testdata/gate.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, g := range check.Gates {
 		if !strings.Contains("\n"+string(script), "\n# "+g.Name+": ") {
 			t.Errorf("testdata/gate.txtar has no part for the gate %s", g.Name)

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // written returns a text as a Writer writes it in pieces of a size.
@@ -24,9 +25,7 @@ func written(t testing.TB, form term.Form, text string, size int) string {
 		}
 		rest = rest[n:]
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, w.Flush())
 	return out.String()
 }
 
@@ -73,9 +72,7 @@ func TestWriterPaints(t *testing.T) {
 	var out bytes.Buffer
 	w := term.NewWriter(&out, term.Text)
 	style, err := term.StyleFor(w, "always", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	text := style.Red("error:") + " \x1b[0m\x1b[1;31mforged"
 	if got, want := written(t, term.Text, text, 5), "\x1b[1;31merror:\x1b[0m "+`\x1b[0m\x1b[1;31mforged`; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -107,14 +104,10 @@ func FuzzWriter(f *testing.F) {
 			t.Errorf("text: %q", bad)
 		}
 		doc, err := json.Marshal(map[string]string{"k": text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var before, after any
 		got := written(t, term.JSON, string(doc), size)
-		if err := json.Unmarshal(doc, &before); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, json.Unmarshal(doc, &before))
 		if err := json.Unmarshal([]byte(got), &after); err != nil {
 			t.Fatalf("%v: %q", err, got)
 		}
@@ -123,9 +116,7 @@ func FuzzWriter(f *testing.F) {
 		}
 		var x bytes.Buffer
 		x.WriteString("<k>")
-		if err := xml.EscapeText(&x, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, xml.EscapeText(&x, []byte(text)))
 		x.WriteString("</k>")
 		got = written(t, term.XML, x.String(), size)
 		var one, other struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -24,9 +25,7 @@ func apply(t testing.TB, all map[string]override, u use) string {
 		ref += "@" + u.digest
 	}
 	got, err := images.Apply(u.label, ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if want := target(all, u); got != want {
 		t.Errorf("%+v: clusterctl makes %s, not %s", u, got, want)
 	}

@@ -9,28 +9,22 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func tree(t *testing.T) (dir string, f *Folder) {
 	t.Helper()
 	top := t.TempDir()
 	dir = filepath.Join(top, "in")
-	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
 	for name, text := range map[string]string{"../outside": "secret", "a": "hello", "sub/b": "", "large": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	// A sparse file: large without taking space.
-	if err := os.Truncate(filepath.Join(dir, "large"), MaxSize+1); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Truncate(filepath.Join(dir, "large"), MaxSize+1))
 	f, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return dir, f
 }
@@ -62,9 +56,7 @@ func TestFolder(t *testing.T) {
 
 func TestFolderIsAFileSystem(t *testing.T) {
 	dir, f := tree(t)
-	if err := os.Remove(filepath.Join(dir, "large")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Remove(filepath.Join(dir, "large")))
 	if err := fstest.TestFS(f, "a", "sub/b"); err != nil {
 		t.Error(err)
 	}
@@ -76,9 +68,7 @@ func TestReadTakesWhatTheUserNames(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer r.Close()
 	go func() {
 		w.WriteString(strings.Repeat("x", 100_000))

@@ -5,30 +5,24 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.yaml")
 	for _, mode := range []os.FileMode{0o600, 0o644, 0o755} {
-		if err := os.WriteFile(name, []byte("old"), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := Replace(name, []byte("old"), []byte("new")); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(name, []byte("old"), mode))
+		given.NoError(t, os.Chmod(name, mode))
+		given.NoError(t, Replace(name, []byte("old"), []byte("new")))
 		data, _ := os.ReadFile(name)
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != mode || string(data) != "new" {
 			t.Errorf("%v: %v, %q", mode, info.Mode(), data)
 		}
 		os.Remove(name)
 	}
-	if err := os.WriteFile(name, []byte("saved meanwhile"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(name, []byte("saved meanwhile"), 0o644))
 	if err := Replace(name, []byte("old"), []byte("new")); err == nil || !errors.Is(err, errChanged) {
 		t.Errorf("a changed file: %v", err)
 	}

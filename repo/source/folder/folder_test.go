@@ -44,9 +44,7 @@ func grow(t testing.TB, root, lines string) {
 				err = os.WriteFile(full, []byte(name), 0o644)
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	}
 }
 
@@ -336,9 +334,7 @@ func TestOpen(t *testing.T) {
 			grow(t, root, tc.tree)
 			dir := filepath.Join(root, filepath.FromSlash(tc.open))
 			got, err := folder.Open(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if diff := cmp.Diff(unindent(tc.want), show(root, got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -463,13 +459,9 @@ func TestArtifactThatChangedCannotBeOpened(t *testing.T) {
 			root := t.TempDir()
 			grow(t, root, "addon-foo/v1.0.0/metadata.yaml")
 			got, err := folder.Open(t.Context(), root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			a := got.Providers[0].Releases[0].Artifacts[0]
-			if err := change(a.Path); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, change(a.Path))
 			if f, err := a.Open(); err == nil {
 				f.Close()
 				t.Error("it was opened")
@@ -488,9 +480,7 @@ func TestHugeFileIsListedAndNotSwallowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := folder.Open(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	a := got.Providers[0].Releases[0].Artifacts[0]
 	if a.Size != repo.MaxFileSize+1 {
 		t.Errorf("size %d", a.Size)
@@ -521,9 +511,7 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 	}
 	before := heap()
 	got, err := folder.Open(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	releases := got.Providers[0].Releases
 	if len(releases) != versions || releases[versions-1].Version != "v1.999.0" {
 		t.Fatalf("%d releases, the last is %s", len(releases), releases[len(releases)-1].Version)
@@ -532,14 +520,10 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 	for _, r := range releases {
 		for _, a := range r.Artifacts {
 			f, err := a.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			n, err := io.Copy(io.Discard, f)
 			f.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			read += n
 		}
 	}
@@ -558,13 +542,9 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 func TestCorpus(t *testing.T) {
 	releases := share.Corpus(t, "releases")
 	got, err := folder.Open(t.Context(), releases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	entries, err := os.ReadDir(releases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if len(got.Providers)+len(got.Oddities) != len(entries) || len(got.Providers) == 0 {
 		t.Errorf("%d entries became %d providers and %d oddities", len(entries), len(got.Providers), len(got.Oddities))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // within fails the test if f waits for something that never comes.
@@ -77,18 +78,14 @@ func TestUnreadable(t *testing.T) {
 		addon-shut/v1.0.0/metadata.yaml`)
 	shut := func(name string) {
 		name = filepath.Join(root, name)
-		if err := os.Chmod(name, 0); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Chmod(name, 0))
 		t.Cleanup(func() { os.Chmod(name, 0o755) })
 	}
 	shut("addon-foo/v1.0.0/metadata.yaml")
 	shut("addon-foo/v2.0.0")
 	shut("addon-shut")
 	got, err := folder.Open(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := unindent(`
 		unreadable: addon-shut
 		AddonProvider "foo"

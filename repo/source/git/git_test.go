@@ -34,9 +34,7 @@ func run(t *testing.T, dir string, args ...string) string {
 func repository(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	dir = filepath.Join(dir, "a tree")
 	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\n")
 	run(t, dir, "init", "-q")
@@ -52,9 +50,7 @@ func TestRepository(t *testing.T) {
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
 	t.Setenv("GIT_INDEX_FILE", "index-of-the-hook")
 	r, err := git.Open(ctx, filepath.Join(dir, "sub"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if r.Root != dir || r.Path != "sub" || r.Remote(ctx) != "" {
 		t.Errorf("%+v, remote %q", r, r.Remote(ctx))
 	}
@@ -79,12 +75,8 @@ func TestRepository(t *testing.T) {
 		}
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	if err := os.Mkdir(out, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Extract(ctx, commit, out); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Mkdir(out, 0o755))
+	given.NoError(t, r.Extract(ctx, commit, out))
 	if data, err := os.ReadFile(filepath.Join(out, "sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
 		t.Errorf("extracted %q, %v", data, err)
 	}
@@ -110,13 +102,9 @@ func TestSubmodule(t *testing.T) {
 	run(t, dir, "commit", "-q", "-m", "second")
 	given.File(t, filepath.Join(dir, "third/base/sub/a.yaml"), "a: 3\n")
 	r, err := git.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out := t.TempDir()
-	if err := r.Extract(t.Context(), "HEAD", out); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, r.Extract(t.Context(), "HEAD", out))
 	if data, err := os.ReadFile(filepath.Join(out, "third/base/sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
 		t.Errorf("extracted %q, %v", data, err)
 	}
@@ -145,13 +133,9 @@ func TestLoose(t *testing.T) {
 	given.File(t, at("hidden.yaml"), "a: 2\n")
 	given.File(t, at("ignored.yaml"), "")
 	given.File(t, at("untracked.yaml"), "")
-	if err := os.Symlink("sub/a.yaml", at("newlink.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Symlink("sub/a.yaml", at("newlink.yaml")))
 	r, err := git.Open(t.Context(), at("sub"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	elsewhere := filepath.Join(t.TempDir(), "x.yaml")
 	given.File(t, elsewhere, "")
 	var all, want []string
@@ -193,12 +177,8 @@ func TestRunsNoPrograms(t *testing.T) {
 		hooks := filepath.Join(git, "own-hooks")
 		for _, hook := range []string{"post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"} {
 			for _, at := range []string{hooks, filepath.Join(git, "hooks")} {
-				if err := os.MkdirAll(at, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename(trap(where+" hook "+hook), filepath.Join(at, hook)); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, os.MkdirAll(at, 0o755))
+				given.NoError(t, os.Rename(trap(where+" hook "+hook), filepath.Join(at, hook)))
 			}
 		}
 		included := filepath.Join(git, "more")
@@ -230,14 +210,10 @@ func TestRunsNoPrograms(t *testing.T) {
 	arm(dir, "tree")
 	for _, at := range []string{dir, sub} {
 		// git has to read the file, because its time is another one.
-		if err := os.Chtimes(filepath.Join(at, "sub/a.yaml"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Chtimes(filepath.Join(at, "sub/a.yaml"), time.Unix(1, 0), time.Unix(1, 0)))
 	}
 	r, err := git.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if changed, err := r.Changed(t.Context()); changed || err != nil {
 		t.Errorf("changed: %v, %v", changed, err)
 	}

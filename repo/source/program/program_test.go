@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestOutput(t *testing.T) {
@@ -42,9 +43,7 @@ func TestOutput(t *testing.T) {
 // TestStop ends a program in the middle: what it started must end as well.
 func TestStop(t *testing.T) {
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("stopped by the test")
 	go func() {

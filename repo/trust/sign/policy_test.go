@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func sure[T any](v T, err error) T {
@@ -122,9 +123,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := sign.DecodePolicy("policy.yaml", []byte(tc.policy), read)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			got, err := p.Check(t.Context(), tc.r, tc.as...)
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -132,9 +131,7 @@ func TestCheck(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if got.Reason != tc.reason {
 				t.Errorf("reason %q", got.Reason)
 			}

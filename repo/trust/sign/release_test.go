@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func release(files ...string) *repo.Release {
@@ -393,9 +394,7 @@ func TestVerifiedContentIsPinned(t *testing.T) {
 	}))
 	r = must[*repo.Release](t)(sign.Release(t.Context(), r, k))
 	v, err := sign.Verify(t.Context(), r, public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	text = "M"
 	if data, err := v.Release.Artifact("metadata.yaml").Bytes(); err == nil {
 		t.Errorf("it reads %q after the file changed", data)

@@ -22,14 +22,13 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return v
 	}
 }
@@ -182,9 +181,7 @@ func TestOpenSSLAgrees(t *testing.T) {
 	}
 	write := func(t *testing.T, name string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(at(name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(at(name), data, 0o600))
 	}
 	message := []byte("hello\n")
 	write(t, "FILE", message)
@@ -215,9 +212,7 @@ func TestCosignKey(t *testing.T) {
 	private := must[[]byte](t)(os.ReadFile("testdata/cosign.key"))
 	public := must[*sign.PublicKey](t)(sign.LoadPublicKey(must[[]byte](t)(os.ReadFile("testdata/cosign.pub"))))
 	k, err := sign.LoadPrivateKey(private, func() ([]byte, error) { return []byte("open-sesame"), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if k.Public().String() != public.String() {
 		t.Errorf("%s is not %s", k.Public(), public)
 	}
