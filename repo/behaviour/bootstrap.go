@@ -13,111 +13,111 @@ import (
 var secretsNeeded = []string{"secrets"}
 
 // bootstrapChecks are about BootstrapConfigs.
-var bootstrapChecks = []*Check{
+var bootstrapChecks = []*check{
 	row("BEH401", "bootstrap-secret", "The bootstrap Secret must exist when it is reported", must, pageConfig+"data secret",
 		"The infrastructure provider starts the machine and does not find its data.",
 		"Create the Secret before setting status.initialization.dataSecretCreated.",
-		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName, or it was deleted and is still missing after the settle bound", Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{bootstrapRole, secret}, version: bootstrapSecret, gone: secretGone}),
+		check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName, or it was deleted and is still missing after the settle bound", Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{bootstrapRole, secret}, version: bootstrapSecret, gone: secretGone}),
 	row("BEH402", "bootstrap-secret-name", "dataSecretName must be set with dataSecretCreated", must, pageConfig+"data secret",
 		"Core cannot pass the data to the Machine.",
 		"Set both in one patch.",
-		Check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and status.dataSecretName is empty", on: []string{bootstrapRole}, version: bootstrapName}),
+		check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and status.dataSecretName is empty", on: []string{bootstrapRole}, version: bootstrapName}),
 	row("BEH403", "bootstrap-secret-fixed", "dataSecretName must not change", must, pageConfig+"data secret",
 		"The Machine keeps the name of the old Secret, and clusterctl move breaks the reference.",
 		"Derive the name from that of the BootstrapConfig.",
-		Check{Role: contract.BootstrapConfig, Violation: "two versions have different names, or a later one has none", on: []string{bootstrapRole}, version: bootstrapFixed}),
+		check{Role: contract.BootstrapConfig, Violation: "two versions have different names, or a later one has none", on: []string{bootstrapRole}, version: fixed(secretPath, "dataSecretName", "%s")}),
 	row("BEH404", "bootstrap-secret-value", "The bootstrap Secret must have the key value", must, pageConfig+"data secret",
 		"The machine starts with empty user data and never joins.",
 		"Write the data under the key value.",
-		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapValue}),
+		check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapValue}),
 	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as controlling owner", should, pageConfig+"data secret; "+pageOwners,
 		"Controllers that cache only labelled Secrets do not see it, and clusterctl move leaves it behind.",
 		"Set the label cluster.x-k8s.io/cluster-name to the name of the Cluster, and an owner reference to the BootstrapConfig with controller: true.",
-		Check{Role: contract.BootstrapConfig, Violation: "the Secret lacks one of them, the label has another value, or the owner does not control", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapForm}),
+		check{Role: contract.BootstrapConfig, Violation: "the Secret lacks one of them, the label has another value, or the owner does not control", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapForm}),
 	row("BEH406", "bootstrap-stays-created", "dataSecretCreated must stay true", must, pageConfig+"initialization completed",
 		"Core treats a running Machine as new.",
 		"Never reset it; report later problems in conditions.",
-		Check{Role: contract.BootstrapConfig, Violation: "the field changes from true to false or disappears", on: []string{bootstrapRole}, version: staysProvisioned}),
+		check{Role: contract.BootstrapConfig, Violation: "the field changes from true to false or disappears", on: []string{bootstrapRole}, version: staysProvisioned}),
 	row("BEH407", "bootstrap-one-init", "Only one control plane machine initializes the Cluster", typical, pageConfig+"typical workflow",
 		"Two machines run kubeadm init and form two clusters.",
 		"Hold a lock until the Cluster reports ControlPlaneInitialized.",
-		Check{Rule: severity(lint.Info), Role: contract.BootstrapConfig, Violation: "two configurations of control plane Machines have data before the control plane is initialized", Beware: "distributions in which all machines may start at once", on: []string{bootstrapRole}, version: bootstrapOneInit}),
+		check{Rule: severity(lint.Info), Role: contract.BootstrapConfig, Violation: "two configurations of control plane Machines have data before the control plane is initialized", Beware: "distributions in which all machines may start at once", on: []string{bootstrapRole}, version: bootstrapOneInit}),
 	row("BEH408", "bootstrap-in-place", "Changing the spec should not create new data after the bootstrap", should, pageConfig+"in-place changes",
 		"Machines that reboot find data that does not fit them.",
 		"Ignore changes of the spec once dataSecretCreated is true.",
-		Check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: settle, Needs: secretsNeeded, Beware: "configurations that rotate; those of pools are left out", on: []string{secret}, version: bootstrapInPlace}),
+		check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: settle, Needs: secretsNeeded, Beware: "configurations that rotate; those of pools are left out", on: []string{secret}, version: bootstrapInPlace}),
 }
 
 // controlPlaneChecks are about ControlPlanes and the Machines that they make.
-var controlPlaneChecks = []*Check{
+var controlPlaneChecks = []*check{
 	row("BEH501", "plane-stays-initialized", "A ControlPlane must stay initialized", must, pagePlane+"initialization completed",
 		"Bootstrap providers try to initialize the Cluster a second time.",
 		"Never reset status.initialization.controlPlaneInitialized to false; report later problems in conditions.",
-		Check{Role: contract.ControlPlane, Violation: "the field changes from true to false or disappears", on: []string{controlPlane}, version: staysProvisioned}),
+		check{Role: contract.ControlPlane, Violation: "the field changes from true to false or disappears", on: []string{controlPlane}, version: staysProvisioned}),
 	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",
 		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
-		Check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
+		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
-		Check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks the type or the label", Needs: secretsNeeded, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
+		check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks the type or the label", Needs: secretsNeeded, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
 	row("BEH504", "plane-machine-labels", "Control plane Machines must have the labels of Cluster API", must, pagePlane+"machines",
 		"Core does not count the Machine as control plane and deletes it with the workers.",
 		"Set the labels cluster.x-k8s.io/control-plane and cluster.x-k8s.io/cluster-name when you create Machines.",
-		Check{Role: contract.ControlPlane, Violation: "a Machine owned by a ControlPlane lacks one of them", on: []string{machine}, version: planeLabels}),
+		check{Role: contract.ControlPlane, Violation: "a Machine owned by a ControlPlane lacks one of them", on: []string{machine}, version: planeLabels}),
 	row("BEH505", "plane-counters", "Counters of a ControlPlane must not exceed its replicas", must, pagePlane+"replicas",
 		"Cluster topology considers an unfinished upgrade complete.",
 		"Count only Machines that status.replicas counts too.",
-		Check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
+		check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
 	row("BEH506", "plane-replicas", "status.replicas of a ControlPlane should be the number of its Machines", should, pagePlane+"replicas",
 		"Autoscalers and kubectl show a wrong number.",
 		"Count the Machines on every reconciliation.",
-		Check{Role: contract.ControlPlane, Violation: "at rest it differs from the number of Machines that the ControlPlane owns", Within: settle, on: []string{controlPlane}, version: planeReplicas}),
+		check{Role: contract.ControlPlane, Violation: "at rest it differs from the number of Machines that the ControlPlane owns", Within: settle, on: []string{controlPlane}, version: planeReplicas}),
 	row("BEH507", "plane-scales", "A ControlPlane should reach spec.replicas", should, pagePlane+"replicas, scale subresource",
 		"Users who scale the control plane see no change.",
 		"Create or delete one Machine after the other until the number is reached.",
-		Check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, all Machines have Nodes, nothing has changed for four times the bound, and the number of Machines differs", Within: settle, on: []string{controlPlane}, version: planeScales}),
+		check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, all Machines have Nodes, nothing has changed for four times the bound, and the number of Machines differs", Within: settle, on: []string{controlPlane}, version: planeScales}),
 	row("BEH508", "plane-selector", "status.selector should match exactly the Machines of the ControlPlane", should, pagePlane+"replicas, scale subresource",
 		"Autoscalers count the wrong Machines.",
 		"Write the labels of the Machines as a selector, for example cluster.x-k8s.io/cluster-name=NAME,cluster.x-k8s.io/control-plane.",
-		Check{Role: contract.ControlPlane, Violation: "at rest it does not select exactly the Machines that the ControlPlane owns", Within: settle, on: []string{controlPlane}, version: planeSelector}),
+		check{Role: contract.ControlPlane, Violation: "at rest it does not select exactly the Machines that the ControlPlane owns", Within: settle, on: []string{controlPlane}, version: planeSelector}),
 	row("BEH509", "plane-versions", "status.versions should be ordered, and its replicas should add up", should, pagePlane+"version",
 		"Cluster topology computes a wrong state of the upgrade.",
 		"List each version of the Machines once, the oldest first, with the number of Machines.",
-		Check{Role: contract.ControlPlane, Violation: "an entry is older than the one before it, or the sum differs from status.replicas at rest", Within: settle, on: []string{controlPlane}, version: planeVersions}),
+		check{Role: contract.ControlPlane, Violation: "an entry is older than the one before it, or the sum differs from status.replicas at rest", Within: settle, on: []string{controlPlane}, version: planeVersions}),
 	row("BEH510", "plane-version", "status.version should be the lowest version of the control plane", should, pagePlane+"version",
 		"Cluster topology upgrades the workers too early.",
 		"Report the new version only when every Machine has it.",
-		Check{Role: contract.ControlPlane, Action: "upgrade", Violation: "status.version is newer than spec.version of a Machine of the ControlPlane", on: []string{controlPlane}, version: planeVersion}),
+		check{Role: contract.ControlPlane, Action: "upgrade", Violation: "status.version is newer than spec.version of a Machine of the ControlPlane", on: []string{controlPlane}, version: planeVersion}),
 	row("BEH511", "plane-metadata", "Labels of the machine template should reach running Machines", should, pagePlane+"machines, in-place propagation",
 		"Users who add a label wait for it, or lose their Machines to a rollout.",
 		"Propagate metadata.labels and annotations without a rollout.",
-		Check{Role: contract.ControlPlane, Action: "patch the labels of the machine template", Violation: "a Machine lacks the label after twice the bound, or has been replaced", Within: settle, on: []string{controlPlane}, version: planeMetadata}),
+		check{Role: contract.ControlPlane, Action: "patch the labels of the machine template", Violation: "a Machine lacks the label after twice the bound, or has been replaced", Within: settle, on: []string{controlPlane}, version: planeMetadata}),
 	row("BEH512", "plane-rollout", "rollout.after should create new Machines", should, pagePlane+"rolloutAfter",
 		"Users who renew certificates by a rollout keep the old Machines.",
 		"Replace Machines that were created before the time.",
-		Check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created within the bound, or within four times the settle bound for a time in the past", Within: deletion, on: []string{controlPlane}, version: planeRollout}),
+		check{Role: contract.ControlPlane, Action: "set rollout.after", Violation: "the time is past, and no Machine was created within the bound, or within four times the settle bound for a time in the past", Within: deletion, on: []string{controlPlane}, version: planeRollout}),
 	row("BEH513", "plane-domains", "Control plane Machines should only be in failure domains for control planes", should, pagePlane+"placement",
 		"The control plane runs where its endpoint or etcd cannot reach it.",
 		"Choose only failure domains with controlPlane: true.",
-		Check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster lists without controlPlane: true", on: []string{machine}, version: planeDomains}),
+		check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster lists without controlPlane: true", on: []string{machine}, version: planeDomains}),
 	row("BEH514", "plane-external", "An external control plane must not have control plane Machines", must, pagePlane+"externalManagedControlPlane",
 		"Core waits for Nodes that never appear.",
 		"Set status.externalManagedControlPlane only if the control plane runs outside the Cluster.",
-		Check{Role: contract.ControlPlane, Violation: "status.externalManagedControlPlane is true and the ControlPlane owns Machines", on: []string{controlPlane}, version: planeExternal}),
+		check{Role: contract.ControlPlane, Violation: "status.externalManagedControlPlane is true and the ControlPlane owns Machines", on: []string{controlPlane}, version: planeExternal}),
 	row("BEH515", "plane-endpoint-fixed", "The endpoint of a ControlPlane must not change", must, pagePlane+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
-		Check{Role: contract.ControlPlane, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{controlPlane}, version: endpointFixed}),
+		check{Role: contract.ControlPlane, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{controlPlane}, version: endpointFixed}),
 	row("BEH516", "plane-up-to-date", "Control plane Machines have the condition UpToDate", should, pagePlane+"machines, UpToDate",
 		"Users and Cluster topology cannot see the progress of a rollout.",
 		"Set the condition UpToDate on every Machine.",
-		Check{Rule: severity(lint.Info), Role: contract.ControlPlane, Violation: "an owned Machine lacks it when the bound has passed", Within: settle, on: []string{machine}, version: planeUpToDate}),
+		check{Rule: severity(lint.Info), Role: contract.ControlPlane, Violation: "an owned Machine lacks it when the bound has passed", Within: settle, on: []string{machine}, version: planeUpToDate}),
 	row("BEH517", "plane-goes-last", "The ControlPlane should disappear only after its Machines", typical, pagePlane+"machines",
 		"Garbage collection deletes all control plane Machines at once, and nothing cleans up what they share.",
 		"Remove the finalizer only after all Machines of the control plane are gone.",
-		Check{Role: contract.ControlPlane, Action: actDelete, Violation: "the ControlPlane is gone while Machines that it controls exist", on: []string{controlPlane}, gone: planeGoesLast}),
+		check{Role: contract.ControlPlane, Action: actDelete, Violation: "the ControlPlane is gone while Machines that it controls exist", on: []string{controlPlane}, gone: planeGoesLast}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -125,16 +125,10 @@ func (j *Judge) secretNamed(namespace, secretName string) *object {
 }
 
 func bootstrapSecret(c *change) {
-	n := c.cur.Get("status", "dataSecretName").Str()
-	if !c.first(record.Value.DataCreated) || n == "" {
-		return
-	}
-	c.later(apart, func(c *change) {
-		if !c.read["secrets"] || c.denied["secrets"] != "" || c.o.isDeleting() {
-			return
+	c.withSecret(func(c *change, n string, s *object) {
+		if c.read["secrets"] && c.denied["secrets"] == "" && !c.o.isDeleting() {
+			c.demand(s != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"}, "the Secret %s does not exist", n)
 		}
-		c.demand(c.secretNamed(c.o.namespace, n) != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"},
-			"the Secret %s does not exist", n)
 	})
 }
 
@@ -164,30 +158,27 @@ func bootstrapName(c *change) {
 		"the data is reported as created, but status.dataSecretName is empty")
 }
 
-func bootstrapFixed(c *change) { c.fixed(secretPath, "dataSecretName", "%s") }
-
-func (c *change) withSecret(do func(*change, *object)) {
+// withSecret looks at the Secret when its data is reported; it may be missing.
+func (c *change) withSecret(do func(c *change, named string, s *object)) {
 	n := c.cur.Get("status", "dataSecretName").Str()
 	if !c.first(record.Value.DataCreated) || n == "" {
 		return
 	}
-	c.later(apart, func(c *change) {
-		if s := c.secretNamed(c.o.namespace, n); s != nil {
-			do(c, s)
+	c.later(apart, func(c *change) { do(c, n, c.secretNamed(c.o.namespace, n)) })
+}
+
+func bootstrapValue(c *change) {
+	c.withSecret(func(c *change, n string, s *object) {
+		if s != nil {
+			c.demand(s.get("data", "value").Filled(), []string{"status.dataSecretName"}, "the Secret %s has no data under the key value", n)
 		}
 	})
 }
 
-func bootstrapValue(c *change) {
-	c.withSecret(func(c *change, s *object) {
-		c.demand(s.get("data", "value").Filled(), []string{"status.dataSecretName"},
-			"the Secret %s has no data under the key value", s.name)
-	})
-}
-
 func bootstrapForm(c *change) {
-	c.withSecret(func(c *change, s *object) {
+	c.withSecret(func(c *change, _ string, s *object) {
 		switch {
+		case s == nil:
 		case s.label(clusterLabel) == "" || c.clusterOf(c.o) != nil && s.label(clusterLabel) != c.clusterOf(c.o).name:
 			c.report([]string{"status.dataSecretName"}, "the Secret %s has the label %s=%q; it must name the Cluster", s.name, clusterLabel, s.label(clusterLabel))
 		case controllerOf(s.owners).uid != c.o.uid:

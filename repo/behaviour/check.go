@@ -9,15 +9,15 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 )
 
-// Level says how strongly the contract demands something.
-type Level string
+// level says how strongly the contract demands something.
+type level string
 
 // The levels. Typical is what only the workflows of the pages say.
 const (
-	must     Level = "must"
-	should   Level = "should"
-	typical  Level = "typical"
-	practice Level = "practice"
+	must     level = "must"
+	should   level = "should"
+	typical  level = "typical"
+	practice level = "practice"
 )
 
 // The bounds of time that a check waits; see Options.
@@ -27,12 +27,12 @@ const (
 	deletion = "delete"
 )
 
-// Check is a statement about the behaviour of controllers, with what decides it.
-type Check struct {
+// check is a statement about the behaviour of controllers, with what decides it.
+type check struct {
 	lint.Rule
 	// Role is what the statement is about, "" for objects of all roles.
 	Role  contract.Role
-	Level Level
+	Level level
 	// Action is what has to happen in the run, "" if any run will do.
 	Action string
 	// Violation says what proves one.
@@ -65,7 +65,7 @@ var Family = func() *lint.Family {
 }()
 
 // row completes a check with what its level says: only a must is an error.
-func row(id, name, title string, level Level, source, why, fix string, c Check) *Check {
+func row(id, name, title string, level level, source, why, fix string, c check) *check {
 	severity, proof := c.Severity, lint.Contract
 	if severity == lint.Off {
 		severity = lint.Warning
@@ -96,7 +96,7 @@ func sentence(s string) string {
 }
 
 // needs says what has to happen for the check to decide.
-func (c *Check) needs() string {
+func (c *check) needs() string {
 	out := ""
 	if c.Action != "" {
 		out += " To test it: " + c.Action + "."

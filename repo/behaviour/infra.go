@@ -11,107 +11,107 @@ import (
 )
 
 // clusterChecks are about InfraClusters.
-var clusterChecks = []*Check{
+var clusterChecks = []*check{
 	row("BEH101", "cluster-stays-provisioned", "An InfraCluster must stay provisioned", must, pageCluster+"initialization completed",
 		"Controllers that read the InfraCluster stop working for a running Cluster.",
 		"Never reset status.initialization.provisioned to false; report later problems in conditions.",
-		Check{Role: contract.InfraCluster, Violation: "provisioned changes from true to false or disappears", on: []string{infraCluster}, version: staysProvisioned}),
+		check{Role: contract.InfraCluster, Violation: "provisioned changes from true to false or disappears", on: []string{infraCluster}, version: staysProvisioned}),
 	row("BEH102", "cluster-endpoint", "A provisioned InfraCluster should have a control plane endpoint", should, pageCluster+"control plane endpoint",
 		"Machines never join: the Cluster has no address of the API server.",
 		"Set spec.controlPlaneEndpoint before reporting provisioned, unless the control plane provider sets one.",
-		Check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when four times the bound has passed", Within: settle, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
+		check{Role: contract.InfraCluster, Violation: "neither the InfraCluster, the Cluster nor the control plane has an endpoint when four times the bound has passed", Within: settle, Beware: "a control plane provider that is slow to set it", on: []string{infraCluster}, version: clusterEndpoint}),
 	row("BEH103", "cluster-endpoint-fixed", "The endpoint of an InfraCluster must not change", must, pageCluster+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
-		Check{Role: contract.InfraCluster, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{infraCluster}, version: endpointFixed}),
+		check{Role: contract.InfraCluster, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{infraCluster}, version: endpointFixed}),
 	row("BEH104", "cluster-endpoint-given", "An endpoint given in the Cluster is respected", typical, pageCluster+"control plane endpoint",
 		"Users who reserve an address for the API server get another one.",
 		"Use Cluster.spec.controlPlaneEndpoint if it is set.",
-		Check{Rule: severity(lint.Info), Role: contract.InfraCluster, Action: "create a Cluster with an endpoint", Violation: "the InfraCluster gets a different endpoint than the Cluster had before", Beware: "providers that ignore the endpoint, which the contract allows", on: []string{infraCluster}, version: endpointGiven}),
+		check{Rule: severity(lint.Info), Role: contract.InfraCluster, Action: "create a Cluster with an endpoint", Violation: "the InfraCluster gets a different endpoint than the Cluster had before", Beware: "providers that ignore the endpoint, which the contract allows", on: []string{infraCluster}, version: endpointGiven}),
 	row("BEH105", "cluster-endpoint-whole", "Host and port of the endpoint must be set together", must, pageCluster+"control plane endpoint",
 		"Core ignores half an endpoint, so the Cluster never gets one.",
 		"Set host and port (1 to 65535) in one patch.",
-		Check{Role: contract.InfraCluster, Violation: "a provisioned InfraCluster has only one of them, or a port out of range", on: []string{infraCluster}, version: endpointWhole}),
+		check{Role: contract.InfraCluster, Violation: "a provisioned InfraCluster has only one of them, or a port out of range", on: []string{infraCluster}, version: endpointWhole}),
 	row("BEH106", "failure-domains-form", "Failure domains must have unique names", must, pageCluster+"failure domains",
 		"Core cannot copy the list to the Cluster, and Machines are not spread.",
 		"List each failure domain once, with a name and a boolean controlPlane.",
-		Check{Role: contract.InfraCluster, Violation: "two entries of status.failureDomains have the same name, or controlPlane is not a boolean", on: []string{infraCluster}, version: domainsForm}),
+		check{Role: contract.InfraCluster, Violation: "two entries of status.failureDomains have the same name, or controlPlane is not a boolean", on: []string{infraCluster}, version: domainsForm}),
 	row("BEH107", "failure-domains-stay", "Failure domains should stay while Machines are in them", should, pageCluster+"failure domains",
 		"Control plane Machines in the missing domain are replaced.",
 		"Keep a failure domain in the status as long as a Machine uses it.",
-		Check{Role: contract.InfraCluster, Violation: "a domain disappears from the status while a Machine of the Cluster has it", on: []string{infraCluster}, version: domainsStay}),
+		check{Role: contract.InfraCluster, Violation: "a domain disappears from the status while a Machine of the Cluster has it", on: []string{infraCluster}, version: domainsStay}),
 	row("BEH108", "externally-managed", "Externally managed InfraClusters must be left alone", must, pageCluster+"externally managed infrastructure",
 		"The controller and the external system overwrite each other's status or create infrastructure twice.",
 		"Skip objects with the annotation cluster.x-k8s.io/managed-by, with the predicate ResourceIsNotExternallyManaged. The page of the book calls it a label; the code of Cluster API reads the annotation.",
-		Check{Role: contract.InfraCluster, Action: actManaged, Violation: "a finalizer, or a status by the controller of the kind, appears on the annotated object", on: []string{infraCluster}, version: externallyManaged}),
+		check{Role: contract.InfraCluster, Action: actManaged, Violation: "a finalizer, or a status by the controller of the kind, appears on the annotated object", on: []string{infraCluster}, version: externallyManaged}),
 	row("BEH109", "cluster-goes-last", "The InfraCluster should disappear only after its InfraMachines", typical, pageCluster+"typical workflow, deleted resource",
 		"Machines stay behind in networks that cannot be deleted.",
 		"Remove the finalizer only after the infrastructure of all machines is gone.",
-		Check{Role: contract.InfraCluster, Action: actDelete, Violation: "the InfraCluster is gone while InfraMachines of the Cluster exist", on: []string{infraCluster}, gone: goesLast}),
+		check{Role: contract.InfraCluster, Action: actDelete, Violation: "the InfraCluster is gone while InfraMachines of the Cluster exist", on: []string{infraCluster}, gone: goesLast}),
 	row("BEH110", "orphan-deleted", "Deleted objects without an owner should go away", typical, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
 		"Users who delete objects that never had an owner have to remove finalizers by hand.",
 		"Handle deletionTimestamp before looking for the owner, or do not add a finalizer without one.",
-		Check{Action: actOrphan + ", delete it", Violation: "an object without owner references is deleted and still there when twice the bound has passed", Within: settle, on: []string{infraCluster, infraMachine}, version: orphanDeleted}),
+		check{Action: actOrphan + ", delete it", Violation: "an object without owner references is deleted and still there when twice the bound has passed", Within: settle, on: []string{infraCluster, infraMachine}, version: orphanDeleted}),
 }
 
 // machineChecks are about InfraMachines, those of pools included.
-var machineChecks = []*Check{
+var machineChecks = []*check{
 	row("BEH201", "machine-provider-id", "A provisioned InfraMachine must have a provider ID", must, pageMachine+"provider ID",
 		"Core never matches the Machine with its Node, so the Machine never becomes ready.",
 		"Patch spec.providerID before, or together with, status.initialization.provisioned.",
-		Check{Role: contract.InfraMachine, Violation: "a version reports provisioned without spec.providerID", on: []string{infraMachine}, version: machineProviderID}),
+		check{Role: contract.InfraMachine, Violation: "a version reports provisioned without spec.providerID", on: []string{infraMachine}, version: machineProviderID}),
 	row("BEH202", "machine-provider-id-fixed", "The provider ID must not change", must, pageMachine+"provider ID",
 		"Core matches the Machine with the wrong Node or with none, and health checks replace healthy machines.",
 		"Set spec.providerID only if it is empty.",
-		Check{Role: contract.InfraMachine, Violation: "two versions have different provider IDs", on: []string{infraMachine}, version: machineProviderIDFixed}),
+		check{Role: contract.InfraMachine, Violation: "two versions have different provider IDs", on: []string{infraMachine}, version: fixed(providerIDPath, "the provider ID", "%q")}),
 	row("BEH203", "machine-provider-id-unique", "Provider IDs must be unique", must, pageMachine+"provider ID",
 		"Two Machines claim the same Node; deleting one drains the other.",
 		"Put the ID of the instance into the provider ID.",
-		Check{Role: contract.InfraMachine, Violation: "two InfraMachines have the same provider ID", on: []string{infraMachine}, version: machineProviderIDUnique}),
+		check{Role: contract.InfraMachine, Violation: "two InfraMachines have the same provider ID", on: []string{infraMachine}, version: machineProviderIDUnique}),
 	row("BEH204", "machine-node", "The provider ID should match that of the Node", should, pageMachine+"provider ID",
 		"The Machine waits for its Node forever; MachineHealthChecks and rollouts stop.",
 		"Use the value that the cloud controller manager or the kubelet writes into Node.spec.providerID.",
-		Check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed, or a younger Machine got one", Within: deletion, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
+		check{Role: contract.InfraMachine, Violation: "the Machine of a provisioned InfraMachine in an initialized Cluster has no status.nodeRef when the bound has passed, or a younger Machine got one", Within: deletion, Beware: "clusters without a cloud controller manager or network plugin", on: []string{infraMachine}, version: machineNode}),
 	row("BEH205", "machine-stays-provisioned", "An InfraMachine must stay provisioned", must, pageMachine+"initialization completed",
 		"Core treats a running Machine as new; controllers stop working on it.",
 		"Never reset status.initialization.provisioned to false; report later problems in conditions.",
-		Check{Role: contract.InfraMachine, Violation: "provisioned changes from true to false or disappears", on: []string{infraMachine}, version: staysProvisioned}),
+		check{Role: contract.InfraMachine, Violation: "provisioned changes from true to false or disappears", on: []string{infraMachine}, version: staysProvisioned}),
 	row("BEH206", "machine-after-cluster", "InfraMachines should wait for the infrastructure of the Cluster", typical, pageMachine+"typical workflow, normal resource",
 		"Machines start in networks that do not exist yet, and fail or end up in a default network.",
 		"Return while Cluster.status.initialization.infrastructureProvisioned is not true.",
-		Check{Role: contract.InfraMachine, Action: actManaged + " that never becomes ready", Violation: "the InfraMachine reports provisioned or gets a provider ID before", on: []string{infraMachine}, version: machineAfterCluster}),
+		check{Role: contract.InfraMachine, Action: actManaged + " that never becomes ready", Violation: "the InfraMachine reports provisioned or gets a provider ID before", on: []string{infraMachine}, version: machineAfterCluster}),
 	row("BEH207", "machine-after-bootstrap", "InfraMachines should wait for the bootstrap data", typical, pageMachine+"typical workflow, normal resource",
 		"The machine starts without bootstrap data and never joins.",
 		"Return while Machine.spec.bootstrap.dataSecretName is empty.",
-		Check{Role: contract.InfraMachine, Violation: "the InfraMachine reports provisioned before", on: []string{infraMachine}, version: machineAfterBootstrap}),
+		check{Role: contract.InfraMachine, Violation: "the InfraMachine reports provisioned before", on: []string{infraMachine}, version: machineAfterBootstrap}),
 	row("BEH208", "deleted-before-cluster", "InfraMachines should be deletable before the infrastructure of the Cluster is ready", typical, pageMachine+"typical workflow, normal resource, note",
 		"A Cluster whose infrastructure fails cannot be deleted; users remove finalizers by hand.",
 		"Handle deletionTimestamp before checking whether the infrastructure of the Cluster is ready, and treat what does not exist as deleted.",
-		Check{Role: contract.InfraMachine, Action: "delete a Machine of a Cluster whose infrastructure never came", Violation: "the deleted InfraMachine is still there when the bound has passed", Within: settle, on: []string{infraMachine}, version: deletedBeforeCluster}),
+		check{Role: contract.InfraMachine, Action: "delete a Machine of a Cluster whose infrastructure never came", Violation: "the deleted InfraMachine is still there when the bound has passed", Within: settle, on: []string{infraMachine}, version: deletedBeforeCluster}),
 	row("BEH209", "machine-failure-domain", "The failure domain of the Machine should be respected", should, pageMachine+"failure domain",
 		"Control plane machines end up in one failure domain.",
 		"Place the instance in Machine.spec.failureDomain, and report it in status.failureDomain.",
-		Check{Role: contract.InfraMachine, Violation: "status.failureDomain differs from Machine.spec.failureDomain", on: []string{infraMachine}, version: machineDomain}),
+		check{Role: contract.InfraMachine, Violation: "status.failureDomain differs from Machine.spec.failureDomain", on: []string{infraMachine}, version: machineDomain}),
 	row("BEH210", "machine-addresses", "Addresses must have a known type and a value", must, pageMachine+"addresses",
 		"Core copies them to the Machine, whose API accepts only these types; the update fails.",
 		"Use Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS, and leave out empty addresses.",
-		Check{Role: contract.InfraMachine, Violation: "an entry of status.addresses has another type or no address", on: []string{infraMachine}, version: machineAddresses}),
+		check{Role: contract.InfraMachine, Violation: "an entry of status.addresses has another type or no address", on: []string{infraMachine}, version: machineAddresses}),
 	row("BEH211", "machine-in-place", "Changing the spec of a running InfraMachine should not change the machine", should, pageMachine+"in-place changes",
 		"Users who edit an InfraMachine lose the running machine.",
 		"Make the spec immutable with a webhook, or ignore changes after the machine exists.",
-		Check{Role: contract.InfraMachine, Action: actPatch, Violation: "addresses change within the bound after a person changed the spec", Within: settle, on: []string{infraMachine}, version: machineInPlace}),
+		check{Role: contract.InfraMachine, Action: actPatch, Violation: "addresses change within the bound after a person changed the spec", Within: settle, on: []string{infraMachine}, version: machineInPlace}),
 	row("BEH212", "machine-asked", "InfraMachines should only be deleted together with their Machine", typical, pageMachine+"typical workflow, deleted resource",
 		"Core loses a machine that it still counts as running.",
 		"Leave the deletion of InfraMachines to core.",
-		Check{Role: contract.InfraMachine, Violation: "the InfraMachine is deleted or disappears, its Machine is not deleted, and no person did it", Beware: "a person who deletes it: the API server does not say who did", on: []string{infraMachine}, version: deletedUnasked, gone: goneUnasked}),
+		check{Role: contract.InfraMachine, Violation: "the InfraMachine is deleted or disappears, its Machine is not deleted, and no person did it", Beware: "a person who deletes it: the API server does not say who did", on: []string{infraMachine}, version: deletedUnasked, gone: goneUnasked}),
 	row("BEH213", "machine-hooks", "InfraMachines should wait for pre-terminate hooks", typical, "Machine deletion phases, section pre-terminate hooks",
 		"The machine is deleted while it is still needed, for example to leave the etcd cluster.",
 		"Remove the finalizer only after core has deleted the InfraMachine.",
-		Check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone while its deleted Machine has pre-terminate hooks", on: []string{infraMachine}, gone: machineHooks}),
+		check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone while its deleted Machine has pre-terminate hooks", on: []string{infraMachine}, gone: machineHooks}),
 	row("BEH214", "machine-failures", "Failures should be reported in conditions, not in failureReason", should, "Provider contracts, section terminal failures",
 		"Core ignores failureReason under contract v1beta2, so users do not see the failure.",
 		"Report the failure in a condition; failureReason may move to status.deprecated.",
-		Check{Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: providerRoles, version: machineFailures}),
+		check{Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: providerRoles, version: machineFailures}),
 }
 
 // machineOf finds the Machine of an InfraMachine or a BootstrapConfig.
@@ -152,19 +152,21 @@ func endpointFixed(c *change) {
 	if host, port := c.cur.HostPort(); c.cur.Endpoint() == "" && (host != "" || port != 0) {
 		return // half an endpoint is another fault
 	}
-	c.fixed(endpointPath, "the endpoint", "%s")
+	fixed(endpointPath, "the endpoint", "%s")(c)
 }
 
 // fixed demands that a value that was seen neither changes nor is removed before the end.
-func (c *change) fixed(path, what, verb string) {
-	before, now := c.o.seen.kept[path], lasting(c.cur, path)
-	switch {
-	case before == "" || c.user || now == "" && (c.o.isDeleting() || c.gap):
-	case now == "":
-		delete(c.o.seen.kept, path)
-		c.report([]string{path}, what+" "+verb+" was removed", before)
-	default:
-		c.demand(before == now, []string{path}, what+" changed from "+verb+" to "+verb, before, now)
+func fixed(path, what, verb string) func(*change) {
+	return func(c *change) {
+		before, now := c.o.seen.kept[path], lasting(c.cur, path)
+		switch {
+		case before == "" || c.user || now == "" && (c.o.isDeleting() || c.gap):
+		case now == "":
+			delete(c.o.seen.kept, path)
+			c.report([]string{path}, what+" "+verb+" was removed", before)
+		default:
+			c.demand(before == now, []string{path}, what+" changed from "+verb+" to "+verb, before, now)
+		}
 	}
 }
 
@@ -314,10 +316,6 @@ func machineProviderID(c *change) {
 	}
 	c.demand(c.cur.Get("spec", "providerID").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
 		"the machine is provisioned, but has no provider ID")
-}
-
-func machineProviderIDFixed(c *change) {
-	c.fixed(providerIDPath, "the provider ID", "%q")
 }
 
 func machineProviderIDUnique(c *change) {

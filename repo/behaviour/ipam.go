@@ -10,67 +10,67 @@ import (
 )
 
 // ipamChecks are about claims of addresses and what IPAM providers make of them.
-var ipamChecks = []*Check{
+var ipamChecks = []*check{
 	row("BEH601", "claim-answered", "A claim should get an address", should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 4",
 		"The machine waits for its address.",
 		"Reconcile claims when they, their pool or their Cluster change; report an exhausted pool in a condition of the claim.",
-		Check{Role: contract.IPPool, Violation: "a claim for a pool that gives addresses has none when the bound has passed, and no condition says that the pool is exhausted", Within: settle, Beware: "exhausted pools", on: []string{claim}, version: claimAnswered, resumed: (*change).answered}),
+		check{Role: contract.IPPool, Violation: "a claim for a pool that gives addresses has none when the bound has passed, and no condition says that the pool is exhausted", Within: settle, Beware: "exhausted pools", on: []string{claim}, version: claimAnswered, resumed: (*change).answered}),
 	row("BEH602", "address-name", "An IPAddress should have the name of its claim", should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5",
 		"Two reconciliations at the same time can give one claim two addresses.",
 		"Give the IPAddress the name of the claim.",
-		Check{Role: contract.IPPool, Violation: "name and spec.claimRef.name of an IPAddress differ", on: []string{address}, version: addressName}),
+		check{Role: contract.IPPool, Violation: "name and spec.claimRef.name of an IPAddress differ", on: []string{address}, version: addressName}),
 	row("BEH603", "foreign-claims", "Claims for pools of other providers must be left alone", must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 1",
 		"A foreign finalizer on the claim is never removed, so the claim, its machine and the Cluster cannot be deleted.",
 		"Check group and kind of spec.poolRef before the first write, also for claims that a change of the Cluster enqueued.",
-		Check{Role: contract.IPPool, Action: actForeign + " with a Cluster, then unpause or restart", Violation: "a claim gets the finalizer that a provider sets on the claims of its own pools, but its pool is in another group", Within: pause, on: []string{claim}, version: foreignClaims}),
+		check{Role: contract.IPPool, Action: actForeign + " with a Cluster, then unpause or restart", Violation: "a claim gets the finalizer that a provider sets on the claims of its own pools, but its pool is in another group", Within: pause, on: []string{claim}, version: foreignClaims}),
 	row("BEH604", "claim-paused", "Claims of a paused Cluster must wait", must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 2",
 		"clusterctl move loses or duplicates the address.",
 		"Check the pause of the Cluster and of the claim first.",
-		Check{Role: contract.IPPool, Action: "create a claim while paused", Violation: "an IPAddress is created for a claim that was made during the pause, or after the bound", Within: pause, on: []string{address}, version: claimPaused}),
+		check{Role: contract.IPPool, Action: "create a claim while paused", Violation: "an IPAddress is created for a claim that was made during the pause, or after the bound", Within: pause, on: []string{address}, version: claimPaused}),
 	row("BEH605", "claim-without-cluster", "Claims of a Cluster that does not exist should wait", typical, pageIPAM+"IPAM provider, normal IPAddressClaim, step 2.3",
 		"Restored claims get different addresses than before.",
 		"Return if the Cluster in spec.clusterName is not found.",
-		Check{Role: contract.IPPool, Action: "create a claim for a Cluster that does not exist", Violation: "an IPAddress is created for it", on: []string{address}, version: claimWithoutCluster}),
+		check{Role: contract.IPPool, Action: "create a claim for a Cluster that does not exist", Violation: "an IPAddress is created for it", on: []string{address}, version: claimWithoutCluster}),
 	row("BEH606", "claim-finalizer", "The claim must have a finalizer before its address exists", must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 3",
 		"A claim deleted at the wrong moment leaves an address that is never released.",
 		"Add the finalizer and patch the claim before allocating the address.",
-		Check{Role: contract.IPPool, Violation: "an IPAddress is older than the first version of its claim that has a finalizer", on: []string{address}, version: claimFinalizer}),
+		check{Role: contract.IPPool, Violation: "an IPAddress is older than the first version of its claim that has a finalizer", on: []string{address}, version: claimFinalizer}),
 	row("BEH607", "address-owners", "An IPAddress must be owned by its claim and its pool", must, pageIPAM+"IPAM provider, normal IPAddressClaim, steps 5.2 and 5.3",
 		"clusterctl move leaves the address behind, or the pool disappears while addresses are in use.",
 		"Set the claim as controller and the pool as owner, both with blockOwnerDeletion.",
-		Check{Role: contract.IPPool, Violation: "the claim is not the controlling owner, the pool is not a non-controlling owner, or blockOwnerDeletion is missing", on: []string{address}, version: addressOwners}),
+		check{Role: contract.IPPool, Violation: "the claim is not the controlling owner, the pool is not a non-controlling owner, or blockOwnerDeletion is missing", on: []string{address}, version: addressOwners}),
 	row("BEH608", "address-finalizer", "An IPAddress should have a finalizer", should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5.4",
 		"An IPAddress deleted by mistake is given to another machine.",
 		"Create the IPAddress with a finalizer, and remove it when the claim is deleted.",
-		Check{Role: contract.IPPool, Violation: "an IPAddress has no finalizer", on: []string{address}, version: addressFinalizer}),
+		check{Role: contract.IPPool, Violation: "an IPAddress has no finalizer", on: []string{address}, version: addressFinalizer}),
 	row("BEH609", "address-unique", "A pool must not give an address twice", must, pageIPAM+"IPAM provider",
 		"Two machines have the same address.",
 		"Derive the addresses in use from all IPAddresses of the pool, under a lock.",
-		Check{Role: contract.IPPool, Violation: "two IPAddresses of a pool have the same address", on: []string{address}, version: addressUnique}),
+		check{Role: contract.IPPool, Violation: "two IPAddresses of a pool have the same address", on: []string{address}, version: addressUnique}),
 	row("BEH610", "address-reference", "status.addressRef must name an existing IPAddress and not change", must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 6",
 		"The infrastructure provider configures the machine with no address or with another one.",
 		"Set status.addressRef once, after the IPAddress was created.",
-		Check{Role: contract.IPPool, Violation: "the name changes, or names an IPAddress that does not exist", on: []string{claim}, version: addressReference}),
+		check{Role: contract.IPPool, Violation: "the name changes, or names an IPAddress that does not exist", on: []string{claim}, version: addressReference}),
 	row("BEH611", "address-goes-first", "The IPAddress must be gone before its claim", must, pageIPAM+"IPAM provider, deleted IPAddressClaim",
 		"The address is never released.",
 		"Delete the IPAddress, and remove the finalizer of the claim when it is gone.",
-		Check{Role: contract.IPPool, Action: "delete a claim", Violation: "the claim is gone, and its IPAddress exists five seconds later", on: []string{claim}, gone: addressGoesFirst}),
+		check{Role: contract.IPPool, Action: "delete a claim", Violation: "the claim is gone, and its IPAddress exists five seconds later", on: []string{claim}, gone: addressGoesFirst}),
 	row("BEH612", "claim-deleted", "Deleted claims should disappear", should, pageIPAM+"IPAM provider, deleted IPAddressClaim",
 		"The machine and the Cluster cannot be deleted.",
 		"Release the address and remove the finalizer also when the pool or the Cluster is gone.",
-		Check{Role: contract.IPPool, Action: actDelete, Violation: "deletionTimestamp of the claim is older than the bound", Within: deletion, on: []string{claim}, version: claimDeleted}),
+		check{Role: contract.IPPool, Action: actDelete, Violation: "deletionTimestamp of the claim is older than the bound", Within: deletion, on: []string{claim}, version: claimDeleted}),
 	row("BEH613", "address-protected", "An IPAddress should stay until its claim is deleted", should, pageIPAM+"IPAM provider, normal IPAddressClaim, step 5.4",
 		"A machine uses an address that is given to another one.",
 		"Keep the finalizer of the IPAddress until the claim is deleted.",
-		Check{Role: contract.IPPool, Action: "delete an IPAddress", Violation: "the IPAddress is gone, and its claim is not being deleted", on: []string{address}, gone: addressProtected}),
+		check{Role: contract.IPPool, Action: "delete an IPAddress", Violation: "the IPAddress is gone, and its claim is not being deleted", on: []string{address}, gone: addressProtected}),
 	row("BEH614", "claim-owner", "Claims of an InfraMachine should have it as controlling owner", should, pageIPAM+"infrastructure provider",
 		"clusterctl move leaves the claim behind, and the address is not released with the machine.",
 		"Create claims with a controlling owner reference to the InfraMachine and with spec.clusterName.",
-		Check{Role: contract.InfraMachine, Violation: "a claim owned by an InfraMachine is not controlled by it, or names no Cluster", on: []string{claim}, version: claimOwner}),
+		check{Role: contract.InfraMachine, Violation: "a claim owned by an InfraMachine is not controlled by it, or names no Cluster", on: []string{claim}, version: claimOwner}),
 	row("BEH615", "claim-released", "Claims should be deleted with their InfraMachine", should, pageIPAM+"infrastructure provider",
 		"The pool runs out of addresses.",
 		"Set the owner reference, or delete the claims before removing the finalizer of the InfraMachine.",
-		Check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone, and its claim is not being deleted when twice the bound has passed", Within: settle, Beware: "a server without garbage collection", on: []string{claim}, version: claimReleased}),
+		check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone, and its claim is not being deleted when twice the bound has passed", Within: settle, Beware: "a server without garbage collection", on: []string{claim}, version: claimReleased}),
 }
 
 // claimPool is group and kind of the pool that a claim or an address is for.
@@ -280,7 +280,7 @@ func addressUnique(c *change) {
 
 func addressReference(c *change) {
 	if c.o.seen.kept[addressPath] != "" {
-		c.fixed(addressPath, "addressRef", "%s")
+		fixed(addressPath, "addressRef", "%s")(c)
 		return
 	}
 	now := c.cur.At(addressPath).Str()

@@ -49,7 +49,7 @@ type Proof struct {
 
 // Finding is a statement that did not hold.
 type Finding struct {
-	Check    *Check
+	Check    *check
 	Severity lint.Severity
 	// Object is "Kind namespace/name".
 	Object string
@@ -67,8 +67,8 @@ type Finding struct {
 	made               time.Time
 }
 
-// Verdict counts how often a check was decided.
-type Verdict struct{ Held, Violated int }
+// verdict counts how often a check was decided.
+type verdict struct{ Held, Violated int }
 
 // Judge takes events in the order of their times. The zero Judge cannot be used.
 type Judge struct {
@@ -78,7 +78,7 @@ type Judge struct {
 	began    time.Time // when the first event came
 	newest   time.Time // of all events that came
 	seq      int
-	byTag    map[string][]*Check
+	byTag    map[string][]*check
 	objects  map[string]*object // by UID
 	named    map[name]*object
 	newer    map[name]string // the last UID of a name
@@ -96,7 +96,7 @@ type Judge struct {
 
 	findings []*Finding
 	found    map[[2]string]*Finding
-	verdicts map[string]*Verdict
+	verdicts map[string]*verdict
 	ids      map[string]*object // provider IDs
 	ips      map[[4]string]*object
 	pools    map[[2]string]map[string]bool // finalizers of claims by group and kind of the pool
@@ -123,14 +123,14 @@ type clusterState struct {
 // New returns a Judge.
 func New(opts Options) *Judge {
 	j := &Judge{
-		opts: opts, byTag: map[string][]*Check{}, objects: map[string]*object{}, named: map[name]*object{}, newer: map[name]string{}, older: map[string]bool{},
+		opts: opts, byTag: map[string][]*check{}, objects: map[string]*object{}, named: map[name]*object{}, newer: map[name]string{}, older: map[string]bool{},
 		members: map[string]map[*object]bool{}, children: map[string]map[*object]bool{}, clusters: map[string]*clusterState{},
 		tags: map[[2]string]string{}, journal: map[string]map[string]bool{}, acted: map[string]time.Time{}, last: map[string]time.Time{},
-		found: map[[2]string]*Finding{}, verdicts: map[string]*Verdict{}, ids: map[string]*object{}, ips: map[[4]string]*object{},
+		found: map[[2]string]*Finding{}, verdicts: map[string]*verdict{}, ids: map[string]*object{}, ips: map[[4]string]*object{},
 		pools: map[[2]string]map[string]bool{}, kinds: map[string]bool{}, read: map[string]bool{}, denied: map[string]string{},
 	}
 	for _, c := range All {
-		j.verdicts[c.ID] = &Verdict{}
+		j.verdicts[c.ID] = &verdict{}
 		for _, tag := range c.on {
 			j.byTag[tag] = append(j.byTag[tag], c)
 		}
@@ -198,7 +198,7 @@ func (j *Judge) Add(e *record.Event) {
 // change is a new version of an object, as a check sees it.
 type change struct {
 	*Judge
-	check *Check
+	check *check
 	o     *object
 	// prev and cur are the two versions; prev does not exist for the first one.
 	prev, cur record.Value
@@ -362,7 +362,7 @@ func (j *Judge) update(c *change, e *record.Event) {
 	if !c.cur.Annotated(managedAnnotation) {
 		c.learnWriters()
 	}
-	c.tell(func(check *Check) func(*change) { return check.version })
+	c.tell(func(check *check) func(*change) { return check.version })
 	if c.wiped {
 		o.wiped = e.At
 		o.seen.before = valuesOf(o.tag, c.prev)
@@ -639,13 +639,13 @@ func (j *Judge) begin(o *object, unknown bool) {
 		return
 	}
 	c := &change{Judge: j, o: o, cur: o.cur, old: o.proof}
-	c.tell(func(check *Check) func(*change) { return check.paused })
+	c.tell(func(check *check) func(*change) { return check.paused })
 }
 
 func (j *Judge) resume(o *object, at time.Time) {
 	o.resumed = at
 	c := &change{Judge: j, o: o, cur: o.cur, old: o.proof}
-	c.tell(func(check *Check) func(*change) { return check.resumed })
+	c.tell(func(check *check) func(*change) { return check.resumed })
 }
 
 // end judges that an object is gone.
@@ -658,7 +658,7 @@ func (j *Judge) end(c *change, e *record.Event) {
 		c.user = j.journal[o.uid][strconv.FormatUint(e.Version(), 10)]
 	}
 	if !e.Initial {
-		c.tell(func(check *Check) func(*change) { return check.gone })
+		c.tell(func(check *check) func(*change) { return check.gone })
 	}
 	o.gone = true
 	j.cause(o.cluster, e.At)
@@ -737,7 +737,7 @@ func (j *Judge) Findings() []*Finding { return j.findings }
 func (j *Judge) Problems() []error { return j.problems }
 
 // Verdict says how often a check was decided.
-func (j *Judge) Verdict(id string) Verdict { return *j.verdicts[id] }
+func (j *Judge) Verdict(id string) verdict { return *j.verdicts[id] }
 
 // Undecided says for checks why they cannot be decided in this stream: the resources
 // that they need are missing.
@@ -782,7 +782,7 @@ func tagOfResource(resource string) string {
 }
 
 // tell calls what the checks of the object do about the change.
-func (c *change) tell(of func(*Check) func(*change)) {
+func (c *change) tell(of func(*check) func(*change)) {
 	for _, check := range c.byTag[c.o.tag] {
 		if do := of(check); do != nil {
 			one := *c

@@ -96,11 +96,7 @@ func newLife() *life {
 		{"restarted", func(l *life) { l.wait(40 * time.Second) }},
 		{"work", func(*life) {}},
 		{"long", func(l *life) { l.wait(15 * time.Minute) }},
-		{"delete claim", func(l *life) {
-			l.deleting("IPAddressClaim", "k")
-			l.gone("IPAddress", "k")
-			l.gone("IPAddressClaim", "k")
-		}},
+		{"delete claim", func(l *life) { l.deleteClaim("k") }},
 		{"delete w1", func(l *life) { l.deleteMachine("w1") }},
 		{"delete pool", (*life).deletePool},
 		{"delete m1", func(l *life) { l.deleteMachine("m1") }},
@@ -448,6 +444,12 @@ func (l *life) gone(kind, name string) {
 	o["metadata"].(m)["resourceVersion"] = fmt.Sprint(l.version)
 	l.line(m{"at": stampAt(l.at), "type": record.Deleted, "obj": o})
 	delete(l.objects, key)
+}
+
+func (l *life) deleteClaim(name string) {
+	l.deleting("IPAddressClaim", name)
+	l.gone("IPAddress", name)
+	l.gone("IPAddressClaim", name)
 }
 
 func (l *life) deleteMachine(name string) {

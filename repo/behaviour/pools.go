@@ -7,59 +7,59 @@ import (
 )
 
 // poolChecks are about InfraMachinePools and the InfraMachines that they make.
-var poolChecks = []*Check{
+var poolChecks = []*check{
 	row("BEH301", "pool-reports-provisioned", "An InfraMachinePool with instances must report that it is provisioned", must, pagePool+"initialization completed",
 		"The MachinePool waits for its infrastructure forever.",
 		"Set status.ready, which core still reads, and status.initialization.provisioned.",
-		Check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: settle, on: []string{infraPool}, version: poolProvisioned}),
+		check{Role: contract.InfraMachinePool, Violation: "the pool has replicas or provider IDs, and reports neither when the bound has passed", Within: settle, on: []string{infraPool}, version: poolProvisioned}),
 	row("BEH302", "pool-stays-provisioned", "An InfraMachinePool must stay provisioned", must, pagePool+"initialization completed",
 		"Core treats a running MachinePool as new.",
 		"Never reset status.ready or status.initialization.provisioned; report later problems in conditions.",
-		Check{Role: contract.InfraMachinePool, Violation: "provisioned changes from true to false or disappears", on: []string{infraPool}, version: poolStaysProvisioned}),
+		check{Role: contract.InfraMachinePool, Violation: "provisioned changes from true to false or disappears", on: []string{infraPool}, version: poolStaysProvisioned}),
 	row("BEH303", "pool-ids-unique", "providerIDList must not list an instance twice", must, pagePool+"providerIDList",
 		"Core counts one Node twice and considers the pool complete.",
 		"Collect the IDs in a set before writing the list.",
-		Check{Role: contract.InfraMachinePool, Violation: "spec.providerIDList has the same value twice", on: []string{infraPool}, version: poolUnique}),
+		check{Role: contract.InfraMachinePool, Violation: "spec.providerIDList has the same value twice", on: []string{infraPool}, version: poolUnique}),
 	row("BEH304", "pool-ids-replicas", "providerIDList should be as long as status.replicas", should, pagePool+"providerIDList; replicas",
 		"Core waits for Nodes that do not exist, or misses some.",
 		"Write both from the same observation.",
-		Check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths", Within: settle, on: []string{infraPool}, version: poolReplicas}),
+		check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths", Within: settle, on: []string{infraPool}, version: poolReplicas}),
 	row("BEH305", "pool-ids-follow", "providerIDList must follow scaling", must, pagePool+"providerIDList",
 		"Users who scale a pool see no change, or core keeps Nodes that are gone.",
 		"Update the list whenever instances are created or deleted.",
-		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: deletion, Beware: "missing capacity; pools whose replicas are managed elsewhere are left out", on: []string{machinePool}, version: poolFollows}),
+		check{Role: contract.InfraMachinePool, Action: actScale, Violation: "MachinePool.spec.replicas changed and the list has another length when the bound has passed", Within: deletion, Beware: "missing capacity; pools whose replicas are managed elsewhere are left out", on: []string{machinePool}, version: poolFollows}),
 	row("BEH306", "pool-ids-gone", "Provider IDs removed from the list should not come back", should, pagePool+"providerIDList",
 		"Core treats a deleted instance as a running one.",
 		"Leave out instances that are being terminated.",
-		Check{Role: contract.InfraMachinePool, Violation: "an ID is missing in one version and there in a later one", Beware: "clouds whose lists are eventually consistent", on: []string{infraPool}, version: poolGone}),
+		check{Role: contract.InfraMachinePool, Violation: "an ID is missing in one version and there in a later one", Beware: "clouds whose lists are eventually consistent", on: []string{infraPool}, version: poolGone}),
 	row("BEH307", "pool-kind-fixed", "infrastructureMachineKind must not change", must, pagePool+"MachinePoolMachines support",
 		"Core stops watching the machines of the pool.",
 		"Set status.infrastructureMachineKind once, when the pool is created.",
-		Check{Role: contract.InfraMachinePool, Violation: "two versions have different kinds", on: []string{infraPool}, version: poolKind}),
+		check{Role: contract.InfraMachinePool, Violation: "two versions have different kinds", on: []string{infraPool}, version: fixed(poolKindPath, "the kind", "%s")}),
 	row("BEH308", "pool-machines-count", "A pool with infrastructureMachineKind must have an InfraMachine for each replica", must, pagePool+"MachinePoolMachines support",
 		"Instances have no Machine: they are not drained, and health checks miss them.",
 		"Create and delete InfraMachines together with the instances.",
-		Check{Role: contract.InfraMachinePool, Violation: "at rest the number of InfraMachines of the pool differs from status.replicas", Within: settle, on: []string{infraPool}, version: poolCount}),
+		check{Role: contract.InfraMachinePool, Violation: "at rest the number of InfraMachines of the pool differs from status.replicas", Within: settle, on: []string{infraPool}, version: poolCount}),
 	row("BEH309", "pool-machine-labels", "InfraMachines of a pool must have the labels of the pool and the Cluster", must, pagePool+"MachinePoolMachines support",
 		"Core creates no Machine for the InfraMachine.",
 		"Set the labels cluster.x-k8s.io/pool-name and cluster.x-k8s.io/cluster-name when you create InfraMachines.",
-		Check{Role: contract.InfraMachinePool, Violation: "an InfraMachine owned by an InfraMachinePool lacks one of them", on: []string{infraMachine}, version: poolLabels}),
+		check{Role: contract.InfraMachinePool, Violation: "an InfraMachine owned by an InfraMachinePool lacks one of them", on: []string{infraMachine}, version: poolLabels}),
 	row("BEH310", "pool-machine-deleted", "The InfraMachine of a pool must be deleted when its Machine is deleted", must, pagePool+"MachinePoolMachines support",
 		"Users who delete a Machine keep the instance and pay for it.",
 		"Watch the Machines of the pool, and delete the instance of a deleted one.",
-		Check{Role: contract.InfraMachinePool, Action: "delete one Machine of a pool", Violation: "the Machine is gone, and its InfraMachine is not being deleted when the bound has passed", Within: settle, on: []string{machine}, gone: poolMachineDeleted}),
+		check{Role: contract.InfraMachinePool, Action: "delete one Machine of a pool", Violation: "the Machine is gone, and its InfraMachine is not being deleted when the bound has passed", Within: settle, on: []string{machine}, gone: poolMachineDeleted}),
 	row("BEH311", "pool-scales-by-machines", "Scaling a pool down should delete Machines, not their instances directly", should, pagePool+"MachinePoolMachines support",
 		"Nodes disappear without being drained.",
 		"Delete the Machine of the instance, and let core delete the InfraMachine.",
-		Check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: deletedUnasked, gone: goneUnasked}),
+		check{Role: contract.InfraMachinePool, Action: actScale, Violation: "an InfraMachine of the pool is deleted while its Machine is not", Beware: "managed services that choose the instances themselves", on: []string{infraMachine}, version: deletedUnasked, gone: goneUnasked}),
 	row("BEH312", "pool-instances-agree", "instances should agree with providerIDList", should, pagePool+"instances",
 		"Users see instances that are not part of the pool, or miss some.",
 		"Write both from the same observation.",
-		Check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: settle, on: []string{infraPool}, version: poolInstances}),
+		check{Role: contract.InfraMachinePool, Violation: "at rest a provider ID is in only one of them", Within: settle, on: []string{infraPool}, version: poolInstances}),
 	row("BEH313", "pool-goes-last", "The InfraMachinePool should disappear only after its InfraMachines", typical, pagePool+"MachinePoolMachines support",
 		"Instances that no controller knows stay behind.",
 		"Remove the finalizer of the pool only after all its InfraMachines are gone.",
-		Check{Role: contract.InfraMachinePool, Action: actDelete, Violation: "the pool is gone while InfraMachines that it owns exist", on: []string{infraPool}, gone: poolGoesLast}),
+		check{Role: contract.InfraMachinePool, Action: actDelete, Violation: "the pool is gone while InfraMachines that it owns exist", on: []string{infraPool}, gone: poolGoesLast}),
 }
 
 // poolOf finds the InfraMachinePool of an InfraMachine.
@@ -165,8 +165,6 @@ func poolGone(c *change) {
 	c.held()
 }
 
-func poolKind(c *change) { c.fixed(poolKindPath, "the kind", "%s") }
-
 func poolCount(c *change) {
 	if c.cur.Get("status", "infrastructureMachineKind").Str() == "" || !c.cur.Get("status", "replicas").Exists() {
 		return
@@ -232,15 +230,15 @@ func poolGoesLast(c *change) {
 }
 
 // coreChecks are about Cluster API itself: what providers rely on.
-var coreChecks = []*Check{
+var coreChecks = []*check{
 	row("BEH701", "core-resumes", "Core objects must resume together with their Cluster", must, "cluster-api internal/controllers/machine, SetupWithManager; seen in v1.14.2",
 		"Core does not reconcile the object until something else touches it: no health checks, no deletion of its Node.",
 		"Annotate the object so that core reconciles it. Providers: set owner references again soon after the pause, which wakes core.",
-		Check{Role: contract.Core, Action: actStrip + ", unpause", Violation: "a Machine, MachineSet, MachineDeployment or MachinePool shows Paused=True when the bound after the pause has passed", Within: settle, on: []string{machine, machineSet, deployment, machinePool}, resumed: resumes("Paused is still True %s after the pause of the Cluster ended at %s")}),
+		check{Role: contract.Core, Action: actStrip + ", unpause", Violation: "a Machine, MachineSet, MachineDeployment or MachinePool shows Paused=True when the bound after the pause has passed", Within: settle, on: []string{machine, machineSet, deployment, machinePool}, resumed: resumes("Paused is still True %s after the pause of the Cluster ended at %s")}),
 	row("BEH702", "core-reads-provisioned", "Core must accept status.initialization.provisioned of an InfraMachinePool", must, pagePool+"initialization completed; cluster-api internal/controllers/machinepool, external.IsReady in v1.14.2",
 		"The MachinePool waits for its infrastructure forever, although the provider follows the contract.",
 		"Set status.ready as well, because Cluster API up to v1.14 reads only that.",
-		Check{Role: contract.Core, Violation: "provisioned is true without status.ready, and the MachinePool does not report its infrastructure when the bound has passed", Within: pause, on: []string{infraPool}, version: coreReads}),
+		check{Role: contract.Core, Violation: "provisioned is true without status.ready, and the MachinePool does not report its infrastructure when the bound has passed", Within: pause, on: []string{infraPool}, version: coreReads}),
 }
 
 func coreReads(c *change) {

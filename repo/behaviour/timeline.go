@@ -41,17 +41,17 @@ type Moment struct {
 // Span is a time; End is zero if its end was not seen.
 type Span struct{ Begin, End time.Time }
 
-// Timelines collects what happened to the objects with findings from the same events
+// timelines collects what happened to the objects with findings from the same events
 // once more: keeping all versions of all objects would need too much memory.
-type Timelines struct {
+type timelines struct {
 	byUID  map[string]*Timeline
 	all    []*Timeline
 	pauses map[string][]Span // by namespace/name of the Cluster
 }
 
 // Timelines begins to collect; the events must be those that were judged.
-func (j *Judge) Timelines() *Timelines {
-	t := &Timelines{byUID: map[string]*Timeline{}, pauses: map[string][]Span{}}
+func (j *Judge) Timelines() *timelines {
+	t := &timelines{byUID: map[string]*Timeline{}, pauses: map[string][]Span{}}
 	for _, f := range j.finish() {
 		line := t.byUID[f.UID]
 		if line == nil {
@@ -68,10 +68,10 @@ func (j *Judge) Timelines() *Timelines {
 }
 
 // Empty reports that no object has findings, so that no event is needed.
-func (t *Timelines) Empty() bool { return len(t.all) == 0 }
+func (t *timelines) Empty() bool { return len(t.all) == 0 }
 
 // Add takes the next event.
-func (t *Timelines) Add(e *record.Event) {
+func (t *timelines) Add(e *record.Event) {
 	switch e.Type {
 	case record.Action:
 		a := e.Note.Get("action")
@@ -111,7 +111,7 @@ func (l *Timeline) add(m Moment) {
 	l.Moments = append(l.Moments, m)
 }
 
-func (t *Timelines) pause(name string, e *record.Event) {
+func (t *timelines) pause(name string, e *record.Event) {
 	spans := t.pauses[name]
 	open := len(spans) > 0 && spans[len(spans)-1].End.IsZero()
 	switch paused := e.Type != record.Deleted && e.Object.Get("spec", "paused").True(); {
@@ -123,7 +123,7 @@ func (t *Timelines) pause(name string, e *record.Event) {
 }
 
 // All returns the timelines in the order of the findings.
-func (t *Timelines) All() []*Timeline {
+func (t *timelines) All() []*Timeline {
 	for _, line := range t.all {
 		name := line.cluster
 		if kind, own, _ := strings.Cut(line.Object, " "); kind == cluster {

@@ -451,10 +451,7 @@ var wrong = map[string]func(*life){
 	"BEH407": func(l *life) {
 		l.before("plane initialized", func(l *life) { l.makeMachine("m2", true); l.bootstrap("m2") })
 		l.after("plane initialized", func(l *life) {
-			l.deleting("Machine", "m2")
-			l.gone("AcmeMachine", "m2")
-			l.gone("AcmeConfig", "m2")
-			l.gone("Machine", "m2")
+			l.deleteMachine("m2")
 		})
 	},
 	"BEH408": after("work",
@@ -472,12 +469,7 @@ var wrong = map[string]func(*life){
 			l.makeMachine("m2", true)
 			l.put(provider, "Machine", "m3", "metadata.labels|cluster.x-k8s.io/cluster-name", "c", "metadata.ownerReferences", []any{l.ownerRef("AcmeControlPlane", "c", true)})
 			l.wait(5 * time.Second)
-			for _, n := range []string{"m2"} {
-				l.deleting("Machine", n)
-				l.gone("AcmeMachine", n)
-				l.gone("AcmeConfig", n)
-				l.gone("Machine", n)
-			}
+			l.deleteMachine("m2")
 			l.deleting("Machine", "m3")
 			l.gone("Machine", "m3")
 		})
@@ -507,10 +499,7 @@ var wrong = map[string]func(*life){
 	"BEH513": func(l *life) {
 		l.after("work", func(l *life) {
 			l.makeMachine("m2", true)
-			l.deleting("Machine", "m2")
-			l.gone("AcmeMachine", "m2")
-			l.gone("AcmeConfig", "m2")
-			l.gone("Machine", "m2")
+			l.deleteMachine("m2")
 			l.put(provider, "Machine", "m3", "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}, "spec.failureDomain", "b",
 				"metadata.ownerReferences", []any{l.ownerRef("AcmeControlPlane", "c", true)})
 			l.wait(5 * time.Second)
@@ -561,9 +550,7 @@ var wrong = map[string]func(*life){
 			l.makeAddress("k2", "10.1.0.2")
 			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
 			l.wait(5 * time.Second)
-			l.deleting("IPAddressClaim", "k2")
-			l.gone("IPAddress", "k2")
-			l.gone("IPAddressClaim", "k2")
+			l.deleteClaim("k2")
 		})
 	},
 	"BEH605": func(l *life) {
@@ -602,11 +589,7 @@ var wrong = map[string]func(*life){
 			l.makeAddress("k2", "10.1.0.1")
 			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
 		})
-		l.before("delete claim", func(l *life) {
-			l.deleting("IPAddressClaim", "k2")
-			l.gone("IPAddress", "k2")
-			l.gone("IPAddressClaim", "k2")
-		})
+		l.before("delete claim", func(l *life) { l.deleteClaim("k2") })
 	},
 	"BEH610": func(l *life) {
 		l.after("claim answered", func(l *life) { l.status("IPAddressClaim", "k", "status.addressRef", m{"name": "other"}) })
@@ -639,11 +622,7 @@ var wrong = map[string]func(*life){
 	},
 	"BEH615": func(l *life) {
 		l.skip("delete claim")
-		l.after("end", func(l *life) {
-			l.deleting("IPAddressClaim", "k")
-			l.gone("IPAddress", "k")
-			l.gone("IPAddressClaim", "k")
-		})
+		l.after("end", func(l *life) { l.deleteClaim("k") })
 	},
 	"BEH701": func(l *life) { l.instead("resume", func(l *life) { l.pause(false, "Machine/w1") }) },
 	"BEH702": func(l *life) {

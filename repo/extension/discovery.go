@@ -20,8 +20,8 @@ const (
 	UnknownHook
 )
 
-// Problem is a fault of a handler.
-type Problem struct {
+// problem is a fault of a handler.
+type problem struct {
 	Fault Fault
 	// Handler is its index.
 	Handler int
@@ -31,12 +31,12 @@ type Problem struct {
 // Problems returns why Cluster API of a minor version refuses the handlers
 // (internal/runtime/client, defaultAndValidateDiscoveryResponse). With any of them
 // none of the handlers is registered.
-func (d *DiscoveryResponse) Problems(core int) []Problem {
-	var out []Problem
+func (d *DiscoveryResponse) Problems(core int) []problem {
+	var out []problem
 	seen := map[string]bool{}
 	for i, h := range d.Handlers {
 		add := func(f Fault, format string, args ...any) {
-			out = append(out, Problem{f, i, fmt.Sprintf(format, args...)})
+			out = append(out, problem{f, i, fmt.Sprintf(format, args...)})
 		}
 		if seen[h.Name] {
 			add(DuplicateName, "the name %q is taken by another handler", h.Name)

@@ -24,8 +24,8 @@ const (
 	UnknownInVariable
 )
 
-// VariableProblem is a fault of the definition of a variable.
-type VariableProblem struct {
+// variableProblem is a fault of the definition of a variable.
+type variableProblem struct {
 	Kind          variableFault
 	Name, Message string
 }
@@ -34,7 +34,7 @@ type VariableProblem struct {
 // a ClusterClass (core/reconcilers/clusterclass, reconcileExternalVariables;
 // internal/topology/variables, ValidateClusterClassVariables). It also returns the
 // definitions as documents. Each place is reported once.
-func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, problems []VariableProblem) {
+func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, problems []variableProblem) {
 	version := string(CoreVersion(core))
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": clusterclass.Group + "/" + version, "kind": clusterclass.Kind, "metadata": map[string]any{"name": "discovered"},
@@ -44,7 +44,7 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		return nil, nil
 	}
 	if len(text) > MaxObject {
-		return nil, []VariableProblem{{InvalidVariable, "", fmt.Sprintf("the definitions have %d bytes, more than an API server accepts in a ClusterClass", len(text))}}
+		return nil, []variableProblem{{InvalidVariable, "", fmt.Sprintf("the definitions have %d bytes, more than an API server accepts in a ClusterClass", len(text))}}
 	}
 	docs := yamldoc.Parse(yamldoc.NewFile("answer", text)).Docs
 	if len(docs) == 0 || docs[0].Root == nil {
@@ -58,7 +58,7 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		add := func(kind variableFault, n *yamldoc.Node, format string, args ...any) {
 			if !seen[n] {
 				seen[n] = true
-				problems = append(problems, VariableProblem{kind, v.Name, fmt.Sprintf(format, args...)})
+				problems = append(problems, variableProblem{kind, v.Name, fmt.Sprintf(format, args...)})
 			}
 		}
 		switch {

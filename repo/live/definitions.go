@@ -5,13 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 )
 
-// Definition is a CustomResourceDefinition of the server, as JSON with indentation.
-type Definition struct {
+// providerDefinition is a CustomResourceDefinition of the server, as JSON with indentation.
+type providerDefinition struct {
 	Name string
 	JSON []byte
 	// StoredVersions are those in which objects may be stored.
@@ -29,27 +28,22 @@ const (
 // without those of Cluster API itself. They are sorted by name.
 //
 // The error is set if the server cannot be reached or refuses, or ctx is done.
-func (c *Cluster) Definitions(ctx context.Context) ([]Definition, error) {
-	var out []Definition
-	query := url.Values{"limit": {"50"}}
-	for {
-		request := c.client.Get().AbsPath(definitions.path("")).SetHeader("Accept", "application/json")
-		for key := range query {
-			request.Param(key, query.Get(key))
-		}
-		result := request.Do(ctx)
-		if err := result.Error(); err != nil {
-			return nil, fmt.Errorf("CustomResourceDefinitions cannot be read: %w", err)
-		}
-		raw, err := result.Raw()
-		if err != nil {
-			return nil, err
+func (c *Cluster) Definitions(ctx context.Context) ([]providerDefinition, error) {
+	var out []providerDefinition
+	for next := ""; ; {
+		request := c.client.Get().AbsPath(definitions.path("")).Param("limit", "50")
+		if next != "" {
+			request.Param("continue", next)
 		}
 		var list struct {
 			Metadata struct{ Continue string }
 			Items    []map[string]any
 		}
-		if err := json.Unmarshal(raw, &list); err != nil {
+		raw, err := send(ctx, request, "application/json")
+		if err == nil {
+			err = json.Unmarshal(raw, &list)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("CustomResourceDefinitions cannot be read: %w", err)
 		}
 		for _, item := range list.Items {
@@ -61,17 +55,16 @@ func (c *Cluster) Definitions(ctx context.Context) ([]Definition, error) {
 				out = append(out, *d)
 			}
 		}
-		if list.Metadata.Continue == "" {
+		if next = list.Metadata.Continue; next == "" {
 			break
 		}
-		query.Set("continue", list.Metadata.Continue)
 	}
-	slices.SortFunc(out, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b providerDefinition) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
 // definitionOf returns nil for what is not of a provider.
-func definitionOf(item map[string]any) (*Definition, error) {
+func definitionOf(item map[string]any) (*providerDefinition, error) {
 	metadata, _ := item["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
 	spec, _ := item["spec"].(map[string]any)
@@ -84,7 +77,7 @@ func definitionOf(item map[string]any) (*Definition, error) {
 	if !ours || group == clusterctlGroup || labels[providerLabel] == coreProvider {
 		return nil, nil
 	}
-	d := &Definition{Name: name}
+	d := &providerDefinition{Name: name}
 	status, _ := item["status"].(map[string]any)
 	stored, _ := status["storedVersions"].([]any)
 	for _, v := range stored {

@@ -269,7 +269,7 @@ func write(ctx context.Context, r *rest.Request) ([]byte, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finish, cancel) })
 	defer stop()
-	return send(whole, r)
+	return send(whole, r, "application/json")
 }
 
 // tries is how often the driver asks a server that fails.
@@ -289,16 +289,12 @@ func (d *driver) again(ctx context.Context, do func() error) (err error) {
 
 func (d *driver) list(ctx context.Context, k resource) ([]unstructured.Unstructured, error) {
 	var l unstructured.UnstructuredList
+	accept := "application/json"
+	if k == secrets {
+		accept = metadataOnly
+	}
 	err := d.again(ctx, func() error {
-		request := d.client.Get().AbsPath(k.path(d.Namespace)).SetHeader("Accept", "application/json")
-		if k == secrets {
-			request.SetHeader("Accept", metadataOnly)
-		}
-		result := request.Do(ctx)
-		if err := result.Error(); err != nil {
-			return err
-		}
-		body, err := result.Raw()
+		body, err := send(ctx, d.client.Get().AbsPath(k.path(d.Namespace)), accept)
 		if err != nil {
 			return err
 		}

@@ -121,15 +121,15 @@ func (r resource) path(namespace string) string {
 // get reads an answer. The error says why the server refused, which that of
 // Request.DoRaw does not.
 func (c *Cluster) get(ctx context.Context, path string, into any) error {
-	body, err := send(ctx, c.client.Get().AbsPath(path))
+	body, err := send(ctx, c.client.Get().AbsPath(path), "application/json")
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(body, into)
 }
 
-func send(ctx context.Context, r *rest.Request) ([]byte, error) {
-	result := r.SetHeader("Accept", "application/json").Do(ctx)
+func send(ctx context.Context, r *rest.Request, accept string) ([]byte, error) {
+	result := r.SetHeader("Accept", accept).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, err
 	}

@@ -120,8 +120,8 @@ type place struct{ hook, handler string }
 
 var here = place{}
 
-// Result is what a check found, and how long the calls took.
-type Result struct {
+// result is what a check found, and how long the calls took.
+type result struct {
 	*lint.Report
 	Latencies []extension.Latency
 }
@@ -129,7 +129,7 @@ type Result struct {
 // Run checks the server. Findings name the address that was called in place of a
 // file, and the handler as the object. When ctx ends before the check is complete,
 // the report has what was found and its Failures say so.
-func Run(ctx context.Context, o Options) *Result {
+func Run(ctx context.Context, o Options) *result {
 	if o.ServerName == "" {
 		o.ServerName = o.URL.Hostname()
 	}
@@ -159,7 +159,7 @@ func Run(ctx context.Context, o Options) *Result {
 	}
 	p.report.Subject = p.scope(handlers)
 	p.report.Join(&lint.Report{}) // sorts
-	return &Result{Report: &p.report, Latencies: p.latencies()}
+	return &result{Report: &p.report, Latencies: p.latencies()}
 }
 
 // run returns how many handlers the server has.
