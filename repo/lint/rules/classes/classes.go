@@ -869,19 +869,17 @@ var _ = classRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 	Why:    "clusterctl looks for the class in exactly this namespace. With quotes inside quotes, the namespace consists of two quotes.",
 	Fix:    "Write a default that is a namespace, without inner quotes. In v1beta1 it may be empty: ${CLUSTER_CLASS_NAMESPACE:=\"\"}, with no quotes around it.",
-	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: classNamespaceQuoted,
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(classNamespaceQuoted),
 })
 
-func classNamespaceQuoted(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if !o.Is(clusterclass.Group, "Cluster") {
-			continue
-		}
-		topology := o.Get("spec", "topology")
-		for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
-			if n.Is(yamldoc.String) && n.Text() != "" && !layouts.IsDNSLabel(n.Text()) {
-				p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text())
-			}
+func classNamespaceQuoted(p *lint.Pass, o *manifest.Object) {
+	if !o.Is(clusterclass.Group, "Cluster") {
+		return
+	}
+	topology := o.Get("spec", "topology")
+	for _, n := range []*yamldoc.Node{topology.Get("classNamespace"), topology.Get("classRef", "namespace")} {
+		if n.Is(yamldoc.String) && n.Text() != "" && !layouts.IsDNSLabel(n.Text()) {
+			p.On(o, n, "clusterctl looks for the class in %s, which is not a valid namespace", n.Text())
 		}
 	}
 }

@@ -20,9 +20,8 @@ import (
 var componentRules = &lint.Family{Prefix: "COMP", Title: "Components: namespace, labels, images and types"}
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP001", Name: "one-namespace", Since: "v0.1.0",
-	Title:    "The components must contain exactly one Namespace",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP001", Name: "one-namespace", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The components must contain exactly one Namespace",
 	Source: "clusterctl client/repository/components.go, inspectTargetNamespace and NewComponents",
 	Why:    "clusterctl refuses components with two Namespaces. Without one, users must pass --target-namespace.",
 	Fix:    "Keep one Namespace, the one of the controller.",
@@ -65,27 +64,24 @@ func noNamespace(f *lint.File) bool {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP002", Name: "namespace-name", Since: "v0.1.0",
-	Title:    "The name of the Namespace must be a DNS label",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "COMP002", Name: "namespace-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The name of the Namespace must be a DNS label",
 	Source: "Kubernetes names, section RFC 1123 Label Names",
 	Why:    "The API server refuses the Namespace and every object in it; clusterctl does not check the name.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
-	Kinds:  view.Installed, Check: namespaceName,
+	Kinds:  view.Installed, Check: view.EachObject(namespaceName),
 })
 
-func namespaceName(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		n := o.Get("metadata", "name")
-		if o.Kind != "Namespace" || n == nil || view.Open(o, n) {
-			continue
-		}
-		if _, variable := p.File.Variable(o.Doc, n); o.Name == "" && !variable {
-			continue // no name at all, which is the same fault in any object
-		}
-		if !layouts.IsDNSLabel(o.Name) {
-			p.On(o, n, "%q is not a DNS label", view.ScalarText(n))
-		}
+func namespaceName(p *lint.Pass, o *manifest.Object) {
+	n := o.Get("metadata", "name")
+	if o.Kind != "Namespace" || n == nil || view.Open(o, n) {
+		return
+	}
+	if _, variable := p.File.Variable(o.Doc, n); o.Name == "" && !variable {
+		return // no name at all, which is the same fault in any object
+	}
+	if !layouts.IsDNSLabel(o.Name) {
+		p.On(o, n, "%q is not a DNS label", view.ScalarText(n))
 	}
 }
 
@@ -99,9 +95,8 @@ func clusterScoped(r *lint.Release, o *manifest.Object) bool {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP003", Name: "other-namespace", Since: "v0.1.0",
-	Title:    "All objects of the components must be in the same namespace",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP003", Name: "other-namespace", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "All objects of the components must be in the same namespace",
 	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
 	Why:    "clusterctl silently moves objects from other namespaces into the target namespace. A RoleBinding for kube-system then has no effect there.",
 	Fix:    "Use the namespace of the Namespace object, or remove the object and tell users to create it.",
@@ -123,27 +118,23 @@ func otherNamespace(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP004", Name: "namespace-for-cluster-scope", Since: "v0.1.0",
-	Title:    "Cluster-wide kinds are among those that clusterctl knows",
-	Severity: lint.Info, Proof: lint.Clusterctl,
+	ID: "COMP004", Name: "namespace-for-cluster-scope", Severity: lint.Info, Proof: lint.Clusterctl,
+	Title:  "Cluster-wide kinds are among those that clusterctl knows",
 	Source: "clusterctl internal/util/objs.go, IsResourceNamespaced",
 	Why:    "Users who compare the printed manifest with the cluster see a difference: clusterctl adds a namespace to all but sixteen known kinds, and the API server drops it.",
 	Fix:    "Use a namespaced kind, such as Issuer, if that is enough. Otherwise safe to ignore.",
-	Kinds:  view.Installed, Check: namespaceForClusterScope,
+	Kinds:  view.Installed, Check: view.EachObject(namespaceForClusterScope),
 })
 
-func namespaceForClusterScope(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
-			p.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind)
-		}
+func namespaceForClusterScope(p *lint.Pass, o *manifest.Object) {
+	if !layouts.ClusterScopedByClusterctl[o.Kind] && clusterScoped(p.Release, o) {
+		p.On(o, o.Get("kind"), "clusterctl adds a namespace to this %s, which is cluster-wide", o.Kind)
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP005", Name: "foreign-subject", Since: "v0.1.0",
-	Title:    "Bindings should only grant access to subjects in the namespace of the provider",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "COMP005", Name: "foreign-subject", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Bindings should only grant access to subjects in the namespace of the provider",
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "The binding grants access to the wrong account: clusterctl replaces the namespace of every subject by the target namespace.",
 	Fix:    "Bind accounts of the provider's namespace, or let users create the binding.",
@@ -169,54 +160,48 @@ func foreignSubject(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP006", Name: "subject-namespace", Since: "v0.1.0",
-	Title:    "A ServiceAccount in a ClusterRoleBinding must have a namespace",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "COMP006", Name: "subject-namespace", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A ServiceAccount in a ClusterRoleBinding must have a namespace",
 	Source: "Kubernetes pkg/apis/rbac/validation, ValidateRoleBindingSubject",
 	Why:    "The API server refuses the binding in the middle of the installation; clusterctl does not add a missing namespace.",
 	Fix:    "Add the namespace of the ServiceAccount to the subject.",
-	Kinds:  view.Installed, Check: subjectNamespace,
+	Kinds:  view.Installed, Check: view.EachObject(subjectNamespace),
 })
 
-func subjectNamespace(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if !o.Is(view.RbacGroup, "ClusterRoleBinding") {
-			continue
-		}
-		for _, s := range o.Get("subjects").List() {
-			n := s.Get("namespace")
-			if s.Get("kind").Str() == "ServiceAccount" && (n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" && !view.Open(o, n)) {
-				p.On(o, s, "the ServiceAccount %s has no namespace", s.Get("name").Str())
-			}
+func subjectNamespace(p *lint.Pass, o *manifest.Object) {
+	if !o.Is(view.RbacGroup, "ClusterRoleBinding") {
+		return
+	}
+	for _, s := range o.Get("subjects").List() {
+		n := s.Get("namespace")
+		if s.Get("kind").Str() == "ServiceAccount" && (n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" && !view.Open(o, n)) {
+			p.On(o, s, "the ServiceAccount %s has no namespace", s.Get("name").Str())
 		}
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP009", Name: "inject-ca-from", Since: "v0.1.0",
-	Title:    `The annotation ` + view.InjectCAFrom + ` must have the form NAMESPACE/NAME`,
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP009", Name: "inject-ca-from", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  `The annotation ` + view.InjectCAFrom + ` must have the form NAMESPACE/NAME`,
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
 	Why:    "clusterctl refuses the whole file, because it cannot replace the namespace in the annotation of a webhook configuration or CRD.",
 	Fix:    "Write the namespace and the name of the Certificate, separated by one slash.",
-	Kinds:  view.Substituted, Check: injectionFormat,
+	Kinds:  view.Substituted, Check: view.EachObject(injectionFormat),
 })
 
-func injectionFormat(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if !view.CallsWebhooks(o) {
-			continue
-		}
-		annotations := o.Get("metadata", "annotations")
-		n := annotations.Get(view.InjectCAFrom)
-		if n == nil || strings.Count(n.Text(), "/") == 1 || view.Open(o, n) {
-			continue
-		}
-		if slices.ContainsFunc(view.Fields(annotations), func(f yamldoc.Field) bool { return !f.Value.Is(yamldoc.String) && !f.Value.Is(yamldoc.Null) }) {
-			continue // clusterctl sees no annotations at all
-		}
-		p.On(o, n, "%q does not have the form NAMESPACE/NAME", n.Text())
+func injectionFormat(p *lint.Pass, o *manifest.Object) {
+	if !view.CallsWebhooks(o) {
+		return
 	}
+	annotations := o.Get("metadata", "annotations")
+	n := annotations.Get(view.InjectCAFrom)
+	if n == nil || strings.Count(n.Text(), "/") == 1 || view.Open(o, n) {
+		return
+	}
+	if slices.ContainsFunc(view.Fields(annotations), func(f yamldoc.Field) bool { return !f.Value.Is(yamldoc.String) && !f.Value.Is(yamldoc.Null) }) {
+		return // clusterctl sees no annotations at all
+	}
+	p.On(o, n, "%q does not have the form NAMESPACE/NAME", n.Text())
 }
 
 // textsWithNamespace are values of an object that may hold the namespace and
@@ -245,9 +230,8 @@ func textsWithNamespace(o *manifest.Object) []*yamldoc.Node {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP010", Name: "fixed-namespace", Since: "v0.1.0",
-	Title:    "The namespace only occurs where clusterctl can replace it",
-	Severity: lint.Info, Proof: lint.Clusterctl,
+	ID: "COMP010", Name: "fixed-namespace", Severity: lint.Info, Proof: lint.Clusterctl,
+	Title:  "The namespace only occurs where clusterctl can replace it",
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "Users who pass --target-namespace get the old namespace here: clusterctl does not change arguments, environment variables, URLs and most annotations.",
 	Fix:    "Take the namespace from the pod: fieldRef metadata.namespace in env, and $(NAME) in the arguments.",
@@ -279,60 +263,57 @@ func fixedNamespace(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP011", Name: "certificate-names", Since: "v0.1.0",
-	Title:    "The dnsNames of a Certificate must be strings of the form SERVICE.NAMESPACE.svc",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP011", Name: "certificate-names", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "The dnsNames of a Certificate must be strings of the form SERVICE.NAMESPACE.svc",
 	Source: "clusterctl client/repository/components.go, fixCertificate",
 	Why:    "clusterctl refuses the whole file if dnsNames is not a list of strings. It only replaces the namespace in names of this form; with another target namespace the API server trusts no other webhook certificate.",
 	Fix:    "Write SERVICE.NAMESPACE.svc, and give the Certificate its namespace.",
-	Kinds:  view.Substituted, Check: certificateNames,
+	Kinds:  view.Substituted, Check: view.EachObject(certificateNames),
 })
 
-func certificateNames(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if o.Kind != "Certificate" {
+func certificateNames(p *lint.Pass, o *manifest.Object) {
+	if o.Kind != "Certificate" {
+		return
+	}
+	spec := o.Get("spec")
+	n := spec.Get("dnsNames")
+	switch {
+	case n == nil && (spec == nil || spec.Is(yamldoc.Map) || spec.Is(yamldoc.Null)):
+		return
+	case n == nil:
+		if !view.Open(o, spec) {
+			p.On(o, spec, "spec is %s, not a mapping", spec.Kind.Noun())
+		}
+		return
+	case !n.Is(yamldoc.List):
+		if !view.Open(o, n) {
+			p.On(o, n, "dnsNames is %s, not a list of strings", n.Kind.Noun())
+		}
+		return
+	}
+	for _, name := range n.List() {
+		if view.Open(o, name) {
 			continue
 		}
-		spec := o.Get("spec")
-		n := spec.Get("dnsNames")
+		if !name.Is(yamldoc.String) {
+			p.On(o, name, "a name in dnsNames is %s, not a string", name.Kind.Noun())
+			continue
+		}
+		if p.File.Kind != layouts.Components || o.Group != view.CertManagerGroup {
+			continue
+		}
+		host, rest, _ := strings.Cut(name.Text(), ".")
+		f := lint.At(p.File, o.Doc, name, "")
+		f.Severity = lint.Warning
 		switch {
-		case n == nil && (spec == nil || spec.Is(yamldoc.Map) || spec.Is(yamldoc.Null)):
-			continue
-		case n == nil:
-			if !view.Open(o, spec) {
-				p.On(o, spec, "spec is %s, not a mapping", spec.Kind.Noun())
-			}
-			continue
-		case !n.Is(yamldoc.List):
-			if !view.Open(o, n) {
-				p.On(o, n, "dnsNames is %s, not a list of strings", n.Kind.Noun())
-			}
+		case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
+			f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text())
+		case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
+			f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text())
+		default:
 			continue
 		}
-		for _, name := range n.List() {
-			if view.Open(o, name) {
-				continue
-			}
-			if !name.Is(yamldoc.String) {
-				p.On(o, name, "a name in dnsNames is %s, not a string", name.Kind.Noun())
-				continue
-			}
-			if p.File.Kind != layouts.Components || o.Group != view.CertManagerGroup {
-				continue
-			}
-			host, rest, _ := strings.Cut(name.Text(), ".")
-			f := lint.At(p.File, o.Doc, name, "")
-			f.Severity = lint.Warning
-			switch {
-			case o.Namespace == "" && (strings.HasSuffix(rest, ".svc") || strings.Contains(rest, ".svc.")):
-				f.Message = fmt.Sprintf("the Certificate has no namespace, so clusterctl keeps the one in %s", name.Text())
-			case o.Namespace != "" && rest == o.Namespace && !view.IsFor(o, host, o.Namespace):
-				f.Message = fmt.Sprintf("clusterctl does not replace the namespace in %s, because no dot follows it", name.Text())
-			default:
-				continue
-			}
-			p.Report(f)
-		}
+		p.Report(f)
 	}
 }
 
@@ -360,9 +341,8 @@ func flagValue(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
 func expanded(argument string) bool { return strings.Contains(argument, "$(") }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP013", Name: "manager-container", Since: "v0.1.0",
-	Title:    `The controller should be a container named "manager" in a Deployment`,
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "COMP013", Name: "manager-container", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  `The controller should be a container named "manager" in a Deployment`,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace; internal/util/objs.go, IsDeploymentWithManager",
 	Why:    `"clusterctl init --wait-providers" returns before the provider works, because it only waits for containers with this name.`,
 	Fix:    `Run the controller in a Deployment, in a container named "manager".`,
@@ -421,51 +401,45 @@ func imageProblem(ref string) string {
 func seesImages(o *manifest.Object) bool { return o.Kind == "Deployment" || o.Kind == "DaemonSet" }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP014", Name: "watches-one-namespace", Since: "v0.1.0",
-	Title:    "The controller should watch all namespaces",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "COMP014", Name: "watches-one-namespace", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The controller should watch all namespaces",
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
 	Why:    "Clusters in other namespaces are not reconciled: clusterctl installs each provider once, for all namespaces.",
 	Fix:    "Remove the flag --namespace, or leave its value empty.",
-	Kinds:  view.Installed, Check: watchesOneNamespace,
+	Kinds:  view.Installed, Check: view.EachObject(watchesOneNamespace),
 })
 
-func watchesOneNamespace(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		for _, c := range view.Managers(o) {
-			n, name := flagValue(c, "namespace")
-			if _, variable := p.File.Variable(o.Doc, n); name != "" && !variable && !expanded(name) {
-				p.On(o, n, "the controller watches only the namespace %s", name)
-			}
+func watchesOneNamespace(p *lint.Pass, o *manifest.Object) {
+	for _, c := range view.Managers(o) {
+		n, name := flagValue(c, "namespace")
+		if _, variable := p.File.Variable(o.Doc, n); name != "" && !variable && !expanded(name) {
+			p.On(o, n, "the controller watches only the namespace %s", name)
 		}
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP015", Name: "canonical-image", Since: "v0.1.0",
-	Title:    "Images of Deployments and DaemonSets must have a registry and a path",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP015", Name: "canonical-image", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Images of Deployments and DaemonSets must have a registry and a path",
 	Source: "clusterctl internal/util/objs.go, FixImages; distribution/reference, ParseNamed",
 	Why:    "clusterctl refuses all components, because it parses every image even if no override is set.",
 	Fix:    "Write registry, path and tag, for example docker.io/library/nginx:1.29.",
-	Kinds:  view.Installed, Check: canonicalImage,
+	Kinds:  view.Installed, Check: view.EachObject(canonicalImage),
 })
 
-func canonicalImage(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if !seesImages(o) {
-			continue
-		}
-		for _, c := range view.ContainersOf(o) {
-			n := c.Get("image")
-			switch {
-			case !c.Is(yamldoc.Map) && !c.Is(yamldoc.Null): // another fault
-			case n == nil || n.Is(yamldoc.Null):
-				p.On(o, c, "container %s has no image", c.Get("name").Str())
-			case n.Is(yamldoc.String) && !view.Open(o, n):
-				if problem := imageProblem(n.Text()); problem != "" {
-					p.On(o, n, "%s", problem)
-				}
+func canonicalImage(p *lint.Pass, o *manifest.Object) {
+	if !seesImages(o) {
+		return
+	}
+	for _, c := range view.ContainersOf(o) {
+		n := c.Get("image")
+		switch {
+		case !c.Is(yamldoc.Map) && !c.Is(yamldoc.Null): // another fault
+		case n == nil || n.Is(yamldoc.Null):
+			p.On(o, c, "container %s has no image", c.Get("name").Str())
+		case n.Is(yamldoc.String) && !view.Open(o, n):
+			if problem := imageProblem(n.Text()); problem != "" {
+				p.On(o, n, "%s", problem)
 			}
 		}
 	}
@@ -475,38 +449,35 @@ func canonicalImage(p *lint.Pass) {
 var movingTags = []string{"latest", "dev", "devel", "main", "master", "edge", "nightly", "canary", "snapshot", "test", "e2e", "local"}
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP016", Name: "image-version", Since: "v0.1.0",
-	Title:    "Images should have a fixed tag, and the controller that of the release",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "COMP016", Name: "image-version", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Images should have a fixed tag, and the controller that of the release",
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
 	Why:    "Users of the same release run different programs and cannot roll back, because the tag can change at any time.",
 	Fix:    "Set the tag of the release at build time, for example with images in clusterctl-repo.yaml. Give other images a fixed tag or a digest.",
-	Kinds:  view.Installed, Check: imageVersion,
+	Kinds:  view.Installed, Check: view.EachObject(imageVersion),
 })
 
-func imageVersion(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		manager := view.Managers(o)
-		for _, c := range view.ContainersOf(o) {
-			n := c.Get("image")
-			if n.Str() == "" || view.Open(o, n) {
-				continue
-			}
-			named, err := imageref.Parse(n.Text())
-			if err != nil || seesImages(o) && named.String() != n.Text() {
-				continue // another rule says so
-			}
-			if named.Digest != "" {
-				continue
-			}
-			switch {
-			case named.Tag == "":
-				p.On(o, n, "image %s has neither a tag nor a digest", n.Text())
-			case slices.Contains(movingTags, named.Tag):
-				p.On(o, n, "image uses the moving tag %q", named.Tag)
-			case slices.Contains(manager, c) && otherVersion(p.Release, named.Tag):
-				p.On(o, n, "the controller image has tag %s, but the release is %s", named.Tag, p.Release.Version)
-			}
+func imageVersion(p *lint.Pass, o *manifest.Object) {
+	manager := view.Managers(o)
+	for _, c := range view.ContainersOf(o) {
+		n := c.Get("image")
+		if n.Str() == "" || view.Open(o, n) {
+			continue
+		}
+		named, err := imageref.Parse(n.Text())
+		if err != nil || seesImages(o) && named.String() != n.Text() {
+			continue // another rule says so
+		}
+		if named.Digest != "" {
+			continue
+		}
+		switch {
+		case named.Tag == "":
+			p.On(o, n, "image %s has neither a tag nor a digest", n.Text())
+		case slices.Contains(movingTags, named.Tag):
+			p.On(o, n, "image uses the moving tag %q", named.Tag)
+		case slices.Contains(manager, c) && otherVersion(p.Release, named.Tag):
+			p.On(o, n, "the controller image has tag %s, but the release is %s", named.Tag, p.Release.Version)
 		}
 	}
 }
@@ -522,33 +493,29 @@ func otherVersion(r *lint.Release, tag string) bool {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP017", Name: "unseen-image", Since: "v0.1.0",
-	Title:    "Only Deployments and DaemonSets should run images",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "COMP017", Name: "unseen-image", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Only Deployments and DaemonSets should run images",
 	Source: "clusterctl internal/util/objs.go, FixImages and InspectImages",
 	Why:    `Installations without Internet access fail: clusterctl neither lists the image in "clusterctl init list-images" nor applies image overrides to it.`,
 	Fix:    "Use a Deployment, or document the image for users.",
-	Kinds:  view.Installed, Check: unseenImage,
+	Kinds:  view.Installed, Check: view.EachObject(unseenImage),
 })
 
-func unseenImage(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if seesImages(o) {
-			continue
-		}
-		for _, c := range view.ContainersOf(o) {
-			if n := c.Get("image"); n.Is(yamldoc.String) {
-				p.On(o, n, "clusterctl does not see images in a %s", o.Kind)
-				break
-			}
+func unseenImage(p *lint.Pass, o *manifest.Object) {
+	if seesImages(o) {
+		return
+	}
+	for _, c := range view.ContainersOf(o) {
+		if n := c.Get("image"); n.Is(yamldoc.String) {
+			p.On(o, n, "clusterctl does not see images in a %s", o.Kind)
+			break
 		}
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP020", Name: "provider-label", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "All objects should have the provider label",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "COMP020", Name: "provider-label", Severity: lint.Warning, Proof: lint.Contract, OptIn: lint.EveryFinding,
+	Title:  "All objects should have the provider label",
 	Source: "clusterctl provider contract, section Labels",
 	Why:    "Users who install with kubectl get objects without the label that clusterctl sets, and cannot switch to clusterctl later.",
 	Fix:    "Set the label with labels in the kustomization of config/default.",
@@ -590,9 +557,8 @@ func providerLabel(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP026", Name: "dropped-storage-version", Since: "v0.1.0",
-	Title:    "A release must keep the storage versions of all releases before it",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "COMP026", Name: "dropped-storage-version", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A release must keep the storage versions of all releases before it",
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, upgrade existing objects; k8s.io/apiextensions-apiserver pkg/apis/apiextensions/validation, ValidateCustomResourceDefinitionStoredVersions",
 	Why:    `"clusterctl upgrade" stops halfway: the API server refuses the new CRD while status.storedVersions lists a version that it lacks.`,
 	Fix:    "Keep the version with served: false. Remove it only after a release whose controller migrates the stored objects and removes the version from status.storedVersions; then suppress this rule.",
@@ -629,7 +595,7 @@ func droppedStorageVersion(p *lint.Pass) {
 			}
 			said[stored] = true
 			n := view.Nearest(c.Object, "spec", "versions")
-			f := lint.At(c.Object.File, c.Object.Doc, n, "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
+			f := lint.On(c.Object, n, "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
 			var names []*yamldoc.Node
 			for _, v := range c.Object.Get("spec", "versions").List() {
 				names = append(names, v.Get("name"))
@@ -640,9 +606,8 @@ func droppedStorageVersion(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP028", Name: "left-behind", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "Names of cluster-wide objects begin with the namespace",
-	Severity: lint.Info, Proof: lint.Clusterctl,
+	ID: "COMP028", Name: "left-behind", Severity: lint.Info, Proof: lint.Clusterctl, OptIn: lint.EveryFinding,
+	Title:  "Names of cluster-wide objects begin with the namespace",
 	Source: "clusterctl client/cluster/components.go, Delete",
 	Why:    "Old objects stay in the cluster: clusterctl deletes cluster-wide objects only if their name begins with the namespace and a dash.",
 	Fix:    "Put the namespace and a dash in front of the name, or never rename released objects.",
@@ -670,26 +635,23 @@ func leftBehind(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP029", Name: "not-components", Since: "v0.1.0",
-	Title:    "Components should not contain objects of their own CRDs, cert-manager or secrets",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "COMP029", Name: "not-components", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Components should not contain objects of their own CRDs, cert-manager or secrets",
 	Source: "clusterctl client/cluster/components.go, Create; client/cluster/cert_manager.go",
 	Why:    "The installation fails, because clusterctl applies the objects before the API server serves the new kind. cert-manager is installed by clusterctl, and everyone can read a secret in a release.",
 	Fix:    "Let the controller create these objects, and take secrets from variables.",
-	Kinds:  view.Installed, Check: notComponents,
+	Kinds:  view.Installed, Check: view.EachObject(notComponents),
 })
 
-func notComponents(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		switch {
-		case o.Kind == "":
-		case p.Release.CRD(o.Group, o.Kind) != nil:
-			p.On(o, o.Get("kind"), "kind %s is defined in this file, so the API server may not serve it yet", o.Kind)
-		case o.Is(crd.Group, crd.Kind) && strings.HasSuffix("."+o.Get("spec", "group").Str(), "."+view.CertManagerGroup):
-			p.On(o, o.Get("metadata", "name"), "clusterctl installs cert-manager and its CRDs")
-		case o.Is("", "Secret"):
-			secretValue(p, o)
-		}
+func notComponents(p *lint.Pass, o *manifest.Object) {
+	switch {
+	case o.Kind == "":
+	case p.Release.CRD(o.Group, o.Kind) != nil:
+		p.On(o, o.Get("kind"), "kind %s is defined in this file, so the API server may not serve it yet", o.Kind)
+	case o.Is(crd.Group, crd.Kind) && strings.HasSuffix("."+o.Get("spec", "group").Str(), "."+view.CertManagerGroup):
+		p.On(o, o.Get("metadata", "name"), "clusterctl installs cert-manager and its CRDs")
+	case o.Is("", "Secret"):
+		secretValue(p, o)
 	}
 }
 
@@ -709,9 +671,8 @@ func secretValue(p *lint.Pass, o *manifest.Object) {
 var scaffolded = map[string]string{"control-plane": "controller-manager"}
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP032", Name: "shared-selector", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "Selectors of Deployments distinguish the provider from others",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "COMP032", Name: "shared-selector", Severity: lint.Info, Proof: lint.Practice, OptIn: lint.EveryFinding,
+	Title:  "Selectors of Deployments distinguish the provider from others",
 	Source: "Kubernetes documentation, Deployments, section Selector",
 	Why:    "Two providers in one namespace fight for their pods, and Services reach the wrong ones, if the selectors are equal. All scaffolded providers have control-plane: controller-manager.",
 	Fix:    "Add the label " + layouts.ProviderLabel + " to selector and pods.",

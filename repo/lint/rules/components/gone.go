@@ -73,44 +73,41 @@ var removedAPIs = []removedAPI{
 func oldestKubernetes(core int) int { return core + 19 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP035", Name: "removed-api", Since: "v0.1.0",
-	Title:    "Objects must use API versions that management clusters still have",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "COMP035", Name: "removed-api", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Objects must use API versions that management clusters still have",
 	Source: "Kubernetes documentation, Deprecated API Migration Guide; cert-manager v1.6 release notes; Cluster API versions.md",
 	Why:    `"clusterctl init" fails in the middle of the installation, because the API server does not know the kind in this version.`,
 	Fix:    "Use the version that replaced it, and check the fields.",
-	Kinds:  view.Installed, Check: removedAPIsUsed,
+	Kinds:  view.Installed, Check: view.EachObject(removedAPIsUsed),
 })
 
-func removedAPIsUsed(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		n := o.Get("apiVersion")
-		if view.Open(o, n) || p.Release.CRD(o.Group, o.Kind) != nil {
-			continue
-		}
-		i := slices.IndexFunc(removedAPIs, func(r removedAPI) bool {
-			return r.group == o.Group && r.version == o.Version && (r.kinds == nil || slices.Contains(r.kinds, o.Kind))
-		})
-		if i < 0 {
-			continue
-		}
-		r := removedAPIs[i]
-		f := lint.At(o.File, o.Doc, n, "%s of %s/%s", o.Kind, r.group, r.version)
-		switch oldest := oldestKubernetes(p.Profile.Core); {
-		case r.minor == 0:
-			f.Message += " was removed from cert-manager, which clusterctl installs in a newer version"
-		case r.minor <= oldest:
-			f.Message += fmt.Sprintf(" was removed in Kubernetes v1.%d; management clusters have at least v1.%d", r.minor, oldest)
-		default:
-			f.Message += fmt.Sprintf(" was removed in Kubernetes v1.%d", r.minor)
-			f.Severity = lint.Warning
-		}
-		f.Fix = "Write " + r.instead + ", and check the fields."
-		if r.instead == "" {
-			f.Fix = "Remove the object: Pod Security Admission replaces it, with labels of the namespace."
-		}
-		p.Report(f)
+func removedAPIsUsed(p *lint.Pass, o *manifest.Object) {
+	n := o.Get("apiVersion")
+	if view.Open(o, n) || p.Release.CRD(o.Group, o.Kind) != nil {
+		return
 	}
+	i := slices.IndexFunc(removedAPIs, func(r removedAPI) bool {
+		return r.group == o.Group && r.version == o.Version && (r.kinds == nil || slices.Contains(r.kinds, o.Kind))
+	})
+	if i < 0 {
+		return
+	}
+	r := removedAPIs[i]
+	f := lint.On(o, n, "%s of %s/%s", o.Kind, r.group, r.version)
+	switch oldest := oldestKubernetes(p.Profile.Core); {
+	case r.minor == 0:
+		f.Message += " was removed from cert-manager, which clusterctl installs in a newer version"
+	case r.minor <= oldest:
+		f.Message += fmt.Sprintf(" was removed in Kubernetes v1.%d; management clusters have at least v1.%d", r.minor, oldest)
+	default:
+		f.Message += fmt.Sprintf(" was removed in Kubernetes v1.%d", r.minor)
+		f.Severity = lint.Warning
+	}
+	f.Fix = "Write " + r.instead + ", and check the fields."
+	if r.instead == "" {
+		f.Fix = "Remove the object: Pod Security Admission replaces it, with labels of the namespace."
+	}
+	p.Report(f)
 }
 
 // goneRegistry is a place that images cannot be relied on to be at.
@@ -146,46 +143,42 @@ var goneRegistries = func() func() []goneRegistry {
 }()
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP036", Name: "gone-registry", Since: "v0.1.0",
-	Title:    "Images should be in registries that users can rely on",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "COMP036", Name: "gone-registry", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Images should be in registries that users can rely on",
 	Source: "announcements of the registries, with their dates in repo/lint/rules/components/gone.go",
 	Why:    "Pods do not start, today or in some weeks, because the image cannot be pulled.",
 	Fix:    `Push the image to a registry for releases. "clusterctl-repo lint --check-images" asks the registries.`,
-	Kinds:  view.Substituted, Check: goneImages,
+	Kinds:  view.Substituted, Check: view.EachObject(goneImages),
 })
 
-func goneImages(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		for _, c := range view.ContainersOf(o) {
-			n := c.Get("image")
-			if !n.Is(yamldoc.String) || view.Open(o, n) {
-				continue
-			}
-			named, err := imageref.Parse(n.Text())
-			if err != nil {
-				continue // COMP015
-			}
-			if slices.Contains(movingTags, named.Tag) {
-				continue // an image of developers; COMP016 says what to do
-			}
-			name := named.Name()
-			for _, r := range goneRegistries() {
-				if r.name.MatchString(name) {
-					f := lint.At(o.File, o.Doc, n, "image %s %s", name, r.what)
-					f.Fix = r.instead
-					p.Report(f)
-					break
-				}
+func goneImages(p *lint.Pass, o *manifest.Object) {
+	for _, c := range view.ContainersOf(o) {
+		n := c.Get("image")
+		if !n.Is(yamldoc.String) || view.Open(o, n) {
+			continue
+		}
+		named, err := imageref.Parse(n.Text())
+		if err != nil {
+			continue // COMP015
+		}
+		if slices.Contains(movingTags, named.Tag) {
+			continue // an image of developers; COMP016 says what to do
+		}
+		name := named.Name()
+		for _, r := range goneRegistries() {
+			if r.name.MatchString(name) {
+				f := lint.On(o, n, "image %s %s", name, r.what)
+				f.Fix = r.instead
+				p.Report(f)
+				break
 			}
 		}
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP037", Name: "image-exists", Since: "v0.1.0",
-	Title:    "Registries must have the images",
-	Severity: lint.Error, Proof: lint.Practice, Flag: lint.CheckImages,
+	ID: "COMP037", Name: "image-exists", Severity: lint.Error, Proof: lint.Practice, Flag: lint.CheckImages,
+	Title:  "Registries must have the images",
 	Source: "OCI distribution specification, Pulling manifests: the registry's own answer",
 	Why:    "Pods never start, because the image cannot be pulled.",
 	Fix:    "Push the image before the release, or correct its name, tag or digest.",
@@ -202,9 +195,8 @@ func imageExists(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP038", Name: "image-platforms", Since: "v0.1.0",
-	Title:    "Images should be built for the platforms that users have",
-	Severity: lint.Warning, Proof: lint.Practice, Flag: lint.CheckImages,
+	ID: "COMP038", Name: "image-platforms", Severity: lint.Warning, Proof: lint.Practice, Flag: lint.CheckImages,
+	Title:  "Images should be built for the platforms that users have",
 	Source: "OCI image specification, Image Index: the registry's own answer",
 	Why:    "On nodes of another architecture, pods do not start.",
 	Fix:    "Build the image for each platform, and push an index of them. --platform selects the ones to check.",

@@ -10,13 +10,13 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP007", Name: "binding-version", Since: "v0.1.0",
-	Title:    "Role bindings must use rbac.authorization.k8s.io/v1",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP007", Name: "binding-version", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Role bindings must use rbac.authorization.k8s.io/v1",
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "clusterctl refuses the whole file, because it converts all RoleBindings and ClusterRoleBindings to this version.",
 	Fix:    "Use apiVersion: rbac.authorization.k8s.io/v1.",
@@ -38,9 +38,8 @@ func convertibleVersion(kinds ...string) func(*lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP008", Name: "webhook-version", Since: "v0.1.0",
-	Title:    "Webhook configurations and CRDs must use version v1",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP008", Name: "webhook-version", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Webhook configurations and CRDs must use version v1",
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences and fixCRDWebhookNamespaceReference",
 	Why:    "clusterctl refuses the whole file if it contains a version other than v1 and v1beta1, and Kubernetes has not served v1beta1 since 1.22.",
 	Fix:    "Use the version v1.",
@@ -58,18 +57,15 @@ func webhookVersion(p *lint.Pass) {
 			continue // CRD005 says it of all definitions
 		}
 		if t, _ := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t != nil {
-			f := lint.At(o.File, o.Doc, n, "Kubernetes has not served %s since 1.22", n.Text())
-			f.Severity = lint.Warning
-			p.Report(f)
+			p.Report(lint.On(o, n, "Kubernetes has not served %s since 1.22", n.Text()).As(lint.Warning))
 		}
 	}
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP018", Name: "typed-object", Since: "v0.1.0",
-	Yields:   []string{"YAML009"},
-	Title:    "Objects that clusterctl converts must match their Go types",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP018", Name: "typed-object", Severity: lint.Error, Proof: lint.Clusterctl,
+	Yields: []string{"YAML009"},
+	Title:  "Objects that clusterctl converts must match their Go types",
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl refuses the whole file, with a message that does not name the field. It converts Deployments, DaemonSets, role bindings, webhook configurations and CRDs.",
 	Fix:    "Write a value of the type that the API documents for the field.",
@@ -82,7 +78,7 @@ func typedObject(p *lint.Pass) {
 		if o.Kind != view.ClusterKind {
 			view.Misfits(o, func(problem gotypes.Problem) {
 				if problem.Kind.Fatal() {
-					f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+					f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
 					f.Fix = view.MisfitFix(o, problem)
 					p.Report(f)
 				}
@@ -92,9 +88,8 @@ func typedObject(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP019", Name: "raw-manifest", Since: "v0.1.0",
-	Title:    "The components should be readable with their variables unreplaced",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "COMP019", Name: "raw-manifest", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "The components should be readable with their variables unreplaced",
 	Source: "clusterctl client/repository/components.go, NewComponents with SkipTemplateProcess; client/init.go, InitImages",
 	Why:    `"clusterctl init list-images" and "generate provider" with --raw or --describe fail, because they parse the file without replacing variables.`,
 	Fix:    "Use variables only inside strings, such as arguments and environment variables of containers.",
@@ -174,54 +169,48 @@ func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP033", Name: "dropped-field", Since: "v0.1.0",
-	Title:    "Objects that clusterctl converts should only have fields of their types",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "COMP033", Name: "dropped-field", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Objects that clusterctl converts should only have fields of their types",
 	Source: "clusterctl internal/util/objs.go, FixImages; client/repository/components.go, fixTargetNamespace; apimachinery pkg/runtime/converter.go",
 	Why:    "clusterctl silently drops the field, because it converts the object to a Go type of Kubernetes and back.",
 	Fix:    "Correct the name or place of the field, or remove it.",
-	Kinds:  view.Substituted, Check: droppedField,
+	Kinds:  view.Substituted, Check: view.EachObject(droppedField),
 })
 
-func droppedField(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if o.Kind == view.ClusterKind {
-			continue
-		}
-		view.Misfits(o, func(problem gotypes.Problem) {
-			switch {
-			case problem.Kind == gotypes.Unseen && problem.Got != "":
-				p.On(o, problem.Node, "clusterctl drops %s, which is %s, not %s", problem.Path, problem.Got, problem.Want)
-			case problem.Kind != gotypes.Unseen && problem.Kind != gotypes.Unknown:
-			case problem.Want != "":
-				p.On(o, problem.Node, "clusterctl drops the unknown field %s; did you mean %s?", problem.Path, problem.Want)
-			default:
-				p.On(o, problem.Node, "clusterctl drops the unknown field %s", problem.Path)
-			}
-		})
+func droppedField(p *lint.Pass, o *manifest.Object) {
+	if o.Kind == view.ClusterKind {
+		return
 	}
+	view.Misfits(o, func(problem gotypes.Problem) {
+		switch {
+		case problem.Kind == gotypes.Unseen && problem.Got != "":
+			p.On(o, problem.Node, "clusterctl drops %s, which is %s, not %s", problem.Path, problem.Got, problem.Want)
+		case problem.Kind != gotypes.Unseen && problem.Kind != gotypes.Unknown:
+		case problem.Want != "":
+			p.On(o, problem.Node, "clusterctl drops the unknown field %s; did you mean %s?", problem.Path, problem.Want)
+		default:
+			p.On(o, problem.Node, "clusterctl drops the unknown field %s", problem.Path)
+		}
+	})
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP034", Name: "number-wraps", Since: "v0.1.0",
-	Title:    "Numbers must fit the fields of objects that clusterctl converts",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "COMP034", Name: "number-wraps", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Numbers must fit the fields of objects that clusterctl converts",
 	Source: "apimachinery pkg/runtime/converter.go, fromUnstructured",
 	Why:    "The API server gets a different number: a value that is too large for the field overflows when clusterctl converts the object.",
 	Fix:    "Use a number in the range that the API documents.",
-	Kinds:  view.Substituted, Check: numberWraps,
+	Kinds:  view.Substituted, Check: view.EachObject(numberWraps),
 })
 
-func numberWraps(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if o.Kind == view.ClusterKind {
-			continue
-		}
-		view.Misfits(o, func(problem gotypes.Problem) {
-			// Numbers that no field can hold are the business of another rule.
-			if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok && -view.MaxExact <= i && i <= view.MaxExact {
-				p.On(o, problem.Node, "%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
-			}
-		})
+func numberWraps(p *lint.Pass, o *manifest.Object) {
+	if o.Kind == view.ClusterKind {
+		return
 	}
+	view.Misfits(o, func(problem gotypes.Problem) {
+		// Numbers that no field can hold are the business of another rule.
+		if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok && -view.MaxExact <= i && i <= view.MaxExact {
+			p.On(o, problem.Node, "%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
+		}
+	})
 }

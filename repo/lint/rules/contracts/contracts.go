@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -982,23 +983,21 @@ var _ = addressRules.Add(lint.Rule{
 	Source: "contract page IPAM, Clusterctl Move",
 	Why:    `"clusterctl move" leaves the pool behind.`,
 	Fix:    "Add the label cluster.x-k8s.io/cluster-name: ${CLUSTER_NAME}.",
-	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: poolClusterName,
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(poolClusterName),
 })
 
-func poolClusterName(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		k := p.Release.Role(o.Group, o.Kind)
-		if k == nil || k.Role != contract.IPPool || k.Scope == "Cluster" {
-			continue
-		}
-		moved := false
-		for _, label := range [...]string{"cluster.x-k8s.io/cluster-name", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy"} {
-			_, ok := o.Label(label)
-			_, defined := k.Object.Label(label)
-			moved = moved || ok || defined
-		}
-		if !moved {
-			p.On(o, view.Nearest(o, "metadata", "labels"), "%s %s lacks the label cluster.x-k8s.io/cluster-name", o.Kind, o.Name)
-		}
+func poolClusterName(p *lint.Pass, o *manifest.Object) {
+	k := p.Release.Role(o.Group, o.Kind)
+	if k == nil || k.Role != contract.IPPool || k.Scope == "Cluster" {
+		return
+	}
+	moved := false
+	for _, label := range [...]string{"cluster.x-k8s.io/cluster-name", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy"} {
+		_, ok := o.Label(label)
+		_, defined := k.Object.Label(label)
+		moved = moved || ok || defined
+	}
+	if !moved {
+		p.On(o, view.Nearest(o, "metadata", "labels"), "%s %s lacks the label cluster.x-k8s.io/cluster-name", o.Kind, o.Name)
 	}
 }

@@ -12,9 +12,8 @@ import (
 )
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD035", Name: "schema-defaults", Since: "v0.1.0",
-	Title:    "A default in the schema of a CRD must fit the schema and its validation rules",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD035", Name: "schema-defaults", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A default in the schema of a CRD must fit the schema and its validation rules",
 	Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go, ValidateDefaults",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the marker of the default, or the one that it breaks, and generate the CRD again.",

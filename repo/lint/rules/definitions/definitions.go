@@ -113,9 +113,8 @@ func (f *faults) report() {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD001", Name: "definition-name", Since: "v0.1.0",
-	Title:    "A CRD must have the name that Cluster API computes from its group and kind",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "CRD001", Name: "definition-name", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A CRD must have the name that Cluster API computes from its group and kind",
 	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the provider, and Cluster API does not find the CRD under the computed name.`,
 	Fix:    "Set spec.names.plural and metadata.name as shown. If Cluster API never refers to the kind, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check turns the check of clusterctl off.",
@@ -132,9 +131,8 @@ func definitionName(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD002", Name: "skipped-name-check", Since: "v0.1.0",
-	Title:    "A CRD of the contract must not skip the check of its name",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD002", Name: "skipped-name-check", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A CRD of the contract must not skip the check of its name",
 	Source: "contract pages, resource definition: the name must have the format of CalculateCRDName",
 	Why:    "Every object that refers to this kind fails to reconcile, because Cluster API finds the CRD by its computed name. The annotation only affects clusterctl.",
 	Fix:    "Rename the CRD and remove the annotation.",
@@ -150,9 +148,8 @@ func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD003", Name: "plural-and-group", Since: "v0.1.0",
-	Title:    "The name of a CRD must be its plural, a dot and its group",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD003", Name: "plural-and-group", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The name of a CRD must be its plural, a dot and its group",
 	Source: crdValidation + ", ValidateCustomResourceDefinition",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct metadata.name or spec.names.plural; the name is the plural, a dot and spec.group.",
@@ -168,9 +165,8 @@ func pluralAndGroup(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD004", Name: "list-kind", Since: "v0.1.0",
-	Title:    "The list of a kind must be named KINDList",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD004", Name: "list-kind", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The list of a kind must be named KINDList",
 	Source: "contract pages, resource definition: the list resource MUST be named <Kind>List",
 	Why:    "Clients list objects as KINDList and do not find them under another name.",
 	Fix:    "Set spec.names.listKind to the kind followed by List, or remove it.",
@@ -185,9 +181,8 @@ func listKind(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD005", Name: "definition-version", Since: "v0.1.0",
-	Title:    "CRDs must use apiextensions.k8s.io/v1",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD005", Name: "definition-version", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "CRDs must use apiextensions.k8s.io/v1",
 	Source: "Kubernetes deprecation guide, v1.22",
 	Why:    "The installation stops: no supported API server serves other versions.",
 	Fix:    "Convert the CRD to apiextensions.k8s.io/v1, the version that controller-gen writes.",
@@ -201,9 +196,8 @@ func definitionVersion(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD006", Name: "storage-version", Since: "v0.1.0",
-	Title:    "A CRD must store objects in exactly one version, which is served",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD006", Name: "storage-version", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A CRD must store objects in exactly one version, which is served",
 	Source: crdValidation + ", validateCustomResourceDefinitionSpec; clusterctl client/cluster/objectgraph.go",
 	Why:    `The API server refuses a CRD with no storage version or several. If that version is not served, "clusterctl move" leaves the objects behind.`,
 	Fix:    "Set storage: true for one served version and storage: false for all others.",
@@ -237,9 +231,8 @@ func storageVersion(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD008", Name: "scope", Since: "v0.1.0",
-	Title:    "Kinds that Cluster API refers to must be namespaced",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD008", Name: "scope", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Kinds that Cluster API refers to must be namespaced",
 	Source: "contract pages, All resources: scope",
 	Why:    "Cluster API does not find the object, because it looks in the namespace of the object that refers to it.",
 	Fix:    "Set spec.scope to Namespaced.",
@@ -253,9 +246,8 @@ func definitionScope(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD009", Name: "type-and-object-meta", Since: "v0.1.0",
-	Title:    "The schema must have apiVersion, kind and metadata",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD009", Name: "type-and-object-meta", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The schema must have apiVersion, kind and metadata",
 	Source: "contract pages, All resources: TypeMeta and ObjectMeta field",
 	Why:    "Clients that generate code or forms from the schema do not recognize the kind as a Kubernetes object.",
 	Fix:    "Embed metav1.TypeMeta and metav1.ObjectMeta in the Go type and generate the CRD again.",
@@ -283,9 +275,8 @@ func labelNode(k *contract.Kind, c contract.Contract) *yamldoc.Node {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD010", Name: "contract-label", Since: "v0.1.0",
-	Title:    "Kinds that Cluster API refers to must have a contract label",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD010", Name: "contract-label", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Kinds that Cluster API refers to must have a contract label",
 	Source: versionSection + "; internal/contract/version.go, GetContractVersion",
 	Why:    `Every object that refers to this kind fails to reconcile: "cannot find any versions matching contract versions".`,
 	Fix:    "Add the label cluster.x-k8s.io/v1beta2: VERSION to the CRD, usually with labels in config/crd/kustomization.yaml. Templates need it as well.",
@@ -330,9 +321,8 @@ func chosen(k *contract.Kind) (label *yamldoc.Node, version *crd.Version, ok boo
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD011", Name: "contract-version-missing", Since: "v0.1.0",
-	Title:    "The version that Cluster API takes from the contract label must exist in the CRD",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD011", Name: "contract-version-missing", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The version that Cluster API takes from the contract label must exist in the CRD",
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not have.",
 	Fix:    "List only versions of spec.versions in the label.",
@@ -350,9 +340,8 @@ func versionNames(k *contract.Kind) string {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD012", Name: "contract-version-served", Since: "v0.1.0",
-	Title:    "The version that Cluster API takes from the contract label must be served",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD012", Name: "contract-version-served", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The version that Cluster API takes from the contract label must be served",
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not serve.",
 	Fix:    "Serve the version, or remove it from the label.",
@@ -367,9 +356,8 @@ func contractVersionServed(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD013", Name: "stale-contract-version", Since: "v0.1.0",
-	Title:    "All versions in contract labels should exist and be served",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CRD013", Name: "stale-contract-version", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "All versions in contract labels should exist and be served",
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "A later Cluster API, or a changed label, makes Cluster API use a version that is not available.",
 	Fix:    "Remove the version from the label, or the whole label if it lists no other.",
@@ -414,9 +402,8 @@ func contractFields(k *contract.Kind) []yamldoc.Field {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD014", Name: "two-contracts", Since: "v0.1.0",
-	Title:    "A version should implement each contract that it is listed for",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CRD014", Name: "two-contracts", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A version should implement each contract that it is listed for",
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
 	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version, and may read fields that the version lacks.",
 	Fix:    "Keep each version only in the labels of contracts that it implements, and remove labels that are then empty.",
@@ -448,9 +435,8 @@ func twoContracts(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD015", Name: "empty-contract-label", Since: "v0.1.0",
-	Title:    "A contract label should list a version",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CRD015", Name: "empty-contract-label", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A contract label should list a version",
 	Source: "internal/contract/version.go, GetLatestContractAndAPIVersionFromContract",
 	Why:    "Cluster API ignores an empty label and uses an older contract.",
 	Fix:    "List the versions that implement the contract, or remove the label.",
@@ -466,9 +452,8 @@ func emptyContractLabel(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD016", Name: "contract-label-separator", Since: "v0.1.0",
-	Title:    "Versions in a contract label must be separated by underscores",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "CRD016", Name: "contract-label-separator", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Versions in a contract label must be separated by underscores",
 	Source: versionSection + ": the value is an underscore-delimited list",
 	Why:    "Objects fail to reconcile: Cluster API reads the whole string as one version, which does not exist.",
 	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2, and list only versions that the CRD has.",
@@ -484,9 +469,8 @@ func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD017", Name: "legacy-contract-labels", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "CRDs have no labels of removed contracts",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CRD017", Name: "legacy-contract-labels", Severity: lint.Info, Proof: lint.Contract, OptIn: lint.EveryFinding,
+	Title:  "CRDs have no labels of removed contracts",
 	Source: "internal/contract/version.go, GetCompatibleVersions",
 	Why:    "No supported version of Cluster API reads the labels.",
 	Fix:    "Remove the labels once no user depends on the old contract.",
@@ -524,9 +508,8 @@ func legacyContractLabels(p *lint.Pass) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD018", Name: "mixed-contracts", Since: "v0.1.0",
-	Title:    "All kinds of a provider implement the same contract",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "CRD018", Name: "mixed-contracts", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "All kinds of a provider implement the same contract",
 	Source: "metadata.yaml names one contract per series",
 	Why:    "The contract in metadata.yaml is wrong for some of the kinds.",
 	Fix:    "List the version of each kind in the label of the contract in metadata.yaml, and in no other label.",
@@ -552,9 +535,8 @@ func mixedContracts(p *lint.Pass) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD019", Name: "category", Since: "v0.1.0",
-	Title:    "Kinds of Cluster API are in the category cluster-api",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "CRD019", Name: "category", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "Kinds of Cluster API are in the category cluster-api",
 	Source: "contract pages, resource definition: categories=cluster-api",
 	Why:    `"kubectl get cluster-api" does not show the objects.`,
 	Fix:    "Add the marker +kubebuilder:resource:categories=cluster-api.",
@@ -582,9 +564,8 @@ func category(p *lint.Pass) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD020", Name: "status-subresource", Since: "v0.1.0",
-	Title:    "Kinds with a status should have the status subresource",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CRD020", Name: "status-subresource", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Kinds with a status should have the status subresource",
 	Source: "contract pages, resource definition: +kubebuilder:subresource:status",
 	Why:    "Users can overwrite the status, and controllers cannot update it separately.",
 	Fix:    "Add the marker +kubebuilder:subresource:status.",
@@ -601,9 +582,8 @@ func statusSubresource(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD021", Name: "conditions", Since: "v0.1.0",
-	Title:    "The status should have conditions with type and status",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CRD021", Name: "conditions", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The status should have conditions with type and status",
 	Source: "contract pages, conditions; util/conditions/getter.go",
 	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has a different type than in metav1.Condition, its controllers panic.",
 	Fix:    "Add status.conditions as a list of metav1.Condition with the markers +listType=map and +listMapKey=type.",
@@ -618,9 +598,8 @@ func conditions(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD022", Name: "conditions-map", Since: "v0.1.0",
-	Title:    "Conditions under contract v1beta2 should be a map by type",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CRD022", Name: "conditions-map", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Conditions under contract v1beta2 should be a map by type",
 	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
 	Why:    "Two controllers that use server-side apply overwrite each other's conditions.",
 	Fix:    "Add the markers +listType=map and +listMapKey=type, and make type required, as in metav1.Condition.",
@@ -638,9 +617,8 @@ func conditionsMap(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD029", Name: "terminal-failures", Since: "v0.1.0",
-	Title:    "Kinds of contract v1beta2 should not have failureReason and failureMessage",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "CRD029", Name: "terminal-failures", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Kinds of contract v1beta2 should not have failureReason and failureMessage",
 	Source: "contract pages, terminal failures",
 	Why:    "Users of newer versions do not see these failures: contract v1beta2 does not have the fields, and Cluster API ignores them once it drops contract v1beta1.",
 	Fix:    "Report failures as conditions, and remove the fields or move them below status.deprecated.v1beta1.",
@@ -665,9 +643,8 @@ func terminalFailures(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD031", Name: "unknown-fields", Since: "v0.1.0",
-	Title:    "The schema describes the fields of the contract",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "CRD031", Name: "unknown-fields", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "The schema describes the fields of the contract",
 	Source: "Kubernetes, x-kubernetes-preserve-unknown-fields",
 	Why:    "lint cannot check whether the kind implements the contract, because its schema accepts any field.",
 	Fix:    "Add the fields of the contract to the schema.",
@@ -701,9 +678,8 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD032", Name: "kind-without-role", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "Kinds of Cluster API have a role in its contracts",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "CRD032", Name: "kind-without-role", Severity: lint.Info, Proof: lint.Practice, OptIn: lint.EveryFinding,
+	Title:  "Kinds of Cluster API have a role in its contracts",
 	Source: "contract pages, naming conventions of kinds",
 	Why:    "lint only applies the general rules to a kind whose role it does not know.",
 	Fix:    "Safe to ignore if Cluster API never refers to the kind. Otherwise follow the naming conventions, or assign a role under roles in clusterctl-repo.yaml.",

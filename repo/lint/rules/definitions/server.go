@@ -20,9 +20,8 @@ import (
 )
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD007", Name: "structural-schema", Since: "v0.1.0",
-	Title:    "The schemas of a CRD must be structural",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD007", Name: "structural-schema", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The schemas of a CRD must be structural",
 	Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/validation.go; " + crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the Go type or its markers and generate the CRD again.",
@@ -51,9 +50,8 @@ func structuralSchema(p *lint.Pass) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD034", Name: "validation-rules", Since: "v0.1.0",
-	Title:    "The validation rules of a CRD must compile and stay within the cost limit",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD034", Name: "validation-rules", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The validation rules of a CRD must compile and stay within the cost limit",
 	Source: crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the expression, its message or its fieldPath in the marker of the Go type, and generate the CRD again. To lower the cost, set limits such as maxItems and maxLength.",
@@ -83,9 +81,8 @@ func conversion(k *contract.Kind) (n *yamldoc.Node, strategy string) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD023", Name: "conversion-none", Since: "v0.1.0",
-	Title:    "Versions with different schemas should have a conversion webhook",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "CRD023", Name: "conversion-none", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Versions with different schemas should have a conversion webhook",
 	Source: "Kubernetes, Versions in CustomResourceDefinitions",
 	Why:    "Fields that the other version does not have are lost when an object is read and written, because the API server only changes apiVersion.",
 	Fix:    "Serve only the stored version, or add a conversion webhook with its Service.",
@@ -166,9 +163,8 @@ func schemaDifference(a, b *yamldoc.Node, path string) (string, bool) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD024", Name: "conversion-settings", Since: "v0.1.0",
-	Title:    "A conversion webhook must have a complete address",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD024", Name: "conversion-settings", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A conversion webhook must have a complete address",
 	Source: crdValidation + ", validateCustomResourceConversion",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Set spec.conversion.webhook.clientConfig with either a service of the components or a url. If the versions have the same schema, use the strategy None without a webhook.",
@@ -219,9 +215,8 @@ func conversionSettings(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD025", Name: "conversion-service", Since: "v0.1.0",
-	Title:    "The Service of a conversion webhook should be installed and trusted",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "CRD025", Name: "conversion-service", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "The Service of a conversion webhook should be installed and trusted",
 	OptIn:  "webhooks of CRDs with one version, which are never called",
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, webhook conversion",
 	Why:    "The API server cannot read objects that are stored in another version.",
@@ -270,9 +265,8 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD026", Name: "conversion-review-versions", Since: "v0.1.0",
-	Title:    "A conversion webhook must accept ConversionReview v1",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD026", Name: "conversion-review-versions", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A conversion webhook must accept ConversionReview v1",
 	Source: crdValidation + ", validateConversionReviewVersions",
 	Why:    "The API server refuses a CRD whose webhook supports no version that it can send. v1beta1 alone still works.",
 	Fix:    "Set spec.conversion.webhook.conversionReviewVersions to [v1].",
@@ -323,9 +317,8 @@ var trustAnnotations = [...]string{
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD027", Name: "name-collision", Since: "v0.1.0",
-	Title:    "Names of a kind should not collide with others that kubectl knows",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "CRD027", Name: "name-collision", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Names of a kind should not collide with others that kubectl knows",
 	Source: "kubectl, resource names; k8s.io/apiextensions-apiserver pkg/controller/status/naming_controller.go",
 	Why:    "kubectl shows the objects of the other kind. Within one group the API server serves only one of them.",
 	Fix:    "Choose another short name, for example the initials with the provider as a prefix.",
@@ -371,9 +364,8 @@ const (
 )
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD028", Name: "printer-columns", Since: "v0.1.0",
-	Title:    "Printer columns should show fields of the schema",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "CRD028", Name: "printer-columns", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Printer columns should show fields of the schema",
 	Source: "Kubernetes, additional printer columns",
 	Why:    `The column is always empty in "kubectl get".`,
 	Fix:    "Correct the path in the marker +kubebuilder:printcolumn.",
@@ -457,9 +449,8 @@ var kubectlNames = [...]struct{ name, resource string }{
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD030", Name: "definition-size", Since: "v0.1.0",
-	Title:    "A CRD should fit into an annotation and into etcd",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "CRD030", Name: "definition-size", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A CRD should fit into an annotation and into etcd",
 	OptIn:  "CRDs that only kubectl apply without --server-side refuses",
 	Source: "kubectl apply, last-applied-configuration; etcd, request size",
 	Why:    `"kubectl apply" without --server-side refuses CRDs above 256 KiB, and etcd refuses requests above 1.5 MiB.`,
@@ -526,9 +517,8 @@ var (
 )
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD033", Name: "definition-fields", Since: "v0.1.0",
-	Title:    "The fields of a CRD must have values that the API server accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD033", Name: "definition-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The fields of a CRD must have values that the API server accepts",
 	Source: crdValidation + ", ValidateCustomResourceDefinition",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the marker of the Go type and generate the CRD again.",

@@ -198,20 +198,18 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml",
 	Why:    "The API server refuses other kinds and versions. Version v1alpha1 is deprecated.",
 	Fix:    "Write apiVersion: " + view.RuntimeGroup + "/v1beta2 and kind: " + view.ExtensionKind + ".",
-	Check:  extensionConfigKind,
+	Check:  view.EachObject(extensionConfigKind),
 })
 
-func extensionConfigKind(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		switch n := o.Get("apiVersion"); {
-		case o.Group != view.RuntimeGroup:
-		case o.Kind != view.ExtensionKind:
-			p.On(o, o.Get("kind"), "kind %s does not exist in group %s", o.Kind, view.RuntimeGroup)
-		case o.Version == "v1alpha1":
-			p.Report(lint.On(o, n, "ExtensionConfig v1alpha1 is deprecated").As(lint.Warning))
-		case o.Version != "v1beta2" && !view.Open(o, n):
-			p.On(o, n, "Cluster API serves ExtensionConfig in v1beta2 and v1alpha1, not in %s", o.Version)
-		}
+func extensionConfigKind(p *lint.Pass, o *manifest.Object) {
+	switch n := o.Get("apiVersion"); {
+	case o.Group != view.RuntimeGroup:
+	case o.Kind != view.ExtensionKind:
+		p.On(o, o.Get("kind"), "kind %s does not exist in group %s", o.Kind, view.RuntimeGroup)
+	case o.Version == "v1alpha1":
+		p.Report(lint.On(o, n, "ExtensionConfig v1alpha1 is deprecated").As(lint.Warning))
+	case o.Version != "v1beta2" && !view.Open(o, n):
+		p.On(o, n, "Cluster API serves ExtensionConfig in v1beta2 and v1alpha1, not in %s", o.Version)
 	}
 }
 

@@ -78,9 +78,8 @@ func isCluster(k *contract.Kind) bool {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC001", Name: "aggregation-role", Since: "v0.1.0",
-	Title:    "Cluster API must have access to contract kinds in other API groups",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RBAC001", Name: "aggregation-role", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Cluster API must have access to contract kinds in other API groups",
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section All resources: API group",
 	Why:    "No cluster comes up: Cluster API only has access to groups of cluster.x-k8s.io and can neither read nor own these objects.",
 	Fix:    "Add a ClusterRole with the label " + aggregate + `: "true" that allows the resources.`,
@@ -97,24 +96,21 @@ func aggregationRole(p *lint.Pass) {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC002", Name: "aggregation-label", Since: "v0.1.0",
-	Title:    `The aggregation label must have the value "true"`,
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RBAC002", Name: "aggregation-label", Severity: lint.Error, Proof: lint.Contract,
+	Title:  `The aggregation label must have the value "true"`,
 	Source: "InfraCluster contract, section All resources: API group; Kubernetes documentation, Aggregated ClusterRoles",
 	Why:    "The role is ignored, because Cluster API only aggregates roles with exactly this value.",
 	Fix:    `Write "true", in quotes.`,
-	Kinds:  view.Installed, Check: aggregationLabel,
+	Kinds:  view.Installed, Check: view.EachObject(aggregationLabel),
 })
 
-func aggregationLabel(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if !o.Is(view.RbacGroup, "ClusterRole") {
-			continue
-		}
-		for _, label := range []string{aggregate, kubeadmAggregate} {
-			if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
-				p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
-			}
+func aggregationLabel(p *lint.Pass, o *manifest.Object) {
+	if !o.Is(view.RbacGroup, "ClusterRole") {
+		return
+	}
+	for _, label := range []string{aggregate, kubeadmAggregate} {
+		if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
+			p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
 		}
 	}
 }
@@ -136,9 +132,8 @@ func lacking(verbs map[string]bool, want []string) []string {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC003", Name: "machine-verbs", Since: "v0.1.0",
-	Title:    "Cluster API must have full access to machines, pools, bootstrap configs and their templates",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RBAC003", Name: "machine-verbs", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Cluster API must have full access to machines, pools, bootstrap configs and their templates",
 	Source: "InfraMachine, InfraMachinePool and BootstrapConfig contracts, section All resources: API group",
 	Why:    "Machines hang: Cluster API creates these objects from templates, sets their owners and deletes them.",
 	Fix:    "Allow create, delete, get, list, patch, update and watch.",
@@ -146,9 +141,8 @@ var _ = accessRules.Add(lint.Rule{
 })
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC004", Name: "cluster-verbs", Since: "v0.1.0",
-	Title:    "Cluster API must be able to read, change and create clusters and control planes",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RBAC004", Name: "cluster-verbs", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Cluster API must be able to read, change and create clusters and control planes",
 	Source: "InfraCluster and ControlPlane contracts, section All resources: API group",
 	Why:    "Clusters are not reconciled: Cluster API watches these objects and sets their owners, and with a ClusterClass it also creates and deletes them.",
 	Fix:    "Allow get, list, patch, update and watch, and also create and delete if a ClusterClass can use the kind.",
@@ -171,20 +165,17 @@ func aggregatedVerbs(p *lint.Pass) {
 		}
 		switch {
 		case len(missing) > 0, !isCluster(k) && len(more) > 0:
-			f := lint.At(role.File, role.Doc, rule.Get("verbs"), "Cluster API may not %s %s", phrase.And(append(missing, more...)), k.Plural)
+			f := lint.On(role, rule.Get("verbs"), "Cluster API may not %s %s", phrase.And(append(missing, more...)), k.Plural)
 			view.Settle(p, role, f, view.Within(rule)...)
 		case len(more) > 0:
-			f := lint.At(role.File, role.Doc, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass", phrase.And(more), k.Plural)
-			f.Severity = lint.Warning
-			p.Report(f)
+			p.Report(lint.On(role, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass", phrase.And(more), k.Plural).As(lint.Warning))
 		}
 	}
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC005", Name: "resource-names", Since: "v0.1.0",
-	Title:    "Rules should name resources, groups and verbs that exist",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RBAC005", Name: "resource-names", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Rules should name resources, groups and verbs that exist",
 	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
 	Why:    "The rule grants nothing. The API server accepts any word, but only matches the plural, lower-case names of resources, the names of groups without versions, and the verbs of requests.",
 	Fix:    "Write the plural name of the resource in lower case, and an empty string for the core group. Grant create without resourceNames, because a request to create an object does not tell its name.",
@@ -246,9 +237,8 @@ func resourceNames(p *lint.Pass) {
 var verbs = strings.Fields("get list watch create update patch delete deletecollection proxy use bind escalate impersonate approve sign attest")
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC006", Name: "needless-aggregation", Since: "v0.1.0",
-	Title:    "Aggregated roles only name groups that Cluster API has no access to",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "RBAC006", Name: "needless-aggregation", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "Aggregated roles only name groups that Cluster API has no access to",
 	Source: "InfraCluster contract, section All resources: API group",
 	Why:    "The rule is redundant: Cluster API has access to its own groups anyway.",
 	Fix:    "Remove the rule, or the role.",
@@ -275,9 +265,8 @@ func needlessAggregation(p *lint.Pass) {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC007", Name: "control-plane-aggregation", Since: "v0.1.0",
-	Title:    "Control plane providers have access to machine templates in other API groups",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "RBAC007", Name: "control-plane-aggregation", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "Control plane providers have access to machine templates in other API groups",
 	Source: "KubeadmControlPlane provider, config/rbac/aggregated_role.yaml",
 	Why:    "Control plane providers clone machine templates themselves. The kubeadm provider aggregates roles by its own label, which the contract does not mention.",
 	Fix:    "Add the label " + kubeadmAggregate + `: "true" to the role as well.`,
@@ -319,9 +308,8 @@ func subjects(r *lint.Release) map[string]subject {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC008", Name: "service-account", Since: "v0.1.0",
-	Title:    "Pods should have their own ServiceAccount with permissions",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RBAC008", Name: "service-account", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Pods should have their own ServiceAccount with permissions",
 	Source: "Kubernetes documentation, Configure Service Accounts for Pods",
 	Why:    `Kubernetes does not create a pod whose ServiceAccount is missing. Without a binding the controller can do nothing, and permissions of "default" apply to every pod in the namespace.`,
 	Fix:    "Add a ServiceAccount and a binding for it.",
@@ -367,9 +355,8 @@ func builtInRole(role string) bool {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC009", Name: "missing-role", Since: "v0.1.0",
-	Title:    "Bindings must name roles and accounts of the components or of Kubernetes",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "RBAC009", Name: "missing-role", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Bindings must name roles and accounts of the components or of Kubernetes",
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why:    "The account gets no permissions, although the API server accepts the binding.",
 	Fix:    "Correct roleRef or the subject, or add the role or the ServiceAccount.",
@@ -385,7 +372,7 @@ func missingRole(p *lint.Pass) {
 		for _, s := range o.Get("subjects").List() {
 			name, space := s.Get("name"), s.Get("namespace").Str()
 			if s.Get("kind").Str() == "ServiceAccount" && name.Str() != "" && name.Str() != view.DefaultAccount && all.Find("", "ServiceAccount", name.Str()) == nil && all.Find("", "Namespace", space) != nil && len(all.Kind("", "ServiceAccount")) > 0 && !view.Open(o, name) {
-				f := lint.At(o.File, o.Doc, name, "the ServiceAccount %s is not in the components", name.Str())
+				f := lint.On(o, name, "the ServiceAccount %s is not in the components", name.Str())
 				f.Severity = lint.Warning // a controller may create it
 				p.Report(f)
 			}
@@ -395,7 +382,7 @@ func missingRole(p *lint.Pass) {
 		if name == "" || kind == "ClusterRole" && builtInRole(name) || all.Find(view.RbacGroup, kind, name) != nil || view.Open(o, n) {
 			continue
 		}
-		f := lint.At(o.File, o.Doc, n, "the %s %s is not in the components", kind, name)
+		f := lint.On(o, n, "the %s %s is not in the components", kind, name)
 		own := slices.ContainsFunc(o.Get("subjects").List(), func(s *yamldoc.Node) bool {
 			return s.Get("kind").Str() == "ServiceAccount" && all.Find("", "ServiceAccount", s.Get("name").Str()) != nil
 		})
@@ -420,9 +407,8 @@ func electsLeader(c *yamldoc.Node) *yamldoc.Node {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC010", Name: "leader-election", Since: "v0.1.0",
-	Title:    "A controller with leader election should have access to leases",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RBAC010", Name: "leader-election", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A controller with leader election should have access to leases",
 	Source: "controller-runtime pkg/leaderelection, NewResourceLock",
 	Why:    "The controller cannot get its lease and never starts to work.",
 	Fix:    "Add a Role for leases in coordination.k8s.io with get, create and update, and bind it.",
@@ -455,9 +441,8 @@ func unlimited(r *lint.Release) bool {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC011", Name: "own-kinds", Since: "v0.1.0",
-	Title:    "The controller should have access to the kinds that it defines",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RBAC011", Name: "own-kinds", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "The controller should have access to the kinds that it defines",
 	Source: "Kubernetes documentation, Using RBAC Authorization, section Referring to resources",
 	Why:    "The controller fails with a permission error as soon as the first object of the kind exists.",
 	Fix:    "Add the resource, and its status, to the role of the controller.",
@@ -475,7 +460,7 @@ func ownKinds(p *lint.Pass) {
 		}
 		names := phrase.List(missing, func(c *crd.CRD) string { return c.Plural + suffix })
 		o := missing[0].Object
-		f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role of an account in the components covers %s", phrase.Few(names, 3))
+		f := lint.On(o, o.Get("spec", "names", "plural"), "no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity
 		p.Report(f)
 	}
@@ -545,9 +530,7 @@ func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
 		}
 		if len(machines) > 0 && !managed {
 			o := pool.Object
-			f := lint.At(o.File, o.Doc, o.Get("spec", "names", "plural"), "no role allows %s on %s, which hold the replicas of a %s", phrase.And(createAndDelete), machines[0].Plural, pool.Kind)
-			f.Severity = lint.Info // another controller may do so
-			p.Report(f)
+			p.Report(lint.On(o, o.Get("spec", "names", "plural"), "no role allows %s on %s, which hold the replicas of a %s", phrase.And(createAndDelete), machines[0].Plural, pool.Kind).As(lint.Info)) // another controller may do so
 		}
 	}
 }
@@ -558,9 +541,8 @@ func hasStatus(c *crd.CRD) bool {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC014", Name: "owner-finalizers", Since: "v0.1.0",
-	Title:    "A controller that owns Machines can update the finalizers of their owner",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "RBAC014", Name: "owner-finalizers", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "A controller that owns Machines can update the finalizers of their owner",
 	Source: "contract pages, All resources: API group, since Cluster API v1.14; Kubernetes documentation, OwnerReferencesPermissionEnforcement",
 	Why:    "On clusters with the admission plugin OwnerReferencesPermissionEnforcement, such as OpenShift, the API server refuses the Machines that the controller creates: an owner reference with blockOwnerDeletion needs the right to update the finalizers of the owner.",
 	Fix:    "Add the marker +kubebuilder:rbac for RESOURCE/finalizers with the verb update.",
@@ -604,28 +586,25 @@ func ownerFinalizers(p *lint.Pass) {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC012", Name: "unlimited-role", Since: "v0.1.0",
-	Title:    "No account should have all permissions",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "RBAC012", Name: "unlimited-role", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "No account should have all permissions",
 	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Least privilege",
 	Why:    "Attackers who take over the controller own the management cluster and all workload clusters.",
 	Fix:    "List the groups, resources and verbs that the controller needs.",
-	Kinds:  view.Installed, Check: unlimitedRole,
+	Kinds:  view.Installed, Check: view.EachObject(unlimitedRole),
 })
 
-func unlimitedRole(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if view.IsBinding(o) && o.Get("roleRef", "name").Str() == "cluster-admin" {
-			p.On(o, o.Get("roleRef", "name"), "the binding grants all permissions")
-		}
-		if !isRole(o) {
-			continue
-		}
-		for _, r := range o.Get("rules").List() {
-			if view.Holds(r, "apiGroups", "*") && view.Holds(r, "resources", "*") && view.Holds(r, "verbs", "*") {
-				p.On(o, r, "the rule grants all permissions")
-				break
-			}
+func unlimitedRole(p *lint.Pass, o *manifest.Object) {
+	if view.IsBinding(o) && o.Get("roleRef", "name").Str() == "cluster-admin" {
+		p.On(o, o.Get("roleRef", "name"), "the binding grants all permissions")
+	}
+	if !isRole(o) {
+		return
+	}
+	for _, r := range o.Get("rules").List() {
+		if view.Holds(r, "apiGroups", "*") && view.Holds(r, "resources", "*") && view.Holds(r, "verbs", "*") {
+			p.On(o, r, "the rule grants all permissions")
+			break
 		}
 	}
 }
@@ -651,9 +630,8 @@ func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC013", Name: "reads-clusters", Since: "v0.1.0",
-	Title:    "The controller should be able to read Clusters, Machines and their bootstrap data",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "RBAC013", Name: "reads-clusters", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The controller should be able to read Clusters, Machines and their bootstrap data",
 	Source: "InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig and ControlPlane contracts, section on pausing; InfraMachine contract, section on the bootstrap data secret",
 	Why:    `The controller fails, or continues to work on paused objects during "clusterctl move", because spec.paused is in the Cluster. A machine never starts without its Machine and the Secret with its bootstrap data.`,
 	Fix:    "Allow get, list and watch for clusters, machines and machinepools of cluster.x-k8s.io, and get for secrets.",
@@ -677,9 +655,8 @@ func readsClusters(p *lint.Pass) {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC016", Name: "writes-secrets", Since: "v0.1.0",
-	Title:    "Bootstrap and control plane providers should be able to create Secrets",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "RBAC016", Name: "writes-secrets", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Bootstrap and control plane providers should be able to create Secrets",
 	Source: "BootstrapConfig contract, bootstrap data secret; ControlPlane contract, Cluster kubeconfig management",
 	Why:    "Machines never start, because no controller may write their bootstrap data, or Cluster API cannot reach the new cluster, because its kubeconfig is missing.",
 	Fix:    "Allow create, get, list, patch, update and watch for secrets.",

@@ -19,10 +19,9 @@ import (
 )
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH016", Name: "certificate-fields", Since: "v0.1.0",
-	Yields:   []string{"COMP011"},
-	Title:    "Certificates and Issuers must have fields that cert-manager accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH016", Name: "certificate-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Yields: []string{"COMP011"},
+	Title:  "Certificates and Issuers must have fields that cert-manager accepts",
 	Source: "cert-manager v1.21 deploy/crds; internal/apis/certmanager/validation, ValidateCertificateSpec and ValidateIssuerConfig",
 	Why:    "The API server or the webhook of cert-manager refuses the object in the middle of the installation.",
 	Fix:    "Set the field to what the message allows, or remove it if cert-manager has no such field.",
@@ -198,9 +197,8 @@ var issuerDemands = []demand{
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH017", Name: "certificate-issuer", Since: "v0.1.0",
-	Title:    "The issuer of a Certificate must be in the components",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "WH017", Name: "certificate-issuer", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The issuer of a Certificate must be in the components",
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why:    "cert-manager does not issue the certificate, so the Secret is never created and the pods that mount it do not start.",
 	Fix:    "Add the Issuer, or correct its name.",
@@ -218,7 +216,7 @@ func certificateIssuer(p *lint.Pass) {
 		if name.Str() == "" || group != "" && group != view.CertManagerGroup || view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
 			continue
 		}
-		f := lint.At(c.File, c.Doc, name, "the %s %s is not in the components", kind, name.Text())
+		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text())
 		if kind != "Issuer" {
 			f.Severity = lint.Info // administrators have those
 		}

@@ -19,10 +19,9 @@ import (
 )
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP008", Name: "object-fields", Since: "v0.1.0",
-	Yields:   []string{"YAML009"},
-	Title:    "Other objects of Kubernetes must have fields that the API server accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "DEP008", Name: "object-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Yields: []string{"YAML009"},
+	Title:  "Other objects of Kubernetes must have fields that the API server accepts",
 	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateResourceQuota; pkg/apis/networking/validation and those of other groups",
 	Why:    "The API server refuses the object in the middle of the installation, and what needs it never works.",
 	Fix:    "Set the field to what the message allows. Write values of a Secret's data and of binaryData in base64, and plain ones in stringData or a ConfigMap's data.",
@@ -46,10 +45,10 @@ func ofTypes(p *lint.Pass) {
 			if strings.HasPrefix(problem.Path, "metadata.labels.") || strings.HasPrefix(problem.Path, "metadata.annotations.") {
 				return
 			}
-			f := lint.At(o.File, o.Doc, problem.Node, "the API server drops the unknown field %s", problem.Path)
+			f := lint.On(o, problem.Node, "the API server drops the unknown field %s", problem.Path)
 			switch {
 			case problem.Kind.Fatal():
-				f = lint.At(o.File, o.Doc, problem.Node, "%s", view.Misfit(problem))
+				f = lint.On(o, problem.Node, "%s", view.Misfit(problem))
 				f.Fix = view.MisfitFix(o, problem)
 			case problem.Kind == gotypes.Unknown:
 				f.Severity = lint.Warning

@@ -24,9 +24,8 @@ import (
 )
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC015", Name: "role-fields", Since: "v0.1.0",
-	Title:    "Roles and bindings must have fields that the API server accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "RBAC015", Name: "role-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Roles and bindings must have fields that the API server accepts",
 	Source: "Kubernetes pkg/apis/rbac/validation, ValidatePolicyRule and ValidateClusterRoleBinding",
 	Why:    "The API server refuses the role or binding in the middle of the installation.",
 	Fix:    "Give each rule verbs, apiGroups and resources, or verbs and nonResourceURLs in a ClusterRole, and each binding a roleRef and subjects with kinds and names.",
@@ -95,9 +94,8 @@ var bindingDemands = []demand{
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH014", Name: "webhook-fields", Since: "v0.1.0",
-	Title:    "Webhooks must have fields that the API server accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH014", Name: "webhook-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Webhooks must have fields that the API server accepts",
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateMutatingWebhook and validateRuleWithOperations",
 	Why:    "The API server refuses the configuration with all its webhooks.",
 	Fix:    "Set the field to what the message allows. Most come from a +kubebuilder:webhook marker or a patch in config/webhook.",
@@ -219,9 +217,8 @@ func webhookedResources(n *yamldoc.Node, fail view.Failure) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH015", Name: "service-fields", Since: "v0.1.0",
-	Title:    "Services must have fields that the API server accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH015", Name: "service-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Services must have fields that the API server accepts",
 	Source: "Kubernetes pkg/apis/core/validation, ValidateService and validateServicePort",
 	Why:    "The API server refuses the Service in the middle of the installation.",
 	Fix:    "Correct the field. A Service with several ports must name each of them.",
@@ -348,51 +345,48 @@ func aPort(n *yamldoc.Node, fail view.Failure) {
 }
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP007", Name: "pod-fields", Since: "v0.1.0",
-	Title:    "Workloads must have fields that the API server accepts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "DEP007", Name: "pod-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Workloads must have fields that the API server accepts",
 	Source: "Kubernetes pkg/apis/core/validation, ValidatePodSpec and validateContainerCommon; pkg/apis/apps/validation",
 	Why:    "The API server refuses the workload, so the controller never runs.",
 	Fix:    "Set the field to what the message allows. A volumeMount needs a volume with its name in the Pod.",
-	Kinds:  view.Installed, Check: podFields,
+	Kinds:  view.Installed, Check: view.EachObject(podFields),
 })
 
-func podFields(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		j, pod := judge{p, o}, view.PodOf(o)
-		if o.Group == "apps" || o.Group == "batch" {
-			j.demands(o.Doc.Root, nil, workloadDemands[o.Kind])
-		}
-		if o.Group == "apps" {
-			j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}, {"activeDeadlineSeconds", never("only the pods of a Job may do")}})
-		}
-		if o.Group == "batch" {
-			j.demands(pod, nil, []demand{{"", needs("restartPolicy")}, {"restartPolicy", oneOf("", "OnFailure", "Never")}})
-		}
-		if pod == nil {
-			continue
-		}
-		j.demands(pod, nil, podDemands)
-		mounted, device := volumes(o, pod)
-		for _, list := range [...]string{"containers", "initContainers"} {
-			for i, c := range pod.Get(list).List() {
-				at := []string{list + "[" + strconv.Itoa(i) + "]"}
-				j.demands(c, at, containerDemands)
-				j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}, {"volumeDevices.*.name", mounted}, {"volumeDevices.*.name", device}})
-				for _, probe := range probes {
-					if n := c.Get(probe); n != nil && list == "initContainers" && c.Get("restartPolicy").Str() != "Always" {
-						j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail view.Failure) {
-							fail.By(n, c.Get("restartPolicy")).Says("is only allowed for containers that keep running")
-						})
-					}
-					j.demands(c.Get(probe), append(at, probe), probeDemands)
-					if probe != "readinessProbe" {
-						j.demands(c.Get(probe), append(at, probe), []demand{{"successThreshold", onlyOne}})
-					} else {
-						j.demands(c.Get(probe), append(at, probe), []demand{{"terminationGracePeriodSeconds", func(_ *yamldoc.Node, fail view.Failure) {
-							fail.Says("is set, which only the other probes may do")
-						}}})
-					}
+func podFields(p *lint.Pass, o *manifest.Object) {
+	j, pod := judge{p, o}, view.PodOf(o)
+	if o.Group == "apps" || o.Group == "batch" {
+		j.demands(o.Doc.Root, nil, workloadDemands[o.Kind])
+	}
+	if o.Group == "apps" {
+		j.demands(pod, nil, []demand{{"restartPolicy", oneOf("", "Always")}, {"activeDeadlineSeconds", never("only the pods of a Job may do")}})
+	}
+	if o.Group == "batch" {
+		j.demands(pod, nil, []demand{{"", needs("restartPolicy")}, {"restartPolicy", oneOf("", "OnFailure", "Never")}})
+	}
+	if pod == nil {
+		return
+	}
+	j.demands(pod, nil, podDemands)
+	mounted, device := volumes(o, pod)
+	for _, list := range [...]string{"containers", "initContainers"} {
+		for i, c := range pod.Get(list).List() {
+			at := []string{list + "[" + strconv.Itoa(i) + "]"}
+			j.demands(c, at, containerDemands)
+			j.demands(c, at, []demand{{"volumeMounts.*.name", mounted}, {"volumeDevices.*.name", mounted}, {"volumeDevices.*.name", device}})
+			for _, probe := range probes {
+				if n := c.Get(probe); n != nil && list == "initContainers" && c.Get("restartPolicy").Str() != "Always" {
+					j.walk(n, append(at, probe), "", func(_ *yamldoc.Node, fail view.Failure) {
+						fail.By(n, c.Get("restartPolicy")).Says("is only allowed for containers that keep running")
+					})
+				}
+				j.demands(c.Get(probe), append(at, probe), probeDemands)
+				if probe != "readinessProbe" {
+					j.demands(c.Get(probe), append(at, probe), []demand{{"successThreshold", onlyOne}})
+				} else {
+					j.demands(c.Get(probe), append(at, probe), []demand{{"terminationGracePeriodSeconds", func(_ *yamldoc.Node, fail view.Failure) {
+						fail.Says("is set, which only the other probes may do")
+					}}})
 				}
 			}
 		}

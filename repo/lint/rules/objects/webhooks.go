@@ -55,9 +55,8 @@ func (w webhook) serving(r *lint.Release) *manifest.Object {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH001", Name: "webhook-service", Since: "v0.1.0",
-	Title:    "The Service and port of a webhook must be in the components",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "WH001", Name: "webhook-service", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The Service and port of a webhook must be in the components",
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Dynamic Admission Control, section Service reference",
 	Why:    "The API server cannot reach the webhook and refuses every object that the webhook handles.",
 	Fix:    "Correct the name and port, or add the Service.",
@@ -141,9 +140,8 @@ func called(r *lint.Release) map[string]bool {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH002", Name: "service-selector", Since: "v0.1.0",
-	Title:    "A Service must select pods of the components and a port that they have",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "WH002", Name: "service-selector", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A Service must select pods of the components and a port that they have",
 	OptIn:  "port numbers that no container declares, because programs may listen on them anyway",
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Service",
 	Why:    "Connections to the Service fail. If it serves a webhook, the API server refuses every object that the webhook handles.",
@@ -159,7 +157,7 @@ func serviceSelector(p *lint.Pass) {
 	}
 	byWebhooks := called(p.Release)
 	report := func(o *manifest.Object, n *yamldoc.Node, format string, args ...any) {
-		f := lint.At(o.File, o.Doc, n, format, args...)
+		f := lint.On(o, n, format, args...)
 		if !byWebhooks[o.Name] {
 			f.Severity = lint.Warning
 		}
@@ -182,7 +180,7 @@ func serviceSelector(p *lint.Pass) {
 			continue
 		case 1:
 		default:
-			f := lint.At(o.File, o.Doc, selector, "the Service selects the pods of both %s and %s", behind[0].Name, behind[1].Name)
+			f := lint.On(o, selector, "the Service selects the pods of both %s and %s", behind[0].Name, behind[1].Name)
 			f.Severity, f.Fix = lint.Warning, "Add a label that only one of them has."
 			p.Report(f)
 		}
@@ -197,7 +195,7 @@ func serviceSelector(p *lint.Pass) {
 			if n.Is(yamldoc.String) {
 				report(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text())
 			} else if p.Asked() {
-				f := lint.At(o.File, o.Doc, n, "no container of %s declares the port %s", behind[0].Name, n.Text())
+				f := lint.On(o, n, "no container of %s declares the port %s", behind[0].Name, n.Text())
 				f.Severity = lint.Info
 				p.Report(f)
 			}
@@ -222,9 +220,8 @@ func hasPort(o *manifest.Object, port *yamldoc.Node) bool {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH003", Name: "webhook-resources", Since: "v0.1.0",
-	Title:    "Webhooks should name resources and versions that exist",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "WH003", Name: "webhook-resources", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Webhooks should name resources and versions that exist",
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Matching requests: rules",
 	Why:    "The rule never matches what does not exist, so the webhook is not called for it. The API server accepts any word, but only matches versions and plural names of resources.",
 	Fix:    "Write the plural name and the versions from the CRD.",
@@ -276,9 +273,8 @@ var bringsCA = []string{
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH004", Name: "webhook-ca", Since: "v0.1.0",
-	Title:    "A webhook should have a CA bundle or an annotation that injects one",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "WH004", Name: "webhook-ca", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "A webhook should have a CA bundle or an annotation that injects one",
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; cert-manager documentation, CA Injector",
 	Why:    "The API server does not trust the webhook and refuses every object that it handles, unless the controller sets the CA bundle at start.",
 	Fix:    "Add the annotation " + view.InjectCAFrom + " with the Certificate of the Service.",
@@ -311,9 +307,8 @@ func certificateOf(r *lint.Release, o *manifest.Object) (at *yamldoc.Node, name 
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH005", Name: "missing-certificate", Since: "v0.1.0",
-	Title:    `The Certificate named in ` + view.InjectCAFrom + ` must be in the components`,
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "WH005", Name: "missing-certificate", Severity: lint.Error, Proof: lint.Contract,
+	Title:  `The Certificate named in ` + view.InjectCAFrom + ` must be in the components`,
 	Source: "clusterctl provider contract, section Links to external objects; clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
 	Why:    "The API server refuses every object that the webhook handles, because the CA bundle stays empty. clusterctl replaces the namespace, so a Certificate elsewhere is not found.",
 	Fix:    "Correct the name, or add the Certificate.",
@@ -329,7 +324,7 @@ func missingCertificate(p *lint.Pass) {
 		if name == "" || c != nil {
 			continue
 		}
-		f := lint.At(o.File, o.Doc, at, "Certificate %s is not in the components", name)
+		f := lint.On(o, at, "Certificate %s is not in the components", name)
 		if o.Kind == crd.Kind && !isConverted(o) {
 			f.Severity = lint.Warning // nothing uses it
 		}
@@ -338,9 +333,8 @@ func missingCertificate(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH006", Name: "certificate-for-service", Since: "v0.1.0",
-	Title:    "The Certificate of a webhook must be valid for its Service",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "WH006", Name: "certificate-for-service", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The Certificate of a webhook must be valid for its Service",
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Service reference; Go crypto/x509, VerifyHostname",
 	Why:    "The API server refuses every object that the webhook handles, because it calls SERVICE.NAMESPACE.svc and the certificate has other names.",
 	Fix:    "Add SERVICE.NAMESPACE.svc to the dnsNames of the Certificate.",
@@ -368,15 +362,14 @@ func certificateForService(p *lint.Pass) {
 		if n == nil {
 			n = c.Get("spec")
 		}
-		f := lint.At(c.File, c.Doc, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
+		f := lint.On(c, n, "the Certificate is not valid for %s.%s.svc, the Service of %s", at.Text(), namespace, call.what)
 		view.Settle(p, c, f, view.Within(c.Get("spec", "dnsNames"))...)
 	}
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH007", Name: "side-effects", Since: "v0.1.0",
-	Title:    "Webhooks must declare that dry runs have no side effects",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH007", Name: "side-effects", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Webhooks must declare that dry runs have no side effects",
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration. Cluster API needs dry runs for ClusterClasses.",
 	Fix:    "Set sideEffects: None, or NoneOnDryRun.",
@@ -386,9 +379,8 @@ var _ = webhookRules.Add(lint.Rule{
 })
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH008", Name: "review-versions", Since: "v0.1.0",
-	Title:    "Webhooks must support AdmissionReview v1",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH008", Name: "review-versions", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Webhooks must support AdmissionReview v1",
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateAdmissionReviewVersions",
 	Why:    "The API server refuses the configuration if it knows none of the versions. v1beta1 still works, but is deprecated.",
 	Fix:    "Set admissionReviewVersions: [v1].",
@@ -421,16 +413,13 @@ func reviewVersions(p *lint.Pass) {
 	}
 	if len(outdated) > 0 {
 		w := outdated[0]
-		f := lint.At(p.File, w.object.Doc, w.node.Get("admissionReviewVersions"), "%s with AdmissionReview v1beta1 only, which is deprecated", phrase.Count(len(outdated), "webhook"))
-		f.Severity = lint.Info
-		p.Report(f)
+		p.Report(lint.At(p.File, w.object.Doc, w.node.Get("admissionReviewVersions"), "%s with AdmissionReview v1beta1 only, which is deprecated", phrase.Count(len(outdated), "webhook")).As(lint.Info))
 	}
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH009", Name: "ignored-failure", Since: "v0.1.0",
-	Title:    "Webhooks for contract kinds should have failurePolicy Fail",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "WH009", Name: "ignored-failure", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Webhooks for contract kinds should have failurePolicy Fail",
 	Source: "Kubernetes documentation, Dynamic Admission Control, section Failure policy",
 	Why:    "While the controller is down, the API server accepts invalid objects and forbidden changes.",
 	Fix:    "Set failurePolicy: Fail, which is the default.",
@@ -456,9 +445,8 @@ func ignoredFailure(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH010", Name: "template-dry-run", Since: "v0.1.0", OptIn: lint.EveryFinding,
-	Title:    "Webhooks on templates accept server-side-apply dry runs of Cluster API",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "WH010", Name: "template-dry-run", Severity: lint.Info, Proof: lint.Contract, OptIn: lint.EveryFinding,
+	Title:  "Webhooks on templates accept server-side-apply dry runs of Cluster API",
 	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",
 	Why:    "Users cannot change the ClusterClass if the webhook refuses a dry run with the annotation topology.cluster.x-k8s.io/dry-run. A manifest does not show whether it does.",
 	Fix:    "Safe to ignore if a test covers a dry-run server-side apply of the template.",
@@ -514,9 +502,8 @@ func templateDryRun(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH011", Name: "webhook-timeout", Since: "v0.1.0",
-	Title:    "The timeout of a webhook must be between 1 and 30 seconds",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH011", Name: "webhook-timeout", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The timeout of a webhook must be between 1 and 30 seconds",
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Set timeoutSeconds to at most 30, or remove it for the default of 10.",
@@ -524,9 +511,8 @@ var _ = webhookRules.Add(lint.Rule{
 })
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH012", Name: "webhook-name", Since: "v0.1.0",
-	Title:    "Webhook names must be unique domains of at least three parts",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH012", Name: "webhook-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Webhook names must be unique domains of at least three parts",
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhookConfiguration",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Use a name such as validation.foomachine.infrastructure.cluster.x-k8s.io.",
@@ -542,9 +528,8 @@ var _ = webhookRules.Add(lint.Rule{
 })
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH013", Name: "webhook-address", Since: "v0.1.0",
-	Title:    "A webhook must have either a Service or a URL",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "WH013", Name: "webhook-address", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A webhook must have either a Service or a URL",
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Set clientConfig.service.",

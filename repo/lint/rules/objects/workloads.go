@@ -17,9 +17,8 @@ import (
 var workloadRules = &lint.Family{Prefix: "DEP", Title: "Workloads of the components"}
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP002", Name: "manager-resources", Since: "v0.1.0",
-	Title:    "The controller has a ServiceAccount, probes and resource requests",
-	Severity: lint.Info, Proof: lint.Practice,
+	ID: "DEP002", Name: "manager-resources", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "The controller has a ServiceAccount, probes and resource requests",
 	OptIn:  "missing resource requests alone, which Cluster API's own controllers lack too",
 	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
 	Why:    "Kubernetes does not restart a hanging controller, and sends webhook calls to one that is not ready. Without requests its pod is evicted first when a node runs out of memory.",
@@ -125,46 +124,41 @@ func risks(table []risk, n *yamldoc.Node) (first *yamldoc.Node, words []string) 
 }
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP003", Name: "pod-security", Since: "v0.1.0",
-	Title:    "Pods should have only the privileges they need",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "DEP003", Name: "pod-security", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Pods should have only the privileges they need",
 	Source: "Kubernetes documentation, Pod Security Standards, Restricted",
 	Why:    "Clusters that enforce the restricted Pod Security Standard do not start the pods; elsewhere a flaw in the controller exposes the node.",
 	Fix:    "Remove settings that give the pod rights on its node. Set runAsNonRoot: true and seccompProfile for the pod, and allowPrivilegeEscalation: false and capabilities.drop: [ALL] for each container.",
-	Kinds:  view.Installed, Check: podSecurity,
+	Kinds:  view.Installed, Check: view.EachObject(podSecurity),
 })
 
-func podSecurity(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		pod := view.PodOf(o)
-		if pod == nil {
-			continue
+func podSecurity(p *lint.Pass, o *manifest.Object) {
+	pod := view.PodOf(o)
+	if pod == nil {
+		return
+	}
+	if at, all := risks(podRisks, pod); at != nil {
+		p.On(o, at, "the pod %s", phrase.And(all))
+	}
+	for _, v := range pod.Get("volumes").List() {
+		if n := v.Get("hostPath"); n != nil {
+			p.On(o, n, "the pod mounts the file system of the node: %s", n.Get("path").Str())
 		}
-		if at, all := risks(podRisks, pod); at != nil {
-			p.On(o, at, "the pod %s", phrase.And(all))
+	}
+	soft := false
+	for _, c := range view.ContainersOf(o) {
+		if at, all := risks(containerRisks, c); at != nil {
+			p.On(o, at, "container %s %s", c.Get("name").Str(), phrase.And(all))
+			soft = true
 		}
-		for _, v := range pod.Get("volumes").List() {
-			if n := v.Get("hostPath"); n != nil {
-				p.On(o, n, "the pod mounts the file system of the node: %s", n.Get("path").Str())
-			}
-		}
-		soft := false
-		for _, c := range view.ContainersOf(o) {
-			if at, all := risks(containerRisks, c); at != nil {
-				p.On(o, at, "container %s %s", c.Get("name").Str(), phrase.And(all))
-				soft = true
-			}
-		}
-		if soft {
-			continue // who asks for rights need not be told that they were not refused
-		}
-		for _, c := range view.ContainersOf(o) {
-			if missing := unrestricted(pod, c); len(missing) > 0 {
-				f := lint.At(p.File, o.Doc, c.Get("name"), "the pod does not meet the restricted standard: no %s", phrase.And(missing))
-				f.Severity = lint.Info
-				p.Report(f)
-				break
-			}
+	}
+	if soft {
+		return // who asks for rights need not be told that they were not refused
+	}
+	for _, c := range view.ContainersOf(o) {
+		if missing := unrestricted(pod, c); len(missing) > 0 {
+			p.Report(lint.At(p.File, o.Doc, c.Get("name"), "the pod does not meet the restricted standard: no %s", phrase.And(missing)).As(lint.Info))
+			break
 		}
 	}
 }
@@ -228,9 +222,8 @@ func links(o *manifest.Object) []link {
 }
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP004", Name: "missing-volume-source", Since: "v0.1.0",
-	Title:    "Secrets and ConfigMaps that pods need should be in the components, with their keys",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "DEP004", Name: "missing-volume-source", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Secrets and ConfigMaps that pods need should be in the components, with their keys",
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why:    `The provider does not run after "clusterctl init": a pod starts only when every Secret and ConfigMap it names exists, with the keys that it names.`,
 	Fix:    "Add the key, the object or the Certificate that creates it, or mark the reference as optional.",
@@ -287,27 +280,24 @@ func lacks(o *manifest.Object, key string) bool {
 }
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP009", Name: "probe-port", Since: "v0.1.0",
-	Title:    "Probes should use a port that their container has",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "DEP009", Name: "probe-port", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Probes should use a port that their container has",
 	Source: "Kubernetes pkg/kubelet/prober, resolveContainerPort",
 	Why:    "The probe always fails: the pod never becomes ready, or is restarted again and again.",
 	Fix:    "Use the name of one of the ports of the container, or a number.",
-	Kinds:  view.Installed, Check: probePort,
+	Kinds:  view.Installed, Check: view.EachObject(probePort),
 })
 
-func probePort(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		for _, c := range view.ContainersOf(o) {
-			names := phrase.List(c.Get("ports").List(), func(port *yamldoc.Node) *yamldoc.Node { return port.Get("name") })
-			for _, probe := range probes {
-				for _, handler := range [...]string{"httpGet", "tcpSocket"} {
-					n := c.Get(probe, handler, "port")
-					if n.Str() == "" || len(validation.IsValidPortName(n.Text())) > 0 || slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
-						continue
-					}
-					view.Failure{Pass: p, Object: o, Value: n}.By(n, c.Get("ports")).By(names...).Says("%s of container %s uses the port %s, which the container does not have", probe, c.Get("name").Str(), n.Text())
+func probePort(p *lint.Pass, o *manifest.Object) {
+	for _, c := range view.ContainersOf(o) {
+		names := phrase.List(c.Get("ports").List(), func(port *yamldoc.Node) *yamldoc.Node { return port.Get("name") })
+		for _, probe := range probes {
+			for _, handler := range [...]string{"httpGet", "tcpSocket"} {
+				n := c.Get(probe, handler, "port")
+				if n.Str() == "" || len(validation.IsValidPortName(n.Text())) > 0 || slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
+					continue
 				}
+				view.Failure{Pass: p, Object: o, Value: n}.By(n, c.Get("ports")).By(names...).Says("%s of container %s uses the port %s, which the container does not have", probe, c.Get("name").Str(), n.Text())
 			}
 		}
 	}
@@ -317,33 +307,30 @@ func probePort(p *lint.Pass) {
 var probes = [...]string{"livenessProbe", "readinessProbe", "startupProbe"}
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP006", Name: "selector-of-pods", Since: "v0.1.0",
-	Title:    "The selector of a workload must match its own pods",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "DEP006", Name: "selector-of-pods", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The selector of a workload must match its own pods",
 	Source: "Kubernetes pkg/apis/apps/validation, ValidateDeploymentSpec",
 	Why:    "The API server refuses the workload in the middle of the installation.",
 	Fix:    "Give spec.selector.matchLabels and the labels of the pod template the same values.",
-	Kinds:  view.Installed, Check: selectorOfPods,
+	Kinds:  view.Installed, Check: view.EachObject(selectorOfPods),
 })
 
-func selectorOfPods(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if o.Group != "apps" || view.PodOf(o) == nil {
+func selectorOfPods(p *lint.Pass, o *manifest.Object) {
+	if o.Group != "apps" || view.PodOf(o) == nil {
+		return
+	}
+	selector := o.Get("spec", "selector")
+	matched := selector.Get("matchLabels")
+	if len(view.Fields(matched))+len(selector.Get("matchExpressions").List()) == 0 {
+		p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
+		return
+	}
+	labels := o.PodTemplate.Get("metadata", "labels")
+	for _, f := range view.Fields(matched) {
+		n := labels.Get(f.Name)
+		if n != nil && n.Text() == f.Value.Text() || view.Open(o, f.Value) || view.Open(o, n) {
 			continue
 		}
-		selector := o.Get("spec", "selector")
-		matched := selector.Get("matchLabels")
-		if len(view.Fields(matched))+len(selector.Get("matchExpressions").List()) == 0 {
-			p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
-			continue
-		}
-		labels := o.PodTemplate.Get("metadata", "labels")
-		for _, f := range view.Fields(matched) {
-			n := labels.Get(f.Name)
-			if n != nil && n.Text() == f.Value.Text() || view.Open(o, f.Value) || view.Open(o, n) {
-				continue
-			}
-			p.On(o, f.Value, "the pods lack the label %s: %s", f.Name, f.Value.Text())
-		}
+		p.On(o, f.Value, "the pods lack the label %s: %s", f.Name, f.Value.Text())
 	}
 }

@@ -17,23 +17,20 @@ import (
 )
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP025", Name: "core-admission", Since: "v0.1.0",
-	Title:    "Kubeadm configs, control planes, workers and health checks must pass the webhooks of Cluster API",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP025", Name: "core-admission", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Kubeadm configs, control planes, workers and health checks must pass the webhooks of Cluster API",
 	Source: "cluster-api core/webhooks/admission, MachineDeployment and MachineHealthCheck; controlplane/kubeadm/webhooks/admission, validateKubeadmControlPlaneSpec; bootstrap/kubeadm/webhooks/admission, Validate",
 	Why:    "The Cluster API webhook refuses the object, so the cluster is created without it.",
 	Fix:    "Set the field to what the message allows.",
-	Kinds:  rendered, Check: coreAdmission,
+	Kinds:  rendered, Check: view.EachObject(coreAdmission),
 })
 
-func coreAdmission(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		check := admissions[o.Group+"/"+o.Kind]
-		if check == nil || o.Version != "v1beta2" && o.Version != clusterclass.V1Beta1 {
-			continue
-		}
-		check(admitted{o, o.Get("spec"), o.Version == clusterclass.V1Beta1}, view.Failure{Pass: p, Object: o, Value: cmp.Or(o.Get("spec"), o.Doc.Root)})
+func coreAdmission(p *lint.Pass, o *manifest.Object) {
+	check := admissions[o.Group+"/"+o.Kind]
+	if check == nil || o.Version != "v1beta2" && o.Version != clusterclass.V1Beta1 {
+		return
 	}
+	check(admitted{o, o.Get("spec"), o.Version == clusterclass.V1Beta1}, view.Failure{Pass: p, Object: o, Value: cmp.Or(o.Get("spec"), o.Doc.Root)})
 }
 
 // admitted is an object that a webhook looks at. Old says that its fields have the

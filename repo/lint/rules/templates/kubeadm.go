@@ -11,17 +11,17 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP026", Name: "kubeadm-fields", Since: "v0.1.0",
-	Title:    "Kubeadm configs and the networks of Clusters should let machines become nodes",
-	Severity: lint.Warning, Proof: lint.Practice,
+	ID: "TOP026", Name: "kubeadm-fields", Severity: lint.Warning, Proof: lint.Practice,
+	Title:  "Kubeadm configs and the networks of Clusters should let machines become nodes",
 	Source: "Kubernetes cmd/kubeadm/app/apis/kubeadm/validation, ValidateInitConfiguration and ValidateJoinConfiguration; cmd/kubelet/app/options, ValidateKubeletFlags; pkg/controller/nodeipam, filterOutServiceRange; cloud-init, module write_files",
 	Why:    "Cluster API accepts the object, but kubeadm or the kubelet fails on the machine, which never becomes a node. If networks overlap, nodes get no addresses for pods, or pods get those of Services. cloud-init ignores permissions that are not octal.",
 	Fix:    "Set the field to what the message allows.",
-	Kinds:  rendered, Check: kubeadmFields,
+	Kinds:  rendered, Check: view.EachObject(kubeadmFields),
 })
 
 // kubeadmConfigs are the paths of kubeadm configs, by kind.
@@ -79,33 +79,31 @@ func ownLabels(list string) bool {
 	})
 }
 
-func kubeadmFields(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		fail := view.Failure{Pass: p, Object: o, Value: o.Doc.Root}
-		if o.Is(view.CoreGroup, view.ClusterKind) {
-			networks(o.Get("spec", "clusterNetwork"), fail)
-		}
-		config := o.Get(strings.Split(kubeadmConfigs[o.Kind], ".")...)
-		if config == nil || !contractual(o.Group) {
-			continue
-		}
-		for _, row := range kubeadmValues {
-			each(config, strings.Split(row.path, "."), func(n *yamldoc.Node) {
-				if (n.Is(yamldoc.String) || n.Is(yamldoc.Int)) && n.Text() != "" && !row.valid(n.Text()) {
-					fail.By(n).Says("%s is %q; it must be %s", strings.ReplaceAll(strings.TrimSuffix(row.path, ".*"), "*.", ""), n.Text(), row.words)
-				}
-			})
-		}
-		found := config.Get("joinConfiguration", "discovery")
-		if file, token := found.Get("file"), found.Get("bootstrapToken"); !view.Blank(file) && !view.Blank(token) {
-			fail.By(file, token).Says("the discovery has both bootstrapToken and file")
-		}
-		etcd := config.Get("clusterConfiguration", "etcd", "external")
-		for _, name := range [...]string{"caFile", "certFile", "keyFile"} {
-			for _, n := range etcd.Get("endpoints").List() {
-				if file := etcd.Get(name); file.Str() != "" && strings.HasPrefix(strings.ToLower(n.Str()), "http:") {
-					fail.By(n, file).Says("clusterConfiguration.etcd.external.endpoints is %q; with a %s it must begin with https://", n.Text(), name)
-				}
+func kubeadmFields(p *lint.Pass, o *manifest.Object) {
+	fail := view.Failure{Pass: p, Object: o, Value: o.Doc.Root}
+	if o.Is(view.CoreGroup, view.ClusterKind) {
+		networks(o.Get("spec", "clusterNetwork"), fail)
+	}
+	config := o.Get(strings.Split(kubeadmConfigs[o.Kind], ".")...)
+	if config == nil || !contractual(o.Group) {
+		return
+	}
+	for _, row := range kubeadmValues {
+		each(config, strings.Split(row.path, "."), func(n *yamldoc.Node) {
+			if (n.Is(yamldoc.String) || n.Is(yamldoc.Int)) && n.Text() != "" && !row.valid(n.Text()) {
+				fail.By(n).Says("%s is %q; it must be %s", strings.ReplaceAll(strings.TrimSuffix(row.path, ".*"), "*.", ""), n.Text(), row.words)
+			}
+		})
+	}
+	found := config.Get("joinConfiguration", "discovery")
+	if file, token := found.Get("file"), found.Get("bootstrapToken"); !view.Blank(file) && !view.Blank(token) {
+		fail.By(file, token).Says("the discovery has both bootstrapToken and file")
+	}
+	etcd := config.Get("clusterConfiguration", "etcd", "external")
+	for _, name := range [...]string{"caFile", "certFile", "keyFile"} {
+		for _, n := range etcd.Get("endpoints").List() {
+			if file := etcd.Get(name); file.Str() != "" && strings.HasPrefix(strings.ToLower(n.Str()), "http:") {
+				fail.By(n, file).Says("clusterConfiguration.etcd.external.endpoints is %q; with a %s it must begin with https://", n.Text(), name)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -68,9 +69,8 @@ func written(p *lint.Pass, cause owners.Cause, visit func(*owners.Node)) {
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE001", Name: "owner-left", Since: "v0.1.0",
-	Title:    "An ownerReference must name an object that clusterctl moves",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "MOVE001", Name: "owner-left", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "An ownerReference must name an object that clusterctl moves",
 	Source: "clusterctl client/cluster/mover.go, getMoveSequence; kubernetes-sigs/cluster-api issue 8387",
 	Why:    `Machines are no longer managed after "clusterctl move": it moves an object only after all its owners, and silently leaves this one behind with everything it owns.`,
 	Fix:    "Remove the ownerReference, or label the owner with clusterctl.cluster.x-k8s.io/move-hierarchy if clusterctl knows its kind.",
@@ -88,9 +88,8 @@ func ownerLeft(p *lint.Pass) {
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE003", Name: "not-moved", Since: "v0.1.0",
-	Title:    "Every object of a template should have an owner or a move label",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "MOVE003", Name: "not-moved", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Every object of a template should have an owner or a move label",
 	Source: "clusterctl provider contract, sections OwnerReferences chain and Move; clusterctl client/cluster/objectgraph.go, getMoveNodes",
 	Why:    `"clusterctl move" silently leaves the object in the old management cluster, and controllers in the new one do not find it.`,
 	Fix:    "Add the label clusterctl.cluster.x-k8s.io/move, or let a controller of the provider set an owner that is moved.",
@@ -163,9 +162,8 @@ var moveLabels = []string{owners.MoveLabel, owners.HierarchyLabel}
 var sayingNo = []string{"false", "no", "off", "0", "disabled"}
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE004", Name: "owner-moves-alone", Since: "v0.1.0",
-	Title:    "An object that owns others should have the label move-hierarchy",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "MOVE004", Name: "owner-moves-alone", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "An object that owns others should have the label move-hierarchy",
 	Source: "clusterctl client/cluster/objectgraph.go, setTenants",
 	Why:    `"clusterctl move" silently leaves the owned objects behind and deletes them with their owner: the label clusterctl.cluster.x-k8s.io/move only covers the object itself.`,
 	Fix:    "Use the label clusterctl.cluster.x-k8s.io/move-hierarchy.",
@@ -179,25 +177,22 @@ func ownerAlone(p *lint.Pass) {
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE006", Name: "label-value-ignored", Since: "v0.1.0",
-	Title:    `Move labels have no value such as "false"`,
-	Severity: lint.Info, Proof: lint.Clusterctl,
+	ID: "MOVE006", Name: "label-value-ignored", Severity: lint.Info, Proof: lint.Clusterctl,
+	Title:  `Move labels have no value such as "false"`,
 	Source: "clusterctl client/cluster/objectgraph.go, objMetaToNode and getDiscoveryTypes",
 	Why:    "clusterctl moves the object regardless of the value, because only the presence of the label counts.",
 	Fix:    "Remove the label.",
-	Check:  labelSaysNo,
+	Check:  view.EachObject(labelSaysNo),
 })
 
-func labelSaysNo(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		labels := o.Get("metadata", "labels")
-		if labels == nil {
-			continue
-		}
-		for _, label := range moveLabels {
-			if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text())) {
-				p.On(o, value, "the label %s moves the %s regardless of its value", label, moved(o))
-			}
+func labelSaysNo(p *lint.Pass, o *manifest.Object) {
+	labels := o.Get("metadata", "labels")
+	if labels == nil {
+		return
+	}
+	for _, label := range moveLabels {
+		if value := labels.Get(label); value != nil && slices.Contains(sayingNo, strings.ToLower(value.Text())) {
+			p.On(o, value, "the label %s moves the %s regardless of its value", label, moved(o))
 		}
 	}
 }
@@ -211,9 +206,8 @@ func moved(o *manifest.Object) string {
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE007", Name: "label-without-effect", Since: "v0.1.0",
-	Title:    "Move labels should only be on objects that clusterctl considers",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "MOVE007", Name: "label-without-effect", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Move labels should only be on objects that clusterctl considers",
 	Source: "clusterctl client/cluster/objectgraph.go, Discovery",
 	Why:    "The object is not moved: clusterctl only considers kinds of providers in the namespace of the Clusters, and Secrets in the namespaces of infrastructure providers.",
 	Fix:    "Remove the label, and document how the object gets to the target cluster.",
@@ -249,33 +243,29 @@ func labelWithoutEffect(p *lint.Pass) {
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE008", Name: "block-move", Since: "v0.1.0",
-	Title:    "Published objects must not have the annotation that blocks a move",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "MOVE008", Name: "block-move", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Published objects must not have the annotation that blocks a move",
 	Source: "clusterctl provider contract, section Move; clusterctl client/cluster/mover.go, waitReadyForMove",
 	Why:    `"clusterctl move" pauses the Clusters, waits about two minutes for the annotation to disappear, and fails.`,
 	Fix:    "Remove the annotation. A controller that needs time sets it at run time, and removes it when the Cluster is paused.",
-	Kinds:  rendered, Check: blockMove,
+	Kinds:  rendered, Check: view.EachObject(blockMove),
 })
 
-func blockMove(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		at := o.Get("metadata", "annotations", owners.BlockMoveAnnotation)
-		if at == nil || owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == owners.Ignored {
-			continue
-		}
-		f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed", owners.BlockMoveAnnotation, o.Kind)
-		if owners.Foreign(o.Group, o.Kind) {
-			f.Severity = lint.Warning // the controller of the provider may do that
-		}
-		p.Report(f)
+func blockMove(p *lint.Pass, o *manifest.Object) {
+	at := o.Get("metadata", "annotations", owners.BlockMoveAnnotation)
+	if at == nil || owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == owners.Ignored {
+		return
 	}
+	f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed", owners.BlockMoveAnnotation, o.Kind)
+	if owners.Foreign(o.Group, o.Kind) {
+		f.Severity = lint.Warning // the controller of the provider may do that
+	}
+	p.Report(f)
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE010", Name: "owner-cycle", Since: "v0.1.0",
-	Title:    "Ownership must not form a cycle",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "MOVE010", Name: "owner-cycle", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Ownership must not form a cycle",
 	Source: "clusterctl client/cluster/mover.go, getMoveSequence",
 	Why:    `"clusterctl move" silently leaves all these objects behind, with everything they own, because each waits for another.`,
 	Fix:    "Remove the ownerReference of an object that moves without it, such as one with a move label.",
@@ -298,9 +288,8 @@ func ownerCycle(p *lint.Pass) {
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE011", Name: "identity-hierarchy", Since: "v0.1.0",
-	Title:    "Cluster-wide identities should move with their credentials",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "MOVE011", Name: "identity-hierarchy", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Cluster-wide identities should move with their credentials",
 	Source: "clusterctl provider contract, section Move; clusterctl client/cluster/objectgraph.go, getDiscoveryTypes",
 	Why:    `Clusters that use the identity cannot reconcile in the target cluster: a Cluster cannot own a cluster-wide object, so "clusterctl move" leaves the identity and its Secret behind.`,
 	Fix:    "Label the CustomResourceDefinition with clusterctl.cluster.x-k8s.io/move-hierarchy.",

@@ -102,9 +102,8 @@ func meant(file string) (name string, template, ok bool) {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL001", Name: "template-name", Since: "v0.1.0",
-	Title:    "Templates and ClusterClasses should have the file names that clusterctl requests",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "TPL001", Name: "template-name", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Templates and ClusterClasses should have the file names that clusterctl requests",
 	Source: "clusterctl provider contract, sections Workload cluster templates and ClusterClass definitions, Naming conventions; clusterctl client/yamlprocessor/simple_processor.go, GetTemplateName",
 	Why:    "Users cannot use the file with clusterctl, because no flavor or class name matches it.",
 	Fix:    "Name it cluster-template.yaml, cluster-template-FLAVOR.yaml or clusterclass-NAME.yaml.",
@@ -132,9 +131,8 @@ func templateName(p *lint.Pass) {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL002", Name: "default-template", Since: "v0.1.0",
-	Title:    "A release of an infrastructure provider should have a default template",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "TPL002", Name: "default-template", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A release of an infrastructure provider should have a default template",
 	Source: "clusterctl provider contract, section Workload cluster templates, Naming conventions; clusterctl client/repository/template_client.go, Get",
 	Why:    `"clusterctl generate cluster" without --flavor fails, because it requests cluster-template.yaml.`,
 	Fix:    "Publish the template that most users need as cluster-template.yaml.",
@@ -195,9 +193,8 @@ var common = []struct {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL003", Name: "common-variables", Since: "v0.1.0",
-	Title:    "A template should take name, version and replicas from the common variables",
-	Severity: lint.Warning, Proof: lint.Contract,
+	ID: "TPL003", Name: "common-variables", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "A template should take name, version and replicas from the common variables",
 	Source: "clusterctl provider contract, section Workload cluster templates, Common variables",
 	Why:    `The flags of "clusterctl generate cluster" have no effect. With a fixed name, a second cluster overwrites the first.`,
 	Fix:    "Use ${CLUSTER_NAME}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
@@ -261,12 +258,12 @@ func uncommon(o *manifest.Object, n *yamldoc.Node, way []string, variable string
 	ref, open := view.From(o, n)
 	switch {
 	case open && ref.Name != variable && !elsewhere:
-		return lint.At(o.File, o.Doc, n, "%s comes from ${%s}, so %s of clusterctl has no effect", field, ref.Name, flagOf[variable]), true
+		return lint.On(o, n, "%s comes from ${%s}, so %s of clusterctl has no effect", field, ref.Name, flagOf[variable]), true
 	case open:
 	case !elsewhere:
-		return lint.At(o.File, o.Doc, n, "%s is always %s, because the template does not use ${%s}", field, view.ScalarText(n), variable), true
+		return lint.On(o, n, "%s is always %s, because the template does not use ${%s}", field, view.ScalarText(n), variable), true
 	case variable == "KUBERNETES_VERSION":
-		return lint.At(o.File, o.Doc, n, "%s is always %s, although the template uses ${%s} elsewhere", field, view.ScalarText(n), variable), true
+		return lint.On(o, n, "%s is always %s, although the template uses ${%s} elsewhere", field, view.ScalarText(n), variable), true
 	}
 	return f, false
 }
@@ -277,9 +274,8 @@ var flagOf = map[string]string{
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL004", Name: "default-without-effect", Since: "v0.1.0",
-	Title:    "Variables that clusterctl always sets should not have another default",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "TPL004", Name: "default-without-effect", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Variables that clusterctl always sets should not have another default",
 	Source: "clusterctl client/config.go, templateOptionsToVariables",
 	Why:    "The default in the file is never used: clusterctl always sets the variable, by default to 1 control plane machine and 0 workers.",
 	Fix:    "Remove the default, or use another variable for it.",
@@ -307,45 +303,41 @@ func defaultWithoutEffect(p *lint.Pass) {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL005", Name: "cluster-wide-object", Since: "v0.1.0",
-	Title:    "Templates must not contain Namespaces or other cluster-wide objects",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "TPL005", Name: "cluster-wide-object", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Templates must not contain Namespaces or other cluster-wide objects",
 	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    `clusterctl renames a Namespace to the target namespace, so users who delete the rendered file delete everything in it. Other cluster-wide objects are shared by all clusters, and "clusterctl move" leaves them behind.`,
 	Fix:    "Remove the object from the template and document it as a prerequisite.",
-	Kinds:  rendered, Check: clusterWide,
+	Kinds:  rendered, Check: view.EachObject(clusterWide),
 })
 
-func clusterWide(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		name := o.Get("metadata", "name")
-		crd := p.Release.CRD(o.Group, o.Kind)
-		switch {
-		case o.Kind == "Namespace": // of any group, as for clusterctl
-			if m := o.Get("metadata"); m != nil && !m.Is(yamldoc.Map) {
-				continue // clusterctl cannot rename it
-			}
-			f := lint.At(o.File, o.Doc, name, "the template contains a Namespace, which clusterctl renames to the target namespace")
-			if view.Variable(o, name) {
-				f.Severity = lint.Warning // at least it is the right one
-			}
-			p.Report(f)
-		case layouts.ClusterScoped(o.Group, o.Kind), crd != nil && crd.Scope == "Cluster":
-			f := lint.At(o.File, o.Doc, name, "%s is cluster-wide, so all clusters created from the template share this object", o.Kind)
-			f.Severity = lint.Warning
-			if view.Variable(o, name) {
-				f.Severity = lint.Info
-				f.Message = fmt.Sprintf("%s is cluster-wide, so clusterctl move leaves this object behind unless it is labelled", o.Kind)
-			}
-			p.Report(f)
+func clusterWide(p *lint.Pass, o *manifest.Object) {
+	name := o.Get("metadata", "name")
+	crd := p.Release.CRD(o.Group, o.Kind)
+	switch {
+	case o.Kind == "Namespace": // of any group, as for clusterctl
+		if m := o.Get("metadata"); m != nil && !m.Is(yamldoc.Map) {
+			return // clusterctl cannot rename it
 		}
+		f := lint.On(o, name, "the template contains a Namespace, which clusterctl renames to the target namespace")
+		if view.Variable(o, name) {
+			f.Severity = lint.Warning // at least it is the right one
+		}
+		p.Report(f)
+	case layouts.ClusterScoped(o.Group, o.Kind), crd != nil && crd.Scope == "Cluster":
+		f := lint.On(o, name, "%s is cluster-wide, so all clusters created from the template share this object", o.Kind)
+		f.Severity = lint.Warning
+		if view.Variable(o, name) {
+			f.Severity = lint.Info
+			f.Message = fmt.Sprintf("%s is cluster-wide, so clusterctl move leaves this object behind unless it is labelled", o.Kind)
+		}
+		p.Report(f)
 	}
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL006", Name: "several-namespaces", Since: "v0.1.0",
-	Title:    "All objects of a template and their references must be in one namespace",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "TPL006", Name: "several-namespaces", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "All objects of a template and their references must be in one namespace",
 	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "References do not work: clusterctl puts all objects into the target namespace, but does not change references.",
 	Fix:    "Remove the namespace from all objects, or write ${NAMESPACE} everywhere.",
@@ -372,9 +364,7 @@ func severalNamespaces(p *lint.Pass) {
 		}
 	}
 	if first != nil && other != nil && !different {
-		f := lint.At(first.File, first.Doc, first.Get("metadata", "namespace"), "the namespace is fixed to %s here but not for %s %s; clusterctl replaces it, kubectl does not", first.Namespace, other.Kind, other.Name)
-		f.Severity = lint.Warning
-		p.Report(f)
+		p.Report(lint.On(first, first.Get("metadata", "namespace"), "the namespace is fixed to %s here but not for %s %s; clusterctl replaces it, kubectl does not", first.Namespace, other.Kind, other.Name).As(lint.Warning))
 	}
 	index := lint.NewIndex(p.File.Objects())
 	references(p.File, func(r objectRef) {
@@ -382,9 +372,7 @@ func severalNamespaces(p *lint.Pass) {
 		if n.Str() == "" || view.Variable(r.object, n) || index.Find(r.group, r.kind, r.name.Text()) == nil {
 			return
 		}
-		f := lint.At(r.object.File, r.object.Doc, n, "the reference keeps namespace %s, although clusterctl may move %s %s to another", n.Text(), r.kind, r.name.Text())
-		f.Severity = lint.Warning // Cluster API no longer reads it
-		p.Report(f)
+		p.Report(lint.At(r.object.File, r.object.Doc, n, "the reference keeps namespace %s, although clusterctl may move %s %s to another", n.Text(), r.kind, r.name.Text()).As(lint.Warning)) // Cluster API no longer reads it
 	})
 }
 
@@ -449,9 +437,8 @@ func refer(o *manifest.Object, field string, n *yamldoc.Node) (objectRef, bool) 
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL007", Name: "reference-target", Since: "v0.1.0",
-	Title:    "Objects that a template refers to must be in the template or its ClusterClass",
-	Severity: lint.Error, Proof: lint.Contract,
+	ID: "TPL007", Name: "reference-target", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Objects that a template refers to must be in the template or its ClusterClass",
 	OptIn:  "Secrets and ConfigMaps for a ClusterResourceSet, which users may have to create",
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
 	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
@@ -516,9 +503,7 @@ func resources(p *lint.Pass, index *lint.Index) {
 			if o.File != p.File || kind == "" || name.Str() == "" || index.Find("", kind, name.Text()) != nil {
 				continue
 			}
-			f := lint.At(o.File, o.Doc, name, "the template does not define %s %s; the user must create it first", kind, name.Text())
-			f.Severity = lint.Info
-			p.Report(f)
+			p.Report(lint.On(o, name, "the template does not define %s %s; the user must create it first", kind, name.Text()).As(lint.Info))
 		}
 	}
 }
@@ -542,9 +527,8 @@ var topologyFields = [][]string{
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL009", Name: "class-name-missing", Since: "v0.1.0",
-	Title:    "A Cluster with a topology must name its class in the field of its version",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "TPL009", Name: "class-name-missing", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "A Cluster with a topology must name its class in the field of its version",
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate; api/core/v1beta1 and v1beta2, Cluster.GetClassKey",
 	Why:    "clusterctl refuses the template: it reads an empty class name and requests a file clusterclass-.yaml.",
 	Fix:    "Write spec.topology.classRef.name in a v1beta2 Cluster, or spec.topology.class in a v1beta1 Cluster.",
@@ -595,9 +579,8 @@ func otherClassName(o *manifest.Object) *yamldoc.Node {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL010", Name: "class-file-missing", Since: "v0.1.0",
-	Title:    "Every class of a Cluster must have a file clusterclass-NAME.yaml",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "TPL010", Name: "class-file-missing", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Every class of a Cluster must have a file clusterclass-NAME.yaml",
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl refuses the template unless the management cluster already has the class. It looks neither in the template nor in other flavors.",
 	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release.",
@@ -613,13 +596,11 @@ func classFileMissing(p *lint.Pass) {
 		if view.Open(o, n) {
 			r, _ := view.From(o, n)
 			if len(p.Release.OfKind(layouts.ClusterClass)) == 0 {
-				f := lint.At(o.File, o.Doc, n, "the user chooses the class with ${%s}, but the release has no clusterclass-NAME.yaml", r.Name)
-				f.Severity = lint.Warning
-				p.Report(f)
+				p.Report(lint.On(o, n, "the user chooses the class with ${%s}, but the release has no clusterclass-NAME.yaml", r.Name).As(lint.Warning))
 			}
 			continue
 		}
-		f := lint.At(o.File, o.Doc, n, "class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text()))
+		f := lint.On(o, n, "class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text()))
 		if c := classElsewhere(p, n.Text()); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
@@ -643,9 +624,8 @@ func classElsewhere(p *lint.Pass, name string) *lint.File {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL011", Name: "class-twice", Since: "v0.1.0",
-	Title:    "Clusters of a template should use different classes",
-	Severity: lint.Warning, Proof: lint.Clusterctl,
+	ID: "TPL011", Name: "class-twice", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "Clusters of a template should use different classes",
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "Tools that refuse duplicates fail, because clusterctl prints the class and its templates once for each Cluster.",
 	Fix:    "Put the Clusters into different templates.",
@@ -700,40 +680,36 @@ func served(r *lint.Release, group, kind string) (versions []string, known bool)
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL012", Name: "typed-cluster", Since: "v0.1.0",
-	Yields:   []string{"YAML009"},
-	Title:    "Clusters must match the types of Cluster API",
-	Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "TPL012", Name: "typed-cluster", Severity: lint.Error, Proof: lint.Clusterctl,
+	Yields: []string{"YAML009"},
+	Title:  "Clusters must match the types of Cluster API",
 	Source: "clusterctl client/clusterclass.go, clusterClassNamesFromTemplate",
 	Why:    "clusterctl refuses the template, because it cannot convert a Cluster with a value of the wrong type. A variable in quotes is always a string.",
 	Fix:    "Write a value of the field's type: numbers and booleans without quotes, strings in quotes.",
-	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: typedCluster,
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(typedCluster),
 })
 
-func typedCluster(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if o.Kind == view.ClusterKind {
-			view.Misfits(o, func(problem gotypes.Problem) {
-				if !problem.Kind.Fatal() {
-					return
-				}
-				f := lint.At(o.File, o.Doc, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
-				f.Fix = view.MisfitFix(o, problem)
-				if p.Release.Provider.Type != layouts.Infrastructure {
-					// Only --from reads this template, and does not look into it.
-					f.Severity = lint.Warning
-					f.Message = view.Misfit(problem)
-				}
-				p.Report(f)
-			})
-		}
+func typedCluster(p *lint.Pass, o *manifest.Object) {
+	if o.Kind == view.ClusterKind {
+		view.Misfits(o, func(problem gotypes.Problem) {
+			if !problem.Kind.Fatal() {
+				return
+			}
+			f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
+			f.Fix = view.MisfitFix(o, problem)
+			if p.Release.Provider.Type != layouts.Infrastructure {
+				// Only --from reads this template, and does not look into it.
+				f.Severity = lint.Warning
+				f.Message = view.Misfit(problem)
+			}
+			p.Report(f)
+		})
 	}
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL013", Name: "version-not-served", Since: "v0.1.0",
-	Title:    "Objects and references must use a served version",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TPL013", Name: "version-not-served", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Objects and references must use a served version",
 	Source: "spec.versions of the CustomResourceDefinitions in the components; CustomResourceDefinitions of Cluster API",
 	Why:    "The API server refuses the object, and a reference to an unserved version does not work.",
 	Fix:    "Use a version that is served.",
@@ -750,7 +726,7 @@ func versionNotServed(p *lint.Pass) {
 		if !known || slices.Contains(versions, version) {
 			return
 		}
-		f := lint.At(o.File, o.Doc, n, "%s of %s is not served in version %s", kind, group, version)
+		f := lint.On(o, n, "%s of %s is not served in version %s", kind, group, version)
 		if len(versions) > 0 {
 			f.Message += ", but in " + strings.Join(versions, " and ")
 			f.Fix = "Write " + group + "/" + versions[0] + ", and check the fields."
@@ -784,45 +760,41 @@ var serverOwned = []struct {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL014", Name: "server-fields", Since: "v0.1.0",
-	Title:    "Objects must not have fields that the API server sets",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TPL014", Name: "server-fields", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Objects must not have fields that the API server sets",
 	Source: "Kubernetes API conventions, section Metadata; apimachinery api/validation, ValidateObjectMeta",
 	Why:    "The API server refuses a new object with a resourceVersion or an owner without uid, and deletes one whose owner does not exist. It ignores the other fields. All of them come from copying a live object.",
 	Fix:    "Remove the field.",
-	Kinds:  rendered, Check: serverFields,
+	Kinds:  rendered, Check: view.EachObject(serverFields),
 })
 
-func serverFields(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		meta := o.Get("metadata")
-		for _, row := range serverOwned {
-			if n := meta.Get(row.field); !view.Blank(n) && !view.Open(o, n) {
-				f := lint.At(o.File, o.Doc, meta.Field(row.field).Key(), "%s", row.message)
-				f.Severity = row.severity
-				p.Report(f)
-			}
-		}
-		for _, owner := range meta.Get("ownerReferences").List() {
-			f := lint.At(o.File, o.Doc, owner, "the owner has no uid, which the API server refuses and a template cannot know")
-			if uid := owner.Get("uid"); !view.Blank(uid) {
-				f = lint.At(o.File, o.Doc, uid, "the uid belongs to an object elsewhere, so the garbage collector deletes the %s", o.Kind)
-				f.Severity = lint.Warning
-			}
+func serverFields(p *lint.Pass, o *manifest.Object) {
+	meta := o.Get("metadata")
+	for _, row := range serverOwned {
+		if n := meta.Get(row.field); !view.Blank(n) && !view.Open(o, n) {
+			f := lint.On(o, meta.Field(row.field).Key(), "%s", row.message)
+			f.Severity = row.severity
 			p.Report(f)
 		}
-		if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
-			f := lint.At(o.File, o.Doc, status.Key(), "the status is that of another object, and the API server drops it")
+	}
+	for _, owner := range meta.Get("ownerReferences").List() {
+		f := lint.On(o, owner, "the owner has no uid, which the API server refuses and a template cannot know")
+		if uid := owner.Get("uid"); !view.Blank(uid) {
+			f = lint.On(o, uid, "the uid belongs to an object elsewhere, so the garbage collector deletes the %s", o.Kind)
 			f.Severity = lint.Warning
-			p.Report(f)
 		}
+		p.Report(f)
+	}
+	if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
+		f := lint.On(o, status.Key(), "the status is that of another object, and the API server drops it")
+		f.Severity = lint.Warning
+		p.Report(f)
 	}
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL015", Name: "object-schema", Since: "v0.1.0",
-	Title:    "Objects must match the CustomResourceDefinitions of the release",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TPL015", Name: "object-schema", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Objects must match the CustomResourceDefinitions of the release",
 	Source: "apiextensions-apiserver, validation of custom resources; Kubernetes API, fieldValidation Strict",
 	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
 	Fix:    "Set the field to what the schema of the CRD allows, or remove it if the schema has no such field.",
@@ -840,9 +812,8 @@ func objectSchema(p *lint.Pass) {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL016", Name: "old-contract", Since: "v0.1.0",
-	Title:    "The file uses a deprecated version of a kind of Cluster API",
-	Severity: lint.Info, Proof: lint.Contract,
+	ID: "TPL016", Name: "old-contract", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The file uses a deprecated version of a kind of Cluster API",
 	Source: "Cluster API book, Version support; CustomResourceDefinitions of Cluster API v1.14",
 	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses the objects once Cluster API stops serving v1beta1 in 2027.",
 	Fix:    "Run clusterctl-repo migrate, which keeps comments and variables.",

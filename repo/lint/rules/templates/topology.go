@@ -121,10 +121,9 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP001", Name: "core-schema", Since: "v0.1.0",
-	Yields:   []string{"TPL012", "CC025", "VAR021"},
-	Title:    "Objects of Cluster API must match its CustomResourceDefinitions",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP001", Name: "core-schema", Severity: lint.Error, Proof: lint.APIServer,
+	Yields: []string{"TPL012", "CC025", "VAR021"},
+	Title:  "Objects of Cluster API must match its CustomResourceDefinitions",
 	Source: "CustomResourceDefinitions of Cluster API " + contract.CoreRelease,
 	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
 	Fix:    "Set the field to what the schema allows, or remove it if the schema has no such field. Many fields have different names in v1beta2; clusterctl-repo migrate renames them.",
@@ -219,9 +218,8 @@ func conversionFails(p *lint.Pass, o *manifest.Object) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP002", Name: "cluster-without-spec", Since: "v0.1.0",
-	Title:    "A Cluster must have either a topology or references",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP002", Name: "cluster-without-spec", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A Cluster must have either a topology or references",
 	Source: clusterAdmission + ", validate",
 	Why:    "The Cluster API webhook refuses a Cluster with neither. With a topology, Cluster API sets the references.",
 	Fix:    "Write spec.topology, or spec.infrastructureRef and spec.controlPlaneRef with the objects that they name.",
@@ -236,7 +234,7 @@ func clusterWithoutSpec(p *lint.Pass, o *manifest.Object) {
 	case !topology && view.Blank(spec.Get("infrastructureRef")) && view.Blank(spec.Get("controlPlaneRef")):
 		p.On(o, cmp.Or(spec, o.Doc.Root), "the Cluster has neither a topology nor references")
 	case topology && explicit != nil && !view.Blank(explicit.Value):
-		f := lint.At(o.File, o.Doc, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name)
+		f := lint.On(o, explicit.Key(), "the Cluster has a topology, so Cluster API sets the %s itself", explicit.Name)
 		f.Severity = lint.Warning
 		p.Report(f)
 	}
@@ -250,9 +248,8 @@ func (t *topology) version() (n *yamldoc.Node, text string, ok bool) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP004", Name: "topology-version", Since: "v0.1.0",
-	Title:    "The version of a topology must be a Kubernetes version",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP004", Name: "topology-version", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The version of a topology must be a Kubernetes version",
 	Source: clusterAdmission + ", validateTopology",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write a version with three numbers, for example v1.34.0.",
@@ -270,9 +267,8 @@ func topologyVersion(p *lint.Pass, t *topology) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP005", Name: "topology-version-of-class", Since: "v0.1.0",
-	Title:    "The version of a topology must be one that its class allows",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP005", Name: "topology-version-of-class", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The version of a topology must be one that its class allows",
 	Source: clusterAdmission + ", ValidateClusterForClusterClass",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Use a version from kubernetesVersions of the ClusterClass, or add the version there.",
@@ -298,9 +294,8 @@ func topologyVersionOfClass(p *lint.Pass, t *topology) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP006", Name: "worker-class", Since: "v0.1.0",
-	Title:    "The class of every worker must be in the ClusterClass",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP006", Name: "worker-class", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The class of every worker must be in the ClusterClass",
 	Source: clusterAdmission + ", check.MachineDeploymentTopologiesAreValidAndDefinedInClusterClass",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the name.",
@@ -328,18 +323,14 @@ func workerClass(p *lint.Pass, t *topology) {
 				known = append(known, c.Class)
 			}
 		}
-		f := lint.At(t.File, t.Doc, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text())
-		if near := phrase.Nearest(n.Text(), known); near != "" {
-			f.Fix = "Did you mean " + near + "?"
-		}
-		p.Report(f)
+		f := lint.On(t.Object, n, "class %s has no %s with class %q", t.class.Name(), kind, n.Text())
+		p.Report(f.Meant(phrase.Nearest(n.Text(), known)))
 	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP008", Name: "required-variable", Since: "v0.1.0",
-	Title:    "A Cluster must set all variables that its class requires",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP008", Name: "required-variable", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A Cluster must set all variables that its class requires",
 	Source: "cluster-api internal/topology/variables, validateRequiredVariables",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Add the variable to spec.topology.variables.",
@@ -380,9 +371,8 @@ func (t *topology) values(list *yamldoc.Node, visit func(name *yamldoc.Node, val
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP009", Name: "unknown-variable", Since: "v0.1.0",
-	Title:    "A Cluster must only set variables that its class defines",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP009", Name: "unknown-variable", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A Cluster must only set variables that its class defines",
 	Source: "cluster-api internal/topology/variables, validateClusterVariables",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the name, or define the variable in the ClusterClass and use it in a patch.",
@@ -408,22 +398,18 @@ func reportUnknown(p *lint.Pass, t *topology, list *yamldoc.Node) {
 		if definition != nil {
 			return
 		}
-		f := lint.At(t.File, t.Doc, name, "class %s does not define variable %q", t.class.Name(), name.Text())
+		f := lint.On(t.Object, name, "class %s does not define variable %q", t.class.Name(), name.Text())
 		if t.class.Discovers() {
 			f.Severity = lint.Warning
 			f.Message += " itself; one of its extensions may"
 		}
-		if near := phrase.Nearest(name.Text(), unset); near != "" {
-			f.Fix = "Did you mean " + near + "?"
-		}
-		p.Report(f)
+		p.Report(f.Meant(phrase.Nearest(name.Text(), unset)))
 	})
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP010", Name: "variable-value", Since: "v0.1.0",
-	Title:    "Values of variables must match their schema",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP010", Name: "variable-value", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Values of variables must match their schema",
 	Source: "cluster-api internal/topology/variables, ValidateClusterVariable",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the value, or the schema in the ClusterClass.",
@@ -450,9 +436,8 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP011", Name: "variable-override", Since: "v0.1.0",
-	Title:    "Variable overrides must match the variables of the class and their schema",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP011", Name: "variable-override", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Variable overrides must match the variables of the class and their schema",
 	Source: "cluster-api internal/topology/variables, ValidateControlPlaneVariables and ValidateMachineVariables",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the name or the value.",
@@ -516,9 +501,8 @@ func limitProblem(n *yamldoc.Node) string {
 const leastStartup = 30
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP012", Name: "topology-health-check", Since: "v0.1.0",
-	Title:    "Health checks of a topology must be complete and possible",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP012", Name: "topology-health-check", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Health checks of a topology must be complete and possible",
 	Source: clusterAdmission + ", validateMachineHealthChecks",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Define the health check in the Cluster or its class. A health check for the control plane needs machineInfrastructure in the class.",
@@ -527,7 +511,7 @@ var _ = topologyRules.Add(lint.Rule{
 
 func topologyHealthCheck(p *lint.Pass, t *topology) {
 	report := func(n *yamldoc.Node, message string) {
-		f := lint.At(t.File, t.Doc, n, "%s", message)
+		f := lint.On(t.Object, n, "%s", message)
 		if t.class == nil {
 			f.Severity = lint.Warning // without its class a Cluster is not looked at
 		}
@@ -578,9 +562,8 @@ func autoscaled(metadata *yamldoc.Node) *yamldoc.Node {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP013", Name: "replicas-and-autoscaler", Since: "v0.1.0",
-	Title:    "Workers must have either replicas or the annotations of the autoscaler",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP013", Name: "replicas-and-autoscaler", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Workers must have either replicas or the annotations of the autoscaler",
 	Source: clusterAdmission + ", validateAutoscalerAnnotationsForCluster",
 	Why:    "The Cluster API webhook refuses the Cluster, because the autoscaler and the topology would both set the number.",
 	Fix:    "Remove replicas, or the annotations.",
@@ -602,9 +585,8 @@ func replicasAndAutoscaler(p *lint.Pass, t *topology) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP014", Name: "cluster-name", Since: "v0.1.0",
-	Title:    "The name of a Cluster must be a valid label value",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP014", Name: "cluster-name", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The name of a Cluster must be a valid label value",
 	Source: clusterAdmission + ", validate",
 	Why:    "The Cluster API webhook refuses the Cluster: its name becomes a label of all objects, with at most 63 characters.",
 	Fix:    "Shorten the name.",
@@ -617,15 +599,14 @@ func clusterNameValue(p *lint.Pass, o *manifest.Object) {
 		view.Judge(p, o, n, func(n *yamldoc.Node) bool {
 			return n.Is(yamldoc.String) && len(validation.IsValidLabelValue(n.Text())) == 0
 		}, func(value string) lint.Finding {
-			return lint.At(o.File, o.Doc, n, "%q is not a valid label value: %s", value, problems[0])
+			return lint.On(o, n, "%q is not a valid label value: %s", value, problems[0])
 		})
 	}
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP015", Name: "cluster-network", Since: "v0.1.0",
-	Title:    "Networks of a Cluster must be in CIDR notation",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP015", Name: "cluster-network", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Networks of a Cluster must be in CIDR notation",
 	Source: clusterAdmission + ", validateCIDRBlocks",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write an address, a slash and the prefix length, for example 10.0.0.0/16.",
@@ -643,9 +624,8 @@ func clusterNetwork(p *lint.Pass, o *manifest.Object) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP021", Name: "topology-metadata", Since: "v0.1.0",
-	Title:    "Labels and annotations in a topology must be valid",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP021", Name: "topology-metadata", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Labels and annotations in a topology must be valid",
 	Source: clusterAdmission + ", validateTopologyMetadata",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Correct the key or the value.",
@@ -662,9 +642,8 @@ func topologyMetadata(p *lint.Pass, t *topology) {
 const concurrency = "topology.cluster.x-k8s.io/upgrade-concurrency"
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP022", Name: "upgrade-concurrency", Since: "v0.1.0",
-	Title:    "The number of concurrent upgrades must be 1 or more",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP022", Name: "upgrade-concurrency", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "The number of concurrent upgrades must be 1 or more",
 	Source: clusterAdmission + ", validateTopology",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write an integer of 1 or more, in quotes.",
@@ -679,9 +658,8 @@ func upgradeConcurrency(p *lint.Pass, t *topology) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP023", Name: "topology-taints", Since: "v0.1.0",
-	Title:    "Taints in a topology must not be reserved",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP023", Name: "topology-taints", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "Taints in a topology must not be reserved",
 	Source: "cluster-api internal/util/taints, ValidateMachineTaints",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Use another key.",
@@ -700,9 +678,8 @@ func topologyTaints(p *lint.Pass, t *topology) {
 }
 
 var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP024", Name: "topology-rollout", Since: "v0.1.0",
-	Title:    "A rollout of workers must be able to replace machines",
-	Severity: lint.Error, Proof: lint.APIServer,
+	ID: "TOP024", Name: "topology-rollout", Severity: lint.Error, Proof: lint.APIServer,
+	Title:  "A rollout of workers must be able to replace machines",
 	Source: clusterAdmission + ", validateTopologyRollout",
 	Why:    "The Cluster API webhook refuses the Cluster.",
 	Fix:    "Write integers or percentages that are not both 0.",

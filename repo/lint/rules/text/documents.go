@@ -354,28 +354,26 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "Kubernetes API conventions, section Objects",
 	Why:    "The API server refuses the object in the middle of the installation.",
 	Fix:    "Add the field as a string.",
-	Check:  objectIdentity,
+	Check:  view.EachObject(objectIdentity),
 })
 
-func objectIdentity(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
-			name := strings.Join(path, ".")
-			n := o.Get(path...)
-			ok := func(n *yamldoc.Node) bool { return n.Str() != "" }
-			switch {
-			case isList(o) && name == "metadata.name":
-			case n == nil && name == "metadata.name" && o.Get("metadata", "generateName") != nil:
-				p.On(o, o.Get("metadata", "generateName"), "generateName instead of metadata.name: clusterctl asks for objects by name")
-			case n == nil || n.Is(yamldoc.Null):
-				p.On(o, n, "document %d of the file has no %s", o.Doc.Index, name)
-			case !n.Is(yamldoc.String):
-				view.Judge(p, o, n, ok, func(value string) lint.Finding {
-					return lint.On(o, n, "%s must be a string, but %s is %s", name, cmp.Or(value, "it"), n.Kind.Noun())
-				})
-			case n.Text() == "":
-				view.Judge(p, o, n, ok, func(string) lint.Finding { return lint.On(o, n, "%s is empty", name) })
-			}
+func objectIdentity(p *lint.Pass, o *manifest.Object) {
+	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
+		name := strings.Join(path, ".")
+		n := o.Get(path...)
+		ok := func(n *yamldoc.Node) bool { return n.Str() != "" }
+		switch {
+		case isList(o) && name == "metadata.name":
+		case n == nil && name == "metadata.name" && o.Get("metadata", "generateName") != nil:
+			p.On(o, o.Get("metadata", "generateName"), "generateName instead of metadata.name: clusterctl asks for objects by name")
+		case n == nil || n.Is(yamldoc.Null):
+			p.On(o, n, "document %d of the file has no %s", o.Doc.Index, name)
+		case !n.Is(yamldoc.String):
+			view.Judge(p, o, n, ok, func(value string) lint.Finding {
+				return lint.On(o, n, "%s must be a string, but %s is %s", name, cmp.Or(value, "it"), n.Kind.Noun())
+			})
+		case n.Text() == "":
+			view.Judge(p, o, n, ok, func(string) lint.Finding { return lint.On(o, n, "%s is empty", name) })
 		}
 	}
 }
@@ -391,14 +389,12 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, addCommonLabels and fixTargetNamespace",
 	Why:    "Users lose the items on delete, upgrade and move, because clusterctl adds neither namespace nor labels nor image overrides to them.",
 	Fix:    "Make every item a separate document.",
-	Check:  listObject,
+	Check:  view.EachObject(listObject),
 })
 
-func listObject(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		if isList(o) {
-			p.On(o, o.Get("kind"), "clusterctl treats this %s with %d items as one object", o.Kind, len(o.Get("items").List()))
-		}
+func listObject(p *lint.Pass, o *manifest.Object) {
+	if isList(o) {
+		p.On(o, o.Get("kind"), "clusterctl treats this %s with %d items as one object", o.Kind, len(o.Get("items").List()))
 	}
 }
 
@@ -434,22 +430,20 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "apimachinery api/validation, NameIsDNSSubdomain; Kubernetes, section Object Names and IDs",
 	Why:    "The API server refuses the object in the middle of the installation.",
 	Fix:    "Use lower-case letters, digits, dashes and dots.",
-	Check:  objectName,
+	Check:  view.EachObject(objectName),
 })
 
-func objectName(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		n := o.Get("metadata", "name")
-		if n.Str() == "" || o.Kind == "" || o.Kind == "Namespace" || isList(o) {
-			continue // others are for YAML007 and COMP002
-		}
-		if why := crd.NameProblem(o.Group, o.Kind, n.Text()); why != "" {
-			view.Judge(p, o, n, func(n *yamldoc.Node) bool {
-				return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
-			}, func(value string) lint.Finding {
-				return lint.On(o, n, "%q is not a valid name of a %s: %s", value, o.Kind, why)
-			})
-		}
+func objectName(p *lint.Pass, o *manifest.Object) {
+	n := o.Get("metadata", "name")
+	if n.Str() == "" || o.Kind == "" || o.Kind == "Namespace" || isList(o) {
+		return // others are for YAML007 and COMP002
+	}
+	if why := crd.NameProblem(o.Group, o.Kind, n.Text()); why != "" {
+		view.Judge(p, o, n, func(n *yamldoc.Node) bool {
+			return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
+		}, func(value string) lint.Finding {
+			return lint.On(o, n, "%q is not a valid name of a %s: %s", value, o.Kind, why)
+		})
 	}
 }
 
@@ -459,15 +453,13 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "apimachinery meta/v1/validation, ValidateLabels; api/validation, ValidateAnnotations",
 	Why:    "The API server refuses the object in the middle of the installation. buildMetadata: [managedByLabel] in a kustomization makes such labels.",
 	Fix:    "Correct the key or value; remove managedByLabel from the kustomization.",
-	Check:  labelSyntax,
+	Check:  view.EachObject(labelSyntax),
 })
 
-func labelSyntax(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		view.JudgeMetadata(p, o, o.Get("metadata"))
-		if workloads[o.Group] {
-			view.JudgeMetadata(p, o, o.Get("spec", "template", "metadata"))
-		}
+func labelSyntax(p *lint.Pass, o *manifest.Object) {
+	view.JudgeMetadata(p, o, o.Get("metadata"))
+	if workloads[o.Group] {
+		view.JudgeMetadata(p, o, o.Get("spec", "template", "metadata"))
 	}
 }
 
@@ -530,7 +522,7 @@ var _ = documentRules.Add(lint.Rule{
 	Source: "sigs.k8s.io/yaml, Marshal; clusterctl util/yaml/yaml.go, FromUnstructured",
 	Why:    "clusterctl reads the file and fails when it prints the objects, with a message that names no line. It writes the objects as JSON and reads that as YAML, which refuses control characters and keys of more than about 1,000 characters.",
 	Fix:    "Remove the character, or write the bytes in base64; shorten the key to less than 1,000 characters. The characters <, > and & count six times.",
-	Check:  notWritable,
+	Check:  view.EachObject(notWritable),
 })
 
 // namespaced reports whether clusterctl puts its namespace into a field of the object,
@@ -553,22 +545,20 @@ func namespaced(o *yamldoc.Node, f *yamldoc.Field) bool {
 
 // notWritable looks at what is left when clusterctl prints an object: neither a
 // namespace or label that it overwrites nor a field that its Go types do not have.
-func notWritable(p *lint.Pass) {
-	for _, o := range p.File.Objects() {
-		o.Doc.Unwritable(func(f *yamldoc.Field) bool {
-			switch {
-			case f == o.Get("metadata").Field("namespace"):
-				return !layouts.ClusterScopedByClusterctl[o.Kind]
-			case p.File.Kind == layouts.Components && (f == o.Get("metadata", "labels").Field(layouts.ProviderLabel) || namespaced(o.Doc.Root, f)):
-				return true
-			}
-			unknown := false
-			view.Misfits(o, func(problem gotypes.Problem) {
-				unknown = unknown || (problem.Kind == gotypes.Unknown || problem.Kind == gotypes.Unseen) && f.IsKey(problem.Node)
-			})
-			return unknown && o.Kind != view.ClusterKind // of which clusterctl prints the original
-		}, func(n *yamldoc.Node, err error) {
-			p.On(o, n, "clusterctl reads %q but cannot write it: %v", short(n.Text()), err)
+func notWritable(p *lint.Pass, o *manifest.Object) {
+	o.Doc.Unwritable(func(f *yamldoc.Field) bool {
+		switch {
+		case f == o.Get("metadata").Field("namespace"):
+			return !layouts.ClusterScopedByClusterctl[o.Kind]
+		case p.File.Kind == layouts.Components && (f == o.Get("metadata", "labels").Field(layouts.ProviderLabel) || namespaced(o.Doc.Root, f)):
+			return true
+		}
+		unknown := false
+		view.Misfits(o, func(problem gotypes.Problem) {
+			unknown = unknown || (problem.Kind == gotypes.Unknown || problem.Kind == gotypes.Unseen) && f.IsKey(problem.Node)
 		})
-	}
+		return unknown && o.Kind != view.ClusterKind // of which clusterctl prints the original
+	}, func(n *yamldoc.Node, err error) {
+		p.On(o, n, "clusterctl reads %q but cannot write it: %v", short(n.Text()), err)
+	})
 }

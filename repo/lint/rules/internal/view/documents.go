@@ -38,6 +38,15 @@ func Objects(f *lint.File, visit func(d *yamldoc.Document)) {
 	}
 }
 
+// EachObject is the check of a rule that looks at the objects of a file one by one.
+func EachObject(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, o := range p.File.Objects() {
+			check(p, o)
+		}
+	}
+}
+
 // AtPos makes a finding at a place that a parser gave, which may be behind the
 // end of the file.
 func AtPos(f *lint.File, pos yamldoc.Pos, message string) lint.Finding {
