@@ -17,25 +17,16 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go, ValidateDefaults",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the marker of the default, or the one that it breaks, and generate the CRD again.",
-	Kinds:  view.DefinitionFiles, Check: schemaDefaults,
+	Check:  eachVersion(schemaDefaults),
 })
 
-func schemaDefaults(p *lint.Pass) {
-	checker := crd.Checker{Loose: true}
-	for _, k := range view.Definitions(p) {
-		if k.Object.Version != "v1" {
-			continue
-		}
-		f := faults{p: p, kind: k}
-		d := defaults{checker: &checker, open: func(n *yamldoc.Node) bool { return view.Open(k.Object, n) }}
-		for i := range k.Versions {
-			v := &k.Versions[i]
-			d.add = func(n *yamldoc.Node, format string, args ...any) { f.add(v.Name, n, format, args...) }
-			d.path = d.path[:0]
-			d.schema(v.Schema.Node, resource{})
-		}
-		f.report()
+func schemaDefaults(f *faults, v *crd.Version) {
+	d := defaults{
+		checker: &crd.Checker{Loose: true},
+		open:    func(n *yamldoc.Node) bool { return view.Open(f.kind.Object, n) },
+		add:     func(n *yamldoc.Node, format string, args ...any) { f.add(v.Name, n, format, args...) },
 	}
+	d.schema(v.Schema.Node, resource{})
 }
 
 // defaults judges the defaults of a schema.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -13,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var definitionRules = &lint.Family{Prefix: "CRD", Title: "CustomResourceDefinitions and their contract labels"}
+var definitionRules = &lint.Family{Prefix: "CRD", Title: "CustomResourceDefinitions and their contract labels", Kinds: view.DefinitionFiles}
 
 const (
 	versionSection = "contract pages, All resources: APIVersion field value, version"
@@ -33,49 +35,24 @@ func eachKind(check func(*lint.Pass, *contract.Kind)) func(*lint.Pass) {
 // shared returns a check that reports once what is wrong with several
 // definitions of the file.
 func shared(check func(k *contract.Kind, note func(n *yamldoc.Node, text string))) func(*lint.Pass) {
-	type fault struct {
-		text  string
-		kind  *contract.Kind
-		node  *yamldoc.Node
-		kinds []string
-	}
 	return func(p *lint.Pass) {
-		var list []*fault
-		byText := map[string]*fault{}
+		f := faults{p: p}
 		for _, k := range view.Definitions(p) {
-			check(k, func(n *yamldoc.Node, text string) {
-				f := byText[text]
-				if f == nil {
-					f = &fault{text: text, kind: k, node: n}
-					byText[text] = f
-					list = append(list, f)
-				}
-				f.kinds = append(f.kinds, k.Kind)
-			})
+			f.kind = k
+			check(k, func(n *yamldoc.Node, text string) { f.add(k.Kind, n, "%s", text) })
 		}
-		for _, f := range list {
-			view.Accuse(p, f.kind, f.node, 0, "%s: %s", strings.Join(f.kinds, ", "), f.text)
-		}
+		f.report("")
 	}
 }
 
 const skipNameCheck = "clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"
 
 // isDNSLabel reports whether s has the form of names in Kubernetes that may not
-// begin with a digit (RFC 1035).
-func isDNSLabel(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z'
-		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 63 && s[len(s)-1] != '-'
-}
+// begin with a digit.
+func isDNSLabel(s string) bool { return len(validation.IsDNS1035Label(s)) == 0 }
 
-// faults collects what is wrong with the versions of a definition. What several
-// share is reported once.
+// faults collects what is wrong with versions of a definition, or with several
+// definitions. What they share is reported once.
 type faults struct {
 	p      *lint.Pass
 	kind   *contract.Kind
@@ -84,32 +61,49 @@ type faults struct {
 }
 
 type fault struct {
-	text     string
-	node     *yamldoc.Node
-	versions []string
+	text  string
+	kind  *contract.Kind
+	node  *yamldoc.Node
+	names []string
 }
 
-// add notes a fault; the text must not name the version.
-func (f *faults) add(version string, n *yamldoc.Node, format string, args ...any) {
+// add notes a fault of the version or definition of that name, which the text must not
+// repeat.
+func (f *faults) add(name string, n *yamldoc.Node, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	one := f.byText[text]
 	if one == nil {
 		if f.byText == nil {
 			f.byText = map[string]*fault{}
 		}
-		one = &fault{text: text, node: n}
+		one = &fault{text: text, kind: f.kind, node: n}
 		f.byText[text] = one
 		f.list = append(f.list, one)
 	}
-	if last := len(one.versions) - 1; last < 0 || one.versions[last] != version {
-		one.versions = append(one.versions, version)
+	if last := len(one.names) - 1; last < 0 || one.names[last] != name {
+		one.names = append(one.names, name)
 	}
 }
 
-func (f *faults) report() {
+// report reports all, with what stands before the names.
+func (f *faults) report(before string) {
 	for _, one := range f.list {
-		view.Accuse(f.p, f.kind, one.node, 0, "%s %s: %s", f.kind.Kind, strings.Join(one.versions, ", "), one.text)
+		view.Accuse(f.p, one.kind, one.node, 0, "%s%s: %s", before, strings.Join(one.names, ", "), one.text)
 	}
+}
+
+// eachVersion returns a check of the versions of every definition, to which it adds what is
+// wrong. It leaves out definitions that no API server reads.
+func eachVersion(check func(f *faults, v *crd.Version)) func(*lint.Pass) {
+	return eachKind(func(p *lint.Pass, k *contract.Kind) {
+		f := faults{p: p, kind: k}
+		for i := range k.Versions {
+			if k.Object.Version == "v1" {
+				check(&f, &k.Versions[i])
+			}
+		}
+		f.report(k.Kind + " ")
+	})
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -118,7 +112,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the provider, and Cluster API does not find the CRD under the computed name.`,
 	Fix:    "Set spec.names.plural and metadata.name as shown. If Cluster API never refers to the kind, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check turns the check of clusterctl off.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(definitionName),
+	Check:  eachKind(definitionName),
 })
 
 func definitionName(p *lint.Pass, k *contract.Kind) {
@@ -136,7 +130,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: the name must have the format of CalculateCRDName",
 	Why:    "Every object that refers to this kind fails to reconcile, because Cluster API finds the CRD by its computed name. The annotation only affects clusterctl.",
 	Fix:    "Rename the CRD and remove the annotation.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(skippedNameCheck),
+	Check:  eachKind(skippedNameCheck),
 })
 
 func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
@@ -153,7 +147,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", ValidateCustomResourceDefinition",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct metadata.name or spec.names.plural; the name is the plural, a dot and spec.group.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(pluralAndGroup),
+	Check:  eachKind(pluralAndGroup),
 })
 
 func pluralAndGroup(p *lint.Pass, k *contract.Kind) {
@@ -170,7 +164,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: the list resource MUST be named <Kind>List",
 	Why:    "Clients list objects as KINDList and do not find them under another name.",
 	Fix:    "Set spec.names.listKind to the kind followed by List, or remove it.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(listKind),
+	Check:  eachKind(listKind),
 })
 
 func listKind(p *lint.Pass, k *contract.Kind) {
@@ -186,7 +180,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes deprecation guide, v1.22",
 	Why:    "The installation stops: no supported API server serves other versions.",
 	Fix:    "Convert the CRD to apiextensions.k8s.io/v1, the version that controller-gen writes.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(definitionVersion),
+	Check:  eachKind(definitionVersion),
 })
 
 func definitionVersion(p *lint.Pass, k *contract.Kind) {
@@ -201,7 +195,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", validateCustomResourceDefinitionSpec; clusterctl client/cluster/objectgraph.go",
 	Why:    `The API server refuses a CRD with no storage version or several. If that version is not served, "clusterctl move" leaves the objects behind.`,
 	Fix:    "Set storage: true for one served version and storage: false for all others.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(storageVersion),
+	Check:  eachKind(storageVersion),
 })
 
 func storageVersion(p *lint.Pass, k *contract.Kind) {
@@ -236,7 +230,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, All resources: scope",
 	Why:    "Cluster API does not find the object, because it looks in the namespace of the object that refers to it.",
 	Fix:    "Set spec.scope to Namespaced.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(definitionScope),
+	Check:  eachKind(definitionScope),
 })
 
 func definitionScope(p *lint.Pass, k *contract.Kind) {
@@ -251,7 +245,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, All resources: TypeMeta and ObjectMeta field",
 	Why:    "Clients that generate code or forms from the schema do not recognize the kind as a Kubernetes object.",
 	Fix:    "Embed metav1.TypeMeta and metav1.ObjectMeta in the Go type and generate the CRD again.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(typeAndObjectMeta),
+	Check:  eachKind(typeAndObjectMeta),
 })
 
 func typeAndObjectMeta(p *lint.Pass, k *contract.Kind) {
@@ -269,6 +263,11 @@ func typeAndObjectMeta(p *lint.Pass, k *contract.Kind) {
 	}
 }
 
+// names are the kinds of definitions in words.
+func names(kinds []*contract.Kind) string {
+	return strings.Join(phrase.List(kinds, func(k *contract.Kind) string { return k.Kind }), ", ")
+}
+
 // labelNode is the value of the label of a contract, or nil.
 func labelNode(k *contract.Kind, c contract.Contract) *yamldoc.Node {
 	return k.Object.Get("metadata", "labels", c.Label())
@@ -280,7 +279,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + "; internal/contract/version.go, GetContractVersion",
 	Why:    `Every object that refers to this kind fails to reconcile: "cannot find any versions matching contract versions".`,
 	Fix:    "Add the label cluster.x-k8s.io/v1beta2: VERSION to the CRD, usually with labels in config/crd/kustomization.yaml. Templates need it as well.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelMissing),
+	Check:  eachKind(contractLabelMissing),
 })
 
 func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
@@ -326,7 +325,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not have.",
 	Fix:    "List only versions of spec.versions in the label.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(contractVersionMissing),
+	Check:  eachKind(contractVersionMissing),
 })
 
 func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
@@ -345,7 +344,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "Objects fail to reconcile: Cluster API uses the highest version in the label of the newest contract, which the API server does not serve.",
 	Fix:    "Serve the version, or remove it from the label.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(contractVersionServed),
+	Check:  eachKind(contractVersionServed),
 })
 
 func contractVersionServed(p *lint.Pass, k *contract.Kind) {
@@ -361,7 +360,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": each value MUST point to an available version",
 	Why:    "A later Cluster API, or a changed label, makes Cluster API use a version that is not available.",
 	Fix:    "Remove the version from the label, or the whole label if it lists no other.",
-	Kinds:  view.DefinitionFiles, Check: shared(staleContractVersion),
+	Check:  shared(staleContractVersion),
 })
 
 // staleContractVersion reports versions in labels that cannot be used.
@@ -407,7 +406,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "internal/contract/version.go, GetContractVersionForVersion",
 	Why:    "Cluster API picks one of the contracts at random each time it looks for the contract of the version, and may read fields that the version lacks.",
 	Fix:    "Keep each version only in the labels of contracts that it implements, and remove labels that are then empty.",
-	Kinds:  view.DefinitionFiles, Check: shared(twoContracts),
+	Check:  shared(twoContracts),
 })
 
 // twoContracts notes versions that are in several labels and lack what one of these
@@ -440,7 +439,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "internal/contract/version.go, GetLatestContractAndAPIVersionFromContract",
 	Why:    "Cluster API ignores an empty label and uses an older contract.",
 	Fix:    "List the versions that implement the contract, or remove the label.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(emptyContractLabel),
+	Check:  eachKind(emptyContractLabel),
 })
 
 func emptyContractLabel(p *lint.Pass, k *contract.Kind) {
@@ -457,7 +456,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: versionSection + ": the value is an underscore-delimited list",
 	Why:    "Objects fail to reconcile: Cluster API reads the whole string as one version, which does not exist.",
 	Fix:    "Separate the versions with underscores, for example v1beta1_v1beta2, and list only versions that the CRD has.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(contractLabelSeparator),
+	Check:  eachKind(contractLabelSeparator),
 })
 
 func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
@@ -474,7 +473,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "internal/contract/version.go, GetCompatibleVersions",
 	Why:    "No supported version of Cluster API reads the labels.",
 	Fix:    "Remove the labels once no user depends on the old contract.",
-	Kinds:  view.DefinitionFiles, Check: legacyContractLabels,
+	Check:  legacyContractLabels,
 })
 
 func legacyContractLabels(p *lint.Pass) {
@@ -513,7 +512,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "metadata.yaml names one contract per series",
 	Why:    "The contract in metadata.yaml is wrong for some of the kinds.",
 	Fix:    "List the version of each kind in the label of the contract in metadata.yaml, and in no other label.",
-	Kinds:  view.DefinitionFiles, Check: mixedContracts,
+	Check:  mixedContracts,
 })
 
 func mixedContracts(p *lint.Pass) {
@@ -540,26 +539,17 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: categories=cluster-api",
 	Why:    `"kubectl get cluster-api" does not show the objects.`,
 	Fix:    "Add the marker +kubebuilder:resource:categories=cluster-api.",
-	Kinds:  view.DefinitionFiles, Check: category,
+	Check:  category,
 })
 
 func category(p *lint.Pass) {
-	var first *contract.Kind
-	var kinds []string
-	for _, k := range view.Definitions(p) {
-		if !k.Role.Referenced() {
-			continue
-		}
-		list := k.Object.Get("spec", "names", "categories").List()
-		if !slices.ContainsFunc(list, func(n *yamldoc.Node) bool { return n.Str() == "cluster-api" }) {
-			if first == nil {
-				first = k
-			}
-			kinds = append(kinds, k.Kind)
-		}
-	}
-	if first != nil {
-		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "categories"), 0, "kinds are missing in the category cluster-api: %s", strings.Join(kinds, ", "))
+	kinds := slices.DeleteFunc(slices.Clone(view.Definitions(p)), func(k *contract.Kind) bool {
+		categories := k.Object.Get("spec", "names", "categories").List()
+		return !k.Role.Referenced() || slices.ContainsFunc(categories, func(n *yamldoc.Node) bool { return n.Str() == "cluster-api" })
+	})
+	if len(kinds) > 0 {
+		at := view.Nearest(kinds[0].Object, "spec", "names", "categories")
+		view.Accuse(p, kinds[0], at, 0, "kinds are missing in the category cluster-api: %s", names(kinds))
 	}
 }
 
@@ -569,7 +559,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, resource definition: +kubebuilder:subresource:status",
 	Why:    "Users can overwrite the status, and controllers cannot update it separately.",
 	Fix:    "Add the marker +kubebuilder:subresource:status.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(statusSubresource),
+	Check:  eachKind(statusSubresource),
 })
 
 func statusSubresource(p *lint.Pass, k *contract.Kind) {
@@ -587,7 +577,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, conditions; util/conditions/getter.go",
 	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has a different type than in metav1.Condition, its controllers panic.",
 	Fix:    "Add status.conditions as a list of metav1.Condition with the markers +listType=map and +listMapKey=type.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(conditions),
+	Check:  eachKind(conditions),
 })
 
 func conditions(p *lint.Pass, k *contract.Kind) {
@@ -603,7 +593,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
 	Why:    "Two controllers that use server-side apply overwrite each other's conditions.",
 	Fix:    "Add the markers +listType=map and +listMapKey=type, and make type required, as in metav1.Condition.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(conditionsMap),
+	Check:  eachKind(conditionsMap),
 })
 
 func conditionsMap(p *lint.Pass, k *contract.Kind) {
@@ -622,7 +612,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, terminal failures",
 	Why:    "Users of newer versions do not see these failures: contract v1beta2 does not have the fields, and Cluster API ignores them once it drops contract v1beta1.",
 	Fix:    "Report failures as conditions, and remove the fields or move them below status.deprecated.v1beta1.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(terminalFailures),
+	Check:  eachKind(terminalFailures),
 })
 
 func terminalFailures(p *lint.Pass, k *contract.Kind) {
@@ -648,7 +638,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes, x-kubernetes-preserve-unknown-fields",
 	Why:    "lint cannot check whether the kind implements the contract, because its schema accepts any field.",
 	Fix:    "Add the fields of the contract to the schema.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(unknownFields),
+	Check:  eachKind(unknownFields),
 })
 
 func unknownFields(p *lint.Pass, k *contract.Kind) {
@@ -683,21 +673,15 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, naming conventions of kinds",
 	Why:    "lint only applies the general rules to a kind whose role it does not know.",
 	Fix:    "Safe to ignore if Cluster API never refers to the kind. Otherwise follow the naming conventions, or assign a role under roles in clusterctl-repo.yaml.",
-	Kinds:  view.DefinitionFiles, Check: kindsWithoutRole,
+	Check:  kindsWithoutRole,
 })
 
 func kindsWithoutRole(p *lint.Pass) {
-	var first *contract.Kind
-	var kinds []string
-	for _, k := range view.Definitions(p) {
-		if k.Role == contract.Aux && (strings.HasSuffix(k.Group, "cluster.x-k8s.io") || len(contractFields(k)) > 0) {
-			if first == nil {
-				first = k
-			}
-			kinds = append(kinds, k.Kind)
-		}
-	}
-	if first != nil {
-		view.Accuse(p, first, view.Nearest(first.Object, "spec", "names", "kind"), 0, "these kinds match no role by name or fields: %s", strings.Join(kinds, ", "))
+	kinds := slices.DeleteFunc(slices.Clone(view.Definitions(p)), func(k *contract.Kind) bool {
+		return k.Role != contract.Aux || !strings.HasSuffix(k.Group, "cluster.x-k8s.io") && len(contractFields(k)) == 0
+	})
+	if len(kinds) > 0 {
+		at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
+		view.Accuse(p, kinds[0], at, 0, "these kinds match no role by name or fields: %s", names(kinds))
 	}
 }

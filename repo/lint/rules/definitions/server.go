@@ -25,28 +25,20 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/validation.go; " + crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the Go type or its markers and generate the CRD again.",
-	Kinds:  view.DefinitionFiles, Check: structuralSchema,
+	Check:  structuralSchema,
 })
 
 func structuralSchema(p *lint.Pass) {
 	var checker schemaChecker
-	for _, k := range view.Definitions(p) {
-		if k.Object.Version != "v1" {
-			continue
+	eachVersion(func(f *faults, v *crd.Version) {
+		if set(v.Schema.Node) == nil {
+			f.add(v.Name, v.Node, "the version has no schema")
+			return
 		}
-		f := faults{p: p, kind: k}
-		for i := range k.Versions {
-			v := &k.Versions[i]
-			if set(v.Schema.Node) == nil {
-				f.add(v.Name, v.Node, "the version has no schema")
-				continue
-			}
-			for _, found := range checker.check(v.Schema.Node, v.Subresources.Get("status") != nil) {
-				f.add(v.Name, found.node, "%s %s", cmp.Or(found.path, "the schema"), found.message)
-			}
+		for _, found := range checker.check(v.Schema.Node, v.Subresources.Get("status") != nil) {
+			f.add(v.Name, found.node, "%s %s", cmp.Or(found.path, "the schema"), found.message)
 		}
-		f.report()
-	}
+	})(p)
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -55,22 +47,12 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", ValidateCustomResourceDefinitionOpenAPISchema; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the expression, its message or its fieldPath in the marker of the Go type, and generate the CRD again. To lower the cost, set limits such as maxItems and maxLength.",
-	Kinds:  view.DefinitionFiles, Check: validationRules,
+	Check:  eachVersion(validationRules),
 })
 
-func validationRules(p *lint.Pass) {
-	for _, k := range view.Definitions(p) {
-		if k.Object.Version != "v1" {
-			continue
-		}
-		f := faults{p: p, kind: k}
-		for i := range k.Versions {
-			v := &k.Versions[i]
-			for _, found := range cel.Check(v.Schema.Node, "") {
-				f.add(v.Name, found.Node, "%s", found.Message)
-			}
-		}
-		f.report()
+func validationRules(f *faults, v *crd.Version) {
+	for _, found := range cel.Check(v.Schema.Node, "") {
+		f.add(v.Name, found.Node, "%s", found.Message)
 	}
 }
 
@@ -86,7 +68,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes, Versions in CustomResourceDefinitions",
 	Why:    "Fields that the other version does not have are lost when an object is read and written, because the API server only changes apiVersion.",
 	Fix:    "Serve only the stored version, or add a conversion webhook with its Service.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(conversionNone),
+	Check:  eachKind(conversionNone),
 })
 
 func conversionNone(p *lint.Pass, k *contract.Kind) {
@@ -168,7 +150,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", validateCustomResourceConversion",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Set spec.conversion.webhook.clientConfig with either a service of the components or a url. If the versions have the same schema, use the strategy None without a webhook.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(conversionSettings),
+	Check:  eachKind(conversionSettings),
 })
 
 // set is a value, or nil for null, which the API server treats as none.
@@ -221,7 +203,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, webhook conversion",
 	Why:    "The API server cannot read objects that are stored in another version.",
 	Fix:    "Name a Service of this file and one of its ports, and let cert-manager inject the CA bundle with the annotation cert-manager.io/inject-ca-from.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(conversionService),
+	Check:  eachKind(conversionService),
 })
 
 func conversionService(p *lint.Pass, k *contract.Kind) {
@@ -270,7 +252,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", validateConversionReviewVersions",
 	Why:    "The API server refuses a CRD whose webhook supports no version that it can send. v1beta1 alone still works.",
 	Fix:    "Set spec.conversion.webhook.conversionReviewVersions to [v1].",
-	Kinds:  view.DefinitionFiles, Check: conversionReviews,
+	Check:  conversionReviews,
 })
 
 func conversionReviews(p *lint.Pass) {
@@ -322,7 +304,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "kubectl, resource names; k8s.io/apiextensions-apiserver pkg/controller/status/naming_controller.go",
 	Why:    "kubectl shows the objects of the other kind. Within one group the API server serves only one of them.",
 	Fix:    "Choose another short name, for example the initials with the provider as a prefix.",
-	Kinds:  view.DefinitionFiles, Check: nameCollisions,
+	Check:  nameCollisions,
 })
 
 func nameCollisions(p *lint.Pass) {
@@ -369,7 +351,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "Kubernetes, additional printer columns",
 	Why:    `The column is always empty in "kubectl get".`,
 	Fix:    "Correct the path in the marker +kubebuilder:printcolumn.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(printerColumns),
+	Check:  eachKind(printerColumns),
 })
 
 func printerColumns(p *lint.Pass, k *contract.Kind) {
@@ -388,7 +370,7 @@ func printerColumns(p *lint.Pass, k *contract.Kind) {
 			}
 		}
 	}
-	f.report()
+	f.report(k.Kind + " ")
 }
 
 // unknownColumn returns the part of a JSON path that a schema does not have, or
@@ -455,7 +437,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "kubectl apply, last-applied-configuration; etcd, request size",
 	Why:    `"kubectl apply" without --server-side refuses CRDs above 256 KiB, and etcd refuses requests above 1.5 MiB.`,
 	Fix:    "Omit descriptions with controller-gen crd:maxDescLen=0. Below the limit of etcd, clusterctl and kubectl apply --server-side install the CRD as it is.",
-	Kinds:  view.DefinitionFiles, Check: definitionSize,
+	Check:  definitionSize,
 })
 
 func definitionSize(p *lint.Pass) {
@@ -522,7 +504,7 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: crdValidation + ", ValidateCustomResourceDefinition",
 	Why:    "The API server refuses the CRD, and the installation stops.",
 	Fix:    "Correct the marker of the Go type and generate the CRD again.",
-	Kinds:  view.DefinitionFiles, Check: eachKind(definitionFields),
+	Check:  eachKind(definitionFields),
 })
 
 func definitionFields(p *lint.Pass, k *contract.Kind) {
@@ -573,7 +555,7 @@ func definitionFields(p *lint.Pass, k *contract.Kind) {
 	for i := range k.Versions {
 		versionFields(&f, &k.Versions[i])
 	}
-	f.report()
+	f.report(k.Kind + " ")
 }
 
 // versionFields checks the fields of one version but for its schema.

@@ -124,18 +124,6 @@ func mounts(o *manifest.Object) []mount {
 	return out
 }
 
-// certificates returns the Certificates of the components, by the name of the
-// Secret that they make.
-func certificates(r *lint.Release) map[string]*manifest.Object {
-	out := map[string]*manifest.Object{}
-	for _, c := range r.Installed().Kind(view.CertManagerGroup, "Certificate") {
-		if name := c.Get("spec", "secretName").Str(); name != "" {
-			out[name] = c
-		}
-	}
-	return out
-}
-
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS006", Name: "extension-certificate-mount", Severity: lint.Warning, Proof: lint.Practice,
 	Title:  "The server of a runtime extension should mount its certificate read-only",
@@ -146,7 +134,7 @@ var _ = extensionRules.Add(lint.Rule{
 })
 
 func extensionCertificateMount(p *lint.Pass) {
-	made := certificates(p.Release)
+	made := view.Certificates(p.Release)
 	for _, s := range servers(p) {
 		list := mounts(s.workload)
 		for _, m := range list {
@@ -170,7 +158,7 @@ var _ = extensionRules.Add(lint.Rule{
 })
 
 func extensionCertificateName(p *lint.Pass) {
-	made := certificates(p.Release)
+	made := view.Certificates(p.Release)
 	for _, s := range servers(p) {
 		namespace, ok := view.TargetName(s.workload.File)
 		if !ok {
@@ -339,19 +327,7 @@ func extensionService(p *lint.Pass) {
 		if known && namespace.Str() != "" && namespace.Text() != own {
 			report(namespace, "Service %s is in namespace %s", name.Text(), own)
 		}
-		port, at := int64(view.DefaultPort), name
-		if n := ref.Get("port"); n != nil {
-			v, ok := n.Int()
-			if !ok || view.Open(o, n) {
-				continue
-			}
-			port, at = v, n
-		}
-		has := slices.ContainsFunc(service.Get("spec", "ports").List(), func(n *yamldoc.Node) bool {
-			v, ok := n.Get("port").Int()
-			return !ok || v == port || view.Open(service, n.Get("port"))
-		})
-		if !has {
+		if port, at := view.Unserved(o, ref, service); at != nil {
 			report(at, "Service %s has no port %d", name.Text(), port)
 		}
 	}
@@ -403,7 +379,7 @@ var _ = extensionRules.Add(lint.Rule{
 })
 
 func extensionCASecret(p *lint.Pass) {
-	made := certificates(p.Release)
+	made := view.Certificates(p.Release)
 	all := p.Release.Installed()
 	for _, o := range extensions(all.Objects) {
 		at, namespace, name := secretOf(o)
@@ -714,7 +690,7 @@ var _ = extensionRules.Add(lint.Rule{
 })
 
 func extensionCertificateFolder(p *lint.Pass) {
-	made := certificates(p.Release)
+	made := view.Certificates(p.Release)
 	for _, s := range servers(p) {
 		list := mounts(s.workload)
 		for _, c := range view.ContainersOf(s.workload) {

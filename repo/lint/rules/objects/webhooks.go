@@ -79,20 +79,7 @@ func webhookService(p *lint.Pass) {
 			}
 			continue
 		}
-		port, at := int64(view.DefaultPort), n
-		if own := ref.Get("port"); own != nil {
-			v, ok := own.Int()
-			if !ok || view.Open(w.object, own) {
-				continue
-			}
-			port, at = v, own
-		}
-		ports := service.Get("spec", "ports").List()
-		has := slices.ContainsFunc(ports, func(n *yamldoc.Node) bool {
-			v, ok := n.Get("port").Int()
-			return !ok || v == port || view.Open(service, n.Get("port"))
-		})
-		if !has {
+		if port, at := view.Unserved(w.object, ref, service); at != nil {
 			p.On(w.object, at, "Service %s has no port %d", n.Text(), port)
 		}
 	}

@@ -232,10 +232,7 @@ var _ = workloadRules.Add(lint.Rule{
 
 func missingVolumeSource(p *lint.Pass) {
 	all := p.Release.Installed()
-	made := map[string]bool{"kube-root-ca.crt": true} // by cert-manager, and by Kubernetes in every namespace
-	for _, c := range all.Kind(view.CertManagerGroup, "Certificate") {
-		made[c.Get("spec", "secretName").Str()] = true
-	}
+	made := view.Certificates(p.Release)
 	for _, o := range all.Objects {
 		if view.PodOf(o) == nil {
 			continue
@@ -248,7 +245,7 @@ func missingVolumeSource(p *lint.Pass) {
 			if there != nil && l.key.Str() != "" {
 				said += " " + l.key.Text()
 			}
-			if made[name] || seen[said] || view.Open(o, l.name) || there != nil && view.Open(o, l.key) {
+			if made[name] != nil || name == ofKubernetes || seen[said] || view.Open(o, l.name) || there != nil && view.Open(o, l.key) {
 				continue
 			}
 			seen[said] = true
@@ -261,6 +258,9 @@ func missingVolumeSource(p *lint.Pass) {
 		}
 	}
 }
+
+// ofKubernetes is the ConfigMap that Kubernetes puts into every namespace.
+const ofKubernetes = "kube-root-ca.crt"
 
 // lacks reports whether a Secret or ConfigMap has data, but not under a key. One that is
 // empty, or has a type, may get more from a controller.

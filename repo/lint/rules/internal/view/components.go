@@ -96,6 +96,18 @@ func Mentions(text, name string) bool {
 
 const CertManagerGroup = "cert-manager.io"
 
+// Certificates returns the Certificates of the components, by the name of the Secret that
+// they make.
+func Certificates(r *lint.Release) map[string]*manifest.Object {
+	out := map[string]*manifest.Object{}
+	for _, c := range r.Installed().Kind(CertManagerGroup, "Certificate") {
+		if name := c.Get("spec", "secretName").Str(); name != "" {
+			out[name] = c
+		}
+	}
+	return out
+}
+
 // Selects reports whether a selector of labels, which must not be empty, matches
 // the labels of a pod.
 func Selects(selector, labels *yamldoc.Node) bool {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,10 +10,31 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// DefaultPort is the port of a Service at which webhooks are called.
-const DefaultPort = 443
+// defaultPort is the port of a Service at which webhooks are called.
+const defaultPort = 443
+
+// Unserved returns the port at which a Service is called by a reference of an object, and
+// where that says so, if the Service does not have it; a nil node if it may.
+func Unserved(o *manifest.Object, ref *yamldoc.Node, service *manifest.Object) (port int64, at *yamldoc.Node) {
+	port, at = defaultPort, ref.Get("name")
+	if n := ref.Get("port"); n != nil {
+		v, ok := n.Int()
+		if !ok || Open(o, n) {
+			return 0, nil
+		}
+		port, at = v, n
+	}
+	if slices.ContainsFunc(service.Get("spec", "ports").List(), func(n *yamldoc.Node) bool {
+		v, ok := n.Get("port").Int()
+		return !ok || v == port || Open(service, n.Get("port"))
+	}) {
+		return 0, nil
+	}
+	return port, at
+}
 
 // InjectCAFrom is the annotation that names the Certificate of a webhook.
 const InjectCAFrom = "cert-manager.io/inject-ca-from"
