@@ -33,11 +33,16 @@ var classFileKinds = []layouts.FileKind{layouts.ClusterClass, layouts.ClusterTem
 
 // eachClass applies a check to every ClusterClass of a file.
 func eachClass(check func(*lint.Pass, *clusterclass.Class)) func(*lint.Pass) {
-	return func(p *lint.Pass) {
-		for _, c := range clusterclass.In(p.File) {
-			check(p, c)
+	return view.ForEach(func(p *lint.Pass) []*clusterclass.Class { return clusterclass.In(p.File) }, check)
+}
+
+// each applies a check to what a function returns of every ClusterClass of a file.
+func each[T any](of func(*clusterclass.Class) []T, check func(*lint.Pass, *clusterclass.Class, T)) func(*lint.Pass) {
+	return eachClass(func(p *lint.Pass, c *clusterclass.Class) {
+		for _, one := range of(c) {
+			check(p, c, one)
 		}
-	}
+	})
 }
 
 // sampled reports whether one of the values came from a variable, so that others
@@ -205,31 +210,29 @@ var _ = classRules.Add(lint.Rule{
 	Source: classContract,
 	Why:    "clusterctl creates only the objects of this file. The class never becomes ready, and no cluster can use it.",
 	Fix:    "Add the template to the file. If the file has it under another name, write that name in the reference.",
-	Check:  eachClass(classTemplateMissing),
+	Check:  each((*clusterclass.Class).References, classTemplateMissing),
 })
 
-func classTemplateMissing(p *lint.Pass, c *clusterclass.Class) {
-	for _, r := range c.References() {
-		if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() {
-			continue
-		}
-		var names []string
-		same := false
-		for _, o := range p.File.Objects() {
-			if o.Kind == r.Kind && o.Group == r.Group() {
-				names = append(names, o.Name)
-				same = same || view.DiffersByVariable(c.Object, r.Node.Get("name"), o)
-			}
-		}
-		if same {
-			continue // it depends on the values of variables
-		}
-		f := lint.On(c.Object, r.Node.Get("name"), "%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
-		if len(names) > 0 {
-			f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
-		}
-		p.Report(f)
+func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
+	if !complete(c, &r) || target(c, &r) != nil || !p.File.Healthy() {
+		return
 	}
+	var names []string
+	same := false
+	for _, o := range p.File.Objects() {
+		if o.Kind == r.Kind && o.Group == r.Group() {
+			names = append(names, o.Name)
+			same = same || view.DiffersByVariable(c.Object, r.Node.Get("name"), o)
+		}
+	}
+	if same {
+		return // it depends on the values of variables
+	}
+	f := lint.On(c.Object, r.Node.Get("name"), "%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
+	if len(names) > 0 {
+		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
+	}
+	p.Report(f)
 }
 
 // endings are the roles of templates by what their kinds end with. They are for
@@ -267,22 +270,20 @@ var _ = classRules.Add(lint.Rule{
 	Source: "Cluster API provider contracts, the pages of the roles",
 	Why:    "Cluster API creates an object of this kind and waits forever for fields that only another role has.",
 	Fix:    "Refer to a template of the expected role, and add it to the file if it is missing.",
-	Check:  eachClass(classTemplateRole),
+	Check:  each((*clusterclass.Class).References, classTemplateRole),
 })
 
-func classTemplateRole(p *lint.Pass, c *clusterclass.Class) {
-	for _, r := range c.References() {
-		if !complete(c, &r) || r.Role == contract.Remediation || !strings.HasSuffix(r.Kind, contract.Suffix) {
-			continue
-		}
-		role := roleOf(p, r.Group(), r.Kind)
-		switch {
-		case role == "", role == r.Role:
-		case r.Role == contract.InfraCluster && role == contract.ControlPlane:
-			// One object may be both, as control planes of clouds were.
-		default:
-			p.On(c.Object, r.Node.Get("kind"), "%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
-		}
+func classTemplateRole(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
+	if !complete(c, &r) || r.Role == contract.Remediation || !strings.HasSuffix(r.Kind, contract.Suffix) {
+		return
+	}
+	role := roleOf(p, r.Group(), r.Kind)
+	switch {
+	case role == "", role == r.Role:
+	case r.Role == contract.InfraCluster && role == contract.ControlPlane:
+		// One object may be both, as control planes of clouds were.
+	default:
+		p.On(c.Object, r.Node.Get("kind"), "%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
 	}
 }
 
@@ -335,37 +336,35 @@ var _ = classRules.Add(lint.Rule{
 	Source: "CustomResourceDefinitions in the components; CustomResourceDefinitions of the kubeadm providers",
 	Why:    "The API server refuses the template because no CRD defines its kind, so the class never becomes ready.",
 	Fix:    "Correct the kind or the group.",
-	Check:  eachClass(classKindUnknown),
+	Check:  each((*clusterclass.Class).References, classKindUnknown),
 })
 
-func classKindUnknown(p *lint.Pass, c *clusterclass.Class) {
-	for _, r := range c.References() {
-		group := r.Group()
-		if !complete(c, &r) || p.Release.CRD(group, r.Kind) != nil || kubeadm[[2]string{group, r.Kind}] != "" {
-			continue
-		}
-		var kinds []string
-		for _, d := range p.Release.CRDs() {
-			if d.Group == group && strings.HasSuffix(d.Kind, contract.Suffix) {
-				kinds = append(kinds, d.Kind)
-			}
-		}
-		own := len(kinds) > 0 && p.Release.Provider.Type == layouts.Infrastructure && strings.HasPrefix(group, "infrastructure.")
-		for known := range kubeadm {
-			if known[0] == group {
-				kinds = append(kinds, known[1])
-			}
-		}
-		near := phrase.Nearest(r.Kind, kinds)
-		if !own && near == "" {
-			continue // a kind of another provider
-		}
-		f := lint.On(c.Object, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
-		if near != "" && slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
-			f.Fix += " Correct the kind of the object as well."
-		}
-		p.Report(f)
+func classKindUnknown(p *lint.Pass, c *clusterclass.Class, r clusterclass.Reference) {
+	group := r.Group()
+	if !complete(c, &r) || p.Release.CRD(group, r.Kind) != nil || kubeadm[[2]string{group, r.Kind}] != "" {
+		return
 	}
+	var kinds []string
+	for _, d := range p.Release.CRDs() {
+		if d.Group == group && strings.HasSuffix(d.Kind, contract.Suffix) {
+			kinds = append(kinds, d.Kind)
+		}
+	}
+	own := len(kinds) > 0 && p.Release.Provider.Type == layouts.Infrastructure && strings.HasPrefix(group, "infrastructure.")
+	for known := range kubeadm {
+		if known[0] == group {
+			kinds = append(kinds, known[1])
+		}
+	}
+	near := phrase.Nearest(r.Kind, kinds)
+	if !own && near == "" {
+		return // a kind of another provider
+	}
+	f := lint.On(c.Object, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
+	if near != "" && slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
+		f.Fix += " Correct the kind of the object as well."
+	}
+	p.Report(f)
 }
 
 var _ = classRules.Add(lint.Rule{
@@ -526,14 +525,12 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class. Unlike the templates of patches, naming templates cannot call sprig functions.",
 	Fix:    "Use .cluster.name and .random, and for workers .machineDeployment.topologyName or .machinePool.topologyName.",
-	Check:  eachClass(classNamingTemplate),
+	Check:  each((*clusterclass.Class).Namings, classNamingTemplate),
 })
 
-func classNamingTemplate(p *lint.Pass, c *clusterclass.Class) {
-	for _, n := range c.Namings() {
-		if _, err := n.Render(n.Template.Text()); err != nil && !sampled(c.Object, n.Template) {
-			p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
-		}
+func classNamingTemplate(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
+	if _, err := n.Render(n.Template.Text()); err != nil && !sampled(c.Object, n.Template) {
+		p.On(c.Object, n.Template, "the naming template cannot be rendered: %v", err)
 	}
 }
 
@@ -543,18 +540,16 @@ var _ = classRules.Add(lint.Rule{
 	Source: classAdmission + ", validateNamingStrategies",
 	Why:    "The API server refuses the class.",
 	Fix:    `Use only lower-case letters, digits, "-" and ".".`,
-	Check:  eachClass(classNamingResult),
+	Check:  each((*clusterclass.Class).Namings, classNamingResult),
 })
 
-func classNamingResult(p *lint.Pass, c *clusterclass.Class) {
-	for _, n := range c.Namings() {
-		name, err := n.Render(n.Template.Text())
-		if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
-			continue
-		}
-		if problem := clusterclass.Unnamed(name); problem != "" {
-			p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
-		}
+func classNamingResult(p *lint.Pass, c *clusterclass.Class, n clusterclass.Naming) {
+	name, err := n.Render(n.Template.Text())
+	if err != nil || n.Template.Text() == "" || sampled(c.Object, n.Template) {
+		return
+	}
+	if problem := clusterclass.Unnamed(name); problem != "" {
+		p.On(c.Object, n.Template, "the naming template produces %q, which is not a valid name: %s", name, problem)
 	}
 }
 

@@ -62,28 +62,19 @@ func patchDefinitions(c *clusterclass.Class) []patchDefinition {
 	return out
 }
 
-// jsonPatches calls visit for the JSON patches of a class.
-func jsonPatches(c *clusterclass.Class, visit func(jsonPatch)) {
-	list := patchDefinitions(c)
-	for i := range list {
-		d := &list[i]
+// jsonPatches returns the JSON patches of a class.
+func jsonPatches(c *clusterclass.Class) (out []jsonPatch) {
+	for _, d := range patchDefinitions(c) {
 		for j, n := range d.node.Get("jsonPatches").List() {
-			if !n.Is(yamldoc.Map) {
-				continue
+			if n.Is(yamldoc.Map) {
+				out = append(out, jsonPatch{
+					&d, n, append(slices.Clip(d.path), "jsonPatches", listIndex(j)),
+					n.Get("op"), n.Get("path"), n.Get("value").Given(), n.Get("valueFrom").Given(),
+				})
 			}
-			visit(jsonPatch{
-				d, n, append(slices.Clip(d.path), "jsonPatches", listIndex(j)),
-				n.Get("op"), n.Get("path"), n.Get("value").Given(), n.Get("valueFrom").Given(),
-			})
 		}
 	}
-}
-
-// eachJSONPatch applies a check to every JSON patch of the classes of a file.
-func eachJSONPatch(check func(*lint.Pass, *clusterclass.Class, jsonPatch)) func(*lint.Pass) {
-	return eachClass(func(p *lint.Pass, c *clusterclass.Class) {
-		jsonPatches(c, func(j jsonPatch) { check(p, c, j) })
-	})
+	return out
 }
 
 // writes reports whether the operation needs a value.
@@ -125,18 +116,16 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
 	Fix:    "Keep exactly one of definitions and external.",
-	Check:  eachClass(patchKind),
+	Check:  each((*clusterclass.Class).Patches, patchKind),
 })
 
-func patchKind(p *lint.Pass, c *clusterclass.Class) {
-	for _, patch := range c.Patches() {
-		switch {
-		case !patch.Node.Is(yamldoc.Map):
-		case patch.Definitions == nil && patch.External == nil:
-			p.On(c.Object, patch.Node, "patch %q has neither definitions nor external", patch.Name)
-		case patch.Definitions != nil && patch.External != nil:
-			p.On(c.Object, patch.Node.Field("external").Key(), "patch %q has both definitions and external", patch.Name)
-		}
+func patchKind(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
+	switch {
+	case !patch.Node.Is(yamldoc.Map):
+	case patch.Definitions == nil && patch.External == nil:
+		p.On(c.Object, patch.Node, "patch %q has neither definitions nor external", patch.Name)
+	case patch.Definitions != nil && patch.External != nil:
+		p.On(c.Object, patch.Node.Field("external").Key(), "patch %q has both definitions and external", patch.Name)
 	}
 }
 
@@ -159,20 +148,18 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateEnabledIf",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
-	Check:  eachClass(patchEnabledIf),
+	Check:  each((*clusterclass.Class).Patches, patchEnabledIf),
 })
 
-func patchEnabledIf(p *lint.Pass, c *clusterclass.Class) {
-	for _, patch := range c.Patches() {
-		what := "enabledIf of patch " + patch.Name
-		if !judgeable(p, c, patch.EnabledIf, what, 256) {
-			continue
-		}
-		if patch.EnabledIf.Text() == "" {
-			p.On(c.Object, patch.EnabledIf, "%s is empty", what)
-		} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text()); err != nil {
-			p.On(c.Object, patch.EnabledIf, "%s is not a valid template: %v", what, err)
-		}
+func patchEnabledIf(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
+	what := "enabledIf of patch " + patch.Name
+	if !judgeable(p, c, patch.EnabledIf, what, 256) {
+		return
+	}
+	if patch.EnabledIf.Text() == "" {
+		p.On(c.Object, patch.EnabledIf, "%s is empty", what)
+	} else if _, err := clusterclass.ParseTemplate(patch.EnabledIf.Text()); err != nil {
+		p.On(c.Object, patch.EnabledIf, "%s is not a valid template: %v", what, err)
 	}
 }
 
@@ -182,7 +169,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the template. It can call the functions of text/template and the hermetic functions of sprig.",
-	Check:  eachJSONPatch(patchTemplate),
+	Check:  each(jsonPatches, patchTemplate),
 })
 
 func patchTemplate(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
@@ -341,16 +328,14 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateSelectorName",
 	Why:    "The API server refuses the class.",
 	Fix:    "Write the full name, a prefix followed by *, or * followed by a suffix.",
-	Check:  eachClass(patchClassNames),
+	Check:  each(patchDefinitions, patchClassNames),
 })
 
-func patchClassNames(p *lint.Pass, c *clusterclass.Class) {
-	for _, d := range patchDefinitions(c) {
-		for _, m := range matchLists {
-			for _, n := range d.match.Get(m.name, "names").List() {
-				if problem := nameProblem(n.Str()); problem != "" && !sampled(c.Object, n) {
-					p.On(c.Object, n, "%q %s", n.Text(), problem)
-				}
+func patchClassNames(p *lint.Pass, c *clusterclass.Class, d patchDefinition) {
+	for _, m := range matchLists {
+		for _, n := range d.match.Get(m.name, "names").List() {
+			if problem := nameProblem(n.Str()); problem != "" && !sampled(c.Object, n) {
+				p.On(c.Object, n, "%q %s", n.Text(), problem)
 			}
 		}
 	}
@@ -362,7 +347,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatches",
 	Why:    "The API server refuses the class.",
 	Fix:    "Use add or replace with one of value and valueFrom, or remove with neither.",
-	Check:  eachJSONPatch(patchOperation),
+	Check:  each(jsonPatches, patchOperation),
 })
 
 func patchOperation(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
@@ -377,7 +362,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatches and validateIndexAccess",
 	Why:    "The API server refuses the class.",
 	Fix:    "Begin the path with /spec/. Use index 0 or - with add to insert at the start or the end of a list; otherwise replace the whole list.",
-	Check:  eachJSONPatch(patchPath),
+	Check:  each(jsonPatches, patchPath),
 })
 
 func patchPath(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
@@ -434,14 +419,15 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 			p.Report(f)
 		}
 	}
-	jsonPatches(c, func(j jsonPatch) {
+patches:
+	for _, j := range jsonPatches(c) {
 		if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text(), "/spec/") {
-			return
+			continue
 		}
 		s, prefix, ok := definedIn(p, j.definition)
 		steps := pointerPath(j.to.Text())
 		if !ok || len(steps) < len(prefix) || !slices.Equal(steps[:len(prefix)], prefix) {
-			return
+			continue
 		}
 		s = crd.Schema{Node: s.Node.Get("properties", "spec")}
 		for _, name := range steps[len(prefix):] {
@@ -456,13 +442,13 @@ func patchPathUnknown(p *lint.Pass, c *clusterclass.Class) {
 				if !seen[f.Pos] {
 					p.Report(f.Meant(phrase.Nearest(name, names)))
 				}
-				return
+				continue patches
 			case crd.Unknowable:
-				return
+				continue patches
 			}
 			s = next
 		}
-	})
+	}
 }
 
 var _ = patchRules.Add(lint.Rule{
@@ -471,7 +457,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Give add and replace exactly one of value and valueFrom, and remove both from the operation remove.",
-	Check:  eachJSONPatch(patchValue),
+	Check:  each(jsonPatches, patchValue),
 })
 
 func patchValue(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
@@ -492,7 +478,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validateJSONPatchValues",
 	Why:    "The API server refuses the class.",
 	Fix:    "Keep exactly one of variable and template.",
-	Check:  eachJSONPatch(patchValueFrom),
+	Check:  each(jsonPatches, patchValueFrom),
 })
 
 func patchValueFrom(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
@@ -548,17 +534,17 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 	for _, patch := range c.Patches() {
 		template(patch.EnabledIf)
 	}
-	jsonPatches(c, func(j jsonPatch) {
+	for _, j := range jsonPatches(c) {
 		template(j.from.Get("template"))
 		n := j.from.Get("variable")
 		if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) || strings.HasPrefix(n.Text(), clusterclass.Builtin+".") {
-			return
+			continue
 		}
 		name := clusterclass.VariableName(n.Text())
 		if name == clusterclass.Builtin && !slices.Contains(names, name) || !defined[name] {
 			p.Report(lint.On(c.Object, n, "variable %q is not defined by the class", n.Text()).Meant(phrase.Nearest(name, names)))
 		}
-	})
+	}
 }
 
 var _ = patchRules.Add(lint.Rule{
@@ -567,7 +553,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", builtinVariables",
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the name.",
-	Check:  eachJSONPatch(patchBuiltin),
+	Check:  each(jsonPatches, patchBuiltin),
 })
 
 func patchBuiltin(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
@@ -584,17 +570,15 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchAdmission + ", validatePatchDefinitions",
 	Why:    "The API server refuses the class.",
 	Fix:    "Set generatePatchesExtension or validateTopologyExtension (generateExtension or validateExtension in v1beta1).",
-	Check:  eachClass(patchExternal),
+	Check:  each((*clusterclass.Class).Patches, patchExternal),
 })
 
-func patchExternal(p *lint.Pass, c *clusterclass.Class) {
-	for _, patch := range c.Patches() {
-		if !patch.External.Is(yamldoc.Map) {
-			continue
-		}
-		if generate, validate, _ := c.Handlers(patch); generate == nil && validate == nil {
-			p.On(c.Object, patch.External, "external patch %q neither generates patches nor validates the topology", patch.Name)
-		}
+func patchExternal(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
+	if !patch.External.Is(yamldoc.Map) {
+		return
+	}
+	if generate, validate, _ := c.Handlers(patch); generate == nil && validate == nil {
+		p.On(c.Object, patch.External, "external patch %q neither generates patches nor validates the topology", patch.Name)
 	}
 }
 
@@ -640,7 +624,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: "RFC 6901, section 3",
 	Why:    "The patch changes another field, or fails. In a key, a slash is written ~1 and a tilde ~0.",
 	Fix:    "Escape the key, and remove empty parts.",
-	Check:  eachJSONPatch(patchPointer),
+	Check:  each(jsonPatches, patchPointer),
 })
 
 func patchPointer(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
@@ -668,23 +652,21 @@ var _ = patchRules.Add(lint.Rule{
 	Source: patchEngine + ", patchIsEnabled",
 	Why:    "The patch is never applied: only the boolean true enables it, not a string or a number.",
 	Fix:    "Write a template that renders to true, without quotes.",
-	Check:  eachClass(patchNeverEnabled),
+	Check:  each((*clusterclass.Class).Patches, patchNeverEnabled),
 })
 
-func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class) {
-	for _, patch := range c.Patches() {
-		n := patch.EnabledIf
-		if !n.Is(yamldoc.String) || n.Text() == "" || sampled(c.Object, n) {
-			continue
-		}
-		t, err := clusterclass.ParseTemplate(n.Text())
-		if err != nil {
-			continue
-		}
-		text, constant := t.Constant()
-		if value, err := yamldoc.ToJSON([]byte(text)); constant && err == nil && string(value) != "true" {
-			p.On(c.Object, n, "enabledIf of patch %q is always %q, so the patch is never applied", patch.Name, text)
-		}
+func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
+	n := patch.EnabledIf
+	if !n.Is(yamldoc.String) || n.Text() == "" || sampled(c.Object, n) {
+		return
+	}
+	t, err := clusterclass.ParseTemplate(n.Text())
+	if err != nil {
+		return
+	}
+	text, constant := t.Constant()
+	if value, err := yamldoc.ToJSON([]byte(text)); constant && err == nil && string(value) != "true" {
+		p.On(c.Object, n, "enabledIf of patch %q is always %q, so the patch is never applied", patch.Name, text)
 	}
 }
 
@@ -694,7 +676,7 @@ var _ = patchRules.Add(lint.Rule{
 	Source: generator + ", renderValueTemplate",
 	Why:    "Cluster API silently drops everything after the first document, so machines come up without it.",
 	Fix:    "Remove the separator line ---, or write one list.",
-	Check:  eachJSONPatch(patchOneDocument),
+	Check:  each(jsonPatches, patchOneDocument),
 })
 
 var actions = view.Pattern(`(?s)\{\{.*?\}\}`)

@@ -195,14 +195,12 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Good practices for Secrets",
 	Why:    "All clusters get the same value, and everyone who can read the class or a Cluster can read it.",
 	Fix:    "Let the variable hold the name of a Secret.",
-	Check:  eachClass(variableSecret),
+	Check:  each((*clusterclass.Class).Variables, variableSecret),
 })
 
-func variableSecret(p *lint.Pass, c *clusterclass.Class) {
-	for _, v := range c.Variables() {
-		if d := v.Default(); d.Is(yamldoc.String) && d.Text() != "" && secret().MatchString(v.Name) && !sampled(c.Object, d) {
-			p.On(c.Object, d, "variable %q looks like a secret and has a default", v.Name)
-		}
+func variableSecret(p *lint.Pass, c *clusterclass.Class, v clusterclass.Variable) {
+	if d := v.Default(); d.Is(yamldoc.String) && d.Text() != "" && secret().MatchString(v.Name) && !sampled(c.Object, d) {
+		p.On(c.Object, d, "variable %q looks like a secret and has a default", v.Name)
 	}
 }
 

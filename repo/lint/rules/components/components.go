@@ -317,25 +317,6 @@ func certificateNames(p *lint.Pass, o *manifest.Object) {
 	}
 }
 
-// flagValue returns the value that the arguments of a container give to a flag, as
-// --flag=value or --flag value, and nil if they do not. Of several the last
-// counts.
-func flagValue(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
-	arguments := slices.Concat(c.Get("command").List(), c.Get("args").List())
-	for i, a := range arguments {
-		text := a.Str()
-		name, rest, joined := strings.Cut(strings.TrimLeft(text, "-"), "=")
-		switch {
-		case name != flag || !strings.HasPrefix(text, "-"):
-		case joined:
-			n, value = a, rest
-		case i+1 < len(arguments):
-			n, value = arguments[i+1], arguments[i+1].Str()
-		}
-	}
-	return n, value
-}
-
 // expanded reports whether Kubernetes puts the value of an environment variable
 // into an argument.
 func expanded(argument string) bool { return strings.Contains(argument, "$(") }
@@ -411,7 +392,7 @@ var _ = componentRules.Add(lint.Rule{
 
 func watchesOneNamespace(p *lint.Pass, o *manifest.Object) {
 	for _, c := range view.Managers(o) {
-		n, name := flagValue(c, "namespace")
+		n, name := view.Flag(c, "namespace")
 		if _, variable := p.File.Variable(o.Doc, n); name != "" && !variable && !expanded(name) {
 			p.On(o, n, "the controller watches only the namespace %s", name)
 		}

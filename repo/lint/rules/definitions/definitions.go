@@ -25,11 +25,7 @@ const (
 // eachKind returns a check that calls another one for every definition of the
 // file.
 func eachKind(check func(*lint.Pass, *contract.Kind)) func(*lint.Pass) {
-	return func(p *lint.Pass) {
-		for _, k := range view.Definitions(p) {
-			check(p, k)
-		}
-	}
+	return view.ForEach(view.Definitions, check)
 }
 
 // shared returns a check that reports once what is wrong with several
@@ -80,7 +76,7 @@ func (f *faults) add(name string, n *yamldoc.Node, format string, args ...any) {
 		f.byText[text] = one
 		f.list = append(f.list, one)
 	}
-	if last := len(one.names) - 1; last < 0 || one.names[last] != name {
+	if last := len(one.names) - 1; last < 0 || one.names[last] != name || one.kind != f.kind {
 		one.names = append(one.names, name)
 	}
 }

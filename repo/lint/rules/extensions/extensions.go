@@ -35,11 +35,7 @@ func extensions(objects []*manifest.Object) []*manifest.Object {
 
 // eachExtension applies a check to every ExtensionConfig of a file.
 func eachExtension(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
-	return func(p *lint.Pass) {
-		for _, o := range extensions(p.File.Objects()) {
-			check(p, o)
-		}
-	}
+	return view.ForEach(func(p *lint.Pass) []*manifest.Object { return extensions(p.File.Objects()) }, check)
 }
 
 func clientConfig(o *manifest.Object) *yamldoc.Node { return o.Get("spec", "clientConfig") }
@@ -84,15 +80,13 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
 	Why:    "Anyone who can reach the extension can send it requests, because it does not authenticate callers.",
 	Fix:    "Remove the type, or set it to ClusterIP.",
-	Scope:  lint.ScopeRelease, Check: extensionServiceType,
+	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionServiceType),
 })
 
-func extensionServiceType(p *lint.Pass) {
-	for _, s := range servers(p) {
-		for _, service := range s.services {
-			if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
-				p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text())
-			}
+func extensionServiceType(p *lint.Pass, s server) {
+	for _, service := range s.services {
+		if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
+			p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text())
 		}
 	}
 }
@@ -668,18 +662,6 @@ func extensionHardening(p *lint.Pass) {
 	}
 }
 
-// argument returns the value of a flag of a container, as --flag=value.
-func argument(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
-	for _, list := range []string{"args", "command"} {
-		for _, n := range c.Get(list).List() {
-			if value, ok := strings.CutPrefix(n.Str(), "--"+flag+"="); ok {
-				return n, value
-			}
-		}
-	}
-	return nil, ""
-}
-
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS041", Name: "extension-certificate-folder", Severity: lint.Warning, Proof: lint.Practice,
 	Title:  "The server should look for its certificate where it is mounted",
@@ -694,7 +676,7 @@ func extensionCertificateFolder(p *lint.Pass) {
 	for _, s := range servers(p) {
 		list := mounts(s.workload)
 		for _, c := range view.ContainersOf(s.workload) {
-			n, dir := argument(c, "webhook-cert-dir")
+			n, dir := view.Flag(c, "webhook-cert-dir")
 			if n == nil || view.Open(s.workload, n) {
 				continue
 			}
@@ -714,22 +696,20 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "cluster-api test/extension, flag --webhook-port",
 	Why:    "Cluster API cannot reach the extension if the Service uses the name of the port.",
 	Fix:    "Use the same number in the argument and in the ports of the container.",
-	Scope:  lint.ScopeRelease, Check: extensionPort,
+	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionPort),
 })
 
-func extensionPort(p *lint.Pass) {
-	for _, s := range servers(p) {
-		for _, c := range view.ContainersOf(s.workload) {
-			n, port := argument(c, "webhook-port")
-			ports := c.Get("ports").List()
-			if n == nil || len(ports) == 0 || view.Open(s.workload, n) {
-				continue
-			}
-			if !slices.ContainsFunc(ports, func(e *yamldoc.Node) bool {
-				return e.Get("containerPort") != nil && e.Get("containerPort").Text() == port
-			}) {
-				p.On(s.workload, n, "the container does not declare port %s", port)
-			}
+func extensionPort(p *lint.Pass, s server) {
+	for _, c := range view.ContainersOf(s.workload) {
+		n, port := view.Flag(c, "webhook-port")
+		ports := c.Get("ports").List()
+		if n == nil || len(ports) == 0 || view.Open(s.workload, n) {
+			continue
+		}
+		if !slices.ContainsFunc(ports, func(e *yamldoc.Node) bool {
+			return e.Get("containerPort") != nil && e.Get("containerPort").Text() == port
+		}) {
+			p.On(s.workload, n, "the container does not declare port %s", port)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 )
 
 var nameRules = &lint.Family{Prefix: "NAME", Title: "Names of providers and files"}
@@ -109,16 +110,14 @@ var _ = nameRules.Add(lint.Rule{
 	Source: "clusterctl client/config/providers_client.go, List",
 	Why:    `"clusterctl init" installs a different provider than users expect, because the entry overrides the built-in provider with the same type and name.`,
 	Fix:    "Choose another name, for example with the GitHub organization in front. Safe to ignore if this is a fork or a mirror.",
-	Scope:  lint.ScopeRepository, Check: shadowsBuiltIn,
+	Scope:  lint.ScopeRepository, Check: view.ForEach(entries, shadowsBuiltIn),
 })
 
-func shadowsBuiltIn(p *lint.Pass) {
-	for _, e := range entries(p) {
-		built, ok := layouts.EmbeddedProvider(e.Provider)
-		l, rule, _, _ := e.location()
-		if ok && rule == "" && l.Kind == layouts.GitHub && l.Owner != "" && !strings.EqualFold(l.Owner+"/"+l.Repository, built.Repository) {
-			p.Report(lint.At(p.Config, e.doc, e.url, "the entry overrides the built-in %s %s of %s", e.Type, e.Name, built.Repository))
-		}
+func shadowsBuiltIn(p *lint.Pass, e entry) {
+	built, ok := layouts.EmbeddedProvider(e.Provider)
+	l, rule, _, _ := e.location()
+	if ok && rule == "" && l.Kind == layouts.GitHub && l.Owner != "" && !strings.EqualFold(l.Owner+"/"+l.Repository, built.Repository) {
+		p.Report(lint.At(p.Config, e.doc, e.url, "the entry overrides the built-in %s %s of %s", e.Type, e.Name, built.Repository))
 	}
 }
 
@@ -128,18 +127,16 @@ var _ = nameRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Adding a provider to clusterctl",
 	Why:    "The provider cannot be added to the list that is built into clusterctl, and users cannot combine it with another provider of the same name.",
 	Fix:    "Name it ORGANISATION-NAME. Providers of kubernetes-sigs need no prefix.",
-	Scope:  lint.ScopeRepository, Check: organisationPrefix,
+	Scope:  lint.ScopeRepository, Check: view.ForEach(entries, organisationPrefix),
 })
 
-func organisationPrefix(p *lint.Pass) {
-	for _, e := range entries(p) {
-		_, known := layouts.EmbeddedProvider(e.Provider)
-		l, rule, _, _ := e.location()
-		if known || e.Type == layouts.Core || rule != "" || l.Kind != layouts.GitHub || l.Owner == "" || l.Owner == "kubernetes-sigs" {
-			continue
-		}
-		if owner := strings.ToLower(l.Owner); e.Name != owner && !strings.HasPrefix(e.Name, owner+"-") {
-			p.Report(lint.At(p.Config, e.doc, e.name, "the name does not begin with %s-, the GitHub organization of its repository", owner))
-		}
+func organisationPrefix(p *lint.Pass, e entry) {
+	_, known := layouts.EmbeddedProvider(e.Provider)
+	l, rule, _, _ := e.location()
+	if known || e.Type == layouts.Core || rule != "" || l.Kind != layouts.GitHub || l.Owner == "" || l.Owner == "kubernetes-sigs" {
+		return
+	}
+	if owner := strings.ToLower(l.Owner); e.Name != owner && !strings.HasPrefix(e.Name, owner+"-") {
+		p.Report(lint.At(p.Config, e.doc, e.name, "the name does not begin with %s-, the GitHub organization of its repository", owner))
 	}
 }

@@ -76,11 +76,7 @@ func (t *topology) parts() []*yamldoc.Node {
 
 // perCluster is a check for every Cluster of a file.
 func perCluster(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
-	return func(p *lint.Pass) {
-		for _, o := range clusters(p.File) {
-			check(p, o)
-		}
-	}
+	return view.ForEach(func(p *lint.Pass) []*manifest.Object { return clusters(p.File) }, check)
 }
 
 // perTopology is a check for every Cluster of a file that has a topology.

@@ -38,13 +38,18 @@ func Objects(f *lint.File, visit func(d *yamldoc.Document)) {
 	}
 }
 
-// EachObject is the check of a rule that looks at the objects of a file one by one.
-func EachObject(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
+// ForEach is the check of a rule that looks at what a function returns, one by one.
+func ForEach[T any](of func(*lint.Pass) []T, check func(*lint.Pass, T)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
-		for _, o := range p.File.Objects() {
-			check(p, o)
+		for _, one := range of(p) {
+			check(p, one)
 		}
 	}
+}
+
+// EachObject is the check of a rule that looks at the objects of a file one by one.
+func EachObject(check func(*lint.Pass, *manifest.Object)) func(*lint.Pass) {
+	return ForEach(func(p *lint.Pass) []*manifest.Object { return p.File.Objects() }, check)
 }
 
 // AtPos makes a finding at a place that a parser gave, which may be behind the

@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -26,6 +27,25 @@ func ServiceAccount(pod *yamldoc.Node) *yamldoc.Node {
 		return n
 	}
 	return pod.Get("serviceAccount")
+}
+
+// Flag returns the value that the arguments of a container give to a flag, as
+// --flag=value or --flag value, and nil if they do not. Of several the last
+// counts.
+func Flag(c *yamldoc.Node, flag string) (n *yamldoc.Node, value string) {
+	arguments := slices.Concat(c.Get("command").List(), c.Get("args").List())
+	for i, a := range arguments {
+		text := a.Str()
+		name, rest, joined := strings.Cut(strings.TrimLeft(text, "-"), "=")
+		switch {
+		case name != flag || !strings.HasPrefix(text, "-"):
+		case joined:
+			n, value = a, rest
+		case i+1 < len(arguments):
+			n, value = arguments[i+1], arguments[i+1].Str()
+		}
+	}
+	return n, value
 }
 
 // ManagerName is what clusterctl calls the container of a controller.
