@@ -246,12 +246,10 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 	if err != nil {
 		return fail(err)
 	}
-	for _, step := range []struct{ dir, name string }{{".", p.Label()}, {p.Label(), version}} {
-		if found, err := d.find(step.dir, step.name); err != nil {
-			return fail(err)
-		} else if !found {
-			return "", nil
-		}
+	if found, err := d.has(p.Label(), version); err != nil {
+		return fail(err)
+	} else if !found {
+		return "", nil
 	}
 	disk, err := d.open(d.root)
 	if err != nil {
@@ -392,11 +390,8 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (di
 // compare reports whether r is already published. The error is a
 // *publish.ConflictError if its version is published with other content.
 func (d *Folder) compare(ctx context.Context, r *repo.Release) (published bool, err error) {
-	label := r.Provider.Label()
-	for _, step := range []struct{ dir, name string }{{".", label}, {label, r.Version}} {
-		if found, err := d.find(step.dir, step.name); !found {
-			return false, err
-		}
+	if found, err := d.has(r.Provider.Label(), r.Version); !found {
+		return false, err
 	}
 	old, err := d.Fetch(ctx, r.Provider, r.Version)
 	if err != nil {
@@ -404,6 +399,14 @@ func (d *Folder) compare(ctx context.Context, r *repo.Release) (published bool, 
 	}
 	err = publish.Conflict(ctx, old, r)
 	return err == nil, err
+}
+
+// has reports whether there is a folder of a release, as find does.
+func (d *Folder) has(label, version string) (bool, error) {
+	if found, err := d.find(".", label); !found {
+		return false, err
+	}
+	return d.find(label, version)
 }
 
 // find reports whether dir holds a folder of that name. Anything else that

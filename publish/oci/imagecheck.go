@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
@@ -124,17 +125,7 @@ func platformName(p v1.Platform) string {
 	if p.Variant != "" {
 		name += "/" + p.Variant
 	}
-	return printable(name)
-}
-
-// printable replaces what a terminal might take for a command.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, text)
+	return transport.Quote(name)
 }
 
 // Lacks returns the wanted platforms that an image is not built for. A platform

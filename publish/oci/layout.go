@@ -307,14 +307,5 @@ func (b blobFiles) Fetch(_ context.Context, desc v1.Descriptor) (io.ReadCloser, 
 	return b(name)
 }
 
-// Exists reports whether a blob is there.
-func (b blobFiles) Exists(ctx context.Context, desc v1.Descriptor) (bool, error) {
-	r, err := b.Fetch(ctx, desc)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, r.Close()
-}
+// Exists is not asked of a source.
+func (b blobFiles) Exists(context.Context, v1.Descriptor) (bool, error) { return true, nil }

@@ -2,6 +2,7 @@ package open
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -193,6 +194,14 @@ func (p *Places) Location(l layouts.Location) (publish.Destination, error) {
 // made.
 func (p *Places) Registry(host, repository string) (*oci.Repository, error) {
 	return oci.New(p.oci(host, repository, Options{}))
+}
+
+// Image names a container image.
+type Image = oci.Image
+
+// CheckImages asks the registries of images for them.
+func (p *Places) CheckImages(ctx context.Context, images []Image) []oci.Status {
+	return oci.CheckImages(ctx, images, p.Registry)
 }
 
 // Printable makes a text that may come from a server fit for a terminal:

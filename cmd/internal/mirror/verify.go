@@ -173,20 +173,8 @@ func writeMirrorReport(env *cli.Env, w io.Writer, format string, r *mirror.Repor
 		word = phrase.Count(n, "problem")
 	}
 	fmt.Fprintf(&b, "%s: %s, %s, %s\n", word, phrase.Count(r.Releases, "release"), phrase.Count(r.Files, "file"), phrase.Count(r.Bytes, "byte"))
-	text := printableLines(env, b.String())
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, env.Printable(b.String()))
 	return err
-}
-
-// printableLines is printable for several lines.
-func printableLines(env *cli.Env, text string) string {
-	lines := strings.SplitAfter(text, "\n")
-	for i, line := range lines {
-		if body, ok := strings.CutSuffix(line, "\n"); ok {
-			lines[i] = env.Printable(body) + "\n"
-		}
-	}
-	return strings.Join(lines, "")
 }
 
 // present refuses an argument that is neither a folder nor a bundle.
