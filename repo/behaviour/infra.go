@@ -364,15 +364,8 @@ func (c *change) youngerHasNode(m *object) bool {
 }
 
 func (c *change) planeReady(cl *object) bool {
-	if cl.get("status", "initialization", "controlPlaneInitialized").True() {
-		return true
-	}
-	for item := range cl.get("status", "conditions").Items() {
-		if item.Get("type").Str() == "ControlPlaneInitialized" {
-			return item.Get("status").Str() == "True"
-		}
-	}
-	return false
+	return cl.get("status", "initialization", "controlPlaneInitialized").True() ||
+		cl.cur.Condition("ControlPlaneInitialized").Get("status").Str() == "True"
 }
 
 func machineAfterCluster(c *change) {

@@ -21,7 +21,7 @@ import (
 
 func checkCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
-	var c contractFlag
+	var named string
 	var f cli.Findings
 	var live cli.Kubeconfig
 	var role, settings string
@@ -54,7 +54,7 @@ because the build adds it later, the one with the fewest missing fields.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var o contractcheck.Options
 			var err error
-			if o.Profile, err = core.Profile(c.value); err != nil {
+			if o.Profile, err = core.Profile(named); err != nil {
 				return err
 			}
 			if role != "" {
@@ -95,7 +95,7 @@ because the build adds it later, the one with the fewest missing fields.`,
 			return f.Judge(env, r, report.Options{})
 		},
 	}
-	c.flag(cmd, "")
+	cmd.Flags().StringVar(&named, "contract", "", "")
 	flags := cmd.Flags()
 	flags.StringVar(&role, "role", "", "")
 	live.Bind(flags)

@@ -54,13 +54,6 @@ func statements() map[contract.Role][]report.Statement {
 	return out
 }
 
-// contractFlag is the flag --contract.
-type contractFlag struct{ value string }
-
-func (f *contractFlag) flag(cmd *cobra.Command, fallback string) {
-	cmd.Flags().StringVar(&f.value, "contract", fallback, "")
-}
-
 func listCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
 	o := cli.Outputs{Formats: []string{"text", "json"}}
@@ -87,7 +80,7 @@ func listCommand(env *cli.Env) *cobra.Command {
 
 func showCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
-	var c contractFlag
+	var named string
 	o := cli.Outputs{Formats: report.ContractFormats}
 	cmd := &cobra.Command{
 		Use:   "show ROLE",
@@ -109,7 +102,7 @@ json, yaml and openapi are stable.`,
 				return cli.Unknown("role", args[0], roles())
 			}
 			role := contract.Pages[i].Role
-			p, err := core.Profile(c.value)
+			p, err := core.Profile(named)
 			if err != nil {
 				return err
 			}
@@ -118,7 +111,7 @@ json, yaml and openapi are stable.`,
 			})
 		},
 	}
-	c.flag(cmd, string(contract.Accepted[0]))
+	cmd.Flags().StringVar(&named, "contract", string(contract.Accepted[0]), "")
 	core.Bind(cmd.Flags())
 	o.Bind(cmd.Flags())
 	return cmd
@@ -134,7 +127,7 @@ func roles() (names []string) {
 
 func docsCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
-	var c contractFlag
+	var named string
 	cmd := &cobra.Command{
 		Use:     "docs FOLDER",
 		Short:   "Write a page for each role of a contract",
@@ -142,7 +135,7 @@ func docsCommand(env *cli.Env) *cobra.Command {
 		Example: `  clusterctl-repo contract docs docs/contract`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			profile, err := core.Profile(c.value)
+			profile, err := core.Profile(named)
 			if err != nil {
 				return err
 			}
@@ -163,7 +156,7 @@ func docsCommand(env *cli.Env) *cobra.Command {
 			return nil
 		},
 	}
-	c.flag(cmd, string(contract.Accepted[0]))
+	cmd.Flags().StringVar(&named, "contract", string(contract.Accepted[0]), "")
 	core.Bind(cmd.Flags())
 	return cmd
 }

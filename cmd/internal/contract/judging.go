@@ -76,20 +76,11 @@ func (j *judging) parse(env *cli.Env) error {
 // to the objects with findings if an output shows it.
 func (j *judging) explain(ctx context.Context, env *cli.Env, judge *behaviour.Judge, name string) ([]*behaviour.Timeline, error) {
 	undecided(env, judge)
-	if !j.out.Has("html") {
+	t := judge.Timelines()
+	switch {
+	case !j.out.Has("html") || t.Empty():
 		return nil, nil
-	}
-	return timelines(ctx, env, judge, name)
-}
-
-// timelines reads a recording once more for what happened to the objects with findings.
-// Standard input cannot be read again, so it has none.
-func timelines(ctx context.Context, env *cli.Env, j *behaviour.Judge, name string) ([]*behaviour.Timeline, error) {
-	t := j.Timelines()
-	if t.Empty() {
-		return nil, nil
-	}
-	if name == "-" || name == "" {
+	case name == "-" || name == "": // standard input cannot be read again
 		env.Say("the page has no timelines: they need a recording in a file")
 		return nil, nil
 	}

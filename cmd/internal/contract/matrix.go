@@ -21,7 +21,7 @@ import (
 
 func matrixCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
-	var c contractFlag
+	var named string
 	var s targets.Source
 	var planned bool
 	o := cli.Outputs{Formats: report.MatrixFormats}
@@ -42,13 +42,13 @@ it. "migrate" makes these changes in a source tree where they are certain.
   clusterctl-repo contract matrix .
   clusterctl-repo contract matrix . --contract v1beta2`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if planned = c.value != ""; planned {
+			if planned = named != ""; planned {
 				o.Formats = report.PlanFormats
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			profile, err := core.Profile(c.value)
+			profile, err := core.Profile(named)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ it. "migrate" makes these changes in a source tree where they are certain.
 			})
 		},
 	}
-	c.flag(cmd, "")
+	cmd.Flags().StringVar(&named, "contract", "", "")
 	core.Bind(cmd.Flags())
 	s.Bind(cmd.Flags())
 	o.Bind(cmd.Flags())

@@ -111,6 +111,22 @@ func page(s string) http.HandlerFunc {
 
 func aborts(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
+// crowded serves at most some requests below a path at once.
+func crowded(path string, most int64) func(*server) {
+	var running atomic.Int64
+	return between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if strings.Contains(r.URL.Path, path) {
+			defer running.Add(-1)
+			if running.Add(1) > most {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // handler changes an entry of discovery.
 func handler(i int, key string, value any) func(*server) {
 	return func(s *server) { s.handlers[i][key] = value }
@@ -515,38 +531,8 @@ func faults() []fault {
 		{id: "LIV058", server: when(func(r *http.Request, body []byte) bool {
 			return r.URL.Path == discoveryPath && r.Method == http.MethodGet
 		}, says(object{"status": "Success"}))},
-		{id: "LIV059", server: func(s *server) {
-			running := &atomic.Int64{}
-			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if r.URL.Path != discoveryPath {
-					next.ServeHTTP(w, r)
-					return
-				}
-				defer running.Add(-1)
-				if running.Add(1) > 10 {
-					w.WriteHeader(http.StatusServiceUnavailable)
-					return
-				}
-				time.Sleep(50 * time.Millisecond)
-				next.ServeHTTP(w, r)
-			})(s)
-		}, message: "calls at once fail"},
-		{id: "LIV059", level: extension.Pure, options: often, server: func(s *server) {
-			running := &atomic.Int64{}
-			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if !strings.Contains(r.URL.Path, "validatetopology") {
-					next.ServeHTTP(w, r)
-					return
-				}
-				defer running.Add(-1)
-				if running.Add(1) > 20 {
-					w.WriteHeader(http.StatusServiceUnavailable)
-					return
-				}
-				time.Sleep(50 * time.Millisecond)
-				next.ServeHTTP(w, r)
-			})(s)
-		}, message: "calls at once fail"},
+		{id: "LIV059", server: crowded(discoveryPath, 10), message: "calls at once fail"},
+		{id: "LIV059", level: extension.Pure, options: often, server: crowded("validatetopology", 20), message: "calls at once fail"},
 		{id: "LIV059", level: extension.Pure, options: often, server: func(s *server) { // two hooks at once
 			var running [2]atomic.Int64
 			between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
