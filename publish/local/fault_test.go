@@ -124,7 +124,7 @@ func (d *Folder) hook(hook func(step int, m moment, name string) error) (*Folder
 
 // stepsOf returns the steps of a publish in which nothing fails.
 func stepsOf(t *testing.T) []string {
-	d, steps := destination(t, memoryDir(t)).hook(func(int, moment, string) error { return nil })
+	d, steps := destination(t, given.MemoryDir(t)).hook(func(int, moment, string) error { return nil })
 	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestFaultAtEveryStep(t *testing.T) {
 				}
 				verb, _, _ := strings.Cut(name, " ")
 				t.Run(fmt.Sprintf("%s %d %s %v", when, at, verb, fault), func(t *testing.T) {
-					root := memoryDir(t)
+					root := given.MemoryDir(t)
 					d, _ := destination(t, root).hook(func(n int, m moment, _ string) error {
 						if n == at && m == when {
 							return fault
@@ -207,7 +207,7 @@ func TestCancelAtEveryStep(t *testing.T) {
 	stop := errors.New("stop")
 	for at, name := range stepsOf(t) {
 		t.Run(strings.Fields(name)[0], func(t *testing.T) {
-			root := memoryDir(t)
+			root := given.MemoryDir(t)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			d, _ := destination(t, root).hook(func(n int, _ moment, _ string) error {
 				if n == at {
@@ -253,7 +253,7 @@ func TestSomethingAppearsBeforeTheRename(t *testing.T) {
 		"link":         {func(_, dir string) error { return os.Symlink(".", dir) }, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := memoryDir(t)
+			root := given.MemoryDir(t)
 			var there []string
 			d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
 				if m == before && strings.HasPrefix(name, "rename") {
@@ -296,7 +296,7 @@ func TestReadBackFindsTampering(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := memoryDir(t)
+			root := given.MemoryDir(t)
 			d, _ := destination(t, root).hook(func(_ int, m moment, step string) error {
 				if m != after || !strings.HasPrefix(step, tc.verb) {
 					return nil
@@ -341,7 +341,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		"lost":  func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) },
 		"added": func(dir string) error { return os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644) },
 	} {
-		root := memoryDir(t)
+		root := given.MemoryDir(t)
 		d := destination(t, root)
 		to, err := d.Site().Of(foo)
 		given.NoError(t, err)
@@ -369,7 +369,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 // A checksum that was computed before is believed while a file is written, not
 // when it is read back.
 func TestReadBackFindsWrongChecksums(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	r := sample("v1.0.0")
 	for i, a := range r.Artifacts {
 		r.Artifacts[i] = a.Hashed(repo.Sum{})
@@ -384,7 +384,7 @@ func TestReadBackFindsWrongChecksums(t *testing.T) {
 
 // Without locks publishing works, and nothing is taken for stale.
 func TestNoLocks(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	dead := plant(t, root, "A", true)
 	d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
 		if m == before && strings.HasPrefix(name, "lock") {
@@ -404,7 +404,7 @@ func TestNoLocks(t *testing.T) {
 
 // A cleaner may see a staging folder before its owner has locked it.
 func TestStagingTakenForStale(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	clean, err := openDisk(root)
 	given.NoError(t, err)
 	defer clean.close()
@@ -436,7 +436,7 @@ func TestStagingTakenForStale(t *testing.T) {
 // staging folder.
 func TestCleanersAndPublishersMeet(t *testing.T) {
 	const label = "infrastructure-foo"
-	d := destination(t, memoryDir(t))
+	d := destination(t, given.MemoryDir(t))
 	disk, err := openDisk(d.root)
 	given.NoError(t, err)
 	defer disk.close()
@@ -476,7 +476,7 @@ func TestCleanersAndPublishersMeet(t *testing.T) {
 }
 
 func TestConcurrentPublishersInOneProcess(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	d := destination(t, root)
 	const publishers, versions = 6, 8
 	published := make([][versions]bool, publishers)

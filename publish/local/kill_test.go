@@ -114,7 +114,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			if when == half && !strings.HasPrefix(name, "write") {
 				continue
 			}
-			root := memoryDir(t)
+			root := given.MemoryDir(t)
 			out, err := given.Child(t, "die", root, strconv.Itoa(at), string(when)).CombinedOutput()
 			if !given.Killed(err) {
 				t.Fatalf("%s %s: the publisher lives: %v\n%s", when, name, err, out)
@@ -129,7 +129,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 
 func TestKilledAnywhere(t *testing.T) {
 	const kills = 200
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	d := destination(t, root)
 	next, interrupted := 0, 0
 	began := time.Now()
@@ -184,7 +184,7 @@ func TestConcurrentPublishers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range rounds {
-				root := memoryDir(t)
+				root := given.MemoryDir(t)
 				plant(t, root, "A", true)
 				type running struct {
 					*exec.Cmd
@@ -241,7 +241,7 @@ func TestConcurrentPublishers(t *testing.T) {
 
 // A real system call fails in the middle of a file.
 func TestFileTooLargeForTheDisk(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	for _, limit := range []string{"0", "100", "50000", "99999"} {
 		if out, err := given.Child(t, "limited", root, limit).CombinedOutput(); err != nil {
 			t.Errorf("limit %s: %v\n%s", limit, err, out)
@@ -259,7 +259,7 @@ func TestReadOnlyDestination(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root writes everywhere")
 	}
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	d := destination(t, root)
 	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestReadOnlyDestination(t *testing.T) {
 
 // Between opening a lock file and locking it, a cleaner may have been there.
 func TestLockOfARemovedFileIsWorthNothing(t *testing.T) {
-	d := destination(t, memoryDir(t))
+	d := destination(t, given.MemoryDir(t))
 	dir := "infrastructure-foo/" + layouts.WorkPrefix + "A"
 	plant(t, d.root, "A", true)
 	root, err := os.OpenRoot(d.root)

@@ -49,18 +49,6 @@ func sample(version string) *repo.Release {
 	return release(version, "infrastructure-components.yaml", "kind: List\n", "metadata.yaml", version, "cluster-template.yaml", strings.Repeat("a: b\n", 20000))
 }
 
-// memoryDir returns a new folder that is not on a disk, if the platform has
-// such a thing: the tests that publish often would else measure how long the
-// disk takes to sync.
-func memoryDir(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "clusterctl-repo-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func destination(t testing.TB, root string) *Folder {
 	t.Helper()
 	d, err := New(root)
@@ -188,7 +176,7 @@ func TestURL(t *testing.T) {
 }
 
 func TestNothingPublished(t *testing.T) {
-	root := filepath.Join(memoryDir(t), "r")
+	root := filepath.Join(given.MemoryDir(t), "r")
 	d := destination(t, root)
 	if got, err := d.Versions(t.Context(), foo); err != nil || len(got) != 0 {
 		t.Errorf("got %v %v", got, err)
@@ -215,7 +203,7 @@ func TestNothingPublished(t *testing.T) {
 }
 
 func TestSecondPut(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	d := destination(t, root)
 	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
 		t.Fatal(err)
@@ -279,7 +267,7 @@ func TestObstacles(t *testing.T) {
 		"version holds a folder": {func(r string) error { return mkdir(r + "/infrastructure-foo/v1.0.0-rc.1/x") }, "only published x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			top := memoryDir(t)
+			top := given.MemoryDir(t)
 			root := filepath.Join(top, "r")
 			given.NoError(t, tc.make(root))
 			before := tree(t, top)
@@ -309,7 +297,7 @@ func TestWritable(t *testing.T) {
 }
 
 func TestRootMayBeALink(t *testing.T) {
-	top := memoryDir(t)
+	top := given.MemoryDir(t)
 	given.NoError(t, os.Mkdir(filepath.Join(top, "store"), 0o755))
 	if err := os.Symlink("store", filepath.Join(top, "r")); err != nil {
 		t.Skip(err)
@@ -324,7 +312,7 @@ func TestRootMayBeALink(t *testing.T) {
 }
 
 func TestPutRefusesWrongChecksums(t *testing.T) {
-	root := filepath.Join(memoryDir(t), "r")
+	root := filepath.Join(given.MemoryDir(t), "r")
 	r := sample("v1.0.0")
 	for i, a := range r.Artifacts {
 		if a.Name == "metadata.yaml" {
@@ -341,7 +329,7 @@ func TestPutRefusesWrongChecksums(t *testing.T) {
 }
 
 func TestPutRefusesWhatCheckRefuses(t *testing.T) {
-	root := filepath.Join(memoryDir(t), "r")
+	root := filepath.Join(given.MemoryDir(t), "r")
 	r := sample("v1.0.0")
 	r.Artifacts = append(r.Artifacts, repo.BytesArtifact("../x", nil))
 	if _, err := destination(t, root).Put(t.Context(), r); err == nil {
@@ -365,7 +353,7 @@ func plant(t testing.TB, root, name string, withLock bool) string {
 }
 
 func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	d := destination(t, root)
 	r := sample("v1.0.0")
 	disk, err := openDisk(root)
@@ -396,7 +384,7 @@ func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
 
 // A reader finds a version at every moment of its replacements.
 func TestReplaceIsOneStep(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	d, steps := destination(t, root).hook(func(int, moment, string) error { return nil })
 	file := filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml")
 	var stop atomic.Bool
@@ -485,7 +473,7 @@ func (o overlay) exchange(one, other string) error {
 }
 
 func TestFoldersThatCannotBeRenamed(t *testing.T) {
-	root := memoryDir(t)
+	root := given.MemoryDir(t)
 	d := destination(t, root)
 	one := sample("v1.0.0")
 	if _, err := d.Put(t.Context(), one); err != nil {

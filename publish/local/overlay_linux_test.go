@@ -18,7 +18,7 @@ func TestOverlayfs(t *testing.T) {
 	base := os.Getenv(variable)
 	if base == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOverlayfs$", "-test.v")
-		cmd.Env = append(os.Environ(), variable+"="+memoryDir(t))
+		cmd.Env = append(os.Environ(), variable+"="+given.MemoryDir(t))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 		out, err := cmd.CombinedOutput()
 		if _, exited := err.(*exec.ExitError); err != nil && !exited {

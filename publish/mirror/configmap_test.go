@@ -26,7 +26,7 @@ func TestConfigMaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	huge[1] += "# " + base64.StdEncoding.EncodeToString(noise)
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	opts := toFolder(t, dir)
 	opts.Settings.ConfigMaps = true
 	wants := []Want{

@@ -108,7 +108,7 @@ func scene(t testing.TB, dir string, r *recorder, body func(step string, content
 // flawless makes the mirror that a run without faults makes, and returns the
 // steps of the run.
 func flawless(t testing.TB) (dir string, steps []string) {
-	dir = memoryDir(t)
+	dir = given.MemoryDir(t)
 	r := &recorder{at: -1}
 	wants, opts, _, _ := scene(t, dir, r, nil)
 	mirrored(t, wants, opts)
@@ -150,7 +150,7 @@ func TestFaultAtEveryStep(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s at %d %s", name, at, step), func(t *testing.T) {
-				dir := memoryDir(t)
+				dir := given.MemoryDir(t)
 				r := &recorder{at: at, fail: func() error { return fault }}
 				wants, opts, shared, own := scene(t, dir, r, nil)
 				_, err := Run(t.Context(), wants, opts)
@@ -182,7 +182,7 @@ func TestSecondRunKeepsWhatIsDone(t *testing.T) {
 			last = i
 		}
 	}
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	r := &recorder{at: last, fail: func() error { return errInjected }}
 	wants, opts, _, _ := scene(t, dir, r, nil)
 	if _, err := Run(t.Context(), wants, opts); !errors.Is(err, errInjected) {
@@ -228,7 +228,7 @@ func TestBrokenContent(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s at %d %s", name, at, step), func(t *testing.T) {
-				dir := memoryDir(t)
+				dir := given.MemoryDir(t)
 				r := &recorder{at: -1}
 				// What is looked at meanwhile comes sooner or later, so it is the
 				// same file that counts, as often as it was opened before.
@@ -266,7 +266,7 @@ func TestFilesBesideCannotBeWritten(t *testing.T) {
 			if name == journalFile && at > 0 {
 				continue // it is open by then
 			}
-			dir := memoryDir(t)
+			dir := given.MemoryDir(t)
 			r := &recorder{at: at, fail: func() error { return os.Mkdir(filepath.Join(dir, name), 0o755) }}
 			wants, opts, shared, own := scene(t, dir, r, nil)
 			if _, err := Run(t.Context(), wants, opts); err == nil || !strings.Contains(err.Error(), name) {
@@ -286,7 +286,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func TestStopAtEveryStep(t *testing.T) {
 	want, steps := flawless(t)
 	for at := range steps {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		r := &recorder{at: at, fail: func() error { cancel(errInjected); return nil }}
 		wants, opts, shared, own := scene(t, dir, r, nil)
@@ -307,7 +307,7 @@ func TestRandomFaults(t *testing.T) {
 	failed := 0
 	for seed := range uint64(sequences) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		for range 1 + random.IntN(4) {
 			r := &recorder{at: random.IntN(len(steps)), fail: func() error { return errInjected }}
 			wants, opts, shared, own := scene(t, dir, r, nil)
@@ -355,7 +355,7 @@ func TestJobs(t *testing.T) {
 			}
 			wants = append(wants, Want{From: from, Version: selector(t, "v1.0.0")})
 		}
-		opts := toFolder(t, memoryDir(t))
+		opts := toFolder(t, given.MemoryDir(t))
 		opts.Jobs = jobs
 		mirrored(t, wants, opts)
 		if most > jobs || most < min(jobs, 2) {

@@ -165,17 +165,6 @@ func (p *place) opens() int {
 	return p.opened
 }
 
-// memoryDir returns a new folder that is not on a disk, if the platform has
-// such a thing: publishing waits for the disk.
-func memoryDir(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "clusterctl-repo-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func folderOf(t testing.TB, dir string) *local.Folder {
 	t.Helper()
 	f, err := local.New(dir)

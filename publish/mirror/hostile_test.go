@@ -104,7 +104,7 @@ func TestModes(t *testing.T) {
 // A file without end is not read to it, whatever lists it.
 func TestSparseFiles(t *testing.T) {
 	_, own := twoPlaces()
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
 	for _, name := range []string{"clusterctl.yaml", "images.json", "mirror.lock.json", "SHA256SUMS"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))

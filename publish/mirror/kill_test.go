@@ -75,7 +75,7 @@ var children = map[string]func(args []string) error{
 func TestKilledAtEveryStep(t *testing.T) {
 	want, steps := flawless(t)
 	for at, step := range steps {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		if out, err := given.Child(t, "die", dir, strconv.Itoa(at)).CombinedOutput(); !given.Killed(err) {
 			t.Fatalf("%s: the mirror lives: %v\n%s", step, err, out)
 		}
@@ -94,7 +94,7 @@ func killing(t *testing.T, round func(at int, dir string, kill func(within time.
 	enough := share.Of(5, 200)
 	n, at := 0, 0
 	for ; n < enough && at < 4*enough; at++ {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		round(at, dir, func(within time.Duration, order string) {
 			if startAndKill(t, within, order, dir) {
 				n++
@@ -232,7 +232,7 @@ func TestPruneKilled(t *testing.T) {
 func TestFileTooLargeForTheDisk(t *testing.T) {
 	want, _ := flawless(t)
 	for _, limit := range []string{"0", "100", "1000", "30000"} {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		if out, err := given.Child(t, "limited", dir, limit).CombinedOutput(); err != nil {
 			t.Errorf("limit %s: %v\n%s", limit, err, out)
 		}

@@ -54,7 +54,7 @@ func wantsOf(shared, own *place, t testing.TB) []Want {
 
 func TestMirror(t *testing.T) {
 	shared, own := twoPlaces()
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	result := mirrored(t, wantsOf(shared, own, t), toFolder(t, dir))
 	var got []string
 	for _, o := range result.Outcomes {
@@ -151,7 +151,7 @@ func TestSecondRunTransfersNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shared, own := twoPlaces()
 			shared.stated, own.stated = tc.stated, tc.stated
-			dir := memoryDir(t)
+			dir := given.MemoryDir(t)
 			mirrored(t, wantsOf(shared, own, t), toFolder(t, dir))
 			want := times(t, dir)
 			if tc.lost != "" {
@@ -187,7 +187,7 @@ func TestLostLock(t *testing.T) {
 	for _, provider := range []layouts.Provider{foo, {}} {
 		_, own := twoPlaces()
 		wants := []Want{{From: own, Provider: provider, Version: selector(t, "v1.2.0")}}
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		mirrored(t, wants, toFolder(t, dir))
 		before := tree(t, dir)
 		for _, name := range layouts.RootFiles {
@@ -213,14 +213,14 @@ func TestLostLock(t *testing.T) {
 
 func TestNewVersionsAreAdded(t *testing.T) {
 	shared, own := twoPlaces()
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, toFolder(t, dir))
 	mirrored(t, []Want{{From: shared, Provider: bar, Version: selector(t, "1.0.x")}}, toFolder(t, dir))
 	result := mirrored(t, []Want{{From: own}, {From: own, Provider: foo}, {From: shared, File: "core-components.yaml"}}, toFolder(t, dir))
 	if len(result.Outcomes) != 2 || result.Outcomes[0].Unchanged || result.Outcomes[1].Unchanged {
 		t.Errorf("%+v", result.Outcomes)
 	}
-	step := memoryDir(t)
+	step := given.MemoryDir(t)
 	opts := toFolder(t, step)
 	mirrored(t, []Want{
 		{From: own, Provider: foo, Version: selector(t, ">=0.1")},
@@ -237,7 +237,7 @@ func TestNewVersionsAreAdded(t *testing.T) {
 func TestLostReleases(t *testing.T) {
 	ctx := t.Context()
 	_, own := twoPlaces()
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	all := []Want{{From: own, Provider: foo, Version: selector(t, ">0.1")}}
 	mirrored(t, all, toFolder(t, dir))
 	before := tree(t, dir)
@@ -292,7 +292,7 @@ func TestChangedUpstream(t *testing.T) {
 				_, own := twoPlaces()
 				own.stated = !near
 				wants := []Want{{From: own, Near: near, Provider: foo}}
-				dir := memoryDir(t)
+				dir := given.MemoryDir(t)
 				mirrored(t, wants, toFolder(t, dir))
 				before := tree(t, dir)
 				own.releases["v1.2.0"] = tc.change(slices.Clone(own.releases["v1.2.0"]))
@@ -327,7 +327,7 @@ func TestChangedUpstream(t *testing.T) {
 func TestChangeOfOthers(t *testing.T) {
 	shared, _ := twoPlaces()
 	wants := []Want{{From: shared, Provider: core}}
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	mirrored(t, wants, toFolder(t, dir))
 	files := shared.releases["v1.2.0"]
 	i := slices.Index(files, "bootstrap-components.yaml")
@@ -345,7 +345,7 @@ func TestTamperedMirror(t *testing.T) {
 		"removed": func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) },
 		"added":   func(dir string) error { return os.WriteFile(filepath.Join(dir, "more.yaml"), nil, 0o644) },
 	} {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		mirrored(t, wants, toFolder(t, dir))
 		given.NoError(t, tamper(filepath.Join(dir, "infrastructure-foo", "v1.2.0")))
 		if _, err := Run(t.Context(), wants, toFolder(t, dir)); !errors.As(err, new(*publish.ConflictError)) {
@@ -356,7 +356,7 @@ func TestTamperedMirror(t *testing.T) {
 
 func TestDryRun(t *testing.T) {
 	shared, own := twoPlaces()
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	opts := toFolder(t, filepath.Join(dir, "new"))
 	opts.DryRun = true
 	wants := wantsOf(shared, own, t)
@@ -407,7 +407,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		"latest":            {Want{From: newPlace("https://late", late)}, "; choose with @VERSION from v9.0.0"},
 		"cert-manager.yaml": {Want{From: own, Provider: layouts.CertManager, Version: selector(t, "v1.2.0")}, "has no file cert-manager.yaml"},
 	} {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		_, err := Run(t.Context(), []Want{tc.want}, toFolder(t, dir))
 		if err == nil || !strings.Contains(err.Error(), tc.text) {
 			t.Errorf("%s: %v", name, err)
@@ -417,7 +417,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		}
 	}
 	// Who has no name in the components gets the one that is wanted.
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	result := mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v4.0.0")}}, toFolder(t, dir))
 	if o := result.Outcomes[0]; o.Provider != foo {
 		t.Errorf("%+v", o)
@@ -428,7 +428,7 @@ func TestWhatIsNotThere(t *testing.T) {
 func TestProviderUnderAnotherName(t *testing.T) {
 	_, own := twoPlaces()
 	mine := layouts.Provider{Type: layouts.Infrastructure, Name: "mine"}
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	wants := []Want{{From: own, Provider: mine}}
 	mirrored(t, wants, toFolder(t, dir))
 	if _, err := os.Stat(filepath.Join(dir, "infrastructure-mine", "v1.2.0", "metadata.yaml")); err != nil {
@@ -444,7 +444,7 @@ func TestCertManager(t *testing.T) {
 	manifest := "kind: Deployment\nmetadata: {name: c}\nspec: {template: {spec: {containers: [{name: c, image: \"quay.io/jetstack/controller:v1\"}]}}}\n"
 	from := newPlace("https://cm", map[string][]string{"v1.21.1": {"cert-manager.yaml", manifest, "cert-manager.crds.yaml", "x", "helm.tgz", "y"}})
 	_, own := twoPlaces()
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	wants := []Want{{From: from, Provider: layouts.CertManager, File: "cert-manager.yaml", Version: selector(t, "v1.21.1")}, {From: own, Provider: foo}}
 	opts := toFolder(t, dir)
 	opts.Settings.ImageRegistry = "mirror.example.com:5000/capi/"
@@ -499,7 +499,7 @@ func TestForeignFiles(t *testing.T) {
 	_, own := twoPlaces()
 	wants := []Want{{From: own, Provider: foo}}
 	for _, name := range layouts.RootFiles {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o644))
 		if _, err := Run(t.Context(), wants, toFolder(t, dir)); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -519,7 +519,7 @@ func TestHostileLock(t *testing.T) {
 		`{"schemaVersion": 1, "releases": [{"provider": "infrastructure-foo", "version": "v1.0.0", "files": [{"name": "../../x", "sha256": "00"}]}]}`,
 		`{"schemaVersion": 1, "releases": [{"provider": "infrastructure-foo", "version": "v1.0.0", "files": [{"name": "x", "sha256": "00"}]}]}`,
 	} {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		given.NoError(t, os.WriteFile(filepath.Join(dir, layouts.LockFile), []byte(text), 0o644))
 		if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, toFolder(t, dir)); err == nil || !strings.Contains(err.Error(), layouts.LockFile) {
 			t.Errorf("%s: %v", text, err)
@@ -536,10 +536,10 @@ func TestChecksumsOfTheSource(t *testing.T) {
 	sums, err := repo.Checksums(t.Context(), r)
 	given.NoError(t, err)
 	own.releases["v1.2.0"] = append(slices.Clone(files), layouts.ChecksumFile, string(sums))
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
 	own.releases["v1.2.0"] = append(slices.Clone(files), layouts.ChecksumFile, strings.Replace(string(sums), "a", "b", 1))
-	if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, toFolder(t, memoryDir(t))); !errors.As(err, new(*repo.ChecksumError)) {
+	if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, toFolder(t, given.MemoryDir(t))); !errors.As(err, new(*repo.ChecksumError)) {
 		t.Errorf("wrong checksums: %v", err)
 	}
 }
@@ -567,7 +567,7 @@ func TestUnlistedSource(t *testing.T) {
 	} {
 		from := newPlace("origin", map[string][]string{"v1.0.0": tc.files})
 		from.incomplete = "cannot be listed with this token"
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		_, err := Run(t.Context(), []Want{{From: from, Provider: tc.provider, Version: selector(t, "v1.0.0")}}, toFolder(t, dir))
 		if (err == nil) != tc.want {
 			t.Errorf("%s: %v", name, err)
@@ -581,7 +581,7 @@ func TestUnlistedSource(t *testing.T) {
 func TestVerify(t *testing.T) {
 	shared, own := twoPlaces()
 	shared.releases["v1.2.0"] = append(shared.releases["v1.2.0"], "SHA256SUMS", "", "large.bin", strings.Repeat("x", small+1))
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	opts := toFolder(t, dir)
 	var seen []string
 	refusal := errors.New("nobody signed it")
@@ -689,7 +689,7 @@ func corpus(t testing.TB) *repo.Repository {
 
 func TestCorpus(t *testing.T) {
 	r := corpus(t)
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	var wants []Want
 	for _, p := range r.Providers {
 		wants = append(wants, Want{From: Provider(p), Near: true, Provider: p.Provider})
@@ -724,7 +724,7 @@ func TestCorpus(t *testing.T) {
 	}
 	checkTargets(t, files)
 	// From the mirror to a mirror.
-	next := memoryDir(t)
+	next := given.MemoryDir(t)
 	wants = nil
 	for _, p := range got.Providers {
 		wants = append(wants, Want{From: Provider(p), Near: true, Provider: p.Provider})
@@ -739,7 +739,7 @@ func TestCorpus(t *testing.T) {
 
 func TestNoSuchFolder(t *testing.T) {
 	_, own := twoPlaces()
-	file := filepath.Join(memoryDir(t), "file")
+	file := filepath.Join(given.MemoryDir(t), "file")
 	given.NoError(t, os.WriteFile(file, nil, 0o644))
 	if _, err := Run(t.Context(), []Want{{From: own, Provider: foo}}, toFolder(t, filepath.Join(file, "x"))); err == nil || errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v", err)
@@ -750,7 +750,7 @@ func TestNoSuchFolder(t *testing.T) {
 func TestPlacesAreAskedOnce(t *testing.T) {
 	shared, _ := twoPlaces()
 	wants := []Want{{From: shared, Provider: core}, {From: shared, Provider: bar}, {From: shared, File: "core-components.yaml"}}
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	mirrored(t, wants, toFolder(t, dir))
 	count := func(prefix string) (n int) {
 		for _, s := range shared.steps {
@@ -821,7 +821,7 @@ func TestFilesAreAskedForAhead(t *testing.T) {
 		}
 		return bytes.NewReader(content)
 	}
-	opts := toFolder(t, memoryDir(t))
+	opts := toFolder(t, given.MemoryDir(t))
 	opts.Jobs = 1
 	mirrored(t, []Want{{From: from, Version: Exactly("v1.0.0")}}, opts)
 	if from.asked == 0 || from.waiting != 0 || from.most != 1 || own.most != 1 {
@@ -831,7 +831,7 @@ func TestFilesAreAskedForAhead(t *testing.T) {
 
 // The list of a place is known until the last of its providers goes.
 func TestPruneOneOfTwo(t *testing.T) {
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	shared, _ := twoPlaces()
 	mirrored(t, []Want{{From: shared, Version: selector(t, "v1.2.0")}}, toFolder(t, dir))
 	for left := 2; left >= 0; left-- {
@@ -850,7 +850,7 @@ func TestPruneOneOfTwo(t *testing.T) {
 // What is in no list is found while no other run can list it: a release that is just
 // being copied is not a leftover.
 func TestPruneLooksWhileItHolds(t *testing.T) {
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	opts := toFolder(t, dir)
 	_, own := twoPlaces()
 	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, opts)
@@ -895,7 +895,7 @@ func TestLockRefuses(t *testing.T) {
 
 // The checksums that people compare with must be those of the lock.
 func TestOtherChecksum(t *testing.T) {
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	_, own := twoPlaces()
 	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, toFolder(t, dir))
 	name := filepath.Join(dir, layouts.ChecksumFile)

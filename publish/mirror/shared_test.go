@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // server is a destination in memory that states checksums, as those on servers
@@ -90,7 +91,7 @@ func (s *server) URL(version, file string) (string, error) {
 func TestSharedPlace(t *testing.T) {
 	shared, own := twoPlaces()
 	s := &server{releases: map[string]*repo.Release{}}
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	opts := Options{Dir: dir, Settings: documents.Settings{ConfigMaps: true}, To: publish.Site{Name: "https://server", Shared: true, Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}
 	// Those of one version must not differ in what they share.
 	own.releases["v1.2.0"][3] = shared.releases["v1.2.0"][3]
@@ -135,7 +136,7 @@ func TestFarDestination(t *testing.T) {
 	for _, stated := range []bool{true, false} {
 		own.stated = stated
 		s := &server{releases: map[string]*repo.Release{}}
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		opts := Options{Dir: dir, To: publish.Site{Name: "https://server", Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}
 		wants := []Want{{From: own, Provider: foo}}
 		mirrored(t, wants, opts)
@@ -176,7 +177,7 @@ func TestContracts(t *testing.T) {
 			files[3] = metadataOf("v1.0.0", p.contract)
 			wants = append(wants, Want{From: newPlace("https://"+p.provider.Name, map[string][]string{"v1.0.0": files})})
 		}
-		result := mirrored(t, wants, toFolder(t, memoryDir(t)))
+		result := mirrored(t, wants, toFolder(t, given.MemoryDir(t)))
 		if got := strings.Join(result.Warnings, "\n"); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s with %s: %q", tt.core, tt.other, got)
 		}
@@ -184,7 +185,7 @@ func TestContracts(t *testing.T) {
 	// Metadata without the series of the version.
 	files := filesOf(foo, "v1.0.0")
 	files[3] = metadataOf("v2.0.0", "v1beta2")
-	result := mirrored(t, []Want{{From: newPlace("https://x", map[string][]string{"v1.0.0": files}), Version: selector(t, "v1.0.0")}}, toFolder(t, memoryDir(t)))
+	result := mirrored(t, []Want{{From: newPlace("https://x", map[string][]string{"v1.0.0": files}), Version: selector(t, "v1.0.0")}}, toFolder(t, given.MemoryDir(t)))
 	if len(result.Warnings) != 2 || !strings.Contains(result.Warnings[0], `no longer resolve "latest"`) || !strings.Contains(result.Warnings[1], "gives no contract for this version") {
 		t.Errorf("%q", result.Warnings)
 	}
@@ -198,7 +199,7 @@ func TestWarningsAreSorted(t *testing.T) {
 		files[3] = ""
 		wants = append(wants, Want{From: newPlace("https://"+p.Name, map[string][]string{"v1.0.0": files}), Version: selector(t, "v1.0.0")})
 	}
-	result := mirrored(t, wants, toFolder(t, memoryDir(t)))
+	result := mirrored(t, wants, toFolder(t, given.MemoryDir(t)))
 	if len(result.Warnings) != 9 || !slices.IsSorted(result.Warnings) || !slices.IsSortedFunc(result.Outcomes, func(a, b Outcome) int { return strings.Compare(a.Provider.Name, b.Provider.Name) }) {
 		t.Errorf("%q %v", result.Warnings, result.Outcomes)
 	}
@@ -227,7 +228,7 @@ func TestWatch(t *testing.T) {
 	_, own := twoPlaces()
 	var mu sync.Mutex
 	most := map[string]publish.Progress{}
-	opts := toFolder(t, memoryDir(t))
+	opts := toFolder(t, given.MemoryDir(t))
 	opts.Watch = func(p publish.Progress) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // TestSignedImages checks that container images are fetched again before they are
 // signed, unless the mirror's own signature covers their index.
 func TestSignedImages(t *testing.T) {
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	index := filepath.Join(dir, layouts.ImagesFolder, "index.json")
 	fetched := false
 	again := func(sign bool) bool {

@@ -228,7 +228,7 @@ func TestKilledAtEveryChange(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			total, rounds := 1, 0
 			for at := -1; at < total; at += every {
-				dir := memoryDir(t)
+				dir := given.MemoryDir(t)
 				where, opts := kept(t, kind, dir)
 				mirrored(t, one(t, "v0.9.0"), opts)
 				if verb == "drop" {
@@ -283,7 +283,7 @@ func TestRivals(t *testing.T) {
 	for _, kind := range []string{"folder", "bundle"} {
 		won := 0
 		for range rounds {
-			dir := memoryDir(t)
+			dir := given.MemoryDir(t)
 			where, _ := kept(t, kind, dir)
 			var want []string
 			var mu sync.Mutex
@@ -350,7 +350,7 @@ func TestStagingOfOthers(t *testing.T) {
 			return os.WriteFile(filepath.Join(staging, "SHA256SUMS"), []byte("x"), 0o644)
 		},
 	} {
-		dir := memoryDir(t)
+		dir := given.MemoryDir(t)
 		at, opts := kept(t, "bundle", dir)
 		mirrored(t, one(t, "v1.2.0"), opts)
 		given.NoError(t, plant(t, Staging(at), at))
@@ -362,7 +362,7 @@ func TestStagingOfOthers(t *testing.T) {
 			t.Errorf("%s: left %v, %v", name, entries, err)
 		}
 	}
-	dir := memoryDir(t)
+	dir := given.MemoryDir(t)
 	at, opts := kept(t, "bundle", dir)
 	outside := t.TempDir()
 	given.NoError(t, os.WriteFile(filepath.Join(outside, "file"), nil, 0o644))

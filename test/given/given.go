@@ -22,3 +22,14 @@ func File(t testing.TB, name, text string) {
 	t.Helper()
 	NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)))
 }
+
+// MemoryDir returns a new folder that is not on a disk, if the platform has such a
+// thing: tests that publish often would else measure how long the disk takes to sync.
+func MemoryDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "clusterctl-repo-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
