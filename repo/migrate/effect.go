@@ -58,8 +58,7 @@ func CompareEffects(ctx context.Context, files []*File, c *table.Contract) []Fin
 // folder has files that belong together.
 type folder struct {
 	files []*File
-	read  bool
-	// before and after are the objects of the files.
+	// before and after are the objects of the files; nil until they are read.
 	before, after map[*File][]*manifest.Object
 }
 
@@ -68,10 +67,10 @@ func objects(name string, data []byte) []*manifest.Object {
 }
 
 func (d *folder) objects() {
-	if d.read {
+	if d.before != nil {
 		return
 	}
-	d.read, d.before, d.after = true, map[*File][]*manifest.Object{}, map[*File][]*manifest.Object{}
+	d.before, d.after = map[*File][]*manifest.Object{}, map[*File][]*manifest.Object{}
 	for _, f := range d.files {
 		if bytes.Contains(f.Old, []byte("cluster.x-k8s.io")) {
 			d.before[f], d.after[f] = objects(f.Name, f.Old), objects(f.Name, f.New)

@@ -73,9 +73,9 @@ func read(data []byte) *edit.Document {
 	return d
 }
 
-// entries are the items of a list of a kustomization.
-func entries(n *edit.Node, name string) []*edit.Entry {
-	if e := n.Get(name); e != nil && e.Value.IsList() {
+// entries are the items of the list at a path.
+func entries(n *edit.Node, path ...string) []*edit.Entry {
+	if e := n.At(path...); e != nil && e.Value.IsList() {
 		return e.Value.Entries
 	}
 	return nil
@@ -256,13 +256,12 @@ func (k *kustomizations) targets(s *source) map[string][]*edit.Node {
 
 // file migrates a kustomization file: its patches and their targets.
 func (k *kustomizations) file(name string, s *source, o Options) *Result {
-	r := &Result{New: s.data}
 	d := read(s.data)
 	if d == nil || strings.Contains(string(s.data), "\r") {
-		return r
+		return &Result{New: s.data}
 	}
 	k.current = s.name
-	f := &file{name: name, opts: o, result: r, step: listStep(string(s.data)), uses: countVariables(string(s.data))}
+	f := newFile(name, s, o)
 	f.opts.Partial = true
 	for _, list := range []string{"patches", "patchesJson6902"} {
 		for _, e := range entries(d.Root, list) {
@@ -285,7 +284,13 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 	return f.write(d, s.data, "the kustomization cannot be edited safely", "migrate its patches by hand")
 }
 
-// write is the result of a file that is one document.
+// newFile is a file that is one document.
+func newFile(name string, s *source, o Options) *file {
+	text := string(s.data)
+	return &file{name: name, opts: o, result: &Result{New: s.data}, step: listStep(text), uses: countVariables(text)}
+}
+
+// write is the result of such a file.
 func (f *file) write(d *edit.Document, old []byte, message, help string) *Result {
 	after, err := d.Result()
 	if err != nil {
@@ -335,13 +340,12 @@ func (k *kustomizations) run(f *file, list *edit.Node, t *target, unit string) {
 
 // operations migrates a file that is a list of JSON patches.
 func (k *kustomizations) operations(name string, s *source, o Options) *Result {
-	r := &Result{New: s.data}
 	text := string(s.data)
 	d, err := edit.Parse(text, 0)
 	if err != nil || d.Anchors || strings.Contains(text, "\r") || !d.Root.IsList() {
-		return r
+		return &Result{New: s.data}
 	}
-	f := &file{name: name, opts: o, result: r, step: listStep(text), uses: countVariables(text)}
+	f := newFile(name, s, o)
 	k.run(f, d.Root, s.list, s.name)
 	return f.write(d, s.data, "the patches cannot be edited safely", "migrate them by hand")
 }
@@ -371,8 +375,7 @@ func (k *kustomizations) replacements(root *edit.Node) {
 			if selector == nil || !selector.Value.IsMap() {
 				continue
 			}
-			fields := entries(t.Value, "fieldPaths")
-			for _, f := range fields {
+			for _, f := range entries(t.Value, "fieldPaths") {
 				one(selector.Value.Clone(), f)
 			}
 			one(selector.Value, nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // kustomize merges the maps of arguments of the old version key by key, but
@@ -315,16 +316,21 @@ func (k *kustomizations) bases(unit, kind, name, at string) [][]argument {
 			if u.targeted {
 				want.name = u.name
 			}
-			// What a component patches comes from the kustomizations that include it.
-			for _, parent := range k.users[user] {
-				out = append(out, k.effective(user, unit, want, k.effective(parent, user, want, nil, 0), 0))
-			}
-			if len(k.users[user]) == 0 {
-				out = append(out, k.effective(user, unit, want, nil, 0))
-			}
+			out = append(out, k.before(user, unit, want)...)
 		}
 	}
 	return out
+}
+
+// before are the arguments to which a unit of a kustomization applies. What a component
+// patches comes from each kustomization that includes it.
+func (k *kustomizations) before(user, unit string, want holding) [][]argument {
+	if len(k.users[user]) == 0 {
+		return [][]argument{k.effective(user, unit, want, nil, 0)}
+	}
+	return phrase.List(k.users[user], func(parent string) []argument {
+		return k.effective(user, unit, want, k.effective(parent, user, want, nil, 0), 0)
+	})
 }
 
 // base returns what a patch has to repeat of the arguments at a path; sure is
@@ -359,22 +365,10 @@ func (k *kustomizations) places(unit string, t *target, at string) [][]argument 
 			if !slices.ContainsFunc(k.uses[user], func(u use) bool { return u.unit == unit }) {
 				continue
 			}
-			want := holding{kind: t.kind.Kind, name: name, path: at}
-			above := [][]argument{nil}
-			for i, parent := range k.users[user] {
-				if i == 0 {
-					above = nil
-				}
-				above = append(above, k.effective(parent, user, want, nil, 0))
-			}
-			for _, a := range above {
-				if args := k.effective(user, unit, want, a, 0); args != nil {
-					out = append(out, args)
-				}
-			}
+			out = append(out, k.before(user, unit, holding{kind: t.kind.Kind, name: name, path: at})...)
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(args []argument) bool { return args == nil })
 }
 
 func sameArguments(a, b []argument) bool {

@@ -123,11 +123,9 @@ func nodes(root *edit.Node, base string) []*edit.Node {
 		path := strings.Split(strings.TrimPrefix(part, "."), ".")
 		var next []*edit.Node
 		for _, n := range out {
-			if e := n.At(path...); e != nil && e.Value.IsList() {
-				for _, item := range e.Value.Entries {
-					if item.Value.IsMap() {
-						next = append(next, item.Value)
-					}
+			for _, item := range entries(n, path...) {
+				if item.Value.IsMap() {
+					next = append(next, item.Value)
 				}
 			}
 		}

@@ -18,10 +18,7 @@ func (o *object) patches() {
 	created, lists := map[string]bool{}, map[string]*argumentList{}
 	for _, patch := range slices.Clone(all.Value.Entries) {
 		definitions := patch.Value.Get("definitions")
-		if definitions == nil || !definitions.Value.IsList() {
-			continue
-		}
-		for _, d := range slices.Clone(definitions.Value.Entries) {
+		for _, d := range slices.Clone(entries(patch.Value, "definitions")) {
 			selector := d.Value.Get("selector")
 			list := d.Value.Get("jsonPatches")
 			if selector == nil || list == nil || !list.Value.IsList() {
@@ -73,13 +70,10 @@ func (o *object) selected(selector *edit.Node, k *table.Kind) []*edit.Node {
 			ref(spec.Value, "controlPlane", "machineInfrastructure")
 		}
 		for match, workers := range map[string]string{"machineDeploymentClass": "machineDeployments", "machinePoolClass": "machinePools"} {
-			classes := selector.At("matchResources", match, "names")
-			if classes == nil || !classes.Value.IsList() {
-				continue
-			}
+			classes := entries(selector, "matchResources", match, "names")
 			for _, worker := range nodes(o.root, "spec.workers."+workers+"[]") {
 				class := worker.Text("class")
-				if !slices.ContainsFunc(classes.Value.Entries, func(e *edit.Entry) bool { return selects(edit.Unquote(e.Value.Raw), class) }) {
+				if !slices.ContainsFunc(classes, func(e *edit.Entry) bool { return selects(edit.Unquote(e.Value.Raw), class) }) {
 					continue
 				}
 				for _, part := range []string{"bootstrap", "infrastructure"} {
@@ -136,11 +130,8 @@ func classAdditions(text string, c *table.Contract) map[string][]string {
 			continue
 		}
 		for _, p := range nodes(d.Root, "spec.patches[].definitions[]") {
-			kind, list := p.Text("selector", "kind"), p.Get("jsonPatches")
-			if list == nil || !list.Value.IsList() {
-				continue
-			}
-			for _, op := range list.Value.Entries {
+			kind := p.Text("selector", "kind")
+			for _, op := range entries(p, "jsonPatches") {
 				field := dotted(pointer(op.Value.Text("path")))
 				out[kind] = append(out[kind], field)
 				for i := range c.Kinds {

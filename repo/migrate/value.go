@@ -74,14 +74,11 @@ func (o *object) seconds(e *edit.Entry) {
 	}
 	raw := edit.Unquote(v.Raw)
 	if !edit.HasVariables(raw) {
-		s, ok := parseSeconds(raw)
-		if !ok {
-			if _, err := strconv.Atoi(raw); err != nil {
-				o.manual(e, fmt.Sprintf("%q is not a duration", raw), "write the number of seconds")
-			}
-			return
+		if s, ok := parseSeconds(raw); ok {
+			v.SetRaw(s)
+		} else if _, err := strconv.Atoi(raw); err != nil {
+			o.manual(e, fmt.Sprintf("%q is not a duration", raw), "write the number of seconds")
 		}
-		v.SetRaw(s)
 		return
 	}
 	t, err := vars.Parse([]byte(raw))
@@ -134,11 +131,7 @@ func parseSeconds(text string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	s := math.Trunc(d.Seconds())
-	if s > math.MaxInt32 {
-		s = math.MaxInt32
-	}
-	return strconv.FormatInt(int64(s), 10), true
+	return strconv.FormatInt(int64(min(math.Trunc(d.Seconds()), math.MaxInt32)), 10), true
 }
 
 // args makes a map of arguments a list.
@@ -201,8 +194,7 @@ func (o *object) arg(c *edit.Entry, list *edit.Node, indent int) *edit.Entry {
 
 // asText quotes a key that would not be a text as a value.
 func asText(key string) string {
-	d := yamldoc.Parse(yamldoc.NewFile("", []byte("v: "+edit.Mask(key)+"\n")))
-	if len(d.Docs) == 1 && d.Docs[0].Err == nil && d.Docs[0].Root.Get("v").Is(yamldoc.String) {
+	if edit.Scalar(key).Is(yamldoc.String) {
 		return key
 	}
 	return `"` + key + `"`

@@ -39,13 +39,13 @@ const (
 	builtIn
 )
 
-// Scope says what clusterctl does with the objects of a kind.
-type Scope uint8
+// scope says what clusterctl does with the objects of a kind.
+type scope uint8
 
 // The scopes.
 const (
 	// discovered: clusterctl looks at the objects.
-	discovered Scope = iota
+	discovered scope = iota
 	// Ignored: clusterctl does not look at them, whatever labels they carry.
 	Ignored
 	// unknownScope: the definition of the kind is not at hand. Clusterctl looks at the
@@ -63,7 +63,7 @@ type Node struct {
 	ID
 	// Object is nil for an object that is not at hand.
 	Object *manifest.Object
-	Scope  Scope
+	Scope  scope
 	// Move is the label that moves the object alone, Hierarchy the one that moves
 	// it with all that it owns.
 	Move, Hierarchy mark

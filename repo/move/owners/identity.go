@@ -21,7 +21,7 @@ const (
 
 // served reports whether the source serves a version of a kind.
 func (b *planner) served(group, kind, version string) answer {
-	if group == "" && (kind == "Secret" || kind == "ConfigMap") {
+	if (ID{Group: group, Kind: kind}).data() {
 		return truth(version == "v1")
 	}
 	d := b.definitions[groupKind{group, kind}]
@@ -30,12 +30,8 @@ func (b *planner) served(group, kind, version string) answer {
 		return truth(d.Detail.(*snapshot.Definition).Serves(version))
 	case b.options.Restore && b.target != nil:
 		return b.target.served(group, kind, version)
-	case len(b.definitions) == 0, kubernetesGroups[group], b.options.Restore:
-		return unknown
-	}
-	// There are definitions, and none of this kind.
-	if b.options.Complete {
-		return no
+	case len(b.definitions) > 0 && !kubernetesGroups[group] && !b.options.Restore && b.options.Complete:
+		return no // there are definitions, and none of this kind
 	}
 	return unknown
 }
@@ -57,21 +53,15 @@ func (b *planner) servedVersions(group, kind string) string {
 	return "its kind has none"
 }
 
-// inspect remembers owners that a reference does not name as they are. Clusterctl
-// knows an object by the first ownerReference to it if it lists the object with
-// that earlier, and then reads it by the version, kind and name in there
-// (clusterctl: client/cluster/objectgraph.go, ownerToVirtualNode).
-func (b *planner) inspect(n, owner *Node, i int32, r *snapshot.Owner) *Node {
-	if n == owner || !n.movable() {
-		return owner
+// inspect returns the node of an owner, and remembers those that a reference does not
+// name as they are. Clusterctl knows an object by the first ownerReference to it if it
+// lists the object with that earlier, and then reads it by the version, kind and name in
+// there (clusterctl: client/cluster/objectgraph.go, ownerToVirtualNode).
+func (b *planner) inspect(n *Node, i int32, r *snapshot.Owner) *Node {
+	owner := b.known(i)
+	if n != owner && n.movable() && !b.asIs(&b.s.Objects[i], r) {
+		b.odd[i] = true
 	}
-	if b.asIs(&b.s.Objects[i], r) {
-		return owner
-	}
-	if b.odd == nil {
-		b.odd = map[int32]bool{}
-	}
-	b.odd[i] = true
 	return owner
 }
 
@@ -109,11 +99,9 @@ func (b *planner) identify() {
 			r := &o.Owners[k]
 			owner, ok := b.byUID[r.UID]
 			if !ok || r.UID == "" {
-				if owner, ok = b.ownerByName(o, r); !ok {
-					continue
-				}
+				owner, ok = b.ownerByName(o, r)
 			}
-			if b.odd[owner] && b.nodes[owner] != n && !seen[owner] {
+			if ok && b.odd[owner] && b.nodes[owner] != n && !seen[owner] {
 				seen[owner] = true
 				edge := n.first(func(e *Edge) bool { return e.Written && e.From == b.nodes[owner] })
 				aliases[owner] = append(aliases[owner], alias{Owner: r, by: n, edge: edge, list: n.Kind + "." + n.Group})
@@ -206,14 +194,12 @@ func (b *planner) judge(i int32, all []alias) {
 		if b.asIs(o, a.Owner) {
 			continue
 		}
-		id := ID{Group: a.Group, Kind: a.Kind, Namespace: o.Namespace, Name: a.Name}
-		fix := fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s", a.by, n, apiVersion(o.Group, o.Version), o.Kind, o.Name)
-		if id == n.ID {
-			fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, apiVersion(o.Group, o.Version))
-		}
+		id, right := ID{Group: a.Group, Kind: a.Kind, Namespace: o.Namespace, Name: a.Name}, apiVersion(o.Group, o.Version)
+		fix := fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s", a.by, n, right, o.Kind, o.Name)
 		a.cure = cure{at: a.edge}
 		if id == n.ID {
-			a.cure.version = apiVersion(o.Group, o.Version)
+			fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, right)
+			a.cure.version = right
 		}
 		ends := b.misread(i, id, a, fix)
 		if otherwise(n, id, a) {

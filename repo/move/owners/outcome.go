@@ -9,8 +9,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
 
-// Aftermath says what a failure leaves behind, in sentences without a full stop.
-type Aftermath struct {
+// aftermath is what a failure leaves behind, in sentences without a full stop.
+type aftermath struct {
 	// When is the step in words.
 	When string
 	// Source and Target are the states of the two management clusters.
@@ -26,7 +26,7 @@ const (
 )
 
 // aftermaths of the steps (clusterctl: client/cluster/mover.go, move).
-var aftermaths = map[Step]Aftermath{
+var aftermaths = map[Step]aftermath{
 	Ready: {
 		When:   "while clusterctl waits for objects to become ready, for about two minutes each",
 		Source: "complete, but every Cluster and ClusterClass of the move stays paused", Target: "unchanged",
@@ -59,14 +59,9 @@ var aftermaths = map[Step]Aftermath{
 	},
 }
 
-// Aftermath says what a failure in a step leaves behind. It is nil for the steps
-// before the move begins.
-func (s Step) Aftermath() *Aftermath {
-	if a, ok := aftermaths[s]; ok {
-		return &a
-	}
-	return nil
-}
+// Aftermath says what a failure in a step leaves behind, which is nothing in those before
+// the move begins.
+func (s Step) Aftermath() aftermath { return aftermaths[s] }
 
 var stepNames = [...]string{"contract", "providers", "discovery", "provisioning", "pause", "pause-classes", "ready", "create", "delete", "resume-classes", "resume", "after"}
 

@@ -130,13 +130,11 @@ func FromSnapshot(s *snapshot.Snapshot, o Options) *Plan {
 		nodes:       make([]*Node, len(s.Objects)),
 		absent:      map[string]*Node{},
 		external:    map[*Node][]*Node{},
-		undefined:   map[groupKind]int{},
+		undefined:   map[string]bool{},
 		behind:      map[*Node]bool{},
+		odd:         map[int32]bool{},
 	}
-	if o.Restore {
-		b.options.All = true
-	}
-	if b.options.All {
+	if b.options.All = o.All || o.Restore; b.options.All {
 		b.Namespace = ""
 	}
 	b.index()
@@ -196,7 +194,7 @@ type planner struct {
 	byName      map[ID]int32 // see lookup
 	nodes       []*Node
 	absent      map[string]*Node
-	undefined   map[groupKind]int
+	undefined   map[string]bool // kinds without a definition, as KIND.GROUP
 	secrets     bool
 	machines    bool // whether the snapshot has any
 	missing     int  // owners that it should have
@@ -332,13 +330,7 @@ func (n *Node) observe() {
 
 // mark takes over what an object says itself.
 func (n *Node) mark(o *snapshot.Object) {
-	if n.Hierarchy == Unmarked && o.Has(snapshot.MoveHierarchy) {
-		n.Hierarchy = onObject
-	}
-	if n.Move == Unmarked && o.Has(snapshot.Move) {
-		n.Move = onObject
-	}
-	n.BlockMove = o.Has(snapshot.BlockMove)
+	n.carries(o.Has(snapshot.MoveHierarchy), o.Has(snapshot.Move), o.Has(snapshot.BlockMove))
 }
 
 // clusterctlGroup is that of the inventory, which is never moved.
@@ -367,9 +359,8 @@ func (b *planner) discover() {
 			b.Elsewhere++
 			continue
 		}
-		kind := groupKind{n.Group, n.Kind}
-		if !n.data() && n.Scope != Ignored && b.definitions[kind] == nil {
-			b.undefined[kind]++
+		if !n.data() && n.Scope != Ignored && b.definitions[groupKind{n.Group, n.Kind}] == nil {
+			b.undefined[n.Kind+"."+n.Group] = true
 		}
 		if n.Group == "" && n.Kind == "Secret" {
 			b.secrets = true
@@ -502,7 +493,7 @@ func (b *planner) owners() {
 // owner returns the node that an ownerReference leads to.
 func (b *planner) owner(n *Node, o *snapshot.Object, r *snapshot.Owner) *Node {
 	if i, ok := b.byUID[r.UID]; ok && r.UID != "" {
-		return b.inspect(n, b.known(i), i, r)
+		return b.inspect(n, i, r)
 	}
 	id := ID{Group: r.Group, Kind: r.Kind, Namespace: o.Namespace, Name: r.Name}
 	i, namesake := b.lookup(id)
@@ -511,7 +502,7 @@ func (b *planner) owner(n *Node, o *snapshot.Object, r *snapshot.Owner) *Node {
 		i, namesake = b.lookup(id)
 	}
 	if namesake && (r.UID == "" || b.s.Objects[i].UID == "") {
-		return b.inspect(n, b.known(i), i, r)
+		return b.inspect(n, i, r)
 	}
 	key := strings.Join([]string{r.UID, r.Group, r.Kind, o.Namespace, r.Name}, "/")
 	absent := b.absent[key]
@@ -706,22 +697,18 @@ const pausedAnnotation = "cluster.x-k8s.io/paused"
 // gaps says what a snapshot should have and has not.
 func (b *planner) gaps() {
 	if len(b.undefined) > 0 && !b.Restore {
-		kinds := make([]string, 0, len(b.undefined))
-		for kind := range b.undefined {
-			kinds = append(kinds, kind.kind+"."+kind.group)
-		}
-		slices.Sort(kinds)
+		kinds := slices.Sorted(maps.Keys(b.undefined))
 		b.gap("the definitions (CRDs) of these kinds are missing, and their labels decide what moves: %s", phrase.Few(kinds, 8))
 	}
 	if b.options.Complete {
 		return
 	}
 	clusters := 0
-	missing := map[groupKind]int{}
+	missing := map[string]int{}
 	check := func(o *snapshot.Object, refs []snapshot.Ref) {
 		for _, r := range refs {
 			if b.Find(ID{Group: r.Group, Kind: r.Kind, Namespace: o.Namespace, Name: r.Name}) == nil {
-				missing[groupKind{r.Group, r.Kind}]++
+				missing[r.Kind+"."+r.Group]++
 			}
 		}
 	}
@@ -729,7 +716,7 @@ func (b *planner) gaps() {
 	observed(b, func(_ *Node, o *snapshot.Object, m *snapshot.Machine) { check(o, m.Refs) })
 	var names []string
 	for kind, number := range missing {
-		names = append(names, fmt.Sprintf("%d %s.%s", number, kind.kind, kind.group))
+		names = append(names, fmt.Sprintf("%d %s", number, kind))
 	}
 	slices.Sort(names)
 	if len(names) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
 
-// Runbook is what people do before, during and after a move.
-type Runbook struct {
+// book is what people do before, during and after a move.
+type book struct {
 	// Conclusion is what the plan foresees, in one sentence.
 	Conclusion string
 	Sections   []section
@@ -34,10 +34,9 @@ type task struct {
 const mostTasks = 100
 
 // Runbook says what to do before, during and after the move.
-func (p *Plan) Runbook() *Runbook {
+func (p *Plan) Runbook() *book {
 	r := &runbook{Plan: p, done: map[string]bool{}}
-	out := &Runbook{Conclusion: p.Conclusion()}
-	out.Sections = append(out.Sections, r.before(), r.run(), r.after())
+	out := &book{p.Conclusion(), []section{r.before(), r.run(), r.after()}}
 	for _, step := range []Step{Ready, Create, deletion, ResumeClasses, Resume} {
 		if p.Restore && step < Create || p.Restore && step == deletion {
 			continue

@@ -87,28 +87,36 @@ func (id ID) ours() bool {
 // foreign reports whether controllers that are not known look after the kind.
 func (id ID) foreign() bool { return !id.ours() && !id.ofKubernetes() }
 
-// Metadata are the labels and annotations of an object.
-type Metadata interface {
+// metadata are the labels and annotations of an object.
+type metadata interface {
 	Label(key string) (value string, ok bool)
 	Annotation(key string) (value string, ok bool)
 }
 
 // NewNode returns the node of an object, with what its kind and its labels say
 // (clusterctl: client/cluster/objectgraph.go, objMetaToNode). Types may be nil.
-func NewNode(id ID, m Metadata, types Types) *Node {
+func NewNode(id ID, m metadata, types Types) *Node {
 	n := &Node{ID: id}
 	n.classify(types)
 	if n.Scope == Ignored {
 		return n
 	}
-	if _, ok := m.Label(HierarchyLabel); ok && n.Hierarchy == Unmarked {
+	_, hierarchy := m.Label(HierarchyLabel)
+	_, move := m.Label(MoveLabel)
+	_, block := m.Annotation(BlockMoveAnnotation)
+	n.carries(hierarchy, move, block)
+	return n
+}
+
+// carries says which labels and annotation the object itself has.
+func (n *Node) carries(hierarchy, move, block bool) {
+	if hierarchy && n.Hierarchy == Unmarked {
 		n.Hierarchy = onObject
 	}
-	if _, ok := m.Label(MoveLabel); ok && n.Move == Unmarked {
+	if move && n.Move == Unmarked {
 		n.Move = onObject
 	}
-	_, n.BlockMove = m.Annotation(BlockMoveAnnotation)
-	return n
+	n.BlockMove = block
 }
 
 // classify fills in what the kind of a node says.
@@ -141,7 +149,7 @@ func (n *Node) classify(types Types) {
 }
 
 // ScopeOf says what clusterctl does with the objects of a kind. Types may be nil.
-func ScopeOf(group, kind string, types Types) Scope {
+func ScopeOf(group, kind string, types Types) scope {
 	n := Node{ID: ID{Group: group, Kind: kind}}
 	n.classify(types)
 	return n.Scope

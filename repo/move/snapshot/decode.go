@@ -93,7 +93,7 @@ var details = map[[2]string]func(data []byte) (any, error){
 	{coreGroup, "ClusterClass"}:                   readAs((*classWire).detail),
 	{coreGroup, "Machine"}:                        readAs((*machineWire).detail),
 	{addonsGroup, "ClusterResourceSetBinding"}:    readAs((*bindingWire).detail),
-	{clusterctlGroup, "Provider"}:                 readAs((*providerWire).detail),
+	{clusterctlGroup, "Provider"}:                 readAs(func(p *Provider) any { return p }),
 	{runtimeGroup, "ExtensionConfig"}:             readAs((*extensionWire).detail),
 }
 
@@ -167,7 +167,7 @@ type clusterWire struct {
 		Paused            bool       `json:"paused"`
 		InfrastructureRef *reference `json:"infrastructureRef"`
 		ControlPlaneRef   *reference `json:"controlPlaneRef"`
-		Topology          *struct {
+		Topology          struct {
 			ClassRef struct {
 				Name      string `json:"name"`
 				Namespace string `json:"namespace"`
@@ -208,32 +208,20 @@ func busy(conditions []condition) []string {
 }
 
 func (w *clusterWire) detail() any {
-	c := &Cluster{
-		Paused:          w.Spec.Paused,
+	class, done, conditions := &w.Spec.Topology, w.Status.Initialization, w.Status.Conditions
+	if strings.HasSuffix(w.APIVersion, "/v1beta1") {
+		// As the conversion between the versions does (api/core/v1beta1, conversion.go).
+		class.ClassRef.Name, class.ClassRef.Namespace = class.Class, class.ClassNamespace
+		done.InfrastructureProvisioned, done.ControlPlaneInitialized = w.Status.InfrastructureReady, w.Status.ControlPlaneReady
+		conditions = w.Status.V1Beta2.Conditions
+	}
+	return &Cluster{
+		Class: class.ClassRef.Name, ClassNamespace: class.ClassRef.Namespace, Paused: w.Spec.Paused,
 		Refs:            refs(w.Spec.InfrastructureRef, w.Spec.ControlPlaneRef),
 		HasControlPlane: len(refs(w.Spec.ControlPlaneRef)) > 0,
+		Provisioned:     done.InfrastructureProvisioned, ControlPlaneInitialized: done.ControlPlaneInitialized,
+		Initialized: isTrue(conditions, initializedCondition), Busy: busy(conditions),
 	}
-	old := strings.HasSuffix(w.APIVersion, "/v1beta1")
-	if t := w.Spec.Topology; t != nil {
-		c.Class, c.ClassNamespace = t.ClassRef.Name, t.ClassRef.Namespace
-		if old {
-			c.Class, c.ClassNamespace = t.Class, t.ClassNamespace
-		}
-	}
-	// As the conversion between the versions does (api/core/v1beta1,
-	// conversion.go).
-	if old {
-		c.Provisioned = w.Status.InfrastructureReady
-		c.ControlPlaneInitialized = w.Status.ControlPlaneReady
-		c.Initialized = isTrue(w.Status.V1Beta2.Conditions, initializedCondition)
-		c.Busy = busy(w.Status.V1Beta2.Conditions)
-		return c
-	}
-	c.Provisioned = w.Status.Initialization.InfrastructureProvisioned
-	c.ControlPlaneInitialized = w.Status.Initialization.ControlPlaneInitialized
-	c.Initialized = isTrue(w.Status.Conditions, initializedCondition)
-	c.Busy = busy(w.Status.Conditions)
-	return c
 }
 
 // template is a reference of a ClusterClass: ref in v1beta1, templateRef in
@@ -355,16 +343,6 @@ type bindingWire struct {
 
 func (w *bindingWire) detail() any { return &Binding{Cluster: w.Spec.ClusterName} }
 
-type providerWire struct {
-	Type         string `json:"type"`
-	ProviderName string `json:"providerName"`
-	Version      string `json:"version"`
-}
-
-func (w *providerWire) detail() any {
-	return &Provider{Type: w.Type, Name: w.ProviderName, Version: w.Version}
-}
-
 type extensionWire struct {
 	Status struct {
 		Handlers []struct {
@@ -445,11 +423,11 @@ func (s *Snapshot) decode(name string, p piece) decoded {
 		return decoded{} // a list of nothing
 	}
 	o, err := h.object(p, data)
-	if err == nil && scanned(o.Group) {
-		o.Names = s.fields.names(data)
-	}
 	if err != nil {
 		return decoded{err: p.fail(name, err)}
+	}
+	if scanned(o.Group) {
+		o.Names = s.fields.names(data)
 	}
 	return decoded{objects: []Object{o}}
 }
@@ -510,9 +488,7 @@ func (h *head) object(p piece, data []byte) (Object, error) {
 	if m.Deletion != nil && bool(*m.Deletion) {
 		o.Marks |= Deleting
 	}
-	if len(m.Owners) > 0 {
-		o.Owners = make([]Owner, 0, len(m.Owners))
-	}
+	o.Owners = slices.Grow(o.Owners, len(m.Owners))
 	for _, r := range m.Owners {
 		ref := r.ref()
 		o.Owners = append(o.Owners, Owner{Group: ref.Group, Version: ref.Version, Kind: ref.Kind, Name: ref.Name, UID: r.UID})

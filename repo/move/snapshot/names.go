@@ -122,10 +122,7 @@ func refers(path string) bool {
 func (t *fieldTable) names(data []byte) []name {
 	var room [mostNames]name
 	s := nameScanner{table: t, data: data, found: room[:0]}
-	s.space()
-	if !s.open('{') {
-		return nil
-	}
+	s.at = bytes.IndexByte(data, '{') + 1 // only blanks stand before it
 	for s.next('}') {
 		key := s.key()
 		switch string(key) {
@@ -136,10 +133,7 @@ func (t *fieldTable) names(data []byte) []name {
 			s.value(0)
 		}
 	}
-	if len(s.found) == 0 {
-		return nil
-	}
-	return append(make([]name, 0, len(s.found)), s.found...)
+	return append([]name(nil), s.found...) // without the room
 }
 
 // nameScanner walks through valid JSON.
@@ -156,15 +150,6 @@ func (s *nameScanner) space() {
 	for s.at < len(s.data) && s.data[s.at] <= ' ' {
 		s.at++
 	}
-}
-
-// open reads a bracket.
-func (s *nameScanner) open(b byte) bool {
-	if s.at >= len(s.data) || s.data[s.at] != b {
-		return false
-	}
-	s.at++
-	return true
 }
 
 // next reports whether a map or list continues, and reads its end if not.

@@ -105,7 +105,11 @@ type Machine struct {
 type Binding struct{ Cluster string }
 
 // Provider is an entry of clusterctl's inventory.
-type Provider struct{ Type, Name, Version string }
+type Provider struct {
+	Type    string `json:"type"`
+	Name    string `json:"providerName"`
+	Version string `json:"version"`
+}
 
 // Extension is an ExtensionConfig.
 type Extension struct {

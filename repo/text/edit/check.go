@@ -92,12 +92,12 @@ func (n *Node) reading() *yamldoc.Node {
 	if n.Kind != Leaf {
 		raw = n.String()
 	}
-	return scalar(raw)
+	return Scalar(raw)
 }
 
-// scalar is what a text means as the value of a key; nil if it cannot be one.
+// Scalar is what a text means as the value of a key; nil if it cannot be one.
 // Variables have no values yet.
-func scalar(text string) *yamldoc.Node {
+func Scalar(text string) *yamldoc.Node {
 	if s := yamldoc.Parse(yamldoc.NewFile("", Mask("v: "+text+"\n"))); len(s.Docs) == 1 && s.Docs[0].Err == nil && len(s.Docs[0].Root.Fields()) == 1 {
 		return s.Docs[0].Root.Get("v")
 	}

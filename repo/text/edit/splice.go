@@ -52,7 +52,7 @@ func Replace(text string, splices []Splice) (string, error) {
 					continue
 				}
 				uses[i]++
-				v := scalar(s.Text)
+				v := Scalar(s.Text)
 				return spelling(text[s.Start:s.End], s.Text) || s.Start == start && s.End == end && v != nil && v.Kind == got.Kind && v.Text() == got.Text()
 			}
 			return false
