@@ -11,7 +11,6 @@ package main
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,13 +20,13 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 )
 
 // A target is a package whose tests are tested.
@@ -54,9 +53,6 @@ var targets = []target{
 	{pkg: "publish/oci", files: "put*.go", tests: []suite{{pkg: "publish/oci"}}},
 }
 
-//go:embed survivors.txt
-var survivors string
-
 // goal is the least share of mutants that tests have to notice.
 const goal = 85
 
@@ -72,17 +68,12 @@ func main() {
 func run(ctx context.Context) error {
 	sample := flag.Int("sample", 0, "try at most so many mutants of each package, always the same ones")
 	match := flag.String("run", "", "only packages whose path contains this")
-	verbose := flag.Bool("v", false, "print every survivor, also those with a known reason")
 	flag.Parse()
 	tmp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	reasons, err := readReasons(survivors)
-	if err != nil {
-		return err
-	}
 	below := false
 	for _, t := range targets {
 		if !strings.Contains(t.pkg, *match) {
@@ -96,31 +87,22 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.pkg, err)
 		}
-		if !report(t, results, reasons, *verbose, time.Since(start)) {
+		if !report(t, results, time.Since(start)) {
 			below = true
 		}
 	}
 	if below {
-		return fmt.Errorf("at least one package is below %d %%, or has survivors without a reason; write a test, or a reason in test/mutate/survivors.txt", goal)
+		return fmt.Errorf("at least one package is below %d %%; write tests that notice its survivors", goal)
 	}
 	return nil
 }
 
 // report prints the result of a package and reports whether it is good enough.
-func report(t target, results []result, reasons map[string]string, verbose bool, took time.Duration) bool {
+func report(t target, results []result, took time.Duration) bool {
 	count := map[string]int{}
 	var lived []string
-	unexplained := 0
 	for _, r := range results {
-		count[r.outcome]++
-		if r.outcome == killed {
-			continue
-		}
-		why := reasons[r.m.key()]
-		if why == "" {
-			unexplained++
-		}
-		if why == "" || verbose {
+		if count[r.outcome]++; r.outcome != killed {
 			lived = append(lived, fmt.Sprintf("  %s: %s:%d %s", r.outcome, path.Join(t.pkg, r.m.file), r.m.line, strings.TrimPrefix(r.m.key(), r.m.file+" ")))
 		}
 	}
@@ -326,23 +308,11 @@ func (b *binary) run(ctx context.Context, id int, hits string, limit time.Durati
 // runAll tries the mutants on all processors.
 func runAll(ctx context.Context, binaries []*binary, mutants []*mutant) []result {
 	results := make([]result, len(mutants))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := range next {
-				results[i] = result{mutants[i], fate(ctx, binaries, mutants[i])}
-			}
-		})
-	}
-	for i := range mutants {
-		if ctx.Err() != nil {
-			break
+	parallel.Each(len(mutants), func(i int) {
+		if ctx.Err() == nil {
+			results[i] = result{mutants[i], fate(ctx, binaries, mutants[i])}
 		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	})
 	return results
 }
 
@@ -360,24 +330,4 @@ func fate(ctx context.Context, binaries []*binary, m *mutant) string {
 		}
 	}
 	return outcome
-}
-
-// readReasons reads the known survivors: a reason, and below it, indented, the
-// mutants that it is for.
-func readReasons(text string) (map[string]string, error) {
-	reasons := map[string]string{}
-	why := ""
-	for i, line := range strings.Split(text, "\n") {
-		switch {
-		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
-		case strings.HasPrefix(line, "\t"):
-			if why == "" {
-				return nil, fmt.Errorf("survivors.txt:%d: a mutant without a reason above it", i+1)
-			}
-			reasons[strings.TrimSpace(line)] = why
-		default:
-			why = line
-		}
-	}
-	return reasons, nil
 }

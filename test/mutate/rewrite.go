@@ -150,8 +150,7 @@ func blame(text string, line, column int) []int {
 	}
 	type span struct{ id, start int }
 	var stack []span
-	own := map[bool][]int{}
-	var groups []int
+	var own, groups []int
 	best := -1
 	for _, m := range marks.FindAllStringSubmatchIndex(text, -1) {
 		id, _ := strconv.Atoi(text[m[4]:m[5]])
@@ -168,7 +167,7 @@ func blame(text string, line, column int) []int {
 				stack = slices.Delete(stack, i, i+1)
 				if s.start < end && at < m[1] {
 					if kind == "]" {
-						own[true] = append(own[true], id)
+						own = append(own, id)
 					} else if best < 0 || m[1]-s.start <= best {
 						if best >= 0 && m[1]-s.start < best-30 {
 							groups = nil
@@ -181,8 +180,8 @@ func blame(text string, line, column int) []int {
 			}
 		}
 	}
-	if len(own[true]) > 0 {
-		return own[true]
+	if len(own) > 0 {
+		return own
 	}
 	return groups
 }
