@@ -14,7 +14,7 @@ import (
 // source tree that the object comes from. Kustomize tells the file; within it,
 // the object is the one of the same kind whose name the built one contains.
 func (p *building) locate(ctx context.Context, o *config.Output, problems []objectProblem) error {
-	var origins []kustomize.Origin
+	var origins map[kustomize.Identity]string
 	if o.Kustomize != "" {
 		// If this fails the messages still name the object.
 		origins, _ = kustomize.Origins(ctx, p.tree, o.Kustomize, kustomize.Options{
@@ -30,10 +30,8 @@ func (p *building) locate(ctx context.Context, o *config.Output, problems []obje
 		}
 		err := &yamldoc.Error{File: o.Source(), Err: fmt.Errorf("%s: %s", problem.object, problem.why)}
 		file := o.File
-		for _, origin := range origins {
-			if from := object(origin.Object); from.kind() == problem.object.kind() && from.name() == problem.object.name() && from.namespace() == problem.object.namespace() {
-				file = origin.File
-			}
+		if from, ok := origins[kustomize.Identity{Kind: problem.object.kind(), Namespace: problem.object.namespace(), Name: problem.object.name()}]; ok {
+			file = from
 		}
 		if pos, ok := p.find(file, problem.object); ok {
 			err.File, err.Pos = file, pos

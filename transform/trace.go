@@ -206,20 +206,9 @@ func (t *Tracer) Locate(artifact string, d *yamldoc.Document, n *yamldoc.Node) (
 	// has the variable.
 	root := d.Root
 	if s := b.raw(); d.Index >= 1 && d.Index <= len(s.Docs) && s.Docs[d.Index-1].Err == nil {
-		at := s.Docs[d.Index-1].Root
-		for _, step := range way {
-			if i, err := strconv.Atoi(step); err == nil && at.Is(yamldoc.List) {
-				if i >= len(at.List()) {
-					at = nil
-					break
-				}
-				at = at.List()[i]
-			} else {
-				at = at.Get(step)
-			}
-		}
-		if at != nil {
-			root = s.Docs[d.Index-1].Root
+		raw := s.Docs[d.Index-1].Root
+		if at := kustomize.At(raw, way); at != nil {
+			root = raw
 			if at.Kind != yamldoc.Map && at.Kind != yamldoc.List {
 				text = at.Text()
 			}

@@ -75,11 +75,8 @@ func (v Versions) String() string {
 
 // release is the version of a release that a tag means.
 func release(c *config.Config, tag string) (layouts.Version, error) {
-	text, ok, err := c.Version.Of(tag)
-	switch {
-	case err != nil:
-		return layouts.Version{}, err
-	case !ok && c.Version.TagPattern != "":
+	text, ok := c.Version.Of(tag)
+	if !ok && c.Version.TagPattern != "" {
 		return layouts.Version{}, c.Version.Errorf("tagPattern", "the version %q is not a release: it does not match tagPattern %q", tag, c.Version.TagPattern)
 	}
 	v, err := layouts.ParseVersion(text)

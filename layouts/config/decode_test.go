@@ -140,9 +140,8 @@ func TestVersionOf(t *testing.T) {
 		{Version{TagPattern: "^provider/", StripPrefix: "provider/"}, "provider/", "", false},
 	}
 	for _, tt := range tests {
-		version, ok, err := tt.v.Of(tt.tag)
-		if version != tt.version || ok != tt.ok || err != nil {
-			t.Errorf("%+v.Of(%q) = %q, %v, %v; want %q, %v", tt.v, tt.tag, version, ok, err, tt.version, tt.ok)
+		if version, ok := tt.v.Of(tt.tag); version != tt.version || ok != tt.ok {
+			t.Errorf("%+v.Of(%q) = %q, %v; want %q, %v", tt.v, tt.tag, version, ok, tt.version, tt.ok)
 		}
 	}
 }

@@ -11,13 +11,9 @@ import (
 const defaultTagPattern = `^v`
 
 // Of returns the version that a git tag names; ok is false if the tag is none
-// of a release. The error is a pattern that is not a regular expression, which
-// Decode has excluded.
-func (v Version) Of(tag string) (version string, ok bool, err error) {
-	re, err := regexp.Compile(cmp.Or(v.TagPattern, defaultTagPattern))
-	if err != nil {
-		return "", false, v.Errorf("tagPattern", "tagPattern: %w", err)
-	}
+// of a release. Decode refuses patterns that are no regular expressions.
+func (v Version) Of(tag string) (version string, ok bool) {
+	re := regexp.MustCompile(cmp.Or(v.TagPattern, defaultTagPattern))
 	version = strings.TrimPrefix(tag, v.StripPrefix)
-	return version, re.MatchString(tag) && version != "", nil
+	return version, re.MatchString(tag) && version != ""
 }

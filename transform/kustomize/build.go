@@ -356,21 +356,16 @@ func (w withDisk) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) 
 	return w.at(path).CleanedAbs(path)
 }
 
-// Origin is where a built object comes from.
-type Origin struct {
-	// File is the source file, relative to the tree, with slashes.
-	File string
-	// Object is the built object, for comparison.
-	Object map[string]any
-}
+// Identity names a built object.
+type Identity struct{ Kind, Namespace, Name string }
 
 // originKey is the annotation in which kustomize notes the source of objects.
 const originKey = "config.kubernetes.io/origin"
 
 // Origins builds the kustomization again with kustomize's tracking of origins
-// and returns the source file of each object, in the order of Build. It is
+// and returns the source file of each object, relative to the tree, with slashes. It is
 // meant for messages, when something is wrong with an object.
-func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origin, error) {
+func Origins(ctx context.Context, tree *Tree, dir string, opts Options) (map[Identity]string, error) {
 	name, data, err := tree.kustomization(path.Clean(dir))
 	if err != nil {
 		return nil, err
@@ -381,10 +376,14 @@ func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origi
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Origin, len(objs))
-	for i, o := range objs {
-		out[i].Object = o
+	out := map[Identity]string{}
+	for _, o := range objs {
+		var id Identity
 		meta, _ := o["metadata"].(map[string]any)
+		id.Kind, _ = o["kind"].(string)
+		id.Namespace, _ = meta["namespace"].(string)
+		id.Name, _ = meta["name"].(string)
+		out[id] = ""
 		annotations, _ := meta["annotations"].(map[string]any)
 		note, _ := annotations[originKey].(string)
 		if m, err := yamldoc.ToMap(note); err == nil {
@@ -393,7 +392,7 @@ func Origins(ctx context.Context, tree *Tree, dir string, opts Options) ([]Origi
 				file, ok = m["configuredIn"].(string) // made by a generator
 			}
 			if ok && m["repo"] == nil {
-				out[i].File = path.Join(dir, file)
+				out[id] = path.Join(dir, file)
 			}
 		}
 	}

@@ -24,16 +24,13 @@ type Tracer struct {
 	tree   *Tree
 	file   string // the outermost kustomization
 	files  func(name string) *yamldoc.Stream
-	origin map[identity]string
+	origin map[Identity]string
 	// chains are the kustomizations that a file goes through, outermost first.
 	chains map[string][]*layer
 }
 
-// identity names a built object.
-type identity struct{ kind, namespace, name string }
-
-func identify(root *yamldoc.Node) identity {
-	return identity{root.Get("kind").Str(), root.Get("metadata", "namespace").Str(), root.Get("metadata", "name").Str()}
+func identify(root *yamldoc.Node) Identity {
+	return Identity{root.Get("kind").Str(), root.Get("metadata", "namespace").Str(), root.Get("metadata", "name").Str()}
 }
 
 // layer is one kustomization.
@@ -61,7 +58,7 @@ func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Trac
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracer{tree: tree, origin: map[identity]string{}, chains: map[string][]*layer{}}
+	t := &Tracer{tree: tree, origin: origins, chains: map[string][]*layer{}}
 	var streams sync.Map
 	t.files = func(name string) *yamldoc.Stream {
 		if s, ok := streams.Load(name); ok {
@@ -73,18 +70,6 @@ func NewTracer(ctx context.Context, tree *Tree, dir string, opts Options) (*Trac
 		}
 		streams.Store(name, s)
 		return s
-	}
-	for _, o := range origins {
-		text := func(fields ...string) string {
-			var v any = o.Object
-			for _, f := range fields {
-				m, _ := v.(map[string]any)
-				v = m[f]
-			}
-			s, _ := v.(string)
-			return s
-		}
-		t.origin[identity{text("kind"), text("metadata", "namespace"), text("metadata", "name")}] = o.File
 	}
 	if name, _, err := tree.kustomization(path.Clean(dir)); err == nil {
 		t.file = path.Join(filepath.ToSlash(tree.Name), name)
@@ -111,7 +96,7 @@ func (t *Tracer) File() string { return t.file }
 // by other means than kustomize.
 func FindIn(stream *yamldoc.Stream, built *yamldoc.Node, way []string) (Place, bool) {
 	id := identify(built)
-	d := ObjectIn(stream, id.kind, id.name)
+	d := ObjectIn(stream, id.Kind, id.Name)
 	if d == nil {
 		return Place{}, false
 	}
@@ -179,12 +164,9 @@ func (t *Tracer) Find(built *yamldoc.Node, way []string, text string) (Place, bo
 		return Place{}, false
 	}
 	w := &wanted{built: built, way: way, text: text}
-	w.value = built
-	for _, step := range way {
-		w.value = child(w.value, step)
-	}
+	w.value = At(built, way)
 	w.scalar = w.value != nil && w.value.Kind != yamldoc.Map && w.value.Kind != yamldoc.List
-	own := ObjectIn(t.files(file), id.kind, id.name)
+	own := ObjectIn(t.files(file), id.Kind, id.Name)
 	var ownRoot *yamldoc.Node
 	if own != nil {
 		ownRoot = own.Root
@@ -284,6 +266,14 @@ func ObjectIn(stream *yamldoc.Stream, kind, builtName string) *yamldoc.Document 
 		}
 	}
 	return best
+}
+
+// At follows a way; it is nil if it leads nowhere.
+func At(n *yamldoc.Node, way []string) *yamldoc.Node {
+	for _, step := range way {
+		n = child(n, step)
+	}
+	return n
 }
 
 // child follows one step of a way.

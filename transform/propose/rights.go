@@ -23,21 +23,9 @@ import (
 // rightsRules are about what the contract needs of roles.
 var rightsRules = []string{"RBAC001", "RBAC002", "RBAC003", "RBAC004", "RBAC011", "RBAC013", "RBAC014"}
 
-// follows are the rights of a controller that follows references of a contract.
-var follows = []struct {
-	contract        contract.Contract
-	role            contract.Role
-	field           []string // that holds the reference
-	group, resource string
-	verbs           []string
-	why             string
-}{
-	{
-		contract.V1Beta2, contract.ControlPlane, []string{"spec", "machineTemplate"},
-		crd.Group, "customresourcedefinitions", []string{"get", "list", "watch"},
-		"references of contract v1beta2 name a kind without a version, and the CRD determines which version to use",
-	},
-}
+// follow are the rights on CRDs of a controller that follows references of contract
+// v1beta2, which name a kind without a version.
+var follow = []string{"get", "list", "watch"}
 
 // rights reports what roles lack for the contract. Roles are mostly made from
 // markers in Go, so that an edit of them would be lost.
@@ -66,25 +54,24 @@ func (s *side) rights() error {
 		}
 	}
 	for _, r := range s.now.releases {
-		for _, row := range follows {
-			for _, k := range s.profile().Kinds(r.crds) {
-				if row.contract != s.opts.To || k.Role != row.role || k.Template || k.Judged == nil {
-					continue
-				}
-				if _, presence := k.Judged.Schema.At(row.field...); presence != crd.Present {
-					continue
-				}
-				missing := s.lacking(r, row.group, row.resource, row.verbs)
-				if len(missing) == 0 {
-					continue
-				}
-				file, line := s.place(k.CRD)
-				s.add(migrate.Finding{
-					Level: migrate.Note, File: file, Line: line, Object: string(k.Role) + " " + k.Kind,
-					Message: fmt.Sprintf("no role allows %s on %s of %s, but %s", strings.Join(missing, ", "), row.resource, row.group, row.why),
-					Help:    fmt.Sprintf("if the controller follows such references, add the marker +kubebuilder:rbac:groups=%s,resources=%s,verbs=%s", row.group, row.resource, strings.Join(row.verbs, ";")),
-				})
+		for _, k := range s.profile().Kinds(r.crds) {
+			if s.opts.To != contract.V1Beta2 || k.Role != contract.ControlPlane || k.Template || k.Judged == nil {
+				continue
 			}
+			if _, presence := k.Judged.Schema.At("spec", "machineTemplate"); presence != crd.Present {
+				continue
+			}
+			const resource = "customresourcedefinitions"
+			missing := s.lacking(r, crd.Group, resource, follow)
+			if len(missing) == 0 {
+				continue
+			}
+			file, line := s.place(k.CRD)
+			s.add(migrate.Finding{
+				Level: migrate.Note, File: file, Line: line, Object: string(k.Role) + " " + k.Kind,
+				Message: fmt.Sprintf("no role allows %s on %s of %s, but references of contract v1beta2 name a kind without a version, and the CRD determines which version to use", strings.Join(missing, ", "), resource, crd.Group),
+				Help:    fmt.Sprintf("if the controller follows such references, add the marker +kubebuilder:rbac:groups=%s,resources=%s,verbs=%s", crd.Group, resource, strings.Join(follow, ";")),
+			})
 		}
 	}
 	return nil
