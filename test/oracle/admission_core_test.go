@@ -162,6 +162,11 @@ var planeValues = map[string][]any{
 	"kubeadmConfigSpec.joinConfiguration.timeouts.controlPlaneComponentHealthCheckSeconds": {nil, 5, 6},
 }
 
+// skipping are annotations that skip preflight checks.
+func skipping(checks string) map[string]any {
+	return map[string]any{"machineset.cluster.x-k8s.io/skip-preflight-checks": checks}
+}
+
 // below puts the fields of each table below a path.
 func below(path string, tables ...map[string][]any) map[string][]any {
 	out := map[string][]any{}
@@ -191,6 +196,7 @@ var coreValues = map[string]map[string][]any{
 		"spec.rollout.strategy.rollingUpdate.maxUnavailable": {nil, 0, 1, "0", "0%", "10%", "a"},
 		"spec.strategy.rollingUpdate.maxSurge":               {nil, 0, 1, "0", "0%", "10%", "a"},
 		"spec.strategy.rollingUpdate.maxUnavailable":         {nil, 0, 1, "0", "0%", "10%", "a"},
+		"metadata.annotations":                               {nil, skipping(""), skipping("All"), skipping("All, KubeadmVersionSkew"), skipping("Every")},
 		"spec.selector.matchLabels.b":                        {nil, "c", "d"}, "spec.template.metadata.labels.b": {nil, "c", "d"},
 	},
 	"MachinePool": {

@@ -81,7 +81,7 @@ var admissions = map[string]func(admitted, view.Failure){
 	"cluster.x-k8s.io/MachineDeployment": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
-		scaled(a.Get("metadata"), refuse)
+		scaled(a.Get("metadata"), a.spec.Get("replicas"), refuse)
 		skipped := a.Get("metadata", "annotations", "machineset.cluster.x-k8s.io/skip-preflight-checks")
 		for check := range strings.SplitSeq(skipped.Str(), ",") {
 			if check = strings.TrimSpace(check); skipped.Str() != "" && !slices.Contains(preflightChecks, check) {
@@ -114,7 +114,7 @@ var admissions = map[string]func(admitted, view.Failure){
 	"cluster.x-k8s.io/MachinePool": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
-		scaled(a.Get("metadata"), refuse)
+		scaled(a.Get("metadata"), a.spec.Get("replicas"), refuse)
 		if n := a.spec.Get("template", "spec", "taints"); !view.Blank(n) {
 			refuse.By(n).Says("the machines of a MachinePool cannot have taints")
 		}
@@ -145,9 +145,12 @@ var admissions = map[string]func(admitted, view.Failure){
 // preflightChecks are those that a MachineSet can skip.
 var preflightChecks = []string{"All", "ControlPlaneIsStable", "ControlPlaneVersionSkew", "KubeadmVersionSkew", "KubernetesVersionSkew"}
 
-// scaled: with annotations of the autoscaler, new workers get the smallest number of
-// machines, and the autoscaler itself wants the largest to be no smaller.
-func scaled(metadata *yamldoc.Node, refuse view.Failure) {
+// scaled: with annotations of the autoscaler, new workers without replicas get the smallest
+// number of machines, and the autoscaler itself wants the largest to be no smaller.
+func scaled(metadata, replicas *yamldoc.Node, refuse view.Failure) {
+	if !view.Blank(replicas) {
+		refuse = refuse.As(lint.Warning) // only the autoscaler reads them
+	}
 	low, high := metadata.Get("annotations", minSize), metadata.Get("annotations", maxSize)
 	least, err := strconv.ParseInt(low.Str(), 10, 32)
 	most, wrong := strconv.ParseInt(high.Str(), 10, 32)
