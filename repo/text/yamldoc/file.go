@@ -133,21 +133,17 @@ func (f *File) Pos(offset int) Pos {
 // Offset returns the byte offset of a position, the inverse of Pos. Columns
 // past the end of a line are clamped to it.
 func (f *File) Offset(p Pos) int {
-	lines := f.lines()
 	if p.Line < 1 {
 		return 0
 	}
-	if p.Line > len(lines) {
+	if p.Line > len(f.lines()) {
 		return len(f.Data)
 	}
-	off, c := int(lines[p.Line-1]), 1
+	off, last := f.span(p.Line)
+	c := 1
 	if p.Column > blockSize {
 		// Jump to the last block of the line that begins before the column.
 		first := f.before(off)
-		last := len(f.Data)
-		if p.Line < len(lines) {
-			last = int(lines[p.Line]) - 1
-		}
 		block, _ := slices.BinarySearch(f.counts(), int32(min(first+p.Column, len(f.Data)+1)))
 		block = min(block-1, last/blockSize)
 		if at := block * blockSize; at > off {
@@ -164,45 +160,38 @@ func (f *File) Offset(p Pos) int {
 	return off
 }
 
+// span is where a line that exists begins, and where it ends before its line break.
+func (f *File) span(n int) (start, end int) {
+	lines := f.lines()
+	if n < len(lines) {
+		return int(lines[n-1]), int(lines[n]) - 1
+	}
+	return int(lines[n-1]), len(f.Data)
+}
+
 // Line returns the text of a line, counted from 1, without its line break.
 func (f *File) Line(n int) string {
-	lines := f.lines()
-	if n < 1 || n > len(lines) {
+	if n < 1 || n > len(f.lines()) {
 		return ""
 	}
-	end := len(f.Data)
-	if n < len(lines) {
-		end = int(lines[n]) - 1
-	}
-	return strings.TrimSuffix(f.Data[lines[n-1]:end], "\r")
+	start, end := f.span(n)
+	return strings.TrimSuffix(f.Data[start:end], "\r")
 }
 
 // lineEnd returns the position behind the last character of a line.
 func (f *File) lineEnd(line int) Pos {
-	lines := f.lines()
-	end := len(f.Data)
-	if line < len(lines) {
-		end = int(lines[line]) - 1
-	}
-	if end > int(lines[line-1]) && f.Data[end-1] == '\r' {
-		end--
-	}
-	return f.Pos(end)
+	start, _ := f.span(line)
+	return f.Pos(start + len(f.Line(line)))
 }
 
 // Excerpt returns the part of a line around a position that fits on a screen,
 // and the column it begins with. Lines can have megabytes.
 func (f *File) Excerpt(p Pos) (text string, column int) {
 	const before, after = 60, 120 // bytes
-	lines := f.lines()
-	if p.Line < 1 || p.Line > len(lines) {
+	if p.Line < 1 || p.Line > len(f.lines()) {
 		return "", 1
 	}
-	first := int(lines[p.Line-1])
-	last := len(f.Data)
-	if p.Line < len(lines) {
-		last = int(lines[p.Line]) - 1
-	}
+	first, last := f.span(p.Line)
 	at := f.Offset(p)
 	start, end := max(first, at-before), min(last, at+after)
 	if end-first <= before+after {
