@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // sumOfHello is the SHA-256 of "hello\n" (echo hello | sha256sum).
@@ -31,9 +32,7 @@ func release(files ...string) *repo.Release {
 func TestChecksumsAreThoseOfSha256sum(t *testing.T) {
 	r := release("b.yaml", "hello\n", "a.yaml", "", "SHA256SUMS", "old", "SHA256SUMS.sig", "old")
 	got, err := repo.Checksums(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a.yaml\n" + sumOfHello + "  b.yaml\n"
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -44,9 +43,7 @@ func TestChecksumsAreThoseOfSha256sum(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, data := range map[string]string{"a.yaml": "", "b.yaml": "hello\n", "SHA256SUMS": string(got)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	cmd := exec.Command(tool, "--check", "--strict", "SHA256SUMS")
 	cmd.Dir = dir
@@ -149,9 +146,7 @@ func FuzzVerifyChecksums(f *testing.F) {
 		r := &repo.Release{Artifacts: []*repo.Artifact{repo.BytesArtifact(name, data), repo.BytesArtifact(layouts.ChecksumFile, sums)}}
 		ok := repo.VerifyChecksums(t.Context(), r) == nil
 		want, err := repo.Checksums(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if ok && name != layouts.ChecksumFile && name != layouts.SignatureFile && !bytes.Contains(bytes.ToLower(sums), want[:64]) {
 			t.Errorf("accepted %q, which lacks %q", sums, want)
 		}

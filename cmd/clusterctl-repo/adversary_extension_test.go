@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -52,9 +53,7 @@ func TestExtensionCheckIsAttacked(t *testing.T) {
 			t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 			dir := t.TempDir()
 			ca := filepath.Join(dir, "ca.crt")
-			if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			var printed safeBuffer

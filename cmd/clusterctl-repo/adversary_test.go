@@ -460,9 +460,7 @@ func (w *attackedWorld) forget(t *testing.T) {
 	w.hub.AddToken(github.Token{Secret: "secret-hub-0123456789", Right: github.Admin})
 	w.hub.AddRepository(github.Repository{Owner: "acme", Name: "provider"})
 	w.lab.AddToken(gitlab.Token{Secret: "secret-lab-0123456789", User: "publisher"})
-	if err := w.lab.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, w.lab.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}))
 	w.registry = registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true))
 	w.hosts = map[string]http.Handler{"registry.test": guard(w.registry), "blobs.test": w.registry}
 	for _, h := range github.Hosts("github.com") {
@@ -692,9 +690,7 @@ spec:
 			fmt.Fprintf(&config, "- {name: foo%d, type: InfrastructureProvider, url: %q}\n", i, at.release)
 		}
 		must("mirror", at.release, "--to", "../in/broken-"+kind.String())
-		if err := os.Remove(filepath.Join(dir, "in/broken-"+kind.String(), "infrastructure-foo/v1.0.0/metadata.yaml")); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.Remove(filepath.Join(dir, "in/broken-"+kind.String(), "infrastructure-foo/v1.0.0/metadata.yaml")))
 	}
 	put("in/fleet.txt", fleet.String())
 	put("in/clusterctl.yaml", config.String())
@@ -751,13 +747,9 @@ func attackedLines() (all []attackedLine) {
 func (l attackedLine) prepare(t *testing.T, w *attackedWorld, dir string) {
 	t.Helper()
 	out := filepath.Join(dir, "work", "out")
-	if err := errors.Join(os.RemoveAll(out), os.RemoveAll(filepath.Join(dir, "cache")), os.MkdirAll(out, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, errors.Join(os.RemoveAll(out), os.RemoveAll(filepath.Join(dir, "cache")), os.MkdirAll(out, 0o755)))
 	if strings.Contains(l.line, "out/broken") {
-		if err := os.CopyFS(filepath.Join(out, "broken"), os.DirFS(filepath.Join(dir, "in/broken-"+l.kind.String()))); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.CopyFS(filepath.Join(out, "broken"), os.DirFS(filepath.Join(dir, "in/broken-"+l.kind.String()))))
 	}
 	w.behave(nil, 0, false)
 	if !l.publishes && w.seeded {

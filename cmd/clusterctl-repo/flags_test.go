@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -216,9 +217,7 @@ func TestEmptyElements(t *testing.T) {
 func TestFullStandardOutput(t *testing.T) {
 	share.SkipInRace(t)
 	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	w := newAttacked(t)
 	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 	w.must("mirror", "repo@>=0", "--to", "mirror")

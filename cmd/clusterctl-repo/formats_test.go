@@ -243,9 +243,7 @@ func written(t *testing.T, d kindOf, format string, texts func() string) string 
 	var out bytes.Buffer
 	env := cli.NewEnv(cli.IO{Out: &out, Err: io.Discard, LookupEnv: func(string) (string, bool) { return "", false }})
 	to := cli.Outputs{All: []cli.Output{{Format: format}}}
-	if err := env.Write(&to, func(w io.Writer, format string, _ term.Style) error { return d.write(w, format, texts) }); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, env.Write(&to, func(w io.Writer, format string, _ term.Style) error { return d.write(w, format, texts) }))
 	given.NoError(t, env.Text.Flush())
 	return out.String()
 }

@@ -138,9 +138,7 @@ func TestMutations(t *testing.T) {
 func TestBrokenSources(t *testing.T) {
 	share.SkipInRace(t)
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS("../../examples/cluster-api-addon-provider-acme")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.CopyFS(filepath.Join(dir, "src"), os.DirFS("../../examples/cluster-api-addon-provider-acme")))
 	t.Chdir(dir)
 	var files []string
 	err := filepath.WalkDir("src", func(name string, e fs.DirEntry, err error) error {

@@ -155,9 +155,7 @@ func TestRegistryFiles(t *testing.T) {
 		if file != "" {
 			name = filepath.Join(dir, file)
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(`{"auths": {"a.test": {"registrytoken": "secret-file"}}}`), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(`{"auths": {"a.test": {"registrytoken": "secret-file"}}}`), 0o600)))
 		value := dir
 		if file == "" {
 			value = name

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -28,17 +29,13 @@ const tapeTime = "2006-01-02T15:04:05.000000Z"
 
 func newTape(t *testing.T) []m {
 	z, err := gzip.NewReader(recording(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var out []m
 	in := bufio.NewScanner(z)
 	in.Buffer(nil, 16<<20)
 	for in.Scan() {
 		var line m
-		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, json.Unmarshal(in.Bytes(), &line))
 		e := decodeLine(line, 0)
 		line["at"], line["decoded"] = e.At.Format(tapeTime), e
 		out = append(out, line)

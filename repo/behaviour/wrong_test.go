@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // judge judges a life that is recorded by a clock which is ahead by some time.
@@ -154,9 +155,7 @@ func TestRights(t *testing.T) {
 	} {
 		j := New(DefaultOptions())
 		e, err := record.Decode(record.DeniedLine(time.Now(), resource, "no rights"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		j.Add(e)
 		open := j.Undecided()
 		for _, id := range want {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // jsonFields returns the types of the fields of a struct by their JSON names.
@@ -60,9 +61,7 @@ func same(t *testing.T, path string, ours, real reflect.Type) {
 // API registers its hooks in.
 func TestHooksAreThoseOfTheCatalog(t *testing.T) {
 	c := catalog.New()
-	if err := hooksv1.AddToCatalog(c); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, hooksv1.AddToCatalog(c))
 	real := c.AllKnownHooks()
 	hooks := extension.Hooks(contract.NewestCore)
 	if len(hooks) != len(real) {
@@ -96,9 +95,7 @@ func TestHooksAreThoseOfTheCatalog(t *testing.T) {
 		listed(t, h.Name+"Request", h.Request, reflect.TypeOf(request).Elem(), "apiVersion", "kind", "settings")
 		listed(t, h.Name+"Response", h.Response, reflect.TypeOf(response).Elem(), "apiVersion", "kind", "status", "message")
 		ours, err := h.Decode([]byte("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		same(t, h.Name+"Response", reflect.TypeOf(ours).Elem(), reflect.TypeOf(response).Elem())
 	}
 }
@@ -208,9 +205,7 @@ func TestDiscoveryProblems(t *testing.T) {
 		"several faults": {change(`"a"`, `""`) + "," + change("Before", "After"), 14, []extension.Fault{extension.BadName, extension.UnknownHook}},
 	} {
 		r, err := extension.Find("Discovery").Decode([]byte(`{"status":"Success","handlers":[` + tc.handlers + `]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var got []extension.Fault
 		for _, p := range r.(*extension.DiscoveryResponse).Problems(tc.core) {
 			got = append(got, p.Fault)
@@ -276,9 +271,7 @@ func TestPatches(t *testing.T) {
 			got = "error"
 		} else {
 			changed, err := extension.Changed([]byte(before), after)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if len(changed) > 0 {
 				got = strings.Join(changed[0], ".")
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // answerText is an answer in which anything may be odd.
@@ -63,18 +64,14 @@ func answerText(r *rand.Rand, h *extension.Hook) string {
 // DiscoverVariables are is looked at elsewhere.
 func TestDecodeAgrees(t *testing.T) {
 	c := catalog.New()
-	if err := hooksv1.AddToCatalog(c); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, hooksv1.AddToCatalog(c))
 	r := rand.New(rand.NewPCG(5, 6))
 	refused := 0
 	for _, h := range extension.Hooks(contract.NewestCore) {
 		for range 2000 {
 			text := answerText(r, h)
 			real, err := c.NewResponse(catalog.GroupVersionHook{Group: extension.Group, Version: extension.Version, Hook: h.Name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			want := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(real)
 			got, gotErr := h.Decode([]byte(text))
 			var mismatch *json.UnmarshalTypeError

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -106,18 +107,14 @@ func TestWrite(t *testing.T) {
 		}},
 	} {
 		s, err := extension.FindServer(objects(tc.text), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		made, err := s.Write(tc.config)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		text, err := yamldoc.Marshal(made)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, v := range new(crd.Checker).CheckObject(api, yamldoc.Parse(yamldoc.NewFile("x", text)).Docs[0].Root) {
 			t.Errorf("%s: %s %s", name, v.Path, v.Message)
 		}
@@ -128,9 +125,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	s, err := extension.FindServer(objects(service), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for want, c := range map[string]extension.Config{"no Certificate": {Name: "acme"}, "not a valid name": {Name: "a.b", CA: []byte("x")}, "no valid namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
 		if _, err := s.Write(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %q", err, want)

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func strict(data []byte, into any) error {
@@ -35,9 +36,7 @@ func file(text string) *manifest.File {
 func maker(t *testing.T, core int, files ...*manifest.File) *extension.Maker {
 	t.Helper()
 	topology, err := extension.ReadTopology(files...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return &extension.Maker{Topology: topology, Core: core, Settings: map[string]string{"a": "b"}}
 }
 
@@ -45,9 +44,7 @@ func maker(t *testing.T, core int, files ...*manifest.File) *extension.Maker {
 // API, and looks for what is required.
 func TestRequestsFitTheTypes(t *testing.T) {
 	c := catalog.New()
-	if err := hooksv1.AddToCatalog(c); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, hooksv1.AddToCatalog(c))
 	for core := contract.OldestCore; core <= contract.NewestCore; core++ {
 		m := maker(t, core)
 		makers := []*extension.Maker{m, m.For(extension.Another)}
@@ -66,9 +63,7 @@ func TestRequestsFitTheTypes(t *testing.T) {
 			data := extension.RequestJSON(made)
 			if core >= 13 {
 				typed, err := c.NewRequest(catalog.GroupVersionHook{Group: extension.Group, Version: extension.Version, Hook: h.Name})
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				if err := strict(data, typed); err != nil {
 					t.Errorf("v1.%d: %s: %v\n%s", core, h.Name, err, data)
 				}
@@ -87,9 +82,7 @@ func TestRequestsFitTheTypes(t *testing.T) {
 // TestBuiltins decodes the builtin variables strictly.
 func TestBuiltins(t *testing.T) {
 	var typed hooksv1.GeneratePatchesRequest
-	if err := strict(extension.RequestJSON(maker(t, 14).Make(extension.Find("GeneratePatches"))), &typed); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, strict(extension.RequestJSON(maker(t, 14).Make(extension.Find("GeneratePatches"))), &typed))
 	check := func(list []hooksv1.Variable) {
 		for _, v := range list {
 			if v.Name == "builtin" {

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // repository holds one release with the given files.
@@ -20,9 +21,7 @@ func repository(files map[string]string) *repo.Repository {
 func run(t *testing.T, r *repo.Repository, opts lint.Options) *lint.Report {
 	t.Helper()
 	report, err := lint.Run(context.Background(), r, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return report
 }
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -288,9 +289,7 @@ func start(t *testing.T) (*fake, *Cluster) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(s.Close)
 	c, err := connect(&rest.Config{Host: s.URL}, "ns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return f, c
 }
 
@@ -491,9 +490,7 @@ func TestRefuses(t *testing.T) {
 func TestPreferredVersion(t *testing.T) {
 	_, client := start(t)
 	d, err := client.driver(t.Context(), Course{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if k := d.kind("ipam.cluster.x-k8s.io", "AcmePool"); k.version != "v1alpha2" || k.plural != "acmepools" || !k.status {
 		t.Errorf("got %+v", k)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"k8s.io/client-go/rest"
 )
 
@@ -60,9 +61,7 @@ func serveFixed(t *testing.T, answers map[string]string) (*fixed, *Cluster) {
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
 	c, err := connect(&rest.Config{Host: s.URL, BearerToken: secretToken}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return f, c
 }
 
@@ -122,9 +121,7 @@ func management() map[string]string {
 func names(t *testing.T, c *Cluster) (objects, problems []string) {
 	t.Helper()
 	s, err := c.Read(t.Context(), "ns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for i := range s.Objects {
 		if o := &s.Objects[i]; o.Kind != "CustomResourceDefinition" {
 			objects = append(objects, o.String())
@@ -239,9 +236,7 @@ func TestDefinitions(t *testing.T) {
 			crd("acme.example.com", `"cluster.x-k8s.io/v1beta2":"v1"`), crd("addons.cluster.x-k8s.io", `"cluster.x-k8s.io/provider":"cluster-api"`), crd("clusterctl.cluster.x-k8s.io", "")),
 	})
 	all, err := c.Definitions(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var names []string
 	for _, d := range all {
 		names = append(names, d.Name)

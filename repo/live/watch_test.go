@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
@@ -381,9 +382,7 @@ func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	c, err := connect(&rest.Config{Host: server.URL}, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if err := c.Watch(t.Context(), WatchOptions{}, func([]byte) {}); err == nil {
 		t.Error("no error")
 	}

@@ -66,9 +66,7 @@ func TestPatchedArguments(t *testing.T) {
 			}
 		}
 		head, _, _ := strings.Cut(string(got.New), "---\n")
-		if err := yaml.Unmarshal([]byte(head), &class); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, yaml.Unmarshal([]byte(head), &class))
 		for _, p := range class.Spec.Patches {
 			for _, o := range p.Definitions[0].JSONPatches {
 				text := o.Op + " " + strings.TrimPrefix(strings.TrimPrefix(o.Path, argumentsPath), "/")
@@ -107,9 +105,7 @@ func TestPlacesInLayers(t *testing.T) {
 		given.File(t, filepath.Join(dir, name), text)
 	}
 	r, err := Folder(t.Context(), dir, "", options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, f := range r.Findings() {
 		if f.Level == Manual {
 			t.Errorf("%s:%d: %s", f.File, f.Line, f.Message)

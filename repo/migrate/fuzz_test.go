@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -65,9 +66,7 @@ func TestBrokenKustomizations(t *testing.T) {
 			{name: "ops.yaml", data: broken("- op: add\n  path: /spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/x\n  value: \"1\"\n- op: replace\n  path: /spec/machineTemplate/nodeDrainTimeout\n  value: 1m\n")},
 		}
 		first, err := together(t.Context(), files, "", options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		now := map[string][]byte{}
 		for _, f := range first.Files {
 			now[f.Name] = f.New
@@ -81,9 +80,7 @@ func TestBrokenKustomizations(t *testing.T) {
 			again = append(again, &source{name: f.name, data: data})
 		}
 		second, err := together(t.Context(), again, "", options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, f := range second.Files {
 			if f.Changed(f.Old) {
 				t.Fatalf("seed %d: the second run changes %s\n%s\ninto\n%s", seed, f.Name, f.Old, f.New)

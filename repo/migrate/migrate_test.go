@@ -166,9 +166,7 @@ func wrote(t *testing.T, files map[string]string) map[string]string {
 		given.File(t, filepath.Join(dir, name), text)
 	}
 	r, err := Folder(t.Context(), dir, "", options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, f := range r.Files {
 		out[f.Name] = string(f.New)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -91,9 +92,7 @@ func options() report.Options {
 func render(t testing.TB, format string, r *lint.Report) string {
 	t.Helper()
 	var b strings.Builder
-	if err := report.WriteFindings(&b, format, r, options()); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, report.WriteFindings(&b, format, r, options()))
 	return b.String()
 }
 
@@ -108,14 +107,10 @@ func TestGolden(t *testing.T) {
 		}
 		name := "testdata/findings." + endings[format]
 		if *update {
-			if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.WriteFile(name, []byte(got), 0o644))
 		}
 		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("%s (-want +got); run the test with -update if that is right:\n%s", format, diff)
 		}
@@ -176,9 +171,7 @@ type sarif struct {
 func TestSARIF(t *testing.T) {
 	r := nasty()
 	var log sarif
-	if err := json.Unmarshal([]byte(render(t, "sarif", r)), &log); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(render(t, "sarif", r)), &log))
 	run := log.Runs[0]
 	if run.ColumnKind != "unicodeCodePoints" || run.Tool.Driver.SemanticVersion != "1.2.3" {
 		t.Errorf("run: %q, version %q", run.ColumnKind, run.Tool.Driver.SemanticVersion)
@@ -229,13 +222,9 @@ func TestSARIF(t *testing.T) {
 	}
 	for version, want := range map[string]string{"(devel)": "", "v1.0.0-rc.1+x": "1.0.0-rc.1+x", "": ""} {
 		var b strings.Builder
-		if err := report.WriteFindings(&b, "sarif", &lint.Report{}, report.Options{Version: version}); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, report.WriteFindings(&b, "sarif", &lint.Report{}, report.Options{Version: version}))
 		var log sarif
-		if err := json.Unmarshal([]byte(b.String()), &log); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, json.Unmarshal([]byte(b.String()), &log))
 		if got := log.Runs[0].Tool.Driver.SemanticVersion; got != want {
 			t.Errorf("version %q becomes %q, want %q", version, got, want)
 		}
@@ -356,9 +345,7 @@ func TestMarkdownSize(t *testing.T) {
 	r.Findings = append(r.Findings, lint.Finding{Rule: rule, Severity: lint.Error, File: "last.yaml", Message: "the worst"})
 	comment := render(t, "markdown", r)
 	var summary strings.Builder
-	if err := report.WriteGitHubSummary(&summary, r, report.Options{}, 0); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, report.WriteGitHubSummary(&summary, r, report.Options{}, 0))
 	for _, tt := range []struct {
 		text string
 		size int
@@ -434,13 +421,9 @@ func TestGitHubLimits(t *testing.T) {
 		if _, err := io.WriteString(z, text); err != nil {
 			t.Fatal(err)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, z.Close())
 		var log sarif
-		if err := json.Unmarshal([]byte(text), &log); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, json.Unmarshal([]byte(text), &log))
 		results, errs := log.Runs[0].Results, 0
 		for _, one := range results {
 			if one.Level == "error" {
@@ -466,9 +449,7 @@ func TestGitHubLimits(t *testing.T) {
 		}
 		for _, used := range []int{0, 900_000, 999_000, 1_048_000, 1 << 20, 2 << 20} {
 			var summary strings.Builder
-			if err := report.WriteGitHubSummary(&summary, r, report.Options{}, used); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, report.WriteGitHubSummary(&summary, r, report.Options{}, used))
 			if used < 1<<20 && used+summary.Len() > 1<<20 || used <= 1_048_000 && !strings.Contains(summary.String(), "10 errors") {
 				t.Errorf("%s: %d bytes after %d: %.80s", tt.name, summary.Len(), used, summary.String())
 			}

@@ -8,14 +8,13 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestWriteHooks(t *testing.T) {
 	for core, afterUpgrade := range map[int]bool{11: false, 14: true} {
 		var b bytes.Buffer
-		if err := report.WriteHooks(&b, "json", core); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, report.WriteHooks(&b, "json", core))
 		var got struct {
 			SchemaVersion int
 			Hooks         []struct {
@@ -24,9 +23,7 @@ func TestWriteHooks(t *testing.T) {
 				RequestFields []extension.Field
 			}
 		}
-		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, json.Unmarshal(b.Bytes(), &got))
 		if got.SchemaVersion != 1 || len(got.Hooks) != len(extension.Hooks(core)) {
 			t.Errorf("v1.%d: %d hooks", core, len(got.Hooks))
 		}

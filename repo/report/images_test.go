@@ -8,14 +8,13 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestImages(t *testing.T) {
 	r := inventoryRelease()
 	images, err := inventory.Images(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, tt := range []struct {
 		format string
 		images []inventory.Image
@@ -67,9 +66,7 @@ No|t                      c          Job setup                      infrastructu
 `},
 	} {
 		var b strings.Builder
-		if err := report.WriteImages(&b, tt.format, one(r, tt.images)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, report.WriteImages(&b, tt.format, one(r, tt.images)))
 		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.format, diff)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestLatenciesAreShown looks for the times of calls, and what was looked at, in
@@ -28,9 +29,7 @@ func TestLatenciesAreShown(t *testing.T) {
 		"github":   {"0 errors, 0 warnings, 0 infos in 2 handlers of https://localhost:9443"},
 	} {
 		var b bytes.Buffer
-		if err := report.WriteFindings(&b, format, r, report.Options{Paint: plain{}, Latencies: latencies}); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, report.WriteFindings(&b, format, r, report.Options{Paint: plain{}, Latencies: latencies}))
 		for _, want := range wants {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("%s: no %q in\n%s", format, want, b.String())

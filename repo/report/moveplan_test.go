@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // hostilePlan is the plan of objects with names that nobody expects.
@@ -35,9 +36,7 @@ func plan(t *testing.T, format string, plans []report.MovePlan) string {
 	t.Helper()
 	var b strings.Builder
 	err := report.WriteMovePlans(&b, format, plans, report.MoveOptions{Paint: plain{}, Version: "v1", All: true, Problems: []error{errors.New(hostile)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return b.String()
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // What a survey lacks stands at its beginning, and the document is read as it was.
@@ -17,17 +18,13 @@ func TestReadSurvey(t *testing.T) {
 		{Subject: "b", Releases: []inventory.Release{{Version: "v1.0.0", Unread: "no metadata"}, {Version: "v0.9.0"}}},
 	}}
 	var first, again bytes.Buffer
-	if err := WriteSurvey(&first, "json", s); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, WriteSurvey(&first, "json", s))
 	var begin head
 	if err := json.Unmarshal(first.Bytes(), &begin); err != nil || !slices.Equal(begin.Failures, []string{"a: not found", "b v1.0.0: no metadata"}) {
 		t.Errorf("%v, failures: %q", err, begin.Failures)
 	}
 	read, err := ReadSurvey("x.json", first.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if err := WriteSurvey(&again, "json", read); err != nil || first.String() != again.String() {
 		t.Errorf("%v\n%s\n%s", err, first.String(), again.String())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func inventoryRelease() *repo.Release {
@@ -71,9 +72,7 @@ func one[T any](r *repo.Release, items []T) []report.Inventory[T] {
 func variablesOf(t *testing.T, r *repo.Release) []inventory.Variable {
 	t.Helper()
 	variables, err := inventory.Variables(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return variables
 }
 
@@ -158,21 +157,15 @@ notes:
 `},
 	} {
 		var b strings.Builder
-		if err := report.WriteVariables(&b, tt.format, one(r, tt.variables)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, report.WriteVariables(&b, tt.format, one(r, tt.variables)))
 		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.format, diff)
 		}
 	}
 	var b strings.Builder
-	if err := report.WriteVariables(&b, "json", one(r, variables)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, report.WriteVariables(&b, "json", one(r, variables)))
 	var got struct{ Variables []inventory.Variable }
-	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(b.String()), &got))
 	if diff := cmp.Diff(variables, got.Variables); diff != "" {
 		t.Errorf("lost on the way through JSON (-want +got):\n%s", diff)
 	}
@@ -187,22 +180,16 @@ func TestInventoryOfSeveralReleases(t *testing.T) {
 		releases = append(releases, report.Inventory[inventory.Variable]{Release: r, Items: []inventory.Variable{v}})
 	}
 	var b strings.Builder
-	if err := report.WriteVariables(&b, "json", releases); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, report.WriteVariables(&b, "json", releases))
 	var got struct {
 		Variables []struct{ Provider, Version, Name string }
 	}
-	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal([]byte(b.String()), &got))
 	if len(got.Variables) != 2 || got.Variables[0].Version != "v1.0.0" || got.Variables[1].Version != "v2.0.0" || got.Variables[1].Provider != "ipam-foo" || got.Variables[1].Name != "A" {
 		t.Errorf("got %+v", got)
 	}
 	b.Reset()
-	if err := report.WriteVariables(&b, "markdown", releases); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, report.WriteVariables(&b, "markdown", releases))
 	for _, want := range []string{"### ipam-foo v1.0.0\n\n| Variable", "\n\n### ipam-foo v2.0.0\n\n| Variable"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in %s", want, b.String())

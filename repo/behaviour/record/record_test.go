@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // plain is a value as encoding/json has it.
@@ -99,9 +101,7 @@ func read(t *testing.T, data []byte) ([]*Event, []*Fault) {
 	t.Helper()
 	var events []*Event
 	faults, err := Read(context.Background(), "f", bytes.NewReader(data), func(e *Event) { events = append(events, e) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return events, faults
 }
 
@@ -163,9 +163,7 @@ func TestDiff(t *testing.T) {
 	parse := func(s string) Value {
 		var p parser
 		doc, err := p.parse([]byte(s))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		return Value{doc, 0}
 	}
 	var got []string

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // read returns the ClusterClasses of a text.
@@ -144,9 +145,7 @@ func TestTemplates(t *testing.T) {
 		{`{{ define "x" }}{{ .a }}{{ end }}{{ template "x" .b }}`, "a? b"},
 	} {
 		tpl, err := clusterclass.ParseTemplate(tc.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var reads []string
 		if tpl.Variables(func(path []string, sure bool) {
 			text := strings.Join(path, ".")
@@ -169,9 +168,7 @@ func TestTemplates(t *testing.T) {
 	}
 	for text, want := range map[string]string{"yes": "yes", "{{ .a }}": "-", "": "", "{{/* a */}}true": "true"} {
 		tpl, err := clusterclass.ParseTemplate(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		got, constant := tpl.Constant()
 		if !constant {
 			got = "-"

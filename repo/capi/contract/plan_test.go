@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // The types for every role are Go, in the form of gofmt, and have every field.
@@ -74,9 +75,7 @@ func TestGoTypesCompile(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "types.go")
 	text := "package types\n\nimport clusterv1 \"sigs.k8s.io/cluster-api/api/core/v1beta2\"\n\nvar _ clusterv1.Cluster\n\n" + b.String()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	cmd := exec.CommandContext(t.Context(), "go", "vet", file)
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(text, "struct {") < 100 {

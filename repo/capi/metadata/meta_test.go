@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
@@ -46,9 +47,7 @@ func TestSeries(t *testing.T) {
 - {major: 1, minor: 9, contract: v1beta2}
 - {major: -1, minor: 0, contract: v1beta1}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if s := m.SeriesOf(1, 2); s == nil || s.Contract != "v1beta1" || s.Pos.Line != 4 {
 		t.Errorf("the first of equal series must count: %v", s)
 	}
@@ -108,13 +107,9 @@ func TestManyVersions(t *testing.T) {
 		versions = append(versions, fmt.Sprintf("v1.%d.0", i))
 	}
 	m, err := Read(file(b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	u, err := PlanUpgrade("foo", "v1.0.0", versions, func(string) (*Metadata, error) { return m, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if next := u.Next(Compatible()...); next != "v1.4999.0" {
 		t.Error(next)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestWithSeries(t *testing.T) {
@@ -30,9 +31,7 @@ func TestWithSeries(t *testing.T) {
 				head = strings.ReplaceAll(head, "\n", "\r\n")
 			}
 			got, err := metadata.WithSeries(yamldoc.NewFile("metadata.yaml", []byte(head+tc.series)), metadata.NewSeries{Version: version(t, tc.version), Contract: tc.contract})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if string(got) != head+tc.want {
 				t.Errorf("got\n%s\nwant\n%s", got, head+tc.want)
 			}
@@ -60,9 +59,7 @@ func TestWithSeries(t *testing.T) {
 func version(t *testing.T, text string) layouts.Version {
 	t.Helper()
 	v, err := layouts.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return v
 }
 

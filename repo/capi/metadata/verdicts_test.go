@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // test/oracle compares these verdicts with clusterctl's on many more inputs;
@@ -12,9 +14,7 @@ import (
 func read(t *testing.T, series string) *Metadata {
 	t.Helper()
 	m, err := Read(file(header + "releaseSeries:\n" + series))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return m
 }
 
@@ -158,9 +158,7 @@ func TestPlanUpgradeDecides(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if got := u.Next(strings.Fields(c.contracts)...); got != c.next {
 				t.Errorf("got %q, want %q", got, c.next)
 			}

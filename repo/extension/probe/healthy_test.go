@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestHealthyServer passes all checks, at every level and for every Cluster API.
@@ -219,9 +220,7 @@ func TestConnectionsThatFail(t *testing.T) {
 	http10 := httptest.NewServer(healthy())
 	defer http10.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	defer silent.Close()
 	go func() {
 		for {

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 type object = map[string]any
@@ -219,17 +220,13 @@ func newAuthority(t testing.TB) *authority {
 func authorityUntil(t testing.TB, notAfter time.Time) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Acme CA"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-100 * 24 * time.Hour), NotAfter: notAfter, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	a := &authority{key: key, pool: x509.NewCertPool()}
 	a.cert, _ = x509.ParseCertificate(der)
 	a.pool.AddCert(a.cert)
@@ -239,18 +236,14 @@ func authorityUntil(t testing.TB, notAfter time.Time) *authority {
 func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "acme"}, DNSNames: dnsNames,
 		NotBefore: time.Now().Add(-50 * 24 * time.Hour), NotAfter: notAfter, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -323,9 +316,7 @@ func (c *replayed) Read(b []byte) (int, error) {
 func options(t testing.TB, u *url.URL, ca *authority) probe.Options {
 	t.Helper()
 	topology, err := extension.ReadTopology()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return probe.Options{
 		URL: u, ServerName: serviceName, Roots: ca.pool, OtherRoots: x509.NewCertPool(), Core: contract.NewestCore, Level: extension.All,
 		Topology: topology, Name: "acme",

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -26,9 +27,7 @@ func release(version string, files map[string]string) *repo.Release {
 func compare(t *testing.T, old, now map[string]string) []Change {
 	t.Helper()
 	changes, err := Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return changes
 }
 
@@ -157,9 +156,7 @@ func TestStored(t *testing.T) {
 		"v1": "", "v1alpha1": "breaking the cluster may hold Foo objects stored as v1alpha1, which the new definition lacks",
 	} {
 		changes, err := Releases(t.Context(), r, r, map[string][]string{"foos.example.com": {stored}, "bars.example.com": {"v0"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var got []string
 		for _, c := range changes {
 			got = append(got, c.Impact.String()+" "+c.Message)
@@ -436,9 +433,7 @@ func TestUnreadable(t *testing.T) {
 // one way is removed the other way.
 func TestCorpus(t *testing.T) {
 	all, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for i, p := range all.Providers {
 		r := p.Releases[0]
 		changes, err := Releases(t.Context(), r, r, nil)

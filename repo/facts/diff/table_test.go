@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -45,14 +46,10 @@ refuses a CRD that drops one of them.
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Area, what, r.Added, r.Removed, r.Changed)
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(page, []byte(b.String()), 0o644))
 	}
 	have, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if d := cmp.Diff(b.String(), string(have)); d != "" {
 		t.Errorf("docs/diff.md is out of date; run make generate (-tables +file):\n%s", d)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -38,9 +39,7 @@ func release(files ...string) *repo.Release {
 func variables(t *testing.T, r *repo.Release) map[string]inventory.Variable {
 	t.Helper()
 	list, err := inventory.Variables(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	out := map[string]inventory.Variable{}
 	for _, v := range list {
 		out[v.Name] = v
@@ -330,9 +329,7 @@ func TestWorkloads(t *testing.T) {
 	} {
 		t.Run(tt.kind+" in "+tt.file, func(t *testing.T) {
 			images, err := inventory.Images(t.Context(), release(tt.file, tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var got []string
 			for _, img := range images {
 				seen := ""
@@ -397,9 +394,7 @@ func TestImageNames(t *testing.T) {
 func check(t *testing.T, r *repo.Release) []inventory.Variable {
 	t.Helper()
 	list, err := inventory.Variables(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	files := map[string]map[string]*string{}
 	uses := map[string]int{}
 	for _, v := range list {
@@ -428,13 +423,9 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 			continue
 		}
 		data, err := a.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		template, err := vars.Parse(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var want map[string]*string
 		for _, v := range template.Variables() {
 			if want == nil {
@@ -480,9 +471,7 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 
 func TestCorpus(t *testing.T) {
 	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	types := map[inventory.Type]int{}
 	total := 0
 	for _, p := range r.Providers {

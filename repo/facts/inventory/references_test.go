@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestReferences(t *testing.T) {
@@ -59,9 +60,7 @@ spec:
   image: ghcr.io/a/machine:v1
 `
 	found, err := inventory.References(t.Context(), release(componentsFile, components, templateFile, template))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var got []string
 	for _, img := range found {
 		guess := ""
@@ -123,9 +122,7 @@ description: |
   such as ghcr.io/a/example:v1
 `
 	found, err := inventory.References(t.Context(), release(templateFile, template))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	got := phrase.List(found, func(img inventory.Image) string { return fmt.Sprintf("%d:%d %s", img.Line, img.Column, img.Ref) })
 	want := []string{
 		"5:42 ghcr.io/a/flow:v1", "5:71 ghcr.io/a/flow:v2", "6:43 ghcr.io/a/json:v1", "7:27 ghcr.io/a/escaped:v1", "9:13 kube-vip/kube-vip:v1",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestAsTheAPIServer compares verdicts on random metadata with the validation of
@@ -67,9 +68,7 @@ func TestAsTheAPIServer(t *testing.T) {
 func document(t *testing.T, meta metav1.ObjectMeta) *yamldoc.Node {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"metadata": meta})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	stream := yamldoc.Parse(yamldoc.NewFile("object.json", data))
 	if stream.Err != nil || len(stream.Docs) != 1 {
 		t.Fatal(fmt.Errorf("%d documents: %w", len(stream.Docs), stream.Err))

@@ -27,6 +27,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -253,9 +254,7 @@ func agree(t *testing.T, of subject, text []byte) (fatal bool) {
 	}
 	n := stream.Docs[0].Root
 	m, err := yamldoc.ToMap(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	problems := Check(of.of, n)
 	into := reflect.New(of.Type).Interface()
 	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(m, into, true)
@@ -399,9 +398,7 @@ func TestAgainstConverter(t *testing.T) {
 			m.mutate(root)
 		}
 		text, err := json.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		fatal := agree(t, of, text)
 		if fatal && changes == 0 {
 			t.Fatalf("%v: a document that was made to fit does not: %s", of.Type, text)
@@ -423,9 +420,7 @@ func corpus(t testing.TB, visit func(d *yamldoc.Document, of subject)) {
 	known := goTypes()
 	for _, path := range files {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(path, data)).Docs {
 			n := name{d.Root.Get("apiVersion").Str(), d.Root.Get("kind").Str()}
 			if of := catalogue().lookup(n); of != nil {
@@ -453,9 +448,7 @@ func TestCorpusAgainstConverter(t *testing.T) {
 				m.mutate(root)
 			}
 			text, err := json.Marshal(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			mutated++
 			if agree(t, of, text) {
 				refused++

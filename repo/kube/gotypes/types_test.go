@@ -50,6 +50,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // goTypes are the types of the kinds in types.txt. A new kind begins with a line there,
@@ -210,9 +211,7 @@ var update = flag.Bool("update", false, "write types.txt")
 func TestTypes(t *testing.T) {
 	text := describe(goTypes())
 	if *update {
-		if err := os.WriteFile("types.txt", []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile("types.txt", []byte(text), 0o644))
 		return
 	}
 	if text != described {

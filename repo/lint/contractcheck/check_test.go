@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -24,13 +25,9 @@ import (
 // that they are part of.
 func TestCorpus(t *testing.T) {
 	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Partial: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := map[string][]string{}
 	for _, f := range report.Findings {
 		family := rules.FamilyOf(f.Rule.ID)
@@ -43,9 +40,7 @@ func TestCorpus(t *testing.T) {
 		for _, release := range p.Releases {
 			components := release.Components()
 			data, err := components.Bytes()
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var files []contractcheck.File
 			for i, part := range bytes.Split(data, []byte("\n---\n")) {
 				if bytes.Contains(part, []byte("\nkind: CustomResourceDefinition\n")) {
@@ -57,9 +52,7 @@ func TestCorpus(t *testing.T) {
 			if errors.Is(err, contractcheck.ErrNoDefinitions) {
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var list []string
 			for _, f := range got.Findings {
 				list = append(list, fmt.Sprint(f.Rule.ID, " ", f.Object, " ", f.Message))
@@ -81,9 +74,7 @@ func TestCorpus(t *testing.T) {
 func TestTrees(t *testing.T) {
 	sources := share.Corpus(t, "sources")
 	trees, err := os.ReadDir(sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, tree := range trees {
 		folders := definitionFolders(t, filepath.Join(sources, tree.Name()))
 		if len(folders) == 0 {
@@ -128,27 +119,21 @@ func definitionFolders(t *testing.T, tree string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return out
 }
 
 // TestPlaces wants findings at the lines of the files that hold the definitions.
 func TestPlaces(t *testing.T) {
 	files, err := contractcheck.Read("../../../examples/cluster-api-provider-acme/config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for i := range files {
 		if strings.HasSuffix(files[i].Name, "_acmemachines.yaml") {
 			files[i].Data = bytes.ReplaceAll(files[i].Data, []byte("providerID:"), []byte("provider:"))
 		}
 	}
 	r, err := contractcheck.Check(context.Background(), files, contractcheck.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, f := range r.Findings {
 		if f.Rule.ID == "IM001" && strings.HasSuffix(f.File, "_acmemachines.yaml") && f.Pos.Line > 1 {
 			return

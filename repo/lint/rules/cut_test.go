@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestCutObjects checks that no rule fails for objects of which something is
@@ -46,17 +47,11 @@ func TestCutObjects(t *testing.T) {
 			base + "cluster-template.yaml":          text.String(),
 			base + "clusterclass-x.yaml":            text.String(),
 		}}
-		if err := files.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, files.Write(dir))
 		r, err := folder.Open(context.Background(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, err := range report.Failures {
 			t.Errorf("with %q: %v", rest, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -34,16 +35,12 @@ func TestFixes(t *testing.T) {
 	tried := 0
 	for _, r := range rules.All {
 		e, err := examples.Load(r.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if e.Source {
 			continue
 		}
 		before, err := examples.Findings(context.Background(), e.Bad)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for i := range before {
 			f := &before[i]
 			text, ok := repaired(f, e.Bad.Text[f.File])

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // FuzzRules feeds any text to all rules: none may fail, and every finding must
@@ -37,9 +38,7 @@ func FuzzRules(f *testing.F) {
 			Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{release}}},
 		}
 		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, err := range report.Failures {
 			t.Error(err)
 		}

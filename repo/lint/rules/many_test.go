@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -34,9 +35,7 @@ func TestManyTemplates(t *testing.T) {
 			continue
 		}
 		e, err := examples.Load(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(e.Bad.Text)), func(name string) bool {
 			return strings.HasPrefix(path.Base(name), "cluster-template") || strings.HasPrefix(path.Base(name), "clusterclass")
 		}) {

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -90,9 +91,7 @@ func TestByID(t *testing.T) {
 func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	t.Helper()
 	findings, err := examples.Findings(context.Background(), files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return findings
 }
 
@@ -143,9 +142,7 @@ func TestExamples(t *testing.T) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			e, err := examples.Load(r.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			byProgram := r.Proof == lint.Clusterctl || r.Proof == lint.APIServer || e.Oracle.Verdict == examples.GenerationRefuses
 			if e.Prose == "" || (e.Oracle.Verdict != "") != byProgram {
 				t.Errorf("prose %q, oracle %q for proof %q", e.Prose, e.Oracle.Verdict, r.Proof)
@@ -216,13 +213,9 @@ func TestCorpus(t *testing.T) {
 		"COMP013 infrastructure-kubekey/v4.0.0/infrastructure-components.yaml":            "no container manager",
 	}
 	r, err := folder.Open(context.Background(), share.Corpus(t, "releases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, err := range report.Failures {
 		t.Error(err)
 	}

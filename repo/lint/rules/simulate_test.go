@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -56,9 +57,7 @@ func TestSimulations(t *testing.T) {
 		})
 		versions := phrase.List(p.Releases, func(release *repo.Release) string { return release.Version })
 		report, err := lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{p}}, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		found := map[string]bool{}
 		for _, f := range report.Findings {
 			if f.Severity == lint.Error || f.Rule.ID == "META011" {

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -93,9 +94,7 @@ func TestTextOfFindings(t *testing.T) {
 	share.SkipInRace(t)
 	for _, r := range rules.All {
 		e, err := examples.Load(r.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if e.Source {
 			continue
 		}

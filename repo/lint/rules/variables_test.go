@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -168,17 +169,11 @@ func TestOpenExamples(t *testing.T) {
 	share.SkipInRace(t)
 	errors := func(r *lint.Rule, text map[string]string) (out []string) {
 		dir := t.TempDir()
-		if err := (examples.Files{Text: text}).Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, (examples.Files{Text: text}).Write(dir))
 		repository, err := folder.Open(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		report, err := lint.Run(t.Context(), repository, lint.Options{Rules: []*lint.Rule{r}, Select: []string{lint.SelectAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, f := range report.Findings {
 			if f.Severity == lint.Error {
 				out = append(out, show(f))
@@ -189,9 +184,7 @@ func TestOpenExamples(t *testing.T) {
 	tried := 0
 	for _, r := range rules.All {
 		e, err := examples.Load(r.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if e.Source || len(e.Bad.Links) > 0 || r.ID == "PA020" || rules.FamilyOf(r.ID) == "VAR" { // about op, and variables
 			continue
 		}

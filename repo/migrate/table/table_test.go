@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,9 +21,7 @@ const (
 // TestGuide keeps the tables of the migration guide up to date.
 func TestGuide(t *testing.T) {
 	data, err := os.ReadFile(guideFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	head, _, ok := strings.Cut(string(data), marker)
 	if !ok {
 		t.Fatalf("%s has no line %q", guideFile, marker)
@@ -41,9 +40,7 @@ func TestGuide(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s differs from the tables; run make generate\n%s", guideFile, cmp.Diff(string(data), b.String()))
 	}
-	if err := os.WriteFile(guideFile, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(guideFile, []byte(b.String()), 0o644))
 }
 
 // Rows can only be carried out if both paths go through the same lists.

@@ -13,15 +13,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // file reads an artifact.
 func file(t testing.TB, a *repo.Artifact, kind layouts.FileKind) *manifest.File {
 	t.Helper()
 	data, err := a.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return manifest.New(a, kind, data)
 }
 
@@ -77,9 +76,7 @@ func TestCorpus(t *testing.T) {
 		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
 	}
 	r, err := folder.Open(context.Background(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
 			types := typesOf(t, release)

@@ -9,15 +9,14 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // taken reads a dump.
 func taken(t testing.TB, text string) *snapshot.Snapshot {
 	t.Helper()
 	s := &snapshot.Snapshot{}
-	if err := s.Read(t.Context(), "dump", strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.Read(t.Context(), "dump", strings.NewReader(text)))
 	if len(s.Problems) > 0 {
 		t.Fatal(s.Problems)
 	}
@@ -390,9 +389,7 @@ func FuzzFromSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, o := range []Options{{Namespace: "ns"}, {All: true}, {Restore: true}, {Namespace: "ns", Complete: true}} {
 			s := &snapshot.Snapshot{}
-			if err := s.Read(t.Context(), "dump", strings.NewReader(text)); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, s.Read(t.Context(), "dump", strings.NewReader(text)))
 			p := FromSnapshot(s, o)
 			for _, n := range p.Nodes {
 				if n.Reason() == "" || len(n.Path()) == 0 {

@@ -13,14 +13,13 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func read(t testing.TB, text string) *snapshot.Snapshot {
 	t.Helper()
 	s := &snapshot.Snapshot{}
-	if err := s.Read(t.Context(), "dump", strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.Read(t.Context(), "dump", strings.NewReader(text)))
 	return s
 }
 
@@ -232,17 +231,11 @@ func TestReadFile(t *testing.T) {
 	for name, text := range map[string]string{
 		"A_ns_a.yaml": object("a"), "deep/b.json": object("b"), "c.yml": "apiVersion: v1\nkind: A\nmetadata: {name: c}\n", "README.md": "not read", "bad.yaml": "[",
 	} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	s := &snapshot.Snapshot{}
-	if err := s.ReadFile(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, s.ReadFile(t.Context(), dir))
 	if got := names(s); !slices.Equal(got, []string{"A ns/a", "A c", "A ns/b", "line 1"}) || s.Saved != 1 {
 		t.Error(got, s.Saved)
 	}
@@ -295,9 +288,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s := &snapshot.Snapshot{}
-		if err := s.Read(context.Background(), "fuzz", strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, s.Read(context.Background(), "fuzz", strings.NewReader(text)))
 		object := `{"apiVersion":"v1","kind":"A","metadata":{"name":"last"}}`
 		if len(s.Problems) > 0 {
 			return
@@ -381,9 +372,7 @@ func TestPart(t *testing.T) {
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata:\n    name: abc": "the file ends in the middle of a line",
 	} {
 		s := &snapshot.Snapshot{}
-		if err := s.Read(t.Context(), "x", strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, s.Read(t.Context(), "x", strings.NewReader(text)))
 		if got := fmt.Sprint(s.Problems); want == "" && len(s.Problems) > 0 || !strings.Contains(got, want) {
 			t.Errorf("%q: %s, want %q", text, got, want)
 		}

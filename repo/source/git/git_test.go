@@ -165,9 +165,7 @@ func TestRunsNoPrograms(t *testing.T) {
 	marks := t.TempDir()
 	trap := func(name string) string {
 		script := filepath.Join(t.TempDir(), "trap")
-		if err := os.WriteFile(script, []byte("#!/bin/sh\ntouch '"+filepath.Join(marks, name)+"'\ncat\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\ntouch '"+filepath.Join(marks, name)+"'\ncat\n"), 0o755))
 		return script
 	}
 	arm := func(dir, where string) {

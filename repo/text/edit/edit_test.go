@@ -15,6 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -245,9 +246,7 @@ func TestNothingElseChanges(t *testing.T) {
 func TestRemoveKeepsComments(t *testing.T) {
 	for _, text := range []string{"a: b # why\nc: d\n", "a: | # why\n  # b\nc: d\n", "a: >- # why\n  b\nc: d\n", "a:\n  # why\n  b: c\nc: d\n"} {
 		d, err := Parse(text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		d.Root.Remove(d.Root.Get("a"))
 		if got := strings.TrimSpace(d.String()); got != "# why\nc: d" {
 			t.Errorf("%q becomes %q", text, got)

@@ -16,6 +16,7 @@ import (
 	"github.com/drone/envsubst/v2"
 	"github.com/drone/envsubst/v2/parse"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -355,9 +356,7 @@ func TestErrorOffset(t *testing.T) {
 		"${ A } ${A:-${ A }${A:1:-1}}": "clusterctl crashes on this expression: runtime error: slice bounds out of range [1:0] at byte 18",
 	} {
 		tmpl, err := Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if _, err := tmpl.Execute(always("v")); err == nil || err.Error() != want {
 			t.Errorf("%q: got error %v, want %q", text, err, want)
 		}
@@ -367,9 +366,7 @@ func TestErrorOffset(t *testing.T) {
 func TestRefs(t *testing.T) {
 	const text = "$$ ${ A } ${B:-x${C/a/${ D }}} ${#E}"
 	tmpl, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := []Ref{
 		{Name: "A", Start: 3, End: 9, Parent: -1, Legacy: true},
 		{Name: "B", Start: 10, End: 30, Op: ":-", Default: "x${C}", ArgRaw: "x${C/a/${ D }}", Parent: -1},
@@ -387,13 +384,9 @@ func TestRefs(t *testing.T) {
 
 func TestSubstituted(t *testing.T) {
 	tmpl, err := Parse([]byte("ab ${A} $$ ${B:-${C}}${A} x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	text, err := tmpl.Execute(func(name string) (string, bool) { return map[string]string{"A": "12", "C": ""}[name], true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if got, want := text.Data, "ab 12 $ 12 x"; got != want {
 		t.Fatalf("got %q, want %q", got, want)
 	}
@@ -412,9 +405,7 @@ func TestNothingToReplaceIsNotCopied(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		tmpl, err := Parse(big)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if _, err := tmpl.Execute(unset); err != nil {
 			t.Fatal(err)
 		}
@@ -457,9 +448,7 @@ func TestLinear(t *testing.T) {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				tmpl, err := Parse(data)
-				if err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
 				if _, err := tmpl.Execute(always("")); err != nil {
 					t.Fatal(err)
 				}
@@ -483,9 +472,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tmpl, err := Parse([]byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			var at *Error
 			if _, err = tmpl.Execute(always(test.value)); !errors.As(err, &at) {
 				t.Errorf("got error %v", err)
@@ -504,9 +491,7 @@ func TestUsualSizesAreWithinLimits(t *testing.T) {
 		strings.Repeat("${A:-", 500) + "x" + strings.Repeat("}", 500): certificate,
 	} {
 		tmpl, err := Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		got, err := tmpl.Execute(always(certificate))
 		if err != nil || got.Data != want {
 			t.Errorf("%.40q: got %v, %.40q", text, err, got.Data)
@@ -545,9 +530,7 @@ func TestCorpus(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if files == 0 || found == 0 {
 		t.Errorf("%d files with %d expressions: the corpus is empty", files, found)
 	}

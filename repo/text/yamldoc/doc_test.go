@@ -18,6 +18,7 @@ import (
 	apiyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -224,9 +225,7 @@ func TestCorpus(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Logf("%d files; of %d documents %d are left to other parsers than the scanner", files, docs, left)
 }
 

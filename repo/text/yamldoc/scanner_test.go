@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -197,9 +198,7 @@ func TestLongBlockScalars(t *testing.T) {
 				t.Fatalf("%s: the scanner gave up", head)
 			}
 			want, _, err := read(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if !reflect.DeepEqual(got.Value(), want.Value()) {
 				t.Errorf("%s with %d lines: the values differ", head, lines)
 			}

@@ -222,9 +222,7 @@ func sourceOf(t *testing.T, remote string) string {
 			}
 		}
 	}
-	if err := json.Unmarshal(must[[]byte](t)(newStatement(t.Context(), release(), Build{Source: remote})), &s); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(must[[]byte](t)(newStatement(t.Context(), release(), Build{Source: remote})), &s))
 	return s.Predicate.BuildDefinition.ExternalParameters.Source
 }
 

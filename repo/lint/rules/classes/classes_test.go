@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestFieldOfOtherVersionFix demands advice that names the field in this version,
@@ -22,9 +23,7 @@ func TestFieldOfOtherVersionFix(t *testing.T) {
 			"infrastructure-foo/v1.0.0/clusterclass-a.yaml": "apiVersion: cluster.x-k8s.io/" + version + "\nkind: ClusterClass\nmetadata: {name: a}\nspec:\n  " + field + "\n",
 		}}
 		findings, err := examples.Findings(context.Background(), files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		found := false
 		for _, f := range findings {
 			if f.Rule.ID == "CC021" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestRulesInCEL evaluates the rules of schemas wherever a value meets one: defaults
@@ -89,9 +90,7 @@ spec: {high: %s, name: "${FOO_NAME}"}
 			"infrastructure-foo/v1.0.0/cluster-template.yaml":          fmt.Sprintf(cluster, c.ofCluster, c.override, c.high),
 		}}
 		findings, err := examples.Findings(context.Background(), files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var got []string
 		for _, f := range findings {
 			if _, text, ok := strings.Cut(f.Message, "breaks a validation rule: "); ok {
@@ -168,9 +167,7 @@ spec: {template: {spec: {zone: a%s}}}
 			"infrastructure-foo/v1.0.0/infrastructure-components.yaml": definition,
 			"infrastructure-foo/v1.0.0/clusterclass-a.yaml":            fmt.Sprintf(class, c.other, c.write, c.more),
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		got := ""
 		for _, f := range findings {
 			if strings.Contains(f.Message, "breaks a validation rule: too low") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestCRD014 accepts a version in the labels of two contracts if it has the fields of both.
@@ -30,9 +31,7 @@ spec:
 		`ready: {type: boolean}`: true,
 	} {
 		findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fmt.Sprintf(definition, fields)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if got := slices.ContainsFunc(findings, func(f lint.Finding) bool { return f.Rule.ID == "CRD014" }); got != want {
 			t.Errorf("%s: %v, want %v", fields, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestCRD035 has the cases that the example does not show.
@@ -40,9 +41,7 @@ spec:
 	} {
 		got := 0
 		findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fmt.Sprintf(definition, spec)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		var messages []string
 		for _, f := range findings {
 			if f.Rule.ID == "CRD035" {

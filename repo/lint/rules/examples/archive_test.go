@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -94,9 +95,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := parse("X001", []byte(tc.archive), readBase)
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if diff := cmp.Diff(tc.want, summary(e)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // table is one of docs/coverage.md; rows have no head.
@@ -26,9 +27,7 @@ func (t *table) catalogue() bool { return strings.HasPrefix(t.title, "Catalogue"
 func page(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return string(data)
 }
 

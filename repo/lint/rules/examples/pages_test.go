@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -19,16 +20,12 @@ var update = flag.Bool("update", false, "write the pages")
 // tables say.
 func TestPages(t *testing.T) {
 	pages, err := pages(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for name, page := range pages {
 		comparePage(t, name, page)
 	}
 	there, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "docs", "rules", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, file := range there {
 		if name := "rules/" + filepath.Base(file); pages[name] == "" {
 			t.Errorf("docs/%s belongs to no family", name)
@@ -40,9 +37,7 @@ func TestPages(t *testing.T) {
 // find in the corpus.
 func TestCorpusFindings(t *testing.T) {
 	page, err := corpus(context.Background(), share.Corpus(t, "releases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	comparePage(t, "corpus-findings.md", page)
 }
 
@@ -51,17 +46,11 @@ func comparePage(t *testing.T, name, page string) {
 	t.Helper()
 	file := filepath.Join("..", "..", "..", "..", "docs", name)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		given.NoError(t, os.WriteFile(file, []byte(page), 0o644))
 	}
 	old, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if diff := cmp.Diff(strings.Split(string(old), "\n"), strings.Split(page, "\n")); diff != "" {
 		t.Errorf("docs/%s is out of date; run make generate (-file +tables):\n%s", name, diff)
 	}

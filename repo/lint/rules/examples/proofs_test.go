@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestProofs demands a sentence for every verdict that an example has.
 func TestProofs(t *testing.T) {
 	for _, rule := range rules.All {
 		e, err := Load(rule.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		if v := e.Oracle.Verdict; v != "" && strings.Count(proofs[v], "%s") != 1 {
 			t.Errorf("%s: no sentence for the verdict %s that shows its pattern", rule.ID, v)
 		}

@@ -8,15 +8,14 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // findings counts the findings of a rule in a file of a release.
 func findings(t *testing.T, rule, file, text string) (errors, all int, places []string) {
 	t.Helper()
 	list, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/" + file: text}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for _, f := range list {
 		if f.Rule.ID == rule {
 			all++

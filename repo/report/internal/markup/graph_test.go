@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -48,14 +49,10 @@ func TestGolden(t *testing.T) {
 	got := strings.ReplaceAll(owners().SVG("graph"), "><", ">\n<") + "\n"
 	const name = "testdata/owners.svg"
 	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, os.WriteFile(name, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

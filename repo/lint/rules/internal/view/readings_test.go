@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -63,9 +64,7 @@ func TestNever(t *testing.T) {
 				}
 				return value, true
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			if s := yamldoc.Parse(yamldoc.NewFile("", out.Data)); len(s.Docs) == 1 && s.Docs[0].Err == nil {
 				readings = append(readings, s.Docs[0].Root.Get("v").Text())
 			}
