@@ -160,7 +160,7 @@ func TestNothingElseChanges(t *testing.T) {
 		}
 	}
 	value := func(text string) any {
-		s := yamldoc.Parse(yamldoc.NewFile("", Mask(text)))
+		s := yamldoc.Parse(yamldoc.NewFile("", mask(text)))
 		if len(s.Docs) != 1 || s.Docs[0].Err != nil {
 			t.Fatalf("not one document:\n%s", text)
 		}

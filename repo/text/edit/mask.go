@@ -7,11 +7,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 )
 
-// Mask replaces what is computed before the text becomes YAML by letters and digits
+// mask replaces what is computed before the text becomes YAML by letters and digits
 // of the same length: expressions ${…} of clusterctl and actions {{…}} of Go templates.
 // One that has its lines for itself becomes a comment. The structure of the text
 // can then be read, and every offset is that of the text.
-func Mask(text string) string {
+func mask(text string) string {
 	if !strings.Contains(text, "${") && !strings.Contains(text, "{{") {
 		return text
 	}

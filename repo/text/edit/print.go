@@ -129,7 +129,7 @@ func (n *Node) Shift(by int) {
 		if ok && by != 0 {
 			y := n.y
 			n.Raw = first + "\n" + strings.Join(shifted(strings.Split(more, "\n"), by), "\n")
-			n.masked, n.y = Mask(n.Raw), y
+			n.masked, n.y = mask(n.Raw), y
 		}
 		return
 	}

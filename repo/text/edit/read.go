@@ -53,7 +53,7 @@ func Parse(text string, before int) (*Document, error) {
 		d.end = ""
 		text += "\n"
 	}
-	r := &reader{text: text, masked: Mask(text), before: before}
+	r := &reader{text: text, masked: mask(text), before: before}
 	s := yamldoc.Parse(yamldoc.NewFile("", r.masked))
 	switch {
 	case s.Err != nil:

@@ -27,7 +27,7 @@ func Replace(text string, splices []Splice) (string, error) {
 		at = s.End
 	}
 	out.WriteString(text[at:])
-	before, after := yamldoc.Parse(yamldoc.NewFile("", Mask(text))), yamldoc.Parse(yamldoc.NewFile("", Mask(out.String())))
+	before, after := yamldoc.Parse(yamldoc.NewFile("", mask(text))), yamldoc.Parse(yamldoc.NewFile("", mask(out.String())))
 	switch {
 	case before.Err != nil || after.Err != nil:
 		return "", errors.New("the file cannot be split into documents")

@@ -67,7 +67,7 @@ type Entry struct {
 }
 
 // NewLeaf returns a scalar with the given text.
-func NewLeaf(raw string) *Node { return &Node{Raw: raw, masked: Mask(raw)} }
+func NewLeaf(raw string) *Node { return &Node{Raw: raw, masked: mask(raw)} }
 
 // NewEntry returns an entry with a plain key.
 func NewEntry(name string, value *Node) *Entry {
@@ -364,7 +364,7 @@ func (n *Node) BlockVariables() bool {
 // SetRaw replaces the text of a scalar.
 func (n *Node) SetRaw(raw string) {
 	n.Kind, n.Flow, n.Entries = Leaf, false, nil
-	n.Raw, n.masked, n.y, n.closed = raw, Mask(raw), nil, false
+	n.Raw, n.masked, n.y, n.closed = raw, mask(raw), nil, false
 	if n.parent != nil {
 		n.parent.touch()
 	}

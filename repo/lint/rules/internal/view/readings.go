@@ -136,7 +136,7 @@ type Failure struct {
 	as     lint.Severity
 }
 
-// As gives the finding another severity than that of the rule.
+// As gives the finding a severity of its own instead of that of the rule.
 func (f Failure) As(s lint.Severity) Failure {
 	f.as = s
 	return f
