@@ -10,7 +10,7 @@ BENCH ?= .
 SHELL := /bin/sh
 # One set of flags: all targets, and the programs that tests build, use the same compiled packages.
 export CGO_ENABLED := 0
-export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
 
 .DEFAULT_GOAL := help
 

@@ -291,9 +291,14 @@ func isChecksumComment(line string) bool { return strings.HasPrefix(line, "#") }
 func ParseChecksums(data []byte) map[string]Sum {
 	out := map[string]Sum{}
 	for line := range strings.Lines(string(data)) {
-		hex, name, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		if sum, ok := ParseSum(hex); ok && name != "" {
-			out[strings.TrimPrefix(strings.TrimLeft(name, " *"), "./")] = sum
+		line = strings.TrimRight(line, "\r\n")
+		sum, name, ok := parseChecksum(line)
+		if hex, rest, _ := strings.Cut(line, " "); !ok {
+			sum, ok = ParseSum(hex)
+			name = strings.TrimPrefix(rest, "./")
+		}
+		if ok && name != "" {
+			out[name] = sum
 		}
 	}
 	return out

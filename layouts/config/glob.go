@@ -155,7 +155,7 @@ func globs(patterns []string, vars map[string]string) []glob {
 // IsFile reports whether the tree has a file, or a link to one, of that path.
 func IsFile(fsys fs.FS, name string) bool {
 	info, err := fs.Stat(fsys, path.Clean(name))
-	return err == nil && !info.IsDir()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // IsKustomization reports whether a folder of the tree holds a kustomization.

@@ -11,7 +11,7 @@ import (
 const defaultTagPattern = `^v`
 
 // Of returns the version that a git tag names; ok is false if the tag is none
-// of a release. Decode refuses patterns that are no regular expressions.
+// of a release. Decode refuses patterns that are not regular expressions.
 func (v Version) Of(tag string) (version string, ok bool) {
 	re := regexp.MustCompile(cmp.Or(v.TagPattern, defaultTagPattern))
 	version = strings.TrimPrefix(tag, v.StripPrefix)

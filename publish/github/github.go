@@ -91,6 +91,9 @@ const (
 // New returns the destination. It makes no request.
 func New(o Options) (*Repository, error) {
 	name := regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	fail := func(err error) (*Repository, error) {
+		return nil, fmt.Errorf("GitHub repository %s/%s: %w", o.Owner, o.Name, err)
+	}
 	for _, n := range []string{o.Owner, o.Name} {
 		if !name.MatchString(n) || strings.Trim(n, ".") == "" {
 			return nil, fmt.Errorf("%q is not a GitHub repository; the form is OWNER/NAME, of letters, digits, dots, dashes and underscores", o.Owner+"/"+o.Name)
@@ -99,15 +102,15 @@ func New(o Options) (*Repository, error) {
 	o.ServerURL, o.TokenName, o.Tool = cmp.Or(o.ServerURL, gitHub), cmp.Or(o.TokenName, "GITHUB_TOKEN"), cmp.Or(o.Tool, "clusterctl-repo")
 	server, err := transport.ParseServer(o.ServerURL, addressForm)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
 	usual, err := transport.ParseServer(apiOf(*server), addressForm)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
 	api, err := transport.ParseServer(cmp.Or(o.APIURL, usual.String()), addressForm)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
 	o.ServerURL, o.APIURL = server.String(), api.String()
 	o.Token = strings.TrimSpace(o.Token)

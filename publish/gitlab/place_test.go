@@ -26,7 +26,7 @@ func TestNew(t *testing.T) {
 		{"folder", func(o *Options) { o.ServerURL = "https://gitlab.example.com/gitlab" }, "not in a folder"},
 		{"loopback allowed", func(o *Options) { o.ServerURL, o.AllowUnreadable = "http://127.0.0.1:80", true }, ""},
 		{"no URL", func(o *Options) { o.ServerURL = "gitlab.example.com" }, "must have the form"},
-		{"user in the URL", func(o *Options) { o.ServerURL = "https://oauth2:glpat-secret@gitlab.example.com" }, "without user, password and query"},
+		{"user in the URL", func(o *Options) { o.ServerURL = "https://oauth2:glpat-secret@gitlab.example.com" }, "pass a token separately"},
 		{"token in the API URL", func(o *Options) { o.APIURL = "https://gitlab.example.com/api/v4?private_token=glpat-secret" }, "must have"},
 		{"no project", func(o *Options) { o.Project = "" }, "not the path of a project"},
 		{"only a group", func(o *Options) { o.Project = "g" }, "not the path of a project"},

@@ -86,7 +86,7 @@ type job struct {
 	// there, no reader gets further than "not found".
 	order []*repo.Artifact
 	// sums are the checksums of the files that were read so far, for a file is
-	// only read to be uploaded or because there is one of its name.
+	// only read to be uploaded, because there is one of its name, or for the claim.
 	sums map[string]repo.Sum
 
 	// changed is true once anything was uploaded or deleted.
@@ -279,9 +279,9 @@ func (j *job) machine() converge.Machine[state] {
 // claim makes sure that no other content can be published under the version.
 func (j *job) claim(ctx context.Context, _ state) error {
 	id, err := publish.ContentID(ctx, j.r)
-	for _, a := range j.order {
-		if err == nil { // it was read just now; nothing else may be uploaded under the claim
-			j.sums[a.Name], err = a.Digest(ctx)
+	for _, a := range j.order { // they were read just now; nothing else may be uploaded under the claim
+		if sum, failed := a.Digest(ctx); failed == nil {
+			j.sums[a.Name] = sum
 		}
 	}
 	if err == nil {
@@ -410,9 +410,11 @@ func (j *job) look(ctx context.Context, _ bool) (state, error) {
 		if _, known := j.sums[a.Name]; known || len(s.files[a.Name]) == 0 {
 			continue
 		}
-		if j.sums[a.Name], err = a.Digest(ctx); err != nil {
+		sum, err := a.Digest(ctx)
+		if err != nil {
 			return s, err
 		}
+		j.sums[a.Name] = sum
 	}
 	j.assess(&s)
 	return s, nil

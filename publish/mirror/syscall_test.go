@@ -290,8 +290,9 @@ func TestRivals(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 2 {
 				for _, v := range versions {
+					child := given.Child(t, "one", kind, dir, v)
 					wg.Go(func() {
-						out, err := given.Child(t, "one", kind, dir, v).CombinedOutput()
+						out, err := child.CombinedOutput()
 						mu.Lock()
 						defer mu.Unlock()
 						if err == nil {

@@ -326,8 +326,8 @@ func (e *Status) Is(target error) bool {
 	return target == fs.ErrNotExist && (e.Code == http.StatusNotFound || e.Code == http.StatusGone)
 }
 
-// Failing reports whether a status is the failure of a server that may be gone next
-// time: what it has not implemented stays so.
+// Failing reports whether a status is a failure of the server that may not happen again;
+// what it has not implemented, 501, always fails.
 func Failing(status int) bool {
 	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
 }

@@ -17,7 +17,7 @@ var bootstrapChecks = []*check{
 	row("BEH401", "bootstrap-secret", "The bootstrap Secret must exist when it is reported", must, pageConfig+"data secret",
 		"The infrastructure provider starts the machine and does not find its data.",
 		"Create the Secret before setting status.initialization.dataSecretCreated.",
-		check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName, or it was deleted and is still missing after the settle bound", Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{bootstrapRole, secret}, version: bootstrapSecret, gone: secretGone}),
+		check{Role: contract.BootstrapConfig, Violation: "dataSecretCreated is true and no Secret has the name in status.dataSecretName, or it was deleted before the Machine had a node and is still missing after the settle bound", Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{bootstrapRole, secret}, version: bootstrapSecret, gone: secretGone}),
 	row("BEH402", "bootstrap-secret-name", "dataSecretName must be set with dataSecretCreated", must, pageConfig+"data secret",
 		"Core cannot pass the data to the Machine.",
 		"Set both in one patch.",
@@ -57,7 +57,7 @@ var controlPlaneChecks = []*check{
 	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",
 		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
-		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
+		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
@@ -132,18 +132,21 @@ func bootstrapSecret(c *change) {
 	})
 }
 
-// secretGone demands that a Secret comes back that an object of the role still needs.
+// secretGone demands that a Secret comes back that an object of the role still needs. The
+// data of a Machine that has a node is not needed, and KubeadmConfigs do not make it again.
 func secretGone(c *change) {
+	needs := func(p *object) bool {
+		m := c.machineOf(p)
+		return p.get("status", "dataSecretName").Str() == c.o.name && m != nil && !m.get("status", "nodeRef").Exists() ||
+			p.tag == controlPlane && strings.HasSuffix(c.o.name, "-kubeconfig")
+	}
 	for _, r := range c.o.owners {
 		p := c.objects[r.uid]
-		if !p.alive() || p.tag != string(c.check.Role) || !initialization(p.tag, p.cur) || c.user || c.driven() {
-			continue
-		}
-		if n := p.get("status", "dataSecretName").Str(); n != c.o.name && !(n == "" && strings.HasSuffix(c.o.name, "-kubeconfig")) {
+		if !p.alive() || p.tag != string(c.check.Role) || !initialization(p.tag, p.cur) || !needs(p) || c.user || c.driven() {
 			continue
 		}
 		c.even(c.opts.Settle, func(c *change) {
-			used := p.alive() && !p.isDeleting() && c.pausedSince(p).IsZero() && (c.clusterOf(p) == nil || !c.clusterOf(p).isDeleting())
+			used := p.alive() && needs(p) && !p.isDeleting() && c.pausedSince(p).IsZero() && (c.clusterOf(p) == nil || !c.clusterOf(p).isDeleting())
 			c.demandOn(p, !used || c.secretNamed(c.o.namespace, c.o.name) != nil, []string{"status.dataSecretName", "status.initialization"},
 				"the Secret %s was deleted and is still missing %s later", c.o.name, c.opts.Settle)
 		})

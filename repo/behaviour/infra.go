@@ -470,8 +470,8 @@ func deletedUnasked(c *change) {
 // at those of pools that stay, the other one at the rest.
 func goneUnasked(c *change) {
 	pool, m := c.poolOf(c.o), c.machineOf(c.o)
-	if c.user || c.gap || c.driven() || m == nil || (pool != nil) != (c.check.Role == contract.InfraMachinePool) ||
-		c.cur.Annotated(deleteForMove) || !c.once(c.check.ID) {
+	if !c.once(c.check.ID) || c.user || c.gap || c.driven() || m == nil || (pool != nil) != (c.check.Role == contract.InfraMachinePool) ||
+		c.cur.Annotated(deleteForMove) {
 		return
 	}
 	c.even(apart, func(c *change) {

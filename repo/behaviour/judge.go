@@ -751,7 +751,7 @@ func (j *Judge) Undecided() map[string]string {
 			out[c.ID] = cmp.Or(j.denied[need], need+" are not in the stream")
 		}
 		for _, resource := range slices.Sorted(maps.Keys(j.denied)) {
-			if slices.Contains(c.on, tagOfResource(resource)) {
+			if tag := tagOfResource(resource); slices.Contains(c.on, tag) && (tag != secret || c.Needs != nil) { // of Secrets they see a part
 				out[c.ID] = resource + ": " + j.denied[resource]
 			}
 		}

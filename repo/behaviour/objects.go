@@ -188,14 +188,18 @@ func (c *change) quiet(since time.Time, when string) {
 		return
 	}
 	done := append(record.Work(c.prev, c.cur), c.wishes()...)
-	if who != c.o && !c.prev.Get("data").Equal(c.cur.Get("data")) {
-		done = append(done, "data: ")
+	var shown []string
+	if c.o.tag == secret { // whose values are not shown
+		shown = []string{"metadata.resourceVersion"}
+		if !c.prev.Get("data").Equal(c.cur.Get("data")) {
+			done = append(done, "data")
+		}
 	}
 	if len(done) == 0 {
 		c.held()
 		return
 	}
-	c.report(nil, "the controller changed %s %s, %s after it began", fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
+	c.report(shown, "the controller changed %s %s, %s after it began", fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
 }
 
 // wishes are the changes of the spec, the labels and the annotations by a controller of the kind: one that
@@ -474,7 +478,7 @@ func comesToRest(c *change) {
 	case c.often(&seen.writes, restWrites, time.Minute):
 		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
 	case slices.Contains(providerRoles, c.o.tag) && initialization(c.o.tag, c.prev) && c.often(&seen.slow, mostWrites, slowly):
-		c.report(nil, "more than %d writes within %s, although nothing changed since %s", mostWrites, slowly, clock(s.cause))
+		c.report(nil, "more than %d writes within %g minutes, although nothing changed since %s", mostWrites, slowly.Minutes(), clock(s.cause))
 	}
 }
 
@@ -484,8 +488,9 @@ func (c *change) often(last *[]time.Time, most int, within time.Duration) bool {
 	if len(*last) <= most {
 		return false
 	}
+	first := (*last)[0]
 	*last = (*last)[1:]
-	return c.now.Sub((*last)[0]) < within
+	return c.now.Sub(first) < within
 }
 
 func (o *object) ownedBy(kind string) bool {

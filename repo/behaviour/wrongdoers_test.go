@@ -419,7 +419,7 @@ var wrong = map[string]func(*life){
 	"BEH401": instead("config w1",
 		status("AcmeConfig", "w1", "status.dataSecretName", "w1", "status.initialization.dataSecretCreated", true),
 		sets(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")),
-	"BEH401 deleted": after("work", gone("Secret", "w1")),
+	"BEH401 deleted": before("node w1", gone("Secret", "w1"), wait(3*minute)),
 	"BEH402": func(l *life) {
 		l.instead("config w1", func(l *life) {
 			l.secret("w1", "AcmeConfig", "w1")

@@ -194,7 +194,7 @@ func (o *object) arg(c *edit.Entry, list *edit.Node, indent int) *edit.Entry {
 
 // asText quotes a key that would not be a text as a value.
 func asText(key string) string {
-	if edit.Scalar(key).Is(yamldoc.String) {
+	if !edit.HasVariables(key) && edit.Scalar(key).Is(yamldoc.String) {
 		return key
 	}
 	return `"` + key + `"`

@@ -54,7 +54,7 @@ func Killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Kill ends this process as if it was never asked.
+// Kill ends this process with SIGKILL, so that nothing is cleaned up.
 func Kill() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {} // until the signal has arrived

@@ -36,6 +36,7 @@ func (f *Findings) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.failOn, "fail-on", "error", "")
 }
 
+// parse checks both flags; Env.Check calls it.
 func (f *Findings) parse() error {
 	var err error
 	if f.failOn == "never" {

@@ -117,8 +117,9 @@ func (f filled) Set(value string) error {
 // written are the flags that name a file to write, and not one to read.
 var written = []string{"output", "receipt", "record", "write-to"}
 
-// Check refuses flags whose file cannot be there, to be read or to be written, and
-// outputs that the command does not have, before any work is done.
+// Check refuses flags whose file cannot be there, to be read or to be written, before any
+// work is done. It sets Outputs.All, and refuses outputs that the command does not have
+// and values of --fail-on that are not severities.
 func (e *Env) Check(f *pflag.FlagSet) error {
 	var errs []error
 	f.Visit(func(f *pflag.Flag) {

@@ -32,7 +32,7 @@ type Output struct {
 // Bind adds the flag.
 func (o *Outputs) Bind(f *pflag.FlagSet) { o.bind(f, o.Parse) }
 
-// bind adds the flag, and parse as what checks it.
+// bind adds the flag; parse checks its values.
 func (o *Outputs) bind(f *pflag.FlagSet, parse func() error) {
 	f.StringArrayVarP(&o.values, "output", "o", nil, strings.Join(o.Formats, ", "))
 	flag := f.Lookup("output")
@@ -58,7 +58,7 @@ func (o *Outputs) Has(format string) bool {
 	return slices.ContainsFunc(o.All, func(o Output) bool { return o.Format == format })
 }
 
-// Parse reads the values, which Check does but for hidden flags.
+// Parse reads the values. Env.Check calls it, except for hidden flags.
 func (o *Outputs) Parse() error {
 	values := o.values
 	if len(values) == 0 {

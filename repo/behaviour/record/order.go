@@ -50,7 +50,7 @@ func (a arrived) Compare(b arrived) int {
 }
 
 // Add takes an event. One that came later than what happened after it, by its
-// resourceVersion, happened no later than that came.
+// resourceVersion, happened no later than that came, and its object was listed before.
 func (a *Arrivals) Add(e *Event) {
 	a.seq++
 	version := uint64(0)
@@ -62,11 +62,21 @@ func (a *Arrivals) Add(e *Event) {
 		version = e.Version()
 	}
 	if 0 < version && version < a.counter {
-		early := *e
-		for _, later := range a.waiting {
-			if later.version > version && later.At.Before(early.At) && !later.Initial {
+		early, uid, listed := *e, e.Object.Get("metadata", "uid").Str(), -1
+		for i, later := range a.waiting {
+			switch {
+			case later.version <= version:
+			case later.Initial && later.Object.Get("metadata", "uid").Str() == uid:
+				listed = i
+			case !later.Initial && later.At.Before(early.At):
 				early.At = later.At
 			}
+		}
+		if listed >= 0 { // by a watch that began after others
+			list := *a.waiting[listed].Event
+			list.At = early.At
+			a.waiting[listed].Event, a.waiting[listed].version = &list, version
+			heap.Fix(&a.waiting, listed)
 		}
 		e = &early
 	}

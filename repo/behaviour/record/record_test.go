@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -156,6 +157,20 @@ func TestOrder(t *testing.T) {
 	waiting.Until(events[0].At.Add(-1), func(*Event) { handed++ })
 	if handed != 1 {
 		t.Errorf("%d events of one too many are handed over", handed)
+	}
+	slow := ""
+	for i, part := range []string{`"MODIFIED","obj":{"apiVersion":"v1","kind":"B","metadata":{"name":"b","uid":"b","resourceVersion":"9"`, `"ADDED","initial":true,"obj":{"apiVersion":"v1","kind":"A","metadata":{"name":"a","uid":"a","resourceVersion":"3"`, `"MODIFIED","obj":{"apiVersion":"v1","kind":"A","metadata":{"name":"a","uid":"a","resourceVersion":"5"`} {
+		slow += fmt.Sprintf("{\"at\":\"2026-11-22T08:56:0%d.000\",\"type\":%s}}}\n", i, part)
+	}
+	events, faults := read(t, []byte(slow))
+	var lists Arrivals
+	for _, e := range events {
+		lists.Add(e)
+	}
+	var order []string
+	lists.Until(events[2].At, func(e *Event) { order = append(order, e.Object.Get("metadata", "resourceVersion").Str()) })
+	if strings.Join(order, " ") != "3 5 9" || len(faults) > 0 {
+		t.Errorf("a list that came late: %v, %v", order, faults)
 	}
 }
 

@@ -392,13 +392,14 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 }
 
 // damaged says what the API server refuses in a patched template whatever its CRD is: a value
-// of another type if the CRD is not known, or a label, if the template had none before. Texts
+// of another type, if the CRD is unknown or refuses it, or a label, if the template had none before. Texts
 // with letters of other scripts, which tests of odd values send, are left out.
 func (h *handler) damaged(before, after json.RawMessage) string {
 	var a, b any
 	if json.Unmarshal(before, &a) == nil && json.Unmarshal(after, &b) == nil {
 		if at := retyped(a, b, ""); at != "" {
-			if _, known := h.violations(before); !known {
+			faults, known := h.violations(after)
+			if !known || slices.ContainsFunc(faults, func(text string) bool { return strings.HasPrefix(text, at[1:]+" ") }) {
 				return "has a value of another type at " + at[1:]
 			}
 		}
@@ -463,6 +464,9 @@ func (h *handler) large(ctx context.Context) {
 	list, _ := r["items"].([]any)
 	if len(list) < padding/mostAnnotated {
 		return
+	}
+	if _, ok := h.outcome(h.send(ctx, extension.RequestJSON(r))); !ok {
+		return // it may limit the number of workers
 	}
 	for _, i := range list {
 		object := i.(map[string]any)["object"].(map[string]any)

@@ -471,8 +471,7 @@ func (k *check) listType(s *yamldoc.Node, kind string, n *yamldoc.Node) {
 		return
 	}
 	each := func(item *yamldoc.Node, separator string, write func(name string, v *yamldoc.Node) string) string {
-		out := phrase.List(keys, func(name string) string { return write(name, item.Get(name)) })
-		return strings.Join(out, separator)
+		return strings.Join(phrase.List(keys, func(name string) string { return write(name, item.Get(name)) }), separator)
 	}
 	seen := map[string]*yamldoc.Node{}
 	for i, item := range items {

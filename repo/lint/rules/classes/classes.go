@@ -512,7 +512,9 @@ func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
 		case !unhealthyRange().MatchString(n.Text()) || len(n.Text()) > 32:
 			p.On(c.Object, n, "the range of unhealthy machines is %q; it must have the form [3-5]", n.Text())
 		case view.Reversed(n):
-			p.Report(lint.On(c.Object, n, "the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text()).As(lint.Warning))
+			f := lint.On(c.Object, n, "the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text()).As(lint.Warning)
+			f.Fix = "Write the smaller number first."
+			p.Report(f)
 		}
 	}
 }

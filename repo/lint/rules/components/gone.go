@@ -137,8 +137,7 @@ var goneRegistries = func() func() []goneRegistry {
 		{`/[a-z0-9._-]*-v?[0-9]+\.[0-9]+\.[0-9]+[a-z0-9._-]*/`, "has a version inside its path, which probably belongs in the tag", "Write REGISTRY/PATH/NAME:VERSION."},
 	}
 	return sync.OnceValue(func() []goneRegistry {
-		out := phrase.List(rows[:], func(r [3]string) goneRegistry { return goneRegistry{regexp.MustCompile(r[0]), r[1], r[2]} })
-		return out
+		return phrase.List(rows[:], func(r [3]string) goneRegistry { return goneRegistry{regexp.MustCompile(r[0]), r[1], r[2]} })
 	})
 }()
 

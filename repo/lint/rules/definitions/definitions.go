@@ -92,11 +92,12 @@ func (f *faults) report(before string) {
 // wrong. It leaves out definitions that no API server reads.
 func eachVersion(check func(f *faults, v *crd.Version)) func(*lint.Pass) {
 	return eachKind(func(p *lint.Pass, k *contract.Kind) {
+		if k.Object.Version != "v1" {
+			return
+		}
 		f := faults{p: p, kind: k}
 		for i := range k.Versions {
-			if k.Object.Version == "v1" {
-				check(&f, &k.Versions[i])
-			}
+			check(&f, &k.Versions[i])
 		}
 		f.report(k.Kind + " ")
 	})

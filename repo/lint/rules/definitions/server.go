@@ -364,7 +364,7 @@ func printerColumns(p *lint.Pass, k *contract.Kind) {
 		for _, column := range v.Node.Get("additionalPrinterColumns").List() {
 			at := column.Get("jsonPath")
 			if strings.Count(at.Str(), "[") != strings.Count(at.Str(), "]") {
-				f.add(v.Name, at, "column %q has the path %q with a bracket that is not closed, so kubectl shows none of the columns", column.Get("name").Str(), at.Str())
+				f.add(v.Name, at, "column %q has the path %q with unbalanced brackets, so kubectl shows none of the columns", column.Get("name").Str(), at.Str())
 			} else if bad := unknownColumn(v.Schema, at.Str()); bad != "" {
 				f.add(v.Name, at, "column %q shows %s, but the schema has no %s", column.Get("name").Str(), at.Str(), bad)
 			}

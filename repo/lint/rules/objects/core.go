@@ -207,11 +207,11 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.paramKind.kind", form(func(text string) []string { return validation.IsDNS1035Label(strings.ToLower(text)) })},
 			{"spec.matchConstraints", needs("resourceRules")},
 			{"spec", func(n *yamldoc.Node, fail view.Failure) {
-				variables := []string{"variables"}
+				var params []string
 				if kind := n.Get("paramKind"); kind != nil && !kind.Is(yamldoc.Null) {
-					variables = append(variables, "params")
+					params = []string{"params"}
 				}
-				judge{fail.Pass, fail.Object}.demands(n, fail.Path, policyExpressions(variables...))
+				judge{fail.Pass, fail.Object}.demands(n, fail.Path, policyExpressions(params...))
 			}},
 			{"spec.variables.*", needs("name", "expression")},
 			{"spec.validations.*", needs("expression")},
@@ -244,10 +244,11 @@ var coreDemands = map[string]map[string][]demand{
 	},
 }
 
-// policyExpressions are the demands of the expressions of a policy, which may use variables;
-// its conditions know only the second one.
-func policyExpressions(variables ...string) []demand {
-	return append(conditionDemands(variables[1:]...),
+// policyExpressions are the demands of the expressions of a policy, which may use its variables
+// and its params, if it has some; its conditions know only these.
+func policyExpressions(params ...string) []demand {
+	variables := append([]string{"variables"}, params...)
+	return append(conditionDemands(params...),
 		demand{"variables.*.expression", compiles("", variables...)},
 		demand{"validations.*.expression", compiles("bool", variables...)},
 		demand{"validations.*.messageExpression", compiles("string", variables...)},

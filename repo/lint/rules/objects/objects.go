@@ -724,9 +724,7 @@ var podDemands = slices.Concat([]demand{
 	{"hostname", form(validation.IsDNS1123Label)},
 	{"subdomain", form(validation.IsDNS1123Label)},
 	{"runtimeClassName", form(validation.IsDNS1123Subdomain)},
-	{"overhead", func(n *yamldoc.Node, fail view.Failure) {
-		requestsWithinLimits(yamldoc.NewMap([]yamldoc.Field{{Name: "limits", Value: n}}), fail)
-	}},
+	{"", resources("overhead")},
 	{"preemptionPolicy", oneOf("", "PreemptLowerPriority", "Never")},
 	{"schedulingGates", distinct("name")},
 	{"schedulingGates.*", needs("name")},
@@ -894,7 +892,7 @@ func nodeExpression(n *yamldoc.Node, fail view.Failure) {
 			if _, err := strconv.ParseInt(n.Str(), 10, 64); i > 0 {
 				fail.By(values, operator).Says("has several values, which the operator %s does not allow", op)
 			} else if n.Is(yamldoc.String) && err != nil {
-				fail.As(lint.Warning).By(n, operator).Says("has the value %q, so no node matches: the operator %s compares integers", n.Text(), op)
+				fail.As(lint.Warning, "Write an integer.").By(n, operator).Says("has the value %q, so no node matches: the operator %s compares integers", n.Text(), op)
 			}
 		}
 	}
@@ -1031,7 +1029,7 @@ var containerDemands = []demand{
 			fail.By(n, n.Get("subPath"), n.Get("subPathExpr")).Says("has both subPath and subPathExpr")
 		}
 	}},
-	{"resources", requestsWithinLimits},
+	{"resources", resources("limits", "requests")},
 	{"securityContext.runAsUser", notNegative},
 	{"securityContext.runAsGroup", notNegative},
 	{"securityContext.seccompProfile", profile},
@@ -1073,29 +1071,32 @@ func resourceOfContainer(text string) []string {
 	return nil
 }
 
-// requestsWithinLimits compares quantities, and looks at the names of resources.
-func requestsWithinLimits(n *yamldoc.Node, fail view.Failure) {
-	limits := map[string]resource.Quantity{}
-	values := n.Get("limits")
-	for _, list := range [...]string{"limits", "requests"} {
-		for _, f := range view.Fields(n.Get(list)) {
-			quantity, err := resource.ParseQuantity(f.Value.Text())
-			if err != nil {
-				continue // another rule tells of it
-			}
-			bare := !strings.Contains(f.Name, "/")
-			huge := strings.HasPrefix(f.Name, "hugepages-")
-			switch limit, limited := limits[f.Name]; {
-			case bare && !huge && !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, f.Name), len(validation.IsQualifiedName(f.Name)) > 0:
-				fail.By(f.Key()).Says("%s has %q, which is not a resource of containers", list, f.Name)
-			case quantity.Sign() < 0:
-				fail.By(f.Value).Says("%s has %s %s, which is negative", list, f.Name, f.Value.Text())
-			case list == "limits":
-				limits[f.Name] = quantity
-			case limited && quantity.Cmp(limit) > 0:
-				fail.By(f.Value, values.Get(f.Name)).Says("requests %s %s, more than its limit of %s", f.Name, f.Value.Text(), fmt.Sprint(&limit))
-			case (huge || !bare && !strings.Contains(f.Name, "kubernetes.io/")) && (!limited || quantity.Cmp(limit) != 0):
-				fail.By(f.Value, values.Get(f.Name)).Says("requests %s without an equal limit", f.Name)
+// resources compares the quantities of lists, and looks at the names of resources. Requests
+// come after limits.
+func resources(lists ...string) test {
+	return func(n *yamldoc.Node, fail view.Failure) {
+		limits := map[string]resource.Quantity{}
+		values := n.Get("limits")
+		for _, list := range lists {
+			for _, f := range view.Fields(n.Get(list)) {
+				quantity, err := resource.ParseQuantity(f.Value.Text())
+				if err != nil {
+					continue // another rule tells of it
+				}
+				bare := !strings.Contains(f.Name, "/")
+				huge := strings.HasPrefix(f.Name, "hugepages-")
+				switch limit, limited := limits[f.Name]; {
+				case bare && !huge && !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, f.Name), len(validation.IsQualifiedName(f.Name)) > 0:
+					fail.By(f.Key()).Says("%s has %q, which is not a resource of containers", list, f.Name)
+				case quantity.Sign() < 0:
+					fail.By(f.Value).Says("%s has %s %s, which is negative", list, f.Name, f.Value.Text())
+				case list != "requests":
+					limits[f.Name] = quantity
+				case limited && quantity.Cmp(limit) > 0:
+					fail.By(f.Value, values.Get(f.Name)).Says("requests %s %s, more than its limit of %s", f.Name, f.Value.Text(), fmt.Sprint(&limit))
+				case (huge || !bare && !strings.Contains(f.Name, "kubernetes.io/")) && (!limited || quantity.Cmp(limit) != 0):
+					fail.By(f.Value, values.Get(f.Name)).Says("requests %s without an equal limit", f.Name)
+				}
 			}
 		}
 	}

@@ -136,7 +136,7 @@ var admissions = map[string]func(admitted, view.Failure){
 			refuse.By(timeout).Says("the startup timeout is %d seconds; it must be 0 or at least 30", seconds)
 		}
 		if n := a.at("remediation.triggerIf.unhealthyInRange", "unhealthyRange"); view.Reversed(n) {
-			refuse.As(lint.Warning).By(n).Says("the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text())
+			refuse.As(lint.Warning, "Write the smaller number first.").By(n).Says("the range of unhealthy machines is %s, whose end is below its beginning, so no machine is ever replaced", n.Text())
 		}
 		numberOrPercent(a.at("remediation.triggerIf.unhealthyLessThanOrEqualTo", "maxUnhealthy"), "the limit of unhealthy machines", refuse)
 	},
@@ -148,8 +148,9 @@ var preflightChecks = []string{"All", "ControlPlaneIsStable", "ControlPlaneVersi
 // scaled: with annotations of the autoscaler, new workers without replicas get the smallest
 // number of machines, and the autoscaler itself wants the largest to be no smaller.
 func scaled(metadata, replicas *yamldoc.Node, refuse view.Failure) {
+	integer := refuse.As(0, "Write an integer in quotes.")
 	if !view.Blank(replicas) {
-		refuse = refuse.As(lint.Warning) // only the autoscaler reads them
+		integer = refuse.As(lint.Warning, "Write an integer in quotes.") // only the autoscaler reads them
 	}
 	low, high := metadata.Get("annotations", minSize), metadata.Get("annotations", maxSize)
 	least, err := strconv.ParseInt(low.Str(), 10, 32)
@@ -157,11 +158,11 @@ func scaled(metadata, replicas *yamldoc.Node, refuse view.Failure) {
 	switch {
 	case !low.Is(yamldoc.String) || !high.Is(yamldoc.String):
 	case err != nil:
-		refuse.By(low).Says("%s is %q; it must be an integer", minSize, low.Text())
+		integer.By(low).Says("%s is %q; it must be an integer", minSize, low.Text())
 	case wrong != nil:
-		refuse.By(high).Says("%s is %q; it must be an integer", maxSize, high.Text())
+		integer.By(high).Says("%s is %q; it must be an integer", maxSize, high.Text())
 	case least > most:
-		refuse.As(lint.Warning).By(high, low).Says("the autoscaler scales to at most %d machines, but to at least %d, so it leaves these workers alone", most, least)
+		refuse.As(lint.Warning, "Make the largest size no smaller than the other.").By(high, low).Says("the autoscaler scales to at most %d machines, but to at least %d, so it leaves these workers alone", most, least)
 	}
 }
 

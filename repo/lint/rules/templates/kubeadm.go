@@ -100,10 +100,11 @@ func kubeadmFields(p *lint.Pass, o *manifest.Object) {
 		fail.By(file, token).Says("the discovery has both bootstrapToken and file")
 	}
 	etcd := config.Get("clusterConfiguration", "etcd", "external")
-	for _, name := range [...]string{"caFile", "certFile", "keyFile"} {
-		for _, n := range etcd.Get("endpoints").List() {
+	for _, n := range etcd.Get("endpoints").List() {
+		for _, name := range [...]string{"caFile", "certFile", "keyFile"} {
 			if file := etcd.Get(name); file.Str() != "" && strings.HasPrefix(strings.ToLower(n.Str()), "http:") {
 				fail.By(n, file).Says("clusterConfiguration.etcd.external.endpoints is %q; with a %s it must begin with https://", n.Text(), name)
+				break
 			}
 		}
 	}
@@ -140,22 +141,27 @@ func networks(network *yamldoc.Node, fail view.Failure) {
 	if n := network.Get("serviceDomain"); n.Str() != "" && !isDomain(n.Text()) {
 		fail.By(n).Says("serviceDomain is %q; it must be a DNS name", n.Text())
 	}
-	pods := network.Get("pods", "cidrBlocks").List()
-	for _, of := range [...]string{"pods", "services"} {
-		list, seen := network.Get(of, "cidrBlocks").List(), map[bool]bool{}
-		for _, n := range list {
-			own, err := netip.ParsePrefix(n.Str())
+	prefixes := func(of string) (list []*yamldoc.Node, out []netip.Prefix) {
+		seen := map[bool]bool{}
+		for _, n := range network.Get(of, "cidrBlocks").List() {
+			p, err := netip.ParsePrefix(n.Str())
 			if err != nil {
 				continue // TOP015
 			}
-			if seen[own.Addr().Is4()] {
-				fail.By(n).By(list...).Says("the %s have a second network of the same family, %s; kubeadm accepts one of each", of, n.Text())
+			if seen[p.Addr().Is4()] {
+				fail.By(n).By(list...).Says("the %s have a second network of the same family, %s; Kubernetes accepts one of each", of, n.Text())
 			}
-			seen[own.Addr().Is4()] = true
-			for _, other := range pods {
-				if p, err := netip.ParsePrefix(other.Str()); of == "services" && err == nil && own.Overlaps(p) {
-					fail.By(n, other).Says("the services have the network %s, which overlaps with %s of the pods", n.Text(), other.Text())
-				}
+			seen[p.Addr().Is4()] = true
+			list, out = append(list, n), append(out, p)
+		}
+		return list, out
+	}
+	pods, ofPods := prefixes("pods")
+	services, ofServices := prefixes("services")
+	for i, own := range ofServices {
+		for k, other := range ofPods {
+			if own.Overlaps(other) {
+				fail.By(services[i], pods[k]).Says("the services have the network %s, which overlaps with %s of the pods", services[i].Text(), pods[k].Text())
 			}
 		}
 	}

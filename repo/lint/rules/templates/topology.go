@@ -561,7 +561,7 @@ var _ = topologyRules.Add(lint.Rule{
 	ID: "TOP013", Name: "replicas-and-autoscaler", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Workers must have either replicas or the annotations of the autoscaler",
 	Source: clusterAdmission + ", validateAutoscalerAnnotationsForCluster",
-	Why:    "The Cluster API webhook refuses the Cluster, because the autoscaler and the topology would both set the number.",
+	Why:    "The Cluster API webhook refuses the Cluster, because the autoscaler and the topology would both set the number. The webhook of MachineDeployments refuses sizes that are not integers.",
 	Fix:    "Remove replicas, or the annotations.",
 	Kinds:  rendered, Check: perTopology(replicasAndAutoscaler),
 })

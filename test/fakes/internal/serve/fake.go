@@ -157,7 +157,7 @@ func (f *Fake) NextID() int64 {
 // refusal is what Refuse panics with.
 type refusal struct{ Reply }
 
-// Refuse ends the call with an answer, whoever notices that it must not go on.
+// Refuse ends the call with an answer, from any depth of the handler.
 func Refuse(answer Reply) { panic(refusal{answer}) }
 
 // Call answers a request while no other is. The body of a request in JSON is there

@@ -134,11 +134,13 @@ type Failure struct {
 	by     []*yamldoc.Node
 	always bool
 	as     lint.Severity
+	fix    string
 }
 
-// As gives the finding a severity of its own instead of that of the rule.
-func (f Failure) As(s lint.Severity) Failure {
-	f.as = s
+// As gives the finding a severity and a fix of its own instead of those of the rule, unless
+// they are empty.
+func (f Failure) As(s lint.Severity, fix string) Failure {
+	f.as, f.fix = s, fix
 	return f
 }
 
@@ -163,6 +165,7 @@ func (f Failure) Says(format string, args ...any) {
 		message = crd.Join(f.Path) + " " + message
 	}
 	finding := lint.On(f.Object, by[0], "%s", message).As(f.as)
+	finding.Fix = f.fix
 	if f.always {
 		by = nil
 	}

@@ -16,8 +16,8 @@ import (
 // defaultPort is the port of a Service at which webhooks are called.
 const defaultPort = 443
 
-// Unserved returns the port at which a Service is called by a reference of an object, and
-// where that says so, if the Service does not have it; a nil node if it may.
+// Unserved returns the port of a Service that a reference of an object asks for, and the node
+// that names it, or nil if the Service may have the port.
 func Unserved(o *manifest.Object, ref *yamldoc.Node, service *manifest.Object) (port int64, at *yamldoc.Node) {
 	port, at = defaultPort, ref.Get("name")
 	if n := ref.Get("port"); n != nil {
