@@ -81,7 +81,7 @@ var admissions = map[string]func(admitted, view.Failure){
 	"cluster.x-k8s.io/MachineDeployment": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
-		scaled(a.Get("metadata"), a.spec.Get("replicas"), refuse)
+		scaled(a.Get("metadata"), view.Blank(a.spec.Get("replicas")), refuse)
 		skipped := a.Get("metadata", "annotations", "machineset.cluster.x-k8s.io/skip-preflight-checks")
 		for check := range strings.SplitSeq(skipped.Str(), ",") {
 			if check = strings.TrimSpace(check); skipped.Str() != "" && !slices.Contains(preflightChecks, check) {
@@ -114,7 +114,7 @@ var admissions = map[string]func(admitted, view.Failure){
 	"cluster.x-k8s.io/MachinePool": func(a admitted, refuse view.Failure) {
 		sameCluster(a, refuse)
 		bootstrapped(a, refuse)
-		scaled(a.Get("metadata"), a.spec.Get("replicas"), refuse)
+		scaled(a.Get("metadata"), view.Blank(a.spec.Get("replicas")), refuse)
 		if n := a.spec.Get("template", "spec", "taints"); !view.Blank(n) {
 			refuse.By(n).Says("the machines of a MachinePool cannot have taints")
 		}
@@ -146,12 +146,14 @@ var admissions = map[string]func(admitted, view.Failure){
 var preflightChecks = []string{"All", "ControlPlaneIsStable", "ControlPlaneVersionSkew", "KubeadmVersionSkew", "KubernetesVersionSkew"}
 
 // scaled: with annotations of the autoscaler, new workers without replicas get the smallest
-// number of machines, and the autoscaler itself wants the largest to be no smaller.
-func scaled(metadata, replicas *yamldoc.Node, refuse view.Failure) {
-	integer := refuse.As(0, "Write an integer in quotes.")
-	if !view.Blank(replicas) {
-		integer = refuse.As(lint.Warning, "Write an integer in quotes.") // only the autoscaler reads them
+// number of machines, so that the webhook reads the annotations of this object. The autoscaler
+// itself wants the largest to be no smaller.
+func scaled(metadata *yamldoc.Node, read bool, refuse view.Failure) {
+	severity := lint.Warning
+	if read {
+		severity = 0
 	}
+	integer := refuse.As(severity, "Write an integer in quotes.")
 	low, high := metadata.Get("annotations", minSize), metadata.Get("annotations", maxSize)
 	least, err := strconv.ParseInt(low.Str(), 10, 32)
 	most, wrong := strconv.ParseInt(high.Str(), 10, 32)

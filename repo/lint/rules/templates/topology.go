@@ -569,7 +569,7 @@ var _ = topologyRules.Add(lint.Rule{
 func replicasAndAutoscaler(p *lint.Pass, t *topology) {
 	for _, w := range t.workers() {
 		n := w.node.Get("replicas")
-		scaled(w.node.Get("metadata"), n, view.Failure{Pass: p, Object: t.Object, Value: w.node})
+		scaled(w.node.Get("metadata"), false, view.Failure{Pass: p, Object: t.Object, Value: w.node})
 		switch {
 		case w.pool || n == nil || n.Is(yamldoc.Null):
 		case autoscaled(w.node.Get("metadata")) != nil:
