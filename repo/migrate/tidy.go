@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
@@ -17,16 +16,12 @@ func (o *object) tidy() {
 	if o.partial {
 		return
 	}
-	kind, at := o.kind.Kind, "spec" // where the fields of the schema begin
-	if kind == "KubeadmControlPlaneTemplate" {
-		kind, at = "KubeadmControlPlane", "spec.template.spec" // its fields are those of the object
-	}
-	spec := o.root.At(strings.Split(at, ".")...)
-	s, ok := contract.CoreSchema(o.kind.Group, kind, o.kind.To)
+	spec := o.root.At("spec")
+	s, ok := contract.CoreSchema(o.kind.Group, o.kind.Kind, o.kind.To)
 	if !ok || spec == nil {
 		return
 	}
-	o.empty(spec.Value, s.Node.Get("properties", "spec"), at)
+	o.empty(spec.Value, s.Node.Get("properties", "spec"), "spec")
 }
 
 // empty removes what is empty below a value, and reports what is but must be there.

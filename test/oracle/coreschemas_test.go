@@ -20,7 +20,7 @@ import (
 var coreKinds = map[string][]string{
 	"core":                 {"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_clusterclasses", "cluster.x-k8s.io_machinedeployments", "cluster.x-k8s.io_machinepools", "cluster.x-k8s.io_machinehealthchecks", "addons.cluster.x-k8s.io_clusterresourcesets", "runtime.cluster.x-k8s.io_extensionconfigs"},
 	"bootstrap/kubeadm":    {"bootstrap.cluster.x-k8s.io_kubeadmconfigs", "bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates"},
-	"controlplane/kubeadm": {"controlplane.cluster.x-k8s.io_kubeadmcontrolplanes"},
+	"controlplane/kubeadm": {"controlplane.cluster.x-k8s.io_kubeadmcontrolplanes", "controlplane.cluster.x-k8s.io_kubeadmcontrolplanetemplates"},
 	certManager:            {"cert-manager.io_certificates", "cert-manager.io_issuers", "cert-manager.io_clusterissuers"},
 }
 

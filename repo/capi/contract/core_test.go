@@ -15,6 +15,7 @@ func TestCoreSchema(t *testing.T) {
 		{"cluster.x-k8s.io", "Cluster", "v1beta2", []string{"spec", "topology", "classRef", "name"}},
 		{"cluster.x-k8s.io", "Cluster", "v1beta1", []string{"spec", "topology", "class"}},
 		{"controlplane.cluster.x-k8s.io", "KubeadmControlPlane", "v1beta2", []string{"spec", "machineTemplate", "spec", "infrastructureRef", "apiGroup"}},
+		{"controlplane.cluster.x-k8s.io", "KubeadmControlPlaneTemplate", "v1beta2", []string{"spec", "template", "spec", "kubeadmConfigSpec", "files"}},
 		{"runtime.cluster.x-k8s.io", "ExtensionConfig", "v1alpha1", []string{"spec", "clientConfig", "url"}},
 	} {
 		for range 2 { // the second one is kept from the first
