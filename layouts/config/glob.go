@@ -152,10 +152,11 @@ func globs(patterns []string, vars map[string]string) []glob {
 	return phrase.List(patterns, func(p string) glob { return newGlob(expand(p, vars)) })
 }
 
-// IsFile reports whether the tree has a file, or a link to one, of that path.
+// IsFile reports whether the tree has a file, or a link to one, of that path. A pipe or a
+// device is refused when it is read.
 func IsFile(fsys fs.FS, name string) bool {
 	info, err := fs.Stat(fsys, path.Clean(name))
-	return err == nil && info.Mode().IsRegular()
+	return err == nil && !info.IsDir()
 }
 
 // IsKustomization reports whether a folder of the tree holds a kustomization.
