@@ -170,6 +170,10 @@ func TestHealthyVariants(t *testing.T) {
 				}
 			},
 		},
+		"empty metadata, which is not copied": {
+			server: patching("KubeadmControlPlaneTemplate", object{"op": "add", "path": "/spec/template/metadata", "value": object{}}),
+			options: func(o *probe.Options) { o.Schema = contract.CoreSchema },
+		},
 		"at most 256 KiB of annotations": {server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if bytes.Contains(body, bytes.Repeat([]byte("x"), 256<<10)) {
 				write(w, object{"status": "Failure", "message": "metadata.annotations: Too long"})
