@@ -26,9 +26,9 @@ const (
 	Chance = 0.9999
 )
 
-// Repetitions is how many calls it takes to see a fault that one call of some has,
+// repetitions is how many calls it takes to see a fault that one call of some has,
 // with a given chance. Calls are taken to be independent of each other.
-func Repetitions(rarity int, chance float64) int {
+func repetitions(rarity int, chance float64) int {
 	if rarity <= 1 {
 		return 1
 	}
@@ -107,7 +107,7 @@ func (p *probe) repeat(ctx context.Context, w place, in call, done func(reply) b
 	}
 }
 
-func (p *probe) repetitions() int { return Repetitions(p.o.Rarity, p.o.Chance) }
+func (p *probe) repetitions() int { return repetitions(p.o.Rarity, p.o.Chance) }
 
 // short remembers that a handler was called less often than it takes.
 func (p *probe) short(w place, made int) {
