@@ -21,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // root is the project, and release the folder that goreleaser and the program
@@ -48,9 +50,7 @@ func metadata(t *testing.T) tag {
 	if err == nil {
 		err = json.Unmarshal(data, &m)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	m.Version = "v" + m.Version
 	return m
 }
@@ -94,18 +94,14 @@ func isRelease(t *testing.T, program ...string) {
 func example(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "examples/cluster-api-provider-acme"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return path
 }
 
 func sum(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
 }
@@ -130,9 +126,7 @@ func archive(platform string) string {
 // TestChecksums wants a right checksum for everything that users download.
 func TestChecksums(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(release, "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	listed := map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		hash, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -169,9 +163,7 @@ func TestChecksums(t *testing.T) {
 func contents(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	files := map[string][]byte{}
 	add := func(name string, r io.Reader) {
 		if files[name], err = io.ReadAll(r); err != nil {
@@ -180,23 +172,17 @@ func contents(t *testing.T, path string) map[string][]byte {
 	}
 	if strings.HasSuffix(path, ".zip") {
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, f := range z.File {
 			r, err := f.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			add(f.Name, r)
 			r.Close()
 		}
 		return files
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -212,9 +198,7 @@ func contents(t *testing.T, path string) map[string][]byte {
 
 func write(t *testing.T, path string, data []byte, mode os.FileMode) string {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, mode)); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, mode)))
 	return path
 }
 
@@ -243,9 +227,7 @@ func TestArchives(t *testing.T) {
 				t.Errorf("the manual page does not name %s: %.100s", want.Version, page)
 			}
 			info, err := buildinfo.Read(bytes.NewReader(files[name]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, err)
 			settings := map[string]string{}
 			for _, s := range info.Settings {
 				settings[s.Key] = s.Value
@@ -271,9 +253,7 @@ func TestSBOM(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(data, &bom)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		listed := map[string]string{}
 		for _, c := range bom.Components {
 			listed[c.Name] = c.Version
@@ -283,9 +263,7 @@ func TestSBOM(t *testing.T) {
 			name += ".exe"
 		}
 		info, err := buildinfo.Read(bytes.NewReader(contents(t, filepath.Join(release, archive(platform)))[name]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		for _, m := range info.Deps {
 			if listed[m.Path] != m.Version {
 				t.Errorf("%s: %s is %s in the program and %q in the SBOM", platform, m.Path, m.Version, listed[m.Path])
@@ -331,13 +309,9 @@ func TestDeb(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "var/lib/dpkg", file), []byte(text), 0o644)
 	}
-	if err := os.Remove(filepath.Join(dir, "var/lib/dpkg/updates/.keep")); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Remove(filepath.Join(dir, "var/lib/dpkg/updates/.keep")))
 	deb, err := filepath.Abs(filepath.Join(release, "clusterctl-repo_linux_"+runtime.GOARCH+".deb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	must(t, exec.CommandContext(t.Context(), dpkg, "--root="+dir, "--force-not-root", "--install", deb))
 	isRelease(t, filepath.Join(dir, "usr/bin/clusterctl-repo"))
 	for _, file := range []string{
@@ -360,9 +334,7 @@ func TestRPM(t *testing.T) {
 	dir := t.TempDir()
 	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	file, err := filepath.Abs(filepath.Join(release, "clusterctl-repo_linux_"+runtime.GOARCH+".rpm"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if got := must(t, exec.CommandContext(t.Context(), rpm, "-qp", "--qf", "%{NAME} %{ARCH} %{LICENSE}", file)); got != "clusterctl-repo "+arch+" Apache-2.0" {
 		t.Errorf("the package is %q", got)
 	}
@@ -383,9 +355,7 @@ func TestFormula(t *testing.T) {
 		t.Fatalf("found the formulas %v", found)
 	}
 	data, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	var url string
 	var archives []string
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {

@@ -9,7 +9,7 @@ require (
 )
 
 require (
-	dario.cat/mergo v1.0.0 // indirect
+	dario.cat/mergo v1.0.1 // indirect
 	github.com/CycloneDX/cyclonedx-go v0.8.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProtonMail/go-crypto v0.0.0-20230828082145-3c4c8a2d2371 // indirect
@@ -48,7 +48,7 @@ require (
 	github.com/skeema/knownhosts v1.2.1 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/exp v0.0.0-20230801115018-d63ba01acd4b // indirect
+	golang.org/x/exp v0.0.0-20251219203646-944ab1f22d93 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
@@ -65,7 +65,10 @@ require github.com/CycloneDX/cyclonedx-gomod v1.7.0 // indirect
 
 require golang.org/x/mod v0.42.0
 
-require github.com/clusterctl-repo/clusterctl-repo/test/conformance v0.0.0
+require (
+	github.com/clusterctl-repo/clusterctl-repo v0.0.0
+	github.com/clusterctl-repo/clusterctl-repo/test/conformance v0.0.0
+)
 
 replace (
 	github.com/clusterctl-repo/clusterctl-repo => ../..

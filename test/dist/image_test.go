@@ -20,23 +20,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/conformance/registry"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // index opens the image of the release.
 func index(t *testing.T) v1.ImageIndex {
 	t.Helper()
 	outer, err := layout.ImageIndexFromPath(filepath.Join(release, "image"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	m, err := outer.IndexManifest()
 	if err != nil || len(m.Manifests) != 1 {
 		t.Fatalf("the layout has %v, %v", m, err)
 	}
 	inner, err := outer.ImageIndex(m.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return inner
 }
 
@@ -59,9 +56,7 @@ func unpack(t *testing.T, image v1.Image, dir string) {
 			data, readErr := io.ReadAll(r)
 			err = errors.Join(readErr, os.WriteFile(path, data, h.FileInfo().Mode()))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 	}
 }
 
@@ -72,9 +67,7 @@ func TestImage(t *testing.T) {
 		t.Error(err)
 	}
 	m, err := inner.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	want := metadata(t)
 	if m.Annotations["org.opencontainers.image.revision"] != want.Commit || m.Annotations["org.opencontainers.image.version"] != want.Version {
 		t.Errorf("the annotations are %v", m.Annotations)
@@ -86,13 +79,9 @@ func TestImage(t *testing.T) {
 			continue
 		}
 		image, err := inner.Image(d.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		config, err := image.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		dir := t.TempDir()
 		unpack(t, image, dir)
 		certificates, err := os.ReadFile(filepath.Join(dir, "etc/ssl/certs/ca-certificates.crt"))
@@ -106,9 +95,7 @@ func TestImage(t *testing.T) {
 		if chroot, err := exec.LookPath("chroot"); err == nil && os.Getuid() == 0 {
 			// Nothing of this machine is there, as in a container.
 			copied := filepath.Join(dir, "src", "example")
-			if err := os.CopyFS(copied, os.DirFS(example(t))); err != nil {
-				t.Fatal(err)
-			}
+			given.NoError(t, os.CopyFS(copied, os.DirFS(example(t))))
 			out := must(t, exec.CommandContext(t.Context(), chroot, "--userspec="+config.Config.User, dir, config.Config.Entrypoint[0], "lint", "/src/example"))
 			if !strings.Contains(out, "0 errors") && !strings.Contains(out, "no findings") {
 				t.Errorf("lint in the image says: %s", out)
@@ -126,35 +113,25 @@ func TestImage(t *testing.T) {
 func TestImageInRegistry(t *testing.T) {
 	need(t, "docker-registry", "install the Debian package of that name")
 	r, err := registry.Start(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	t.Cleanup(r.Close)
 	want := metadata(t)
 	begin := askVersion(t, write(t, filepath.Join(t.TempDir(), "program"), contents(t, filepath.Join(release, archive(runtime.GOOS+"_"+runtime.GOARCH)))["clusterctl-repo"], 0o755))
 	dist := t.TempDir()
 	for _, file := range []string{archive("linux_amd64"), archive("linux_arm64"), "metadata.json"} {
 		from, err := filepath.Abs(filepath.Join(release, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(from, filepath.Join(dist, file)); err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
+		given.NoError(t, os.Symlink(from, filepath.Join(dist, file)))
 	}
 	to := r.Host + "/clusterctl-repo:" + want.Version
 	out := must(t, exec.CommandContext(t.Context(), "go", "run", "./image", "-dist", dist, "-date", begin.Date, "-push", to))
 	digest, err := index(t).Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	if strings.TrimSpace(out) != digest.String() {
 		t.Errorf("a second run made %s, the first %s", strings.TrimSpace(out), digest)
 	}
 	ref, err := name.ParseReference(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	pushed, err := remote.Get(ref)
 	if err != nil || pushed.Digest != digest {
 		t.Errorf("the registry has %v, %v; want %s", pushed, err, digest)

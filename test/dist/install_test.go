@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestGoInstall puts the module at the commit of the release into a module proxy
@@ -18,20 +20,12 @@ func TestGoInstall(t *testing.T) {
 	want := metadata(t)
 	proxy := t.TempDir()
 	dir := filepath.Join(proxy, path, "@v")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.MkdirAll(dir, 0o755))
 	f, err := os.Create(filepath.Join(dir, want.Version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	m := module.Version{Path: path, Version: want.Version}
-	if err := zip.CreateFromVCS(f, m, root, want.Commit, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, zip.CreateFromVCS(f, m, root, want.Commit, ""))
+	given.NoError(t, f.Close())
 	mod := must(t, exec.CommandContext(t.Context(), "git", "-C", root, "show", want.Commit+":go.mod"))
 	write(t, filepath.Join(dir, want.Version+".mod"), []byte(mod), 0o644)
 	write(t, filepath.Join(dir, want.Version+".info"), []byte(`{"Version":"`+want.Version+`"}`), 0o644)

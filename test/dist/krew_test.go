@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // TestKrew installs the plugin with krew from an index and a server of its own.
@@ -16,9 +18,7 @@ func TestKrew(t *testing.T) {
 	krew := need(t, "krew", "go install sigs.k8s.io/krew/cmd/krew@v0.4.4")
 	git := need(t, "git", "install the Debian package of that name")
 	manifest, err := os.ReadFile(filepath.Join(release, "krew", "clusterctl-repo.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	server := httptest.NewServer(http.FileServer(http.Dir(release)))
 	t.Cleanup(server.Close)
 	urls := regexp.MustCompile(`https://github\.com/clusterctl-repo/clusterctl-repo/releases/download/[^/]+/`)
@@ -51,9 +51,7 @@ func TestKrew(t *testing.T) {
 
 	// What the caveats advise makes it a plugin of clusterctl.
 	link := filepath.Join(home, "clusterctl-repo")
-	if err := os.Symlink(plugin, link); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Symlink(plugin, link))
 	isRelease(t, link)
 	if kubectl, err := exec.LookPath("kubectl"); err == nil {
 		cmd := exec.CommandContext(t.Context(), kubectl, "clusterctl-repo", "--version")

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rig"
 )
 
@@ -191,9 +192,7 @@ func TestWatch(t *testing.T) {
 		u.create(o)
 	}
 	time.Sleep(30 * time.Second)
-	if err := u.resource(coreAPI, "Machine").Delete(t.Context(), "m", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, u.resource(coreAPI, "Machine").Delete(t.Context(), "m", metav1.DeleteOptions{}))
 	time.Sleep(30 * time.Second)
 	stop().expect(t, []string{
 		"BEH005 DevMachinePool", // never shows the condition Paused

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rig"
 )
 
@@ -101,9 +102,7 @@ var (
 func shared(t *testing.T) *rig.Rig {
 	t.Helper()
 	r, err := cluster()
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	return r
 }
 
@@ -167,9 +166,7 @@ func tool(ctx context.Context, t *testing.T, r *rig.Rig, args ...string) *course
 	keep := os.Getenv(kept)
 	if keep != "" {
 		log, err := os.Create(filepath.Join(keep, name+".log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		given.NoError(t, err)
 		defer log.Close()
 		cmd.Stderr = io.MultiWriter(&stderr, log)
 	}
@@ -198,9 +195,7 @@ func tool(ctx context.Context, t *testing.T, r *rig.Rig, args ...string) *course
 	var parsed struct {
 		Findings []finding `json:"findings"`
 	}
-	if err := json.Unmarshal(data, &parsed); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, json.Unmarshal(data, &parsed))
 	c.findings = parsed.Findings
 	return c
 }
@@ -212,9 +207,7 @@ var bounds = []string{"--bound=pause=8s", "--bound=settle=15s", "--bound=delete=
 func drive(t *testing.T, r *rig.Rig, ns, template string, args ...string) *course {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cluster.yaml")
-	if err := os.WriteFile(file, []byte(template), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, os.WriteFile(file, []byte(template), 0o600))
 	args = slices.Concat([]string{"drive", "--namespace", namespace(t, r, ns), file, "--yes-this-cluster-is-disposable", "--bound", "hold=12s", "--bound", "provision=3m"}, bounds, args)
 	return tool(t.Context(), t, r, args...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rig"
 )
 
@@ -115,14 +116,10 @@ func TestMutants(t *testing.T) {
 	long(t)
 	r := shared(t)
 	prepared, err := rig.PrepareMutants(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	// The unchanged provider keeps its hands off the other namespaces, and serves the
 	// webhooks of all.
-	if err := r.Manage(t.Context(), "capd", r.Program("capd"), "--namespace=unchanged"); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, r.Manage(t.Context(), "capd", r.Program("capd"), "--namespace=unchanged"))
 	t.Cleanup(func() {
 		if err := r.Manage(t.Context(), "capd", r.Program("capd")); err != nil && t.Context().Err() == nil {
 			t.Error(err)
@@ -132,12 +129,8 @@ func TestMutants(t *testing.T) {
 		for i, m := range append(mutants, mutant{name: "unchanged"}) {
 			if i < len(mutants) {
 				program, err := prepared.Build(t.Context(), m.name, append(m.edits, ownPorts(i)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := r.Beside(t.Context(), m.name, program, i); err != nil {
-					t.Fatal(err)
-				}
+				given.NoError(t, err)
+				given.NoError(t, r.Beside(t.Context(), m.name, program, i))
 			}
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()

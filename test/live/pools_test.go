@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rack"
 	"github.com/clusterctl-repo/clusterctl-repo/test/live/rig"
 )
@@ -32,9 +33,7 @@ var plurals = map[string]string{"IPAddressClaim": "ipaddressclaims"}
 
 func (u *user) resource(apiVersion, kind string) dynamic.ResourceInterface {
 	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		u.Fatal(err)
-	}
+	given.NoError(u, err)
 	return u.client.Resource(gv.WithResource(cmp.Or(plurals[kind], strings.ToLower(kind)+"s"))).Namespace(u.namespace)
 }
 
@@ -56,9 +55,7 @@ const (
 func (u *user) patch(kind, name string, patch map[string]any) {
 	u.Helper()
 	body, err := json.Marshal(patch)
-	if err != nil {
-		u.Fatal(err)
-	}
+	given.NoError(u, err)
 	if _, err := u.resource(coreAPI, kind).Patch(u.Context(), name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}); err != nil {
 		u.Fatalf("patch %s %s: %v", kind, name, err)
 	}
@@ -72,9 +69,7 @@ func (u *user) spec(kind, name, field string, value any) {
 func (u *user) list(apiVersion, kind string) []unstructured.Unstructured {
 	u.Helper()
 	l, err := u.resource(apiVersion, kind).List(u.Context(), metav1.ListOptions{})
-	if err != nil {
-		u.Fatal(err)
-	}
+	given.NoError(u, err)
 	return l.Items
 }
 
@@ -172,14 +167,10 @@ func (u *user) deleteMachine(pool string) {
 func TestPools(t *testing.T) {
 	long(t)
 	r := shared(t)
-	if err := r.Define(t.Context(), rack.Definitions()...); err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, r.Define(t.Context(), rack.Definitions()...))
 	u := &user{t, r.Client, namespace(t, r, "pools")}
 	provider, err := rack.New(r.Config, u.namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { provider.Run(ctx); close(ended) }()

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // Hosts says which server answers for which host. A key is a name, a domain with
@@ -75,9 +76,7 @@ type Proxy struct {
 func Start(tb testing.TB, hosts Hosts) *Proxy {
 	tb.Helper()
 	p, err := New(tb.TempDir(), hosts)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	given.NoError(tb, err)
 	tb.Cleanup(p.Close)
 	return p
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // Fake is what the fake services share: faults in front of them, addresses, a storage
@@ -53,9 +54,7 @@ func Begin[S interface {
 	Close()
 }](tb testing.TB, s S) S {
 	tb.Helper()
-	if err := s.Listen(); err != nil {
-		tb.Fatal(err)
-	}
+	given.NoError(tb, s.Listen())
 	tb.Cleanup(s.Close)
 	return s
 }
