@@ -14,31 +14,31 @@ import (
 // junitSuite is a testsuite in the making.
 type junitSuite struct {
 	name                             string
-	cases                            strings.Builder
+	cases                            []markup.Element
 	tests, failures, errors, skipped int
 	names                            map[string]int
 }
 
-// add adds a case with what came of it, an element or nothing. The attributes are those
-// besides its name.
-func (s *junitSuite) add(name, attrs, result string) {
+// add adds a case with what came of it: an element with a text, or nothing if its name is
+// empty. The attributes are those besides its name.
+func (s *junitSuite) add(name, attrs, result, text string) {
 	// Test systems know a case by its name; two with the same one become one.
 	s.names[name]++
 	if n := s.names[name]; n > 1 {
 		name = fmt.Sprintf("%s (%d)", name, n)
 	}
 	s.tests++
-	fmt.Fprintf(&s.cases, "<testcase%s%s>%s</testcase>\n", markup.Attrs("name", name, "classname", s.name), attrs, result)
+	var came markup.Element
+	if result != "" {
+		came = "\n" + markup.Tag(result, markup.Element(markup.Text(text))) + "\n"
+	}
+	s.cases = append(s.cases, markup.Tag("testcase"+markup.Attrs("name", name, "classname", s.name)+attrs, came), "\n")
 }
 
-// begin is the tag that begins the suite, or all of them.
-func (s *junitSuite) begin(element string) string {
-	return fmt.Sprintf("<%s%s tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\">\n", element, markup.Attrs("name", s.name), s.tests, s.failures, s.errors, s.skipped)
-}
-
-// junitResult is what came of a case.
-func junitResult(element, attrs, text string) string {
-	return fmt.Sprintf("\n<%s%s>%s</%s>\n", element, attrs, markup.Text(text), element)
+// element is the suite, or all of them.
+func (s *junitSuite) element(name string) markup.Element {
+	tag := fmt.Sprintf(`%s%s tests="%d" failures="%d" errors="%d" skipped="%d"`, name, markup.Attrs("name", s.name), s.tests, s.failures, s.errors, s.skipped)
+	return markup.Tag(tag, markup.Element("\n"), s.cases) + "\n"
 }
 
 // findingsJUnit writes a test suite for each file with findings. Those at or above
@@ -52,10 +52,10 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		text := markup.Lines(err.Error())
 		first, _, _ := strings.Cut(text, "\n")
 		run.errors++
-		run.add(cmp.Or(first, "failure"), "", junitResult("error", markup.Attrs("type", "failure", "message", first), text))
+		run.add(cmp.Or(first, "failure"), "", "error"+markup.Attrs("type", "failure", "message", first), text)
 	}
 	if len(r.Failures) == 0 {
-		run.add("everything "+scope(r)+" was checked", "", "")
+		run.add("everything "+scope(r)+" was checked", "", "", "")
 	}
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i]
@@ -64,7 +64,7 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		if f.By == "" {
 			why = "a comment suppresses it: " + why
 		}
-		run.add(f.Rule.ID+" "+place(f.File, f.Pos), "", junitResult("skipped", markup.Attrs("message", why), junitText(&f.Finding)))
+		run.add(f.Rule.ID+" "+place(f.File, f.Pos), "", "skipped"+markup.Attrs("message", why), junitText(&f.Finding))
 	}
 	suites := []*junitSuite{run}
 	for i := range r.Findings {
@@ -79,20 +79,19 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		if !f.Pos.IsZero() {
 			attrs += fmt.Sprintf(" line=\"%d\"", f.Pos.Line)
 		}
-		result := junitResult("system-out", "", junitText(f))
+		result := "system-out"
 		if f.Severity >= failOn {
 			s.failures++
-			result = junitResult("failure", markup.Attrs("type", f.Severity.String(), "message", statement(f)), junitText(f))
+			result = "failure" + markup.Attrs("type", f.Severity.String(), "message", statement(f))
 		}
-		s.add(f.Rule.ID+" "+place(f.File, f.Pos), attrs, result)
+		s.add(f.Rule.ID+" "+place(f.File, f.Pos), attrs, result, junitText(f))
 	}
 	all := junitSuite{name: run.name}
-	var b strings.Builder
 	for _, s := range suites {
 		all.tests, all.failures, all.errors, all.skipped = all.tests+s.tests, all.failures+s.failures, all.errors+s.errors, all.skipped+s.skipped
-		b.WriteString(s.begin("testsuite") + s.cases.String() + "</testsuite>\n")
+		all.cases = append(all.cases, s.element("testsuite"))
 	}
-	_, err := io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n\n"+all.begin("testsuites")+b.String()+"</testsuites>\n")
+	_, err := io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n\n"+string(all.element("testsuites")))
 	return err
 }
 

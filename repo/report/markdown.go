@@ -45,7 +45,8 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 		fill(&b, rows, size*3/4, "\nAnd %d more.\n")
 		b.WriteString("\n<details><summary>What the rules mean, and what to do</summary>\n\n")
 		rows = nil
-		for _, rule := range rulesOf(r) {
+		for _, same := range byRule(r) {
+			rule := same[0].Rule
 			row := fmt.Sprintf("- **%s** %s. %s", rule.ID, markup.RuleProse(rule.Title), markup.RuleProse(rule.Why))
 			if rule.Fix != "" {
 				row += " *What to do:* " + markup.RuleProse(rule.Fix)
@@ -99,16 +100,9 @@ func worstFirst(r *lint.Report) []*lint.Finding {
 	return out
 }
 
-// rulesOf returns the rules that have findings, by ID.
-func rulesOf(r *lint.Report) []*lint.Rule {
-	var out []*lint.Rule
-	seen := map[string]bool{}
-	for i := range r.Findings {
-		if rule := r.Findings[i].Rule; !seen[rule.ID] {
-			seen[rule.ID] = true
-			out = append(out, rule)
-		}
-	}
-	slices.SortFunc(out, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
+// byRule are the findings of each rule, by its ID.
+func byRule(r *lint.Report) [][]*lint.Finding {
+	out := groups(worstFirst(r), func(f *lint.Finding) string { return f.Rule.ID })
+	slices.SortFunc(out, func(a, b []*lint.Finding) int { return cmp.Compare(a[0].Rule.ID, b[0].Rule.ID) })
 	return out
 }

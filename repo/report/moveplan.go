@@ -449,9 +449,7 @@ func movesHTML(w io.Writer, plans []MovePlan, o MoveOptions) error {
 	for _, plan := range plans {
 		gaps = append(gaps, plan.Gaps...)
 	}
-	if len(gaps) > 0 {
-		p.Element(fillTemplate("gaps", gaps))
-	}
+	p.Element(gapsHTML("What is missing to be certain", gaps))
 	for i := range plans {
 		addMove(p, i, &plans[i])
 	}
@@ -470,17 +468,21 @@ func addMove(p *markup.Page, i int, plan *MovePlan) {
 	p.Heading(2, plan.Title)
 	p.Para(t.sentence())
 	for _, r := range plan.Refusals {
-		p.Element(fillTemplate("fate", fate{"error", "refused", r.Node.String(), r.Reason, "", r.Fix, nil}))
+		p.Element(fateHTML("error", "refused", r.Node.String(), r.Reason, "", r.Fix))
 	}
 	for _, f := range plan.Failures {
-		a, one := f.Step.Aftermath(), fate{"error", "harm", f.Node.String(), f.Reason, "", f.Fix, nil}
+		word, more := "harm", []markup.Element(nil)
 		if !f.Hurts() {
-			one.Word, one.More = "fails", []string{a.When, "source: " + a.Source, "target: " + a.Target}
+			a := f.Step.Aftermath()
+			word = "fails"
+			for _, text := range []string{a.When, "source: " + a.Source, "target: " + a.Target} {
+				more = append(more, markup.Tag(`p class="help"`, phrase.Visible(text)))
+			}
 		}
-		p.Element(fillTemplate("fate", one))
+		p.Element(fateHTML("error", word, f.Node.String(), f.Reason, "", f.Fix, more...))
 	}
 	for _, r := range plan.Notes {
-		p.Element(fillTemplate("fate", fate{"info", "note", r.Node.String(), r.Reason, "", r.Fix, nil}))
+		p.Element(fateHTML("info", "note", r.Node.String(), r.Reason, "", r.Fix))
 	}
 	articles := 0
 	for k := range rows {
@@ -495,35 +497,38 @@ func addMove(p *markup.Page, i int, plan *MovePlan) {
 			continue
 		}
 		if articles++; articles <= mostArticles {
-			p.Element(fillTemplate("fate", fate{class, r.fate, r.String(), r.why(), r.path(), r.todo(), nil}))
+			p.Element(fateHTML(class, r.fate, r.String(), r.why(), r.path(), r.todo()))
 		}
 	}
 	if articles > mostArticles {
 		p.Para(fmt.Sprintf("And %d more; -o json lists them all.", articles-mostArticles))
 	}
 	kinds := t.kinds()
-	facts := phrase.List(kinds[1:], func(row []string) [2]string {
+	var facts []any
+	for _, row := range kinds[1:] {
 		var parts []string
 		for i, n := range row[1:] {
 			if n != "0" {
 				parts = append(parts, n+" "+strings.ToLower(kinds[0][i+1]))
 			}
 		}
-		return [2]string{row[0], strings.Join(parts, ", ")}
-	})
+		facts = append(facts, row[0], strings.Join(parts, ", "))
+	}
 	p.Heading(3, "Kinds")
-	p.Element(fillTemplate("kinds", facts))
+	p.Element(factsHTML(facts...))
 	if order := orderOf(plan.Plan); len(order) > 0 {
 		p.Heading(3, "Order")
 		for _, kinds := range order {
 			p.Step(kinds)
 		}
 	}
-	p.Element(fillTemplate("picture", Picture{"Who owns whom", Owners(plan.Graph)}.view(i)))
+	p.Element(Picture{"Who owns whom", Owners(plan.Graph)}.html(i))
 }
 
-// fate is what becomes of an object, as a page shows it.
-type fate struct {
-	Class, Word, Object, Reason, Owners, Fix string
-	More                                     []string
+// fateHTML is what becomes of an object, with the owners that lead to it and what to do;
+// both may be empty.
+func fateHTML(class, word, object, reason, path, fix string, more ...markup.Element) markup.Element {
+	head := []markup.Element{" ", markup.Tag(`span class="object"`, phrase.Visible(object))}
+	help := []markup.Element{helpHTML("Owners", markup.Inside(path)), helpHTML("What to do", markup.Inside(phrase.Visible(fix)))}
+	return cardHTML(`article class="finding `+class+`"`, word, head, phrase.Visible(reason), append(help, more...)...)
 }

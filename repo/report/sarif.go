@@ -95,9 +95,9 @@ func sarifOf(r *lint.Report, o Options, most int) markup.Object {
 		with.Findings = append(with.Findings, suppressed.Finding)
 	}
 	index, rules, results := map[string]int{}, []markup.Object{}, []markup.Object{}
-	for i, rule := range rulesOf(with) {
-		index[rule.ID] = i
-		rules = append(rules, sarifRule(rule))
+	for i, same := range byRule(with) {
+		index[same[0].Rule.ID] = i
+		rules = append(rules, sarifRule(same[0].Rule))
 	}
 	for i := range with.Findings {
 		f := &with.Findings[i]

@@ -187,7 +187,7 @@ func addProvider(p *markup.Page, one *inventory.Provider) {
 	for i := range one.Releases {
 		r := &one.Releases[i]
 		if p.Format == "html" {
-			p.Element(fillTemplate("release", r))
+			p.Element(surveyHTML(r))
 			continue
 		}
 		p.Heading(3, r.Version)
@@ -205,4 +205,22 @@ func addProvider(p *markup.Page, one *inventory.Provider) {
 func surveyFound(r *inventory.Release) string {
 	return fmt.Sprintf("%s, %s, %d infos",
 		phrase.Count(r.Errors, "error"), phrase.Count(r.Warnings, "warning"), r.Infos)
+}
+
+func surveyHTML(r *inventory.Release) markup.Element {
+	body := []markup.Element{markup.Tag("summary", phrase.Visible(r.Version), ": ", surveyFound(r))}
+	for _, f := range r.Findings {
+		tag, place := "div"+markup.Attrs("class", "finding "+f.Severity), markup.Tag(`span class="place"`, phrase.Visible(findingPlace(f)))
+		body = append(body, cardHTML(tag, f.Severity+" "+f.Rule, []markup.Element{place}, phrase.Visible(f.Message)))
+	}
+	for _, c := range r.Contracts {
+		if c.Declared && len(c.Missing) > 0 {
+			missing := phrase.List(c.Missing, func(one string) markup.Element { return markup.Tag("li", one) })
+			body = append(body, markup.Tag("h4", "Missing for ", c.Name), markup.Tag("ul", missing))
+		}
+	}
+	if len(r.Images) > 0 {
+		body = append(body, markup.Tag("h4", "Images"), markup.Tag(`p class="place"`, phrase.Visible(strings.Join(r.Images, ", "))))
+	}
+	return markup.Tag("details", body)
 }

@@ -2,13 +2,13 @@ package markup
 
 import (
 	"bufio"
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,8 +21,7 @@ import (
 type Page struct {
 	Format string // text, if it is neither markdown nor html
 	blocks []block
-	indent int   // of the next block in text
-	err    error // of an element
+	indent int // of the next block in text
 }
 
 // kind is what a block is.
@@ -48,7 +47,7 @@ type block struct {
 	level  int // of a heading
 	indent int
 	parts  []any      // see inline
-	lines  []string   // of code, or an element
+	lines  []string   // of code
 	rows   [][]string // of a table, ready to be printed
 	// id, class and label are attributes in HTML.
 	id, class, label string
@@ -61,6 +60,9 @@ type (
 	Raw    string                     // a constant of this program, which may have markup
 	Link   struct{ To, Label string } // leads to the section of that ID
 )
+
+// Element is an element of HTML or XML, or several.
+type Element string
 
 func (p *Page) IsText() bool { return p.Format != "markdown" && p.Format != "html" }
 
@@ -99,7 +101,7 @@ func (p *Page) Row(cells ...any) {
 	for i, cell := range cells {
 		switch p.Format {
 		case "html":
-			row[i] = cellHTML(cell, i, len(b.rows) == 0)
+			row[i] = string(cellHTML(cell, i, len(b.rows) == 0))
 		case "markdown":
 			row[i] = markdownOf(cell)
 		default:
@@ -121,11 +123,8 @@ func (p *Page) Code(language, text string) {
 // Section begins a part of an HTML page; in Markdown links lead to it.
 func (p *Page) Section(id, class string) { p.add(block{kind: section, id: id, class: class}) }
 
-// Element adds what only HTML shows: an element that a template made, or failed to.
-func (p *Page) Element(text string, err error) {
-	p.err = cmp.Or(p.err, err)
-	p.add(block{kind: element, lines: []string{text}})
-}
+// Element adds what only HTML shows.
+func (p *Page) Element(e Element) { p.add(block{kind: element, parts: []any{e}}) }
 
 // Print prints text or Markdown.
 func (p *Page) Print(w io.Writer) error {
@@ -241,7 +240,7 @@ func (b *block) markdown(out *bufio.Writer) {
 }
 
 // body is the blocks as HTML.
-func (p *Page) body() string {
+func (p *Page) body() Element {
 	var b strings.Builder
 	list, end := "", "" // what is open
 	for _, at := range append(slices.Clip(p.blocks), block{kind: gap}) {
@@ -257,27 +256,28 @@ func (p *Page) body() string {
 			b.WriteString(end)
 			end = "</section>"
 		}
-		at.html(&b)
+		b.WriteString(string(at.html()))
 	}
-	return b.String() + end
+	return Element(b.String() + end)
 }
 
-// HTML prints a block as HTML.
-func (b *block) html(out *strings.Builder) {
-	text := htmlOf(b.parts...)
+// html is a block as HTML.
+func (b *block) html() Element {
 	switch b.kind {
 	case heading:
-		fmt.Fprintf(out, "<h%d>%s</h%d>", b.level, text, b.level)
+		return Tag("h"+strconv.Itoa(b.level), b.parts...)
 	case paragraph:
-		out.WriteString("<p>" + text + "</p>")
+		return Tag("p", b.parts...)
 	case note:
-		out.WriteString(`<p class="by">` + text + "</p>")
+		return Tag(`p class="by"`, b.parts...)
 	case item, step:
-		out.WriteString("<li>" + text + "</li>")
+		return Tag("li", b.parts...)
+	case element:
+		return Inside(b.parts...)
 	case grid: // which scrolls in itself on a small screen
-		fmt.Fprintf(out, `<div class="canvas" tabindex="0" role="region"%s><table>`, Attrs("aria-label", b.label))
-		rows := phrase.List(b.rows, func(row []string) string { return "<tr>" + strings.Join(row, "") + "</tr>" })
-		out.WriteString("<thead>" + rows[0] + "</thead><tbody>" + strings.Join(rows[1:], "") + "</tbody></table></div>")
+		rows := phrase.List(b.rows, func(row []string) Element { return Tag("tr", Element(strings.Join(row, ""))) })
+		return Tag(`div class="canvas" tabindex="0" role="region"`+Attrs("aria-label", b.label),
+			Tag("table", Tag("thead", rows[0]), Tag("tbody", rows[1:])))
 	case section:
 		attrs := ""
 		if b.id != "" {
@@ -286,52 +286,62 @@ func (b *block) html(out *strings.Builder) {
 		if b.class != "" {
 			attrs += Attrs("class", b.class)
 		}
-		out.WriteString("<section" + attrs + ">")
-	case element:
-		out.WriteString(b.lines[0])
+		return Element("<section" + attrs + ">")
 	case program:
-		out.WriteString("<pre><code>" + Text(Lines(strings.Join(b.lines, "\n"))) + "</code></pre>")
+		return Tag("pre", Tag("code", TextLines(strings.Join(b.lines, "\n"))))
 	}
+	return ""
 }
 
-func htmlOf(parts ...any) string {
+// Tag makes an element. The tag, which may have attributes, is one of this program.
+func Tag(tag string, content ...any) Element {
+	name, _, _ := strings.Cut(tag, " ")
+	return Element("<"+tag+">") + Inside(content...) + Element("</"+name+">")
+}
+
+// Inside joins what is in an element: other elements and the parts of a line.
+func Inside(content ...any) Element {
 	var b strings.Builder
-	for _, part := range parts {
-		if l, ok := part.(Link); ok {
-			b.WriteString("<a" + Attrs("href", "#"+l.To) + ">" + htmlOf(l.Label) + "</a>")
-		} else {
+	for _, part := range content {
+		switch v := part.(type) {
+		case Element:
+			b.WriteString(string(v))
+		case []Element:
+			for _, one := range v {
+				b.WriteString(string(one))
+			}
+		case Link:
+			b.WriteString(string(Tag("a"+Attrs("href", "#"+v.To), v.Label)))
+		default:
 			b.WriteString(Text(Plain(part)))
 		}
 	}
-	return b.String()
+	return Element(b.String())
 }
 
 // cellHTML is a cell of a table, a heading in the first column.
-func cellHTML(cell any, column int, head bool) string {
+func cellHTML(cell any, column int, head bool) Element {
+	tag := "td"
 	switch text := Plain(cell); {
 	case head:
-		return `<th scope="col">` + htmlOf(cell) + "</th>"
+		tag = `th scope="col"`
 	case column == 0:
-		return `<th scope="row">` + htmlOf(cell) + "</th>"
+		tag = `th scope="row"`
 	case text == "ready":
-		return `<td class="good">ready</td>`
+		tag = `td class="good"`
 	case strings.HasSuffix(text, "missing"):
-		return `<td class="lacks">` + Text(text) + "</td>"
-	default:
-		return "<td>" + Text(text) + "</td>"
+		tag = `td class="lacks"`
 	}
+	return Tag(tag, cell)
 }
 
 // HTML prints an HTML page with a header, which loads nothing and runs no script.
 func (p *Page) HTML(w io.Writer, title, header, by string) error {
-	if p.err != nil {
-		return p.err
-	}
-	head := "<h1>" + Text(header) + "</h1>"
+	head := Tag("h1", header)
 	if by != "" {
-		head += `<p class="by">` + Text(by) + "</p>"
+		head += Tag(`p class="by"`, by)
 	}
-	return WriteHTML(w, title, "", "<header>"+head+"</header><main>"+p.body()+"</main>")
+	return WriteHTML(w, title, "", Tag("header", head)+Tag("main", p.body()))
 }
 
 //go:embed page.css
@@ -339,11 +349,11 @@ var pageStyle string
 
 // WriteHTML writes a page that needs nothing else: it loads nothing, and its policy
 // lets the browser use only the style sheet and the script in it.
-func WriteHTML(w io.Writer, title, script, body string) error {
+func WriteHTML(w io.Writer, title, script string, body Element) error {
 	policy := "default-src 'none'; style-src " + policyHash(pageStyle) + "; "
 	if script != "" {
 		policy += "script-src " + policyHash(script) + "; "
-		body += "<script>" + script + "</script>"
+		body += Element("<script>" + script + "</script>")
 	}
 	_, err := fmt.Fprintf(w, "<!DOCTYPE html>\n\n"+`<html lang="en"><head><meta charset="utf-8"/><meta http-equiv="Content-Security-Policy"%s/>`+
 		`<meta name="viewport" content="width=device-width, initial-scale=1"/><meta name="color-scheme" content="light dark"/>`+

@@ -24,9 +24,12 @@ func OneLine(s string) string {
 	return phrase.Visible(strings.NewReplacer("\r\n", " ", "\n", " ").Replace(s))
 }
 
-// Spans splits a text at its backticks, between which rules write code, and tells
+// TextLines are the lines of a text between tags.
+func TextLines(s string) Element { return Element(Text(Lines(s))) }
+
+// spans splits a text at its backticks, between which rules write code, and tells
 // which parts are that.
-func Spans(s string) iter.Seq2[string, bool] {
+func spans(s string) iter.Seq2[string, bool] {
 	parts := strings.Split(s, "`")
 	if len(parts)%2 == 0 { // one is left over
 		parts = []string{s}
@@ -76,7 +79,7 @@ func Prose(s string) string {
 // RuleProse is prose for the texts of rules, which have code in backticks.
 func RuleProse(s string) string {
 	var b strings.Builder
-	for text, isCode := range Spans(s) {
+	for text, isCode := range spans(s) {
 		if isCode {
 			b.WriteString(CodeSpan(phrase.Visible(text)))
 		} else {
@@ -84,6 +87,18 @@ func RuleProse(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// RuleHTML is the same for HTML, with all lines.
+func RuleHTML(s string) (out Element) {
+	for text, isCode := range spans(s) {
+		if isCode {
+			out += Tag("code", TextLines(text))
+		} else {
+			out += TextLines(text)
+		}
+	}
+	return out
 }
 
 // Printable quotes a text that would spoil a line or the terminal. Texts come
