@@ -207,21 +207,21 @@ type Template struct {
 	Files          string              `yaml:"files" is:"glob" doc:"Finished templates, such as templates/cluster-template*.yaml."`
 	Kustomize      string              `yaml:"kustomize" is:"glob" doc:"Folders of kustomizations, such as templates/flavors/*."`
 	Exclude        []string            `yaml:"exclude" is:"glob" doc:"What the pattern finds but should not."`
-	Flavor         string              `yaml:"flavor" is:"pattern" doc:"The flavor, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after cluster-template- of their name, for kustomizations the stars joined by dashes. A part \"default\" is left out; the flavor \"default\" is cluster-template.yaml."`
+	Name           string              `yaml:"flavor" is:"pattern" doc:"The flavor, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after cluster-template- of their name, for kustomizations the stars joined by dashes. A part \"default\" is left out; the flavor \"default\" is cluster-template.yaml."`
 	Rename         map[string]string   `yaml:"rename" doc:"Flavors to rename."`
 	Aliases        map[string][]string `yaml:"aliases" doc:"Flavors to also write under further names."`
 	LoadRestrictor loadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`
 }
 
-// ClusterClass selects the sources of ClusterClass files. Exactly one of Files
-// and Kustomize is set.
+// ClusterClass selects the sources of ClusterClass files. It is a Template with
+// another key for the name, and converts to one.
 type ClusterClass struct {
 	Origin `yaml:"-" one:"files,kustomize"`
 
 	Files          string              `yaml:"files" is:"glob" doc:"Finished files, such as templates/clusterclass-*.yaml."`
 	Kustomize      string              `yaml:"kustomize" is:"glob" doc:"Folders of kustomizations, such as templates/clusterclasses/*."`
 	Exclude        []string            `yaml:"exclude" is:"glob" doc:"What the pattern finds but should not."`
-	Class          string              `yaml:"class" is:"pattern" doc:"The name of the class, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after clusterclass- of their name, for kustomizations the stars joined by dashes."`
+	Name           string              `yaml:"class" is:"pattern" doc:"The name of the class, with {1}, {2} for what the stars of the pattern stand for. If absent: for files the part after clusterclass- of their name, for kustomizations the stars joined by dashes."`
 	Rename         map[string]string   `yaml:"rename" doc:"Classes to rename."`
 	Aliases        map[string][]string `yaml:"aliases" doc:"Classes to also write under further names."`
 	LoadRestrictor loadRestrictor      `yaml:"loadRestrictor" enum:"root-only,none" doc:"Whether a kustomization may load files from outside its folder; root-only if absent."`

@@ -48,9 +48,9 @@ func TestDecode(t *testing.T) {
 			Replacements: []Replacement{{Files: "cluster-template-*.yaml", Old: "${CERTPATH}", New: "/etc/kubernetes/pki"}},
 			Templates: []Template{
 				{Files: "templates/cluster-template*.yaml", Exclude: []string{"templates/cluster-template-wip.yaml"}},
-				{Kustomize: "flavors/*/*", Flavor: "{1}-{2}", Rename: map[string]string{"kubeadm": "default"}, Aliases: map[string][]string{"ha": {"high-availability"}}, LoadRestrictor: NoRestrictions},
+				{Kustomize: "flavors/*/*", Name: "{1}-{2}", Rename: map[string]string{"kubeadm": "default"}, Aliases: map[string][]string{"ha": {"high-availability"}}, LoadRestrictor: NoRestrictions},
 			},
-			ClusterClasses: []ClusterClass{{Kustomize: "classes/*", Class: "{1}"}},
+			ClusterClasses: []ClusterClass{{Kustomize: "classes/*", Name: "{1}"}},
 			Assets: []Asset{
 				{Files: "templates/*.rc", Name: "{1}.env"},
 				{Concat: []Part{{File: "a.yaml"}, {Output: "infrastructure-example/infrastructure-components.yaml"}}, Name: "all.yaml"},

@@ -200,8 +200,7 @@ func (r *resolver) provider(c *Provider, sharedMetadata string, versionOf func(l
 		w.templates(t, layouts.ClusterTemplate)
 	}
 	for _, cc := range c.ClusterClasses {
-		// The two differ in the key of the name only.
-		w.templates(Template{cc.Origin, cc.Files, cc.Kustomize, cc.Exclude, cc.Class, cc.Rename, cc.Aliases, cc.LoadRestrictor}, layouts.ClusterClass)
+		w.templates(Template(cc), layouts.ClusterClass)
 	}
 	for _, a := range c.Assets {
 		w.asset(a)
@@ -321,8 +320,8 @@ func (w *planning) templates(t Template, kind layouts.FileKind) {
 	for _, m := range matches {
 		var word string
 		switch {
-		case t.Flavor != "":
-			word = joinParts(strings.Split(w.fill(t.Flavor, withoutDefault(m.stars)), "-"))
+		case t.Name != "":
+			word = joinParts(strings.Split(w.fill(t.Name, withoutDefault(m.stars)), "-"))
 		case t.Kustomize != "":
 			word = joinParts(withoutDefault(m.stars))
 		default:

@@ -118,7 +118,7 @@ func (d *detection) published(c *config.Config) (err error) {
 	}
 	if said.ClusterClasses == nil {
 		for _, t := range d.templatesOf(layouts.ClusterClass, have, func(n int) string { return fmt.Sprintf("%sclusterClasses[%d].", key, len(p.ClusterClasses)+n) }) {
-			p.ClusterClasses = append(p.ClusterClasses, config.ClusterClass{Files: t.Files, Kustomize: t.Kustomize, Class: t.Flavor, LoadRestrictor: t.LoadRestrictor})
+			p.ClusterClasses = append(p.ClusterClasses, config.ClusterClass(t))
 		}
 	}
 	for _, product := range d.release.Products {
@@ -156,7 +156,7 @@ func (d *detection) templatesOf(kind layouts.FileKind, have map[string]bool, at 
 			continue
 		}
 		var t config.Template
-		t.Flavor, _ = config.NameOf(kind, product.Name)
+		t.Name, _ = config.NameOf(kind, product.Name)
 		from := single(product)
 		switch {
 		case product.Kustomize != "" && config.IsKustomization(d.fsys, product.Kustomize):
@@ -176,7 +176,7 @@ func (d *detection) templatesOf(kind layouts.FileKind, have map[string]bool, at 
 			folders[dir] = true
 			t = config.Template{Files: path.Join(dir, whole)}
 		default:
-			t.Files, t.Flavor = from, ""
+			t.Files, t.Name = from, ""
 		}
 		source, what := "files", product.Name
 		switch {

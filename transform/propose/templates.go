@@ -116,7 +116,7 @@ func (p *proposer) addTemplate(i int, t config.Template, kind layouts.FileKind, 
 	c := &p.c.Providers[i]
 	if kind == layouts.ClusterClass {
 		p.decide(keyOf(i, "clusterClasses"), "%s: %s", c.Label(), why)
-		c.ClusterClasses = append(slices.Clone(c.ClusterClasses), config.ClusterClass{Files: t.Files, Kustomize: t.Kustomize, Class: t.Flavor, LoadRestrictor: t.LoadRestrictor})
+		c.ClusterClasses = append(slices.Clone(c.ClusterClasses), config.ClusterClass(t))
 		return
 	}
 	p.decide(keyOf(i, "templates"), "%s: %s", c.Label(), why)
@@ -130,7 +130,7 @@ func (p *proposer) joinTemplates(i int) {
 	before := p.outputs(i)
 	byParent := map[string][]config.Template{}
 	for _, t := range c.Templates {
-		if t.Kustomize != "" && !strings.Contains(t.Kustomize, "*") && t.Flavor == path.Base(t.Kustomize) && len(t.Exclude) == 0 {
+		if t.Kustomize != "" && !strings.Contains(t.Kustomize, "*") && t.Name == path.Base(t.Kustomize) && len(t.Exclude) == 0 {
 			byParent[path.Dir(t.Kustomize)] = append(byParent[path.Dir(t.Kustomize)], t)
 		}
 	}
@@ -184,7 +184,7 @@ func (p *proposer) foundTemplates(i int) {
 				continue
 			}
 			taken[flavor] = true
-			t := config.Template{Kustomize: dir, Flavor: flavor}
+			t := config.Template{Kustomize: dir, Name: flavor}
 			if p.build(dir, false, nil).err != nil {
 				t.LoadRestrictor = config.NoRestrictions
 			}
@@ -218,7 +218,7 @@ func (p *proposer) elsewhereTemplates(i int, at string) {
 	for _, file := range found {
 		t := config.Template{Files: file}
 		if layouts.KindOfFile(path.Base(file)) != layouts.ClusterTemplate {
-			t.Flavor = "default"
+			t.Name = "default"
 		}
 		c := p.c.Providers[i]
 		c.Templates = []config.Template{t}
@@ -226,8 +226,8 @@ func (p *proposer) elsewhereTemplates(i int, at string) {
 			continue
 		}
 		entry := "files: " + t.Files
-		if t.Flavor != "" {
-			entry += ", flavor: " + t.Flavor
+		if t.Name != "" {
+			entry += ", flavor: " + t.Name
 		}
 		more := ""
 		if len(found) > 1 {
