@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -124,30 +125,9 @@ func (d Difference) In(missing, extra string) string {
 // What lies next to the published artifacts counts as extra, unless it is
 // hidden.
 func Compare(ctx context.Context, published, r *repo.Release) (Difference, error) {
-	var d Difference
-	have := make(map[string]*repo.Artifact, len(published.Artifacts))
-	for _, a := range published.Artifacts {
-		have[a.Name] = a
-	}
-	for _, a := range r.Artifacts {
-		b := have[a.Name]
-		if b == nil {
-			d.Missing = append(d.Missing, a.Name)
-			continue
-		}
-		delete(have, a.Name)
-		same, err := equal(ctx, a, b)
-		if err != nil {
-			return Difference{}, err
-		}
-		if !same {
-			d.Changed = append(d.Changed, a.Name)
-		}
-	}
-	for _, a := range published.Artifacts {
-		if have[a.Name] != nil {
-			d.Extra = append(d.Extra, a.Name)
-		}
+	d, err := Differ(ByName(published), ByName(r), func(a, b *repo.Artifact) (bool, error) { return equal(ctx, a, b) })
+	if err != nil {
+		return Difference{}, err
 	}
 	for _, o := range published.Oddities {
 		if o.Kind != repo.OddHidden {
@@ -155,6 +135,39 @@ func Compare(ctx context.Context, published, r *repo.Release) (Difference, error
 		}
 	}
 	slices.Sort(d.Extra)
+	return d, nil
+}
+
+// ByName returns the files of a release by their names.
+func ByName(r *repo.Release) map[string]*repo.Artifact {
+	out := make(map[string]*repo.Artifact, len(r.Artifacts))
+	for _, a := range r.Artifacts {
+		out[a.Name] = a
+	}
+	return out
+}
+
+// Differ returns how published files differ from those to be published, both by
+// name. Same is asked about what is in both, in the order of the names.
+func Differ[P, W any](published map[string]P, want map[string]W, same func(P, W) (bool, error)) (d Difference, err error) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		have, there := published[name]
+		if !there {
+			d.Missing = append(d.Missing, name)
+			continue
+		}
+		switch equal, err := same(have, want[name]); {
+		case err != nil:
+			return d, err
+		case !equal:
+			d.Changed = append(d.Changed, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(published)) {
+		if _, wanted := want[name]; !wanted {
+			d.Extra = append(d.Extra, name)
+		}
+	}
 	return d, nil
 }
 

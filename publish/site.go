@@ -138,29 +138,16 @@ func WithChecksums(ctx context.Context, r *repo.Release) (*repo.Release, error) 
 // those of r: the part of Verify that all destinations share.
 func VerifyFiles(ctx context.Context, published, r *repo.Release) error {
 	fail := func(err error) error { return fmt.Errorf("read back %s: %w", Name(r), err) }
-	var d Difference
-	for _, a := range r.Artifacts {
-		b := published.Artifact(a.Name)
-		if b == nil {
-			d.Missing = append(d.Missing, a.Name)
-			continue
-		}
+	d, err := Differ(ByName(published), ByName(r), func(b, a *repo.Artifact) (bool, error) {
 		want, err := a.Digest(ctx)
 		if err != nil {
-			return fail(err)
+			return false, err
 		}
 		got, err := b.Sum(ctx)
-		if err != nil {
-			return fail(err)
-		}
-		if got != want {
-			d.Changed = append(d.Changed, a.Name)
-		}
-	}
-	for _, a := range published.Artifacts {
-		if r.Artifact(a.Name) == nil {
-			d.Extra = append(d.Extra, a.Name)
-		}
+		return got == want, err
+	})
+	if err != nil {
+		return fail(err)
 	}
 	if !d.IsZero() {
 		return fail(errors.New("what readers see at " + published.Path + " differs: " + d.String()))

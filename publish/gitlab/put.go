@@ -498,25 +498,14 @@ func (j *job) assess(s *state) {
 // compare returns how what readers get differs from the release, and apart from
 // that which files GitLab stored otherwise than we sent them.
 func (j *job) compare(s state) (diff publish.Difference, broken []string) {
-	for _, a := range j.order {
-		f, ok := s.winner(a.Name)
-		switch {
-		case !ok:
-			diff.Missing = append(diff.Missing, a.Name)
-		case j.isBroken(f):
+	diff, _ = publish.Differ(s.files, publish.ByName(j.r), func(_ []stored, a *repo.Artifact) (bool, error) {
+		f, _ := s.winner(a.Name)
+		if j.isBroken(f) {
 			broken = append(broken, a.Name)
-		case !j.same(f):
-			diff.Changed = append(diff.Changed, a.Name)
+			return true, nil
 		}
-	}
-	for name := range s.files {
-		if j.r.Artifact(name) == nil {
-			diff.Extra = append(diff.Extra, name)
-		}
-	}
-	slices.Sort(diff.Missing)
-	slices.Sort(diff.Changed)
-	slices.Sort(diff.Extra)
+		return j.same(f), nil
+	})
 	return diff, broken
 }
 

@@ -163,22 +163,14 @@ func withoutQuery(path string) string {
 // Differences compares a locked release with its files now, as far as their checksums
 // are stated or among those that are known by name.
 func (l *Locked) Differences(r *repo.Release, sums map[string]repo.Sum) publish.Difference {
-	var d publish.Difference
+	locked := map[string]*lockedFile{}
 	for i := range l.Files {
-		f := &l.Files[i]
+		locked[l.Files[i].Name] = &l.Files[i]
+	}
+	d, _ := publish.Differ(publish.ByName(r), locked, func(a *repo.Artifact, f *lockedFile) (bool, error) {
 		sum, known := sums[f.Name]
-		switch a := r.Artifact(f.Name); {
-		case a == nil:
-			d.Missing = append(d.Missing, f.Name)
-		case f.Differs(a), known && sum != f.Sum():
-			d.Changed = append(d.Changed, f.Name)
-		}
-	}
-	for _, a := range r.Artifacts {
-		if l.File(a.Name) == nil {
-			d.Extra = append(d.Extra, a.Name)
-		}
-	}
+		return !f.Differs(a) && (!known || sum == f.Sum()), nil
+	})
 	return d
 }
 
