@@ -9,6 +9,7 @@ package clusterclass
 import (
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -36,7 +37,27 @@ type Class struct {
 	Version string
 	// Spec may be nil.
 	Spec *yamldoc.Node
+
+	workers   func() workers
+	variables func() variables
 }
+
+// workers and variables are those of a class, which can have thousands: in their
+// order, and by their names.
+type (
+	workers struct {
+		all    []Worker
+		byName map[workerName]int
+	}
+	workerName struct {
+		pool bool
+		name string
+	}
+	variables struct {
+		all    []Variable
+		byName map[string]int
+	}
+)
 
 // Of returns the ClusterClass in an object, or nil if it is none. One in a version
 // of the API that is not known is read like the newest.
@@ -44,7 +65,9 @@ func Of(o *manifest.Object) *Class {
 	if !o.Is(Group, Kind) {
 		return nil
 	}
-	return &Class{Object: o, Version: o.Version, Spec: o.Get("spec").Given()}
+	c := &Class{Object: o, Version: o.Version, Spec: o.Get("spec").Given()}
+	c.workers, c.variables = sync.OnceValue(c.readWorkers), sync.OnceValue(c.readVariables)
+	return c
 }
 
 // In returns the ClusterClasses of a file.
@@ -181,8 +204,10 @@ const (
 )
 
 // Workers returns the classes of workers, MachineDeployments first.
-func (c *Class) Workers() []Worker {
-	var out []Worker
+func (c *Class) Workers() []Worker { return c.workers().all }
+
+func (c *Class) readWorkers() workers {
+	out := workers{byName: map[workerName]int{}}
 	for _, list := range [...]string{Deployments, Pools} {
 		for i, n := range c.Spec.Get("workers", list).List() {
 			w := Worker{Pool: list == Pools, Class: n.Get("class").Str(), Node: n, Path: []string{"spec", "workers", list, index(i)}}
@@ -192,7 +217,11 @@ func (c *Class) Workers() []Worker {
 			}
 			w.Bootstrap = c.reference(contract.BootstrapConfig, n, w.Path, workerBootstrapPlace)
 			w.Infrastructure = c.reference(role, n, w.Path, workerInfrastructurePlace)
-			out = append(out, w)
+			key := workerName{w.Pool, w.Class}
+			if _, ok := out.byName[key]; !ok {
+				out.byName[key] = len(out.all)
+			}
+			out.all = append(out.all, w)
 		}
 	}
 	return out
@@ -201,12 +230,13 @@ func (c *Class) Workers() []Worker {
 // Worker returns the first class of MachineDeployments, or of MachinePools, of
 // that name, or nil.
 func (c *Class) Worker(pool bool, name string) *Worker {
-	for _, w := range c.Workers() {
-		if w.Pool == pool && w.Class == name {
-			return &w
-		}
+	list := c.workers()
+	i, ok := list.byName[workerName{pool, name}]
+	if !ok {
+		return nil
 	}
-	return nil
+	w := list.all[i]
+	return &w
 }
 
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
@@ -284,10 +314,13 @@ type Variable struct {
 }
 
 // Variables returns the definitions in their order.
-func (c *Class) Variables() []Variable {
-	var out []Variable
+func (c *Class) Variables() []Variable { return c.variables().all }
+
+func (c *Class) readVariables() variables {
+	out := variables{byName: map[string]int{}}
 	for i, n := range c.Spec.Get("variables").List() {
-		out = append(out, Variable{n, []string{"spec", "variables", index(i)}, n.Get("name").Str(), n.Get("required").Bool(), crd.Schema{Node: n.Get("schema", "openAPIV3Schema").Given()}})
+		v := Variable{n, []string{"spec", "variables", index(i)}, n.Get("name").Str(), n.Get("required").Bool(), crd.Schema{Node: n.Get("schema", "openAPIV3Schema").Given()}}
+		out.all, out.byName[v.Name] = append(out.all, v), i
 	}
 	return out
 }
@@ -295,12 +328,13 @@ func (c *Class) Variables() []Variable {
 // Variable returns the definition of that name, or nil. Of several the last
 // counts, as in Cluster API.
 func (c *Class) Variable(name string) *Variable {
-	for _, v := range slices.Backward(c.Variables()) {
-		if v.Name == name {
-			return &v
-		}
+	list := c.variables()
+	i, ok := list.byName[name]
+	if !ok {
+		return nil
 	}
-	return nil
+	v := list.all[i]
+	return &v
 }
 
 // Default is the value that a variable has without being set, or nil.

@@ -385,6 +385,27 @@ func TestMisfit(t *testing.T) {
 	}
 }
 
+func TestWideMaps(t *testing.T) {
+	for _, names := range []int{3, wide, 2 * wide} {
+		var text strings.Builder
+		for i := range 2 * names { // each occurs twice
+			fmt.Fprintf(&text, "k%d: %d\n", i%names, i)
+		}
+		root, _, err := read(text.String())
+		given.NoError(t, err)
+		n := names
+		for f := range root.Entries() {
+			if f.Name != fmt.Sprintf("k%d", n-names) || f.Value.Text() != fmt.Sprint(n) {
+				t.Errorf("of %d names, entry %d is %s: %s", names, n-names, f.Name, f.Value.Text())
+			}
+			n++
+		}
+		if n != 2*names || root.Get("k") != nil {
+			t.Errorf("of %d names, %d are found; a missing one is %v", names, n-names, root.Get("k"))
+		}
+	}
+}
+
 func TestAgainAndWithout(t *testing.T) {
 	text := "a: &x {b: [1, c]}\nd: *x\ne:\n  f: text\n---\ng: 1\n"
 	f := NewFile("f.yaml", text)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // Kind is the JSON type of a value, with integers kept apart from other
@@ -68,6 +70,8 @@ type tree struct {
 	made   []string // texts of scalars that do not stand in it as they are
 	fields []Field
 	items  []*Node
+	// wide has where the names of wide maps stand in them: map[string]int, by Node.at.
+	wide atomic.Pointer[sync.Map]
 }
 
 // NewScalar returns a node that holds a text and stands nowhere in a file.
@@ -199,12 +203,37 @@ func (n *Node) Get(path ...string) *Node {
 // Field returns the entry that counts for a key, or nil.
 func (n *Node) Field(name string) *Field {
 	fields := n.Fields()
+	if len(fields) > wide {
+		if i, ok := n.names()[name]; ok {
+			return &fields[i]
+		}
+		return nil
+	}
 	for i := len(fields) - 1; i >= 0; i-- {
 		if f := &fields[i]; f.Name == name {
 			return f
 		}
 	}
 	return nil
+}
+
+// wide is the most fields that are compared one by one.
+const wide = 100
+
+// names are the places of the names in a wide map.
+func (n *Node) names() map[string]int {
+	if n.of.wide.Load() == nil {
+		n.of.wide.CompareAndSwap(nil, &sync.Map{})
+	}
+	known, ok := n.of.wide.Load().Load(n.at)
+	if !ok {
+		names := make(map[string]int, n.size)
+		for i, f := range n.Fields() {
+			names[f.Name] = i
+		}
+		known, _ = n.of.wide.Load().LoadOrStore(n.at, names)
+	}
+	return known.(map[string]int)
 }
 
 // Entries are the fields that count: of those with one name the last.

@@ -17,8 +17,10 @@ type scanner struct {
 	line int // counts from 1
 	bol  int // where the line begins
 
-	ascii bool
-	depth int
+	ascii   bool
+	counted int // how far the characters of the line are counted, unless all are ASCII
+	runes   int // how many those are
+	depth   int
 
 	buf        []byte  // a scalar of several lines
 	openFields []Field // of the maps that are open
@@ -104,7 +106,12 @@ func (p *scanner) node(kind Kind, at int) *Node { return p.add(p.place(kind, at)
 func (p *scanner) place(kind Kind, at int) Node {
 	col := at - p.bol
 	if !p.ascii {
-		col = utf8.RuneCountInString(p.text[p.bol:at])
+		from := max(p.bol, p.counted) // lines can be long
+		if from == p.bol {
+			p.runes = 0
+		}
+		p.runes += utf8.RuneCountInString(p.text[from:at])
+		col, p.counted = p.runes, at
 	}
 	return Node{Kind: kind, line: int32(p.line), col: int32(col + 1), of: p.tree}
 }
@@ -368,15 +375,22 @@ func (p *scanner) value(indent int) *Node {
 // colon stands there. The end is the start if a plain scalar cannot begin or
 // continue like this.
 func (p *scanner) plainEnd(start int) (end int, colon bool) {
-	switch p.text[start] {
-	case ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '\t':
+	if !p.beginsPlain(start) {
 		return start, false
-	case '-', '?', ':':
-		if p.text[start+1] == ' ' || p.text[start+1] == '\n' {
-			return start, false
-		}
 	}
 	return p.plainRest(start)
+}
+
+// beginsPlain reports whether a plain scalar can begin with the character at an
+// offset.
+func (p *scanner) beginsPlain(at int) bool {
+	switch p.text[at] {
+	case ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '\t':
+		return false
+	case '-', '?', ':':
+		return p.text[at+1] != ' ' && p.text[at+1] != '\n'
+	}
+	return true
 }
 
 // plainRest is plainEnd for text that continues a scalar, which may begin with an
@@ -812,7 +826,7 @@ func (p *scanner) flowValue() *Node {
 	for end > start && p.text[end-1] == ' ' {
 		end--
 	}
-	if got, _ := p.plainEnd(start); got == start || end == start || p.text[i] == ':' && end < i {
+	if !p.beginsPlain(start) || end == start || p.text[i] == ':' && end < i {
 		return nil
 	}
 	kind, ok := kindOf(p.text[start:end])

@@ -86,7 +86,7 @@ var usual = []string{
 	"a: {}\nb: []\nc: [x, \"y\", 1]\nd: {e: f, g: [h, {i: j}]}\n", "a: http://x:80/y#z\nb: -1\nc: --flag=x\nd: a:b\n", "yes: 1\n1: 2\n1.5: 3\ntrue: 4\n",
 	"é: ü # ä\nb: é\n", "a: ~\nb: null\nc:\nd: 0x1F\ne: 1e3\nf: 2001-01-01\n", "a:\n\n  # c\n  b: c\n # d\n  e: f\n", "a: b\n  - c\n  * d\n",
 	"a: |\n\n\n", "a: |+\n\n\n", "a: >+\n\n", "a: |\nb: c\n", "a: |-\n# x\nb: c\n", "- a: b\n  c:\n  - d\n- e\n", "a: \"\\x41\\u00e9\\U0001F600\"\n",
-	"# c\n", "a: ::1/0\nb: ?c\n", "a : b\n",
+	"é: [ä, \"ü\", {ö: ß, b: [c]}]\nb: {ä: é}\n", "# c\n", "a: ::1/0\nb: ?c\n", "a : b\n",
 	`{"a":1,"b":[{"c":"d\u003c\n"},true,[],1.5],"e":{},"f":null}` + "\n", "a: {\"b\":c, \"d\": e}\n", "a: {\"b\":\"c:d\",\"e\":xy}\n",
 }
 
