@@ -46,6 +46,10 @@ var bootstrapChecks = []*check{
 		"Machines that reboot find data that does not fit them.",
 		"Ignore changes of the spec once dataSecretCreated is true.",
 		check{Role: contract.BootstrapConfig, Action: actPatch, Violation: "the Secret changes within the bound after a person changed the spec", Within: settle, Needs: secretsNeeded, Beware: "configurations that rotate; those of pools are left out", on: []string{secret}, version: bootstrapInPlace}),
+	row("BEH409", "bootstrap-asked", "BootstrapConfigs should only be deleted together with their Machine", typical, pageConfig+"typical workflow",
+		"clusterctl move fails on the missing reference, and the Machine can no longer be changed.",
+		"Leave the deletion of BootstrapConfigs to core.",
+		check{Role: contract.BootstrapConfig, Violation: "the BootstrapConfig is deleted or disappears, its Machine is not deleted, and no person did it", Beware: "a person who deletes it: the API server does not say who did", on: []string{bootstrapRole}, version: deletedUnasked, gone: goneUnasked}),
 }
 
 // controlPlaneChecks are about ControlPlanes and the Machines that they make.
@@ -118,6 +122,22 @@ var controlPlaneChecks = []*check{
 		"Garbage collection deletes all control plane Machines at once, and nothing cleans up what they share.",
 		"Remove the finalizer only after all Machines of the control plane are gone.",
 		check{Role: contract.ControlPlane, Action: actDelete, Violation: "the ControlPlane is gone while Machines that it controls exist", on: []string{controlPlane}, gone: planeGoesLast}),
+	row("BEH518", "plane-initialized-late", "A ControlPlane must not be initialized before its first Machine", must, pagePlane+"initialization completed",
+		"Core and bootstrap providers let other machines join an API server that does not exist.",
+		"Set status.initialization.controlPlaneInitialized only when the API server answers.",
+		check{Role: contract.ControlPlane, Violation: "the ControlPlane reports its initialization, and no Machine that it controls has bootstrap data or infrastructure", on: []string{controlPlane}, version: planeEarly}),
+	row("BEH519", "plane-certificates-kept", "Certificate Secrets of a running Cluster should stay as they are", should, pagePlane+"certificates",
+		"Kubeconfigs and machines trust the old certificate authority and can no longer connect.",
+		"Create the Secrets CLUSTER-ca, -etcd, -proxy and -sa only if they do not exist, and never rewrite them.",
+		check{Role: contract.ControlPlane, Violation: "a value in one of these Secrets, which the ControlPlane controls, changes once the ControlPlane is initialized, or the Secret is deleted while the Cluster lives", Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{secret}, version: certificateKept, gone: certificateGone}),
+	row("BEH520", "plane-machine-owner", "Control plane Machines should have an owner other than the Cluster", should, pagePlane+"machines; "+pageOwners,
+		"Nothing counts, repairs or upgrades the Machine.",
+		"Set the ControlPlane as the controlling owner when you create Machines.",
+		check{Role: contract.ControlPlane, Violation: "a Machine with the label of control planes, not made by a person, has no owner but the Cluster when the bound has passed, although the Cluster has a ControlPlane", Within: settle, on: []string{machine}, version: planeOwned}),
+	row("BEH521", "plane-surplus", "A ControlPlane should not have more Machines than replicas", should, pagePlane+"replicas",
+		"An even number of etcd members tolerates no more failures, and the surplus machine costs money.",
+		"Count the Machines from a current cache before creating one.",
+		check{Role: contract.ControlPlane, Violation: "a Machine was created, and four times the bound later there are more than spec.replicas, all others are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -252,6 +272,9 @@ func planeKubeconfig(c *change) {
 	})
 }
 
+// certificates are the ends of the names of the Secrets that hold them.
+var certificates = []string{"ca", "etcd", "proxy", "sa"}
+
 func planeCertificates(c *change) {
 	if !c.first(record.Value.Initialized) {
 		return
@@ -261,7 +284,7 @@ func planeCertificates(c *change) {
 		if cl == nil {
 			return
 		}
-		for _, purpose := range []string{"ca", "etcd", "proxy", "sa"} {
+		for _, purpose := range certificates {
 			s := c.secretNamed(c.o.namespace, cl.name+"-"+purpose)
 			if s == nil || s.byUser {
 				continue
@@ -572,5 +595,89 @@ func planeUpToDate(c *change) {
 		}
 		c.demand(c.cur.Condition("UpToDate").Exists(), []string{"status.conditions"},
 			"the Machine has no condition UpToDate %s after it was created", c.opts.Settle)
+	})
+}
+
+func planeEarly(c *change) {
+	if !c.first(record.Value.Initialized) {
+		return
+	}
+	c.later(apart, func(c *change) {
+		all := c.machinesOf(c.o)
+		begun := slices.ContainsFunc(all, func(m *object) bool {
+			infra := c.referred(m, m.get("spec", "infrastructureRef"))
+			return m.get("spec", "bootstrap", "dataSecretName").Str() != "" || infra != nil && (infra.cur.Provisioned() || infra.get("spec", "providerID").Exists())
+		})
+		if len(all) > 0 {
+			c.demand(begun, []string{"status.initialization", "status.initialized"}, "initialized, but %s has neither bootstrap data nor infrastructure", all[0])
+		}
+	})
+}
+
+// certificate reports whether a Secret holds a certificate that a running ControlPlane made.
+func (c *change) certificate() bool {
+	p, cl := c.planeOf(c.o), c.clusterOf(c.o)
+	if p == nil || cl == nil || p.isDeleting() || cl.isDeleting() || !p.cur.Initialized() || !c.pausedSince(c.o).IsZero() {
+		return false
+	}
+	purpose, ok := strings.CutPrefix(c.o.name, cl.name+"-")
+	return ok && slices.Contains(certificates, purpose)
+}
+
+func certificateKept(c *change) {
+	if c.user || !c.prev.Exists() || !c.certificate() {
+		return
+	}
+	for v := range c.prev.Get("data").Items() {
+		if !v.Equal(c.cur.Get("data", v.Key())) {
+			c.report([]string{"metadata.resourceVersion"}, "the value of %s changed, but the Cluster uses it", v.Key())
+			return
+		}
+	}
+	c.held()
+}
+
+func certificateGone(c *change) {
+	if c.user || c.driven() || !c.certificate() {
+		return
+	}
+	p, cl := c.planeOf(c.o), c.clusterOf(c.o)
+	c.even(apart, func(c *change) {
+		c.demand(!p.alive() || p.isDeleting() || !cl.alive() || cl.isDeleting(), []string{"metadata.resourceVersion"}, "the Secret was deleted, but the Cluster uses it")
+	})
+}
+
+func planeOwned(c *change) {
+	if c.o.byUser || !c.cur.Get("metadata", "labels", controlPlaneLabel).Exists() || c.prev.Exists() && c.prev.At("metadata.ownerReferences").Equal(c.cur.At("metadata.ownerReferences")) {
+		return
+	}
+	c.later(c.opts.Settle, func(c *change) {
+		cl := c.clusterOf(c.o)
+		if cl == nil || cl.isDeleting() || c.o.isDeleting() || !c.runs(2*c.opts.Settle) {
+			return
+		}
+		if p := c.referred(cl, cl.get("spec", "controlPlaneRef")); p != nil && !p.isDeleting() {
+			c.demand(slices.ContainsFunc(c.o.owners, func(r owner) bool { return r.kind != cluster }), []string{"metadata.ownerReferences"},
+				"the control plane Machine is not owned by %s", p)
+		}
+	})
+}
+
+func planeSurplus(c *change) {
+	p := c.planeOf(c.o)
+	if c.prev.Exists() || !c.o.watched || p == nil {
+		return
+	}
+	generation, wait := p.cur.Generation(), 4*c.opts.Settle
+	c.later(wait, func(c *change) {
+		all, want := c.machinesOf(p), p.get("spec", "replicas")
+		stirs := slices.ContainsFunc(all, func(m *object) bool {
+			return m.isDeleting() || m != c.o && m.cur.Condition("UpToDate").Get("status").Str() != "True" || m.cur.Condition("OwnerRemediated").Exists()
+		})
+		if stirs || !p.alive() || p.isDeleting() || !want.Exists() || p.cur.Generation() != generation || !c.runs(wait) {
+			return
+		}
+		c.demandOn(p, int64(len(all)) <= want.Number(), []string{"spec.replicas", "status.replicas"},
+			"spec.replicas is %d, but the ControlPlane has %d Machines, %s after %s was created", want.Number(), len(all), wait, c.o)
 	})
 }

@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ var clusterChecks = []*check{
 	row("BEH108", "externally-managed", "Externally managed InfraClusters must be left alone", must, pageCluster+"externally managed infrastructure",
 		"The controller and the external system overwrite each other's status or create infrastructure twice.",
 		"Skip objects with the annotation cluster.x-k8s.io/managed-by, with the predicate ResourceIsNotExternallyManaged. The page of the book calls it a label; the code of Cluster API reads the annotation.",
-		check{Role: contract.InfraCluster, Action: actManaged, Violation: "a finalizer, or a status by the controller of the kind, appears on the annotated object", on: []string{infraCluster}, version: externallyManaged}),
+		check{Role: contract.InfraCluster, Action: actManaged, Violation: "the controller of the kind writes the annotated object, or a finalizer appears on it", on: []string{infraCluster}, version: externallyManaged}),
 	row("BEH109", "cluster-goes-last", "The InfraCluster should disappear only after its InfraMachines", typical, pageCluster+"typical workflow, deleted resource",
 		"Machines stay behind in networks that cannot be deleted.",
 		"Remove the finalizer only after the infrastructure of all machines is gone.",
@@ -52,6 +53,10 @@ var clusterChecks = []*check{
 		"Users who delete objects that never had an owner have to remove finalizers by hand.",
 		"Handle deletionTimestamp before looking for the owner, or do not add a finalizer without one.",
 		check{Action: actOrphan + ", delete it", Violation: "an object without owner references is deleted and still there when twice the bound has passed", Within: settle, on: []string{infraCluster, infraMachine}, version: orphanDeleted}),
+	row("BEH111", "endpoint-usable", "The host of an endpoint must be a host name or an IP address", must, pageCluster+"control plane endpoint; "+pagePlane+"control plane endpoint",
+		"Nothing can connect to the API server: clients build https://HOST:PORT from it.",
+		"Set only the name or the address in host, IPv6 without brackets, and the port in port.",
+		check{Violation: "the host is a URL, contains a port, brackets or spaces, or is an address such as 0.0.0.0 or a multicast address", on: []string{infraCluster, controlPlane}, version: endpointUsable}),
 }
 
 // machineChecks are about InfraMachines, those of pools included.
@@ -197,6 +202,16 @@ func endpointWhole(c *change) {
 	}
 }
 
+func endpointUsable(c *change) {
+	host, _ := c.cur.HostPort()
+	if before, _ := c.prev.HostPort(); c.user || host == "" || host == before {
+		return
+	}
+	ip, err := netip.ParseAddr(host)
+	c.demand(err == nil && !ip.IsUnspecified() && !ip.IsMulticast() || err != nil && !strings.ContainsAny(host, ":/[]@?, \t"), []string{endpointPath},
+		"the host of the endpoint is %q, which clients cannot connect to", host)
+}
+
 func domainsForm(c *change) {
 	now := c.cur.Get("status", "failureDomains")
 	if c.user || now.Len() == 0 || now.Equal(c.prev.Get("status", "failureDomains")) {
@@ -252,6 +267,14 @@ func externallyManaged(c *change) {
 		c.report([]string{"metadata.finalizers", "metadata.annotations"}, "a finalizer was added to an externally managed object")
 		return
 	}
+	done := c.wishes()
+	if c.ours(c.wrote) && !c.prev.At(endpointPath).Equal(c.cur.At(endpointPath)) {
+		done = append(done, endpointPath)
+	}
+	if len(done) > 0 && c.wrote[0].Manager != "manager" {
+		c.report(nil, "the controller %s changed %s of an externally managed object", c.wrote[0].Manager, fewChanges(done))
+		return
+	}
 	if c.cur.Get("status").Equal(c.prev.Get("status")) {
 		c.held()
 		return
@@ -271,6 +294,11 @@ func (c *change) learnWriters() {
 			c.kinds[c.writerKey(w)] = true
 		}
 	}
+}
+
+// ours reports whether a controller that writes the status of the kind is among the writers.
+func (c *change) ours(writers []record.Writer) bool {
+	return slices.ContainsFunc(writers, func(w record.Writer) bool { return c.kinds[c.writerKey(w)] })
 }
 
 func (c *change) writerKey(w record.Writer) string {
@@ -466,7 +494,7 @@ func deletedUnasked(c *change) {
 	}
 }
 
-// goneUnasked demands that the Machine of an InfraMachine is deleted too: a check of pools looks
+// goneUnasked demands that the Machine of an InfraMachine or a BootstrapConfig is deleted too: a check of pools looks
 // at those of pools that stay, the other one at the rest.
 func goneUnasked(c *change) {
 	pool, m := c.poolOf(c.o), c.machineOf(c.o)
@@ -476,7 +504,7 @@ func goneUnasked(c *change) {
 	}
 	c.even(apart, func(c *change) {
 		c.demand(m.gone || m.isDeleting() || pool != nil && (pool.gone || pool.isDeleting()), []string{"metadata.deletionTimestamp"},
-			"the InfraMachine was deleted, but Machine %s was not", m.name)
+			"the %s was deleted, but Machine %s was not", c.o.tag, m.name)
 	})
 }
 

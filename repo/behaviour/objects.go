@@ -48,7 +48,7 @@ var objectChecks = []*check{
 	row("BEH002", "quiet-while-annotated", "Controllers must not act on objects with the paused annotation", must, pagePause,
 		"Users who pause one object to repair it by hand compete with the controller.",
 		"Check the annotation cluster.x-k8s.io/paused of the object itself, as annotations.IsPaused does.",
-		check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object has the annotation", Within: pause, on: makers, version: quietObject}),
+		check{Action: actAnnotate, Violation: "the same as for BEH001, while only the object, or the owner of the Secret, has the annotation", Within: pause, on: makers, version: quietObject}),
 	row("BEH003", "paused-condition-true", "Objects should show Paused=True soon after a pause begins", should, pagePause,
 		"clusterctl move and people cannot tell when the controller has stopped.",
 		"Set the condition Paused with paused.EnsurePausedCondition, and watch Clusters for changes of spec.paused.",
@@ -92,16 +92,16 @@ var objectChecks = []*check{
 	row("BEH013", "comes-to-rest", "Controllers should come to rest", practice, "cluster-api test/framework/resourceversion_helpers.go, ValidateResourceVersionStable",
 		"Writes without a cause load the API server and wake every other controller.",
 		"Patch only when something differs; do not write times or counters that change by themselves.",
-		check{Violation: "more than ten writes within a minute, or more than twenty within five minutes once it is initialized, to an object of a Cluster in which nothing happened for a minute, or more than twenty of its spec within a minute",
-			on: append([]string{cluster, machine, machineSet, deployment, machinePool}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations whose tokens rotate; those of pools are left out"}),
+		check{Violation: "more than ten writes within a minute, or more than twenty within five minutes once it is initialized, to an object or a Secret of a Cluster in which nothing happened for a minute, or more than twenty of its spec within a minute",
+			on: append([]string{cluster, machine, machineSet, deployment, machinePool, secret}, providerRoles...), version: comesToRest, Beware: "bootstrap configurations whose tokens rotate; those of pools are left out"}),
 	row("BEH014", "no-fight", "Fields of the spec and conditions should not change back and forth", practice, "Server-side apply, section Conflicts",
 		"Two controllers fight over the field; neither result lasts.",
 		"Let one controller own the field, or use server-side apply with separate field managers.",
 		check{Violation: "a field of the spec changes to its former value three times within a minute, or the status of a condition ten times", on: providerRoles, version: noFight}),
-	row("BEH015", "transition-time", "lastTransitionTime should change only with the status of a condition", should, pageStatus+"; "+apiRules,
+	row("BEH015", "transition-time", "lastTransitionTime should be the time at which the status of a condition changed", should, pageStatus+"; "+apiRules,
 		"Users and MachineHealthChecks cannot tell for how long a condition has lasted.",
 		"Set conditions with the functions of apimachinery or of util/conditions.",
-		check{Violation: "two versions have the same status and different times, or another status and the same time, long past", on: providerKinds, version: transitionTime}),
+		check{Violation: "two versions have the same status and different times, or another status and the same time, long past, or the time is in the future", on: providerKinds, version: transitionTime}),
 	row("BEH016", "condition-complete", "Conditions must have a type, a valid status, a reason and a time", must, pageStatus+"; "+apiRules,
 		"Tools that read conditions fail or show nothing.",
 		"Set type, status (True, False or Unknown), reason and lastTransitionTime of every condition.",
@@ -113,7 +113,7 @@ var objectChecks = []*check{
 	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", should, apiRules,
 		"Users who wait for a change wait forever.",
 		"Set status.observedGeneration at the end of every reconciliation.",
-		check{Action: actPatch, Violation: "the generation changed and status.observedGeneration still lags after twice the bound", Within: settle, on: providerRoles, version: generationFollows}),
+		check{Action: actPatch, Violation: "the generation changed and status.observedGeneration still lags after twice the bound, or it goes back", Within: settle, on: providerRoles, version: generationFollows}),
 	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", should, pageStatus,
 		"Core computes the readiness of Machines and Clusters from it and reports Unknown without it.",
 		"Set Ready on every reconciliation, also while deleting.",
@@ -146,6 +146,26 @@ var objectChecks = []*check{
 		"clusterctl move waits for the annotation to disappear and fails after its time limit.",
 		"Remove clusterctl.cluster.x-k8s.io/block-move as soon as the Cluster is paused and nothing is under way.",
 		check{Action: actPause, Violation: "the annotation is still there when four times the bound after the pause has passed", Within: settle, on: providerRoles, paused: blockMoveRemoved}),
+	row("BEH027", "paused-with-cause", "Objects should show Paused=True only while they are paused", should, pagePause,
+		"Users who look for the reason why nothing happens find a pause that does not exist.",
+		"Compute the condition Paused from spec.paused of the Cluster and the annotation of the object, as paused.EnsurePausedCondition does.",
+		check{Violation: "the condition Paused becomes True without a pause, and is still True when the bound has passed", Within: settle, on: providerRoles, version: pausedFalsely}),
+	row("BEH028", "edits-kept", "Controllers should keep what users set", practice, "Kubernetes documentation, Labels and Selectors, section Syntax and character set: keys without a prefix are private to the user",
+		"Labels, annotations and settings of users disappear without a message.",
+		"Patch only the fields that the controller owns, from the newest version of the object.",
+		check{Action: "label an object and " + actPatch, Violation: "the controller of the kind removes a label or an annotation without a prefix, or the paused annotation, or sets a string or a number of the spec back to what it was before a user changed it", on: providerRoles, version: editsKept}),
+	row("BEH029", "no-leak", "Controllers should not create objects without end", practice, "Kubernetes documentation, Controllers, section Desired versus current state",
+		"etcd of the management cluster fills up, and every controller that watches the kind slows down.",
+		"Look for the object that exists already, by a name computed from the owner, before creating one.",
+		check{Violation: "an object gets control of more than twenty new Secrets, IPAddressClaims and Machines within five minutes", on: []string{secret, claim, machine}, version: noLeak}),
+	row("BEH030", "status-types", "Fields of the contract must have the type that core reads", must, pageCluster+"initialization completed; failure domains; "+pageMachine+"provider ID; addresses; "+pagePool+"replicas; "+pagePlane+"replicas",
+		"Core cannot read the field and returns an error on every reconciliation.",
+		"Use the type of the contract in the Go type and in the CRD.",
+		check{Violation: "a field has another type, for example provisioned is a string, or failureDomains is a map next to status.initialization", on: providerRoles, version: statusTypes}),
+	row("BEH031", "cluster-label-fixed", "The label of the Cluster must not change", must, pageOwners,
+		"Controllers and clusterctl move take the object for a part of another Cluster.",
+		"Never change or remove the label cluster.x-k8s.io/cluster-name.",
+		check{Violation: "the label changes to a different value, or is removed, not during a pause", on: append([]string{machine}, providerRoles...), version: clusterLabelFixed}),
 }
 
 // noticed returns the time from which a paused object must be left alone: shortly after
@@ -169,10 +189,14 @@ func quietCluster(c *change) {
 }
 
 func quietObject(c *change) {
-	if s := c.clusters[c.o.cluster]; c.o.annotated.IsZero() || s != nil && !s.paused.IsZero() {
+	who := c.o
+	if p := c.objects[controllerOf(c.o.owners).uid]; p.alive() && (c.o.tag == secret || !c.prev.Exists()) {
+		who = p
+	}
+	if s := c.clusters[c.o.cluster]; who.annotated.IsZero() || s != nil && !s.paused.IsZero() {
 		return
 	}
-	c.quiet(c.o.annotated, "while it had the paused annotation")
+	c.quiet(who.annotated, "while it had the paused annotation")
 }
 
 func (c *change) quiet(since time.Time, when string) {
@@ -325,9 +349,22 @@ func catchesUp(c *change) {
 	})
 }
 
+// lostFinalizers are those that the provider lost: they were not renamed, and not removed by
+// the other controller that had added them.
+func (c *change) lostFinalizers() []string {
+	lost := record.LostFinalizers(c.prev, c.cur)
+	if len(record.LostFinalizers(c.cur, c.prev)) >= len(lost) {
+		return nil
+	}
+	return slices.DeleteFunc(lost, func(f string) bool {
+		by := c.o.seen.added[f]
+		return len(by) > 0 && !c.ours(by) && !c.ours(c.wrote)
+	})
+}
+
 func pausedFinalizer(c *change) {
 	since := c.pausedSince(c.o)
-	lost := record.LostFinalizers(c.prev, c.cur)
+	lost := c.lostFinalizers()
 	if since.IsZero() || len(lost) == 0 {
 		return
 	}
@@ -380,7 +417,7 @@ func finalizerKept(c *change) {
 	if c.user || c.gap || unused || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.driven() {
 		return
 	}
-	if lost := record.LostFinalizers(c.prev, c.cur); len(lost) > 0 {
+	if lost := c.lostFinalizers(); len(lost) > 0 {
 		c.report([]string{"metadata.finalizers"}, "the finalizer %s was removed, but the object is not being deleted", lost[0])
 	}
 }
@@ -460,6 +497,7 @@ const (
 	slowly     = 5 * time.Minute
 	mostWrites = 20
 	fights     = 3
+	ahead      = 30 * time.Minute // of the clock of the server, as local times written as UTC are
 )
 
 func comesToRest(c *change) {
@@ -477,7 +515,7 @@ func comesToRest(c *change) {
 		seen.writes, seen.slow = nil, nil
 	case c.often(&seen.writes, restWrites, time.Minute):
 		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
-	case slices.Contains(providerRoles, c.o.tag) && initialization(c.o.tag, c.prev) && c.often(&seen.slow, mostWrites, slowly):
+	case (c.o.tag == secret || slices.Contains(providerRoles, c.o.tag) && initialization(c.o.tag, c.prev)) && c.often(&seen.slow, mostWrites, slowly):
 		c.report(nil, "more than %d writes within %g minutes, although nothing changed since %s", mostWrites, slowly.Minutes(), clock(s.cause))
 	}
 }
@@ -548,9 +586,14 @@ func transitionTime(c *change) {
 	}
 	before := c.prev.Conditions()
 	for now := range c.cur.Conditions().Items() {
+		b := now.Get("lastTransitionTime").Str()
+		if at, err := time.Parse(time.RFC3339, b); err == nil && at.Add(c.skew.Best()).Sub(c.now) > ahead {
+			c.report(nil, "lastTransitionTime of %s is %s, which is in the future", now.Get("type").Str(), b)
+			return
+		}
 		for old := range before.Items() {
 			kind, was, is := now.Get("type").Str(), old.Get("status").Str(), now.Get("status").Str()
-			a, b := old.Get("lastTransitionTime").Str(), now.Get("lastTransitionTime").Str()
+			a := old.Get("lastTransitionTime").Str()
 			at, err := time.Parse(time.RFC3339, b)
 			switch {
 			case old.Get("type").Str() != kind || a == "" || b == "" || (a == b) == (was == is):
@@ -616,6 +659,11 @@ func observedGeneration(c *change) {
 }
 
 func generationFollows(c *change) {
+	before, _ := c.prev.Get("status", "observedGeneration").Int()
+	if now, ok := c.cur.Get("status", "observedGeneration").Int(); ok && now < before && !c.user {
+		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration went back from %d to %d", before, now)
+		return
+	}
 	if !c.prev.Exists() || c.prev.Generation() == c.cur.Generation() || !c.cur.Get("status", "observedGeneration").Exists() {
 		return
 	}
@@ -813,4 +861,108 @@ func blockMoveRemoved(c *change) {
 		c.demand(!c.cur.Annotated(blockMove), []string{"metadata.annotations"},
 			"the annotation %s is still there %s after the pause began", blockMove, 4*c.opts.Settle)
 	})
+}
+
+func pausedFalsely(c *change) {
+	if c.user || !c.prev.Exists() || c.prev.Paused() || !c.cur.Paused() || !c.pausedSince(c.o).IsZero() {
+		return
+	}
+	c.later(c.opts.Settle, func(c *change) {
+		if c.clusterOf(c.o) != nil && c.runs(2*c.opts.Settle) && c.o.wiped.IsZero() {
+			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"}, "the condition Paused has been True for %s, but nothing is paused", c.opts.Settle)
+		}
+	})
+}
+
+// wanted are the changes of what belongs to users: strings and numbers of the spec but for
+// identities, and labels and annotations whose keys have no prefix.
+func (c *change) wanted() []record.Change {
+	out := slices.DeleteFunc(c.fields(), func(d record.Change) bool {
+		return !strings.HasPrefix(d.Path, "spec.") || d.Path == providerIDPath || strings.HasPrefix(d.Path, endpointPath) ||
+			d.Old.Str() == "" && d.Old.Number() == 0 || d.New.Str() == "" && d.New.Number() == 0
+	})
+	for _, part := range []string{"metadata.labels", "metadata.annotations"} {
+		before, now := c.prev.At(part), c.cur.At(part)
+		for _, list := range []record.Value{before, now} {
+			for item := range list.Items() {
+				k := item.Key()
+				if before.Get(k).Exists() != now.Get(k).Exists() && (!strings.Contains(k, "/") || k == pausedAnnotation) {
+					out = append(out, record.Change{Path: part + "." + k, Old: before.Get(k), New: now.Get(k)})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func editsKept(c *change) {
+	if !c.prev.Exists() || c.gap {
+		return
+	}
+	for _, d := range c.wanted() {
+		before, edited := c.o.seen.edits[d.Path]
+		switch {
+		case c.user:
+			put(&c.o.seen.edits, d.Path, d)
+			continue
+		case edited && d.Old.Equal(before.New) && d.New.Equal(before.Old) && c.ours(c.wrote):
+			c.report(nil, "%s is %s again; a user had set it to %s", d.Path, d.New.Text(), d.Old.Text())
+		}
+		delete(c.o.seen.edits, d.Path)
+	}
+}
+
+func noLeak(c *change) {
+	p := c.objects[controllerOf(c.o.owners).uid]
+	if c.prev.Exists() || !c.o.watched || !p.alive() || !slices.Contains(providerRoles, p.tag) {
+		return
+	}
+	if c.often(&p.seen.births, mostWrites, slowly) {
+		c.reportOn(p, []string{"metadata.name"}, "more than %d objects were created for it within %s, the last one is %s", mostWrites, slowly, c.o)
+	}
+}
+
+// types are those of the fields that core reads.
+var types = []struct {
+	paths []string
+	want  string
+	is    func(record.Value) bool
+}{
+	{[]string{"status.initialization.provisioned", "status.initialization.dataSecretCreated", "status.initialization.controlPlaneInitialized", "status.ready", "status.initialized", "status.externalManagedControlPlane"},
+		"a boolean", func(v record.Value) bool { return v.Kind() == record.Bool }},
+	{[]string{"spec.controlPlaneEndpoint.port", "spec.replicas", "status.replicas", "status.readyReplicas", "status.availableReplicas", "status.upToDateReplicas", "status.observedGeneration"},
+		"a whole number", func(v record.Value) bool { _, ok := v.Int(); return ok }},
+	{[]string{"spec.providerIDList", "status.addresses", "status.conditions", "status.versions", "status.instances"},
+		"a list", func(v record.Value) bool { return v.Kind() == record.List }},
+	{[]string{providerIDPath, "spec.controlPlaneEndpoint.host", secretPath, poolKindPath, "status.failureDomain", "status.version", "status.selector"},
+		"a string", func(v record.Value) bool { return v.Str() != "" || v.Text() == `""` }},
+}
+
+func statusTypes(c *change) {
+	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) && c.prev.Get("spec").Equal(c.cur.Get("spec")) {
+		return
+	}
+	for _, t := range types {
+		for _, path := range t.paths {
+			if v := c.cur.At(path); v.Exists() && !t.is(v) {
+				c.report([]string{path}, "%s is %s; want %s", path, v.Text(), t.want)
+				return
+			}
+		}
+	}
+	// The older contract has a map.
+	if v := c.cur.Get("status", "failureDomains"); v.Kind() == record.Map && c.cur.Get("status", "initialization").Exists() {
+		c.report([]string{"status.failureDomains"}, "status.failureDomains is a map; want a list")
+		return
+	}
+	c.held()
+}
+
+func clusterLabelFixed(c *change) {
+	before, now := c.prev.Label(clusterLabel), c.o.label(clusterLabel)
+	labelled := now == "" && (c.planeOf(c.o) != nil || c.poolOf(c.o) != nil) // see the labels of their Machines
+	if before == "" || before == now || labelled || c.user || c.driven() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
+		return
+	}
+	c.report([]string{"metadata.labels"}, "the label %s changed from %q to %q", clusterLabel, before, now)
 }

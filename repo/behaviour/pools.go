@@ -23,7 +23,7 @@ var poolChecks = []*check{
 	row("BEH304", "pool-ids-replicas", "providerIDList should be as long as status.replicas", should, pagePool+"providerIDList; replicas",
 		"Core waits for Nodes that do not exist, or misses some.",
 		"Write both from the same observation.",
-		check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths", Within: settle, on: []string{infraPool}, version: poolReplicas}),
+		check{Role: contract.InfraMachinePool, Violation: "at rest the list and status.replicas have different lengths, or the latter is missing", Within: settle, on: []string{infraPool}, version: poolReplicas}),
 	row("BEH305", "pool-ids-follow", "providerIDList must follow scaling", must, pagePool+"providerIDList",
 		"Users who scale a pool see no change, or core keeps Nodes that are gone.",
 		"Update the list whenever instances are created or deleted.",
@@ -39,7 +39,7 @@ var poolChecks = []*check{
 	row("BEH308", "pool-machines-count", "A pool with infrastructureMachineKind must have an InfraMachine for each replica", must, pagePool+"MachinePoolMachines support",
 		"Instances have no Machine: they are not drained, and health checks miss them.",
 		"Create and delete InfraMachines together with the instances.",
-		check{Role: contract.InfraMachinePool, Violation: "at rest the number of InfraMachines of the pool differs from status.replicas", Within: settle, on: []string{infraPool}, version: poolCount}),
+		check{Role: contract.InfraMachinePool, Violation: "at rest the number of InfraMachines of the pool differs from status.replicas, or providerIDList lacks the provider ID of one", Within: settle, on: []string{infraPool}, version: poolCount}),
 	row("BEH309", "pool-machine-labels", "InfraMachines of a pool must have the labels of the pool and the Cluster", must, pagePool+"MachinePoolMachines support",
 		"Core creates no Machine for the InfraMachine.",
 		"Set the labels cluster.x-k8s.io/pool-name and cluster.x-k8s.io/cluster-name when you create InfraMachines.",
@@ -118,7 +118,7 @@ func (c *change) rests(do func(*change)) {
 
 func poolReplicas(c *change) {
 	replicas := c.cur.Get("status", "replicas")
-	if c.user || !replicas.Exists() || int64(c.cur.Get("spec", "providerIDList").Len()) == replicas.Number() {
+	if c.user || !replicas.Exists() && !c.cur.PoolProvisioned() || int64(c.cur.Get("spec", "providerIDList").Len()) == replicas.Number() {
 		return
 	}
 	c.rests(func(c *change) {
@@ -178,6 +178,13 @@ func poolCount(c *change) {
 			return
 		}
 		n, want := int64(len(machines)), c.cur.Get("status", "replicas").Number()
+		ids := c.cur.Get("spec", "providerIDList").Strings()
+		for _, m := range machines {
+			if id := m.get("spec", "providerID").Str(); id != "" && n == want && len(ids) == len(machines) && !slices.Contains(ids, id) {
+				c.report([]string{"spec.providerIDList"}, "providerIDList lacks %q, the provider ID of %s", id, m)
+				return
+			}
+		}
 		c.demand(n == want, []string{"status.replicas", "status.infrastructureMachineKind"},
 			"status.replicas is %d, but the pool has %d InfraMachines", want, n)
 	})

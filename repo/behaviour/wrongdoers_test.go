@@ -70,6 +70,13 @@ var wrong = map[string]func(*life){
 		status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.9"}}),
 		sets(user, "AcmeMachine", "w1", "metadata.annotations", nil),
 		status("AcmeMachine", "w1", "status.conditions", conditions(true, false))),
+	"BEH002 a Secret": after("work",
+		sets(user, "AcmeConfig", "w1", "metadata.annotations|cluster.x-k8s.io/paused", ""),
+		status("AcmeConfig", "w1", "status.conditions", conditions(true, true)),
+		wait(minute),
+		sets(provider, "Secret", "w1", "data.value", 7),
+		sets(user, "AcmeConfig", "w1", "metadata.annotations", nil),
+		status("AcmeConfig", "w1", "status.conditions", conditions(true, false))),
 	"BEH003": func(l *life) { l.instead("pause", func(l *life) { l.pause(true, "AcmeMachine/w1") }) },
 	"BEH004": func(l *life) { l.instead("resume", func(l *life) { l.pause(false, "AcmeMachine/w1") }) },
 	"BEH005": func(l *life) {
@@ -129,6 +136,14 @@ var wrong = map[string]func(*life){
 			}
 		})
 	},
+	"BEH013 a Secret": func(l *life) {
+		l.after("long", func(l *life) {
+			for i := range 30 {
+				l.put(provider, "Secret", "c-kubeconfig", "data.value", 100+i%2)
+				l.wait(10 * time.Second)
+			}
+		})
+	},
 	"BEH014": func(l *life) {
 		l.after("work", func(l *life) {
 			for i := range 8 {
@@ -162,6 +177,13 @@ var wrong = map[string]func(*life){
 			l.status("AcmeMachine", "w1", "status.conditions", list)
 		})
 	},
+	"BEH015 the future": func(l *life) {
+		l.after("work", func(l *life) {
+			list := conditions(true, false)
+			list[0].(m)["status"], list[0].(m)["lastTransitionTime"] = "False", "2026-11-22T10:00:00Z"
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
 	"BEH016": func(l *life) {
 		l.after("work", func(l *life) {
 			list := conditions(true, false)
@@ -190,9 +212,10 @@ var wrong = map[string]func(*life){
 			l.status("AcmeIdentity", "i", "status.conditions", list)
 		})
 	},
-	"BEH017": after("work", status("AcmeMachine", "w1", "status.observedGeneration", 9)),
-	"BEH018": after("work", sets(user, "AcmeControlPlane", "c", "spec.extra", "x")),
-	"BEH019": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, false)[1:])),
+	"BEH017":      after("work", status("AcmeMachine", "w1", "status.observedGeneration", 9)),
+	"BEH018":      after("work", sets(user, "AcmeControlPlane", "c", "spec.extra", "x")),
+	"BEH018 back": after("work", status("AcmeMachine", "w1", "status.observedGeneration", 1)),
+	"BEH019":      after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, false)[1:])),
 	"BEH020": after("work",
 		sets(user, "AcmeMachine", "orphan", "spec.size", "big"),
 		sets(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"}, "spec.providerID", "acme://orphan"),
@@ -221,7 +244,23 @@ var wrong = map[string]func(*life){
 		})
 		l.after("paused", func(l *life) { l.wait(longer) })
 	},
-	"BEH101": after("work", status("AcmeCluster", "c", "status.initialization.provisioned", false)),
+	"BEH027": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, true)), wait(longer)),
+	"BEH028": after("work",
+		sets(user, "AcmeMachine", "w1", "metadata.labels|team", "a"),
+		sets(provider, "AcmeMachine", "w1", "metadata.labels|team", nil)),
+	"BEH028 the spec": after("work",
+		sets(user, "AcmeMachine", "w1", "spec.size", "small"),
+		sets(provider, "AcmeMachine", "w1", "spec.size", "big"),
+		status("AcmeMachine", "w1", "status.observedGeneration", 4)),
+	"BEH029": after("work", func(l *life) {
+		for i := range 25 {
+			l.secret(fmt.Sprint("token-", i), "AcmeControlPlane", "c")
+		}
+	}),
+	"BEH030":       after("work", status("AcmeMachine", "w1", "status.ready", "true")),
+	"BEH030 a map": after("work", status("AcmeCluster", "c", "status.failureDomains", m{"a": m{"controlPlane": true}, "b": m{"controlPlane": false}})),
+	"BEH031":       after("work", sets(provider, "AcmeMachine", "w1", "metadata.labels|cluster.x-k8s.io/cluster-name", "d")),
+	"BEH101":       after("work", status("AcmeCluster", "c", "status.initialization.provisioned", false)),
 	"BEH102": func(l *life) {
 		l.instead("cluster provisioned", func(l *life) { l.status("AcmeCluster", "c", "status.initialization.provisioned", true) })
 		l.instead("cluster ready", func(l *life) {
@@ -245,6 +284,14 @@ var wrong = map[string]func(*life){
 			l.adopt("AcmeCluster", "d")
 		})
 	},
+	"BEH108 the spec": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(user, "Cluster", "d", "spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeCluster", "name": "d"})
+			l.put(user, "AcmeCluster", "d", "metadata.annotations|cluster.x-k8s.io/managed-by", "other")
+			l.put(core, "AcmeCluster", "d", "metadata.ownerReferences", []any{l.ownerRef("Cluster", "d", true)}, "metadata.labels|cluster.x-k8s.io/cluster-name", "d")
+			l.put(provider, "AcmeCluster", "d", "spec.controlPlaneEndpoint", m{"host": "10.0.0.9", "port": 6443})
+		})
+	},
 	"BEH109": func(l *life) {
 		l.after("work", func(l *life) {
 			l.deleting("Cluster", "c")
@@ -258,6 +305,8 @@ var wrong = map[string]func(*life){
 		sets(user, "AcmeMachine", "orphan", "spec.size", "big"),
 		sets(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"}),
 		deleting("AcmeMachine", "orphan")),
+	"BEH111": before("cluster provisioned",
+		sets(provider, "AcmeControlPlane", "other", "spec.controlPlaneEndpoint", m{"host": "https://10.0.0.1", "port": 6443})),
 	"BEH201": func(l *life) {
 		l.instead("id w1", func(l *life) {})
 		l.after("provisioned w1", func(l *life) { l.identify("w1") })
@@ -347,6 +396,8 @@ var wrong = map[string]func(*life){
 		})
 		l.before("delete pool", func(l *life) { l.deleting("Machine", "p3"); l.gone("AcmeMachine", "p3"); l.gone("Machine", "p3") })
 	},
+	"BEH304 missing": instead("pool filled", (*life).fillPool,
+		status("AcmeMachinePool", "mp", "status.replicas", nil, "status.infrastructureMachineKind", "AcmeMachine")),
 	"BEH305": before("work", sets(user, "MachinePool", "mp", "spec.replicas", 3)),
 	"BEH306": func(l *life) {
 		l.instead("pool filled", func(l *life) {
@@ -366,6 +417,12 @@ var wrong = map[string]func(*life){
 			l.poolStatus("p1", "p2")
 		})
 	},
+	"BEH308 another ID": instead("pool filled", func(l *life) {
+		l.poolMachine("p1")
+		l.poolMachine("p2")
+		l.poolStatus("p1", "p3")
+		l.status("MachinePool", "mp", "status.initialization.infrastructureProvisioned", true)
+	}),
 	"BEH309": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.put(provider, "AcmeMachine", "p1", "metadata.labels|cluster.x-k8s.io/cluster-name", "c",
@@ -458,6 +515,13 @@ var wrong = map[string]func(*life){
 		sets(user, "AcmeConfig", "w1", "spec.size", "small"),
 		status("AcmeConfig", "w1", "status.observedGeneration", 2),
 		sets(provider, "Secret", "w1", "data.value", 120)),
+	"BEH409": instead("delete w1",
+		gone("AcmeConfig", "w1"),
+		wait(5*time.Second),
+		deleting("Machine", "w1"),
+		deleting("AcmeMachine", "w1"),
+		gone("AcmeMachine", "w1"),
+		gone("Machine", "w1")),
 	"BEH501": after("work", status("AcmeControlPlane", "c", "status.initialization.controlPlaneInitialized", false)),
 	"BEH502": func(l *life) {
 		l.after("plane initialized", func(l *life) { l.gone("Secret", "c-kubeconfig") })
@@ -520,6 +584,22 @@ var wrong = map[string]func(*life){
 			l.deleteMachine("m1")
 		})
 	},
+	"BEH518": func(l *life) {
+		l.after("machine m1", func(l *life) { l.initPlane() })
+	},
+	"BEH519":         after("work", sets(provider, "Secret", "c-ca", "data.value", 101)),
+	"BEH519 deleted": after("work", gone("Secret", "c-ca")),
+	"BEH520": after("work",
+		sets(provider, "Machine", "m2", "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""},
+			"metadata.ownerReferences", []any{}, "spec.clusterName", "c"),
+		wait(minute),
+		deleting("Machine", "m2"),
+		gone("Machine", "m2")),
+	"BEH521": after("work", func(l *life) {
+		l.makeMachine("m2", true)
+		l.wait(longer)
+		l.deleteMachine("m2")
+	}),
 	"BEH601": func(l *life) {
 		l.after("work", func(l *life) {
 			l.makeClaim("k2", "w1")

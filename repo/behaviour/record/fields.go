@@ -182,10 +182,10 @@ func Work(prev, cur Value) (out []string) {
 		if !v.Exists() {
 			v = c.Old
 		}
-		if k := v.Kind(); (k == Map || k == list) && v.Len() > 0 && (!c.Old.Exists() || !c.New.Exists()) {
+		if k := v.Kind(); (k == Map || k == List) && v.Len() > 0 && (!c.Old.Exists() || !c.New.Exists()) {
 			for item := range v.Items() {
 				one := Change{Path: c.Path + "." + item.Key(), New: item}
-				if k == list {
+				if k == List {
 					one.Path = c.Path + "[" + item.Get("type").Str() + "]"
 				}
 				if c.Old.Exists() {

@@ -73,7 +73,7 @@ func (p *parser) value(key uint32, keySize uint16, parent string) error {
 		p.nodes[at].kind = Map
 		err = p.object(parent)
 	case '[':
-		p.nodes[at].kind = list
+		p.nodes[at].kind = List
 		err = p.list()
 	case '"':
 		p.nodes[at].kind, p.nodes[at].off = text, uint32(len(p.text))

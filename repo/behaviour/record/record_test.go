@@ -24,7 +24,7 @@ func plain(v Value) any {
 			out[c.Key()] = plain(c)
 		}
 		return out
-	case list:
+	case List:
 		out := []any{}
 		for c := range v.Items() {
 			out = append(out, plain(c))

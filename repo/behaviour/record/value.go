@@ -17,7 +17,7 @@ const (
 	Bool
 	number
 	text
-	list
+	List
 	Map
 )
 
@@ -76,7 +76,7 @@ func (v Value) Get(keys ...string) Value {
 // children calls yield for the elements of a list or an object.
 func (v Value) children(yield func(Value) bool) {
 	k := v.Kind()
-	if k != Map && k != list {
+	if k != Map && k != List {
 		return
 	}
 	end := v.doc.nodes[v.at].next
@@ -140,7 +140,7 @@ func (v Value) Text() string {
 		return "(absent)"
 	case text:
 		return strconv.Quote(clip(v.scalar()))
-	case list:
+	case List:
 		parts, more := v.first(Value.Text)
 		if more {
 			parts = append(parts, fmt.Sprintf("… (%d)", v.Len()))
@@ -148,7 +148,7 @@ func (v Value) Text() string {
 		return "[" + strings.Join(parts, ", ") + "]"
 	case Map:
 		parts, more := v.first(func(item Value) string {
-			if k := item.Kind(); k == Map || k == list {
+			if k := item.Kind(); k == Map || k == List {
 				return item.Key() + ": …"
 			}
 			return item.Key() + ": " + item.Text()
@@ -195,7 +195,7 @@ func (v Value) Equal(w Value) bool {
 	switch k {
 	case none, null:
 		return true
-	case list, Map:
+	case List, Map:
 		end, wend := v.doc.nodes[v.at].next, w.doc.nodes[w.at].next
 		a, b := v.at+1, w.at+1
 		for a < end && b < wend {
@@ -230,7 +230,7 @@ func diff(out []Change, path string, old, new Value) []Change {
 	if old.Equal(new) {
 		return out
 	}
-	if old.Kind() != new.Kind() || old.Kind() != Map && old.Kind() != list {
+	if old.Kind() != new.Kind() || old.Kind() != Map && old.Kind() != List {
 		return append(out, Change{path, old, new})
 	}
 	name := func(i int, v Value) string {
