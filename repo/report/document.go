@@ -114,20 +114,3 @@ func between[T interface {
 	}
 	return out
 }
-
-// groups puts together what has the same key, in the order of the first of each.
-func groups[T any, K comparable](all []T, key func(T) K) [][]T {
-	var out [][]T
-	place := map[K]int{} // in out
-	for _, one := range all {
-		k := key(one)
-		i, known := place[k]
-		if !known {
-			i = len(out)
-			place[k] = i
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], one)
-	}
-	return out
-}

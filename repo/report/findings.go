@@ -87,7 +87,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	slices.SortStableFunc(findings, func(a, b *lint.Finding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
-	for _, same := range groups(findings, func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
+	for _, same := range phrase.Groups(findings, func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
 		if n, first := len(same), same[0]; n > 1 {
 			title := phrase.Visible(first.Rule.Title)
 			fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(first.Rule.ID), title, phrase.Count(n, first.Severity.String()))
@@ -129,7 +129,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		_ = markup.WriteTable(&b, latencyRows(o.Latencies), markup.Columns(w))
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
+	fmt.Fprintf(&b, "%s in %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -187,9 +187,9 @@ func job(r *lint.Report) string {
 // scope says what was looked at.
 func scope(r *lint.Report) string {
 	if r.Subject != "" {
-		return "in " + phrase.Visible(r.Subject)
+		return phrase.Visible(r.Subject)
 	}
-	return fmt.Sprintf("in %s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
+	return fmt.Sprintf("%s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
 }
 
 // suppressedBy counts what comments and files among the judged ones suppress; empty if

@@ -47,7 +47,7 @@ func findingsGitHub(w io.Writer, r *lint.Report, below string) error {
 	if c := r.Count(); max(c.Errors+len(r.Failures), c.Warnings, c.Infos) > annotations {
 		fmt.Fprintf(&b, "GitHub annotates the first %d errors, warnings and notices of a step; this log has all.\n", annotations)
 	}
-	fmt.Fprintf(&b, "%s %s%s\n", verdict(r), strings.ReplaceAll(scope(r)+suppressedBy(r), "##", "#\\x23"), incomplete(r))
+	fmt.Fprintf(&b, "%s in %s%s\n", verdict(r), strings.ReplaceAll(scope(r)+suppressedBy(r), "##", "#\\x23"), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

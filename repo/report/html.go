@@ -70,10 +70,13 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		body := phrase.List(rows[1:], func(row []string) markup.Element { return rowHTML("tr", "td", row...) })
 		measured = append(measured, markup.Tag("table", rowHTML("tr", "th", rows[0]...), body))
 	}
-	by := producer(o.Version) + " looked " + looked(r) + suppressedBy(r)
+	by := producer(o.Version) + " looked at " + scope(r)
+	if r.Subject == "" {
+		by += " of " + phrase.Count(r.Providers, "provider")
+	}
 	return markup.WriteHTML(w, job(r)+": "+verdict(r), pageScript, markup.Inside(
 		markup.Element(`<a class="skip" href="#findings">Skip to the findings</a>`),
-		markup.Tag("header", markup.Tag("h1", "Findings"), markup.Tag(`p class="by"`, by), markup.Tag(`ul class="counts"`, counts)),
+		markup.Tag("header", markup.Tag("h1", "Findings"), markup.Tag(`p class="by"`, by+suppressedBy(r)), markup.Tag(`ul class="counts"`, counts)),
 		markup.Tag("main", gapsHTML("Not everything could be checked", phrase.List(r.Failures, error.Error)),
 			form, markup.Tag(`div id="findings"`, first), rest,
 			sectionHTML("timelines", "What happened to the objects", phrase.List(o.Timelines, timelineHTML)...),

@@ -34,7 +34,7 @@ type imageEntry struct {
 
 // addImages adds the images of a release.
 func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
-	sameRef := groups(images, func(i inventory.Image) string { return i.Ref })
+	sameRef := phrase.Groups(images, func(i inventory.Image) string { return i.Ref })
 	if !p.IsText() {
 		p.Table("Images", "Image", "Used by")
 		for _, same := range sameRef {

@@ -55,7 +55,7 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 		run.add(cmp.Or(first, "failure"), "", "error"+markup.Attrs("type", "failure", "message", first), text)
 	}
 	if len(r.Failures) == 0 {
-		run.add("everything "+scope(r)+" was checked", "", "", "")
+		run.add("everything in "+scope(r)+" was checked", "", "", "")
 	}
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i]

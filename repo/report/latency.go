@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -30,12 +29,4 @@ func short(d time.Duration) string {
 		}
 	}
 	return d.Round(time.Microsecond).String()
-}
-
-// looked says what was looked at, for the page.
-func looked(r *lint.Report) string {
-	if r.Subject != "" {
-		return "at " + phrase.Visible(r.Subject)
-	}
-	return "at " + phrase.Count(r.Files, "file") + " of " + phrase.Count(r.Releases, "release") + " of " + phrase.Count(r.Providers, "provider")
 }

@@ -18,11 +18,7 @@ import (
 func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency, size int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s\n\n", job(r), verdict(r))
-	at := fmt.Sprintf("at %s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
-	if r.Subject != "" {
-		at = "at " + markup.Prose(r.Subject)
-	}
-	fmt.Fprintf(&b, "Looked %s%s.\n", at, markup.Prose(suppressedBy(r)))
+	fmt.Fprintf(&b, "Looked at %s.\n", markup.Prose(scope(r)+suppressedBy(r)))
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(&b, "\n**Not everything could be checked:**\n\n")
 		rows := phrase.List(r.Failures, func(err error) string { return "- " + markup.Prose(err.Error()) + "\n" })
@@ -102,7 +98,7 @@ func worstFirst(r *lint.Report) []*lint.Finding {
 
 // byRule are the findings of each rule, by its ID.
 func byRule(r *lint.Report) [][]*lint.Finding {
-	out := groups(worstFirst(r), func(f *lint.Finding) string { return f.Rule.ID })
+	out := phrase.Groups(worstFirst(r), func(f *lint.Finding) string { return f.Rule.ID })
 	slices.SortFunc(out, func(a, b []*lint.Finding) int { return cmp.Compare(a[0].Rule.ID, b[0].Rule.ID) })
 	return out
 }

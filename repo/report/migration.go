@@ -186,7 +186,7 @@ func migrationText(r *migrate.Report, brief bool) *markup.Page {
 // migrationMarkdown has the most important first, with all places.
 func migrationMarkdown(r *migrate.Report) *markup.Page {
 	p := &markup.Page{Format: "markdown"}
-	byLevel := groups(r.Findings(), func(f migrate.Finding) migrate.Level { return f.Level })
+	byLevel := phrase.Groups(r.Findings(), func(f migrate.Finding) migrate.Level { return f.Level })
 	slices.SortFunc(byLevel, func(a, b []migrate.Finding) int { return cmp.Compare(b[0].Level, a[0].Level) })
 	for _, same := range byLevel {
 		p.Heading(2, migrationTitles[same[0].Level])

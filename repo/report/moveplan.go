@@ -309,7 +309,7 @@ func (t *tally) kinds() [][]string {
 func orderOf(p *owners.Plan) []string {
 	var out []string
 	for _, step := range p.Order() {
-		byKind := groups(step, func(n *owners.Node) string { return n.Kind })
+		byKind := phrase.Groups(step, func(n *owners.Node) string { return n.Kind })
 		slices.SortFunc(byKind, func(a, b []*owners.Node) int { return cmp.Compare(a[0].Kind, b[0].Kind) })
 		kinds := phrase.List(byKind, func(n []*owners.Node) string { return fmt.Sprintf("%s (%d)", markup.Printable(n[0].Kind), len(n)) })
 		out = append(out, strings.Join(kinds, ", "))

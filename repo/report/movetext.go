@@ -34,7 +34,7 @@ func movesText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 		alone             *owners.Plan
 	}
 	// The templates of a release are shown together, unless everything is shown.
-	for i, together := range groups(plans, func(p MovePlan) release {
+	for i, together := range phrase.Groups(plans, func(p MovePlan) release {
 		if o.All || p.File == "" {
 			return release{alone: p.Plan}
 		}
@@ -99,7 +99,7 @@ func moveText(w *bufio.Writer, plans []MovePlan, o MoveOptions) {
 		fate, group, kind, why, todo string
 		lost                         bool
 	}
-	for _, rows := range groups(shown, func(r *moveRow) fold {
+	for _, rows := range phrase.Groups(shown, func(r *moveRow) fold {
 		return fold{r.fate, r.Group, r.Kind, r.why(), r.todo(), r.Lost}
 	}) {
 		rowsText(w, rows, len(plans), o.Paint)
@@ -158,7 +158,7 @@ func writeFault(w *bufio.Writer, same []owners.Fault, paint painter) {
 // behind.
 func moveFailures(w *bufio.Writer, p MovePlan, paint painter) {
 	type fold struct{ kind, reason, fix string }
-	for _, list := range groups(p.Failures, func(f owners.Fault) owners.Step { return f.Step }) {
+	for _, list := range phrase.Groups(p.Failures, func(f owners.Fault) owners.Step { return f.Step }) {
 		step := list[0].Step
 		a := step.Aftermath()
 		title := "clusterctl would start and then fail, " + a.When + ":"
@@ -168,7 +168,7 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint painter) {
 		case !slices.ContainsFunc(list, func(f owners.Fault) bool { return !f.Sometimes }):
 			title = "clusterctl may start and then fail, " + a.When + ":"
 		}
-		folds := groups(list, func(f owners.Fault) fold { return fold{f.Node.Kind, f.Reason, f.Fix} })
+		folds := phrase.Groups(list, func(f owners.Fault) fold { return fold{f.Node.Kind, f.Reason, f.Fix} })
 		writeFaults(w, paint.Red(title), folds, paint)
 		if step != owners.After {
 			fmt.Fprintf(w, "  %s %s\n  %s %s\n", paint.Dim("source then:"), a.Source, paint.Dim("target then:"), a.Target)
@@ -195,11 +195,11 @@ func rowsText(w *bufio.Writer, rows []*moveRow, templates int, paint painter) {
 	case r.fate == owners.Unclear.String():
 		word = paint.Yellow(word)
 	}
-	objects := groups(rows, (*moveRow).String)
+	objects := phrase.Groups(rows, (*moveRow).String)
 	named := phrase.List(objects[:min(len(objects), mostNamed)], func(same []*moveRow) *owners.Node { return same[0].Node })
 	fmt.Fprintf(w, "\n%s %s\n", word, paint.Bold(phrase.Visible(titleOf(named, len(objects)))))
 	if templates > 1 {
-		byFile := groups(rows, func(r *moveRow) string { return r.file })
+		byFile := phrase.Groups(rows, func(r *moveRow) string { return r.file })
 		files := phrase.List(byFile, func(same []*moveRow) string { return same[0].file })
 		few := phrase.Visible(phrase.Few(files, mostNamed))
 		fmt.Fprintf(w, "  %s %d of %d templates: %s\n", paint.Dim("in:"), len(files), templates, few)

@@ -13,9 +13,7 @@ var PlanFormats = []string{"text", "markdown", "json"}
 
 // ProviderPlan says what a provider needs for a contract.
 type ProviderPlan struct {
-	Provider, Version string
-	// Matrix says how ready the provider is for each contract.
-	Matrix MatrixRow
+	MatrixRow
 	// Series is the release series of the version in metadata.yaml, and Contract
 	// what it says; empty if there is none.
 	Series, Contract string
@@ -70,7 +68,7 @@ func WritePlans(w io.Writer, format string, chosen contract.Contract, core int, 
 	body := plansBody{string(chosen), []planBody{}}
 	for _, p := range plans {
 		b := planBody{
-			ofRelease: ofRelease{p.Provider, p.Version}, Contracts: p.Matrix.Cells, Kinds: []planKind{},
+			ofRelease: ofRelease{p.Provider, p.Version}, Contracts: p.Cells, Kinds: []planKind{},
 			Series: planSeries{p.Series, p.Contract, p.Contract != string(chosen)},
 		}
 		b.Ready = !b.Series.Change

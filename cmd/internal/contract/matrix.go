@@ -64,7 +64,7 @@ it. "migrate" makes these changes in a source tree where they are certain.
 					if err != nil {
 						return err
 					}
-					plan := report.ProviderPlan{Provider: row.Provider, Version: row.Version, Matrix: row, Steps: contract.Plan(all, profile)}
+					plan := report.ProviderPlan{MatrixRow: row, Steps: contract.Plan(all, profile)}
 					if series != nil {
 						plan.Series, plan.Contract = series.String(), series.Contract
 					}

@@ -89,7 +89,19 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 // ImagesCommand is the verb images.
 func ImagesCommand(env *cli.Env) *cobra.Command {
 	c := &imageCheck{env: env}
-	cmd := listImages(env, c)
+	cmd := inventoryCommand(env, "images", "List the images of a release",
+		`Lists the container images of the newest release in TARGET, of each provider
+that it holds, in all kinds of workloads. clusterctl itself only knows those in
+Deployments and DaemonSets.`,
+		`  COMMAND /srv/repository
+
+  # Do the registries have them, for both architectures?
+  COMMAND out/infrastructure-acme --check-images \
+      --platform linux/amd64 --platform linux/arm64
+
+  # Only the references, for a script
+  COMMAND out/infrastructure-acme -o json | jq -r '.images[].ref'`,
+		inventory.Images, c.write)
 	list := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if c.ctx = cmd.Context(); len(c.wanted) > 0 && !c.on {
@@ -109,20 +121,4 @@ func ImagesCommand(env *cli.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&c.on, "check-images", false, "")
 	cmd.Flags().StringSliceVar(&c.wanted, "platform", nil, "")
 	return cmd
-}
-
-func listImages(env *cli.Env, c *imageCheck) *cobra.Command {
-	return inventoryCommand(env, "images", "List the images of a release",
-		`Lists the container images of the newest release in TARGET, of each provider
-that it holds, in all kinds of workloads. clusterctl itself only knows those in
-Deployments and DaemonSets.`,
-		`  COMMAND /srv/repository
-
-  # Do the registries have them, for both architectures?
-  COMMAND out/infrastructure-acme --check-images \
-      --platform linux/amd64 --platform linux/arm64
-
-  # Only the references, for a script
-  COMMAND out/infrastructure-acme -o json | jq -r '.images[].ref'`,
-		inventory.Images, c.write)
 }

@@ -77,14 +77,10 @@ page with the reason, and the exit code is then 3.`,
 	fl.IntVar(&f.jobs, "jobs", 4, "")
 	fl.StringVar(&f.shard, "shard", "", "")
 	f.cache.Bind(fl)
-	allowFlag(cmd, &f.allow)
+	cli.Allow(fl, "failures", &f.allow)
 	f.out.Bind(fl)
 	cmd.AddCommand(surveyMergeCommand(env))
 	return cmd
-}
-
-func allowFlag(cmd *cobra.Command, allow *bool) {
-	cli.Allow(cmd.Flags(), "failures", allow)
 }
 
 func surveyMergeCommand(env *cli.Env) *cobra.Command {
@@ -117,7 +113,7 @@ byte. Shards that are missing, twice or of another survey are refused.`,
 			return surveyed(env, &o, whole, allow)
 		},
 	}
-	allowFlag(cmd, &allow)
+	cli.Allow(cmd.Flags(), "failures", &allow)
 	o.Bind(cmd.Flags())
 	return cmd
 }

@@ -238,12 +238,11 @@ func spaced(versions string) string { return strings.ReplaceAll(versions, "_", "
 // schemas compares the fields of all versions that both have. What changes in
 // the same way in several versions is one change.
 func (c *comparison) schemas(a, b *crd.CRD, change Change) {
-	type key struct {
-		path, message string
+	type inVersion struct {
+		schemaChange
+		version string
 	}
-	var order []key
-	found := map[key]*schemaChange{}
-	versions := map[key][]string{}
+	var found []inVersion
 	for i := range a.Versions {
 		v := &a.Versions[i]
 		w := b.Version(v.Name)
@@ -251,26 +250,21 @@ func (c *comparison) schemas(a, b *crd.CRD, change Change) {
 			continue
 		}
 		for _, s := range compareSchemas(v.Schema.Node, w.Schema.Node, "") {
-			k := key{s.path, s.message}
-			if found[k] == nil {
-				found[k] = &s
-				order = append(order, k)
-			}
-			versions[k] = append(versions[k], v.Name)
+			found = append(found, inVersion{s, v.Name})
 		}
 	}
-	for _, k := range order {
-		s := found[k]
-		slices.Sort(versions[k])
+	for _, same := range phrase.Groups(found, func(s inVersion) [2]string { return [2]string{s.path, s.message} }) {
+		s := same[0]
+		versions := slices.Sorted(slices.Values(phrase.List(same, func(s inVersion) string { return s.version })))
 		row := change
 		row.Kind, row.Impact, row.Old, row.New, row.Advice = s.kind, s.impact, s.old, s.new, s.advice
-		row.Path = strings.Join(versions[k], ",") + " " + s.path
+		row.Path = strings.Join(versions, ",") + " " + s.path
 		row.Message = fmt.Sprintf("%s %s: %s", b.Kind, s.path, s.message)
 		o := b.Object
 		if s.kind == Removed && s.inOld {
 			o = a.Object
 			if s.old == "" { // a field, and not the value of a keyword
-				row.Message = fmt.Sprintf("%s %s %s: %s", b.Kind, strings.Join(versions[k], ", "), s.path, s.message)
+				row.Message = fmt.Sprintf("%s %s %s: %s", b.Kind, strings.Join(versions, ", "), s.path, s.message)
 			}
 		}
 		c.at(o, s.node, row)

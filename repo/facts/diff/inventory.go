@@ -23,18 +23,9 @@ func (c *comparison) variables(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	pairs(old, new, func(v inventory.Variable) string { return v.Name }, func(name string, a, b *inventory.Variable) {
-		type key struct {
-			kind     Kind
-			impact   Impact
-			old, new string
-		}
-		var order []key
-		files := map[key][]string{}
-		add := func(k key, file string) {
-			if files[k] == nil {
-				order = append(order, k)
-			}
-			files[k] = append(files[k], file)
+		var found []Change
+		add := func(kind Kind, impact Impact, old, new, file string) {
+			found = append(found, Change{Area: InVariables, Kind: kind, Impact: impact, Subject: name, Old: old, New: new, File: file})
 		}
 		shared := func(v *inventory.Variable, other *side) []inventory.InFile {
 			return slices.DeleteFunc(slices.Clone(deref(v).Files), func(f inventory.InFile) bool { return other.Artifact(f.File) == nil })
@@ -43,37 +34,41 @@ func (c *comparison) variables(ctx context.Context) error {
 			given := a != nil && a.Option != "" || b != nil && b.Option != ""
 			switch {
 			case x == nil && y.Default == nil && !given:
-				add(key{Added, Breaking, "", ""}, file)
+				add(Added, Breaking, "", "", file)
 			case x == nil:
-				add(key{Added, Neutral, "", deref(y.Default)}, file)
+				add(Added, Neutral, "", deref(y.Default), file)
 			case y == nil:
-				add(key{Removed, Neutral, deref(x.Default), ""}, file)
+				add(Removed, Neutral, deref(x.Default), "", file)
 			case x.Default != nil && y.Default == nil && !given:
-				add(key{Changed, Breaking, deref(x.Default), ""}, file)
+				add(Changed, Breaking, deref(x.Default), "", file)
 			case deref(x.Default) != deref(y.Default):
 				impact := Attention
 				if x.Default == nil {
 					impact = Neutral
 				}
-				add(key{Changed, impact, deref(x.Default), deref(y.Default)}, file)
+				add(Changed, impact, deref(x.Default), deref(y.Default), file)
 			}
 		})
-		for _, k := range order {
-			change := Change{Area: InVariables, Kind: k.kind, Impact: k.impact, Subject: name, Old: k.old, New: k.new, File: files[k][0]}
-			where := "in " + strings.Join(files[k], ", ")
+		alike := phrase.Groups(found, func(c Change) Change {
+			c.File = ""
+			return c
+		})
+		for _, same := range alike {
+			change := same[0]
+			where := "in " + strings.Join(phrase.List(same, func(c Change) string { return c.File }), ", ")
 			switch {
-			case k.kind == Added && k.impact == Breaking:
+			case change.Kind == Added && change.Impact == Breaking:
 				change.Message, change.Advice = fmt.Sprintf("%s must be set %s", name, where), "set the variable before the upgrade, in the environment or in clusterctl.yaml"
-			case k.kind == Added:
-				change.Message = fmt.Sprintf("new variable %s %s, by default %q", name, where, k.new)
-			case k.kind == Removed:
+			case change.Kind == Added:
+				change.Message = fmt.Sprintf("new variable %s %s, by default %q", name, where, change.New)
+			case change.Kind == Removed:
 				change.Message = fmt.Sprintf("%s is no longer used %s", name, where)
-			case k.impact == Breaking:
-				change.Message, change.Advice = fmt.Sprintf("%s no longer has a default %s; it was %q", name, where, k.old), "set the variable before the upgrade"
-			case k.impact == Neutral:
-				change.Message = fmt.Sprintf("%s no longer needs to be set %s; the default is %q", name, where, k.new)
+			case change.Impact == Breaking:
+				change.Message, change.Advice = fmt.Sprintf("%s no longer has a default %s; it was %q", name, where, change.Old), "set the variable before the upgrade"
+			case change.Impact == Neutral:
+				change.Message = fmt.Sprintf("%s no longer needs to be set %s; the default is %q", name, where, change.New)
 			default:
-				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, k.old, k.new, where), "set the variable to keep the old value"
+				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, change.Old, change.New, where), "set the variable to keep the old value"
 			}
 			for _, u := range cmp.Or(b, a).Uses {
 				if u.File == change.File {
@@ -124,28 +119,16 @@ type image struct {
 }
 
 func byName(list []inventory.Image) []image {
-	index := map[string]int{}
-	var out []image
-	for i := range list {
-		img := &list[i]
-		name := img.Ref
-		if img.Name != "" {
-			name = img.Repository + "/" + img.Name
+	name := func(i inventory.Image) string {
+		if i.Name == "" {
+			return i.Ref
 		}
-		at, ok := index[name]
-		if !ok {
-			at = len(out)
-			index[name] = at
-			out = append(out, image{name: name, first: img})
-		}
-		if !slices.Contains(out[at].refs, img.Ref) {
-			out[at].refs = append(out[at].refs, img.Ref)
-		}
+		return i.Repository + "/" + i.Name
 	}
-	for i := range out {
-		slices.Sort(out[i].refs)
-	}
-	return out
+	return phrase.List(phrase.Groups(list, name), func(same []inventory.Image) image {
+		refs := slices.Sorted(slices.Values(phrase.List(same, func(i inventory.Image) string { return i.Ref })))
+		return image{name(same[0]), slices.Compact(refs), &same[0]}
+	})
 }
 
 // files compares the names of the files, apart from those that are compared by

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func (r right) String() string {
 // granted are the verbs of a right, and the rule that was seen first.
 type granted struct {
 	right
-	verbs  map[string]bool
+	verbs  []string
 	object *manifest.Object
 	node   *yamldoc.Node
 }
@@ -42,58 +41,44 @@ type granted struct {
 // permissions compares what all roles of the components allow together,
 // whatever the roles are called and however their rules are cut.
 func (c *comparison) permissions() {
-	pairs(rightsOf(c.old), rightsOf(c.new), func(g *granted) right { return g.right }, func(r right, a, b **granted) {
+	pairs(rightsOf(c.old), rightsOf(c.new), func(g granted) right { return g.right }, func(r right, a, b *granted) {
 		change := Change{Area: InPermissions, Subject: r.String()}
 		if come := deref(b).without(deref(a)); come != "" {
 			change.New = come
-			c.at((*b).object, (*b).node, change.is(Added, Attention, "", "may now %s %s", come, r))
+			c.at(b.object, b.node, change.is(Added, Attention, "", "may now %s %s", come, r))
 		}
 		if gone := deref(a).without(deref(b)); gone != "" {
 			change.Old, change.New = gone, ""
-			c.at((*a).object, (*a).node, change.is(Removed, Neutral, "", "may no longer %s %s", gone, r))
+			c.at(a.object, a.node, change.is(Removed, Neutral, "", "may no longer %s %s", gone, r))
 		}
 	})
 }
 
-// without names the verbs that another right does not have; either may be nil.
-func (g *granted) without(other *granted) string {
-	if g == nil {
-		return ""
-	}
-	verbs := slices.Sorted(maps.Keys(g.verbs))
-	if other != nil {
-		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return other.verbs[verb] || other.verbs["*"] })
-	}
-	return strings.Join(verbs, ", ")
+// without names the verbs that another right does not have.
+func (g granted) without(other granted) string {
+	verbs := slices.Compact(slices.Sorted(slices.Values(g.verbs)))
+	return strings.Join(slices.DeleteFunc(verbs, func(verb string) bool {
+		return slices.Contains(other.verbs, verb) || slices.Contains(other.verbs, "*")
+	}), ", ")
 }
 
 // rightsOf lists the rights in the order of the objects.
-func rightsOf(s *side) []*granted {
-	index := map[right]*granted{}
-	var out []*granted
-	add := func(r right, verbs []string, o *manifest.Object, n *yamldoc.Node) {
-		g := index[r]
-		if g == nil {
-			g = &granted{right: r, verbs: map[string]bool{}, object: o, node: n}
-			index[r] = g
-			out = append(out, g)
-		}
-		for _, verb := range verbs {
-			g.verbs[verb] = true
-		}
-	}
+func rightsOf(s *side) []granted {
+	var all []granted
 	for _, o := range s.components() {
 		if !o.Is(rbacGroup, "ClusterRole") && !o.Is(rbacGroup, "Role") {
 			continue
 		}
 		for _, rule := range o.Get("rules").List() {
-			verbs := strs(rule.Get("verbs"))
+			add := func(what, name string) {
+				all = append(all, granted{right{o.Namespace, what, name}, strs(rule.Get("verbs")), o, rule})
+			}
 			names := strs(rule.Get("resourceNames"))
 			if len(names) == 0 {
 				names = []string{""}
 			}
 			for _, url := range strs(rule.Get("nonResourceURLs")) {
-				add(right{o.Namespace, url, ""}, verbs, o, rule)
+				add(url, "")
 			}
 			for _, group := range strs(rule.Get("apiGroups")) {
 				for _, resource := range strs(rule.Get("resources")) {
@@ -102,13 +87,18 @@ func rightsOf(s *side) []*granted {
 						what += "." + group
 					}
 					for _, name := range names {
-						add(right{o.Namespace, what, name}, verbs, o, rule)
+						add(what, name)
 					}
 				}
 			}
 		}
 	}
-	return out
+	return phrase.List(phrase.Groups(all, func(g granted) right { return g.right }), func(same []granted) granted {
+		for _, g := range same[1:] {
+			same[0].verbs = append(same[0].verbs, g.verbs...)
+		}
+		return same[0]
+	})
 }
 
 func strs(n *yamldoc.Node) []string { return phrase.List(n.List(), (*yamldoc.Node).Str) }

@@ -62,36 +62,28 @@ func (noteKind) Words() []string {
 	return phrase.List(noteTexts, func(t noteText) string { return string(t.kind) })
 }
 
-// notes collects the notes of one variable, one for each kind and message.
-type notes struct {
-	all   []Note
-	index map[string]int
-}
+// notes are those of one variable, each about one place.
+type notes []Note
 
 func (n *notes) add(kind noteKind, p Place) { n.say(kind, noteTexts[order(kind)].text, p) }
+
+func (n *notes) say(kind noteKind, text string, p Place) {
+	*n = append(*n, Note{kind, text, []Place{p}})
+}
 
 // order is the place of a kind in noteTexts.
 func order(kind noteKind) int {
 	return slices.IndexFunc(noteTexts, func(t noteText) bool { return t.kind == kind })
 }
 
-func (n *notes) say(kind noteKind, text string, p Place) {
-	key := string(kind) + " " + text
-	i, ok := n.index[key]
-	if !ok {
-		if n.index == nil {
-			n.index = map[string]int{}
-		}
-		i = len(n.all)
-		n.index[key] = i
-		n.all = append(n.all, Note{Kind: kind, Message: text})
-	}
-	n.all[i].Places = append(n.all[i].Places, p)
-}
-
-func (n *notes) list() []Note {
-	slices.SortStableFunc(n.all, func(a, b Note) int { return cmp.Compare(order(a.Kind), order(b.Kind)) })
-	return n.all
+// list has one note for each kind and message.
+func (n notes) list() []Note {
+	same := phrase.Groups(n, func(n Note) noteText { return noteText{n.Kind, n.Message} })
+	all := phrase.List(same, func(same []Note) Note {
+		return Note{same[0].Kind, same[0].Message, slices.Concat(phrase.List(same, func(n Note) []Place { return n.Places })...)}
+	})
+	slices.SortStableFunc(all, func(a, b Note) int { return cmp.Compare(order(a.Kind), order(b.Kind)) })
+	return all
 }
 
 // defaults reports whether an expression gives its argument for a missing value

@@ -45,6 +45,23 @@ func List[E, T any](all []E, of func(E) T) (out []T) {
 	return out
 }
 
+// Groups puts together what has the same key, in the order of the first of each.
+func Groups[T any, K comparable](all []T, key func(T) K) [][]T {
+	var out [][]T
+	place := map[K]int{} // in out
+	for _, one := range all {
+		k := key(one)
+		i, known := place[k]
+		if !known {
+			i = len(out)
+			place[k] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], one)
+	}
+	return out
+}
+
 // Few joins the first words of a list that may be long: "a, b, c and 5 more". At
 // most one word more than that number is shown.
 func Few(words []string, most int) string { return FewOf(words, most, len(words)) }
