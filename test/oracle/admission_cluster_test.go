@@ -313,8 +313,7 @@ var beyondSchema = regexp.MustCompile(`failed rule:|rule evaluation error|evalua
 // compare holds the verdicts of lint on a pair against those of the server.
 func (s *admitting) compare(p pair, said map[string]int) (refused bool, err error) {
 	clear(s.classes)
-	id := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
-	r := &repo.Release{Provider: id, Version: "v1.0.0"}
+	var files []*repo.Artifact
 	if p.class != nil {
 		if err := s.put(p.class); err != nil {
 			return false, err
@@ -324,14 +323,14 @@ func (s *admitting) compare(p pair, said map[string]int) (refused bool, err erro
 			return false, err
 		}
 		name, _, _ := unstructured.NestedString(p.class, "metadata", "name")
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.ClusterClassFile(name), escaped(data)))
+		files = append(files, repo.BytesArtifact(layouts.ClusterClassFile(name), escaped(data)))
 	}
 	data, err := yaml.Marshal(p.cluster)
 	if err != nil {
 		return false, err
 	}
-	r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.TemplateFile(""), escaped(data)))
-	report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true})
+	files = append(files, repo.BytesArtifact(layouts.TemplateFile(""), escaped(data)))
+	report, err := lintRelease(foo, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true}, files...)
 	if err != nil {
 		return false, err
 	}
@@ -548,9 +547,9 @@ func TestMutatedExtensions(t *testing.T) {
 		}
 		data, err := yaml.Marshal(object)
 		given.NoError(t, err)
-		id := layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}
-		r := &repo.Release{Provider: id, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("runtime-extension-components.yaml", escaped(data))}}
-		report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true})
+		file := repo.BytesArtifact("runtime-extension-components.yaml", escaped(data))
+		opts := lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true}
+		report, err := lintRelease(layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}, opts, file)
 		given.NoError(t, err)
 		var found []string
 		for _, f := range report.Findings {

@@ -26,10 +26,10 @@ import (
 	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -270,20 +270,9 @@ func jsonOf(v any) any {
 // findingsOf returns what some rules say of a file.
 func findingsOf(t *testing.T, name string, data []byte, ids ...string) []string {
 	t.Helper()
-	var chosen []*lint.Rule
-	for _, id := range ids {
-		chosen = append(chosen, rules.ByID(id))
-	}
-	a := repo.BytesArtifact(name, data)
-	release := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{a}}
-	r := &repo.Repository{Providers: []*repo.Provider{{Provider: release.Provider, Releases: []*repo.Release{release}}}}
-	report, err := lint.Run(context.Background(), r, lint.Options{Rules: chosen})
+	report, err := lintRelease(foo, lint.Options{Rules: phrase.List(ids, rules.ByID)}, repo.BytesArtifact(name, data))
 	if err != nil || len(report.Failures) > 0 {
 		t.Fatal(err, report.Failures)
 	}
-	var out []string
-	for _, f := range report.Findings {
-		out = append(out, f.Message)
-	}
-	return out
+	return phrase.List(report.Findings, func(f lint.Finding) string { return f.Message })
 }

@@ -204,9 +204,7 @@ var uncheckable = []struct{ why, pattern string }{
 // file compares the verdicts on all ClusterClasses of a file. It returns the
 // first difference.
 func (v *verdicts) file(name string, data []byte) error {
-	id := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
-	r := &repo.Release{Provider: id, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact(name, data)}}
-	report, err := lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: classRules(), Partial: true})
+	report, err := lintRelease(foo, lint.Options{Rules: classRules(), Partial: true}, repo.BytesArtifact(name, data))
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,7 @@ func newBench(b *testing.B) *bench {
 // corpus returns the folder with sources and releases of real providers, or skips.
 func (b *bench) corpus() string {
 	b.Helper()
-	root, missing := corpus()
-	if missing != "" {
-		b.Skip(missing)
-	}
-	return filepath.Dir(root)
+	return filepath.Dir(needCorpus(b))
 }
 
 // run is a run of this project's program.

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -42,13 +43,8 @@ func compareDefinition(t *testing.T, what string, data []byte) (refused bool) {
 		return false
 	}
 	want := validation.ValidateCustomResourceDefinition(background, &internal)
-	release := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", data)}}
-	var own []*lint.Rule
-	for _, id := range []string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026", "CRD033", "CRD034", "CRD035"} {
-		own = append(own, rules.ByID(id))
-	}
-	r := &repo.Repository{Providers: []*repo.Provider{{Provider: release.Provider, Releases: []*repo.Release{release}}}}
-	report, err := lint.Run(background, r, lint.Options{Rules: own})
+	own := phrase.List([]string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026", "CRD033", "CRD034", "CRD035"}, rules.ByID)
+	report, err := lintRelease(foo, lint.Options{Rules: own}, repo.BytesArtifact("infrastructure-components.yaml", data))
 	if err != nil || len(report.Failures) > 0 {
 		t.Fatal(err, report.Failures)
 	}
@@ -270,10 +266,7 @@ func TestDefaults(t *testing.T) {
 	if refused < mutations/10 || refused > mutations*9/10 {
 		t.Error("the schemas are too much alike")
 	}
-	root, missing := corpus()
-	if missing != "" {
-		t.Skip(missing)
-	}
+	root := needCorpus(t)
 	files, err := filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml"))
 	given.NoError(t, err)
 	n := 0

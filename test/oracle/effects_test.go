@@ -256,12 +256,11 @@ func TestPatchFaults(t *testing.T) {
 // lintedFiles applies all rules to a repository.
 func lintedFiles(t *testing.T, tree examples.Files) []lint.Finding {
 	t.Helper()
-	id := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
-	r := &repo.Release{Provider: id, Version: "v1.0.0"}
+	var files []*repo.Artifact
 	for name, text := range tree.Text {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(filepath.Base(name), []byte(text)))
+		files = append(files, repo.BytesArtifact(filepath.Base(name), []byte(text)))
 	}
-	report, err := lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{r}}}}, lint.Options{Rules: rules.All, Partial: true})
+	report, err := lintRelease(foo, lint.Options{Rules: rules.All, Partial: true}, files...)
 	given.NoError(t, err)
 	return report.Findings
 }

@@ -701,10 +701,7 @@ func TestLint(t *testing.T) {
 	a := newAgreement(t)
 	t.Run("on", func(t *testing.T) {
 		t.Run("corpus", func(t *testing.T) {
-			root, missing := corpus()
-			if missing != "" {
-				t.Skip(missing)
-			}
+			root := needCorpus(t)
 			for _, label := range files(t, root) {
 				t.Run(label, func(t *testing.T) {
 					t.Parallel()

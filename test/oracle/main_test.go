@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -69,6 +71,16 @@ func corpus() (root, missing string) {
 	return root, ""
 }
 
+// needCorpus is corpus for tests that do nothing without it.
+func needCorpus(t testing.TB) string {
+	t.Helper()
+	root, missing := corpus()
+	if missing != "" {
+		t.Skip(missing)
+	}
+	return root
+}
+
 // subjects are the releases that everything is tried on: those of the examples
 // and those of the corpus.
 func subjects(t testing.TB) []real.Release {
@@ -111,6 +123,12 @@ func files(t testing.TB, dir string) []string {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// lintRelease applies rules to a release of one provider.
+func lintRelease(p layouts.Provider, opts lint.Options, files ...*repo.Artifact) (*lint.Report, error) {
+	r := &repo.Release{Provider: p, Version: "v1.0.0", Artifacts: files}
+	return lint.Run(background, &repo.Repository{Providers: []*repo.Provider{{Provider: p, Releases: []*repo.Release{r}}}}, opts)
 }
 
 func provider(r real.Release) layouts.Provider {

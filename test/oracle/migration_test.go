@@ -151,10 +151,7 @@ func sampledObjects(t *testing.T, data []byte, numbers bool) []map[string]any {
 // after the migration.
 func TestMigratedAdmission(t *testing.T) {
 	t.Parallel()
-	root, missing := corpus()
-	if missing != "" {
-		t.Skip(missing)
-	}
+	root := needCorpus(t)
 	server := migrating(t)
 	tried, accepted := 0, 0
 	kinds := map[string]int{}

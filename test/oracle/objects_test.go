@@ -24,10 +24,7 @@ import (
 // the code of the API server, given the definitions of the same release.
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	root, missing := corpus()
-	if missing != "" {
-		t.Skip(missing)
-	}
+	root := needCorpus(t)
 	var checked, refused, samples atomic.Int32
 	t.Cleanup(func() {
 		t.Logf("%d objects, %d refused, %d of them because of a sample", checked.Load(), refused.Load(), samples.Load())
@@ -49,11 +46,7 @@ func TestObjects(t *testing.T) {
 					}
 				}
 			}}
-			checks := []*lint.Rule{collect, rules.ByID("TPL015")}
-			if r := rules.ByID("CC007"); r != nil {
-				checks = append(checks, r)
-			}
-			report, err := lint.Run(background, r, lint.Options{Rules: checks})
+			report, err := lint.Run(background, r, lint.Options{Rules: []*lint.Rule{collect, rules.ByID("TPL015"), rules.ByID("CC007")}})
 			given.NoError(t, err)
 			key := func(file, object string) string { return file + " " + object }
 			for _, f := range report.Findings {
