@@ -206,9 +206,12 @@ func (f *File) read() reading {
 
 // execute replaces the variables.
 func (f *File) execute(t *vars.Template, sample func(string) string) (*vars.Text, error) {
-	required := map[string]bool{}
+	required, defaults := map[string]bool{}, map[string]bool{}
+	for _, r := range t.Refs() {
+		defaults[r.Name] = defaults[r.Name] || r.IsDefault()
+	}
 	for _, v := range t.Variables() {
-		required[v.Name] = v.Default == nil
+		required[v.Name] = v.Default == nil || !defaults[v.Name] // an argument of a function is listed as one
 	}
 	return t.Execute(func(name string) (string, bool) {
 		switch {

@@ -71,6 +71,15 @@ type Ref struct {
 	Legacy bool
 }
 
+// IsDefault reports whether the operator gives a default.
+func (r *Ref) IsDefault() bool {
+	switch r.Op {
+	case ":-", ":=", "=", ":+", ":?":
+		return true
+	}
+	return false
+}
+
 // escape is the raw byte span of a `$$` that turns into `$`, at the top level.
 type escape struct{ Start, End int }
 

@@ -362,6 +362,9 @@ func (s situation) failure(f patch.Failure, made map[string]bool) (out fault, ok
 		default:
 			out.rule = patchVariableValue
 			out.message = fmt.Sprintf("%s in %s", f.Err, target)
+			if !strings.Contains(f.Err.Error(), strconv.Quote(f.Node.Str())) {
+				out.message = fmt.Sprintf("variable %s has no value in %s, because %s", f.Node.Str(), target, f.Err)
+			}
 		}
 	}
 	return out, true

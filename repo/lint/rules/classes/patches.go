@@ -284,14 +284,20 @@ func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
 				if !n.Is(yamldoc.String) || sampled(o, n) || nameProblem(n.Text()) != "" || !known {
 					continue
 				}
+				exists := false
 				if !slices.ContainsFunc(workers, func(w clusterclass.Worker) bool {
 					if w.Pool != m.pool || !selectsWorker(n.Text(), w.Class) && !sampled(o, w.Node.Get("class")) {
 						return false
 					}
+					exists = true
 					return d.matches(&w.Bootstrap) || d.matches(&w.Infrastructure) ||
 						sampled(o, w.Node.Get("class"), w.Bootstrap.Node.Get("kind"), w.Bootstrap.Node.Get("apiVersion"), w.Infrastructure.Node.Get("kind"), w.Infrastructure.Node.Get("apiVersion"))
 				}) {
-					p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s", d.patch.Name, m.list, n.Text(), d.kind.Str())
+					if exists {
+						p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s", d.patch.Name, m.list, n.Text(), d.kind.Str())
+					} else {
+						p.On(o, n, "patch %q selects %s of class %s, which the ClusterClass does not have", d.patch.Name, m.list, n.Text())
+					}
 				}
 			}
 		}

@@ -318,8 +318,11 @@ var peerPortDemands = []demand{
 	{"", func(n *yamldoc.Node, fail view.Failure) {
 		port, end := n.Get("port"), n.Get("endPort")
 		first, number := port.Int()
-		if last, ok := end.Int(); ok && (!number || last < first) {
-			fail.By(end, port).Says("has the endPort %d, which needs a port that is not greater", last)
+		switch last, ok := end.Int(); {
+		case ok && !number:
+			fail.By(end, port).Says("has the endPort %d, which needs a port with a number", last)
+		case ok && last < first:
+			fail.By(end, port).Says("has the endPort %d, less than the port %d", last, first)
 		}
 	}},
 	{"endPort", between(1, 65535)},

@@ -670,8 +670,11 @@ func share(limit int64) test {
 		notNegative(n, fail)
 		if text := n.Str(); n.Is(yamldoc.String) {
 			percent, _ := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 64)
-			if !view.IsPercent(text) || percent > limit {
+			switch {
+			case !view.IsPercent(text):
 				fail.Says("is %q; it must be a number or a percentage such as 25%%", text)
+			case percent > limit:
+				fail.Says("is %q; at most %d%% is allowed", text, limit)
 			}
 		}
 	}
@@ -867,8 +870,10 @@ func expression(n *yamldoc.Node, fail view.Failure, operators ...string) (operat
 	switch op := operator.Str(); {
 	case !slices.Contains(operators, op):
 		fail.By(cmp.Or(operator, n)).Says("has the operator %q; it must be %s", op, phrase.Or(operators))
-	case unset(values) != strings.Contains(op, "Exist"):
-		fail.By(n, operator, values).Says("must have values unless its operator is Exists or DoesNotExist")
+	case unset(values) && !strings.Contains(op, "Exist"):
+		fail.By(n, operator, values).Says("has no values, which the operator %s needs", op)
+	case !unset(values) && strings.Contains(op, "Exist"):
+		fail.By(n, operator, values).Says("has values, which the operator %s does not allow", op)
 	}
 	return operator, values
 }

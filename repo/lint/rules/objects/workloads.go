@@ -147,6 +147,11 @@ func podSecurity(p *lint.Pass, o *manifest.Object) {
 	}
 	soft := false
 	for _, c := range view.ContainersOf(o) {
+		if user := effective(pod, c, "runAsUser"); isZero(user) && effective(pod, c, "runAsNonRoot").Bool() {
+			p.On(o, user, "container %s never starts: runAsUser is 0, but runAsNonRoot is true", c.Get("name").Str())
+			soft = true
+			continue
+		}
 		if at, all := risks(containerRisks, c); at != nil {
 			p.On(o, at, "container %s %s", c.Get("name").Str(), phrase.And(all))
 			soft = true
@@ -161,6 +166,11 @@ func podSecurity(p *lint.Pass, o *manifest.Object) {
 			break
 		}
 	}
+}
+
+// effective is the value of a container for a field of the securityContext, or that of its pod.
+func effective(pod, c *yamldoc.Node, field string) *yamldoc.Node {
+	return cmp.Or(c.Get("securityContext", field).Given(), pod.Get("securityContext", field))
 }
 
 // unrestricted returns what a container lacks for the restricted standard.

@@ -288,7 +288,7 @@ func defaultWithoutEffect(p *lint.Pass) {
 	for i := range rs {
 		r := &rs[i]
 		value, ok := alwaysSet(r.Name)
-		if !ok || r.Depth > 0 || !view.IsDefault(r.Op) || r.Default == value || seen[r.Name] {
+		if !ok || r.Depth > 0 || !r.IsDefault() || r.Default == value || seen[r.Name] {
 			continue
 		}
 		seen[r.Name] = true
@@ -468,6 +468,9 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 }
 
 func referenceTarget(p *lint.Pass) {
+	if !p.File.Healthy() {
+		return // a document that cannot be read may have the object
+	}
 	index := dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
 		f := lint.At(r.object.File, r.object.Doc, r.name, "%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text())
 		candidates := index.Kind(r.group, r.kind)

@@ -64,7 +64,7 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 	i, _ := slices.BinarySearchFunc(rs, from, func(r vars.Ref, off int) int { return cmp.Compare(r.Start, off) })
 	for ; i < len(rs) && rs[i].Start < to; i++ {
 		r := rs[i]
-		if r.Depth > 0 || !view.IsDefault(r.Op) || f.IsOption(r.Name) {
+		if r.Depth > 0 || !r.IsDefault() || f.IsOption(r.Name) {
 			continue
 		}
 		switch {

@@ -205,7 +205,7 @@ func nestedOnly(p *lint.Pass) {
 		}
 		reported[r.Name] = true
 		f := lint.Spanning(p.File, r.Start, r.End, "%s only occurs inside other expressions: clusterctl does not list it, and without a value it is empty", r.Name)
-		if view.IsDefault(r.Op) && r.Default != "" {
+		if r.IsDefault() && r.Default != "" {
 			f.Message = fmt.Sprintf("%s only occurs inside other expressions, so clusterctl does not list it", r.Name)
 			f.Severity = lint.Info
 		}
@@ -224,7 +224,7 @@ var _ = variableRules.Add(lint.Rule{
 
 func emptyDefault(p *lint.Pass) {
 	for name, r := range firsts(view.Refs(p.File)) {
-		if view.IsDefault(r.Op) && r.Default == "" && !p.File.IsOption(name) {
+		if r.IsDefault() && r.Default == "" && !p.File.IsOption(name) {
 			p.Span(r.Start, r.End, "clusterctl treats the empty default of %s as no default and requires a value", expression(p.File, r))
 		}
 	}
@@ -250,9 +250,9 @@ func defaultNotEverywhere(p *lint.Pass) {
 		if at.to(r.Start); first == nil || reported[r.Name] || p.File.IsOption(r.Name) || at.comment {
 			continue
 		}
-		optional := view.IsDefault(first.Op) && first.Default != ""
+		optional := first.IsDefault() && first.Default != ""
 		switch {
-		case optional && !view.IsDefault(r.Op):
+		case optional && !r.IsDefault():
 			f := lint.Spanning(p.File, r.Start, r.End, "%s is empty here if %s is not set, because only other uses have a default, such as %s on line %d",
 				expression(p.File, &r), r.Name, expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
 			if r.Op == "len" {
@@ -262,7 +262,7 @@ func defaultNotEverywhere(p *lint.Pass) {
 				f.Severity = lint.Warning // it may not be looked at, and a number is no damage
 			}
 			p.Report(f)
-		case first.Default == "" && view.IsDefault(r.Op) && r.Default != "" && r.Depth == 0:
+		case first.Default == "" && r.IsDefault() && r.Default != "" && r.Depth == 0:
 			p.Report(lint.Spanning(p.File, r.Start, r.End, "the default in %s is never used, because %s on line %d has none and makes the variable required",
 				expression(p.File, &r), expression(p.File, first), p.File.Raw.Pos(first.Start).Line).As(lint.Warning))
 		default:
@@ -286,7 +286,7 @@ func differentDefaults(p *lint.Pass) {
 	reported := map[string]bool{}
 	rs := view.Refs(p.File)
 	for i, r := range rs {
-		if !view.IsDefault(r.Op) || p.File.IsOption(r.Name) {
+		if !r.IsDefault() || p.File.IsOption(r.Name) {
 			continue
 		}
 		switch other := first[r.Name]; {
@@ -310,7 +310,7 @@ var _ = variableRules.Add(lint.Rule{
 
 func functionAsDefault(p *lint.Pass) {
 	for name, r := range firsts(view.Refs(p.File)) {
-		if r.Op != "" && !view.IsDefault(r.Op) && r.Default != "" && !p.File.IsOption(name) {
+		if r.Op != "" && !r.IsDefault() && r.Default != "" && !p.File.IsOption(name) {
 			p.Span(r.Start, r.End, "clusterctl lists %s as optional with default %q, the argument in %s; without a value it is empty", name, r.Default, expression(p.File, r))
 		}
 	}
@@ -603,7 +603,7 @@ var _ = variableRules.Add(lint.Rule{
 
 func dollarInDefault(p *lint.Pass) {
 	for _, r := range view.Refs(p.File) {
-		if !view.IsDefault(r.Op) {
+		if !r.IsDefault() {
 			continue
 		}
 		if word := dollarWord().FindString(r.Default); word != "" {
@@ -625,7 +625,7 @@ func braceInDefault(p *lint.Pass) {
 	data := p.File.Raw.Data
 	for _, r := range view.Refs(p.File) {
 		// Nested expressions are shown as ${NAME}.
-		if !view.IsDefault(r.Op) || strings.Count(r.Default, "{") == strings.Count(r.Default, "}") {
+		if !r.IsDefault() || strings.Count(r.Default, "{") == strings.Count(r.Default, "}") {
 			continue
 		}
 		rest, _, _ := strings.Cut(data[r.End:], "\n")
@@ -709,7 +709,7 @@ func nulByte(p *lint.Pass) {
 func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref)) {
 	wanted := map[string]bool{}
 	for name, r := range firsts(view.Refs(f)) {
-		if view.IsDefault(r.Op) && r.Default != "" && !f.IsOption(name) && match(r) {
+		if r.IsDefault() && r.Default != "" && !f.IsOption(name) && match(r) {
 			wanted[name] = true
 		}
 	}
@@ -717,7 +717,7 @@ func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(
 		return
 	}
 	for _, s := range substituted(f) {
-		if wanted[s.ref.Name] && view.IsDefault(s.ref.Op) && match(&s.ref) {
+		if wanted[s.ref.Name] && s.ref.IsDefault() && match(&s.ref) {
 			visit(s.doc, s.node, s.ref)
 		}
 	}

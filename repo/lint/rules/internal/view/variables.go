@@ -17,12 +17,3 @@ func Refs(f *lint.File) []vars.Ref {
 	}
 	return t.Refs()
 }
-
-// IsDefault reports whether an operator gives a default.
-func IsDefault(op string) bool {
-	switch op {
-	case ":-", ":=", "=", ":+", ":?":
-		return true
-	}
-	return false
-}
