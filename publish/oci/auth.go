@@ -43,7 +43,7 @@ type session struct {
 	scheme, host string // in URLs
 	name         string // of the registry, as the user writes it
 	repository   string
-	credential   credentialSource
+	credential   func(ctx context.Context, host string) (Credential, error)
 	tokenServer  string // the host that may see the credential besides the site
 
 	mu sync.Mutex
@@ -66,7 +66,7 @@ func newSession(ref registry.Reference, o Options) *session {
 		s.base = transport.Usual()
 	}
 	if s.credential == nil {
-		s.credential = StaticCredential(Credential{})
+		s.credential = Credentials(Credential{})
 	}
 	if transport.Loopback(s.host) {
 		s.scheme = "http"

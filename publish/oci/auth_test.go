@@ -19,7 +19,7 @@ import (
 
 func TestCredentials(t *testing.T) {
 	as := func(c Credential) func(*Options) {
-		return func(o *Options) { o.Credential = StaticCredential(c) }
+		return func(o *Options) { o.Credential = Credentials(c) }
 	}
 	right := Credential{UserName: user, Password: password}
 	basic := func(s *server) {
@@ -212,7 +212,7 @@ func TestDockerCredentials(t *testing.T) {
 		{"a broken file", "registry.example.com", []string{garbage}, Credential{}, "garbage.json is not readable, or not JSON"},
 		{"no helper", "registry.example.com", []string{missing}, Credential{}, "credential helper for registry.example.com that is not installed"},
 	} {
-		got, err := DockerCredentials(tc.files...)(t.Context(), tc.host)
+		got, err := Credentials(Credential{}, tc.files...)(t.Context(), tc.host)
 		if got != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %v, %v", tc.name, got == tc.want, err)
 		}
@@ -225,14 +225,14 @@ func TestDockerCredentials(t *testing.T) {
 	write("docker-credential-angry", "#!/bin/sh\necho 'will not give "+password+"'; exit 1\n", 0o700)
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	helper := write("ours.json", `{"credsStore":"ours"}`, 0o600)
-	if got, err := DockerCredentials(helper)(t.Context(), "registry.example.com"); err != nil || got != robot {
+	if got, err := Credentials(Credential{}, helper)(t.Context(), "registry.example.com"); err != nil || got != robot {
 		t.Errorf("%v", err)
 	}
-	if got, err := DockerCredentials(helper)(t.Context(), "other.example.com"); err != nil || got != (Credential{}) {
+	if got, err := Credentials(Credential{}, helper)(t.Context(), "other.example.com"); err != nil || got != (Credential{}) {
 		t.Errorf("%v", err)
 	}
 	angry := write("angry.json", `{"credsStore":"angry"}`, 0o600)
-	_, err := DockerCredentials(angry)(t.Context(), "registry.example.com")
+	_, err := Credentials(Credential{}, angry)(t.Context(), "registry.example.com")
 	if err == nil {
 		t.Error("no error of a helper")
 	}
@@ -240,7 +240,7 @@ func TestDockerCredentials(t *testing.T) {
 	// The reason arrives with the refusal of the registry.
 	s := serve(t)
 	wantToken(s, 9)
-	_, err = s.open(func(o *Options) { o.Credential = DockerCredentials(angry) }).Put(t.Context(), published())
+	_, err = s.open(func(o *Options) { o.Credential = Credentials(Credential{}, angry) }).Put(t.Context(), published())
 	if err == nil || !strings.Contains(err.Error(), "angry.json stores or names a helper for cannot be read") {
 		t.Errorf("%v", err)
 	}

@@ -35,38 +35,23 @@ func (c Credential) String() string { return "credential" }
 // GoString hides everything.
 func (c Credential) GoString() string { return c.String() }
 
-// credentialSource finds the credential for a registry; it may be anonymous.
-type credentialSource func(ctx context.Context, host string) (Credential, error)
-
-// StaticCredential returns c for every registry. It is meant for a destination,
-// which has only one.
-func StaticCredential(c Credential) credentialSource {
-	return func(context.Context, string) (Credential, error) { return c, nil }
-}
-
-// FirstCredential asks one after the other until one of them has a credential.
-func FirstCredential(sources ...credentialSource) credentialSource {
+// Credentials finds the credential for a registry, which may be anonymous: the known
+// one, which is meant for a destination, since that has only one registry, or else what
+// `docker login` stored: in a configuration file, or with the credential helper that it
+// names. A file that does not exist knows none. The files are read when the first
+// registry asks.
+func Credentials(known Credential, files ...string) func(ctx context.Context, host string) (Credential, error) {
 	return func(ctx context.Context, host string) (Credential, error) {
-		for _, source := range sources {
-			if c, err := source(ctx, host); err != nil || c != (Credential{}) {
+		if known != (Credential{}) {
+			return known, nil
+		}
+		for _, file := range files {
+			if c, err := dockerCredential(ctx, file, host); err != nil || c != (Credential{}) {
 				return c, err
 			}
 		}
 		return Credential{}, nil
 	}
-}
-
-// DockerCredentials finds what `docker login` stored: in a configuration file,
-// or with the credential helper that it names. A file that does not exist
-// knows none. The files are read when the first registry asks.
-func DockerCredentials(files ...string) credentialSource {
-	var sources []credentialSource
-	for _, file := range files {
-		sources = append(sources, func(ctx context.Context, host string) (Credential, error) {
-			return dockerCredential(ctx, file, host)
-		})
-	}
-	return FirstCredential(sources...)
 }
 
 func dockerCredential(ctx context.Context, file, host string) (Credential, error) {

@@ -28,7 +28,7 @@ type Options struct {
 	// acme/manifests/infrastructure-acme.
 	Repository string
 	// Credential finds the credentials; nil is for nobody.
-	Credential credentialSource
+	Credential func(ctx context.Context, host string) (Credential, error)
 	// TokenServer is the host, with its port, that may see the credential because
 	// tokens come from there. If it is empty, that is any host of the registry's
 	// site.

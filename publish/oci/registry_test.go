@@ -228,7 +228,7 @@ func (b *bearer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func robot(o *Options) {
-	o.Credential = StaticCredential(Credential{UserName: user, Password: password})
+	o.Credential = Credentials(Credential{UserName: user, Password: password})
 }
 
 // noSecret fails if one of the secrets of these tests is in a text.

@@ -166,6 +166,6 @@ func (p *Places) oci(host, name string, o Options) oci.Options {
 	return oci.Options{
 		Host: host, Repository: name, Base: p.Base, Policy: p.Policy, TakeOver: o.AdoptDraft, Archive: o.OCIFormat == ociArchive,
 		Secrets: &p.secrets, TokenServer: p.env(oci.TokenServerVariable),
-		Credential: oci.FirstCredential(oci.StaticCredential(static), oci.DockerCredentials(files...)),
+		Credential: oci.Credentials(static, files...),
 	}
 }
