@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,8 +107,5 @@ func TestOwnersOfMany(t *testing.T) {
 	}
 	if last := g.Nodes[len(g.Nodes)-1]; last.Sublabel != "ns/lost" || last.Class != "bad" {
 		t.Error(last)
-	}
-	if !slices.Contains(report.MoveFormats, "mermaid") {
-		t.Error(report.MoveFormats)
 	}
 }

@@ -3,7 +3,6 @@ package look
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -188,21 +187,16 @@ func compareReleases(ctx context.Context, old, new []*repo.Release, stored map[s
 		}
 		return nil
 	}
-	common := 0
 	for _, r := range old {
-		other := find(new, r)
-		if other != nil {
-			common++
-		}
-		add(r, other)
+		add(r, find(new, r))
 	}
 	for _, r := range new {
 		if find(old, r) == nil {
 			add(nil, r)
 		}
 	}
-	if common == 0 {
-		return nil, cli.UsageError(fmt.Errorf("the two sides share no provider"))
+	if len(all) == len(old)+len(new) {
+		return nil, cli.Usagef("the two sides share no provider")
 	}
 	return all, errors.Join(failures...)
 }

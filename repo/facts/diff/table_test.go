@@ -57,12 +57,9 @@ refuses a CRD that drops one of them.
 
 // TestTable checks the rows that are not made from other tables with releases.
 func TestTable(t *testing.T) {
-	schema := func(s string) map[string]string {
-		return map[string]string{"infrastructure-components.yaml": strings.Replace(definition, "SCHEMA", schemaIn(s), 1)}
-	}
-	object := func(s string) map[string]string { return map[string]string{"infrastructure-components.yaml": s} }
+	schema := func(s string) map[string]string { return components(schemaIn(s)) }
 	role := func(verbs string) map[string]string {
-		return object("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [" + verbs + "]}\n")
+		return components("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [" + verbs + "]}\n")
 	}
 	class := func(spec string) map[string]string {
 		return map[string]string{"clusterclass-a.yaml": "kind: ClusterClass\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: a}\nspec: {" + spec + "}\n"}
@@ -75,8 +72,8 @@ func TestTable(t *testing.T) {
 		want     string // the first word of a column
 		column   string
 	}{
-		{"a CRD", object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), schema("type: object"), "neutral", "added"},
-		{"a CRD", schema("type: object"), object("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"), "breaking", "removed"},
+		{"a CRD", components("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), schema("type: object"), "neutral", "added"},
+		{"a CRD", schema("type: object"), components("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"), "breaking", "removed"},
 		{"type", schema("type: string"), schema("type: integer"), "breaking", "changed"},
 		{"a value of enum", schema("{type: string, enum: [a]}"), schema("{type: string, enum: [a, b]}"), "neutral", "added"},
 		{"a value of enum", schema("{type: string, enum: [a, b]}"), schema("{type: string, enum: [a]}"), "breaking", "removed"},
@@ -86,7 +83,7 @@ func TestTable(t *testing.T) {
 		{"required", schema("{type: object, required: [a], properties: {a: {type: string}}}"), schema("{type: object, properties: {a: {type: string}}}"), "neutral", "removed"},
 		{"a verb on a resource", role("get"), role("get, list"), "attention", "added"},
 		{"a verb on a resource", role("get, list"), role("get"), "neutral", "removed"},
-		{"the Namespace", object("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "breaking", "removed"},
+		{"the Namespace", components("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), components("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "breaking", "removed"},
 		{"a variable of a ClusterClass", class(""), class("variables: [{name: v, schema: {openAPIV3Schema: {type: string}}}]"), "neutral", "added"},
 		{"a variable of a ClusterClass", class("variables: [{name: v, schema: {openAPIV3Schema: {type: string}}}]"), class(""), "breaking", "removed"},
 		{"a patch of a ClusterClass", class(""), class(patches), "attention", "added"},
