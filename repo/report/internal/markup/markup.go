@@ -21,16 +21,16 @@ func Attrs(pairs ...string) string {
 }
 
 // Text writes a text between tags.
-func Text(s string) string { return special.Replace(Clean(s)) }
+func Text(s string) string { return special.Replace(clean(s)) }
 
 var (
 	special   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 	attribute = strings.NewReplacer("\n", "&#10;", "\t", "&#9;") // parsers make blanks of them
 )
 
-// Clean puts the replacement character where a text has what XML cannot hold, not even
+// clean puts the replacement character where a text has what XML cannot hold, not even
 // as a reference.
-func Clean(s string) string {
+func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7F && r < 0xA0 || r == 0xFFFE || r == 0xFFFF {
 			return utf8.RuneError
