@@ -29,7 +29,7 @@ var bootstrapChecks = []*check{
 	row("BEH404", "bootstrap-secret-value", "The bootstrap Secret must have the key value", must, pageConfig+"data secret",
 		"The machine starts with empty user data and never joins.",
 		"Write the data under the key value.",
-		check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty", Needs: secretsNeeded, on: []string{bootstrapRole}, version: bootstrapValue}),
+		check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty, also later", Needs: secretsNeeded, on: []string{bootstrapRole, secret}, version: bootstrapValue}),
 	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as controlling owner", should, pageConfig+"data secret; "+pageOwners,
 		"Controllers that cache only labelled Secrets do not see it, and clusterctl move leaves it behind.",
 		"Set the label cluster.x-k8s.io/cluster-name to the name of the Cluster, and an owner reference to the BootstrapConfig with controller: true.",
@@ -61,7 +61,7 @@ var controlPlaneChecks = []*check{
 	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",
 		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
-		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
+		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, loses its value or label later, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
@@ -73,7 +73,7 @@ var controlPlaneChecks = []*check{
 	row("BEH505", "plane-counters", "Counters of a ControlPlane must not exceed its replicas", must, pagePlane+"replicas",
 		"Cluster topology considers an unfinished upgrade complete.",
 		"Count only Machines that status.replicas counts too.",
-		check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
+		check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is negative or larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
 	row("BEH506", "plane-replicas", "status.replicas of a ControlPlane should be the number of its Machines", should, pagePlane+"replicas",
 		"Autoscalers and kubectl show a wrong number.",
 		"Count the Machines on every reconciliation.",
@@ -93,7 +93,7 @@ var controlPlaneChecks = []*check{
 	row("BEH510", "plane-version", "status.version should be the lowest version of the control plane", should, pagePlane+"version",
 		"Cluster topology upgrades the workers too early.",
 		"Report the new version only when every Machine has it.",
-		check{Role: contract.ControlPlane, Action: "upgrade", Violation: "status.version is newer than spec.version of a Machine of the ControlPlane", on: []string{controlPlane}, version: planeVersion}),
+		check{Role: contract.ControlPlane, Action: "upgrade", Violation: "status.version is newer than spec.version of a Machine of the ControlPlane, or at rest older than that of all", on: []string{controlPlane}, version: planeVersion}),
 	row("BEH511", "plane-metadata", "Labels of the machine template should reach running Machines", should, pagePlane+"machines, in-place propagation",
 		"Users who add a label wait for it, or lose their Machines to a rollout.",
 		"Propagate metadata.labels and annotations without a rollout.",
@@ -105,7 +105,7 @@ var controlPlaneChecks = []*check{
 	row("BEH513", "plane-domains", "Control plane Machines should only be in failure domains for control planes", should, pagePlane+"placement",
 		"The control plane runs where its endpoint or etcd cannot reach it.",
 		"Choose only failure domains with controlPlane: true.",
-		check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster lists without controlPlane: true", on: []string{machine}, version: planeDomains}),
+		check{Role: contract.ControlPlane, Violation: "a control plane Machine has a failure domain that the Cluster does not list with controlPlane: true", on: []string{machine}, version: planeDomains}),
 	row("BEH514", "plane-external", "An external control plane must not have control plane Machines", must, pagePlane+"externalManagedControlPlane",
 		"Core waits for Nodes that never appear.",
 		"Set status.externalManagedControlPlane only if the control plane runs outside the Cluster.",
@@ -190,7 +190,21 @@ func (c *change) withSecret(do func(c *change, named string, s *object)) {
 	c.later(apart, func(c *change) { do(c, n, c.secretNamed(c.o.namespace, n)) })
 }
 
+// stillWhole demands that a Secret that an object of the role controls keeps its value and its label.
+func (c *change) stillWhole() {
+	p := c.objects[controllerOf(c.o.owners).uid]
+	whole := func(v record.Value) bool { return v.Get("data", "value").Filled() && v.Label(clusterLabel) != "" }
+	if c.user || !p.alive() || p.tag != string(c.check.Role) || p.isDeleting() || !whole(c.prev) || !c.pausedSince(c.o).IsZero() ||
+		p.tag == controlPlane && !strings.HasSuffix(c.o.name, "-kubeconfig") {
+		return
+	}
+	c.demand(whole(c.cur), []string{"metadata.labels"}, "the Secret lost its value or the label %s", clusterLabel)
+}
+
 func bootstrapValue(c *change) {
+	if c.o.tag == secret {
+		c.stillWhole()
+	}
 	c.withSecret(func(c *change, n string, s *object) {
 		if s != nil {
 			c.demand(s.get("data", "value").Filled(), []string{"status.dataSecretName"}, "the Secret %s has no data under the key value", n)
@@ -246,6 +260,9 @@ func bootstrapInPlace(c *change) {
 }
 
 func planeKubeconfig(c *change) {
+	if c.o.tag == secret {
+		c.stillWhole()
+	}
 	if !c.first(record.Value.Initialized) {
 		return
 	}
@@ -286,7 +303,7 @@ func planeCertificates(c *change) {
 		}
 		for _, purpose := range certificates {
 			s := c.secretNamed(c.o.namespace, cl.name+"-"+purpose)
-			if s == nil || s.byUser {
+			if s == nil || s.byUser || controllerOf(s.owners).uid == "" { // what users provide has other types
 				continue
 			}
 			if s.get("type").Str() != secretType || s.label(clusterLabel) != cl.name {
@@ -337,7 +354,7 @@ func planeCounters(c *change) {
 		return
 	}
 	for _, counter := range []string{"readyReplicas", "availableReplicas", "upToDateReplicas", "updatedReplicas"} {
-		if n := status.Get(counter).Number(); n > status.Get("replicas").Number() {
+		if n := status.Get(counter).Number(); n < 0 || n > status.Get("replicas").Number() {
 			c.report([]string{"status.replicas", "status." + counter}, "status.%s is %d, but status.replicas is %d", counter, n, status.Get("replicas").Number())
 			return
 		}
@@ -468,6 +485,13 @@ func planeVersion(c *change) {
 	if now == "" || c.user || now == c.prev.Get("status", "version").Str() {
 		return
 	}
+	c.calm(func(c *change, all []*object) {
+		now := c.cur.Get("status", "version").Str()
+		newer := func(m *object) bool { return record.CompareVersions(now, m.get("spec", "version").Str()) < 0 }
+		if len(all) > 0 && !slices.ContainsFunc(all, func(m *object) bool { return !newer(m) }) {
+			c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s and none is older", now, all[0].name, all[0].get("spec", "version").Str())
+		}
+	})
 	c.later(apart, func(c *change) {
 		all := c.machinesOf(c.o)
 		now := c.cur.Get("status", "version").Str()
@@ -566,6 +590,9 @@ func planeDomains(c *change) {
 					"the control plane Machine is in the failure domain %s, which is not for control planes", now)
 				return
 			}
+		}
+		if all := cl.get("status", "failureDomains"); all.Len() > 0 {
+			c.report([]string{"spec.failureDomain"}, "the control plane Machine is in the failure domain %s, which the Cluster does not have", now)
 		}
 	})
 }

@@ -100,7 +100,7 @@ var machineChecks = []*check{
 	row("BEH210", "machine-addresses", "Addresses must have a known type and a value", must, pageMachine+"addresses",
 		"Core copies them to the Machine, whose API accepts only these types; the update fails.",
 		"Use Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS, and leave out empty addresses.",
-		check{Role: contract.InfraMachine, Violation: "an entry of status.addresses has another type or no address", on: []string{infraMachine}, version: machineAddresses}),
+		check{Role: contract.InfraMachine, Violation: "an entry of status.addresses has another type or no address, or one with a prefix length or a path", on: []string{infraMachine}, version: machineAddresses}),
 	row("BEH211", "machine-in-place", "Changing the spec of a running InfraMachine should not change the machine", should, pageMachine+"in-place changes",
 		"Users who edit an InfraMachine lose the running machine.",
 		"Make the spec immutable with a webhook, or ignore changes after the machine exists.",
@@ -177,7 +177,7 @@ func fixed(path, what, verb string) func(*change) {
 
 func endpointGiven(c *change) {
 	now := c.cur.Endpoint()
-	if now == "" || c.o.seen.kept[endpointPath] != "" || c.user {
+	if now == "" || c.o.seen.kept[endpointPath] != "" || c.user || c.cur.Annotated(managedAnnotation) {
 		return
 	}
 	cl := c.clusterOf(c.o)
@@ -470,6 +470,9 @@ func machineAddresses(c *change) {
 		switch {
 		case !slices.Contains(addressTypes, a.Get("type").Str()):
 			c.report([]string{"status.addresses"}, "the address %q has the unknown type %q", a.Get("address").Str(), a.Get("type").Str())
+			return
+		case strings.ContainsAny(a.Get("address").Str(), "/ "):
+			c.report([]string{"status.addresses"}, "%q is not an address", a.Get("address").Str())
 			return
 		case a.Get("address").Str() == "":
 			c.report([]string{"status.addresses"}, "an address of the type %s is empty", a.Get("type").Str())

@@ -101,7 +101,7 @@ var objectChecks = []*check{
 	row("BEH015", "transition-time", "lastTransitionTime should be the time at which the status of a condition changed", should, pageStatus+"; "+apiRules,
 		"Users and MachineHealthChecks cannot tell for how long a condition has lasted.",
 		"Set conditions with the functions of apimachinery or of util/conditions.",
-		check{Violation: "two versions have the same status and different times, or another status and the same time, long past, or the time is in the future", on: providerKinds, version: transitionTime}),
+		check{Violation: "two versions have the same status and different times, or another status and the same time, long past, or the time is in the future or before 2000", on: providerKinds, version: transitionTime}),
 	row("BEH016", "condition-complete", "Conditions must have a type, a valid status, a reason and a time", must, pageStatus+"; "+apiRules,
 		"Tools that read conditions fail or show nothing.",
 		"Set type, status (True, False or Unknown), reason and lastTransitionTime of every condition.",
@@ -165,7 +165,11 @@ var objectChecks = []*check{
 	row("BEH031", "cluster-label-fixed", "The label of the Cluster must not change", must, pageOwners,
 		"Controllers and clusterctl move take the object for a part of another Cluster.",
 		"Never change or remove the label cluster.x-k8s.io/cluster-name.",
-		check{Violation: "the label changes to a different value, or is removed, not during a pause", on: append([]string{machine}, providerRoles...), version: clusterLabelFixed}),
+		check{Violation: "the label changes to a different value, or is removed, not during a pause, or names another Cluster than that of the owner", on: append([]string{machine}, providerRoles...), version: clusterLabelFixed}),
+	row("BEH032", "ready-is-initialized", "Objects that are ready must report their initialization", must, pageCluster+"initialization completed; "+pageMachine+"initialization completed; "+pageConfig+"initialization completed",
+		"Core waits forever: it reads status.initialization, not the condition Ready.",
+		"Set status.initialization.provisioned or dataSecretCreated when the work is done for the first time.",
+		check{Violation: "at rest the condition Ready is True, and the initialization is not reported", Within: settle, on: []string{infraCluster, infraMachine, bootstrapRole}, version: readyInitialized}),
 }
 
 // noticed returns the time from which a paused object must be left alone: shortly after
@@ -349,16 +353,13 @@ func catchesUp(c *change) {
 	})
 }
 
-// lostFinalizers are those that the provider lost: they were not renamed, and not removed by
-// the other controller that had added them.
+// lostFinalizers are those that the provider lost, so that none of its own is left, and those of
+// other controllers that it removed.
 func (c *change) lostFinalizers() []string {
-	lost := record.LostFinalizers(c.prev, c.cur)
-	if len(record.LostFinalizers(c.cur, c.prev)) >= len(lost) {
-		return nil
-	}
-	return slices.DeleteFunc(lost, func(f string) bool {
-		by := c.o.seen.added[f]
-		return len(by) > 0 && !c.ours(by) && !c.ours(c.wrote)
+	own := func(f string) bool { return len(c.o.seen.added[f]) == 0 || c.ours(c.o.seen.added[f]) }
+	kept := slices.ContainsFunc(c.cur.Finalizers(), own)
+	return slices.DeleteFunc(record.LostFinalizers(c.prev, c.cur), func(f string) bool {
+		return own(f) && kept || !own(f) && !c.ours(c.wrote)
 	})
 }
 
@@ -389,7 +390,7 @@ func pausedGone(c *change) {
 
 // begins reports whether the outside resource shows for the first time in this version.
 func (c *change) begins() bool {
-	if c.user || c.gap || !c.prev.Exists() && !c.o.watched {
+	if c.user || c.gap || !c.prev.Exists() && !c.o.watched || c.cur.Annotated(managedAnnotation) {
 		return false
 	}
 	now := initialization(c.o.tag, c.cur) || c.cur.Get("spec", "providerID").Str() != "" && c.o.tag != bootstrapRole
@@ -587,8 +588,8 @@ func transitionTime(c *change) {
 	before := c.prev.Conditions()
 	for now := range c.cur.Conditions().Items() {
 		b := now.Get("lastTransitionTime").Str()
-		if at, err := time.Parse(time.RFC3339, b); err == nil && at.Add(c.skew.Best()).Sub(c.now) > ahead {
-			c.report(nil, "lastTransitionTime of %s is %s, which is in the future", now.Get("type").Str(), b)
+		if at, err := time.Parse(time.RFC3339, b); err == nil && (at.Add(c.skew.Best()).Sub(c.now) > ahead || at.Year() < 2000) {
+			c.report(nil, "lastTransitionTime of %s is %s, which cannot be", now.Get("type").Str(), b)
 			return
 		}
 		for old := range before.Items() {
@@ -960,9 +961,32 @@ func statusTypes(c *change) {
 
 func clusterLabelFixed(c *change) {
 	before, now := c.prev.Label(clusterLabel), c.o.label(clusterLabel)
+	for _, r := range c.o.owners {
+		if p := c.objects[r.uid]; p.alive() && before == "" && now != "" && p.label(clusterLabel) != "" && p.label(clusterLabel) != now && !c.user {
+			c.report([]string{"metadata.labels"}, "the label %s is %q, but the owner %s has %q", clusterLabel, now, p, p.label(clusterLabel))
+			return
+		}
+	}
 	labelled := now == "" && (c.planeOf(c.o) != nil || c.poolOf(c.o) != nil) // see the labels of their Machines
 	if before == "" || before == now || labelled || c.user || c.driven() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
 		return
 	}
 	c.report([]string{"metadata.labels"}, "the label %s changed from %q to %q", clusterLabel, before, now)
+}
+
+func readyInitialized(c *change) {
+	lacks := func(v record.Value) bool {
+		return v.Condition("Ready").Get("status").Str() == "True" && !initialization(c.o.tag, v)
+	}
+	if initialization(c.o.tag, c.cur) {
+		c.once("initialized")
+	}
+	if c.user || !lacks(c.cur) || c.o.seen.had["initialized"] { // see those that stay initialized
+		return
+	}
+	c.rests(func(c *change) {
+		if len(c.o.owners) > 0 && c.o.wiped.IsZero() && !c.cur.Annotated(managedAnnotation) && lacks(c.cur) {
+			c.report([]string{"status.conditions[Ready]", "status.initialization"}, "the condition Ready is True, but the initialization is not reported %s later", c.opts.Settle)
+		}
+	})
 }

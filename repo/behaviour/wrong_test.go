@@ -42,6 +42,12 @@ func TestHealthy(t *testing.T) {
 		l.put(provider, "IPAddressClaim", "k", "metadata.finalizers", nil)
 		l.gone("IPAddressClaim", "k")
 	})
+	l.before("work", func(l *life) { // another controller's finalizer goes, and that of the provider is renamed
+		l.put("velero", "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io", "backup.example.com/hold"})
+		l.put("velero", "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io"})
+		l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io", "acme.io/machine"})
+		l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acme.io/machine"})
+	})
 	apiOf["AcmeDisk"] = infraAPI
 	l.instead("delete m1", func(l *life) { // its disk takes long
 		l.put(provider, "AcmeDisk", "m1", "metadata.ownerReferences", []any{l.ownerRef("AcmeMachine", "m1", true)})

@@ -184,6 +184,13 @@ var wrong = map[string]func(*life){
 			l.status("AcmeMachine", "w1", "status.conditions", list)
 		})
 	},
+	"BEH015 the epoch": func(l *life) {
+		l.after("work", func(l *life) {
+			list := conditions(true, false)
+			list[0].(m)["status"], list[0].(m)["lastTransitionTime"] = "False", "1970-01-01T00:00:00Z"
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
 	"BEH016": func(l *life) {
 		l.after("work", func(l *life) {
 			list := conditions(true, false)
@@ -260,7 +267,17 @@ var wrong = map[string]func(*life){
 	"BEH030":       after("work", status("AcmeMachine", "w1", "status.ready", "true")),
 	"BEH030 a map": after("work", status("AcmeCluster", "c", "status.failureDomains", m{"a": m{"controlPlane": true}, "b": m{"controlPlane": false}})),
 	"BEH031":       after("work", sets(provider, "AcmeMachine", "w1", "metadata.labels|cluster.x-k8s.io/cluster-name", "d")),
-	"BEH101":       after("work", status("AcmeCluster", "c", "status.initialization.provisioned", false)),
+	"BEH031 of the owner": instead("pool filled", func(l *life) {
+		l.fillPool()
+		l.put(provider, "AcmeConfig", "x", "metadata.labels|cluster.x-k8s.io/cluster-name", "d", "metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", true)})
+	}),
+	"BEH032": func(l *life) {
+		l.after("cluster finalizer", func(l *life) {
+			l.status("AcmeCluster", "c", "status.conditions", conditions(true, false))
+			l.wait(minute)
+		})
+	},
+	"BEH101": after("work", status("AcmeCluster", "c", "status.initialization.provisioned", false)),
 	"BEH102": func(l *life) {
 		l.instead("cluster provisioned", func(l *life) { l.status("AcmeCluster", "c", "status.initialization.provisioned", true) })
 		l.instead("cluster ready", func(l *life) {
@@ -339,8 +356,9 @@ var wrong = map[string]func(*life){
 			l.deleting("AcmeMachine", "early")
 		})
 	},
-	"BEH209": after("provisioned m1", status("AcmeMachine", "m1", "status.failureDomain", "b")),
-	"BEH210": after("work", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "Primary", "address": "10.0.1.2"}})),
+	"BEH209":          after("provisioned m1", status("AcmeMachine", "m1", "status.failureDomain", "b")),
+	"BEH210":          after("work", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "Primary", "address": "10.0.1.2"}})),
+	"BEH210 a prefix": after("work", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.2/24"}})),
 	"BEH211": after("work",
 		sets(user, "AcmeMachine", "w1", "spec.size", "small"),
 		status("AcmeMachine", "w1", "status.observedGeneration", 3, "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.77"}})),
@@ -495,6 +513,7 @@ var wrong = map[string]func(*life){
 			l.put(core, "Machine", "w1", "spec.bootstrap.dataSecretName", "w1")
 		})
 	},
+	"BEH404 later": after("work", sets(provider, "Secret", "w1", "data.value", 0)),
 	"BEH405": func(l *life) {
 		l.before("config w1", func(l *life) {
 			l.put(provider, "Secret", "w1", "type", "cluster.x-k8s.io/secret", "data.value", 5, "metadata.ownerReferences", []any{l.ownerRef("AcmeConfig", "w1", true)})
@@ -527,6 +546,7 @@ var wrong = map[string]func(*life){
 		l.after("plane initialized", func(l *life) { l.gone("Secret", "c-kubeconfig") })
 	},
 	"BEH502 deleted": after("work", gone("Secret", "c-kubeconfig")),
+	"BEH502 later":   after("work", sets(provider, "Secret", "c-kubeconfig", "metadata.labels", nil)),
 	"BEH503":         before("plane initialized", sets(provider, "Secret", "c-sa", "type", "Opaque")),
 	"BEH504": func(l *life) {
 		l.after("work", func(l *life) {
@@ -542,15 +562,17 @@ var wrong = map[string]func(*life){
 		sets(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", nil),
 		wait(5*time.Second),
 		sets(provider, "Machine", "m1", "metadata.labels|cluster.x-k8s.io/control-plane", "")),
-	"BEH505": after("work", status("AcmeControlPlane", "c", "status.readyReplicas", 2)),
-	"BEH506": after("work", status("AcmeControlPlane", "c", "status.replicas", 2, "status.versions", []any{m{"version": "v1.34.0", "replicas": 2}})),
+	"BEH505":          after("work", status("AcmeControlPlane", "c", "status.readyReplicas", 2)),
+	"BEH505 negative": after("work", status("AcmeControlPlane", "c", "status.readyReplicas", -1)),
+	"BEH506":          after("work", status("AcmeControlPlane", "c", "status.replicas", 2, "status.versions", []any{m{"version": "v1.34.0", "replicas": 2}})),
 	"BEH507": after("work",
 		sets(user, "AcmeControlPlane", "c", "spec.replicas", 3),
 		status("AcmeControlPlane", "c", "status.observedGeneration", 2),
 		wait(longer)),
-	"BEH508": after("work", status("AcmeControlPlane", "c", "status.selector", "cluster.x-k8s.io/cluster-name=c")),
-	"BEH509": after("work", status("AcmeControlPlane", "c", "status.versions", []any{m{"version": "v1.35.0", "replicas": 0}, m{"version": "v1.34.0", "replicas": 1}})),
-	"BEH510": after("work", status("AcmeControlPlane", "c", "status.version", "v1.35.0")),
+	"BEH508":       after("work", status("AcmeControlPlane", "c", "status.selector", "cluster.x-k8s.io/cluster-name=c")),
+	"BEH509":       after("work", status("AcmeControlPlane", "c", "status.versions", []any{m{"version": "v1.35.0", "replicas": 0}, m{"version": "v1.34.0", "replicas": 1}})),
+	"BEH510":       after("work", status("AcmeControlPlane", "c", "status.version", "v1.35.0")),
+	"BEH510 older": after("work", status("AcmeControlPlane", "c", "status.version", "v1.33.0")),
 	"BEH511": after("work",
 		sets(user, "AcmeControlPlane", "c", "spec.machineTemplate.metadata.labels", m{"team": "a"}),
 		status("AcmeControlPlane", "c", "status.observedGeneration", 2)),
@@ -565,6 +587,15 @@ var wrong = map[string]func(*life){
 			l.makeMachine("m2", true)
 			l.deleteMachine("m2")
 			l.put(provider, "Machine", "m3", "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}, "spec.failureDomain", "b",
+				"metadata.ownerReferences", []any{l.ownerRef("AcmeControlPlane", "c", true)})
+			l.wait(5 * time.Second)
+			l.deleting("Machine", "m3")
+			l.gone("Machine", "m3")
+		})
+	},
+	"BEH513 unknown": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "Machine", "m3", "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}, "spec.failureDomain", "z",
 				"metadata.ownerReferences", []any{l.ownerRef("AcmeControlPlane", "c", true)})
 			l.wait(5 * time.Second)
 			l.deleting("Machine", "m3")
