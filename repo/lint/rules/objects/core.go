@@ -110,7 +110,27 @@ var coreDemands = map[string]map[string][]demand{
 		}},
 		{"preemptionPolicy", oneOf("PreemptLowerPriority", "Never")},
 	}},
-	"storage.k8s.io": {"StorageClass": {
+	"coordination.k8s.io": {"Lease": {
+		{"spec.leaseDurationSeconds", between(1, many)},
+		{"spec.leaseTransitions", notNegative},
+	}},
+	"node.k8s.io":      {"RuntimeClass": {{"", needs("handler")}, {"handler", form(validation.IsDNS1123Label)}, {"scheduling.nodeSelector", labels}}},
+	"discovery.k8s.io": {"EndpointSlice": {{"", needs("addressType")}, {"addressType", oneOf("", "IPv4", "IPv6", "FQDN")}, {"endpoints.*", needs("addresses")}}},
+	"apiregistration.k8s.io": {"APIService": {
+		{"spec.groupPriorityMinimum", between(1, 20000)},
+		{"spec.versionPriority", between(1, 1000)},
+		{"spec.service", needs("name", "namespace")},
+		{"", func(n *yamldoc.Node, fail view.Failure) {
+			name, version, group := n.Get("metadata", "name"), n.Get("spec", "version"), n.Get("spec", "group")
+			if want := version.Str() + "." + group.Str(); name.Is(yamldoc.String) && version.Is(yamldoc.String) && name.Str() != want {
+				fail.By(name, version, group).Says("has the name %q; it must be %s", name.Str(), want)
+			}
+		}},
+	}},
+	"storage.k8s.io": {"CSIDriver": {
+		{"spec.fsGroupPolicy", oneOf("ReadWriteOnceWithFSType", "None", "File")},
+		{"spec.volumeLifecycleModes.*", oneOf("Persistent", "Ephemeral")},
+	}, "StorageClass": {
 		{"", needs("provisioner")},
 		{"provisioner", form(func(text string) []string { return validation.IsQualifiedName(strings.ToLower(text)) })},
 		{"reclaimPolicy", oneOf("", "Delete", "Retain")},

@@ -741,6 +741,14 @@ var podDemands = slices.Concat([]demand{
 			fail.By(share, host).Says("has both shareProcessNamespace and hostPID")
 		}
 	}},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		for _, name := range [...]string{"hostPID", "hostIPC"} {
+			if users, host := n.Get("hostUsers"), n.Get(name); isFalse(users) && host.Bool() {
+				fail.By(host, users).Says("has %s, which hostUsers: false does not allow", name)
+			}
+		}
+	}},
+	{"", ofPod},
 	{"hostAliases.*.ip", address},
 	{"os.name", oneOf("linux", "windows")},
 	{"readinessGates.*.conditionType", form(validation.IsQualifiedName)},
@@ -817,6 +825,27 @@ var podDemands = slices.Concat([]demand{
 	under("volumes.*.secret.items.*", keyDemands), under("volumes.*.configMap.items.*", keyDemands),
 	under("volumes.*.projected.sources.*.secret.items.*", keyDemands), under("volumes.*.projected.sources.*.configMap.items.*", keyDemands),
 	under("volumes.*.downwardAPI.items.*", downwardDemands), under("volumes.*.projected.sources.*.downwardAPI.items.*", downwardDemands))
+
+// ofPod demands what containers need of their pod: time to sleep, and the claims that they use.
+func ofPod(n *yamldoc.Node, fail view.Failure) {
+	grace := n.Get("terminationGracePeriodSeconds")
+	limit, ok := grace.Int()
+	if !ok {
+		limit = 30
+	}
+	claims := phrase.List(n.Get("resourceClaims").List(), func(c *yamldoc.Node) *yamldoc.Node { return c.Get("name") })
+	for _, c := range slices.Concat(n.Get("containers").List(), n.Get("initContainers").List()) {
+		sleep := c.Get("lifecycle", "preStop", "sleep", "seconds")
+		if v, ok := sleep.Int(); ok && (v < 0 || v > limit) {
+			fail.By(sleep, grace).Says("has a preStop that sleeps %d seconds; it must be between 0 and terminationGracePeriodSeconds, %d", v, limit)
+		}
+		for _, claim := range c.Get("resources", "claims").List() {
+			if name := claim.Get("name"); name.Str() != "" && !slices.ContainsFunc(claims, func(of *yamldoc.Node) bool { return of.Str() == name.Str() }) {
+				fail.By(name).By(claims...).Says("has no resourceClaims entry named %s, which a container uses", name.Str())
+			}
+		}
+	}
+}
 
 // sysctl is the name of a kernel parameter.
 var sysctl = view.Pattern(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$`)
