@@ -137,7 +137,7 @@ var controlPlaneChecks = []*check{
 	row("BEH521", "plane-surplus", "A ControlPlane should not have more Machines than replicas", should, pagePlane+"replicas",
 		"An even number of etcd members tolerates no more failures, and the surplus machine costs money.",
 		"Count the Machines from a current cache before creating one.",
-		check{Role: contract.ControlPlane, Violation: "a Machine was created, and four times the bound later there are more than spec.replicas, all others are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
+		check{Role: contract.ControlPlane, Violation: "a Machine was created, and four times the bound later it has more of them than spec.replicas, although all others are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
