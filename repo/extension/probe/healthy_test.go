@@ -171,7 +171,7 @@ func TestHealthyVariants(t *testing.T) {
 			},
 		},
 		"empty metadata, which is not copied": {
-			server: patching("KubeadmControlPlaneTemplate", object{"op": "add", "path": "/spec/template/metadata", "value": object{}}),
+			server:  patching("KubeadmControlPlaneTemplate", object{"op": "add", "path": "/spec/template/metadata", "value": object{}}),
 			options: func(o *probe.Options) { o.Schema = contract.CoreSchema },
 		},
 		"at most 256 KiB of annotations": {server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
