@@ -740,9 +740,6 @@ func (j *Judge) finish() []*Finding {
 // Findings are those until now, in the order in which they were made.
 func (j *Judge) Findings() []*Finding { return j.findings }
 
-// Problems are reasons why not everything could be judged.
-func (j *Judge) Problems() []error { return j.problems }
-
 // Verdict says how often a check was decided.
 func (j *Judge) Verdict(id string) verdict { return *j.verdicts[id] }
 
