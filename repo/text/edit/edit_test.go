@@ -254,6 +254,40 @@ func TestRemoveKeepsComments(t *testing.T) {
 	}
 }
 
+// The last entry of a map leaves its comments to what holds the map.
+func TestRemoveTheLastEntry(t *testing.T) {
+	d, err := Parse("x:\n  # why\n  a: b\nc: d\n", 0)
+	given.NoError(t, err)
+	x := d.Root.Get("x").Value
+	x.Remove(x.Get("a"))
+	if got := d.String(); got != "x: {}\n  # why\nc: d\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNewValuesHaveTheStyleOfTheirOwner(t *testing.T) {
+	for text, want := range map[string]string{
+		"x: {a: b}\n":   "x: {a: b, m: {c: d}, l: [e]}\n",
+		"x:\n  a: b\n": "x:\n  a: b\n  m:\n    c: d\n  l:\n  - e\n",
+	} {
+		doc, err := Parse(text, 0)
+		given.NoError(t, err)
+		x := doc.Root.Get("x").Value
+		if !x.IsMap() {
+			t.Fatalf("%q holds no map", text)
+		}
+		m, l := NewMap(x), NewList(x, 0)
+		for _, e := range []*Entry{NewEntry("m", m), NewEntry("l", l)} {
+			x.Insert(len(x.Entries), e)
+		}
+		m.Insert(0, NewEntry("c", NewLeaf("d")))
+		l.Insert(0, NewItem(NewLeaf("e")))
+		if got := doc.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // What was not meant does not get through.
 func TestResult(t *testing.T) {
 	for name, tc := range map[string]struct {
