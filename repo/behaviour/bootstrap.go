@@ -29,7 +29,7 @@ var bootstrapChecks = []*check{
 	row("BEH404", "bootstrap-secret-value", "The bootstrap Secret must have the key value", must, pageConfig+"data secret",
 		"The machine starts with empty user data and never joins.",
 		"Write the data under the key value.",
-		check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty, also later", Needs: secretsNeeded, on: []string{bootstrapRole, secret}, version: bootstrapValue}),
+		check{Role: contract.BootstrapConfig, Violation: "the Secret lacks the key, or it is empty, also later", Needs: secretsNeeded, Beware: "a person who removes it: the API server does not say who did", on: []string{bootstrapRole, secret}, version: bootstrapValue}),
 	row("BEH405", "bootstrap-secret-form", "The bootstrap Secret should have the label of the Cluster and its configuration as controlling owner", should, pageConfig+"data secret; "+pageOwners,
 		"Controllers that cache only labelled Secrets do not see it, and clusterctl move leaves it behind.",
 		"Set the label cluster.x-k8s.io/cluster-name to the name of the Cluster, and an owner reference to the BootstrapConfig with controller: true.",
@@ -49,7 +49,7 @@ var bootstrapChecks = []*check{
 	row("BEH409", "bootstrap-asked", "BootstrapConfigs should only be deleted together with their Machine", typical, pageConfig+"typical workflow",
 		"clusterctl move fails on the missing reference, and the Machine can no longer be changed.",
 		"Leave the deletion of BootstrapConfigs to core.",
-		check{Role: contract.BootstrapConfig, Violation: "the BootstrapConfig is deleted or disappears, its Machine is not deleted, and no person did it", Beware: "a person who deletes it: the API server does not say who did", on: []string{bootstrapRole}, version: deletedUnasked, gone: goneUnasked}),
+		check{Role: contract.BootstrapConfig, Violation: "the BootstrapConfig is deleted or disappears, its Machine is not deleted within the bound, and no person did it", Within: settle, Beware: "a person who deletes it: the API server does not say who did", on: []string{bootstrapRole}, version: deletedUnasked, gone: goneUnasked}),
 }
 
 // controlPlaneChecks are about ControlPlanes and the Machines that they make.
@@ -61,7 +61,7 @@ var controlPlaneChecks = []*check{
 	row("BEH502", "plane-kubeconfig", "An initialized ControlPlane must have a kubeconfig Secret", must, pagePlane+"kubeconfig",
 		"Core and users cannot reach the Cluster.",
 		"Create the Secret CLUSTER-kubeconfig of the type cluster.x-k8s.io/secret with the label cluster.x-k8s.io/cluster-name and the key value.",
-		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, loses its value or label later, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
+		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, loses its value or label later, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, Beware: "a person who deletes it or removes its label", on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
@@ -129,7 +129,7 @@ var controlPlaneChecks = []*check{
 	row("BEH519", "plane-certificates-kept", "Certificate Secrets of a running Cluster should stay as they are", should, pagePlane+"certificates",
 		"Kubeconfigs and machines trust the old certificate authority and can no longer connect.",
 		"Create the Secrets CLUSTER-ca, -etcd, -proxy and -sa only if they do not exist, and never rewrite them.",
-		check{Role: contract.ControlPlane, Violation: "a value in one of these Secrets, which the ControlPlane controls, changes once the ControlPlane is initialized, or the Secret is deleted while the Cluster lives", Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{secret}, version: certificateKept, gone: certificateGone}),
+		check{Role: contract.ControlPlane, Violation: "a value in one of these Secrets, which the ControlPlane controls, changes once the ControlPlane is initialized, or the Secret is deleted and the Cluster still lives when the bound has passed", Within: settle, Needs: secretsNeeded, Beware: "a person who deletes it", on: []string{secret}, version: certificateKept, gone: certificateGone}),
 	row("BEH520", "plane-machine-owner", "Control plane Machines should have an owner other than the Cluster", should, pagePlane+"machines; "+pageOwners,
 		"Nothing counts, repairs or upgrades the Machine.",
 		"Set the ControlPlane as the controlling owner when you create Machines.",
@@ -137,7 +137,7 @@ var controlPlaneChecks = []*check{
 	row("BEH521", "plane-surplus", "A ControlPlane should not have more Machines than replicas", should, pagePlane+"replicas",
 		"An even number of etcd members tolerates no more failures, and the surplus machine costs money.",
 		"Count the Machines from a current cache before creating one.",
-		check{Role: contract.ControlPlane, Violation: "a Machine was created, and four times the bound later it has more of them than spec.replicas, although all others are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
+		check{Role: contract.ControlPlane, Violation: "four times the bound after a Machine was created, the ControlPlane has more Machines than spec.replicas, although all others are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -591,7 +591,7 @@ func planeDomains(c *change) {
 				return
 			}
 		}
-		if all := cl.get("status", "failureDomains"); all.Len() > 0 {
+		if all := cl.get("status", "failureDomains"); all.Len() > 0 && c.o.watched {
 			c.report([]string{"spec.failureDomain"}, "the control plane Machine is in the failure domain %s, which the Cluster does not have", now)
 		}
 	})
@@ -669,7 +669,7 @@ func certificateGone(c *change) {
 		return
 	}
 	p, cl := c.planeOf(c.o), c.clusterOf(c.o)
-	c.even(apart, func(c *change) {
+	c.even(c.opts.Settle, func(c *change) { // a namespace that is deleted loses one kind after the other
 		c.demand(!p.alive() || p.isDeleting() || !cl.alive() || cl.isDeleting(), []string{"metadata.resourceVersion"}, "the Secret was deleted, but the Cluster uses it")
 	})
 }

@@ -505,7 +505,11 @@ func goneUnasked(c *change) {
 		c.cur.Annotated(deleteForMove) {
 		return
 	}
-	c.even(apart, func(c *change) {
+	after := apart
+	if c.o.tag == bootstrapRole { // has no finalizer: the first that goes with a namespace
+		after = c.opts.Settle
+	}
+	c.even(after, func(c *change) {
 		c.demand(m.gone || m.isDeleting() || pool != nil && (pool.gone || pool.isDeleting()), []string{"metadata.deletionTimestamp"},
 			"the %s was deleted, but Machine %s was not", c.o.tag, m.name)
 	})

@@ -359,12 +359,10 @@ func (j *Judge) update(c *change, e *record.Event) {
 	c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 && (c.user || anonymous && !j.pausedSince(o).IsZero())
 	c.user = c.user || anonymous && c.wiped
 	j.track(c, e.At)
-	for _, f := range record.LostFinalizers(c.cur, c.prev) { // from now to before: the new ones
-		by := c.wrote
-		if !c.prev.Exists() || c.gap {
-			by = o.writers
+	if c.prev.Exists() && !c.gap {
+		for _, f := range record.LostFinalizers(c.cur, c.prev) { // from now to before: the new ones
+			put(&o.seen.added, f, c.wrote)
 		}
-		put(&o.seen.added, f, by)
 	}
 	if !c.cur.Annotated(managedAnnotation) {
 		c.learnWriters()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 )
 
 // The pages of the Cluster API book that the sources name.
@@ -68,7 +69,7 @@ var objectChecks = []*check{
 	row("BEH007", "paused-deletion-waits", "Objects deleted while paused must keep their finalizer", must, pageMove,
 		"clusterctl move deletes the paused source objects; a controller that cleans up then destroys the infrastructure that was moved.",
 		"Check for the pause before handling deletionTimestamp.",
-		check{Action: actPause + ", delete an object", Violation: "a finalizer or the object disappears during a pause", Within: pause, Beware: moveOrPaused, on: providerRoles, version: pausedFinalizer, gone: pausedGone}),
+		check{Action: actPause + ", delete an object", Violation: "the last finalizer of the provider or the object disappears during a pause, or the provider removes the finalizer of another controller", Within: pause, Beware: moveOrPaused, on: providerRoles, version: pausedFinalizer, gone: pausedGone}),
 	row("BEH008", "finalizer-first", "The finalizer should be set before external resources exist", typical, pageCluster+"typical workflow, normal resource; "+pageMachine+"typical workflow, normal resource",
 		"A deletion at the wrong moment leaves machines, load balancers or networks behind, which cost money.",
 		"Add the finalizer and return before the first call that creates something.",
@@ -76,7 +77,7 @@ var objectChecks = []*check{
 	row("BEH009", "finalizer-kept", "The finalizer must stay until the object is deleted", must, pageCluster+"typical workflow, deleted resource; "+pageMachine+"typical workflow, deleted resource",
 		"Deleting the object later leaves external resources behind.",
 		"Remove the finalizer only when deletionTimestamp is set and the clean-up is done.",
-		check{Violation: "a finalizer disappears without deletionTimestamp, not during a pause", Beware: "a person who removes it; the API server does not say who removed something", on: append([]string{claim}, providerRoles...), version: finalizerKept}),
+		check{Violation: "the last finalizer of the provider disappears, or it removes that of another controller, without deletionTimestamp, not during a pause", Beware: "a person who removes it; the API server does not say who removed something", on: append([]string{claim}, providerRoles...), version: finalizerKept}),
 	row("BEH010", "finalizer-restored", "Lost finalizers should be set again", practice, "cluster-api test/framework/finalizers_helpers.go, ValidateFinalizersResilience",
 		"Objects restored from a backup have no finalizers; deleting them leaves external resources behind.",
 		"Add the finalizer on every reconciliation if it is missing.",
@@ -153,7 +154,7 @@ var objectChecks = []*check{
 	row("BEH028", "edits-kept", "Controllers should keep what users set", practice, "Kubernetes documentation, Labels and Selectors, section Syntax and character set: keys without a prefix are private to the user",
 		"Labels, annotations and settings of users disappear without a message.",
 		"Patch only the fields that the controller owns, from the newest version of the object.",
-		check{Action: "label an object and " + actPatch, Violation: "the controller of the kind removes a label or an annotation without a prefix, or the paused annotation, or sets a string or a number of the spec back to what it was before a user changed it", on: providerRoles, version: editsKept}),
+		check{Action: "label an object and " + actPatch, Violation: "the controller of the kind removes, in a write that also sets something, a label or an annotation without a prefix or the paused annotation, or sets a string or a number of the spec back to what it was before a user changed it", on: providerRoles, version: editsKept}),
 	row("BEH029", "no-leak", "Controllers should not create objects without end", practice, "Kubernetes documentation, Controllers, section Desired versus current state",
 		"etcd of the management cluster fills up, and every controller that watches the kind slows down.",
 		"Look for the object that exists already, by a name computed from the owner, before creating one.",
@@ -165,7 +166,7 @@ var objectChecks = []*check{
 	row("BEH031", "cluster-label-fixed", "The label of the Cluster must not change", must, pageOwners,
 		"Controllers and clusterctl move take the object for a part of another Cluster.",
 		"Never change or remove the label cluster.x-k8s.io/cluster-name.",
-		check{Violation: "the label changes to a different value, or is removed, not during a pause, or names another Cluster than that of the owner", on: append([]string{machine}, providerRoles...), version: clusterLabelFixed}),
+		check{Violation: "the label changes to a different value, or is removed, not during a pause, or names another Cluster than that of the owner", Beware: "a person who removes it: the API server does not say who did", on: append([]string{machine}, providerRoles...), version: clusterLabelFixed}),
 	row("BEH032", "ready-is-initialized", "Objects that are ready must report their initialization", must, pageCluster+"initialization completed; "+pageMachine+"initialization completed; "+pageConfig+"initialization completed",
 		"Core waits forever: it reads status.initialization, not the condition Ready.",
 		"Set status.initialization.provisioned or dataSecretCreated when the work is done for the first time.",
@@ -357,7 +358,7 @@ func catchesUp(c *change) {
 // other controllers that it removed.
 func (c *change) lostFinalizers() []string {
 	own := func(f string) bool { return len(c.o.seen.added[f]) == 0 || c.ours(c.o.seen.added[f]) }
-	kept := slices.ContainsFunc(c.cur.Finalizers(), own)
+	kept := slices.ContainsFunc(record.LostFinalizers(c.cur, record.Value{}), own) // without those of Kubernetes
 	return slices.DeleteFunc(record.LostFinalizers(c.prev, c.cur), func(f string) bool {
 		return own(f) && kept || !own(f) && !c.ours(c.wrote)
 	})
@@ -498,12 +499,15 @@ const (
 	slowly     = 5 * time.Minute
 	mostWrites = 20
 	fights     = 3
-	ahead      = 30 * time.Minute // of the clock of the server, as local times written as UTC are
+	ahead      = 30 * time.Minute // less than the half hour by which time zones differ
 )
 
 func comesToRest(c *change) {
-	s := c.clusters[c.o.cluster]
-	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || c.o.tag == bootstrapRole && c.o.ownedBy(machinePool) {
+	s, who := c.clusters[c.o.cluster], c.o
+	if p := c.objects[controllerOf(c.o.owners).uid]; c.o.tag == secret && p.alive() {
+		who = p
+	}
+	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || who.tag == bootstrapRole && who.ownedBy(machinePool) {
 		return
 	}
 	// Each write of the spec is a cause for others to work, so that nothing ever seems to
@@ -915,7 +919,7 @@ func editsKept(c *change) {
 
 func noLeak(c *change) {
 	p := c.objects[controllerOf(c.o.owners).uid]
-	if c.prev.Exists() || !c.o.watched || !p.alive() || !slices.Contains(providerRoles, p.tag) {
+	if c.prev.Exists() || !c.o.watched || c.o.byUser || !p.alive() || p.tag == infraPool || !slices.Contains(providerRoles, p.tag) {
 		return
 	}
 	if c.often(&p.seen.births, mostWrites, slowly) {
@@ -923,38 +927,29 @@ func noLeak(c *change) {
 	}
 }
 
-// types are those of the fields that core reads.
-var types = []struct {
-	paths []string
-	want  string
-	is    func(record.Value) bool
-}{
-	{[]string{"status.initialization.provisioned", "status.initialization.dataSecretCreated", "status.initialization.controlPlaneInitialized", "status.ready", "status.initialized", "status.externalManagedControlPlane"},
-		"a boolean", func(v record.Value) bool { return v.Kind() == record.Bool }},
-	{[]string{"spec.controlPlaneEndpoint.port", "spec.replicas", "status.replicas", "status.readyReplicas", "status.availableReplicas", "status.upToDateReplicas", "status.observedGeneration"},
-		"a whole number", func(v record.Value) bool { _, ok := v.Int(); return ok }},
-	{[]string{"spec.providerIDList", "status.addresses", "status.conditions", "status.versions", "status.instances"},
-		"a list", func(v record.Value) bool { return v.Kind() == record.List }},
-	{[]string{providerIDPath, "spec.controlPlaneEndpoint.host", secretPath, poolKindPath, "status.failureDomain", "status.version", "status.selector"},
-		"a string", func(v record.Value) bool { return v.Str() != "" || v.Text() == `""` }},
+// isType are the types of fields in contract.Fields that a recording can contradict.
+var isType = map[string]func(record.Value) bool{
+	"boolean": func(v record.Value) bool { return v.Kind() == record.Bool },
+	"integer": func(v record.Value) bool { _, ok := v.Int(); return ok },
+	"array":   func(v record.Value) bool { return v.Kind() == record.List },
+	"string":  func(v record.Value) bool { return v.Str() != "" || v.Text() == `""` },
 }
 
 func statusTypes(c *change) {
 	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) && c.prev.Get("spec").Equal(c.cur.Get("spec")) {
 		return
 	}
-	for _, t := range types {
-		for _, path := range t.paths {
-			if v := c.cur.At(path); v.Exists() && !t.is(v) {
-				c.report([]string{path}, "%s is %s; want %s", path, v.Text(), t.want)
-				return
-			}
+	newer := c.cur.Get("status", "initialization").Exists()
+	for _, f := range contract.Fields {
+		is := isType[f.Type]
+		if string(f.Role) != c.o.tag || !f.Read || f.Lenient || f.Template || is == nil || strings.ContainsAny(f.Path, "[*") ||
+			f.Contract == contract.V1Beta1 || f.Contract == contract.V1Beta2 && !newer {
+			continue
 		}
-	}
-	// The older contract has a map.
-	if v := c.cur.Get("status", "failureDomains"); v.Kind() == record.Map && c.cur.Get("status", "initialization").Exists() {
-		c.report([]string{"status.failureDomains"}, "status.failureDomains is a map; want a list")
-		return
+		if v := c.cur.At(f.Path); v.Exists() && !is(v) {
+			c.report([]string{f.Path}, "%s is %s; want type %s", f.Path, v.Text(), f.Type)
+			return
+		}
 	}
 	c.held()
 }

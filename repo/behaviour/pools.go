@@ -122,7 +122,7 @@ func poolReplicas(c *change) {
 		return
 	}
 	c.rests(func(c *change) {
-		c.report([]string{"spec.providerIDList", "status.replicas"}, "providerIDList has %d entries, but status.replicas is %d", c.cur.Get("spec", "providerIDList").Len(), c.cur.Get("status", "replicas").Number())
+		c.report([]string{"spec.providerIDList", "status.replicas"}, "providerIDList has %d entries, but status.replicas is %s", c.cur.Get("spec", "providerIDList").Len(), c.cur.Get("status", "replicas").Text())
 	})
 }
 

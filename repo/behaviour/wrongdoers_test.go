@@ -254,7 +254,9 @@ var wrong = map[string]func(*life){
 	"BEH027": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, true)), wait(longer)),
 	"BEH028": after("work",
 		sets(user, "AcmeMachine", "w1", "metadata.labels|team", "a"),
-		sets(provider, "AcmeMachine", "w1", "metadata.labels|team", nil)),
+		func(l *life) {
+			l.put(provider, "AcmeMachine", "w1", "metadata.labels|team", nil, "metadata.labels|zone", "b")
+		}),
 	"BEH028 the spec": after("work",
 		sets(user, "AcmeMachine", "w1", "spec.size", "small"),
 		sets(provider, "AcmeMachine", "w1", "spec.size", "big"),
@@ -264,7 +266,7 @@ var wrong = map[string]func(*life){
 			l.secret(fmt.Sprint("token-", i), "AcmeControlPlane", "c")
 		}
 	}),
-	"BEH030":       after("work", status("AcmeMachine", "w1", "status.ready", "true")),
+	"BEH030":       after("work", status("AcmeMachine", "w1", "status.failureDomain", 5)),
 	"BEH030 a map": after("work", status("AcmeCluster", "c", "status.failureDomains", m{"a": m{"controlPlane": true}, "b": m{"controlPlane": false}})),
 	"BEH031":       after("work", sets(provider, "AcmeMachine", "w1", "metadata.labels|cluster.x-k8s.io/cluster-name", "d")),
 	"BEH031 of the owner": instead("pool filled", func(l *life) {
@@ -536,7 +538,7 @@ var wrong = map[string]func(*life){
 		sets(provider, "Secret", "w1", "data.value", 120)),
 	"BEH409": instead("delete w1",
 		gone("AcmeConfig", "w1"),
-		wait(5*time.Second),
+		wait(minute),
 		deleting("Machine", "w1"),
 		deleting("AcmeMachine", "w1"),
 		gone("AcmeMachine", "w1"),

@@ -312,7 +312,8 @@ func (h *handler) refused(i item, after json.RawMessage) string {
 	before, _ := h.violations(i.Object)
 	now, _ := h.violations(after)
 	for _, message := range now {
-		// Cluster API copies only the rest, so empty metadata stays in the patched template.
+		// Cluster API copies labels and annotations out of spec.template.metadata, never the
+		// map itself, so an empty one does not reach the API server.
 		copied := !strings.HasPrefix(message, "spec.template.metadata ")
 		if copied && !slices.Contains(before, message) {
 			return "is invalid: " + message

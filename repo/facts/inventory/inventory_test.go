@@ -376,6 +376,7 @@ func TestImageNames(t *testing.T) {
 		{"ghcr.io/a/c:${T:=v1}", inventory.Image{Ref: "ghcr.io/a/c:v1", Expression: "ghcr.io/a/c:${T:=v1}", Canonical: true, Repository: "ghcr.io/a", Name: "c", Tag: "v1"}},
 		{"ghcr.io/a/c:${T:=v1}-${U}", inventory.Image{Ref: "ghcr.io/a/c:${T:=v1}-${U}", Variable: "U"}},
 		{"${I}", inventory.Image{Ref: "${I}", Variable: "I"}},
+		{"ghcr.io/a/c:${T#v}", inventory.Image{Ref: "ghcr.io/a/c:${T#v}", Variable: "T"}}, // v is an argument
 	} {
 		images, err := inventory.Images(t.Context(), release(componentsFile, "kind: Pod\nmetadata:\n  name: ${N}-x\nspec:\n  containers:\n  - image: "+tt.text+"\n"))
 		if err != nil || len(images) != 1 {

@@ -190,7 +190,7 @@ func (s *source) open(d *yamldoc.Document, n *yamldoc.Node) (name string, ok boo
 func (s *source) openIn(start, end int) (name string, ok bool) {
 	for _, i := range s.within(start, end) {
 		r := &s.template.Refs()[i]
-		if s.required[r.Name] || options[r.Name].setIn(s) {
+		if s.template.Needed()[r.Name] || options[r.Name].setIn(s) {
 			return r.Name, true
 		}
 	}

@@ -365,6 +365,7 @@ func TestShapes(t *testing.T) {
 		"only machines":         {components, webhook("foomachines"), "WH010", ""},
 		"count by another name": {"cluster-template.yaml", cluster("${NODE_MACHINE_COUNT}", "${KUBERNETES_VERSION}"), "TPL003", "spec.replicas comes from ${NODE_MACHINE_COUNT}, so --worker-machine-count of clusterctl has no effect"},
 		"fixed in one place":    {"cluster-template.yaml", cluster("${WORKER_MACHINE_COUNT}", "v1.31.0"), "TPL003", "spec.template.spec.version is always v1.31.0, although the template uses ${KUBERNETES_VERSION} elsewhere"},
+		"count without a part":  {"cluster-template.yaml", cluster("${NODE_MACHINE_COUNT#v}", "${KUBERNETES_VERSION#v}"), "TPL003", "spec.replicas comes from ${NODE_MACHINE_COUNT}, so --worker-machine-count of clusterctl has no effect"},
 		"all common":            {"cluster-template.yaml", cluster("${WORKER_MACHINE_COUNT}", "${KUBERNETES_VERSION}"), "TPL003", ""},
 		"internal machine":      {components, definition("FooMachine", contractLabel, "providerID: {type: string}") + definition("FooMachineTemplate", contractLabel, "") + definition("FooVirtualMachine", contractLabel, "providerID: {type: string}"), "IM006", ""},
 		"machine alone":         {components, definition("FooMachine", contractLabel, "providerID: {type: string}"), "IM006", "the kind FooMachineTemplate is missing"},

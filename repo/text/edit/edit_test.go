@@ -267,7 +267,7 @@ func TestRemoveTheLastEntry(t *testing.T) {
 
 func TestNewValuesHaveTheStyleOfTheirOwner(t *testing.T) {
 	for text, want := range map[string]string{
-		"x: {a: b}\n":   "x: {a: b, m: {c: d}, l: [e]}\n",
+		"x: {a: b}\n":  "x: {a: b, m: {c: d}, l: [e]}\n",
 		"x:\n  a: b\n": "x:\n  a: b\n  m:\n    c: d\n  l:\n  - e\n",
 	} {
 		doc, err := Parse(text, 0)

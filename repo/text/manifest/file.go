@@ -206,18 +206,12 @@ func (f *File) read() reading {
 
 // execute replaces the variables.
 func (f *File) execute(t *vars.Template, sample func(string) string) (*vars.Text, error) {
-	required, defaults := map[string]bool{}, map[string]bool{}
-	for _, r := range t.Refs() {
-		defaults[r.Name] = defaults[r.Name] || r.IsDefault()
-	}
-	for _, v := range t.Variables() {
-		required[v.Name] = v.Default == nil || !defaults[v.Name] // an argument of a function is listed as one
-	}
+	needed := t.Needed()
 	return t.Execute(func(name string) (string, bool) {
 		switch {
 		case f.IsOption(name):
 			return Sample(name), true // the user has no say in these
-		case required[name]:
+		case needed[name]:
 			return sample(name), true
 		}
 		return "", false // a default, or only nested: clusterctl does not ask for it
@@ -292,7 +286,7 @@ func (f *File) Variable(d *yamldoc.Document, n *yamldoc.Node) (ref vars.Ref, ok 
 // Default returns the variable whose default is all of a scalar; "" if there is none.
 func (f *File) Default(d *yamldoc.Document, n *yamldoc.Node) string {
 	r, ok := f.Variable(d, n)
-	if !ok || r.Default == "" || f.IsOption(r.Name) {
+	if !ok || !r.IsDefault() || r.Default == "" || f.IsOption(r.Name) {
 		return ""
 	}
 	start, end := d.Offsets(n)

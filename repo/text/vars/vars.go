@@ -38,6 +38,7 @@ type Template struct {
 	args    [][]arg // of each Ref
 	escapes []escape
 	vars    []Variable
+	needed  map[string]bool
 }
 
 // Ref is one expression ${…}.
@@ -128,6 +129,7 @@ func Parse[T string | []byte](data T) (*Template, error) {
 		return nil, err
 	}
 	t.vars = variables(t.refs)
+	t.needed = needed(t)
 	return t, nil
 }
 
@@ -149,6 +151,22 @@ func variables(refs []Ref) []Variable {
 	}
 	slices.SortFunc(vars, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })
 	return vars
+}
+
+// Needed are the variables that are empty unless the user sets them. Clusterctl lists
+// some of them as optional, because it takes the argument of a function for a default.
+// The map must not be changed.
+func (t *Template) Needed() map[string]bool { return t.needed }
+
+func needed(t *Template) map[string]bool {
+	out, given := map[string]bool{}, map[string]bool{}
+	for i := range t.refs {
+		given[t.refs[i].Name] = given[t.refs[i].Name] || t.refs[i].IsDefault()
+	}
+	for _, v := range t.vars {
+		out[v.Name] = v.Default == nil || !given[v.Name]
+	}
+	return out
 }
 
 // Refs returns all expressions, nested ones included, in reading order. The

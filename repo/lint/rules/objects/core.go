@@ -117,13 +117,14 @@ var coreDemands = map[string]map[string][]demand{
 	"node.k8s.io":      {"RuntimeClass": {{"", needs("handler")}, {"handler", form(validation.IsDNS1123Label)}, {"scheduling.nodeSelector", labels}}},
 	"discovery.k8s.io": {"EndpointSlice": {{"", needs("addressType")}, {"addressType", oneOf("", "IPv4", "IPv6", "FQDN")}, {"endpoints.*", needs("addresses")}}},
 	"apiregistration.k8s.io": {"APIService": {
+		{"spec", needs("groupPriorityMinimum", "versionPriority")},
 		{"spec.groupPriorityMinimum", between(1, 20000)},
 		{"spec.versionPriority", between(1, 1000)},
 		{"spec.service", needs("name", "namespace")},
 		{"", func(n *yamldoc.Node, fail view.Failure) {
 			name, version, group := n.Get("metadata", "name"), n.Get("spec", "version"), n.Get("spec", "group")
 			if want := version.Str() + "." + group.Str(); name.Is(yamldoc.String) && version.Is(yamldoc.String) && name.Str() != want {
-				fail.By(name, version, group).Says("has the name %q; it must be %s", name.Str(), want)
+				fail.By(name, version, group).Says("has the name %q; it must be %q", name.Str(), want)
 			}
 		}},
 	}},

@@ -835,9 +835,11 @@ func ofPod(n *yamldoc.Node, fail view.Failure) {
 	}
 	claims := phrase.List(n.Get("resourceClaims").List(), func(c *yamldoc.Node) *yamldoc.Node { return c.Get("name") })
 	for _, c := range slices.Concat(n.Get("containers").List(), n.Get("initContainers").List()) {
-		sleep := c.Get("lifecycle", "preStop", "sleep", "seconds")
-		if v, ok := sleep.Int(); ok && (v < 0 || v > limit) {
-			fail.By(sleep, grace).Says("has a preStop that sleeps %d seconds; it must be between 0 and terminationGracePeriodSeconds, %d", v, limit)
+		for _, hook := range [...]string{"postStart", "preStop"} {
+			sleep := c.Get("lifecycle", hook, "sleep", "seconds")
+			if v, ok := sleep.Int(); ok && (v < 0 || v > limit) {
+				fail.By(sleep, grace).Says("has a %s that sleeps %d seconds; it must be between 0 and terminationGracePeriodSeconds, %d", hook, v, limit)
+			}
 		}
 		for _, claim := range c.Get("resources", "claims").List() {
 			if name := claim.Get("name"); name.Str() != "" && !slices.ContainsFunc(claims, func(of *yamldoc.Node) bool { return of.Str() == name.Str() }) {

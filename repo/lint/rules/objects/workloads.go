@@ -148,7 +148,9 @@ func podSecurity(p *lint.Pass, o *manifest.Object) {
 	soft := false
 	for _, c := range view.ContainersOf(o) {
 		if user := effective(pod, c, "runAsUser"); isZero(user) && effective(pod, c, "runAsNonRoot").Bool() {
-			p.On(o, user, "container %s never starts: runAsUser is 0, but runAsNonRoot is true", c.Get("name").Str())
+			f := lint.On(o, user, "container %s never starts: runAsUser is 0, but runAsNonRoot is true", c.Get("name").Str())
+			f.Fix = "Remove runAsUser: 0, or set another user."
+			p.Report(f)
 			soft = true
 			continue
 		}

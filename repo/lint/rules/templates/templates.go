@@ -468,7 +468,7 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 }
 
 func referenceTarget(p *lint.Pass) {
-	if !p.File.Healthy() {
+	if slices.ContainsFunc(append(classFiles(p), p.File), func(f *lint.File) bool { return !f.Healthy() }) {
 		return // a document that cannot be read may have the object
 	}
 	index := dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {

@@ -48,9 +48,7 @@ func chosen(o *manifest.Object, n *yamldoc.Node) (out []choice) {
 		if rs[i].Depth > 0 {
 			continue
 		}
-		all := t.Variables()
-		v, found := slices.BinarySearchFunc(all, rs[i].Name, func(v vars.Variable, name string) int { return cmp.Compare(v.Name, name) })
-		out = append(out, choice{rs[i].Name, o.File.IsOption(rs[i].Name), found && all[v].Default == nil})
+		out = append(out, choice{rs[i].Name, o.File.IsOption(rs[i].Name), t.Needed()[rs[i].Name]})
 	}
 	return out
 }

@@ -73,7 +73,7 @@ func OtherSamples(f *lint.File) []*yamldoc.Stream {
 	plausible := map[string][]string{}
 	all := []string{}
 	for _, v := range t.Variables() {
-		if v.Default == nil && !f.IsOption(v.Name) {
+		if t.Needed()[v.Name] && !f.IsOption(v.Name) {
 			plausible[v.Name] = samples(f, v.Name)
 			for _, value := range plausible[v.Name] {
 				if !slices.Contains(all, value) {
