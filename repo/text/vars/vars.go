@@ -153,15 +153,17 @@ func variables(refs []Ref) []Variable {
 	return vars
 }
 
-// Needed are the variables that are empty unless the user sets them. Clusterctl lists
-// some of them as optional, because it takes the argument of a function for a default.
+// Needed are the variables without a value unless the user sets them. Clusterctl lists
+// some of them as optional, because it takes what is trimmed from a value for a default.
 // The map must not be changed.
 func (t *Template) Needed() map[string]bool { return t.needed }
 
 func needed(t *Template) map[string]bool {
 	out, given := map[string]bool{}, map[string]bool{}
 	for i := range t.refs {
-		given[t.refs[i].Name] = given[t.refs[i].Name] || t.refs[i].IsDefault()
+		r := &t.refs[i]
+		trims := strings.HasPrefix(r.Op, "#") || strings.HasPrefix(r.Op, "%")
+		given[r.Name] = given[r.Name] || r.Default != "" && !trims
 	}
 	for _, v := range t.vars {
 		out[v.Name] = v.Default == nil || !given[v.Name]
