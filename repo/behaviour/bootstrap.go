@@ -137,7 +137,7 @@ var controlPlaneChecks = []*check{
 	row("BEH521", "plane-surplus", "A ControlPlane should not have more Machines than replicas", should, pagePlane+"replicas",
 		"An even number of etcd members tolerates no more failures, and the surplus machine costs money.",
 		"Count the Machines from a current cache before creating one.",
-		check{Role: contract.ControlPlane, Violation: "four times the bound after a Machine was created, the ControlPlane has more Machines than spec.replicas, although all others are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
+		check{Role: contract.ControlPlane, Violation: "four times the bound after a Machine was created, the ControlPlane has more Machines than spec.replicas, although all its other Machines are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -576,7 +576,7 @@ func planeRollout(c *change) {
 
 func planeDomains(c *change) {
 	now := c.cur.Get("spec", "failureDomain").Str()
-	if now == "" || c.prev.Exists() || c.planeOf(c.o) == nil {
+	if now == "" || c.prev.Exists() || !c.o.watched || c.planeOf(c.o) == nil {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -591,7 +591,7 @@ func planeDomains(c *change) {
 				return
 			}
 		}
-		if all := cl.get("status", "failureDomains"); all.Len() > 0 && c.o.watched {
+		if all := cl.get("status", "failureDomains"); all.Len() > 0 {
 			c.report([]string{"spec.failureDomain"}, "the control plane Machine is in the failure domain %s, which the Cluster does not have", now)
 		}
 	})

@@ -506,7 +506,7 @@ func goneUnasked(c *change) {
 		return
 	}
 	after := apart
-	if c.o.tag == bootstrapRole { // has no finalizer: the first that goes with a namespace
+	if c.o.tag == bootstrapRole { // without a finalizer it goes before the Machine when a namespace is deleted
 		after = c.opts.Settle
 	}
 	c.even(after, func(c *change) {

@@ -158,7 +158,7 @@ var objectChecks = []*check{
 	row("BEH029", "no-leak", "Controllers should not create objects without end", practice, "Kubernetes documentation, Controllers, section Desired versus current state",
 		"etcd of the management cluster fills up, and every controller that watches the kind slows down.",
 		"Look for the object that exists already, by a name computed from the owner, before creating one.",
-		check{Violation: "an object gets control of more than twenty new Secrets, IPAddressClaims and Machines within five minutes", on: []string{secret, claim, machine}, version: noLeak}),
+		check{Violation: "an object gets control of more than twenty new Secrets, IPAddressClaims and Machines within five minutes; only Secrets count for an InfraMachinePool", on: []string{secret, claim, machine}, version: noLeak}),
 	row("BEH030", "status-types", "Fields of the contract must have the type that core reads", must, pageCluster+"initialization completed; failure domains; "+pageMachine+"provider ID; addresses; "+pagePool+"replicas; "+pagePlane+"replicas",
 		"Core cannot read the field and returns an error on every reconciliation.",
 		"Use the type of the contract in the Go type and in the CRD.",
@@ -499,11 +499,12 @@ const (
 	slowly     = 5 * time.Minute
 	mostWrites = 20
 	fights     = 3
-	ahead      = 30 * time.Minute // less than the half hour by which time zones differ
+	ahead      = 30 * time.Minute // of the clock of the server; local times written as UTC are an hour or more ahead
 )
 
 func comesToRest(c *change) {
 	s, who := c.clusters[c.o.cluster], c.o
+	// Secrets of a BootstrapConfig of a MachinePool, whose token is renewed, are like it.
 	if p := c.objects[controllerOf(c.o.owners).uid]; c.o.tag == secret && p.alive() {
 		who = p
 	}
@@ -919,7 +920,7 @@ func editsKept(c *change) {
 
 func noLeak(c *change) {
 	p := c.objects[controllerOf(c.o.owners).uid]
-	if c.prev.Exists() || !c.o.watched || c.o.byUser || !p.alive() || p.tag == infraPool || !slices.Contains(providerRoles, p.tag) {
+	if c.prev.Exists() || !c.o.watched || c.o.byUser || !p.alive() || p.tag == infraPool && c.o.tag != secret || !slices.Contains(providerRoles, p.tag) {
 		return
 	}
 	if c.often(&p.seen.births, mostWrites, slowly) {
@@ -927,7 +928,7 @@ func noLeak(c *change) {
 	}
 }
 
-// isType are the types of fields in contract.Fields that a recording can contradict.
+// isType tells whether a value has a type of contract.Fields; objects are not looked at.
 var isType = map[string]func(record.Value) bool{
 	"boolean": func(v record.Value) bool { return v.Kind() == record.Bool },
 	"integer": func(v record.Value) bool { _, ok := v.Int(); return ok },
@@ -943,7 +944,7 @@ func statusTypes(c *change) {
 	for _, f := range contract.Fields {
 		is := isType[f.Type]
 		if string(f.Role) != c.o.tag || !f.Read || f.Lenient || f.Template || is == nil || strings.ContainsAny(f.Path, "[*") ||
-			f.Contract == contract.V1Beta1 || f.Contract == contract.V1Beta2 && !newer {
+			f.Contract == contract.V1Beta1 && newer || f.Contract == contract.V1Beta2 && !newer {
 			continue
 		}
 		if v := c.cur.At(f.Path); v.Exists() && !is(v) {

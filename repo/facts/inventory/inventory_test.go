@@ -377,6 +377,7 @@ func TestImageNames(t *testing.T) {
 		{"ghcr.io/a/c:${T:=v1}-${U}", inventory.Image{Ref: "ghcr.io/a/c:${T:=v1}-${U}", Variable: "U"}},
 		{"${I}", inventory.Image{Ref: "${I}", Variable: "I"}},
 		{"ghcr.io/a/c:${T#v}", inventory.Image{Ref: "ghcr.io/a/c:${T#v}", Variable: "T"}}, // v is an argument
+		{"ghcr.io/a/c:${T/+/_}", inventory.Image{Ref: "ghcr.io/a/c:${T/+/_}", Variable: "T"}},
 	} {
 		images, err := inventory.Images(t.Context(), release(componentsFile, "kind: Pod\nmetadata:\n  name: ${N}-x\nspec:\n  containers:\n  - image: "+tt.text+"\n"))
 		if err != nil || len(images) != 1 {

@@ -153,8 +153,8 @@ func variables(refs []Ref) []Variable {
 	return vars
 }
 
-// Needed are the variables without a value unless the user sets them. Clusterctl lists
-// some of them as optional, because it takes what is trimmed from a value for a default.
+// Needed are the variables without a value unless the user sets them. Some are optional
+// for clusterctl, which takes the arguments of any function for a default.
 // The map must not be changed.
 func (t *Template) Needed() map[string]bool { return t.needed }
 
@@ -162,8 +162,8 @@ func needed(t *Template) map[string]bool {
 	out, given := map[string]bool{}, map[string]bool{}
 	for i := range t.refs {
 		r := &t.refs[i]
-		trims := strings.HasPrefix(r.Op, "#") || strings.HasPrefix(r.Op, "%")
-		given[r.Name] = given[r.Name] || r.Default != "" && !trims
+		// A part of a made-up value can be anything, such as a dash.
+		given[r.Name] = given[r.Name] || r.Default != "" && (r.IsDefault() || r.Op == ":")
 	}
 	for _, v := range t.vars {
 		out[v.Name] = v.Default == nil || !given[v.Name]
