@@ -504,7 +504,7 @@ const (
 
 func comesToRest(c *change) {
 	s, who := c.clusters[c.o.cluster], c.o
-	// Secrets of a BootstrapConfig of a MachinePool, whose token is renewed, are like it.
+	// A BootstrapConfig of a MachinePool renews its token, so neither it nor its Secrets come to rest.
 	if p := c.objects[controllerOf(c.o.owners).uid]; c.o.tag == secret && p.alive() {
 		who = p
 	}
@@ -924,7 +924,7 @@ func noLeak(c *change) {
 		return
 	}
 	if c.often(&p.seen.births, mostWrites, slowly) {
-		c.reportOn(p, []string{"metadata.name"}, "more than %d objects were created for it within %s, the last one is %s", mostWrites, slowly, c.o)
+		c.reportOn(p, []string{"metadata.name"}, "more than %d objects were created for it within %g minutes, the last one is %s", mostWrites, slowly.Minutes(), c.o)
 	}
 }
 

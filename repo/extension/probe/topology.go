@@ -394,7 +394,7 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 	return "", ""
 }
 
-// damaged says what the API server refuses in a patched template whatever its CRD is: a value
+// damaged says what the API server refuses in a patched template: a value
 // of another type, if the CRD is unknown or refuses it, or a label, if the template had none before. Texts
 // with letters of other scripts, which tests of odd values send, are left out.
 func (h *handler) damaged(before, after json.RawMessage) string {

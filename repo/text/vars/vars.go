@@ -162,7 +162,7 @@ func needed(t *Template) map[string]bool {
 	out, given := map[string]bool{}, map[string]bool{}
 	for i := range t.refs {
 		r := &t.refs[i]
-		// A part of a made-up value can be anything, such as a dash.
+		// Substrings count as given: a part of a made-up value could be anything, such as a dash.
 		given[r.Name] = given[r.Name] || r.Default != "" && (r.IsDefault() || r.Op == ":")
 	}
 	for _, v := range t.vars {
