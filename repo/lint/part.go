@@ -62,7 +62,7 @@ func (r *part) join(other *part) {
 
 // provider checks the releases of a provider, until ctx ends.
 func (r *part) provider(ctx context.Context, p *repo.Provider) {
-	view := &Provider{Provider: p, Complete: !r.opts.Partial}
+	view := &provider{Provider: p, Complete: !r.opts.Partial}
 	r.report.Providers++
 	for _, release := range p.Releases {
 		size := sizeOf(release)

@@ -192,8 +192,8 @@ func (r *Release) forget(f *File) {
 	f.Forget()
 }
 
-// Provider is a provider with its releases, oldest first.
-type Provider struct {
+// provider is a provider with its releases, oldest first.
+type provider struct {
 	*repo.Provider
 	Releases []*Release
 	// Complete is set if all versions are known, so that rules may reason
@@ -209,7 +209,7 @@ type Pass struct {
 	Repository *repo.Repository
 	// Config is the clusterctl.yaml in the root of the repository, or nil.
 	Config   *File
-	Provider *Provider
+	Provider *provider
 	Release  *Release
 	File     *File
 	// Profile is the Cluster API that the release is judged for.

@@ -285,7 +285,7 @@ func (r *part) read(release *repo.Release) []*File {
 	return out
 }
 
-func (r *part) release(provider *Provider, release *repo.Release) *Release {
+func (r *part) release(provider *provider, release *repo.Release) *Release {
 	view := &Release{Release: release, Guessed: r.opts.Guessed}
 	view.Parsed, _ = layouts.ParseVersion(release.Version)
 	view.Files = r.read(release)

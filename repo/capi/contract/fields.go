@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -87,138 +88,128 @@ type Field struct {
 // internal/contract). They must not be changed.
 var Fields = slices.Concat(
 	// infra-cluster.md
-	[]Field{
-		{Role: InfraCluster, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Role: InfraCluster, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Role: InfraCluster, Section: Endpoint, Path: "spec.controlPlaneEndpoint", Type: "object", Need: should, Read: true},
-		{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.host", Type: "string", Need: should, Read: true},
-		{Role: InfraCluster, Section: Endpoint, If: "spec.controlPlaneEndpoint", Path: "spec.controlPlaneEndpoint.port", Type: "integer", Need: should, Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains", Type: "object", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*", Type: "object", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*.controlPlane", Type: "boolean", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*.attributes", Type: "object", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta1, Path: "status.failureDomains.*.attributes.*", Type: "string", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains", Type: "array", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[]", Type: "object", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, If: "status.failureDomains.[]", Path: "status.failureDomains.[].name", Type: "string", Need: Must, Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].controlPlane", Type: "boolean", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes", Type: "object", Read: true},
-		{Role: InfraCluster, Section: FailureDomains, Contract: V1Beta2, Path: "status.failureDomains.[].attributes.*", Type: "string", Read: true},
-	},
-	as(InfraCluster, template),
+	as(Field{Role: InfraCluster}, []Field{
+		{Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
+		{Section: Initialization, Contract: V1Beta2, Path: provisioned, Was: "status.ready", Type: "boolean", Need: Must, Read: true},
+		{Section: Endpoint, Path: endpoint, Type: "object", Need: should, Read: true},
+		{Section: Endpoint, If: endpoint, Path: endpoint + ".host", Type: "string", Need: should, Read: true},
+		{Section: Endpoint, If: endpoint, Path: endpoint + ".port", Type: "integer", Need: should, Read: true},
+		{Section: FailureDomains, Contract: V1Beta1, Path: domains, Type: "object", Read: true},
+		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*", Type: "object", Read: true},
+		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*.controlPlane", Type: "boolean", Read: true},
+		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*.attributes", Type: "object", Read: true},
+		{Section: FailureDomains, Contract: V1Beta1, Path: domains + ".*.attributes.*", Type: "string", Read: true},
+		{Section: FailureDomains, Contract: V1Beta2, Path: domains, Type: "array", Read: true},
+		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[]", Type: "object", Read: true},
+		{Section: FailureDomains, Contract: V1Beta2, If: domains + ".[]", Path: domains + ".[].name", Type: "string", Need: Must, Read: true},
+		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].controlPlane", Type: "boolean", Read: true},
+		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].attributes", Type: "object", Read: true},
+		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].attributes.*", Type: "string", Read: true},
+	}, template),
 	// infra-machine.md
-	as(InfraMachine, machine),
-	as(InfraMachine, template),
-	[]Field{
-		{Role: InfraMachine, Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
-
-		// infra-machinepool.md. The code still reads status.ready, whatever the contract.
-		{Role: InfraMachinePool, Section: Instances, Path: "status.instances", Type: "array"},
-		{Role: InfraMachinePool, Section: Instances, Path: "status.instances.[]", Type: "object"},
-		{Role: InfraMachinePool, Section: PoolMachines, Path: "status.infrastructureMachineKind", Type: "string", Read: true},
-		{Role: InfraMachinePool, Section: ProviderID, Path: "spec.providerID", Type: "string"},
-		{Role: InfraMachinePool, Section: ProviderIDList, Path: "spec.providerIDList", Type: "array", Need: Must, Read: true},
-		{Role: InfraMachinePool, Section: ProviderIDList, If: "spec.providerIDList", Path: "spec.providerIDList.[]", Type: "string", Need: Must, Read: true},
-		{Role: InfraMachinePool, Section: Initialization, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Role: InfraMachinePool, Section: Provisioned, Contract: V1Beta2, Path: "status.initialization.provisioned", Type: "boolean", Need: should},
-		{Role: InfraMachinePool, Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true},
-	},
-	as(InfraMachinePool, template),
+	as(Field{Role: InfraMachine}, machine, template, []Field{
+		{Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
+	}),
+	// infra-machinepool.md. The code still reads status.ready, whatever the contract.
+	as(Field{Role: InfraMachinePool}, []Field{
+		{Section: Instances, Path: "status.instances", Type: "array"},
+		{Section: Instances, Path: "status.instances.[]", Type: "object"},
+		{Section: PoolMachines, Path: "status.infrastructureMachineKind", Type: "string", Read: true},
+		{Section: ProviderID, Path: "spec.providerID", Type: "string"},
+		{Section: ProviderIDList, Path: "spec.providerIDList", Type: "array", Need: Must, Read: true},
+		{Section: ProviderIDList, If: "spec.providerIDList", Path: "spec.providerIDList.[]", Type: "string", Need: Must, Read: true},
+		{Section: Initialization, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
+		{Section: Provisioned, Contract: V1Beta2, Path: provisioned, Type: "boolean", Need: should},
+		{Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true},
+	}, template),
 	// Machines of pools are read like others; they have no template.
-	as(MachinePoolMachine, machine),
+	as(Field{Role: MachinePoolMachine}, machine),
 	// bootstrap-config.md
-	[]Field{
-		{Role: BootstrapConfig, Section: DataSecret, Path: "status.dataSecretName", Type: "string", Need: Must, Read: true},
-		{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Role: BootstrapConfig, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
-	},
-	as(BootstrapConfig, template),
+	as(Field{Role: BootstrapConfig}, as(Field{Need: Must, Read: true}, []Field{
+		{Section: DataSecret, Path: "status.dataSecretName", Type: "string"},
+		{Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean"},
+		{Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean"},
+	}), template),
 	// control-plane.md. A machineTemplate without any reference is that of a control
 	// plane without machines.
-	[]Field{
-		{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint", Type: "object", Read: true},
-		{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.host", Type: "string", Read: true},
-		{Role: ControlPlane, Section: Endpoint, Path: "spec.controlPlaneEndpoint.port", Type: "integer", Read: true},
-		{Role: ControlPlane, Section: Replicas, Path: "spec.replicas", Type: "integer", Read: true},
-		{Role: ControlPlane, Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: should},
-		{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.replicas", Type: "integer", Need: should, Read: true, Lenient: true},
-		{Role: ControlPlane, Section: Counters, If: "spec.replicas", Path: "status.readyReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
-		{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.updatedReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
-		{Role: ControlPlane, Section: Counters, Contract: V1Beta1, If: "spec.replicas", Path: "status.unavailableReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
-		{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.availableReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
-		{Role: ControlPlane, Section: Counters, Contract: V1Beta2, If: "spec.replicas", Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Type: "integer", Need: should, Read: true, Lenient: true},
-		{Role: ControlPlane, Section: Version, Path: "spec.version", Type: "string", Read: true},
-		{Role: ControlPlane, Section: Version, Until: 13, If: "spec.version", Path: "status.version", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: Version, Since: 14, If: "spec.version", Path: "status.versions", Or: "status.version", Need: should},
-		{Role: ControlPlane, Section: Version, Since: 14, Path: "status.version", Type: "string", Read: true},
-		{Role: ControlPlane, Section: Version, Since: 14, Path: "status.versions", Type: "array", Read: true},
-		{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[]", Path: "status.versions.[].version", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: Version, Since: 14, If: "status.versions.[] spec.replicas", Path: "status.versions.[].replicas", Type: "integer", Need: should, Read: true},
-		{Role: ControlPlane, Section: Machines, Path: "spec.machineTemplate", Type: "object", Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta2, Path: "spec.machineTemplate.spec", Type: "object", Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef", Was: "spec.machineTemplate.spec.infrastructureRef", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef", Was: "spec.machineTemplate.infrastructureRef", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.apiVersion", Type: "string", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.kind", Type: "string", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.name", Type: "string", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.infrastructureRef.namespace", Type: "string", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef.apiGroup", Was: "spec.machineTemplate.spec.infrastructureRef.apiVersion", Type: "string", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef.kind", Type: "string", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Machines, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.spec.infrastructureRef.name", Type: "string", Need: Must, Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef", Path: "spec.machineTemplate.metadata", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.labels", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, Path: "spec.machineTemplate.metadata.labels.*", Type: "string", Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, If: "spec.machineTemplate.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.annotations", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta1, Path: "spec.machineTemplate.metadata.annotations.*", Type: "string", Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef", Path: "spec.machineTemplate.metadata", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.labels", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, Path: "spec.machineTemplate.metadata.labels.*", Type: "string", Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, If: "spec.machineTemplate.spec.infrastructureRef spec.machineTemplate.metadata", Path: "spec.machineTemplate.metadata.annotations", Type: "object", Need: Must, Read: true},
-		{Role: ControlPlane, Section: MachineMetadata, Contract: V1Beta2, Path: "spec.machineTemplate.metadata.annotations.*", Type: "string", Read: true},
-		{Role: ControlPlane, Section: ExternalMachines, Path: "status.externalManagedControlPlane", Type: "boolean", Read: true, Lenient: true},
-		{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeDrainTimeout", Type: "string", Read: true},
-		{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeVolumeDetachTimeout", Type: "string", Read: true},
-		{Role: ControlPlane, Section: Timeouts, Contract: V1Beta1, Path: "spec.machineTemplate.nodeDeletionTimeout", Type: "string", Read: true},
-		{Role: ControlPlane, Section: Timeouts, Contract: V1Beta2, Path: "spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds", Was: "spec.machineTemplate.nodeDrainTimeout", Type: "integer", Read: true},
-		{Role: ControlPlane, Section: Timeouts, Contract: V1Beta2, Path: "spec.machineTemplate.spec.deletion.nodeVolumeDetachTimeoutSeconds", Was: "spec.machineTemplate.nodeVolumeDetachTimeout", Type: "integer", Read: true},
-		{Role: ControlPlane, Section: Timeouts, Contract: V1Beta2, Path: "spec.machineTemplate.spec.deletion.nodeDeletionTimeoutSeconds", Was: "spec.machineTemplate.nodeDeletionTimeout", Type: "integer", Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, Path: "spec.machineTemplate.readinessGates", Type: "array", Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.readinessGates", Was: "spec.machineTemplate.readinessGates", Type: "array", Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, Path: "spec.machineTemplate.taints", Type: "array", Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, Path: "spec.machineTemplate.spec.taints", Was: "spec.machineTemplate.taints", Type: "array", Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].conditionType", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.readinessGates.[]", Path: "spec.machineTemplate.readinessGates.[].polarity", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].key", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].value", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].effect", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta1, If: "spec.machineTemplate.taints.[]", Path: "spec.machineTemplate.taints.[].propagation", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].conditionType", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.readinessGates.[]", Path: "spec.machineTemplate.spec.readinessGates.[].polarity", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].key", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].value", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].effect", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: MachineLists, Contract: V1Beta2, If: "spec.machineTemplate.spec.taints.[]", Path: "spec.machineTemplate.spec.taints.[].propagation", Type: "string", Need: should, Read: true},
-		{Role: ControlPlane, Section: RolloutAfter, Contract: V1Beta2, Path: "spec.rollout.after", Was: "spec.rolloutAfter", Type: "string", Read: true},
-		{Role: ControlPlane, Section: Initialization, Contract: V1Beta1, Path: "status.initialized", Type: "boolean", Need: Must, Read: true},
-		{Role: ControlPlane, Section: Initialization, Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized", Type: "boolean", Need: Must, Read: true},
-	},
-	as(ControlPlane, template),
-	[]Field{
-		{Role: ControlPlane, Template: true, Section: MachineMetadata, Path: "spec.template.spec.machineTemplate.metadata", Type: "object", Read: true},
-	},
+	as(Field{Role: ControlPlane}, []Field{
+		{Section: Endpoint, Path: endpoint, Type: "object", Read: true},
+		{Section: Endpoint, Path: endpoint + ".host", Type: "string", Read: true},
+		{Section: Endpoint, Path: endpoint + ".port", Type: "integer", Read: true},
+		{Section: Replicas, Path: "spec.replicas", Type: "integer", Read: true},
+		{Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: should},
+	}, as(Field{Section: Counters, If: "spec.replicas", Type: "integer", Need: should, Read: true, Lenient: true}, []Field{
+		{Path: "status.replicas"},
+		{Path: "status.readyReplicas"},
+		{Path: "status.updatedReplicas", Contract: V1Beta1},
+		{Path: "status.unavailableReplicas", Contract: V1Beta1},
+		{Path: "status.availableReplicas", Contract: V1Beta2},
+		{Path: "status.upToDateReplicas", Was: "status.updatedReplicas", Contract: V1Beta2},
+	}), []Field{
+		{Section: Version, Path: "spec.version", Type: "string", Read: true},
+		{Section: Version, Until: 13, If: "spec.version", Path: "status.version", Type: "string", Need: should, Read: true},
+		{Section: Version, Since: 14, If: "spec.version", Path: "status.versions", Or: "status.version", Need: should},
+		{Section: Version, Since: 14, Path: "status.version", Type: "string", Read: true},
+		{Section: Version, Since: 14, Path: "status.versions", Type: "array", Read: true},
+		{Section: Version, Since: 14, If: listed, Path: listed + ".version", Type: "string", Need: should, Read: true},
+		{Section: Version, Since: 14, If: listed + " spec.replicas", Path: listed + ".replicas", Type: "integer", Need: should, Read: true},
+		{Section: Machines, Path: machines, Type: "object", Read: true},
+		{Section: Machines, Contract: V1Beta2, Path: machines + ".spec", Type: "object", Read: true},
+		{Section: Machines, Contract: V1Beta1, If: newRef, Path: oldRef, Was: newRef, Type: "object", Need: Must, Read: true},
+		{Section: Machines, Contract: V1Beta2, If: oldRef, Path: newRef, Was: oldRef, Type: "object", Need: Must, Read: true},
+	}, as(Field{Section: Machines, Type: "string", Need: Must, Read: true},
+		below(Field{Contract: V1Beta1}, oldRef, "apiVersion", "kind", "name", "namespace"),
+		below(Field{Contract: V1Beta2, Was: newRef + ".apiVersion"}, newRef, "apiGroup"),
+		below(Field{Contract: V1Beta2}, newRef, "kind", "name"),
+	),
+		metadata(MachineMetadata, V1Beta1, oldRef, machines+".metadata", Must),
+		metadata(MachineMetadata, V1Beta2, newRef, machines+".metadata", Must),
+		[]Field{
+			{Section: ExternalMachines, Path: "status.externalManagedControlPlane", Type: "boolean", Read: true, Lenient: true},
+			{Section: Timeouts, Contract: V1Beta1, Path: machines + ".nodeDrainTimeout", Type: "string", Read: true},
+			{Section: Timeouts, Contract: V1Beta1, Path: machines + ".nodeVolumeDetachTimeout", Type: "string", Read: true},
+			{Section: Timeouts, Contract: V1Beta1, Path: machines + ".nodeDeletionTimeout", Type: "string", Read: true},
+		}, as(Field{Section: Timeouts, Contract: V1Beta2, Type: "integer", Read: true}, []Field{
+			{Path: machines + ".spec.deletion.nodeDrainTimeoutSeconds", Was: machines + ".nodeDrainTimeout"},
+			{Path: machines + ".spec.deletion.nodeVolumeDetachTimeoutSeconds", Was: machines + ".nodeVolumeDetachTimeout"},
+			{Path: machines + ".spec.deletion.nodeDeletionTimeoutSeconds", Was: machines + ".nodeDeletionTimeout"},
+		}), as(Field{Section: MachineLists, Type: "array", Read: true}, []Field{
+			{Contract: V1Beta1, Path: machines + ".readinessGates"},
+			{Contract: V1Beta2, Path: machines + ".spec.readinessGates", Was: machines + ".readinessGates"},
+			{Contract: V1Beta1, Path: machines + ".taints"},
+			{Contract: V1Beta2, Path: machines + ".spec.taints", Was: machines + ".taints"},
+		}), as(Field{Section: MachineLists, Type: "string", Need: should, Read: true},
+			below(Field{Contract: V1Beta1}, machines+".readinessGates.[]", "conditionType", "polarity"),
+			below(Field{Contract: V1Beta1}, machines+".taints.[]", "key", "value", "effect", "propagation"),
+			below(Field{Contract: V1Beta2}, machines+".spec.readinessGates.[]", "conditionType", "polarity"),
+			below(Field{Contract: V1Beta2}, machines+".spec.taints.[]", "key", "value", "effect", "propagation"),
+		), []Field{
+			{Section: RolloutAfter, Contract: V1Beta2, Path: "spec.rollout.after", Was: "spec.rolloutAfter", Type: "string", Read: true},
+		}, as(Field{Section: Initialization, Type: "boolean", Need: Must, Read: true}, []Field{
+			{Contract: V1Beta1, Path: "status.initialized"},
+			{Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized"},
+		}), template, []Field{
+			{Template: true, Section: MachineMetadata, Path: "spec.template." + machines + ".metadata", Type: "object", Read: true},
+		}),
+)
+
+// Paths that stand in several rows; oldRef and newRef are those of v1beta1 and v1beta2.
+const (
+	endpoint    = "spec.controlPlaneEndpoint"
+	provisioned = "status.initialization.provisioned"
+	domains     = "status.failureDomains"
+	listed      = "status.versions.[]"
+	machines    = "spec.machineTemplate"
+	oldRef      = machines + ".infrastructureRef"
+	newRef      = machines + ".spec.infrastructureRef"
 )
 
 // template are the rows of templates, and machine those of machines, of whichever role.
 var (
-	template = []Field{
-		{Template: true, Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
-		{Template: true, Section: TemplateMetadata, Path: "spec.template.metadata", Type: "object", Need: should, Read: true},
-		{Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.labels", Type: "object", Need: should, Read: true},
-		{Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.labels.*", Type: "string", Read: true},
-		{Template: true, Section: TemplateMetadata, If: "spec.template.metadata", Path: "spec.template.metadata.annotations", Type: "object", Need: should, Read: true},
-		{Template: true, Section: TemplateMetadata, Path: "spec.template.metadata.annotations.*", Type: "string", Read: true},
-	}
-	machine = []Field{
+	template = as(Field{Template: true}, []Field{
+		{Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
+	}, metadata(TemplateMetadata, "", "", "spec.template.metadata", should))
+	machine = slices.Concat([]Field{
 		{Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
 		{Section: FailureDomain, Path: "spec.failureDomain", Type: "string", Read: true},
 		{Section: FailureDomain, Contract: V1Beta1, Path: "status.failureDomain", Type: "string", Read: true},
@@ -226,20 +217,43 @@ var (
 		{Section: Interruptible, Path: "status.interruptible", Type: "boolean", Read: true},
 		{Section: Addresses, Path: "status.addresses", Type: "array", Read: true},
 		{Section: Addresses, If: "status.addresses", Path: "status.addresses.[]", Type: "object", Need: should, Read: true},
-		{Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].type", Type: "string", Need: should, Read: true},
-		{Section: Addresses, If: "status.addresses.[]", Path: "status.addresses.[].address", Type: "string", Need: should, Read: true},
+	}, below(Field{Section: Addresses, Type: "string", Need: should, Read: true}, "status.addresses.[]", "type", "address"), []Field{
 		{Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
-		{Section: Initialization, Contract: V1Beta2, Path: "status.initialization.provisioned", Was: "status.ready", Type: "boolean", Need: Must, Read: true},
-	}
+		{Section: Initialization, Contract: V1Beta2, Path: provisioned, Was: "status.ready", Type: "boolean", Need: Must, Read: true},
+	})
 )
 
-// as returns the rows for a role.
-func as(role Role, rows []Field) []Field {
-	out := slices.Clone(rows)
+// as returns rows with what they have in common, as far as they do not say it.
+func as(common Field, rows ...[]Field) []Field {
+	out := slices.Concat(rows...)
 	for i := range out {
-		out[i].Role = role
+		f := &out[i]
+		f.Role, f.Section, f.Contract = cmp.Or(f.Role, common.Role), cmp.Or(f.Section, common.Section), cmp.Or(f.Contract, common.Contract)
+		f.If, f.Type, f.Need = cmp.Or(f.If, common.If), cmp.Or(f.Type, common.Type), cmp.Or(f.Need, common.Need)
+		f.Template, f.Read, f.Lenient = f.Template || common.Template, f.Read || common.Read, f.Lenient || common.Lenient
 	}
 	return out
+}
+
+// below returns a row for each of the names below a field that they need.
+func below(row Field, field string, names ...string) (out []Field) {
+	for _, name := range names {
+		row.If, row.Path = field, field+"."+name
+		out = append(out, row)
+	}
+	return out
+}
+
+// metadata returns the rows of the metadata at a path, which a reference makes needed.
+func metadata(s Section, c Contract, ref, path string, need Need) []Field {
+	needs := strings.TrimSpace(ref + " " + path)
+	return as(Field{Section: s, Contract: c, Read: true}, []Field{
+		{If: ref, Path: path, Type: "object", Need: need},
+		{If: needs, Path: path + ".labels", Type: "object", Need: need},
+		{Path: path + ".labels.*", Type: "string"},
+		{If: needs, Path: path + ".annotations", Type: "object", Need: need},
+		{Path: path + ".annotations.*", Type: "string"},
+	})
 }
 
 // ConditionFields are the fields of conditions, with their types. Cluster API takes
