@@ -59,8 +59,8 @@ func (o *Options) needed(plan *config.Plan) func(label, name string) bool {
 // before it. It pays if the build finds nothing in a cache.
 func Prepare() { kustomize.Prepare() }
 
-// Make makes the releases of a plan from the source tree in dir, sorted by
-// label. The same input gives the same bytes at any parallelism. Nothing is
+// Make makes the releases of a plan from the source tree in dir, in the order of
+// the plan. The same input gives the same bytes at any parallelism. Nothing is
 // written to disk. The error joins all problems of all files, each with its
 // position where one is known; then there is no result.
 //
@@ -117,13 +117,12 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 		}
 		out.Releases = append(out.Releases, r)
 	}
-	slices.SortStableFunc(out.Releases, func(a, b *repo.Release) int { return cmp.Compare(a.Provider.Label(), b.Provider.Label()) })
 	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
 		out.Kustomizations = append(out.Kustomizations, b.kustomizations[name])
 	}
 	slices.SortFunc(out.UnsetImages, func(a, b unsetImage) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
 	if err := errors.Join(b.problems...); err != nil {
-		out.Problem = &BuildError{Dir: dir, Err: err}
+		out.Problem = &BuildError{Err: err} // at places of the configuration, which is named from here
 	}
 	out.Tracer = newTracer(ctx, dir, plan, opts, out.Releases)
 	return out, nil

@@ -318,6 +318,8 @@ type BuildError struct {
 	// Dir is the tree.
 	Dir string
 	Err error
+
+	config string // the file of the configuration; it may lie outside Dir
 }
 
 // Error returns the text of the cause, with its places named from where Dir is.
@@ -337,7 +339,7 @@ func (e *BuildError) Error() string {
 func (e *BuildError) Unwrap() error { return e.Err }
 
 // Places returns the problems, if each has a place in a file; nil otherwise.
-// Files are named below Dir.
+// Files are named below Dir, but for the configuration.
 func (e *BuildError) Places() []*yamldoc.Error {
 	var out []*yamldoc.Error
 	whole := true
@@ -354,7 +356,7 @@ func (e *BuildError) Places() []*yamldoc.Error {
 			return
 		}
 		placed := *at
-		if dir := filepath.ToSlash(e.Dir); !filepath.IsAbs(at.File) && !strings.HasPrefix(at.File, dir+"/") {
+		if dir := filepath.ToSlash(e.Dir); at.File != e.config && !filepath.IsAbs(at.File) && !strings.HasPrefix(at.File, dir+"/") {
 			placed.File = path.Join(dir, at.File)
 		}
 		out = append(out, &placed)
@@ -424,7 +426,8 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &BuildError{Dir: t.Dir, Err: err}
+		file, _, _ := t.Config.Place("")
+		return nil, &BuildError{Dir: t.Dir, config: file, Err: err}
 	}
 	b.Config, b.Differences = t.Config, differences
 	for i := range b.UnsetImages {

@@ -492,7 +492,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 		present = append(present, *r)
 	}
 	releases = present
-	// Build sorts by label, and keeps the order of versions.
+	// The order of versions stays.
 	slices.SortStableFunc(releases, func(a, b release) int { return cmp.Compare(a.planned.Label(), b.planned.Label()) })
 	if err := errors.Join(faults...); err != nil {
 		return nil, "", nil, &transform.InputError{Err: err}
