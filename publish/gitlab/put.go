@@ -478,7 +478,7 @@ func (j *job) assess(s *state) {
 		if !wrong && !hidden && len(files) > 0 {
 			continue
 		}
-		s.hidden = hidden && len(files) > 0 && !wrong && j.sent[a.Name]
+		s.hidden = hidden && !wrong && j.sent[a.Name]
 		if s.refused == nil {
 			s.refused = j.refused[a.Name]
 		}

@@ -79,6 +79,9 @@ func TestWrongDoers(t *testing.T) {
 		if wrong[c.ID] == nil {
 			t.Errorf("%s has no wrong-doer", c.ID)
 		}
+		if len(c.on) == 1 && slices.Contains(providerRoles, c.on[0]) && c.Role == "" {
+			t.Errorf("%s is about objects of one role, but belongs to all roles", c.ID)
+		}
 	}
 	for name, edit := range wrong {
 		l := newLife()
@@ -91,6 +94,9 @@ func TestWrongDoers(t *testing.T) {
 			if !strings.HasPrefix(name, f.Check.ID) || strings.Contains(strings.Join(f.Diff, " "), ".status: (absent)") {
 				t.Errorf("  %s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 			}
+		}
+		if name == "BEH107 several" && !strings.Contains(j.findings[0].Message, "m1 is in it") {
+			t.Errorf("%s: it does not name the first: %s", name, j.findings[0].Message)
 		}
 		if name == "BEH306" && j.findings[0].Repeated > 0 {
 			t.Errorf("%s is found again for an ID that stays", name)

@@ -295,6 +295,15 @@ var wrong = map[string]func(*life){
 		status("AcmeCluster", "c", "status.observedGeneration", 3)),
 	"BEH106": after("work", status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "a", "controlPlane": true}, m{"name": "a", "controlPlane": true}})),
 	"BEH107": after("work", status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "b", "controlPlane": false}})),
+	"BEH107 several": func(l *life) {
+		l.after("work", func(l *life) {
+			for i := range 9 {
+				l.put(core, "Machine", fmt.Sprint("w1", i), "metadata.labels", m{"cluster.x-k8s.io/cluster-name": "c"}, "spec.failureDomain", "a",
+					"metadata.ownerReferences", []any{l.ownerRef("Cluster", "c", false)})
+			}
+			l.status("AcmeCluster", "c", "status.failureDomains", []any{m{"name": "b", "controlPlane": false}})
+		})
+	},
 	"BEH108": func(l *life) {
 		l.after("work", func(l *life) {
 			l.put(user, "Cluster", "d", "spec.infrastructureRef", m{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AcmeCluster", "name": "d"})

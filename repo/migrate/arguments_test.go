@@ -25,24 +25,31 @@ func TestPatchedArguments(t *testing.T) {
 		lists [][]op // each in a patch of its own
 		says  string
 	}{
-		"there already":       {lists: [][]op{{{"add", "v", "replace  [audit 1 v 9]"}, {"replace", "audit", "replace  [audit 9 v 9]"}}}},
-		"not there":           {lists: [][]op{{{"add", "new", "add -"}}}},
-		"just added":          {lists: [][]op{{{"add", "new", "add -"}, {"add", "new", "replace  [audit 1 v 2 new 9]"}, {"remove", "new", "replace  [audit 1 v 2]"}}}},
-		"removed":             {lists: [][]op{{{"remove", "audit", "replace  [v 2]"}, {"replace", "v", "replace  [v 9]"}}}},
-		"added by another":    {lists: [][]op{{{"add", "new", "add -"}}, {{"add", "new", "add new"}}}, says: "manual the arguments at " + argumentsPath + " are a list now, and the place of new in it depends"},
-		"place by another":    {lists: [][]op{{{"add", "a", "add -"}}, {{"add", "b", "add -"}, {"replace", "b", "replace b"}}}, says: "the place of b"},
-		"moved by another":    {lists: [][]op{{{"remove", "audit", "replace  [v 2]"}}, {{"replace", "v", "replace v"}, {"add", "new", "add -"}}}, says: "the place of v"},
-		"missing":             {lists: [][]op{{{"replace", "x", "replace x"}}}, says: "no known template has the argument x"},
-		"replaced by another": {lists: [][]op{{{"replace", "", "replace  [b 1]"}, {"add", "b", "replace  [b 9]"}}, {{"add", "v", "add v"}}}, says: "the place of v"},
+		"there already":         {lists: [][]op{{{"add", "v", "replace  [audit 1 v 9]"}, {"replace", "audit", "replace  [audit 9 v 9]"}}}},
+		"not there":             {lists: [][]op{{{"add", "new", "add -"}}}},
+		"just added":            {lists: [][]op{{{"add", "new", "add -"}, {"add", "new", "replace  [audit 1 v 2 new 9]"}, {"remove", "new", "replace  [audit 1 v 2]"}}}},
+		"removed":               {lists: [][]op{{{"remove", "audit", "replace  [v 2]"}, {"replace", "v", "replace  [v 9]"}}}},
+		"added by another":      {lists: [][]op{{{"add", "new", "add -"}}, {{"add", "new", "add new"}}}, says: "manual the arguments at " + argumentsPath + " are a list now, and the place of new in it depends"},
+		"place by another":      {lists: [][]op{{{"add", "a", "add -"}}, {{"add", "b", "add -"}, {"replace", "b", "replace b"}}}, says: "the place of b"},
+		"moved by another":      {lists: [][]op{{{"remove", "audit", "replace  [v 2]"}}, {{"replace", "v", "replace v"}, {"add", "new", "add -"}}}, says: "the place of v"},
+		"missing":               {lists: [][]op{{{"replace", "x", "replace x"}}}, says: "no known template has the argument x"},
+		"replaced by another":   {lists: [][]op{{{"replace", "", "replace  [b 1]"}, {"add", "b", "replace  [b 9]"}}, {{"add", "v", "add v"}}}, says: "the place of v"},
+		"a template":            {lists: [][]op{{{"add", "new='{{ .x }}'", "add -"}}}},
+		"a long template":       {lists: [][]op{{{"add", "new=|\n            {{ .x }}\n            b", "add new"}}}, says: "the template has several lines"},
+		"a template that trims": {lists: [][]op{{{"add", "new='{{- .x }}'", "add new"}}}, says: "manual"},
 	} {
 		text := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nspec:\n  controlPlane:\n    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: cp}\n  patches:\n"
 		var want []string
 		for _, list := range row.lists {
 			text += "  - definitions:\n    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}\n      jsonPatches:\n"
 			for _, o := range list {
-				path, value := argumentsPath+"/"+o.arg, "        value: \"9\"\n"
-				if o.arg == "" {
+				arg, template, ok := strings.Cut(o.arg, "=")
+				path, value := argumentsPath+"/"+arg, "        value: \"9\"\n"
+				switch {
+				case arg == "":
 					path, value = argumentsPath, "        value: {b: \"1\"}\n"
+				case ok:
+					value = "        valueFrom:\n          template: " + template + "\n"
 				}
 				if o.op == "remove" {
 					value = ""

@@ -157,13 +157,7 @@ func (o outline) get(field string) *yamldoc.Node {
 	return o.doc.Root.Get(field)
 }
 
-// errorf returns an error at a field, or at the start of the document if the
-// field is missing.
-func (o outline) errorf(field, format string, args ...any) error {
-	return &yamldoc.Error{File: o.file.Name, Pos: o.pos(field), Err: fmt.Errorf(format, args...)}
-}
-
-// pos is the place of a field, or of the document.
+// pos is the place of a field, or the start of the document if it is missing.
 func (o outline) pos(field string) yamldoc.Pos {
 	if o.doc == nil {
 		return yamldoc.Pos{}
@@ -177,17 +171,19 @@ func (m *Metadata) errorf(at yamldoc.Pos, format string, args ...any) error {
 
 // locate finds the place of a decoding error.
 func (o outline) locate(err error) error {
+	var at yamldoc.Pos
 	var wrong *json.UnmarshalTypeError
 	var identity *identityError
 	switch {
 	case o.doc == nil:
-		return &yamldoc.Error{File: o.file.Name, Err: err}
 	case o.doc.Err != nil:
-		return &yamldoc.Error{File: o.file.Name, Pos: o.doc.Err.Pos, Err: err}
+		at = o.doc.Err.Pos
 	case errors.As(err, &identity):
-		return o.errorf(identity.field, "%w", err)
+		at = o.pos(identity.field)
 	case errors.As(err, &wrong):
-		return &yamldoc.Error{File: o.file.Name, Pos: o.doc.Pos(o.doc.Root.Misfit(wrong)), Err: err}
+		at = o.doc.Pos(o.doc.Root.Misfit(wrong))
+	default:
+		at = o.doc.Pos(nil)
 	}
-	return &yamldoc.Error{File: o.file.Name, Pos: o.doc.Pos(nil), Err: err}
+	return &yamldoc.Error{File: o.file.Name, Pos: at, Err: err}
 }

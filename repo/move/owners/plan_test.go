@@ -467,24 +467,28 @@ func TestTarget(t *testing.T) {
 	provider := existing("clusterctl.cluster.x-k8s.io/v1alpha3", "Provider foo-system/infrastructure-foo", "u-p", nil, "type: InfrastructureProvider\nproviderName: foo\nversion: v1.0.0\n")
 	source := base + provider + identity + existing(prov, "FooIdentity id", "u-id", nil, "") +
 		existing("v1", "Secret foo-system/id", "u-s", []string{prov + " FooIdentity id u-id"}, "")
+	newer := strings.Replace(source, "v1.0.0", "v1.1.0", 1)
 	target := definitionOf("cluster.x-k8s.io", "v1beta2", "Cluster", "Namespaced", byClusterctl) + identity + provider
 	for _, c := range []struct {
 		name, source, target, want string
 		outcome                    Outcome
+		restore                    bool
 	}{
-		{"nothing there", source, target, "", Safe},
-		{"the identity without its Secret", source, target + existing(prov, "FooIdentity id", "other", nil, ""), "the UID that its owner FooIdentity id has in the source", hurts},
+		{"nothing there", source, target, "", Safe, false},
+		{"a newer provider", newer, target, "the target has v1.0.0, which is older than v1.1.0 in the source", Refuses, false},
+		{"a newer provider of a backup", newer, target, "", Safe, true},
+		{"the identity without its Secret", source, target + existing(prov, "FooIdentity id", "other", nil, ""), "the UID that its owner FooIdentity id has in the source", hurts, false},
 		{
-			"both", source, target + existing(prov, "FooIdentity id", "other", nil, "") + existing("v1", "Secret foo-system/id", "more", nil, ""), "", Safe,
+			"both", source, target + existing(prov, "FooIdentity id", "other", nil, "") + existing("v1", "Secret foo-system/id", "more", nil, ""), "", Safe, false,
 		},
 		{
 			"another scope", base + provider + existing(prov, "FooMoved ns/m", "u-m", nil, ""), target + crdOf("FooMoved", "Cluster", byClusterctl),
-			"FooMoved has no namespaces in the target, but has namespaces in the source", Fails,
+			"FooMoved has no namespaces in the target, but has namespaces in the source", Fails, false,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := FromSnapshot(taken(t, c.source), Options{Namespace: "ns", Complete: true, Target: taken(t, c.target)})
-			text := strings.Join(phrase.List(p.Failures, func(f Fault) string { return f.Reason }), "\n")
+			p := FromSnapshot(taken(t, c.source), Options{Namespace: "ns", Complete: true, Target: taken(t, c.target), Restore: c.restore})
+			text := strings.Join(phrase.List(append(p.Failures, p.Refusals...), func(f Fault) string { return f.Reason }), "\n")
 			if c.want == "" && text != "" || !strings.Contains(text, c.want) {
 				t.Errorf("%q, want %q", text, c.want)
 			}

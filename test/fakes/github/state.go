@@ -149,8 +149,6 @@ type Asset struct {
 	// Digest is what the server says, with the algorithm before a colon; empty
 	// means null. AddRelease calculates it.
 	Digest string
-	// NoDigest lets the server say null.
-	NoDigest bool
 	// Data are the bytes, for AddRelease. In what Releases returns it is nil; use
 	// Content.
 	Data []byte
@@ -351,7 +349,7 @@ func (s *Server) addAsset(to *release, a Asset) error {
 	n.Data = nil
 	n.ID, n.Size = s.NextID(), b.Size
 	n.State, n.ContentType = cmp.Or(n.State, Uploaded), cmp.Or(n.ContentType, "application/octet-stream")
-	if n.Digest == "" && !n.NoDigest && n.State == Uploaded {
+	if n.Digest == "" && n.State == Uploaded {
 		n.Digest = "sha256:" + b.SHA256
 	}
 	to.assets = append(to.assets, n)

@@ -15,9 +15,7 @@ import (
 type linkFields struct {
 	Name, URL string
 	Direct    string `json:"direct_asset_path"`
-	// FilePath is what Direct was called before GitLab 15.9.
-	FilePath string `json:"filepath"`
-	Type     string `json:"link_type"`
+	Type      string `json:"link_type"`
 }
 
 type releaseFields struct {
@@ -120,7 +118,7 @@ func (c *call) addLink(r *Release, f linkFields) {
 	if u, err := url.Parse(f.URL); err != nil || u.Host == "" {
 		serve.Refuse(reply{Status: http.StatusBadRequest, Body: object{"message": object{"url": []string{"is blocked: Only allowed schemes are http, https, ftp"}}}})
 	}
-	l := Link{ID: c.s.NextID(), Name: f.Name, URL: f.URL, Direct: cmp.Or(f.Direct, f.FilePath), Type: cmp.Or(f.Type, "other")}
+	l := Link{ID: c.s.NextID(), Name: f.Name, URL: f.URL, Direct: f.Direct, Type: cmp.Or(f.Type, "other")}
 	taken := object{}
 	for _, other := range r.Links {
 		for _, x := range []struct{ field, mine, theirs string }{{"name", l.Name, other.Name}, {"url", l.URL, other.URL}, {"filepath", l.Direct, other.Direct}} {

@@ -155,11 +155,14 @@ kind: FooTemplate
 metadata: {name: a}
 spec: {template: {spec: {zone: a%s}}}
 `
+	const others = "]}}\n  - name: a\n    schema: {openAPIV3Schema: {type: string}}\n  - name: b\n    schema: {openAPIV3Schema: {type: string, x-kubernetes-validations: ["
+	const second = "value: 4}\n  - name: b\n    enabledIf: '{{ if .b }}true{{ end }}'\n    definitions:\n    - selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1, kind: FooTemplate, matchResources: {infrastructureCluster: true}}\n      jsonPatches:\n      - {op: replace, path: /spec/template/spec/none, value: x"
 	for _, c := range []struct{ other, write, more, want string }{
 		{"", "valueFrom: {variable: size}", "", ""},
 		{"", "value: 4", ", odd: b", ""},
 		{"", "value: 2", "", "PA023"},
-		{", 1", "valueFrom: {variable: size}", "", "PA023"},
+		{", 1", "valueFrom: {variable: size}", "", "PA023 size is 1"},
+		{others, second, "", "PA020 b is set"},
 		{"", "value: 4", ", high: 2, odd: b", "CC007"},
 		{"", "value: 4", "}}}\nstatus: {odd: {odd: {odd: b", ""}, // the API server drops the status
 	} {
@@ -170,8 +173,8 @@ spec: {template: {spec: {zone: a%s}}}
 		given.NoError(t, err)
 		got := ""
 		for _, f := range findings {
-			if strings.Contains(f.Message, "breaks a validation rule: too low") {
-				got += f.Rule.ID
+			if _, when, ok := strings.Cut(f.Message, " while variable"); ok || strings.Contains(f.Message, "breaks a validation rule: too low") {
+				got += f.Rule.ID + when
 			}
 		}
 		if got != c.want {
