@@ -84,24 +84,7 @@ func (e *emitter) mapping(m map[string]any, indent int, here bool) bool {
 			return false
 		}
 		e.out = append(e.out, ':')
-		ok := false
-		switch v := m[key].(type) {
-		case map[string]any:
-			if len(v) > 0 {
-				ok = e.mapping(v, indent+indentStep, false)
-				break
-			}
-			ok = e.empty(v == nil, "{}")
-		case []any:
-			if len(v) > 0 {
-				ok = e.list(v, indent, false)
-				break
-			}
-			ok = e.empty(v == nil, "[]")
-		default:
-			ok = e.plainValue(v, indent)
-		}
-		if !ok {
+		if !e.value(m[key], indent, false) {
 			return false
 		}
 	}
@@ -118,30 +101,35 @@ func (e *emitter) list(items []any, indent int, here bool) bool {
 		}
 		here = false
 		e.out = append(e.out, '-')
-		ok := false
-		switch v := item.(type) {
-		case map[string]any:
-			if len(v) > 0 {
-				e.out = append(e.out, ' ')
-				ok = e.mapping(v, indent+indentStep, true)
-				break
-			}
-			ok = e.empty(v == nil, "{}")
-		case []any:
-			if len(v) > 0 {
-				e.out = append(e.out, ' ')
-				ok = e.list(v, indent+indentStep, true)
-				break
-			}
-			ok = e.empty(v == nil, "[]")
-		default:
-			ok = e.plainValue(v, indent)
-		}
-		if !ok {
+		if !e.value(item, indent, true) {
 			return false
 		}
 	}
 	return true
+}
+
+// value writes the value of a key, or an item, which begins on the line of its dash.
+func (e *emitter) value(v any, indent int, item bool) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) > 0 {
+			if item {
+				e.out = append(e.out, ' ')
+			}
+			return e.mapping(v, indent+indentStep, item)
+		}
+		return e.empty(v == nil, "{}")
+	case []any:
+		if len(v) > 0 && item {
+			e.out = append(e.out, ' ')
+			return e.list(v, indent+indentStep, true)
+		}
+		if len(v) > 0 {
+			return e.list(v, indent, false)
+		}
+		return e.empty(v == nil, "[]")
+	}
+	return e.plainValue(v, indent)
 }
 
 func (e *emitter) empty(null bool, text string) bool {
