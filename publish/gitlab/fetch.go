@@ -2,10 +2,8 @@ package gitlab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 
@@ -79,23 +77,11 @@ func (p *Package) artifact(ctx context.Context, version string, f stored) *repo.
 // guess asks for the files whose names are known.
 func (p *Package) guess(ctx context.Context, version string) (state, error) {
 	s := state{visible: true, files: map[string][]stored{}}
-	try := func(name string) (found bool, err error) {
-		f, err := p.probe(ctx, version, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		if err == nil {
-			s.files[name] = []stored{f}
-		}
-		return err == nil, err
-	}
-	sums, err := try(layouts.ChecksumFile)
-	if err != nil {
+	if err := p.ask(ctx, s, version, layouts.ChecksumFile); err != nil {
 		return s, err
 	}
 	names := p.fixedNames()
-	if sums {
-		f, _ := s.winner(layouts.ChecksumFile)
+	if f, ok := s.winner(layouts.ChecksumFile); ok {
 		data, err := p.artifact(ctx, version, f).Bytes()
 		if err != nil {
 			return s, err
@@ -104,12 +90,7 @@ func (p *Package) guess(ctx context.Context, version string) (state, error) {
 			return publish.CheckFileName(name) != nil // lint finds what is wrong with it
 		})
 	}
-	for _, name := range names {
-		if _, err := try(name); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	return s, p.ask(ctx, s, version, names...)
 }
 
 // fixedNames are the names that clusterctl asks for, in a release that does not

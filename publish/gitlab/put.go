@@ -279,14 +279,15 @@ func (j *job) machine() converge.Machine[state] {
 // claim makes sure that no other content can be published under the version.
 func (j *job) claim(ctx context.Context, _ state) error {
 	id, err := publish.ContentID(ctx, j.r)
+	if err != nil {
+		return err
+	}
 	for _, a := range j.order { // they were read just now; nothing else may be uploaded under the claim
-		if sum, failed := a.Digest(ctx); failed == nil {
+		if sum, err := a.Digest(ctx); err == nil {
 			j.sums[a.Name] = sum
 		}
 	}
-	if err == nil {
-		err = converge.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
-	}
+	err = converge.Win(ctx, &marks{j.p, j.r.Version + claims}, id, j.p.o.Policy.Yield)
 	j.claimed = err == nil
 	return err
 }

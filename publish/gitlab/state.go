@@ -98,17 +98,7 @@ func (p *Package) look(ctx context.Context, version string, names []string) (sta
 	s, err := p.list(ctx, version)
 	if err == errUnlisted {
 		s.listed, s.visible = false, true
-		for _, name := range names {
-			f, err := p.probe(ctx, version, name)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return s, err
-			}
-			s.files[name] = []stored{f}
-		}
-		return s, nil
+		return s, p.ask(ctx, s, version, names...)
 	}
 	if err != nil {
 		return s, err
@@ -124,6 +114,20 @@ func (p *Package) look(ctx context.Context, version string, names []string) (sta
 		}
 	}
 	return s, nil
+}
+
+// ask adds those files to a state that are there, of which the names are known.
+func (p *Package) ask(ctx context.Context, s state, version string, names ...string) error {
+	for _, name := range names {
+		f, err := p.probe(ctx, version, name)
+		switch {
+		case err == nil:
+			s.files[name] = []stored{f}
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return nil
 }
 
 // probe finds out what readers get under a name, from the header if that has the
