@@ -91,10 +91,12 @@ func newMemory(run string) memory {
 	return memory{run: run, known: map[types.UID]bool{}, meant: map[objectKey]bool{}}
 }
 
+type object = unstructured.Unstructured
+
 // objectKey names an object; its namespace is that of the run.
 type objectKey struct{ group, kind, name string }
 
-func keyOf(o *unstructured.Unstructured) objectKey {
+func keyOf(o *object) objectKey {
 	gvk := o.GroupVersionKind()
 	return objectKey{gvk.Group, gvk.Kind, o.GetName()}
 }
@@ -165,7 +167,8 @@ func (c *Cluster) Drive(ctx context.Context, o Course) (left []string, err error
 		return nil, err
 	}
 	d.memory = newMemory(rand.Text())
-	if err := o.Record(record.ActionLine(time.Now(), record.Act{Name: "begin", Namespace: o.Namespace, Server: server, Run: d.run})); err != nil {
+	begin := record.Act{Name: "begin", Namespace: o.Namespace, Server: server, Run: d.run}
+	if err := o.Record(record.ActionLine(time.Now(), begin)); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -194,9 +197,9 @@ type driver struct {
 	Course
 	memory
 	client  rest.Interface
-	all     []resource                   // the kinds of Cluster API in namespaces
-	held    []*unstructured.Unstructured // Clusters that the driver paused
-	changed bool                         // controllers have something to restore before what they made is deleted
+	all     []resource // the kinds of Cluster API in namespaces
+	held    []*object  // Clusters that the driver paused
+	changed bool       // controllers have something to restore before what they made is deleted
 }
 
 func (c *Cluster) driver(ctx context.Context, o Course) (*driver, error) {
@@ -212,6 +215,8 @@ func (c *Cluster) driver(ctx context.Context, o Course) (*driver, error) {
 	return d, nil
 }
 
+func isCluster(o *object) bool { return keyOf(o).group == coreGroup && o.GetKind() == "Cluster" }
+
 func (d *driver) kind(group, name string) resource {
 	if i := slices.IndexFunc(d.all, func(r resource) bool { return r.group == group && r.kind == name }); i >= 0 {
 		return d.all[i]
@@ -219,7 +224,7 @@ func (d *driver) kind(group, name string) resource {
 	return resource{}
 }
 
-func (d *driver) of(o *unstructured.Unstructured) resource {
+func (d *driver) of(o *object) resource {
 	gvk := o.GroupVersionKind()
 	return d.kind(gvk.Group, gvk.Kind)
 }
@@ -238,7 +243,7 @@ func (d *driver) check(ctx context.Context) error {
 		}
 		for _, o := range items {
 			_, labelled := o.GetLabels()[coreGroup+"/cluster-name"]
-			ofCluster := func(c *unstructured.Unstructured) bool {
+			ofCluster := func(c *object) bool {
 				return c.GetKind() == "Cluster" && strings.HasPrefix(o.GetName(), c.GetName()+"-")
 			}
 			if k != secrets || labelled || slices.ContainsFunc(template, ofCluster) {
@@ -253,7 +258,8 @@ func (d *driver) check(ctx context.Context) error {
 	if n := len(found) - 3; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("namespace %s already has %s%s, which controllers could act on; use an empty namespace", d.Namespace, strings.Join(found[:min(3, len(found))], ", "), more)
+	return fmt.Errorf("namespace %s already has %s%s, which controllers could act on; use an empty namespace",
+		d.Namespace, strings.Join(found[:min(3, len(found))], ", "), more)
 }
 
 // finish bounds how long a write may last that the user interrupts.
@@ -287,7 +293,7 @@ func (d *driver) again(ctx context.Context, do func() error) (err error) {
 	return err
 }
 
-func (d *driver) list(ctx context.Context, k resource) ([]unstructured.Unstructured, error) {
+func (d *driver) list(ctx context.Context, k resource) ([]object, error) {
 	var l unstructured.UnstructuredList
 	accept := "application/json"
 	if k == secrets {
@@ -305,8 +311,8 @@ func (d *driver) list(ctx context.Context, k resource) ([]unstructured.Unstructu
 
 // ours are the objects in the namespace that the driver made, and those that controllers
 // made of them: of the kinds in a list. What is ours stays so when it loses its owners.
-func (d *driver) ours(ctx context.Context, kinds []resource) ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
+func (d *driver) ours(ctx context.Context, kinds []resource) ([]*object, error) {
+	var all []*object
 	for _, k := range kinds {
 		items, err := d.list(ctx, k)
 		if err != nil {
@@ -324,13 +330,13 @@ func (d *driver) ours(ctx context.Context, kinds []resource) ([]*unstructured.Un
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool { return !d.known[o.GetUID()] }), nil
+	return slices.DeleteFunc(all, func(o *object) bool { return !d.known[o.GetUID()] }), nil
 }
 
 // descends reports whether a controller made the object of one that is ours: that controls
 // it, or is the Cluster of its topology. Any Machine that names a Cluster gets an owner
 // reference to it, whoever made it. The driver knows what it meant to make by its mark.
-func (d *driver) descends(o *unstructured.Unstructured) bool {
+func (d *driver) descends(o *object) bool {
 	if d.meant[keyOf(o)] && o.GetAnnotations()[runMark] == d.run {
 		return true
 	}
@@ -342,11 +348,11 @@ func (d *driver) descends(o *unstructured.Unstructured) bool {
 
 // active are ours of the kinds that controllers work on, without what the driver adds to
 // the template.
-func (d *driver) active(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (d *driver) active(ctx context.Context) ([]*object, error) {
 	all, err := d.ours(ctx, slices.DeleteFunc(slices.Clone(d.all), func(r resource) bool {
 		return strings.HasSuffix(r.kind, "Template") || r.kind == "ClusterClass" || r.group != coreGroup && !ofProvider(r.group)
 	}))
-	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool { return strings.HasPrefix(o.GetName(), extra) }), err
+	return slices.DeleteFunc(all, func(o *object) bool { return strings.HasPrefix(o.GetName(), extra) }), err
 }
 
 func ofProvider(group string) bool {
@@ -354,32 +360,34 @@ func ofProvider(group string) bool {
 	return slices.Contains([]string{"infrastructure", "bootstrap", "controlplane"}, role)
 }
 
-func (d *driver) core(ctx context.Context, kinds ...string) ([]*unstructured.Unstructured, error) {
+func (d *driver) core(ctx context.Context, kinds ...string) ([]*object, error) {
 	all, err := d.active(ctx)
-	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
+	return slices.DeleteFunc(all, func(o *object) bool {
 		return o.GroupVersionKind().Group != coreGroup || !slices.Contains(kinds, o.GetKind())
 	}), err
 }
 
 // providers are the objects of providers that are ours, without templates.
-func (d *driver) providers(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (d *driver) providers(ctx context.Context) ([]*object, error) {
 	all, err := d.active(ctx)
-	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool { return o.GroupVersionKind().Group == coreGroup }), err
+	return slices.DeleteFunc(all, func(o *object) bool { return o.GroupVersionKind().Group == coreGroup }), err
 }
 
 // template prepares the objects: all are in the namespace, and of kinds with one.
-func (d *driver) template() ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
+func (d *driver) template() ([]*object, error) {
+	var out []*object
 	for i, raw := range d.Objects {
-		o := &unstructured.Unstructured{}
+		o := &object{}
 		if err := o.UnmarshalJSON(raw); err != nil {
 			return nil, fmt.Errorf("object %d of the template: %w", i+1, err)
 		}
 		if ns := o.GetNamespace(); ns != "" && ns != d.Namespace {
-			return nil, fmt.Errorf("%s %s of the template is in namespace %s; leave the namespace out, or render it for %s", o.GetKind(), o.GetName(), ns, d.Namespace)
+			return nil, fmt.Errorf("%s %s of the template is in namespace %s; leave the namespace out, or render it for %s",
+				o.GetKind(), o.GetName(), ns, d.Namespace)
 		}
 		if d.of(o).plural == "" {
-			return nil, fmt.Errorf("%s %s of the template is not of a namespaced kind of Cluster API that the server has", o.GetKind(), o.GetName())
+			return nil, fmt.Errorf("%s %s of the template is not of a namespaced kind of Cluster API that the server has",
+				o.GetKind(), o.GetName())
 		}
 		if o.GetName() == "" {
 			return nil, fmt.Errorf("object %d of the template, of the kind %s, has no name", i+1, o.GetKind())
@@ -395,14 +403,14 @@ func (d *driver) template() ([]*unstructured.Unstructured, error) {
 
 // journal writes down that something is about to be done to an object, or was done if the
 // object has a resourceVersion. What is not in the journal is not done.
-func (d *driver) journal(at time.Time, action string, o *unstructured.Unstructured, version string) error {
+func (d *driver) journal(at time.Time, action string, o *object, version string) error {
 	return d.Record(record.ActionLine(at, record.Act{
 		Name: action, APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Object: o.GetName(),
 		UID: string(o.GetUID()), ResourceVersion: version,
 	}))
 }
 
-func (d *driver) post(ctx context.Context, action string, o *unstructured.Unstructured) error {
+func (d *driver) post(ctx context.Context, action string, o *object) error {
 	k := d.of(o)
 	k.version = o.GroupVersionKind().Version
 	o.SetAnnotations(with(o.GetAnnotations(), runMark, d.run))
@@ -415,7 +423,8 @@ func (d *driver) post(ctx context.Context, action string, o *unstructured.Unstru
 		return err
 	}
 	d.meant[keyOf(o)] = true
-	answer, err := write(ctx, d.client.Post().AbsPath(k.path(d.Namespace)).Param("fieldManager", driverName).SetHeader("Content-Type", "application/json").Body(body))
+	to := d.client.Post().AbsPath(k.path(d.Namespace)).Param("fieldManager", driverName)
+	answer, err := write(ctx, to.SetHeader("Content-Type", "application/json").Body(body))
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
@@ -444,7 +453,7 @@ func replaced(err error) bool {
 
 // patch writes a merge patch, which the server refuses if the name belongs to another
 // object meanwhile. That, and that the object is gone, is not an error.
-func (d *driver) patch(ctx context.Context, action string, o *unstructured.Unstructured, sub string, patch map[string]any) error {
+func (d *driver) patch(ctx context.Context, action string, o *object, sub string, patch map[string]any) error {
 	meta, _ := patch["metadata"].(map[string]any)
 	guarded := map[string]any{"uid": string(o.GetUID())}
 	for k, v := range meta {
@@ -474,19 +483,23 @@ func (d *driver) patch(ctx context.Context, action string, o *unstructured.Unstr
 	if err != nil {
 		return fmt.Errorf("%s %s %s: %w", action, o.GetKind(), o.GetName(), err)
 	}
-	after := &unstructured.Unstructured{}
+	after := &object{}
 	if err := after.UnmarshalJSON(answer); err != nil {
 		return err
 	}
 	return d.journal(at, action, after, after.GetResourceVersion())
 }
 
-func (d *driver) annotation(ctx context.Context, action string, o *unstructured.Unstructured, key string, value any) error {
+func spec(field string, value any) map[string]any {
+	return map[string]any{"spec": map[string]any{field: value}}
+}
+
+func (d *driver) annotation(ctx context.Context, action string, o *object, key string, value any) error {
 	return d.patch(ctx, action, o, "", map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
 }
 
 // remove deletes the object, but not another one that has taken its name.
-func (d *driver) remove(ctx context.Context, o *unstructured.Unstructured) error {
+func (d *driver) remove(ctx context.Context, o *object) error {
 	if err := d.journal(time.Now(), "delete", o, ""); err != nil {
 		return err
 	}
@@ -496,7 +509,8 @@ func (d *driver) remove(ctx context.Context, o *unstructured.Unstructured) error
 		return err
 	}
 	err = d.again(ctx, func() error {
-		_, err := write(ctx, d.client.Delete().AbsPath(d.of(o).path(d.Namespace)+"/"+o.GetName()).SetHeader("Content-Type", "application/json").Body(body))
+		at := d.client.Delete().AbsPath(d.of(o).path(d.Namespace) + "/" + o.GetName())
+		_, err := write(ctx, at.SetHeader("Content-Type", "application/json").Body(body))
 		return err
 	})
 	if replaced(err) {
@@ -540,14 +554,14 @@ func (d *driver) pause(ctx context.Context) error {
 	all, err := d.core(ctx, "Cluster")
 	for _, c := range all {
 		d.held = append(d.held, c)
-		err = errors.Join(err, d.patch(ctx, "pause", c, "", map[string]any{"spec": map[string]any{"paused": true}}))
+		err = errors.Join(err, d.patch(ctx, "pause", c, "", spec("paused", true)))
 	}
 	return err
 }
 
 func (d *driver) resume(ctx context.Context) (err error) {
 	for _, c := range d.held {
-		err = errors.Join(err, d.patch(ctx, "unpause", c, "", map[string]any{"spec": map[string]any{"paused": false}}))
+		err = errors.Join(err, d.patch(ctx, "unpause", c, "", spec("paused", false)))
 	}
 	if err == nil {
 		d.held = nil
@@ -555,7 +569,7 @@ func (d *driver) resume(ctx context.Context) (err error) {
 	return err
 }
 
-func (d *driver) poke(ctx context.Context, list []*unstructured.Unstructured) error {
+func (d *driver) poke(ctx context.Context, list []*object) error {
 	for _, o := range list {
 		if err := d.annotation(ctx, "poke", o, pokedMark, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
 			return err
@@ -569,7 +583,7 @@ func (d *driver) poke(ctx context.Context, list []*unstructured.Unstructured) er
 func (d *driver) pauseEarly(ctx context.Context) error {
 	d.wait(ctx, d.Provision, func() bool {
 		all, _ := d.core(ctx, "Machine")
-		return slices.ContainsFunc(all, func(m *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(all, func(m *object) bool {
 			name, _, _ := unstructured.NestedString(m.Object, "spec", "bootstrap", "dataSecretName")
 			return name != ""
 		})
@@ -615,7 +629,7 @@ func (d *driver) scale(ctx context.Context) error {
 		}
 		for _, o := range all {
 			n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
-			if err := d.patch(ctx, "scale", o, "", map[string]any{"spec": map[string]any{"replicas": n + by}}); err != nil {
+			if err := d.patch(ctx, "scale", o, "", spec("replicas", n+by)); err != nil {
 				return err
 			}
 		}
@@ -631,7 +645,7 @@ func (d *driver) annotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	one := slices.CompactFunc(all, func(a, b *unstructured.Unstructured) bool { return a.GetKind() == b.GetKind() })
+	one := slices.CompactFunc(all, func(a, b *object) bool { return a.GetKind() == b.GetKind() })
 	for _, o := range one {
 		err = errors.Join(err, d.annotation(ctx, "annotate", o, pausedMark, ""))
 	}
@@ -648,7 +662,7 @@ func (d *driver) annotate(ctx context.Context) error {
 }
 
 // change does something to all objects of providers during a pause.
-func (d *driver) change(ctx context.Context, do func(*unstructured.Unstructured) error) error {
+func (d *driver) change(ctx context.Context, do func(*object) error) error {
 	d.changed = true
 	err := d.paused(ctx, func() error {
 		all, err := d.providers(ctx)
@@ -665,13 +679,13 @@ func (d *driver) change(ctx context.Context, do func(*unstructured.Unstructured)
 }
 
 func (d *driver) strip(ctx context.Context) error {
-	return d.change(ctx, func(o *unstructured.Unstructured) error {
+	return d.change(ctx, func(o *object) error {
 		return d.patch(ctx, "strip", o, "", map[string]any{"metadata": map[string]any{"finalizers": nil, "ownerReferences": nil}})
 	})
 }
 
 func (d *driver) wipe(ctx context.Context) error {
-	return d.change(ctx, func(o *unstructured.Unstructured) error {
+	return d.change(ctx, func(o *object) error {
 		if status, _, _ := unstructured.NestedMap(o.Object, "status"); !d.of(o).status || len(status) == 0 {
 			return nil
 		}
@@ -682,6 +696,13 @@ func (d *driver) wipe(ctx context.Context) error {
 // extra begins the names of objects that the driver adds to those of the template.
 const extra = "drive-"
 
+func (d *driver) added(name, apiVersion, kind string, spec any) *object {
+	o := &object{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
+	o.SetName(extra + name)
+	o.SetNamespace(d.Namespace)
+	return o
+}
+
 // managed makes a Cluster like that of the template whose infrastructure belongs to
 // somebody else.
 func (d *driver) managed(ctx context.Context) error {
@@ -691,10 +712,10 @@ func (d *driver) managed(ctx context.Context) error {
 	}
 	for _, c := range all {
 		ref, ok, _ := unstructured.NestedStringMap(c.Object, "spec", "infrastructureRef")
-		if c.GetKind() != "Cluster" || c.GroupVersionKind().Group != coreGroup || !ok {
+		if !isCluster(c) || !ok {
 			continue
 		}
-		i := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool {
+		i := slices.IndexFunc(all, func(o *object) bool {
 			return o.GetKind() == ref["kind"] && o.GetName() == ref["name"]
 		})
 		if i < 0 {
@@ -721,15 +742,13 @@ func (d *driver) managed(ctx context.Context) error {
 
 func (d *driver) orphan(ctx context.Context) error {
 	all, err := d.providers(ctx)
-	i := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool {
+	i := slices.IndexFunc(all, func(o *object) bool {
 		return strings.HasPrefix(d.of(o).group, "infrastructure.") && strings.HasSuffix(o.GetKind(), "Machine")
 	})
 	if i < 0 {
 		return err
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": all[i].GetAPIVersion(), "kind": all[i].GetKind(), "spec": all[i].Object["spec"]}}
-	o.SetName(extra + "orphan")
-	o.SetNamespace(d.Namespace)
+	o := d.added("orphan", all[i].GetAPIVersion(), all[i].GetKind(), all[i].Object["spec"])
 	unstructured.RemoveNestedField(o.Object, "spec", "providerID")
 	if err := d.post(ctx, "orphan", o); err != nil {
 		return err
@@ -755,10 +774,8 @@ func (d *driver) foreign(ctx context.Context, name string, do func() error) erro
 	if k.plural == "" || len(clusters) == 0 {
 		return do()
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": k.apiVersion(), "kind": k.kind, "spec": map[string]any{
-		"clusterName": clusters[0].GetName(), "poolRef": map[string]any{"apiGroup": "ipam.drive.example", "kind": "OtherPool", "name": "pool"}}}}
-	o.SetName(extra + name)
-	o.SetNamespace(d.Namespace)
+	pool := map[string]any{"apiGroup": "ipam.drive.example", "kind": "OtherPool", "name": "pool"}
+	o := d.added(name, k.apiVersion(), k.kind, map[string]any{"clusterName": clusters[0].GetName(), "poolRef": pool})
 	if err := d.post(ctx, "claim", o); err != nil {
 		return err
 	}
@@ -784,7 +801,7 @@ func (d *driver) restart(ctx context.Context) error {
 
 func (d *driver) deletePaused(ctx context.Context) error {
 	all, err := d.core(ctx, "Machine")
-	i := slices.IndexFunc(all, func(m *unstructured.Unstructured) bool {
+	i := slices.IndexFunc(all, func(m *object) bool {
 		_, plane := m.GetLabels()[coreGroup+"/control-plane"]
 		return !plane
 	})
@@ -816,7 +833,7 @@ func (d *driver) deleteAll(ctx context.Context) error {
 // else is there (that of InClusterIPPool does while addresses are taken), so it asks
 // again while it waits.
 func (d *driver) clean(ctx context.Context) (left []string) {
-	var all []*unstructured.Unstructured
+	var all []*object
 	var failed error
 	look := func() bool { all, failed = d.ours(ctx, d.all); return failed == nil }
 	d.wait(ctx, d.Provision, func() bool { return look() && d.unpaused(ctx, all) == nil })
@@ -849,11 +866,11 @@ func (d *driver) clean(ctx context.Context) (left []string) {
 
 // unpaused ends what pauses there are of our objects, so that controllers restore and
 // remove what they have to.
-func (d *driver) unpaused(ctx context.Context, all []*unstructured.Unstructured) (err error) {
+func (d *driver) unpaused(ctx context.Context, all []*object) (err error) {
 	for _, o := range all {
-		if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused && o.GetKind() == "Cluster" && o.GroupVersionKind().Group == coreGroup {
+		if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused && isCluster(o) {
 			d.changed = true
-			err = errors.Join(err, d.patch(ctx, "unpause", o, "", map[string]any{"spec": map[string]any{"paused": false}}))
+			err = errors.Join(err, d.patch(ctx, "unpause", o, "", spec("paused", false)))
 		}
 		if _, paused := o.GetAnnotations()[pausedMark]; paused {
 			d.changed = true

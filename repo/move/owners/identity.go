@@ -78,8 +78,14 @@ type alias struct {
 	edge *Edge  // that reference
 	list string // the kind that is listed
 	cure
+	fix string
 	// always is set if it does not depend on the order of kinds.
 	always bool
+}
+
+// fault is what happens because of the alias.
+func (a alias) fault(step Step, n *Node, format string, args ...any) Fault {
+	return Fault{Step: step, Node: n, Reason: fmt.Sprintf(format, args...), Fix: a.fix, Sometimes: !a.always, cure: a.cure}
 }
 
 // identify reports what follows from references that do not name their owner as it
@@ -195,17 +201,17 @@ func (b *planner) judge(i int32, all []alias) {
 			continue
 		}
 		id, right := ID{Group: a.Group, Kind: a.Kind, Namespace: o.Namespace, Name: a.Name}, apiVersion(o.Group, o.Version)
-		fix := fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s", a.by, n, right, o.Kind, o.Name)
+		a.fix = fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s", a.by, n, right, o.Kind, o.Name)
 		a.cure = cure{at: a.edge}
 		if id == n.ID {
-			fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, right)
+			a.fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, right)
 			a.cure.version = right
 		}
-		ends := b.misread(i, id, a, fix)
+		ends := b.misread(i, id, a)
 		if otherwise(n, id, a) {
 			b.overlooked(n, ends)
 			if ends == never {
-				b.astray(n, a, fix)
+				b.astray(n, a)
 			}
 		}
 	}
@@ -225,17 +231,14 @@ func (b *planner) judgeUnlisted(n *Node, all []alias) {
 
 // misread reports what clusterctl fails to read if it knows an object by an alias,
 // and returns the step in which that ends the move, or never.
-func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
+func (b *planner) misread(i int32, id ID, a alias) Step {
 	n := b.nodes[i]
-	where, when := a.by.String()+", "+a.edge.at(), ""
+	where, when, version := a.by.String()+", "+a.edge.at(), "", apiVersion(a.Group, a.Version)
 	if !a.always {
 		when = fmt.Sprintf(" if it lists the kind %s before %s, which varies between runs", a.by.Kind, n.Kind)
 	}
 	if step := b.mistaken(n, id); step != never {
-		b.Refusals = append(b.Refusals, Fault{
-			Step: step, Node: n, Fix: fix, Sometimes: !a.always, cure: a.cure,
-			Reason: fmt.Sprintf("%s refers to it as %s; clusterctl fails to read that%s", where, id, when),
-		})
+		b.Refusals = append(b.Refusals, a.fault(step, n, "%s refers to it as %s; clusterctl fails to read that%s", where, id, when))
 		return step
 	}
 	soft := n.first(func(e *Edge) bool { return e.Link == SoftOwner })
@@ -252,35 +255,32 @@ func (b *planner) misread(i int32, id ID, a alias, fix string) Step {
 		return never // because it is not read
 	}
 	if left {
-		b.Failures = append(b.Failures, Fault{
-			Step: After, Node: n, Sometimes: !a.always, Fix: fix, cure: a.cure,
-			Reason: fmt.Sprintf("%s refers to it as %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s", where, apiVersion(a.Group, a.Version), id, soft.From, when),
-		})
+		b.Failures = append(b.Failures, a.fault(After, n, "%s refers to it as %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s",
+			where, version, id, soft.From, when))
 		n.below(func(to *Node) bool {
 			if always, seen := b.behind[to]; seen && (always || !a.always) || !to.Verdict.moves() {
 				return false
 			}
 			b.behind[to] = a.always
-			b.resumed(Fault{Node: to, Sometimes: !a.always, Fix: fix, cure: a.cure, Reason: fmt.Sprintf("it waits for its owner %s, which clusterctl leaves behind%s", n, when)})
+			b.resumed(a.fault(Resume, to, "it waits for its owner %s, which clusterctl leaves behind%s", n, when))
 			return true
 		})
 		return never
 	}
-	reason, step, ends := "", Create, Create
 	other, exists := b.lookup(id)
 	switch {
 	case b.served(a.Group, a.Kind, a.Version) == no:
-		reason = fmt.Sprintf("%s refers to it as %s %s, a version that is not served; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, when)
+		b.Failures = append(b.Failures, a.fault(Create, n, "%s refers to it as %s %s, a version that is not served; clusterctl fails to read it by that name%s",
+			where, version, a.Kind, when))
+		return Create
 	case !exists:
-		reason = fmt.Sprintf("%s refers to it as %s %s %s, which does not exist; clusterctl fails to read it by that name%s", where, apiVersion(a.Group, a.Version), a.Kind, a.Name, when)
+		b.Failures = append(b.Failures, a.fault(Create, n, "%s refers to it as %s %s %s, which does not exist; clusterctl fails to read it by that name%s",
+			where, version, a.Kind, a.Name, when))
+		return Create
 	case other != i:
-		reason = fmt.Sprintf("%s refers to it as %s, so clusterctl moves that object instead%s", where, id, when)
-		step, ends = After, never
-	default:
-		return never
+		b.Failures = append(b.Failures, a.fault(After, n, "%s refers to it as %s, so clusterctl moves that object instead%s", where, id, when))
 	}
-	b.Failures = append(b.Failures, Fault{Step: step, Node: n, Reason: reason, Fix: fix, Sometimes: !a.always, cure: a.cure})
-	return ends
+	return never
 }
 
 // otherwise reports whether clusterctl does not know by an alias what an object is. Of
@@ -317,12 +317,10 @@ func (b *planner) overlooked(n *Node, ends Step) {
 // astray reports what arrives or not if clusterctl takes an object for another one, and
 // so does not look for what belongs to it by name: it leaves behind what only that object
 // makes it fetch, and moves what waits for the object.
-func (b *planner) astray(n *Node, a alias, fix string) {
+func (b *planner) astray(n *Node, a alias) {
 	harm := func(to *Node, what string) {
-		b.Failures = append(b.Failures, Fault{
-			Step: After, Node: to, Fix: fix, Sometimes: !a.always, cure: a.cure,
-			Reason: fmt.Sprintf("%s, %s refers to %s as %s %s, so clusterctl %s", a.by, a.edge.at(), n, apiVersion(a.Group, a.Version), a.Kind, what),
-		})
+		b.Failures = append(b.Failures, a.fault(After, to, "%s, %s refers to %s as %s %s, so clusterctl %s",
+			a.by, a.edge.at(), n, apiVersion(a.Group, a.Version), a.Kind, what))
 	}
 	for _, to := range slices.SortedFunc(maps.Keys(b.external), func(x, y *Node) int { return cmp.Compare(x.String(), y.String()) }) {
 		if to.Verdict.moves() && b.fetchedFor(to, n) {

@@ -230,7 +230,8 @@ func (b *planner) index() {
 					"it stores Clusters in version %q, but clusterctl v1.14 only moves between clusters that store %s", d.Storage, contractVersion)
 			}
 			if o.Has(snapshot.Clusterctl) && d.Unserved && !b.options.Restore {
-				b.refusal(Discovery, &Node{ID: idOf(o)}, fmt.Sprintf("set served: true for version %s, or change the storage version", d.Storage),
+				b.refusal(Discovery, &Node{ID: idOf(o)},
+					fmt.Sprintf("set served: true for version %s, or change the storage version", d.Storage),
 					"objects are stored in version %q, which is not served, so clusterctl fails to list them", d.Storage)
 			}
 		case *snapshot.Provider:
@@ -450,13 +451,15 @@ func (b *planner) classesElsewhere() {
 // a version of its API.
 func (b *planner) fetch(by *Node, id ID, version string) *snapshot.Object {
 	if b.served(id.Group, id.Kind, version) == no {
-		b.refusal(Discovery, by, fmt.Sprintf("change the reference to a version that is served (%s)", b.servedVersions(id.Group, id.Kind)),
+		b.refusal(Discovery, by,
+			fmt.Sprintf("change the reference to a version that is served (%s)", b.servedVersions(id.Group, id.Kind)),
 			"it refers to %s in version %q, which is not served, so clusterctl fails to read it", id, version)
 		return nil
 	}
 	i, ok := b.lookup(id)
 	if !ok {
-		b.refusal(Discovery, by, "create "+id.String()+", or remove the reference to it", "it refers to %s, which does not exist", id)
+		b.refusal(Discovery, by, "create "+id.String()+", or remove the reference to it",
+			"it refers to %s, which does not exist", id)
 		return nil
 	}
 	o := &b.s.Objects[i]
@@ -648,9 +651,11 @@ func (b *planner) refuse() {
 	observed(b, func(n *Node, o *snapshot.Object, c *snapshot.Cluster) {
 		switch {
 		case !c.Provisioned:
-			b.refusal(Provisioning, n, "wait until status.initialization.infrastructureProvisioned is true", "its infrastructure is not provisioned")
+			b.refusal(Provisioning, n, "wait until status.initialization.infrastructureProvisioned is true",
+				"its infrastructure is not provisioned")
 		case !c.Initialized, c.HasControlPlane && !c.ControlPlaneInitialized:
-			b.refusal(Provisioning, n, "wait until the condition ControlPlaneInitialized is True", "its control plane is not initialized")
+			b.refusal(Provisioning, n, "wait until the condition ControlPlaneInitialized is True",
+				"its control plane is not initialized")
 		}
 		if c.Paused || o.Has(snapshot.Paused) {
 			b.refusal(Pause, n, "resume it: remove spec.paused and the annotation "+pausedAnnotation, "it is already paused")
@@ -698,7 +703,8 @@ const pausedAnnotation = "cluster.x-k8s.io/paused"
 func (b *planner) gaps() {
 	if len(b.undefined) > 0 && !b.Restore {
 		kinds := slices.Sorted(maps.Keys(b.undefined))
-		b.gap("the definitions (CRDs) of these kinds are missing, and their labels decide what moves: %s", phrase.Few(kinds, 8))
+		b.gap("the definitions (CRDs) of these kinds are missing, and their labels decide what moves: %s",
+			phrase.Few(kinds, 8))
 	}
 	if b.options.Complete {
 		return

@@ -155,6 +155,9 @@ func kubectl(where, verb string, n *Node, rest string) string {
 	return fmt.Sprintf("%s%s %s %s %s%s", where, in, verb, word(kind), word(n.Name), rest)
 }
 
+// show is the command that shows an object.
+func show(where string, n *Node) []string { return []string{kubectl(where, "get", n, "-o yaml")} }
+
 // resume are the commands that resume a Cluster or ClusterClass.
 func resume(where string, n *Node) []string {
 	annotation := kubectl(where, "annotate", n, pausedAnnotation+"-")
@@ -187,16 +190,14 @@ func (r *runbook) commands(step Step, n *Node, at *Edge, version string) []strin
 		return []string{kubectl(inSource, "wait", n, "--for=condition=ControlPlaneInitialized --timeout=30m")}
 	case step == Provisioning && n.Kind == "Machine":
 		return []string{kubectl(inSource, "wait", n, "--for=jsonpath='{.status.nodeRef.name}' --timeout=30m")}
-	case step == Ready:
-		return []string{kubectl(inSource, "get", n, "-o yaml")}
+	case step == Ready, step == After && !r.Restore:
+		return show(inSource, n)
 	case step == providers:
 		return []string{`clusterctl upgrade plan --kubeconfig "$TARGET"`}
 	case step == Resume, step == ResumeClasses:
 		if n.By != nil && n.By.Written && n.Cause == OwnerLeft {
 			return unlink(n.By)
 		}
-	case step == After && !r.Restore:
-		return []string{kubectl(inSource, "get", n, "-o yaml")}
 	}
 	return nil
 }
@@ -206,7 +207,7 @@ func lostCommands(n *Node) []string {
 	switch n.Cause {
 	case namedBy, mayBeNamed:
 		if n.Scope == Elsewhere {
-			return []string{kubectl(inSource, "get", n, "-o yaml")}
+			return show(inSource, n)
 		}
 		return []string{kubectl(inSource, "label", n, MoveLabel+"=true")}
 	case noOwner, Unowned, NotOwned, ReferrerLeft:
@@ -387,30 +388,30 @@ func Verify(plan []Expected, to, from *snapshot.Snapshot) []Deviation {
 		remains, _ = byID(from)
 	}
 	var out []Deviation
-	add := func(id ID, commands []string, fix, format string, args ...any) {
-		out = append(out, Deviation{id, fmt.Sprintf(format, args...), fix, commands})
-	}
 	for _, e := range plan {
 		n := &Node{ID: e.ID}
+		add := func(commands []string, fix, format string, args ...any) {
+			out = append(out, Deviation{e.ID, fmt.Sprintf(format, args...), fix, commands})
+		}
 		core := e.Group == coreGroup && (e.Kind == "Cluster" || e.Kind == "ClusterClass")
 		if old := remains[e.ID]; old != nil && e.Verdict == Moves.String() {
-			add(e.ID, []string{kubectl(inSource, "get", n, "-o yaml")}, "delete it in the source without its finalizers, once the target is complete", "it is still in the source")
+			add(show(inSource, n), "delete it in the source without its finalizers, once the target is complete", "it is still in the source")
 		} else if old != nil && core && isPaused(old) {
-			add(e.ID, resume(inSource, n), "resume it in the source", "it is still in the source, and paused")
+			add(resume(inSource, n), "resume it in the source", "it is still in the source, and paused")
 		}
 		if e.Verdict != Moves.String() && e.Verdict != Copied.String() {
 			continue
 		}
 		o := there[e.ID]
 		if o == nil {
-			add(e.ID, nil, "run clusterctl move again if the source still has it; restore it from the backup if not", "it did not arrive in the target")
+			add(nil, "run clusterctl move again if the source still has it; restore it from the backup if not", "it did not arrive in the target")
 			continue
 		}
 		if core && isPaused(o) {
-			add(e.ID, resume(inTarget, n), "resume it in the target", "it is still paused in the target")
+			add(resume(inTarget, n), "resume it in the target", "it is still paused in the target")
 		}
 		if o.Has(snapshot.Deleting) {
-			add(e.ID, []string{kubectl(inTarget, "get", n, "-o yaml")}, "find out who deleted it", "it is being deleted in the target")
+			add(show(inTarget, n), "find out who deleted it", "it is being deleted in the target")
 		}
 		missing := 0
 		for _, r := range o.Owners {
@@ -420,9 +421,9 @@ func Verify(plan []Expected, to, from *snapshot.Snapshot) []Deviation {
 		}
 		switch {
 		case missing > 0:
-			add(e.ID, []string{kubectl(inTarget, "get", n, "-o yaml")}, "correct its ownerReferences, or Kubernetes deletes it", "%d of its owners do not exist in the target", missing)
+			add(show(inTarget, n), "correct its ownerReferences, or Kubernetes deletes it", "%d of its owners do not exist in the target", missing)
 		case len(o.Owners) < e.Owners:
-			add(e.ID, []string{kubectl(inTarget, "get", n, "-o yaml")}, "add the missing ownerReferences", "it has %d owners in the target, and had %d in the source", len(o.Owners), e.Owners)
+			add(show(inTarget, n), "add the missing ownerReferences", "it has %d owners in the target, and had %d in the source", len(o.Owners), e.Owners)
 		}
 	}
 	return out

@@ -75,7 +75,8 @@ func (b *planner) targetContract(t *target) {
 	case d != nil && d.Storage != contractVersion:
 		b.refusal(contract, n, "upgrade Cluster API in the target first", "the target stores Clusters in version %q, but clusterctl v1.14 only moves to clusters that store %s", d.Storage, contractVersion)
 	case d == nil && t.complete:
-		b.refusal(contract, n, "run clusterctl init in the target first", "the target does not have this definition, so it is not a management cluster")
+		b.refusal(contract, n, "run clusterctl init in the target first",
+			"the target does not have this definition, so it is not a management cluster")
 	case d == nil:
 		b.gap("the target's definitions (CRDs) are missing, so its API versions cannot be compared")
 	}
@@ -97,7 +98,8 @@ func (b *planner) targetProviders(t *target) {
 		n := &Node{ID: idOf(o)}
 		want, err := version(p.Version)
 		if err != nil {
-			b.refusal(providers, n, "correct the field version of "+n.String(), "clusterctl cannot read its version %q", p.Version)
+			b.refusal(providers, n, "correct the field version of "+n.String(), "clusterctl cannot read its version %q",
+				p.Version)
 			continue
 		}
 		var newest *semver.Version
@@ -108,7 +110,8 @@ func (b *planner) targetProviders(t *target) {
 			}
 			v, err := version(q.Version)
 			if err != nil {
-				b.refusal(providers, n, "correct the field version in the target", "clusterctl cannot read its version %q in the target", q.Version)
+				b.refusal(providers, n, "correct the field version in the target",
+					"clusterctl cannot read its version %q in the target", q.Version)
 				newest = want
 				break
 			}
@@ -120,7 +123,8 @@ func (b *planner) targetProviders(t *target) {
 		case newest == nil:
 			b.refusal(providers, n, "install it in the target with clusterctl init", "the target does not have this provider")
 		case newest.LessThan(want):
-			b.refusal(providers, n, fmt.Sprintf("upgrade it in the target to %s or newer", p.Version), "the target has v%s, which is older than %s in the source", newest, p.Version)
+			b.refusal(providers, n, fmt.Sprintf("upgrade it in the target to %s or newer", p.Version),
+				"the target has v%s, which is older than %s in the source", newest, p.Version)
 		}
 	}
 }
@@ -158,7 +162,8 @@ func (b *planner) targetKinds(t *target) {
 	for _, k := range order {
 		if d := t.definitions[groupKind{k.group, k.kind}]; d != nil && d.Global != (first[k].Namespace == "") {
 			scope := map[bool]string{false: "has namespaces", true: "has no namespaces"}
-			b.failure(Create, first[k], "install the version of the provider in the target that defines "+k.kind+" as the source does",
+			b.failure(Create, first[k],
+				"install the version of the provider in the target that defines "+k.kind+" as the source does",
 				"%s %s in the target, but %s in the source, so it cannot be created", k.kind, scope[d.Global], scope[!d.Global])
 			continue
 		}
@@ -188,7 +193,8 @@ func (b *planner) targetNamespaces(t *target) {
 		o := t.objects[ID{Kind: "Namespace", Name: n.Namespace}]
 		switch {
 		case o != nil && o.Has(snapshot.Deleting):
-			b.failure(Create, n, "wait until the namespace is gone", "the namespace %s in the target is being deleted, so nothing can be created there", n.Namespace)
+			b.failure(Create, n, "wait until the namespace is gone",
+				"the namespace %s in the target is being deleted, so nothing can be created there", n.Namespace)
 		case o == nil && (t.namespaces || t.complete):
 			b.note(Create, &Node{ID: ID{Kind: "Namespace", Name: n.Namespace}}, "create it before the move if it needs any",
 				"it does not exist in the target; clusterctl creates it without labels, annotations or quotas")
@@ -216,7 +222,8 @@ func (b *planner) targetObjects(t *target) {
 			b.failure(After, n, "rename one of the two, or make them identical before the move",
 				"a different ClusterClass of this name exists in the target; it is overwritten, and all Clusters there that use it change%s", users(t, n))
 		case isClass && other != nil:
-			b.note(Create, n, "nothing, if it is meant to be shared", "the same ClusterClass exists in the target and is updated")
+			b.note(Create, n, "nothing, if it is meant to be shared",
+				"the same ClusterClass exists in the target and is updated")
 		default:
 			state := ""
 			if _, ok := there.Detail.(*snapshot.Cluster); ok && isPaused(there) {
@@ -288,7 +295,8 @@ func (b *planner) targetExtensions(t *target) {
 			_, name, _ := strings.Cut(handler, ".")
 			o := t.objects[ID{Group: runtimeGroup, Kind: "ExtensionConfig", Name: name}]
 			hurts := func(fix, format string, args ...any) {
-				b.failure(After, n, fix, "it calls %s, but %s; its Clusters cannot be reconciled", handler, fmt.Sprintf(format, args...))
+				b.failure(After, n, fix, "it calls %s, but %s; its Clusters cannot be reconciled", handler,
+					fmt.Sprintf(format, args...))
 			}
 			var config *snapshot.Extension
 			if o != nil {
@@ -298,16 +306,19 @@ func (b *planner) targetExtensions(t *target) {
 			switch {
 			case o == nil && moves != nil && moves.Verdict.moves():
 			case o == nil:
-				hurts(fmt.Sprintf("install the extension in the target and create the ExtensionConfig %s before the move", name), "the target has no ExtensionConfig %s", name)
+				hurts(fmt.Sprintf("install the extension in the target and create the ExtensionConfig %s before the move", name),
+					"the target has no ExtensionConfig %s", name)
 			case config == nil:
 			case !config.Discovered:
 				why := ""
 				if config.Message != "" {
 					why = ": " + config.Message
 				}
-				hurts("make the extension reachable from the target, until the condition Discovered is True", "Cluster API in the target cannot reach ExtensionConfig %s (Discovered is not True%s)", name, why)
+				hurts("make the extension reachable from the target, until the condition Discovered is True",
+					"Cluster API in the target cannot reach ExtensionConfig %s (Discovered is not True%s)", name, why)
 			case !slices.Contains(config.Handlers, handler) && !slices.Contains(config.Handlers, strings.TrimSuffix(handler, "."+name)):
-				hurts("install the version of the extension that has this handler", "ExtensionConfig %s in the target does not list that handler", name)
+				hurts("install the version of the extension that has this handler",
+					"ExtensionConfig %s in the target does not list that handler", name)
 			}
 		}
 	})
