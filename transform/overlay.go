@@ -2,11 +2,10 @@ package transform
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -81,34 +80,19 @@ func seen(tree fs.FS, overlay map[string][]byte, input func(file string)) fs.FS 
 }
 
 type seenFS struct {
-	fs.FS
+	tree    fs.FS
 	overlay map[string][]byte
 	input   func(file string)
 }
 
-// Open implements fs.FS. What is read of a folder are the names in it.
+// Open implements fs.FS. What looks at a tree reads whole files and the names in folders.
 func (s *seenFS) Open(name string) (fs.File, error) {
-	f, err := s.FS.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		s.input(name)
-	}
-	data, ok := s.overlay[name]
-	if !ok {
-		return f, nil
-	}
-	if err := cmp.Or(f.Close(), err); err != nil {
-		return nil, err
-	}
-	return &overlayFile{bytes.NewReader(data), overlayInfo{info, int64(len(data))}}, nil
+	return nil, &fs.PathError{Op: "open", Path: name, Err: errors.ErrUnsupported}
 }
 
 // ReadFile implements fs.ReadFileFS, with the limits of the tree.
 func (s *seenFS) ReadFile(name string) ([]byte, error) {
-	data, err := fs.ReadFile(s.FS, name)
+	data, err := fs.ReadFile(s.tree, name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,27 +104,16 @@ func (s *seenFS) ReadFile(name string) ([]byte, error) {
 }
 
 // ReadDir implements fs.ReadDirFS.
-func (s *seenFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.FS, name) }
+func (s *seenFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.tree, name) }
 
 // Stat implements fs.StatFS. It reads nothing.
 func (s *seenFS) Stat(name string) (fs.FileInfo, error) {
-	info, err := fs.Stat(s.FS, name)
+	info, err := fs.Stat(s.tree, name)
 	if data, ok := s.overlay[name]; ok && err == nil {
 		return overlayInfo{info, int64(len(data))}, nil
 	}
 	return info, err
 }
-
-type overlayFile struct {
-	*bytes.Reader
-	info overlayInfo
-}
-
-// Stat implements fs.File.
-func (f *overlayFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-
-// Close implements fs.File.
-func (f *overlayFile) Close() error { return nil }
 
 type overlayInfo struct {
 	fs.FileInfo
@@ -149,6 +122,3 @@ type overlayInfo struct {
 
 // Size is that of the other content.
 func (i overlayInfo) Size() int64 { return i.size }
-
-// ModTime is not known.
-func (i overlayInfo) ModTime() time.Time { return time.Time{} }

@@ -345,12 +345,10 @@ func (w withDisk) at(path string) filesys.FileSystem {
 	return w.Tree
 }
 
-func (w withDisk) ReadFile(path string) ([]byte, error)  { return w.at(path).ReadFile(path) }
-func (w withDisk) IsDir(path string) bool                { return w.at(path).IsDir(path) }
-func (w withDisk) Exists(path string) bool               { return w.at(path).Exists(path) }
-func (w withDisk) Glob(pattern string) ([]string, error) { return w.at(pattern).Glob(pattern) }
-func (w withDisk) ReadDir(path string) ([]string, error) { return w.at(path).ReadDir(path) }
-func (w withDisk) RemoveAll(path string) error           { return w.at(path).RemoveAll(path) } // kustomize's own clone
+func (w withDisk) ReadFile(path string) ([]byte, error) { return w.at(path).ReadFile(path) }
+func (w withDisk) IsDir(path string) bool               { return w.at(path).IsDir(path) }
+func (w withDisk) Exists(path string) bool              { return w.at(path).Exists(path) }
+func (w withDisk) RemoveAll(path string) error          { return w.at(path).RemoveAll(path) } // kustomize's own clone
 
 func (w withDisk) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
 	return w.at(path).CleanedAbs(path)

@@ -17,16 +17,12 @@ import (
 type observer struct {
 	mu   sync.Mutex
 	seen map[string]string
-	// unsure is set if an answer cannot be asked for again.
-	unsure bool
 }
 
-// The questions. Each is followed by a path relative to the tree, or a pattern.
+// The questions. Each is followed by a path relative to the tree.
 const (
 	askContent = "content "
 	askKind    = "kind "
-	askNames   = "names "
-	askMatches = "matches "
 	askTarget  = "target "
 )
 
@@ -51,15 +47,6 @@ func (t *Tree) asked(question, path string, digest func() string) {
 	}
 }
 
-// unsure notes a question whose answer is not known.
-func (t *Tree) unsure() {
-	if o := t.observer; o != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.unsure = true
-	}
-}
-
 // ask answers a question that an earlier build asked.
 func (t *Tree) ask(question string) string {
 	view := t.observed()
@@ -69,10 +56,6 @@ func (t *Tree) ask(question string) string {
 		_, _ = view.Read(path)
 	case askKind:
 		_, _ = view.stat(path)
-	case askNames:
-		_, _ = view.ReadDir(path)
-	case askMatches:
-		_, _ = view.Glob(path)
 	case askTarget:
 		_, _, _ = view.CleanedAbs(path)
 	}
@@ -80,14 +63,6 @@ func (t *Tree) ask(question string) string {
 }
 
 const failed = "failed"
-
-// texts sums up the answer to a question for names.
-func texts(names []string, err error) string {
-	if err != nil {
-		return failed
-	}
-	return digest([]byte(strings.Join(names, "\x00")))
-}
 
 // digest sums up the content of a file, once for all builds.
 func (t *Tree) digest(name string, data []byte) string {
@@ -136,7 +111,7 @@ func (t *Tree) keep(dir string, opts Options, objs []map[string]any) []byte {
 	o := t.observer
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.unsure || len(objs) == 0 {
+	if len(objs) == 0 {
 		return nil
 	}
 	text, err := Marshal(objs)

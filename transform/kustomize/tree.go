@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Tree is a source tree as kustomize sees it: read only, closed towards the
@@ -200,7 +199,12 @@ func (t *Tree) CleanedAbs(path string) (dir filesys.ConfirmedDir, name string, e
 	}
 	asked := rel
 	defer func() {
-		t.asked(askTarget, asked, func() string { return texts([]string{string(dir), name}, err) })
+		t.asked(askTarget, asked, func() string {
+			if err != nil {
+				return failed
+			}
+			return digest([]byte(dir), []byte(name))
+		})
 	}()
 	abs := filepath.Join(t.dir, rel)
 	if !t.replaced(rel) {
@@ -217,76 +221,19 @@ func (t *Tree) CleanedAbs(path string) (dir filesys.ConfirmedDir, name string, e
 	return filesys.ConfirmedDir(filepath.Dir(abs)), filepath.Base(abs), nil
 }
 
-// Glob implements filesys.FileSystem.
-func (t *Tree) Glob(pattern string) ([]string, error) {
-	rel, err := t.rel(pattern)
-	if err != nil {
-		return nil, err
-	}
-	matches, err := fs.Glob(t.files, filepath.ToSlash(rel))
-	t.asked(askMatches, rel, func() string { return texts(matches, err) })
-	for i, m := range matches {
-		matches[i] = filepath.Join(t.dir, filepath.FromSlash(m))
-	}
-	return matches, err
-}
+// The rest of filesys.FileSystem: errReadOnly answers all that would write, errUnasked
+// what kustomize only asks when it localizes.
+var (
+	errReadOnly = errors.New("the source tree is read-only during a build")
+	errUnasked  = errors.New("the source tree is only asked for files by their names")
+)
 
-// ReadDir implements filesys.FileSystem.
-func (t *Tree) ReadDir(path string) ([]string, error) {
-	rel, err := t.rel(path)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := t.files.ReadDir(filepath.ToSlash(rel))
-	names := phrase.List(entries, fs.DirEntry.Name)
-	t.asked(askNames, rel, func() string { return texts(names, err) })
-	return names, err
-}
-
-// Walk implements filesys.FileSystem.
-func (t *Tree) Walk(path string, visit filepath.WalkFunc) error {
-	t.unsure()
-	rel, err := t.rel(path)
-	if err != nil {
-		return err
-	}
-	return fs.WalkDir(t.files, filepath.ToSlash(rel), func(name string, e fs.DirEntry, err error) error {
-		var info fs.FileInfo
-		if e != nil {
-			info, _ = e.Info()
-		}
-		return visit(filepath.Join(t.dir, filepath.FromSlash(name)), info, err)
-	})
-}
-
-// Open implements filesys.FileSystem.
-func (t *Tree) Open(path string) (filesys.File, error) {
-	t.unsure()
-	rel, err := t.rel(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := t.files.OpenFile(filepath.ToSlash(rel))
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// errReadOnly answers all that would write.
-var errReadOnly = errors.New("the source tree is read-only during a build")
-
-// Create implements filesys.FileSystem; it fails.
-func (t *Tree) Create(string) (filesys.File, error) { return nil, errReadOnly }
-
-// Mkdir implements filesys.FileSystem; it fails.
-func (t *Tree) Mkdir(string) error { return errReadOnly }
-
-// MkdirAll implements filesys.FileSystem; it fails.
-func (t *Tree) MkdirAll(string) error { return errReadOnly }
-
-// RemoveAll implements filesys.FileSystem; it fails.
-func (t *Tree) RemoveAll(string) error { return errReadOnly }
-
-// WriteFile implements filesys.FileSystem; it fails.
-func (t *Tree) WriteFile(string, []byte) error { return errReadOnly }
+func (t *Tree) Create(string) (filesys.File, error)  { return nil, errReadOnly }
+func (t *Tree) Mkdir(string) error                   { return errReadOnly }
+func (t *Tree) MkdirAll(string) error                { return errReadOnly }
+func (t *Tree) RemoveAll(string) error               { return errReadOnly }
+func (t *Tree) WriteFile(string, []byte) error       { return errReadOnly }
+func (t *Tree) Open(string) (filesys.File, error)    { return nil, errUnasked }
+func (t *Tree) Glob(string) ([]string, error)        { return nil, errUnasked }
+func (t *Tree) ReadDir(string) ([]string, error)     { return nil, errUnasked }
+func (t *Tree) Walk(string, filepath.WalkFunc) error { return errUnasked }
