@@ -112,17 +112,6 @@ func (p *proposer) isTemplate(dir string) bool {
 	return kinds["Cluster"]+kinds["ClusterClass"] > 0
 }
 
-func (p *proposer) addTemplate(i int, t config.Template, kind layouts.FileKind, why string) {
-	c := &p.c.Providers[i]
-	if kind == layouts.ClusterClass {
-		p.decide(keyOf(i, "clusterClasses"), "%s: %s", c.Label(), why)
-		c.ClusterClasses = append(slices.Clone(c.ClusterClasses), config.ClusterClass(t))
-		return
-	}
-	p.decide(keyOf(i, "templates"), "%s: %s", c.Label(), why)
-	c.Templates = append(slices.Clone(c.Templates), t)
-}
-
 // joinTemplates writes the kustomizations that are named after their folders as
 // one pattern, if it means the same.
 func (p *proposer) joinTemplates(i int) {
@@ -162,7 +151,8 @@ func (p *proposer) joinTemplates(i int) {
 // foundTemplates looks for kustomizations that make clusters where no recipe and
 // no convention names any: in folders of templates.
 func (p *proposer) foundTemplates(i int) {
-	at := path.Join(detect.Base(p.c.Providers[i].Components.Path), "templates")
+	c := &p.c.Providers[i]
+	at := path.Join(detect.Base(c.Components.Path), "templates")
 	byParent := map[string][]string{}
 	for _, dir := range p.kustomizations(at) {
 		if p.tries(dir).err == nil && p.tries(dir).kinds["Cluster"] > 0 {
@@ -188,7 +178,8 @@ func (p *proposer) foundTemplates(i int) {
 			if p.build(dir, false, nil).err != nil {
 				t.LoadRestrictor = config.NoRestrictions
 			}
-			p.addTemplate(i, t, layouts.ClusterTemplate, fmt.Sprintf("%s builds a Cluster; its flavor is named after the folder", dir))
+			p.decide(keyOf(i, "templates"), "%s: %s builds a Cluster; its flavor is named after the folder", c.Label(), dir)
+			c.Templates = append(slices.Clone(c.Templates), t)
 		}
 	}
 	p.joinTemplates(i)
