@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // providerDefinition is a CustomResourceDefinition of the server, as JSON with indentation.
@@ -65,11 +67,9 @@ func (c *Cluster) Definitions(ctx context.Context) ([]providerDefinition, error)
 
 // definitionOf returns nil for what is not of a provider.
 func definitionOf(item map[string]any) (*providerDefinition, error) {
-	metadata, _ := item["metadata"].(map[string]any)
-	labels, _ := metadata["labels"].(map[string]any)
-	spec, _ := item["spec"].(map[string]any)
-	group, _ := spec["group"].(string)
-	name, _ := metadata["name"].(string)
+	o := object{Object: item}
+	labels := o.GetLabels()
+	group, _, _ := unstructured.NestedString(item, "spec", "group")
 	ours := strings.HasSuffix(group, "."+coreGroup)
 	for key := range labels {
 		ours = ours || strings.HasPrefix(key, coreGroup+"/v1")
@@ -77,22 +77,16 @@ func definitionOf(item map[string]any) (*providerDefinition, error) {
 	if !ours || group == clusterctlGroup || labels[providerLabel] == coreProvider {
 		return nil, nil
 	}
-	d := &providerDefinition{Name: name}
-	status, _ := item["status"].(map[string]any)
-	stored, _ := status["storedVersions"].([]any)
-	for _, v := range stored {
-		if version, ok := v.(string); ok {
-			d.StoredVersions = append(d.StoredVersions, version)
-		}
-	}
+	d := &providerDefinition{Name: o.GetName()}
+	d.StoredVersions, _, _ = unstructured.NestedStringSlice(item, "status", "storedVersions")
 	item["apiVersion"], item["kind"] = definitions.group+"/"+definitions.version, definitions.kind
 	delete(item, "status")
-	delete(metadata, "managedFields")
+	o.SetManagedFields(nil)
 	var b bytes.Buffer
 	in := json.NewEncoder(&b)
 	in.SetIndent("", "  ")
 	if err := in.Encode(item); err != nil {
-		return nil, fmt.Errorf("definition %s: %w", name, err)
+		return nil, fmt.Errorf("definition %s: %w", d.Name, err)
 	}
 	d.JSON = b.Bytes()
 	return d, nil

@@ -211,14 +211,14 @@ func (c *Cluster) Read(ctx context.Context, namespace string) (*snapshot.Snapsho
 		o := &r.s.Objects[i]
 		d, ok := o.Detail.(*snapshot.Definition)
 		if ok && o.Has(snapshot.Clusterctl) && d.Storage != "" {
-			kinds = append(kinds, resource{group: d.Group, version: d.Storage, plural: d.Plural, kind: d.Kind, global: d.Global})
+			kinds = append(kinds, resourceOf(d, d.Storage))
 		}
 	}
 	clusters := slices.IndexFunc(kinds, func(k resource) bool { return k.group == coreGroup && k.kind == "Cluster" })
 	if clusters < 0 {
 		return nil, fmt.Errorf("%s is not a management cluster: the definition of Clusters with the label clusterctl.cluster.x-k8s.io is missing", c.Host)
 	}
-	if r.defines(providers.group, providers.kind) {
+	if r.definition(providers.group, providers.kind) != nil {
 		if err := r.list(ctx, providers, ""); err != nil {
 			return nil, err
 		}
@@ -257,11 +257,18 @@ type reader struct {
 	lean bool
 }
 
-func (r *reader) defines(group, kind string) bool {
-	return slices.ContainsFunc(r.s.Objects, func(o snapshot.Object) bool {
-		d, ok := o.Detail.(*snapshot.Definition)
-		return ok && d.Group == group && d.Kind == kind
-	})
+// definition returns that of a kind, or nil.
+func (r *reader) definition(group, kind string) *snapshot.Definition {
+	for i := range r.s.Objects {
+		if d, ok := r.s.Objects[i].Detail.(*snapshot.Definition); ok && d.Group == group && d.Kind == kind {
+			return d
+		}
+	}
+	return nil
+}
+
+func resourceOf(d *snapshot.Definition, version string) resource {
+	return resource{group: d.Group, version: version, plural: d.Plural, kind: d.Kind, global: d.Global}
 }
 
 // providerNamespaces are those of infrastructure providers, without the one that is
@@ -312,25 +319,21 @@ func (r *reader) classes(ctx context.Context, namespace string) error {
 // one reads one object, and returns what it says if it is a ClusterClass. What is
 // not there is left out.
 func (r *reader) one(ctx context.Context, ref snapshot.Ref, namespace string) (*snapshot.Class, error) {
-	for i := range r.s.Objects {
-		d, ok := r.s.Objects[i].Detail.(*snapshot.Definition)
-		if !ok || d.Group != ref.Group || d.Kind != ref.Kind {
-			continue
-		}
-		kind := resource{group: d.Group, version: cmp.Or(ref.Version, d.Storage), plural: d.Plural, kind: d.Kind, global: d.Global}
-		before := len(r.s.Objects)
-		_, err := r.fetch(ctx, kind, kind.path(namespace)+"/"+url.PathEscape(ref.Name), nil)
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil, nil
-		case err != nil:
-			return nil, r.problem(ctx, kind, namespace, err)
-		}
-		if len(r.s.Objects) > before {
-			class, _ := r.s.Objects[len(r.s.Objects)-1].Detail.(*snapshot.Class)
-			return class, nil
-		}
+	d := r.definition(ref.Group, ref.Kind)
+	if d == nil {
 		return nil, nil
+	}
+	kind := resourceOf(d, cmp.Or(ref.Version, d.Storage))
+	before := len(r.s.Objects)
+	_, err := r.fetch(ctx, kind, kind.path(namespace)+"/"+url.PathEscape(ref.Name), nil)
+	switch n := len(r.s.Objects); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, r.problem(ctx, kind, namespace, err)
+	case n > before:
+		class, _ := r.s.Objects[n-1].Detail.(*snapshot.Class)
+		return class, nil
 	}
 	return nil, nil
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 )
@@ -26,7 +25,7 @@ func (c *Cluster) ReadTarget(ctx context.Context, wanted []snapshot.Object) (*sn
 	if err := r.list(ctx, namespaces, ""); err != nil {
 		return nil, err
 	}
-	if r.defines(providers.group, providers.kind) {
+	if r.definition(providers.group, providers.kind) != nil {
 		if err := r.list(ctx, providers, ""); err != nil {
 			return nil, err
 		}
@@ -74,17 +73,13 @@ func (r *reader) stored(group, kind string) (resource, bool) {
 	case group == "" && kind == "ConfigMap":
 		return configMaps, true
 	}
-	i := slices.IndexFunc(r.s.Objects, func(o snapshot.Object) bool {
-		d, ok := o.Detail.(*snapshot.Definition)
-		return ok && d.Group == group && d.Kind == kind
-	})
-	if i < 0 {
+	d := r.definition(group, kind)
+	if d == nil {
 		return resource{}, false
 	}
-	d := r.s.Objects[i].Detail.(*snapshot.Definition)
 	version := d.Storage
 	if d.Unserved && len(d.Served) > 0 {
 		version = d.Served[0]
 	}
-	return resource{group: d.Group, version: version, plural: d.Plural, kind: d.Kind, global: d.Global}, version != ""
+	return resourceOf(d, version), version != ""
 }
