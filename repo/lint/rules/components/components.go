@@ -17,7 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var componentRules = &lint.Family{Prefix: "COMP", Title: "Components: namespace, labels, images and types"}
+var componentRules = &lint.Family{Prefix: "COMP", Title: "Components: namespace, labels, images and types", Kinds: view.Installed}
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP001", Name: "one-namespace", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -25,7 +25,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, inspectTargetNamespace and NewComponents",
 	Why:    "clusterctl refuses components with two Namespaces. Without one, users must pass --target-namespace.",
 	Fix:    "Keep one Namespace, the one of the controller.",
-	Kinds:  view.Installed, Check: oneNamespace,
+	Check:  oneNamespace,
 })
 
 func oneNamespace(p *lint.Pass) {
@@ -69,7 +69,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "Kubernetes names, section RFC 1123 Label Names",
 	Why:    "The API server refuses the Namespace and every object in it; clusterctl does not check the name.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
-	Kinds:  view.Installed, Check: view.EachObject(namespaceName),
+	Check:  view.EachObject(namespaceName),
 })
 
 func namespaceName(p *lint.Pass, o *manifest.Object) {
@@ -100,7 +100,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
 	Why:    "clusterctl silently moves objects from other namespaces into the target namespace. A RoleBinding for kube-system then has no effect there.",
 	Fix:    "Use the namespace of the Namespace object, or remove the object and tell users to create it.",
-	Kinds:  view.Installed, Check: otherNamespace,
+	Check:  otherNamespace,
 })
 
 func otherNamespace(p *lint.Pass) {
@@ -123,7 +123,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, IsResourceNamespaced",
 	Why:    "Users who compare the printed manifest with the cluster see a difference: clusterctl adds a namespace to all but sixteen known kinds, and the API server drops it.",
 	Fix:    "Use a namespaced kind, such as Issuer, if that is enough. Otherwise safe to ignore.",
-	Kinds:  view.Installed, Check: view.EachObject(namespaceForClusterScope),
+	Check:  view.EachObject(namespaceForClusterScope),
 })
 
 func namespaceForClusterScope(p *lint.Pass, o *manifest.Object) {
@@ -138,7 +138,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "The binding grants access to the wrong account: clusterctl replaces the namespace of every subject by the target namespace.",
 	Fix:    "Bind accounts of the provider's namespace, or let users create the binding.",
-	Kinds:  view.Installed, Check: foreignSubject,
+	Check:  foreignSubject,
 })
 
 func foreignSubject(p *lint.Pass) {
@@ -165,7 +165,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/rbac/validation, ValidateRoleBindingSubject",
 	Why:    "The API server refuses the binding in the middle of the installation; clusterctl does not add a missing namespace.",
 	Fix:    "Add the namespace of the ServiceAccount to the subject.",
-	Kinds:  view.Installed, Check: view.EachObject(subjectNamespace),
+	Check:  view.EachObject(subjectNamespace),
 })
 
 func subjectNamespace(p *lint.Pass, o *manifest.Object) {
@@ -235,7 +235,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "Users who pass --target-namespace get the old namespace here: clusterctl does not change arguments, environment variables, URLs and most annotations.",
 	Fix:    "Take the namespace from the pod: fieldRef metadata.namespace in env, and $(NAME) in the arguments.",
-	Kinds:  view.Installed, Check: fixedNamespace,
+	Check:  fixedNamespace,
 })
 
 func fixedNamespace(p *lint.Pass) {
@@ -387,7 +387,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
 	Why:    "Clusters in other namespaces are not reconciled: clusterctl installs each provider once, for all namespaces.",
 	Fix:    "Remove the flag --namespace, or leave its value empty.",
-	Kinds:  view.Installed, Check: view.EachObject(watchesOneNamespace),
+	Check:  view.EachObject(watchesOneNamespace),
 })
 
 func watchesOneNamespace(p *lint.Pass, o *manifest.Object) {
@@ -405,7 +405,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, FixImages; distribution/reference, ParseNamed",
 	Why:    "clusterctl refuses all components, because it parses every image even if no override is set.",
 	Fix:    "Write registry, path and tag, for example docker.io/library/nginx:1.29.",
-	Kinds:  view.Installed, Check: view.EachObject(canonicalImage),
+	Check:  view.EachObject(canonicalImage),
 })
 
 func canonicalImage(p *lint.Pass, o *manifest.Object) {
@@ -435,7 +435,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
 	Why:    "Users of the same release run different programs and cannot roll back, because the tag can change at any time.",
 	Fix:    "Set the tag of the release at build time, for example with images in clusterctl-repo.yaml. Give other images a fixed tag or a digest.",
-	Kinds:  view.Installed, Check: view.EachObject(imageVersion),
+	Check:  view.EachObject(imageVersion),
 })
 
 func imageVersion(p *lint.Pass, o *manifest.Object) {
@@ -479,7 +479,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl internal/util/objs.go, FixImages and InspectImages",
 	Why:    `Installations without Internet access fail: clusterctl neither lists the image in "clusterctl init list-images" nor applies image overrides to it.`,
 	Fix:    "Use a Deployment, or document the image for users.",
-	Kinds:  view.Installed, Check: view.EachObject(unseenImage),
+	Check:  view.EachObject(unseenImage),
 })
 
 func unseenImage(p *lint.Pass, o *manifest.Object) {
@@ -500,7 +500,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Labels",
 	Why:    "Users who install with kubectl get objects without the label that clusterctl sets, and cannot switch to clusterctl later.",
 	Fix:    "Set the label with labels in the kustomization of config/default.",
-	Kinds:  view.Installed, Check: providerLabel,
+	Check:  providerLabel,
 })
 
 func providerLabel(p *lint.Pass) {
@@ -592,7 +592,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/components.go, Delete",
 	Why:    "Old objects stay in the cluster: clusterctl deletes cluster-wide objects only if their name begins with the namespace and a dash.",
 	Fix:    "Put the namespace and a dash in front of the name, or never rename released objects.",
-	Kinds:  view.Installed, Check: leftBehind,
+	Check:  leftBehind,
 })
 
 func leftBehind(p *lint.Pass) {
@@ -621,7 +621,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/components.go, Create; client/cluster/cert_manager.go",
 	Why:    "The installation fails, because clusterctl applies the objects before the API server serves the new kind. cert-manager is installed by clusterctl, and everyone can read a secret in a release.",
 	Fix:    "Let the controller create these objects, and take secrets from variables.",
-	Kinds:  view.Installed, Check: view.EachObject(notComponents),
+	Check:  view.EachObject(notComponents),
 })
 
 func notComponents(p *lint.Pass, o *manifest.Object) {
@@ -657,7 +657,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Deployments, section Selector",
 	Why:    "Two providers in one namespace fight for their pods, and Services reach the wrong ones, if the selectors are equal. All scaffolded providers have control-plane: controller-manager.",
 	Fix:    "Add the label " + layouts.ProviderLabel + " to selector and pods.",
-	Kinds:  view.Installed, Check: sharedSelector,
+	Check:  sharedSelector,
 })
 
 func sharedSelector(p *lint.Pass) {

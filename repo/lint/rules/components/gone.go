@@ -78,7 +78,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Deprecated API Migration Guide; cert-manager v1.6 release notes; Cluster API versions.md",
 	Why:    `"clusterctl init" fails in the middle of the installation, because the API server does not know the kind in this version.`,
 	Fix:    "Use the version that replaced it, and check the fields.",
-	Kinds:  view.Installed, Check: view.EachObject(removedAPIsUsed),
+	Check:  view.EachObject(removedAPIsUsed),
 })
 
 func removedAPIsUsed(p *lint.Pass, o *manifest.Object) {

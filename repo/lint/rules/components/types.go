@@ -93,7 +93,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl client/repository/components.go, NewComponents with SkipTemplateProcess; client/init.go, InitImages",
 	Why:    `"clusterctl init list-images" and "generate provider" with --raw or --describe fail, because they parse the file without replacing variables.`,
 	Fix:    "Use variables only inside strings, such as arguments and environment variables of containers.",
-	Kinds:  view.Installed, Check: rawManifest,
+	Check:  rawManifest,
 })
 
 // rawManifest reads the file as clusterctl does when it replaces no variables.

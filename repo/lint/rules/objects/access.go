@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var accessRules = &lint.Family{Prefix: "RBAC", Title: "Roles and bindings"}
+var accessRules = &lint.Family{Prefix: "RBAC", Title: "Roles and bindings", Kinds: view.Installed}
 
 const (
 	aggregate        = "cluster.x-k8s.io/aggregate-to-manager"
@@ -101,7 +101,7 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster contract, section All resources: API group; Kubernetes documentation, Aggregated ClusterRoles",
 	Why:    "The role is ignored, because Cluster API only aggregates roles with exactly this value.",
 	Fix:    `Write "true", in quotes.`,
-	Kinds:  view.Installed, Check: view.EachObject(aggregationLabel),
+	Check:  view.EachObject(aggregationLabel),
 })
 
 func aggregationLabel(p *lint.Pass, o *manifest.Object) {
@@ -242,7 +242,7 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "InfraCluster contract, section All resources: API group",
 	Why:    "The rule is redundant: Cluster API has access to its own groups anyway.",
 	Fix:    "Remove the rule, or the role.",
-	Kinds:  view.Installed, Check: needlessAggregation,
+	Check:  needlessAggregation,
 })
 
 func needlessAggregation(p *lint.Pass) {
@@ -591,7 +591,7 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Least privilege",
 	Why:    "Attackers who take over the controller own the management cluster and all workload clusters.",
 	Fix:    "List the groups, resources and verbs that the controller needs.",
-	Kinds:  view.Installed, Check: view.EachObject(unlimitedRole),
+	Check:  view.EachObject(unlimitedRole),
 })
 
 func unlimitedRole(p *lint.Pass, o *manifest.Object) {

@@ -25,7 +25,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "cert-manager v1.21 deploy/crds; internal/apis/certmanager/validation, ValidateCertificateSpec and ValidateIssuerConfig",
 	Why:    "The API server or the webhook of cert-manager refuses the object in the middle of the installation.",
 	Fix:    "Set the field to what the message allows, or remove it if cert-manager has no such field.",
-	Kinds:  view.Installed, Check: certificateFields,
+	Check:  certificateFields,
 })
 
 func certificateFields(p *lint.Pass) {

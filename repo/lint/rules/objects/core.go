@@ -25,7 +25,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/core/validation, ValidateSecret and ValidateResourceQuota; pkg/apis/networking/validation and those of other groups",
 	Why:    "The API server refuses the object in the middle of the installation, and what needs it never works.",
 	Fix:    "Set the field to what the message allows. Write values of a Secret's data and of binaryData in base64, and plain ones in stringData or a ConfigMap's data.",
-	Kinds:  view.Installed, Check: func(p *lint.Pass) {
+	Check: func(p *lint.Pass) {
 		ofKinds(coreDemands)(p)
 		ofTypes(p)
 	},

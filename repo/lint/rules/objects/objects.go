@@ -29,7 +29,7 @@ var _ = accessRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/rbac/validation, ValidatePolicyRule and ValidateClusterRoleBinding",
 	Why:    "The API server refuses the role or binding in the middle of the installation.",
 	Fix:    "Give each rule verbs, apiGroups and resources, or verbs and nonResourceURLs in a ClusterRole, and each binding a roleRef and subjects with kinds and names.",
-	Kinds:  view.Installed, Check: ofKinds(map[string]map[string][]demand{view.RbacGroup: {
+	Check: ofKinds(map[string]map[string][]demand{view.RbacGroup: {
 		"ClusterRole":        append(roleDemands, demand{"rules.*", policyRule}),
 		"Role":               append(roleDemands, demand{"rules.*", policyRule}, demand{"rules.*.nonResourceURLs", never("only a ClusterRole may do")}),
 		"ClusterRoleBinding": append(bindingDemands, demand{"roleRef.kind", oneOf("ClusterRole")}),
@@ -99,7 +99,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateMutatingWebhook and validateRuleWithOperations",
 	Why:    "The API server refuses the configuration with all its webhooks.",
 	Fix:    "Set the field to what the message allows. Most come from a +kubebuilder:webhook marker or a patch in config/webhook.",
-	Kinds:  view.Installed, Check: ofKinds(map[string]map[string][]demand{admissionGroup: {
+	Check: ofKinds(map[string]map[string][]demand{admissionGroup: {
 		"ValidatingWebhookConfiguration": webhookDemands,
 		"MutatingWebhookConfiguration":   append(webhookDemands, demand{"webhooks.*.reinvocationPolicy", oneOf("Never", "IfNeeded")}),
 	}}),
@@ -222,7 +222,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/core/validation, ValidateService and validateServicePort",
 	Why:    "The API server refuses the Service in the middle of the installation.",
 	Fix:    "Correct the field. A Service with several ports must name each of them.",
-	Kinds:  view.Installed, Check: ofKinds(map[string]map[string][]demand{"": {"Service": serviceDemands}}),
+	Check:  ofKinds(map[string]map[string][]demand{"": {"Service": serviceDemands}}),
 })
 
 var serviceDemands = []demand{
@@ -350,7 +350,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/core/validation, ValidatePodSpec and validateContainerCommon; pkg/apis/apps/validation",
 	Why:    "The API server refuses the workload, so the controller never runs.",
 	Fix:    "Set the field to what the message allows. A volumeMount needs a volume with its name in the Pod.",
-	Kinds:  view.Installed, Check: view.EachObject(podFields),
+	Check:  view.EachObject(podFields),
 })
 
 func podFields(p *lint.Pass, o *manifest.Object) {

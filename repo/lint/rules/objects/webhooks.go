@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var webhookRules = &lint.Family{Prefix: "WH", Title: "Webhooks, services and certificates"}
+var webhookRules = &lint.Family{Prefix: "WH", Title: "Webhooks, services and certificates", Kinds: view.Installed}
 
 const admissionGroup = "admissionregistration.k8s.io"
 
@@ -360,7 +360,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration. Cluster API needs dry runs for ClusterClasses.",
 	Fix:    "Set sideEffects: None, or NoneOnDryRun.",
-	Kinds:  view.Installed, Check: ofWebhooks(
+	Check: ofWebhooks(
 		demand{"webhooks.*", needs("sideEffects")},
 		demand{"webhooks.*.sideEffects", oneOf("", "None", "NoneOnDryRun")}),
 })
@@ -371,7 +371,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateAdmissionReviewVersions",
 	Why:    "The API server refuses the configuration if it knows none of the versions. v1beta1 still works, but is deprecated.",
 	Fix:    "Set admissionReviewVersions: [v1].",
-	Kinds:  view.Installed, Check: reviewVersions,
+	Check:  reviewVersions,
 })
 
 func reviewVersions(p *lint.Pass) {
@@ -437,7 +437,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",
 	Why:    "Users cannot change the ClusterClass if the webhook refuses a dry run with the annotation topology.cluster.x-k8s.io/dry-run. A manifest does not show whether it does.",
 	Fix:    "Safe to ignore if a test covers a dry-run server-side apply of the template.",
-	Kinds:  view.Installed, Check: templateDryRun,
+	Check:  templateDryRun,
 })
 
 // templatesOf returns the templates that an entry of a webhook's resources is
@@ -494,7 +494,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Set timeoutSeconds to at most 30, or remove it for the default of 10.",
-	Kinds:  view.Installed, Check: ofWebhooks(demand{"webhooks.*.timeoutSeconds", between(1, 30)}),
+	Check:  ofWebhooks(demand{"webhooks.*.timeoutSeconds", between(1, 30)}),
 })
 
 var _ = webhookRules.Add(lint.Rule{
@@ -503,7 +503,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhookConfiguration",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Use a name such as validation.foomachine.infrastructure.cluster.x-k8s.io.",
-	Kinds:  view.Installed, Check: ofWebhooks(
+	Check: ofWebhooks(
 		demand{"webhooks.*", needs("name")},
 		demand{"webhooks", distinct("name")},
 		demand{"webhooks.*.name", form(func(name string) []string {
@@ -520,7 +520,7 @@ var _ = webhookRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
 	Why:    "The API server refuses the configuration.",
 	Fix:    "Set clientConfig.service.",
-	Kinds:  view.Installed, Check: ofWebhooks(
+	Check: ofWebhooks(
 		demand{"webhooks.*", needs("clientConfig")},
 		demand{"webhooks.*.clientConfig", choice(true, "service", "url")}),
 })

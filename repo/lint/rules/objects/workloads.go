@@ -14,7 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-var workloadRules = &lint.Family{Prefix: "DEP", Title: "Workloads of the components"}
+var workloadRules = &lint.Family{Prefix: "DEP", Title: "Workloads of the components", Kinds: view.Installed}
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP002", Name: "manager-resources", Severity: lint.Info, Proof: lint.Practice,
@@ -23,7 +23,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
 	Why:    "Kubernetes does not restart a hanging controller, and sends webhook calls to one that is not ready. Without requests its pod is evicted first when a node runs out of memory.",
 	Fix:    "Set the missing fields: serviceAccountName in the pod; readinessProbe, livenessProbe and resources.requests in the container. Create the ServiceAccount and bind it to a role.",
-	Kinds:  view.Installed, Check: managerResources,
+	Check:  managerResources,
 })
 
 func managerResources(p *lint.Pass) {
@@ -129,7 +129,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Source: "Kubernetes documentation, Pod Security Standards, Restricted",
 	Why:    "Clusters that enforce the restricted Pod Security Standard do not start the pods; elsewhere a flaw in the controller exposes the node.",
 	Fix:    "Remove settings that give the pod rights on its node. Set runAsNonRoot: true and seccompProfile for the pod, and allowPrivilegeEscalation: false and capabilities.drop: [ALL] for each container.",
-	Kinds:  view.Installed, Check: view.EachObject(podSecurity),
+	Check:  view.EachObject(podSecurity),
 })
 
 func podSecurity(p *lint.Pass, o *manifest.Object) {
@@ -297,7 +297,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/kubelet/prober, resolveContainerPort",
 	Why:    "The probe always fails: the pod never becomes ready, or is restarted again and again.",
 	Fix:    "Use the name of one of the ports of the container, or a number.",
-	Kinds:  view.Installed, Check: view.EachObject(probePort),
+	Check:  view.EachObject(probePort),
 })
 
 func probePort(p *lint.Pass, o *manifest.Object) {
@@ -324,7 +324,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Source: "Kubernetes pkg/apis/apps/validation, ValidateDeploymentSpec",
 	Why:    "The API server refuses the workload in the middle of the installation.",
 	Fix:    "Give spec.selector.matchLabels and the labels of the pod template the same values.",
-	Kinds:  view.Installed, Check: view.EachObject(selectorOfPods),
+	Check:  view.EachObject(selectorOfPods),
 })
 
 func selectorOfPods(p *lint.Pass, o *manifest.Object) {
