@@ -73,6 +73,9 @@ func TestPlanTogether(t *testing.T) {
 			t.Errorf("a part of a value next to a good edit: %+v", p)
 		}
 	}
+	if p := planned("a: 1\n", []*lint.Finding{finding("a: 1\n", "", "# x\n"), finding("a: 1\n", "", "# y\n")}); p.new != "# x\na: 1\n" || len(p.fixed) != 1 {
+		t.Errorf("two insertions at one place: %+v", p)
+	}
 	p = planned("# "+data, findings)
 	if p.fixed != nil || len(p.refused) != 4 || !strings.Contains(p.refused[0].Reason, "has changed since it was checked") {
 		t.Errorf("changed file: %+v", p)
