@@ -118,8 +118,7 @@ func TestEveryFolder(t *testing.T) {
 
 func readme(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("README.md")
-	given.NoError(t, err)
+	data := given.Read(t, "README.md")
 	return string(data)
 }
 

@@ -38,8 +38,7 @@ func TestOneFault(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), tree)
 			given.NoError(t, os.CopyFS(dir, os.DirFS(tree)))
 			name := filepath.Join(dir, filepath.FromSlash(fault.file))
-			data, err := os.ReadFile(name)
-			given.NoError(t, err)
+			data := given.Read(t, name)
 			planted := strings.Replace(string(data), fault.old, fault.new, 1)
 			if planted == string(data) {
 				t.Fatalf("%s does not have %q", fault.file, fault.old)

@@ -90,8 +90,7 @@ func TestCorpusAsIs(t *testing.T) {
 					continue
 				}
 				for _, e := range entries {
-					data, err := os.ReadFile(filepath.Join(want, e.Name()))
-					given.NoError(t, err)
+					data := given.Read(t, filepath.Join(want, e.Name()))
 					a := r.Artifact(e.Name())
 					if a == nil {
 						t.Errorf("%s: %s was not built", r.Provider.Label(), e.Name())

@@ -665,8 +665,7 @@ spec:
 	put("in/src/templates/cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"${CLUSTER_NAME}\", namespace: \"${NAMESPACE}\"}\n")
 	for kind, at := range attackedPlaces {
 		for _, name := range []string{"clusterctl-repo.yaml", "metadata.yaml"} {
-			data, err := os.ReadFile(filepath.Join(dir, "in/src", name))
-			given.NoError(t, err)
+			data := given.Read(t, filepath.Join(dir, "in/src", name))
 			put("in/remote-"+kind.String()+"/"+name, strings.NewReplacer("kind: Config\n", "kind: Config\nremoteBases: true\n", "  templates: [{files: \"templates/*.yaml\"}]\n", "").Replace(string(data)))
 		}
 		put("in/remote-"+kind.String()+"/config/kustomization.yaml", "resources:\n- "+at.file+"\nlabels:\n- pairs: {cluster.x-k8s.io/provider: infrastructure-foo}\n")

@@ -278,8 +278,7 @@ var provenElsewhere = [][3]string{
 // The table in the documentation has exactly these attacks; -update writes it.
 func TestAttacksAreDocumented(t *testing.T) {
 	const file, head = "../../docs/attacks.md", "| attack | what stops it | test |\n|---|---|---|\n"
-	text, err := os.ReadFile(file)
-	given.NoError(t, err)
+	text := given.Read(t, file)
 	before, after, ok := strings.Cut(string(text), head)
 	_, after, ended := strings.Cut(after, "\n\n")
 	if !ok || !ended {

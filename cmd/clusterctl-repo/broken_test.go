@@ -188,8 +188,7 @@ func TestFaultsInOneLine(t *testing.T) {
 			continue
 		}
 		p := places[random.IntN(len(places))]
-		original, err := os.ReadFile(p.file)
-		given.NoError(t, err)
+		original := given.Read(t, p.file)
 		lines := strings.Split(string(original), "\n")
 		old := lines[p.line]
 		lines[p.line] = fault.line.ReplaceAllString(old, fault.with)

@@ -30,8 +30,7 @@ func TestDocsAreNotStale(t *testing.T) {
 	if *clitest.Update {
 		given.NoError(t, os.WriteFile(commandsFile, b.Bytes(), 0o644))
 	}
-	got, err := os.ReadFile(commandsFile)
-	given.NoError(t, err)
+	got := given.Read(t, commandsFile)
 	if !bytes.Equal(got, b.Bytes()) {
 		t.Errorf("%s is stale: run make generate", commandsFile)
 	}

@@ -96,8 +96,7 @@ func TestMutations(t *testing.T) {
 	for seed := range mutations {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		file := files[rng.IntN(len(files))]
-		good, err := os.ReadFile(file)
-		given.NoError(t, err)
+		good := given.Read(t, file)
 		given.NoError(t, os.WriteFile(file, mutate(rng, good), 0o644))
 		release := filepath.Dir(file)
 		for _, args := range [][]string{
@@ -152,8 +151,7 @@ func TestBrokenSources(t *testing.T) {
 	for seed := range mutations {
 		rng := rand.New(rand.NewPCG(uint64(seed), 2))
 		file := files[rng.IntN(len(files))]
-		good, err := os.ReadFile(file)
-		given.NoError(t, err)
+		good := given.Read(t, file)
 		given.NoError(t, os.WriteFile(file, mutate(rng, good), 0o644))
 		for _, args := range [][]string{{"build", "src", "--version", "v0.1.0"}, {"init", "src", "--dry-run"}, {"lint", "src"}, {"images", "src"}} {
 			code, stdout, stderr := run(t, dir, args...)

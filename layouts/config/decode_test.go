@@ -16,8 +16,7 @@ const header = "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\n"
 var ignoreOrigin = cmpopts.IgnoreTypes(Origin{})
 
 func TestDecode(t *testing.T) {
-	data, err := os.ReadFile("testdata/full.yaml")
-	given.NoError(t, err)
+	data := given.Read(t, "testdata/full.yaml")
 	got, err := Decode("clusterctl-repo.yaml", data)
 	given.NoError(t, err)
 	want := &Config{

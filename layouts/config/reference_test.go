@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -29,8 +28,7 @@ func TestReference(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString(referenceIntro)
 	for _, typ := range structures(reflect.TypeFor[Config](), nil) {
-		example, err := os.ReadFile("testdata/reference/" + typ.Name() + ".yaml")
-		given.NoError(t, err)
+		example := given.Read(t, "testdata/reference/"+typ.Name()+".yaml")
 		if _, err := Decode(typ.Name(), example); err != nil {
 			t.Errorf("the example of %s: %v", typ.Name(), err)
 		}

@@ -22,8 +22,7 @@ func golden(t *testing.T, file string, got []byte) {
 	if *update {
 		given.NoError(t, os.WriteFile(file, got, 0o644))
 	}
-	want, err := os.ReadFile(file)
-	given.NoError(t, err)
+	want := given.Read(t, file)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s is out of date; run go test with -update (-file +now):\n%s", file, diff)
 	}
@@ -50,8 +49,7 @@ func TestSchemaIsCommitted(t *testing.T) {
 
 // TestSchemaAgrees compares the schema with the decoder.
 func TestSchemaAgrees(t *testing.T) {
-	full, err := os.ReadFile("testdata/full.yaml")
-	given.NoError(t, err)
+	full := given.Read(t, "testdata/full.yaml")
 	// The parser of the editor reads YAML 1.2, where off is a word.
 	full = bytes.Replace(full, []byte(": off"), []byte(`: "off"`), 1)
 	tests := map[string]struct {

@@ -108,8 +108,7 @@ func TestSparseFiles(t *testing.T) {
 	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
 	for _, name := range []string{"clusterctl.yaml", "images.json", "mirror.lock.json", "SHA256SUMS"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		old, err := os.ReadFile(path)
-		given.NoError(t, err)
+		old := given.Read(t, path)
 		if err := os.Truncate(path, 300<<30); err != nil {
 			t.Skip(err)
 		}

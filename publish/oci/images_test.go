@@ -231,8 +231,7 @@ func TestPlatforms(t *testing.T) {
 	}
 	names := func(desc v1.Descriptor) (out []string) {
 		t.Helper()
-		data, err := os.ReadFile(filepath.Join(near, "images/blobs/sha256", desc.Digest.Encoded()))
-		given.NoError(t, err)
+		data := given.Read(t, filepath.Join(near, "images/blobs/sha256", desc.Digest.Encoded()))
 		var got v1.Index
 		if err := json.Unmarshal(data, &got); err != nil || got.Annotations["a"] != "b" || got.MediaType != v1.MediaTypeImageIndex {
 			t.Errorf("%s: %v", data, err)
@@ -403,8 +402,7 @@ func TestSuspects(t *testing.T) {
 			blobs = append(blobs, filepath.Join(dir, "images", name))
 		}
 	}
-	content, err := os.ReadFile(blobs[0])
-	given.NoError(t, err)
+	content := given.Read(t, blobs[0])
 	given.NoError(t, os.WriteFile(blobs[0], bytes.Repeat([]byte("x"), len(content)), 0o600))
 	open := s.Open
 	s.Open = func(string, string) (*Repository, error) { return nil, io.ErrUnexpectedEOF }

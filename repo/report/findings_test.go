@@ -109,8 +109,7 @@ func TestGolden(t *testing.T) {
 		if *update {
 			given.NoError(t, os.WriteFile(name, []byte(got), 0o644))
 		}
-		want, err := os.ReadFile(name)
-		given.NoError(t, err)
+		want := given.Read(t, name)
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("%s (-want +got); run the test with -update if that is right:\n%s", format, diff)
 		}

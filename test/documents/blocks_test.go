@@ -138,8 +138,7 @@ func TestBlocks(t *testing.T) {
 		if name == "docs/getting-started.md" {
 			continue
 		}
-		data, err := os.ReadFile(page)
-		given.NoError(t, err)
+		data := given.Read(t, page)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, b := range session.Blocks(string(data)) {
@@ -200,8 +199,7 @@ func runBlock(t *testing.T, name string, line int, script string) {
 		given.NoError(t, os.RemoveAll(filepath.Join(s.srv, "repository/infrastructure-acme/v1.2.3")))
 	}
 	if strings.Contains(script, "< cluster-template.yaml") {
-		template, err := os.ReadFile(filepath.Join(s.tree, "templates/cluster-template-topology.yaml"))
-		given.NoError(t, err)
+		template := given.Read(t, filepath.Join(s.tree, "templates/cluster-template-topology.yaml"))
 		given.NoError(t, os.WriteFile(filepath.Join(s.tree, "cluster-template.yaml"), template, 0o644))
 	}
 	for _, m := range regexp.MustCompile(`(?m)^make ([a-z0-9-]+)`).FindAllStringSubmatch(script, -1) {
@@ -283,8 +281,7 @@ func steps(n *yamldoc.Node) (all []*yamldoc.Node) {
 // TestRecipesAreShown compares the files of docs/ci with the blocks that show
 // them.
 func TestRecipesAreShown(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/ci.md"))
-	given.NoError(t, err)
+	page := given.Read(t, filepath.Join(root, "docs/ci.md"))
 	shown := regexp.MustCompile("(?s)<!-- (docs/ci/\\S+) -->\n```\\w+\n(.*?)```\n").FindAllStringSubmatch(string(page), -1)
 	var names []string
 	for _, m := range shown {
@@ -305,8 +302,7 @@ func TestRecipesAreShown(t *testing.T) {
 // TestSymptoms compares the messages in docs/faq.md with those that the examples
 // of the rules get from clusterctl.
 func TestSymptoms(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/faq.md"))
-	given.NoError(t, err)
+	page := given.Read(t, filepath.Join(root, "docs/faq.md"))
 	proven := 0
 	for _, section := range strings.Split(string(page), "\n### ")[1:] {
 		message, text, _ := strings.Cut(section, "\n")

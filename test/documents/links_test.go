@@ -43,8 +43,7 @@ func pages(t *testing.T) []string {
 func TestLinks(t *testing.T) {
 	named := 0
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(page)
-		given.NoError(t, err)
+		text := given.Read(t, page)
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
 			name, to := m[1], m[2]
 			if strings.Contains(to, "://") || strings.HasPrefix(to, "#") || strings.HasPrefix(to, "mailto:") {

@@ -81,8 +81,7 @@ var anyOf = sync.OnceValue(func() *regexp.Regexp {
 func TestPhrases(t *testing.T) {
 	for _, page := range pages(t) {
 		name := filepath.ToSlash(strings.TrimPrefix(page, root+"/"))
-		text, err := os.ReadFile(page)
-		given.NoError(t, err)
+		text := given.Read(t, page)
 		for _, p := range phrases(string(text)) {
 			t.Errorf("%s:%d: %q reads badly; write %s\n\t%s", name, p.number, p.match, p.instead, p.line)
 		}

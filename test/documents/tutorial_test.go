@@ -52,8 +52,7 @@ func stub(t *testing.T, dir, name, script string) {
 // TestTutorial runs docs/getting-started.md in an empty folder. test/oracle runs
 // it with the real clusterctl too.
 func TestTutorial(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/getting-started.md"))
-	given.NoError(t, err)
+	page := given.Read(t, filepath.Join(root, "docs/getting-started.md"))
 	stubs := t.TempDir()
 	stub(t, stubs, "go", `[ "$*" = "install github.com/clusterctl-repo/clusterctl-repo/cmd/clusterctl-repo@latest" ]`)
 	shell, err := session.NewShell(t.TempDir(), t.TempDir(), "PATH="+stubs+":"+bin(t)+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir())

@@ -23,6 +23,14 @@ func File(t testing.TB, name, text string) {
 	NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)))
 }
 
+// Read returns what a file holds.
+func Read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	NoError(t, err)
+	return data
+}
+
 // MemoryDir returns a new folder that is not on a disk, if the platform has such a
 // thing: tests that publish often would else measure how long the disk takes to sync.
 func MemoryDir(t testing.TB) string {

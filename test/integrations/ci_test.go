@@ -15,8 +15,7 @@ import (
 // lanes returns the steps of .ci/run.
 func lanes(t *testing.T) []string {
 	t.Helper()
-	script, err := os.ReadFile("../../.ci/run")
-	given.NoError(t, err)
+	script := given.Read(t, "../../.ci/run")
 	var steps []string
 	for _, m := range regexp.MustCompile(`(?m)^steps=\((.*)\)$`).FindAllSubmatch(script, -1) {
 		steps = append(steps, strings.Fields(string(m[1]))...)
@@ -30,8 +29,7 @@ func lanes(t *testing.T) []string {
 // TestWorkflowRunsTheSteps compares the jobs of the workflow with .ci/run.
 func TestWorkflowRunsTheSteps(t *testing.T) {
 	steps := slices.DeleteFunc(lanes(t), func(s string) bool { return s == "cluster-build" })
-	workflow, err := os.ReadFile("../../.github/workflows/ci.yml")
-	given.NoError(t, err)
+	workflow := given.Read(t, "../../.github/workflows/ci.yml")
 	m := regexp.MustCompile(`(?m)^ +step: \[(.*)\]$`).FindSubmatch(workflow)
 	if m == nil {
 		t.Fatal("ci.yml has no list of steps")
@@ -42,8 +40,7 @@ func TestWorkflowRunsTheSteps(t *testing.T) {
 	if !slices.Equal(steps, jobs) {
 		t.Errorf("ci.yml runs %v, .ci/run %v", jobs, steps)
 	}
-	makefile, err := os.ReadFile("../../Makefile")
-	given.NoError(t, err)
+	makefile := given.Read(t, "../../Makefile")
 	for _, s := range lanes(t) {
 		if !regexp.MustCompile(`(?m)^` + s + `:.* ## `).Match(makefile) {
 			t.Errorf("make has no target %s", s)

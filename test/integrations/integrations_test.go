@@ -63,8 +63,7 @@ func built(t *testing.T) string {
 
 func load(t *testing.T, name string) *yamldoc.Node {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, name))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(root, name))
 	s := yamldoc.Parse(yamldoc.NewFile(name, data))
 	if s.Err != nil || len(s.Docs) != 1 || s.Docs[0].Err != nil {
 		t.Fatalf("%s: %v", name, s.Err)
@@ -191,8 +190,7 @@ func fake(t *testing.T, dir, name string, code int, more string) (path, record s
 
 func readLines(t *testing.T, name string) []string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	given.NoError(t, err)
+	data := given.Read(t, name)
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
@@ -412,8 +410,7 @@ type matcher struct {
 // matchers reads the problem matcher and checks what a runner would refuse.
 func matchers(t *testing.T) []matcher {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, ".github/clusterctl-repo-matcher.json"))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(root, ".github/clusterctl-repo-matcher.json"))
 	var file struct{ ProblemMatcher []matcher }
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -506,8 +503,7 @@ func TestMatcherOnRealOutput(t *testing.T) {
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	given.NoError(t, err)
-	data, err := os.ReadFile(filepath.Join(dir, "findings.json"))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(dir, "findings.json"))
 	var file struct {
 		Findings []struct {
 			Rule, Severity, File, Object, Message string

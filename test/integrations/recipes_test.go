@@ -104,8 +104,7 @@ func TestRecipeGitHubLint(t *testing.T) {
 		t.Errorf("exit code %d without a change: %s", a.exitCode, &a.log)
 	}
 	name := filepath.Join(a.dir, "templates/cluster-template-topology.yaml")
-	data, err := os.ReadFile(name)
-	given.NoError(t, err)
+	data := given.Read(t, name)
 	given.NoError(t, os.WriteFile(name, append(data, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"${CLUSTER_NAME}\", namespace: other}\n"...), 0o644))
 	a = newAction(t, inputs)
 	a.dir = filepath.Dir(filepath.Dir(name))
@@ -149,8 +148,7 @@ func TestRecipeGitHubRelease(t *testing.T) {
 
 // The GitLab job installs a release and lints with it.
 func TestRecipeGitLab(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(recipes, "gitlab-lint.yml"))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(recipes, "gitlab-lint.yml"))
 	s := yamldoc.Parse(yamldoc.NewFile("gitlab-lint.yml", data))
 	if s.Err != nil || len(s.Docs) != 2 {
 		t.Fatalf("%d documents, %v", len(s.Docs), s.Err)
@@ -247,15 +245,13 @@ func TestRecipeGoreleaser(t *testing.T) {
 
 // Renovate finds the version in the recipes that pin one.
 func TestRecipeRenovate(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(recipes, "renovate.json"))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(recipes, "renovate.json"))
 	var file struct {
 		CustomManagers []struct{ MatchStrings []string }
 	}
 	given.NoError(t, json.Unmarshal(data, &file))
 	for i, recipe := range []string{"clusterctl-repo.mk", "gitlab-lint.yml"} {
-		text, err := os.ReadFile(filepath.Join(recipes, recipe))
-		given.NoError(t, err)
+		text := given.Read(t, filepath.Join(recipes, recipe))
 		p := regexp.MustCompile(file.CustomManagers[0].MatchStrings[i])
 		m := p.FindSubmatch(text)
 		if m == nil || string(m[p.SubexpIndex("currentValue")]) != "v0.1.0" {

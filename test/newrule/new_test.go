@@ -22,8 +22,7 @@ func copyRules(t *testing.T) string {
 	for _, file := range files {
 		rel, err := filepath.Rel(project, file)
 		given.NoError(t, err)
-		data, err := os.ReadFile(file)
-		given.NoError(t, err)
+		data := given.Read(t, file)
 		to := filepath.Join(root, rel)
 		given.File(t, to, string(data))
 	}
@@ -80,8 +79,7 @@ func TestNewRuleRefuses(t *testing.T) {
 
 // TestGuide demands that docs/writing-rules.md shows what the command prints.
 func TestGuide(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(project, "docs", "writing-rules.md"))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(project, "docs", "writing-rules.md"))
 	w := written{Row: rulesDir + "/classes/variables.go", Example: rulesDir + "/examples/CV014.txtar", Test: rulesDir + "/classes/cv014_test.go"}
 	if want := w.walkthrough("CV014"); !strings.Contains(string(data), want) {
 		t.Errorf("docs/writing-rules.md lacks\n%s", want)

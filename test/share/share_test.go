@@ -33,8 +33,7 @@ func TestTable(t *testing.T) {
 	})
 	given.NoError(t, err)
 	page := filepath.Join(root, "docs/testing.md")
-	text, err := os.ReadFile(page)
-	given.NoError(t, err)
+	text := given.Read(t, page)
 	before, rest, ok := strings.Cut(string(text), begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {

@@ -27,8 +27,7 @@ func written(t *testing.T) string {
 // Every rule has a page, at the address that SARIF names.
 func TestRulesHavePages(t *testing.T) {
 	out := written(t)
-	config, err := os.ReadFile(filepath.Join(root, "docs/mkdocs.yml"))
-	given.NoError(t, err)
+	config := given.Read(t, filepath.Join(root, "docs/mkdocs.yml"))
 	base := regexp.MustCompile(`(?m)^site_url: (.*)$`).FindSubmatch(config)
 	for _, rule := range rules.Catalogue {
 		if want := string(base[1]) + "rules/" + rule.ID + "/"; report.HelpURI(rule.ID) != want {

@@ -54,8 +54,7 @@ func fixed(t *testing.T, dir string, known map[string]bool) *check.Fixed {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	given.NoError(t, err)
+	data := given.Read(t, name)
 	return string(data)
 }
 

@@ -40,8 +40,7 @@ func TestDamagedEntriesCountAsMissing(t *testing.T) {
 	c := OpenCache(t.TempDir(), "program")
 	c.Put("key", map[string]string{"a": "answer"}, []byte("result"))
 	file := c.name("key")
-	whole, err := os.ReadFile(file)
-	given.NoError(t, err)
+	whole := given.Read(t, file)
 	for i := range whole {
 		for _, damaged := range [][]byte{whole[:i], append(append(append([]byte{}, whole[:i]...), whole[i]^1), whole[i+1:]...)} {
 			given.NoError(t, os.WriteFile(file, damaged, 0o600))

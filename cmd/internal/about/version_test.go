@@ -1,7 +1,6 @@
 package about
 
 import (
-	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -60,8 +59,7 @@ func TestBuildOf(t *testing.T) {
 
 // The clusterctl that --version names is the one that the oracle runs.
 func TestReleaseOfClusterctl(t *testing.T) {
-	data, err := os.ReadFile("../../../test/oracle/go.mod")
-	given.NoError(t, err)
+	data := given.Read(t, "../../../test/oracle/go.mod")
 	if want := "\tsigs.k8s.io/cluster-api " + clusterctl.Release + "\n"; !strings.Contains(string(data), want) {
 		t.Errorf("test/oracle/go.mod has no line %q", want)
 	}

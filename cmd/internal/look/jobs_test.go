@@ -18,8 +18,7 @@ import (
 func jobArgs(t *testing.T, name string) []string {
 	t.Helper()
 	file := filepath.Join("..", "..", "..", "examples", "survey", name)
-	data, err := os.ReadFile(file)
-	given.NoError(t, err)
+	data := given.Read(t, file)
 	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
 		if d.Root.Get("kind").Str() != "Job" {
 			continue
@@ -110,10 +109,8 @@ func TestJobShardsAreTheWhole(t *testing.T) {
 	if out, err := one.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want, err := os.ReadFile(whole)
-	given.NoError(t, err)
-	got, err := os.ReadFile(filepath.Join(dir, "fleet.json"))
-	given.NoError(t, err)
+	want := given.Read(t, whole)
+	got := given.Read(t, filepath.Join(dir, "fleet.json"))
 	if !bytes.Equal(got, want) || bytes.Count(want, []byte(`"subject"`)) != providers {
 		t.Errorf("the merged shards differ from one run over %d providers", providers)
 	}

@@ -1,7 +1,6 @@
 package publish_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -22,8 +21,7 @@ func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }
 
 // TestGates requires a part of the script for each gate.
 func TestGates(t *testing.T) {
-	script, err := os.ReadFile("testdata/gate.txtar")
-	given.NoError(t, err)
+	script := given.Read(t, "testdata/gate.txtar")
 	for _, g := range check.Gates {
 		if !strings.Contains("\n"+string(script), "\n# "+g.Name+": ") {
 			t.Errorf("testdata/gate.txtar has no part for the gate %s", g.Name)

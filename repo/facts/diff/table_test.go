@@ -48,8 +48,7 @@ refuses a CRD that drops one of them.
 	if *update {
 		given.NoError(t, os.WriteFile(page, []byte(b.String()), 0o644))
 	}
-	have, err := os.ReadFile(page)
-	given.NoError(t, err)
+	have := given.Read(t, page)
 	if d := cmp.Diff(b.String(), string(have)); d != "" {
 		t.Errorf("docs/diff.md is out of date; run make generate (-tables +file):\n%s", d)
 	}

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -419,8 +418,7 @@ func corpus(t testing.TB, visit func(d *yamldoc.Document, of subject)) {
 	files, _ := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*", "*", "*.yaml"))
 	known := goTypes()
 	for _, path := range files {
-		data, err := os.ReadFile(path)
-		given.NoError(t, err)
+		data := given.Read(t, path)
 		for _, d := range yamldoc.Parse(yamldoc.NewFile(path, data)).Docs {
 			n := name{d.Root.Get("apiVersion").Str(), d.Root.Get("kind").Str()}
 			if of := catalogue().lookup(n); of != nil {

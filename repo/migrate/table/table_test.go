@@ -20,8 +20,7 @@ const (
 
 // TestGuide keeps the tables of the migration guide up to date.
 func TestGuide(t *testing.T) {
-	data, err := os.ReadFile(guideFile)
-	given.NoError(t, err)
+	data := given.Read(t, guideFile)
 	head, _, ok := strings.Cut(string(data), marker)
 	if !ok {
 		t.Fatalf("%s has no line %q", guideFile, marker)

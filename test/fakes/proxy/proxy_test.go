@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,8 +21,7 @@ import (
 
 func client(t *testing.T, p *proxy.Proxy) *http.Client {
 	t.Helper()
-	raw, err := os.ReadFile(p.CAFile)
-	given.NoError(t, err)
+	raw := given.Read(t, p.CAFile)
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(raw) {
 		t.Fatal("no certificate")

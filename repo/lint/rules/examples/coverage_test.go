@@ -2,7 +2,6 @@ package examples_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,8 +25,7 @@ func (t *table) catalogue() bool { return strings.HasPrefix(t.title, "Catalogue"
 // page returns a file of the folder docs.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", name))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join("..", "..", "..", "..", "docs", name))
 	return string(data)
 }
 

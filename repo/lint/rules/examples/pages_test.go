@@ -49,8 +49,7 @@ func comparePage(t *testing.T, name, page string) {
 		given.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		given.NoError(t, os.WriteFile(file, []byte(page), 0o644))
 	}
-	old, err := os.ReadFile(file)
-	given.NoError(t, err)
+	old := given.Read(t, file)
 	if diff := cmp.Diff(strings.Split(string(old), "\n"), strings.Split(page, "\n")); diff != "" {
 		t.Errorf("docs/%s is out of date; run make generate (-file +tables):\n%s", name, diff)
 	}
