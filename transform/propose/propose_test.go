@@ -148,6 +148,12 @@ release: generate
 		text:  []string{"kustomize: templates/cluster-templates/*"},
 	},
 	{
+		name:  "a template that no command reads, next to another file",
+		files: with(acme, files{"docs/a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n", "docs/example.yaml": cluster("x")}),
+		want:  map[string]string{"infrastructure-acme v0.2.0": "infrastructure-components.yaml"},
+		left:  []string{`^docs/example.yaml is left out, because it is not in the place of a template; to release it, add to infrastructure-acme: templates: \[\{files: docs/example.yaml, flavor: default\}\]$`},
+	},
+	{
 		name:  "kustomizations named like the files",
 		files: with(acme, flavor("templates/cluster-template"), flavor("templates/cluster-template-vpc")),
 		want:  map[string]string{"infrastructure-acme v0.2.0": "cluster-template-vpc.yaml cluster-template.yaml infrastructure-components.yaml"},
