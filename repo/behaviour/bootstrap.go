@@ -65,7 +65,10 @@ var controlPlaneChecks = []*check{
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
 		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
-		check{Role: contract.ControlPlane, Violation: "one of these Secrets exists when the control plane is initialized and lacks the type or the label", Needs: secretsNeeded, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
+		check{Role: contract.ControlPlane,
+			Violation: "one of these Secrets exists when the control plane is initialized and lacks the type, the label, " +
+				"tls.crt or tls.key",
+			Needs: secretsNeeded, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
 	row("BEH504", "plane-machine-labels", "Control plane Machines must have the labels of Cluster API", must, pagePlane+"machines",
 		"Core does not count the Machine as control plane and deletes it with the workers.",
 		"Set the labels cluster.x-k8s.io/control-plane and cluster.x-k8s.io/cluster-name when you create Machines.",
@@ -74,14 +77,23 @@ var controlPlaneChecks = []*check{
 		"Cluster topology considers an unfinished upgrade complete.",
 		"Count only Machines that status.replicas counts too.",
 		check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is negative or larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
-	row("BEH506", "plane-replicas", "status.replicas of a ControlPlane should be the number of its Machines", should, pagePlane+"replicas",
+	row("BEH506", "plane-replicas", "Counters of a ControlPlane should be the numbers of its Machines", should,
+		pagePlane+"replicas",
 		"Autoscalers and kubectl show a wrong number.",
 		"Count the Machines on every reconciliation.",
-		check{Role: contract.ControlPlane, Violation: "at rest it differs from the number of Machines that the ControlPlane owns", Within: settle, on: []string{controlPlane}, version: planeReplicas}),
-	row("BEH507", "plane-scales", "A ControlPlane should reach spec.replicas", should, pagePlane+"replicas, scale subresource",
-		"Users who scale the control plane see no change.",
-		"Create or delete one Machine after the other until the number is reached.",
-		check{Role: contract.ControlPlane, Action: actScale, Violation: "spec.replicas changed, all Machines have Nodes, nothing has changed for four times the bound, and the number of Machines differs", Within: settle, on: []string{controlPlane}, version: planeScales}),
+		check{Role: contract.ControlPlane,
+			Violation: "at rest status.replicas differs from the number of Machines that the ControlPlane owns, or " +
+				"another counter from those with the condition",
+			Within: settle, on: []string{controlPlane}, version: planeReplicas}),
+	row("BEH507", "plane-scales", "A ControlPlane should reach spec.replicas and spec.version", should,
+		pagePlane+"replicas, scale subresource; version",
+		"Users who scale or upgrade the control plane see no change.",
+		"Create or delete one Machine after the other until the number is reached and all have the version.",
+		check{Role: contract.ControlPlane, Action: actScale,
+			Violation: "spec.replicas or spec.version changed, all Machines have Nodes, nothing has changed for four " +
+				"times the bound, and the number of Machines differs, or none has the version",
+			Within: settle, Beware: "control planes in which a person starts the upgrade",
+			on: []string{controlPlane}, version: planeScales}),
 	row("BEH508", "plane-selector", "status.selector should match exactly the Machines of the ControlPlane", should, pagePlane+"replicas, scale subresource",
 		"Autoscalers count the wrong Machines.",
 		"Write the labels of the Machines as a selector, for example cluster.x-k8s.io/cluster-name=NAME,cluster.x-k8s.io/control-plane.",
@@ -93,11 +105,16 @@ var controlPlaneChecks = []*check{
 	row("BEH510", "plane-version", "status.version should be the lowest version of the control plane", should, pagePlane+"version",
 		"Cluster topology upgrades the workers too early.",
 		"Report the new version only when every Machine has it.",
-		check{Role: contract.ControlPlane, Action: "upgrade", Violation: "status.version is newer than spec.version of a Machine of the ControlPlane, or at rest older than that of all", on: []string{controlPlane}, version: planeVersion}),
+		check{Role: contract.ControlPlane, Action: "upgrade",
+			Violation: "status.version is newer than spec.version of a Machine of the ControlPlane, or at rest older than " +
+				"that of all, or missing",
+			on: []string{controlPlane}, version: planeVersion}),
 	row("BEH511", "plane-metadata", "Labels of the machine template should reach running Machines", should, pagePlane+"machines, in-place propagation",
 		"Users who add a label wait for it, or lose their Machines to a rollout.",
-		"Propagate metadata.labels and annotations without a rollout.",
-		check{Role: contract.ControlPlane, Action: "patch the labels of the machine template", Violation: "a Machine lacks the label after twice the bound, or has been replaced", Within: settle, on: []string{controlPlane}, version: planeMetadata}),
+		"Propagate metadata.labels and annotations and the timeouts of the deletion without a rollout.",
+		check{Role: contract.ControlPlane, Action: "patch the labels of the machine template",
+			Violation: "a Machine lacks a label, an annotation or a timeout after twice the bound, or has been replaced",
+			Within:    settle, on: []string{controlPlane}, version: planeMetadata}),
 	row("BEH512", "plane-rollout", "rollout.after should create new Machines", should, pagePlane+"rolloutAfter",
 		"Users who renew certificates by a rollout keep the old Machines.",
 		"Replace Machines that were created before the time.",
@@ -138,6 +155,13 @@ var controlPlaneChecks = []*check{
 		"An even number of etcd members tolerates no more failures, and the surplus machine costs money.",
 		"Count the Machines from a current cache before creating one.",
 		check{Role: contract.ControlPlane, Violation: "four times the bound after a Machine was created, the ControlPlane has more Machines than spec.replicas, although all its other Machines are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
+	row("BEH522", "plane-machine-whole", "Control plane Machines must be whole", must, pagePlane+"machines; version",
+		"The Machine never starts, or core deletes the machine of another one with it.",
+		"Create a BootstrapConfig and an InfraMachine for each Machine, and set spec.version and spec.clusterName.",
+		check{Role: contract.ControlPlane, Within: settle, on: []string{machine}, version: planeWhole,
+			Violation: "a Machine that a ControlPlane created has no spec.version although the ControlPlane has one, " +
+				"another spec.clusterName than label, or refers to an object that does not exist when the bound has passed, " +
+				"or that another Machine refers to"}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -310,6 +334,12 @@ func planeCertificates(c *change) {
 				c.report([]string{"status.initialization"}, "the Secret %s has the type %q and the label %s=%q", s.name, s.get("type").Str(), clusterLabel, s.label(clusterLabel))
 				return
 			}
+			for _, key := range []string{"tls.crt", "tls.key"} {
+				if !s.get("data", key).Filled() {
+					c.report([]string{"status.initialization"}, "the Secret %s has no data under the key %s", s.name, key)
+					return
+				}
+			}
 			c.held()
 		}
 	})
@@ -388,14 +418,33 @@ func (c *change) calm(do func(*change, []*object)) {
 
 func planeGoesLast(c *change) { c.outlived("the ControlPlane", apart+apart, c.machinesOf(c.o)) }
 
+// counters are the fields of a ControlPlane that count Machines with a condition.
+var counters = map[string]string{
+	"Ready": "readyReplicas", "Available": "availableReplicas", "UpToDate": "upToDateReplicas",
+}
+
 func planeReplicas(c *change) {
-	if !c.cur.Get("status", "replicas").Exists() || c.user {
+	if !c.cur.Get("status", "replicas").Exists() && !c.cur.Initialized() || c.user {
 		return
 	}
 	c.calm(func(c *change, all []*object) {
 		want := c.cur.Get("status", "replicas").Number()
-		if len(all) == 0 {
+		if len(all) == 0 || !c.cur.Get("spec", "replicas").Exists() {
 			return // Machines of other kinds, or none
+		}
+		for kind, counter := range counters {
+			n, known := int64(0), c.cur.Get("status", "initialization").Exists() && c.cur.Get("status", counter).Exists()
+			for _, m := range all {
+				is := m.cur.Condition(kind)
+				known = known && is.Exists() && c.now.Sub(m.proof.At) >= c.opts.Settle
+				if is.Get("status").Str() == "True" {
+					n++
+				}
+			}
+			if got := c.cur.Get("status", counter).Number(); known && got != n && got >= 0 && got <= want {
+				c.report([]string{"status." + counter}, "status.%s is %d, but %d Machines have %s=True", counter, got, n, kind)
+				return
+			}
 		}
 		c.demand(want == int64(len(all)), []string{"status.replicas"},
 			"status.replicas is %d, but the ControlPlane owns %d Machines", want, len(all))
@@ -403,16 +452,29 @@ func planeReplicas(c *change) {
 }
 
 func planeScales(c *change) {
-	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) {
-		return
+	for _, field := range []string{"replicas", "version"} {
+		if c.prev.Exists() && !c.prev.Get("spec", field).Equal(c.cur.Get("spec", field)) {
+			c.reaches(field)
+		}
 	}
-	want, wait := c.cur.Get("spec", "replicas"), 4*c.opts.Settle
+}
+
+// reaches demands that the Machines of a ControlPlane follow a field of its spec.
+func (c *change) reaches(field string) {
+	want, wait := c.cur.Get("spec", field), 4*c.opts.Settle
 	c.until(wait, wait, func(c *change) bool {
 		all := c.machinesOf(c.o)
-		if c.o.isDeleting() || len(all) == 0 || !c.cur.Get("spec", "replicas").Equal(want) {
+		if c.o.isDeleting() || len(all) == 0 || !c.cur.Get("spec", field).Equal(want) ||
+			strings.Contains(c.cur.Get("spec").Text(), `"OnDelete"`) {
 			return false
 		}
-		if int64(len(all)) == want.Number() {
+		has := int64(len(all)) == want.Number()
+		if field == "version" {
+			has = slices.ContainsFunc(all, func(m *object) bool {
+				return record.CompareVersions(m.get("spec", field).Str(), want.Str()) == 0
+			})
+		}
+		if has {
 			c.held()
 			return false
 		}
@@ -422,7 +484,9 @@ func planeScales(c *change) {
 		if waits || c.now.Sub(c.o.proof.At) < wait || !c.runs(wait) {
 			return true
 		}
-		c.report([]string{"spec.replicas", "status.replicas"}, "spec.replicas is %d, but the ControlPlane has %d Machines and nothing changes", want.Number(), len(all))
+		c.report([]string{"spec." + field, "status." + field},
+			"spec.%s is %s, but the ControlPlane has %d Machines, %s has %q, and nothing changes", field, want.Text(), len(all),
+			all[0], all[0].get("spec", "version").Str())
 		return false
 	})
 }
@@ -482,11 +546,16 @@ func planeVersions(c *change) {
 
 func planeVersion(c *change) {
 	now := c.cur.Get("status", "version").Str()
-	if now == "" || c.user || now == c.prev.Get("status", "version").Str() {
+	if c.user || now == c.prev.Get("status", "version").Str() && (now != "" || !c.cur.Initialized()) {
 		return
 	}
 	c.calm(func(c *change, all []*object) {
 		now := c.cur.Get("status", "version").Str()
+		if now == "" && c.cur.Get("spec", "version").Exists() && len(all) > 0 {
+			c.report([]string{"spec.version", "status.version"}, "status.version is missing, but spec.version is %s",
+				c.cur.Get("spec", "version").Str())
+			return
+		}
 		newer := func(m *object) bool { return record.CompareVersions(now, m.get("spec", "version").Str()) < 0 }
 		if len(all) > 0 && !slices.ContainsFunc(all, func(m *object) bool { return !newer(m) }) {
 			c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s and none is older", now, all[0].name, all[0].get("spec", "version").Str())
@@ -511,32 +580,37 @@ func planeMetadata(c *change) {
 	if !c.prev.Exists() {
 		return
 	}
-	before, now := c.prev.Get("spec", "machineTemplate", "metadata"), c.cur.Get("spec", "machineTemplate", "metadata")
-	if before.Equal(now) || len(record.Diff(c.prev.Get("spec"), c.cur.Get("spec"))) == 0 {
-		return
-	}
-	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
-		first := d.Path == "machineTemplate" && !d.Old.Exists() && d.New.Len() == 1 && d.New.Get("metadata").Exists()
-		if !first && !strings.HasPrefix(d.Path, "machineTemplate.metadata") {
+	now, changed := c.cur.Get("spec", "machineTemplate"), record.Diff(c.prev.Get("spec"), c.cur.Get("spec"))
+	for _, d := range changed {
+		first := d.Path == "machineTemplate" && !d.Old.Exists() && d.New.Len() == 1 &&
+			(d.New.Get("metadata").Exists() || d.New.At("spec.deletion").Exists())
+		if !first && !strings.HasPrefix(d.Path, "machineTemplate.metadata") &&
+			!strings.HasPrefix(d.Path, "machineTemplate.spec.deletion") {
 			return
 		}
+	}
+	if len(changed) == 0 {
+		return
 	}
 	had := c.machinesOf(c.o)
 	replicas := c.prev.Get("spec", "replicas")
 	c.later(2*c.opts.Settle, func(c *change) {
-		if !c.runs(2*c.opts.Settle) || c.o.isDeleting() || !c.cur.Get("spec", "machineTemplate", "metadata").Equal(now) {
+		if !c.runs(2*c.opts.Settle) || c.o.isDeleting() || !c.cur.Get("spec", "machineTemplate").Equal(now) {
 			return
 		}
 		all := c.machinesOf(c.o)
 		for _, m := range all {
 			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(replicas) {
-				c.report([]string{"spec.machineTemplate.metadata"}, "changed labels created the new Machine %s", m.name)
+				c.report([]string{"spec.machineTemplate"}, "changed labels created the new Machine %s", m.name)
 				return
 			}
-			for l := range now.Get("labels").Items() {
-				if m.label(l.Key()) != l.Str() {
-					c.report([]string{"spec.machineTemplate.metadata"}, "the label %s is not on Machine %s %s later", l.Key(), m.name, 2*c.opts.Settle)
-					return
+			for _, part := range []string{"metadata.labels", "metadata.annotations", "spec.deletion"} {
+				for item := range now.At(part).Items() {
+					if !m.cur.At(part).Get(item.Key()).Equal(item) {
+						c.report([]string{"spec.machineTemplate"}, "%s of %s is not on Machine %s %s later",
+							item.Key(), part, m.name, 2*c.opts.Settle)
+						return
+					}
 				}
 			}
 		}
@@ -687,6 +761,40 @@ func planeOwned(c *change) {
 			c.demand(slices.ContainsFunc(c.o.owners, func(r owner) bool { return r.kind != cluster }), []string{"metadata.ownerReferences"},
 				"the control plane Machine is not owned by %s", p)
 		}
+	})
+}
+
+func planeWhole(c *change) {
+	p := c.planeOf(c.o)
+	if c.prev.Exists() || !c.o.watched || p == nil {
+		return
+	}
+	c.until(c.opts.Settle, c.opts.Settle, func(c *change) bool {
+		if !c.runs(c.opts.Settle) {
+			return true
+		}
+		if c.o.isDeleting() || !p.alive() {
+			return false
+		}
+		if c.cur.Get("spec", "version").Str() == "" && p.get("spec", "version").Str() != "" {
+			c.report([]string{"spec.version"}, "the Machine has no version, but %s has %s", p, p.get("spec", "version").Str())
+		}
+		if named := c.cur.Get("spec", "clusterName").Str(); named != "" && named != c.o.label(clusterLabel) {
+			c.report([]string{"spec.clusterName", "metadata.labels"},
+				"the Machine has the label of Cluster %s, but spec.clusterName is %s", c.o.label(clusterLabel), named)
+		}
+		for _, path := range []string{"spec.infrastructureRef", "spec.bootstrap.configRef"} {
+			ref := c.cur.At(path).Ref()
+			if c.last[ref.Group+"/"+ref.Kind].IsZero() {
+				continue // the kind is not in the stream
+			}
+			shared := slices.ContainsFunc(c.machinesOf(p), func(m *object) bool {
+				return m != c.o && m.cur.At(path).Ref() == ref
+			})
+			c.demand(!shared && c.referred(c.o, c.cur.At(path)) != nil, []string{path},
+				"%s %s of the Machine does not exist, or is that of another one", ref.Kind, ref.Name)
+		}
+		return false
 	})
 }
 

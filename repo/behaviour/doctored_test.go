@@ -299,6 +299,9 @@ var doctored = map[string]struct {
 	"address without claim":     {"BEH607", always("IPAddress", func(m) bool { return true }, dropOwner("IPAddressClaim"))},
 	"address of another name":   {"BEH602", always("IPAddress", func(m) bool { return true }, setting("spec.claimRef.name", "else"))},
 	"address of a bad type":     {"BEH210", changed("DevMachine", has("spec.providerID"), setting("status.addresses", []any{m{"type": "Public", "address": "1.2.3.4"}}))},
+	"address in no family":      {"BEH616", always("IPAddress", func(m) bool { return true }, setting("spec.address", "10.1.0.300"))},
+	"too few ready":             {"BEH506", changed("KubeadmControlPlane", has("status.initialization.controlPlaneInitialized"), setting("status.readyReplicas", 0))},
+	"Machine without a version": {"BEH522", always("Machine", owned("KubeadmControlPlane"), setting("spec.version", nil))},
 	"failureReason":             {"BEH214", changed("DevMachine", has("status.initialization"), setting("status.failureReason", "Broken"))},
 	"heartbeat in the spec": {"BEH013", more("DevMachine", has("spec.providerID"), 30, func(o m, i int) {
 		set(o, "spec.beat", i)

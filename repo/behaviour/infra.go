@@ -2,8 +2,10 @@ package behaviour
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
@@ -24,7 +26,9 @@ var clusterChecks = []*check{
 	row("BEH103", "cluster-endpoint-fixed", "The endpoint of an InfraCluster must not change", must, pageCluster+"control plane endpoint",
 		"The Cluster copies the endpoint once; kubeconfigs and certificates keep the old address.",
 		"Set spec.controlPlaneEndpoint only if it is empty.",
-		check{Role: contract.InfraCluster, Violation: "host or port differ from those of an earlier version, or are removed", on: []string{infraCluster}, version: endpointFixed}),
+		check{Role: contract.InfraCluster,
+			Violation: "host or port, also those in the Cluster, differ from those of an earlier version, or are removed",
+			on:        []string{infraCluster, cluster}, version: endpointFixed}),
 	row("BEH104", "cluster-endpoint-given", "An endpoint given in the Cluster is respected", typical, pageCluster+"control plane endpoint",
 		"Users who reserve an address for the API server get another one.",
 		"Use Cluster.spec.controlPlaneEndpoint if it is set.",
@@ -64,7 +68,9 @@ var machineChecks = []*check{
 	row("BEH201", "machine-provider-id", "A provisioned InfraMachine must have a provider ID", must, pageMachine+"provider ID",
 		"Core never matches the Machine with its Node, so the Machine never becomes ready.",
 		"Patch spec.providerID before, or together with, status.initialization.provisioned.",
-		check{Role: contract.InfraMachine, Violation: "a version reports provisioned without spec.providerID", on: []string{infraMachine}, version: machineProviderID}),
+		check{Role: contract.InfraMachine,
+			Violation: "a version reports provisioned without spec.providerID, or with one of more than 512 characters",
+			on:        []string{infraMachine}, version: machineProviderID}),
 	row("BEH202", "machine-provider-id-fixed", "The provider ID must not change", must, pageMachine+"provider ID",
 		"Core matches the Machine with the wrong Node or with none, and health checks replace healthy machines.",
 		"Set spec.providerID only if it is empty.",
@@ -100,7 +106,10 @@ var machineChecks = []*check{
 	row("BEH210", "machine-addresses", "Addresses must have a known type and a value", must, pageMachine+"addresses",
 		"Core copies them to the Machine, whose API accepts only these types; the update fails.",
 		"Use Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS, and leave out empty addresses.",
-		check{Role: contract.InfraMachine, Violation: "an entry of status.addresses has another type or no address, or one with a prefix length or a path", on: []string{infraMachine}, version: machineAddresses}),
+		check{Role: contract.InfraMachine,
+			Violation: "an entry of status.addresses has another type or no address, one with a prefix length or a path, " +
+				"or a name as InternalIP or ExternalIP",
+			on: []string{infraMachine}, version: machineAddresses}),
 	row("BEH211", "machine-in-place", "Changing the spec of a running InfraMachine should not change the machine", should, pageMachine+"in-place changes",
 		"Users who edit an InfraMachine lose the running machine.",
 		"Make the spec immutable with a webhook, or ignore changes after the machine exists.",
@@ -117,6 +126,13 @@ var machineChecks = []*check{
 		"Core ignores failureReason under contract v1beta2, so users do not see the failure.",
 		"Report the failure in a condition; failureReason may move to status.deprecated.",
 		check{Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: providerRoles, version: machineFailures}),
+	row("BEH215", "template-capacity", "The capacity of an InfraMachineTemplate must be readable", must,
+		pageMachine+"support cluster autoscaling from zero",
+		"The autoscaler ignores the template, so node groups without machines never grow.",
+		"Write quantities such as 4 or 16Gi into status.capacity, and a value of GOARCH into status.nodeInfo.architecture.",
+		check{Role: contract.InfraMachine, on: []string{infraTemplate}, version: templateCapacity,
+			Violation: "an entry of status.capacity is not a quantity, or the architecture is not amd64, arm64, s390x or " +
+				"ppc64le"}),
 }
 
 // machineOf finds the Machine of an InfraMachine or a BootstrapConfig.
@@ -342,8 +358,9 @@ func machineProviderID(c *change) {
 	if !c.first(record.Value.Provisioned) {
 		return
 	}
-	c.demand(c.cur.Get("spec", "providerID").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
-		"the machine is provisioned, but has no provider ID")
+	id := c.cur.Get("spec", "providerID").Str()
+	c.demand(id != "" && len(id) <= 512, []string{"spec.providerID", "status.initialization", "status.ready"},
+		"the machine is provisioned, but has no provider ID that fits into the Machine")
 }
 
 func machineProviderIDUnique(c *change) {
@@ -467,15 +484,17 @@ func machineAddresses(c *change) {
 		return
 	}
 	for a := range now.Items() {
+		kind, text := a.Get("type").Str(), a.Get("address").Str()
+		_, err := netip.ParseAddr(text)
 		switch {
-		case !slices.Contains(addressTypes, a.Get("type").Str()):
-			c.report([]string{"status.addresses"}, "the address %q has the unknown type %q", a.Get("address").Str(), a.Get("type").Str())
+		case !slices.Contains(addressTypes, kind):
+			c.report([]string{"status.addresses"}, "the address %q has the unknown type %q", text, kind)
 			return
-		case strings.ContainsAny(a.Get("address").Str(), "/ "):
-			c.report([]string{"status.addresses"}, "%q is not an address", a.Get("address").Str())
+		case text == "":
+			c.report([]string{"status.addresses"}, "an address of the type %s is empty", kind)
 			return
-		case a.Get("address").Str() == "":
-			c.report([]string{"status.addresses"}, "an address of the type %s is empty", a.Get("type").Str())
+		case strings.ContainsAny(text, "/ "), strings.HasSuffix(kind, "IP") && err != nil:
+			c.report([]string{"status.addresses"}, "%q is not an address of the type %s", text, kind)
 			return
 		}
 	}
@@ -497,21 +516,24 @@ func deletedUnasked(c *change) {
 	}
 }
 
-// goneUnasked demands that the Machine of an InfraMachine or a BootstrapConfig is deleted too: a check of pools looks
-// at those of pools that stay, the other one at the rest.
+// goneUnasked demands that what core owns the object for, a Machine, a MachinePool or a Cluster, is deleted too. Of
+// InfraMachines, a check of pools looks at those of pools that stay, the other one at the rest.
 func goneUnasked(c *change) {
 	pool, m := c.poolOf(c.o), c.machineOf(c.o)
+	if c.check.Role == "" {
+		_, m = c.ownerTagged(c.o, coreOwners[c.o.tag][0])
+	}
 	if !c.once(c.check.ID) || c.user || c.gap || c.driven() || m == nil || (pool != nil) != (c.check.Role == contract.InfraMachinePool) ||
 		c.cur.Annotated(deleteForMove) {
 		return
 	}
 	after := apart
-	if c.o.tag == bootstrapRole { // without a finalizer it goes before the Machine when a namespace is deleted
+	if c.o.tag != infraMachine { // without a finalizer it goes before the Machine when a namespace is deleted
 		after = c.opts.Settle
 	}
 	c.even(after, func(c *change) {
 		c.demand(m.gone || m.isDeleting() || pool != nil && (pool.gone || pool.isDeleting()), []string{"metadata.deletionTimestamp"},
-			"the %s was deleted, but Machine %s was not", c.o.tag, m.name)
+			"the %s was deleted, but %s was not", c.o.tag, m)
 	})
 }
 
@@ -532,6 +554,27 @@ func machineHooks(c *change) {
 		}
 		c.held()
 	})
+}
+
+// quantities are those of Kubernetes (k8s.io/apimachinery pkg/api/resource).
+var quantities = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\+?([0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
+})
+
+func templateCapacity(c *change) {
+	status := c.cur.Get("status")
+	if c.user || status.Equal(c.prev.Get("status")) {
+		return
+	}
+	for item := range status.Get("capacity").Items() {
+		if text := strings.Trim(item.Text(), `"`); !quantities().MatchString(text) {
+			c.report([]string{"status.capacity"}, "%s of the capacity is %s, which is not a quantity", item.Key(), item.Text())
+			return
+		}
+	}
+	arch := status.Get("nodeInfo", "architecture").Str()
+	c.demand(slices.Contains([]string{"", "amd64", "arm64", "s390x", "ppc64le"}, arch), []string{"status.nodeInfo"},
+		"the architecture is %q", arch)
 }
 
 func machineFailures(c *change) {

@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +51,9 @@ var ipamChecks = []*check{
 	row("BEH610", "address-reference", "status.addressRef must name an existing IPAddress and not change", must, pageIPAM+"IPAM provider, normal IPAddressClaim, step 6",
 		"The infrastructure provider configures the machine with no address or with another one.",
 		"Set status.addressRef once, after the IPAddress was created.",
-		check{Role: contract.IPPool, Violation: "the name changes, or names an IPAddress that does not exist", on: []string{claim}, version: addressReference}),
+		check{Role: contract.IPPool,
+			Violation: "the name changes, or names an IPAddress that does not exist or is for another claim",
+			on:        []string{claim}, version: addressReference}),
 	row("BEH611", "address-goes-first", "The IPAddress must be gone before its claim", must, pageIPAM+"IPAM provider, deleted IPAddressClaim",
 		"The address is never released.",
 		"Delete the IPAddress, and remove the finalizer of the claim when it is gone.",
@@ -66,11 +69,20 @@ var ipamChecks = []*check{
 	row("BEH614", "claim-owner", "Claims of an InfraMachine should have it as controlling owner", should, pageIPAM+"infrastructure provider",
 		"clusterctl move leaves the claim behind, and the address is not released with the machine.",
 		"Create claims with a controlling owner reference to the InfraMachine and with spec.clusterName.",
-		check{Role: contract.InfraMachine, Violation: "a claim owned by an InfraMachine is not controlled by it, or names no Cluster", on: []string{claim}, version: claimOwner}),
+		check{Role: contract.InfraMachine,
+			Violation: "a claim owned by an InfraMachine is not controlled by it, or names no Cluster or another one",
+			on:        []string{claim}, version: claimOwner}),
 	row("BEH615", "claim-released", "Claims should be deleted with their InfraMachine", should, pageIPAM+"infrastructure provider",
 		"The pool runs out of addresses.",
 		"Set the owner reference, or delete the claims before removing the finalizer of the InfraMachine.",
 		check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone, and its claim is not being deleted when twice the bound has passed", Within: settle, Beware: "a server without garbage collection", on: []string{claim}, version: claimReleased}),
+	row("BEH616", "address-usable", "An IPAddress must be usable, and stay as it is", must,
+		pageIPAM+"data types, IPAddress; cluster-api internal/webhooks/ipaddress.go",
+		"The machine configures an address that does not work, or another one than the pool has noted.",
+		"Parse address, prefix and gateway before creating the IPAddress, and never change its spec.",
+		check{Role: contract.IPPool, on: []string{address}, version: addressUsable,
+			Violation: "address or gateway do not parse, belong to different families or are the same, the prefix does not " +
+				"fit, or the spec changes"}),
 }
 
 // claimPool is group and kind of the pool that a claim or an address is for.
@@ -232,7 +244,7 @@ func addressOwners(c *change) {
 		}
 		paths := []string{"metadata.ownerReferences"}
 		switch {
-		case byClaim == nil || !byClaim.controller:
+		case byClaim == nil || !byClaim.controller || c.claimOf(c.o) != nil && c.claimOf(c.o).uid != byClaim.uid:
 			c.report(paths, "the claim is not the controlling owner of the IPAddress")
 		case byPool == nil:
 			c.report(paths, "the pool %s is not an owner of the IPAddress", pool.Name)
@@ -295,7 +307,8 @@ func addressReference(c *change) {
 		if a.alive() {
 			c.gives(claimPool(c.cur), c.o)
 		}
-		c.demand(a.alive(), []string{"status.addressRef"}, "the IPAddress %s does not exist", now)
+		c.demand(a.alive() && a.get("spec", "claimRef", "name").Str() == c.o.name, []string{"status.addressRef"},
+			"there is no IPAddress %s for this claim", now)
 	})
 }
 
@@ -312,6 +325,29 @@ func addressGoesFirst(c *change) {
 	c.even(5*time.Second, func(c *change) {
 		c.demand(!a.alive(), []string{"status.addressRef"}, "the claim is gone, but IPAddress %s still exists", n)
 	})
+}
+
+func addressUsable(c *change) {
+	spec, before := c.cur.Get("spec"), c.prev.Get("spec")
+	if c.user || before.Equal(spec) {
+		return
+	}
+	ip, err := netip.ParseAddr(spec.Get("address").Str())
+	prefix, gateway := spec.Get("prefix"), spec.Get("gateway").Str()
+	via, wrong := netip.ParseAddr(gateway)
+	paths := []string{"spec"}
+	switch {
+	case before.Exists():
+		c.report(paths, "the spec of the IPAddress changed")
+	case err != nil:
+		c.report(paths, "%q is not an address", spec.Get("address").Str())
+	case prefix.Exists() && (prefix.Number() < 0 || prefix.Number() > int64(ip.BitLen())):
+		c.report(paths, "%s has no prefix of %s bits", ip, prefix.Text())
+	case gateway != "" && (wrong != nil || via.Is4() != ip.Is4() || via == ip):
+		c.report(paths, "%q cannot be the gateway of %s", gateway, ip)
+	default:
+		c.held()
+	}
 }
 
 func claimDeleted(c *change) {
@@ -344,6 +380,9 @@ func claimOwner(c *change) {
 		c.report([]string{"metadata.ownerReferences"}, "%s owns the claim, but does not control it", m)
 	case c.cur.Get("spec", "clusterName").Str() == "" && c.o.label(clusterLabel) == "":
 		c.report([]string{"spec.clusterName"}, "the claim of %s names no Cluster", m)
+	case m.cluster != "" && c.o.cluster != m.cluster:
+		c.report([]string{"spec.clusterName", "metadata.labels"}, "%s belongs to Cluster %s, but its claim to %s",
+			m, m.cluster, c.o.cluster)
 	default:
 		c.held()
 	}

@@ -362,6 +362,9 @@ func (j *Judge) update(c *change, e *record.Event) {
 	if c.prev.Exists() && !c.gap {
 		for _, f := range record.LostFinalizers(c.cur, c.prev) { // from now to before: the new ones
 			put(&o.seen.added, f, c.wrote)
+			if c.ours(c.wrote) {
+				c.kinds["finalizer "+f+" "+o.kind+"."+o.group] = true
+			}
 		}
 	}
 	if !c.cur.Annotated(managedAnnotation) {

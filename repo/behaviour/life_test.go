@@ -282,7 +282,7 @@ func (l *life) makePlane() {
 }
 
 func (l *life) secret(name, ownerKind, ownerName string) {
-	l.put(provider, "Secret", name, "type", "cluster.x-k8s.io/secret", "data.value", 100,
+	l.put(provider, "Secret", name, "type", "cluster.x-k8s.io/secret", "data.value", 100, "data|tls.crt", 100, "data|tls.key", 100,
 		"metadata.labels|cluster.x-k8s.io/cluster-name", "c", "metadata.ownerReferences", []any{l.ownerRef(ownerKind, ownerName, true)})
 }
 
@@ -381,10 +381,10 @@ func (l *life) makeClaim(name, machine string) {
 		"spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"}, "metadata.ownerReferences", []any{l.ownerRef("AcmeMachine", machine, true)})
 }
 
-func (l *life) makeAddress(name, ip string) {
-	l.put(provider, "IPAddress", name, "spec.address", ip, "spec.claimRef.name", name, "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"},
+func (l *life) makeAddress(name, ip string, more ...any) {
+	l.put(provider, "IPAddress", name, append(more, "spec.address", ip, "spec.claimRef.name", name, "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"},
 		"metadata.finalizers", []any{"ipam.acme.io/protect"}, "metadata.ownerReferences", []any{
-			l.ownerRef("IPAddressClaim", name, true), m{"apiVersion": "ipam.acme.io/v1", "kind": "AcmePool", "name": "pool", "uid": "pool", "controller": false, "blockOwnerDeletion": true}})
+			l.ownerRef("IPAddressClaim", name, true), m{"apiVersion": "ipam.acme.io/v1", "kind": "AcmePool", "name": "pool", "uid": "pool", "controller": false, "blockOwnerDeletion": true}})...)
 }
 
 // showing are the kinds that show the pause.

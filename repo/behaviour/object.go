@@ -45,6 +45,7 @@ const (
 	poolRole       = string(contract.IPPool)
 	providerKind   = "provider" // without a role, as an identity
 	otherKind      = "other"
+	infraTemplate  = "template" // of InfraMachines
 	templateSuffix = "Template"
 )
 
@@ -165,6 +166,8 @@ func tagOf(group, kind string) string {
 		return otherKind
 	case group == ipamGroup && (kind == claim || kind == address):
 		return kind
+	case strings.HasSuffix(kind, "Machine"+templateSuffix):
+		return infraTemplate
 	case strings.HasSuffix(kind, templateSuffix):
 		return otherKind
 	}

@@ -2,9 +2,11 @@ package behaviour
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
@@ -106,7 +108,9 @@ var objectChecks = []*check{
 	row("BEH016", "condition-complete", "Conditions must have a type, a valid status, a reason and a time", must, pageStatus+"; "+apiRules,
 		"Tools that read conditions fail or show nothing.",
 		"Set type, status (True, False or Unknown), reason and lastTransitionTime of every condition.",
-		check{Violation: "an entry of status.conditions lacks one of them, its type is listed twice, or its reason is a sentence", on: providerKinds, version: conditionComplete}),
+		check{Violation: "an entry of status.conditions lacks one of them, its type is listed twice, or its type or reason " +
+			"has characters that Kubernetes does not allow",
+			on: providerKinds, version: conditionComplete}),
 	row("BEH017", "observed-generation", "observedGeneration must not exceed the generation", must, pageStatus+"; "+apiRules,
 		"kstatus and other tools consider a change done that the controller has not seen.",
 		"Copy metadata.generation of the object that was reconciled.",
@@ -114,7 +118,10 @@ var objectChecks = []*check{
 	row("BEH018", "observed-generation-follows", "observedGeneration should follow the generation", should, apiRules,
 		"Users who wait for a change wait forever.",
 		"Set status.observedGeneration at the end of every reconciliation.",
-		check{Action: actPatch, Violation: "the generation changed and status.observedGeneration still lags after twice the bound, or it goes back", Within: settle, on: providerRoles, version: generationFollows}),
+		check{Action: actPatch,
+			Violation: "the generation changed and status.observedGeneration still lags after twice the bound, or it or " +
+				"that of a condition goes back",
+			Within: settle, on: providerRoles, version: generationFollows}),
 	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", should, pageStatus,
 		"Core computes the readiness of Machines and Clusters from it and reports Unknown without it.",
 		"Set Ready on every reconciliation, also while deleting.",
@@ -126,15 +133,23 @@ var objectChecks = []*check{
 	row("BEH021", "owner-kept", "The owner reference that core sets must stay", must, pageOwners,
 		"clusterctl move loses the object, and deleting the Cluster leaves it behind.",
 		"Patch objects with the patch helper instead of replacing metadata.ownerReferences.",
-		check{Violation: "the controlling owner changes to another UID, or the reference to it, or to the Cluster, the Machine or the MachinePool that core sets, disappears, not during a pause", on: providerRoles, version: ownerKept}),
+		check{Violation: "the controlling owner changes to another UID, or the reference to it, or to the Cluster, the " +
+			"Machine or the MachinePool that core sets, disappears, not during a pause",
+			Beware: "a person who removes it: the API server does not say who did",
+			on:     append([]string{secret, claim, address}, providerRoles...), version: ownerKept}),
 	row("BEH022", "owner-chain", "Objects made by providers should have owners up to the Cluster", should, pageOwners,
 		"clusterctl move leaves the object behind, and deleting the Cluster does not delete it.",
 		"Set an owner reference when you create the object.",
-		check{Violation: "an object or Secret with the label of the Cluster, not made by a person, has no owner reference when the bound has passed", Within: settle, on: append([]string{secret}, infraMachine, bootstrapRole), version: ownerChain}),
+		check{Within: settle, on: []string{secret, claim, infraMachine, bootstrapRole}, version: ownerChain,
+			Violation: "an object, claim or Secret with the label of the Cluster, not made by a person, has no owner " +
+				"reference when the bound has passed, or an object becomes its own owner"}),
 	row("BEH023", "owner-version", "Owner references should be updated to the current API version", should, "cluster-api test/framework/ownerreference_helpers.go, ValidateOwnerReferencesOnUpdate",
 		"References in an old version break when that version is no longer served.",
 		"Set the owner references on every reconciliation with the version of the owner.",
-		check{Action: "write old API versions into owner references while paused", Violation: "a reference whose version became older during a pause is still old when the bound after the pause has passed", Within: settle, on: providerRoles, resumed: ownerVersion}),
+		check{Action: "write old API versions into owner references while paused",
+			Violation: "a reference whose version became older, during a pause or by a controller, is still old when the " +
+				"bound has passed",
+			Within: settle, on: providerRoles, resumed: ownerVersion, version: ownerOlder}),
 	row("BEH024", "restart-changes-nothing", "Objects at rest should not change when a controller restarts", practice, "Provider contracts, typical workflow, step Patch",
 		"Every upgrade of the provider changes running Clusters.",
 		"Make reconciliation idempotent: compute the desired state from the spec and from what exists outside.",
@@ -146,7 +161,11 @@ var objectChecks = []*check{
 	row("BEH026", "block-move-removed", "The annotation block-move should be removed when the object can move", should, pageMove,
 		"clusterctl move waits for the annotation to disappear and fails after its time limit.",
 		"Remove clusterctl.cluster.x-k8s.io/block-move as soon as the Cluster is paused and nothing is under way.",
-		check{Action: actPause, Violation: "the annotation is still there when four times the bound after the pause has passed", Within: settle, on: providerRoles, paused: blockMoveRemoved}),
+		check{Action: actPause,
+			Violation: "the annotation is still there four times the bound after the pause began, or after it was set " +
+				"during one",
+			Within: settle,
+			on:     providerRoles, paused: blockMoveRemoved, version: blockMoveRemoved}),
 	row("BEH027", "paused-with-cause", "Objects should show Paused=True only while they are paused", should, pagePause,
 		"Users who look for the reason why nothing happens find a pause that does not exist.",
 		"Compute the condition Paused from spec.paused of the Cluster and the annotation of the object, as paused.EnsurePausedCondition does.",
@@ -171,6 +190,22 @@ var objectChecks = []*check{
 		"Core waits forever: it reads status.initialization, not the condition Ready.",
 		"Set status.initialization.provisioned or dataSecretCreated when the work is done for the first time.",
 		check{Violation: "at rest the condition Ready is True, and the initialization is not reported", Within: settle, on: []string{infraCluster, infraMachine, bootstrapRole}, version: readyInitialized}),
+	row("BEH033", "no-birth-while-deleting", "Nothing new should be made for an object that is being deleted", typical,
+		pagePlane+"machines; "+pagePool+"MachinePoolMachines support; "+pageIPAM+"IPAM provider, deleted IPAddressClaim",
+		"The deletion takes turns with new machines and addresses and never ends, or they are left behind.",
+		"Handle deletionTimestamp before anything else, and return after it.",
+		check{Action: actDelete, Within: pause, on: []string{machine, infraMachine, claim, address}, version: bornLate,
+			Violation: "a Machine, InfraMachine, claim or IPAddress is created when its owner, a ControlPlane, an " +
+				"InfraMachinePool, an InfraMachine or a claim, has been deleted for longer than the bound"}),
+	row("BEH034", "asked", "InfraClusters, pools and ControlPlanes should only be deleted together with what they belong to",
+		typical,
+		pageCluster+"typical workflow, deleted resource; "+pagePool+"typical workflow; "+pagePlane+"typical workflow",
+		"Core loses infrastructure that it still counts on, and the Cluster can no longer be changed.",
+		"Leave the deletion to core.",
+		check{Within: settle, Beware: "a person who deletes it: the API server does not say who did",
+			on: []string{infraCluster, infraPool, controlPlane}, version: deletedUnasked, gone: goneUnasked,
+			Violation: "the object is deleted or disappears, its Cluster or MachinePool is not deleted within the bound, " +
+				"and no person did it"}),
 }
 
 // noticed returns the time from which a paused object must be left alone: shortly after
@@ -239,7 +274,7 @@ func (c *change) wishes() []string {
 		for _, d := range record.Diff(c.prev.At(part), c.cur.At(part)) {
 			d.Path = strings.TrimSuffix(part+"."+d.Path, ".")
 			seen := strings.HasPrefix(d.Path, "spec.providerID") || strings.HasPrefix(d.Path, "spec.controlPlaneEndpoint") // see work
-			if !seen && !strings.HasSuffix(d.Path, blockMove) {
+			if !seen && !strings.HasSuffix(d.Path, blockMove) && (d.New.Len() != 1 || !d.New.Get(blockMove).Exists()) {
 				out = append(out, d.String())
 			}
 		}
@@ -357,7 +392,14 @@ func catchesUp(c *change) {
 // lostFinalizers are those that the provider lost, so that none of its own is left, and those of
 // other controllers that it removed.
 func (c *change) lostFinalizers() []string {
-	own := func(f string) bool { return len(c.o.seen.added[f]) == 0 || c.ours(c.o.seen.added[f]) }
+	known := func(f string) bool { return c.kinds["finalizer "+f+" "+c.o.kind+"."+c.o.group] }
+	own := func(f string) bool {
+		if c.ours(c.o.seen.added[f]) || known(f) {
+			return true
+		}
+		// What is there from the beginning is that of the provider, unless it adds another one.
+		return len(c.o.seen.added[f]) == 0 && !slices.ContainsFunc(c.prev.Finalizers(), known)
+	}
 	kept := slices.ContainsFunc(record.LostFinalizers(c.cur, record.Value{}), own) // without those of Kubernetes
 	return slices.DeleteFunc(record.LostFinalizers(c.prev, c.cur), func(f string) bool {
 		return own(f) && kept || !own(f) && !c.ours(c.wrote)
@@ -617,6 +659,11 @@ func transitionTime(c *change) {
 	c.held()
 }
 
+// words are the reasons of conditions (k8s.io/apimachinery pkg/apis/meta/v1, Condition).
+var words = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+})
+
 func conditionComplete(c *change) {
 	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) {
 		return
@@ -629,8 +676,10 @@ func conditionComplete(c *change) {
 			c.report([]string{"status.conditions"}, "a condition has no type")
 		case seen[kind]:
 			c.report([]string{"status.conditions"}, "the condition %s is listed twice", kind)
-		case strings.Contains(reason, " "):
+		case !words().MatchString(reason) && reason != "":
 			c.report([]string{"status.conditions"}, "the condition %s has the reason %q; it must be one CamelCase word", kind, reason)
+		case strings.ContainsAny(kind, " ,:;()"):
+			c.report([]string{"status.conditions"}, "the condition %q must have a type of one CamelCase word", kind)
 		case status != "True" && status != "False" && status != "Unknown":
 			c.report([]string{"status.conditions"}, "the condition %s has the status %q", kind, status)
 		case reason == "":
@@ -669,6 +718,15 @@ func generationFollows(c *change) {
 	if now, ok := c.cur.Get("status", "observedGeneration").Int(); ok && now < before && !c.user {
 		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration went back from %d to %d", before, now)
 		return
+	}
+	for was := range c.prev.Conditions().Items() {
+		kind := was.Get("type").Str()
+		now, ok := c.cur.Condition(kind).Get("observedGeneration").Int()
+		if ok && now < was.Get("observedGeneration").Number() && !c.user {
+			c.report([]string{"metadata.generation", "status.conditions[" + kind + "]"},
+				"observedGeneration of %s went back to %d", kind, now)
+			return
+		}
 	}
 	if !c.prev.Exists() || c.prev.Generation() == c.cur.Generation() || !c.cur.Get("status", "observedGeneration").Exists() {
 		return
@@ -719,10 +777,11 @@ func ownerKept(c *change) {
 		return
 	}
 	paths := []string{"metadata.ownerReferences"}
-	switch {
+	switch p := c.objects[before.uid]; {
+	case now.uid != "" && c.o.tag == secret: // a ControlPlane adopts those of the first bootstrap
 	case now.uid != "":
 		c.report(paths, "the controlling owner changed from %s %s to %s %s", before.kind, before.name, now.kind, now.name)
-	case c.objects[before.uid].alive():
+	case p.alive() && !p.isDeleting():
 		c.report(paths, "the owner reference to %s %s disappeared", before.kind, before.name)
 	}
 }
@@ -754,6 +813,11 @@ func controllerOf(list []owner) owner {
 }
 
 func ownerChain(c *change) {
+	own := func(r owner) bool { return r.uid == c.o.uid }
+	if slices.ContainsFunc(c.o.owners, own) && !slices.ContainsFunc(ownersOf(c.prev), own) && !c.user {
+		c.report([]string{"metadata.ownerReferences"}, "the object is its own owner, so nothing ever deletes it")
+		return
+	}
 	if c.prev.Exists() || !c.o.watched || c.o.byUser || c.o.label(clusterLabel) == "" {
 		return
 	}
@@ -768,6 +832,20 @@ func ownerChain(c *change) {
 		c.demand(chained, []string{"metadata.labels", "metadata.ownerReferences"},
 			"the object belongs to Cluster %s, but has no owner reference %s after it was created", c.o.label(clusterLabel), c.opts.Settle)
 	})
+}
+
+// ownerOlder remembers the versions before the change, as at the beginning of a pause, if the owner has them.
+func ownerOlder(c *change) {
+	if c.user || c.gap || !c.prev.Exists() || !c.pausedSince(c.o).IsZero() {
+		return
+	}
+	c.o.seen.owners = map[string]string{}
+	for _, r := range ownersOf(c.prev) {
+		if p := c.objects[r.uid]; p.alive() && p.get("apiVersion").Str() == r.apiVersion {
+			c.o.seen.owners[r.uid] = r.apiVersion
+		}
+	}
+	ownerVersion(c)
 }
 
 func ownerVersion(c *change) {
@@ -786,7 +864,9 @@ func ownerVersion(c *change) {
 		}
 		for _, r := range c.o.owners {
 			if older[r.uid+" "+r.apiVersion] {
-				c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s still has the version %s, %s after the pause", r.kind, r.name, r.apiVersion, c.opts.Settle)
+				c.report([]string{"metadata.ownerReferences"},
+					"the owner reference to %s %s still has the version %s, %s after it was set back",
+					r.kind, r.name, r.apiVersion, c.opts.Settle)
 				return
 			}
 		}
@@ -856,16 +936,16 @@ func (c *change) rebuilt(before map[string]string) {
 }
 
 func blockMoveRemoved(c *change) {
-	if !c.cur.Annotated(blockMove) {
+	since := c.pausedSince(c.o)
+	if since.IsZero() || !c.cur.Annotated(blockMove) || c.prev.Annotated(blockMove) {
 		return
 	}
-	since := c.pausedSince(c.o)
 	c.later(4*c.opts.Settle, func(c *change) {
 		if !c.pausedSince(c.o).Equal(since) {
 			return
 		}
 		c.demand(!c.cur.Annotated(blockMove), []string{"metadata.annotations"},
-			"the annotation %s is still there %s after the pause began", blockMove, 4*c.opts.Settle)
+			"the annotation %s is still there during the pause %s later", blockMove, 4*c.opts.Settle)
 	})
 }
 
@@ -928,6 +1008,23 @@ func noLeak(c *change) {
 	}
 }
 
+func bornLate(c *change) {
+	if c.prev.Exists() || !c.o.watched || c.o.byUser || c.user {
+		return
+	}
+	born, err := time.Parse(time.RFC3339, c.cur.Get("metadata", "creationTimestamp").Str())
+	for _, r := range c.o.owners {
+		p := c.objects[r.uid]
+		if err != nil || !p.alive() || !slices.Contains([]string{controlPlane, infraPool, infraMachine, claim}, p.tag) {
+			continue
+		}
+		deleted, err := time.Parse(time.RFC3339, p.get("metadata", "deletionTimestamp").Str())
+		paths := []string{"metadata.creationTimestamp", "metadata.ownerReferences"}
+		c.demand(err != nil || born.Sub(deleted) <= c.opts.Pause, paths,
+			"made for %s, %s after that was deleted", p, born.Sub(deleted))
+	}
+}
+
 // isType tells whether a value has a type of contract.Fields; objects are not looked at.
 var isType = map[string]func(record.Value) bool{
 	"boolean": func(v record.Value) bool { return v.Kind() == record.Bool },
@@ -943,9 +1040,14 @@ func statusTypes(c *change) {
 	newer := c.cur.Get("status", "initialization").Exists()
 	for _, f := range contract.Fields {
 		is := isType[f.Type]
-		if string(f.Role) != c.o.tag || !f.Read || f.Lenient || f.Template || is == nil || strings.ContainsAny(f.Path, "[*") ||
+		if string(f.Role) != c.o.tag || !f.Read || f.Template || is == nil || strings.ContainsAny(f.Path, "[*") ||
 			f.Contract == contract.V1Beta1 && newer || f.Contract == contract.V1Beta2 && !newer {
 			continue
+		}
+		above := f.Path[:max(strings.LastIndexByte(f.Path, '.'), 0)]
+		if v := c.cur.At(above); v.Exists() && v.Kind() != record.Map {
+			c.report([]string{above}, "%s is %s; want type object", above, v.Text())
+			return
 		}
 		if v := c.cur.At(f.Path); v.Exists() && !is(v) {
 			c.report([]string{f.Path}, "%s is %s; want type %s", f.Path, v.Text(), f.Type)

@@ -2,6 +2,7 @@ package behaviour
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -43,6 +44,15 @@ func gone(kind, name string) func(*life)     { return func(l *life) { l.gone(kin
 func deleting(kind, name string) func(*life) { return func(l *life) { l.deleting(kind, name) } }
 func wait(d time.Duration) func(*life)       { return func(l *life) { l.wait(d) } }
 func deleteMachine(name string) func(*life)  { return func(l *life) { l.deleteMachine(name) } }
+
+// plane2 is a second Machine of the control plane for a minute, with a field of its own.
+func plane2(path string, value any) func(*life) {
+	return after("work",
+		func(l *life) { l.makeMachine("m2", true) },
+		sets(provider, "Machine", "m2", path, value),
+		wait(minute),
+		deleteMachine("m2"))
+}
 
 // wrong has for each check what a wrong-doer does differently; words after its ID tell
 // several apart.
@@ -102,6 +112,10 @@ var wrong = map[string]func(*life){
 	},
 	"BEH008": instead("start w1", status("AcmeMachine", "w1", "status.conditions", conditions(false, false), "status.observedGeneration", 1)),
 	"BEH009": after("work", sets(provider, "AcmeMachine", "w1", "metadata.finalizers", nil)),
+	"BEH009 of another": func(l *life) { // it was there before the provider came
+		l.before("machine w1", sets(core, "AcmeMachine", "w1", "spec.size", "big", "metadata.finalizers", []any{"audit.example.com/seen"}))
+		l.before("start w1", sets(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"audit.example.com/seen", "acmemachine.acme.io"}))
+	},
 	"BEH010": after("paused", sets(user, "AcmeMachine", "w1", "metadata.finalizers", nil)),
 	"BEH011": instead("delete w1",
 		deleting("Machine", "w1"),
@@ -109,6 +123,7 @@ var wrong = map[string]func(*life){
 		wait(longer),
 		deleteMachine("w1")),
 	"BEH011 with Secrets": instead("delete plane",
+		deleting("Cluster", "c"),
 		deleting("AcmeControlPlane", "c"),
 		wait(longer),
 		gone("AcmeControlPlane", "c")),
@@ -219,10 +234,30 @@ var wrong = map[string]func(*life){
 			l.status("AcmeIdentity", "i", "status.conditions", list)
 		})
 	},
+	"BEH016 a dash": func(l *life) {
+		l.after("work", func(l *life) {
+			list := conditions(true, false)
+			list[0].(m)["reason"] = "Disk-Full"
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
+	"BEH016 a type": func(l *life) {
+		l.after("work", func(l *life) {
+			one := m{"type": "Disk full", "status": "False", "reason": "R", "lastTransitionTime": "2026-11-22T09:00:00Z"}
+			l.status("AcmeMachine", "w1", "status.conditions", append(conditions(true, false), one))
+		})
+	},
 	"BEH017":      after("work", status("AcmeMachine", "w1", "status.observedGeneration", 9)),
 	"BEH018":      after("work", sets(user, "AcmeControlPlane", "c", "spec.extra", "x")),
 	"BEH018 back": after("work", status("AcmeMachine", "w1", "status.observedGeneration", 1)),
-	"BEH019":      after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, false)[1:])),
+	"BEH018 of a condition": func(l *life) {
+		l.after("work", func(l *life) {
+			list := conditions(true, false)
+			list[0].(m)["observedGeneration"] = 0
+			l.status("AcmeMachine", "w1", "status.conditions", list)
+		})
+	},
+	"BEH019": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, false)[1:])),
 	"BEH020": after("work",
 		sets(user, "AcmeMachine", "orphan", "spec.size", "big"),
 		sets(provider, "AcmeMachine", "orphan", "metadata.finalizers", []any{"a.acme.io"}, "spec.providerID", "acme://orphan"),
@@ -232,12 +267,30 @@ var wrong = map[string]func(*life){
 			l.put(provider, "AcmeMachine", "w1", "metadata.ownerReferences", []any{l.ownerRef("Cluster", "c", false)})
 		})
 	},
-	"BEH022": after("work", sets(provider, "Secret", "extra", "type", "cluster.x-k8s.io/secret", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")),
+	"BEH021 of a Secret": after("work", sets(provider, "Secret", "c-sa", "metadata.ownerReferences", nil)),
+	"BEH022":             after("work", sets(provider, "Secret", "extra", "type", "cluster.x-k8s.io/secret", "metadata.labels|cluster.x-k8s.io/cluster-name", "c")),
+	"BEH022 itself": func(l *life) {
+		l.after("work", func(l *life) {
+			l.put(provider, "AcmeMachine", "w1", "metadata.ownerReferences", []any{l.ownerRef("Machine", "w1", true), l.ownerRef("AcmeMachine", "w1", false)})
+		})
+	},
+	"BEH022 a claim": after("work",
+		sets(provider, "IPAddressClaim", "k2", "metadata.labels|cluster.x-k8s.io/cluster-name", "c", "spec.clusterName", "c",
+			"spec.poolRef", m{"apiGroup": "ipam.other.io", "kind": "OtherPool", "name": "pool"}),
+		wait(minute),
+		gone("IPAddressClaim", "k2")),
 	"BEH023": func(l *life) {
 		l.after("paused", func(l *life) {
 			r := l.ownerRef("Machine", "w1", true)
 			r["apiVersion"] = "cluster.x-k8s.io/v1beta1"
 			l.put(user, "AcmeMachine", "w1", "metadata.ownerReferences", []any{r})
+		})
+	},
+	"BEH023 by the controller": func(l *life) {
+		l.after("work", func(l *life) {
+			r := l.ownerRef("Machine", "w1", true)
+			r["apiVersion"] = "cluster.x-k8s.io/v1beta1"
+			l.put(provider, "AcmeMachine", "w1", "metadata.ownerReferences", []any{r})
 		})
 	},
 	"BEH024": after("restart", status("AcmeMachine", "w1", "status.image", "b")),
@@ -251,7 +304,8 @@ var wrong = map[string]func(*life){
 		})
 		l.after("paused", func(l *life) { l.wait(longer) })
 	},
-	"BEH027": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, true)), wait(longer)),
+	"BEH026 set late": after("paused", sets(provider, "AcmeMachine", "w1", "metadata.annotations|clusterctl.cluster.x-k8s.io/block-move", ""), wait(longer)),
+	"BEH027":          after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, true)), wait(longer)),
 	"BEH028": after("work",
 		sets(user, "AcmeMachine", "w1", "metadata.labels|team", "a"),
 		func(l *life) {
@@ -266,9 +320,10 @@ var wrong = map[string]func(*life){
 			l.secret(fmt.Sprint("token-", i), "AcmeControlPlane", "c")
 		}
 	}),
-	"BEH030":       after("work", status("AcmeMachine", "w1", "status.failureDomain", 5)),
-	"BEH030 a map": after("work", status("AcmeCluster", "c", "status.failureDomains", m{"a": m{"controlPlane": true}, "b": m{"controlPlane": false}})),
-	"BEH031":       after("work", sets(provider, "AcmeMachine", "w1", "metadata.labels|cluster.x-k8s.io/cluster-name", "d")),
+	"BEH030":               after("work", status("AcmeMachine", "w1", "status.failureDomain", 5)),
+	"BEH030 a map":         after("work", status("AcmeCluster", "c", "status.failureDomains", m{"a": m{"controlPlane": true}, "b": m{"controlPlane": false}})),
+	"BEH030 not an object": after("cluster finalizer", status("AcmeCluster", "c", "status.initialization", true)),
+	"BEH031":               after("work", sets(provider, "AcmeMachine", "w1", "metadata.labels|cluster.x-k8s.io/cluster-name", "d")),
 	"BEH031 of the owner": instead("pool filled", func(l *life) {
 		l.fillPool()
 		l.put(provider, "AcmeConfig", "x", "metadata.labels|cluster.x-k8s.io/cluster-name", "d", "metadata.ownerReferences", []any{l.ownerRef("AcmeMachinePool", "mp", true)})
@@ -279,6 +334,16 @@ var wrong = map[string]func(*life){
 			l.wait(minute)
 		})
 	},
+	"BEH033": after("work", func(l *life) {
+		l.makeClaim("k2", "w1")
+		l.put(provider, "IPAddressClaim", "k2", "metadata.finalizers", []any{"ipam.acme.io/release"})
+		l.deleting("IPAddressClaim", "k2")
+		l.wait(minute)
+		l.makeAddress("k2", "10.1.0.2")
+		l.gone("IPAddress", "k2")
+		l.gone("IPAddressClaim", "k2")
+	}),
+	"BEH034": before("delete pool", deleting("AcmeMachinePool", "mp"), wait(minute)),
 	"BEH101": after("work", status("AcmeCluster", "c", "status.initialization.provisioned", false)),
 	"BEH102": func(l *life) {
 		l.instead("cluster provisioned", func(l *life) { l.status("AcmeCluster", "c", "status.initialization.provisioned", true) })
@@ -289,7 +354,11 @@ var wrong = map[string]func(*life){
 	"BEH103": after("work",
 		sets(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.host", "10.0.0.2"),
 		status("AcmeCluster", "c", "status.observedGeneration", 3)),
-	"BEH104": after("cluster", sets(user, "Cluster", "c", "spec.controlPlaneEndpoint", m{"host": "10.9.9.9", "port": 6443})),
+	"BEH103 of the Cluster": after("work", sets(provider, "Cluster", "c", "spec.controlPlaneEndpoint.host", "10.0.0.2")),
+	"BEH104": func(l *life) {
+		l.after("cluster", sets(user, "Cluster", "c", "spec.controlPlaneEndpoint", m{"host": "10.9.9.9", "port": 6443}))
+		l.instead("cluster ready", status("Cluster", "c", "status.initialization.infrastructureProvisioned", true, "status.failureDomains", []any{m{"name": "a", "controlPlane": true}}))
+	},
 	"BEH105": after("work",
 		sets(provider, "AcmeCluster", "c", "spec.controlPlaneEndpoint.port", nil),
 		status("AcmeCluster", "c", "status.observedGeneration", 3)),
@@ -339,6 +408,9 @@ var wrong = map[string]func(*life){
 		l.instead("id w1", func(l *life) {})
 		l.after("provisioned w1", func(l *life) { l.identify("w1") })
 	},
+	"BEH201 too long": instead("id w1",
+		sets(provider, "AcmeMachine", "w1", "spec.providerID", "acme://"+strings.Repeat("w", 600)),
+		status("AcmeMachine", "w1", "status.observedGeneration", 2)),
 	"BEH202": after("work",
 		sets(provider, "AcmeMachine", "w1", "spec.providerID", "acme://other"),
 		status("AcmeMachine", "w1", "status.observedGeneration", 3)),
@@ -370,6 +442,7 @@ var wrong = map[string]func(*life){
 	"BEH209":          after("provisioned m1", status("AcmeMachine", "m1", "status.failureDomain", "b")),
 	"BEH210":          after("work", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "Primary", "address": "10.0.1.2"}})),
 	"BEH210 a prefix": after("work", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.2/24"}})),
+	"BEH210 a name":   before("delete claim", status("AcmeMachine", "w1", "status.addresses", []any{m{"type": "InternalIP", "address": "w1.local"}})),
 	"BEH211": after("work",
 		sets(user, "AcmeMachine", "w1", "spec.size", "small"),
 		status("AcmeMachine", "w1", "status.observedGeneration", 3, "status.addresses", []any{m{"type": "InternalIP", "address": "10.0.1.77"}})),
@@ -396,6 +469,14 @@ var wrong = map[string]func(*life){
 		gone("Machine", "w1")),
 	"BEH214":           after("work", status("AcmeMachine", "w1", "status.failureReason", "CreateError")),
 	"BEH214 a cluster": after("work", status("AcmeCluster", "c", "status.failureMessage", "no quota")),
+	"BEH215": func(l *life) {
+		apiOf["AcmeMachineTemplate"] = infraAPI
+		l.after("work", status("AcmeMachineTemplate", "w", "status.capacity", m{"cpu": 4, "memory": "8GB"}))
+	},
+	"BEH215 architecture": func(l *life) {
+		apiOf["AcmeMachineTemplate"] = infraAPI
+		l.after("work", status("AcmeMachineTemplate", "w", "status.capacity", m{"memory": "8Gi"}, "status.nodeInfo.architecture", "x86_64"))
+	},
 	"BEH301": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
@@ -556,9 +637,10 @@ var wrong = map[string]func(*life){
 	"BEH502": func(l *life) {
 		l.after("plane initialized", func(l *life) { l.gone("Secret", "c-kubeconfig") })
 	},
-	"BEH502 deleted": after("work", gone("Secret", "c-kubeconfig")),
-	"BEH502 later":   after("work", sets(provider, "Secret", "c-kubeconfig", "metadata.labels", nil)),
-	"BEH503":         before("plane initialized", sets(provider, "Secret", "c-sa", "type", "Opaque")),
+	"BEH502 deleted":       after("work", gone("Secret", "c-kubeconfig")),
+	"BEH502 later":         after("work", sets(provider, "Secret", "c-kubeconfig", "metadata.labels", nil)),
+	"BEH503":               before("plane initialized", sets(provider, "Secret", "c-sa", "type", "Opaque")),
+	"BEH503 without a key": before("plane initialized", sets(provider, "Secret", "c-sa", "data|tls.key", nil)),
 	"BEH504": func(l *life) {
 		l.after("work", func(l *life) {
 			l.makeMachine("m2", true)
@@ -576,16 +658,28 @@ var wrong = map[string]func(*life){
 	"BEH505":          after("work", status("AcmeControlPlane", "c", "status.readyReplicas", 2)),
 	"BEH505 negative": after("work", status("AcmeControlPlane", "c", "status.readyReplicas", -1)),
 	"BEH506":          after("work", status("AcmeControlPlane", "c", "status.replicas", 2, "status.versions", []any{m{"version": "v1.34.0", "replicas": 2}})),
+	"BEH506 ready":    after("work", status("AcmeControlPlane", "c", "status.readyReplicas", 0)),
 	"BEH507": after("work",
 		sets(user, "AcmeControlPlane", "c", "spec.replicas", 3),
 		status("AcmeControlPlane", "c", "status.observedGeneration", 2),
 		wait(longer)),
-	"BEH508":       after("work", status("AcmeControlPlane", "c", "status.selector", "cluster.x-k8s.io/cluster-name=c")),
-	"BEH509":       after("work", status("AcmeControlPlane", "c", "status.versions", []any{m{"version": "v1.35.0", "replicas": 0}, m{"version": "v1.34.0", "replicas": 1}})),
-	"BEH510":       after("work", status("AcmeControlPlane", "c", "status.version", "v1.35.0")),
-	"BEH510 older": after("work", status("AcmeControlPlane", "c", "status.version", "v1.33.0")),
+	"BEH507 version": after("work",
+		sets(user, "AcmeControlPlane", "c", "spec.version", "v1.35.0"),
+		status("AcmeControlPlane", "c", "status.observedGeneration", 2),
+		wait(longer)),
+	"BEH508":         after("work", status("AcmeControlPlane", "c", "status.selector", "cluster.x-k8s.io/cluster-name=c")),
+	"BEH509":         after("work", status("AcmeControlPlane", "c", "status.versions", []any{m{"version": "v1.35.0", "replicas": 0}, m{"version": "v1.34.0", "replicas": 1}})),
+	"BEH510":         after("work", status("AcmeControlPlane", "c", "status.version", "v1.35.0")),
+	"BEH510 older":   after("work", status("AcmeControlPlane", "c", "status.version", "v1.33.0")),
+	"BEH510 missing": after("work", status("AcmeControlPlane", "c", "status.version", nil)),
 	"BEH511": after("work",
 		sets(user, "AcmeControlPlane", "c", "spec.machineTemplate.metadata.labels", m{"team": "a"}),
+		status("AcmeControlPlane", "c", "status.observedGeneration", 2)),
+	"BEH511 an annotation": after("work",
+		sets(user, "AcmeControlPlane", "c", "spec.machineTemplate.metadata.annotations", m{"team": "a"}),
+		status("AcmeControlPlane", "c", "status.observedGeneration", 2)),
+	"BEH511 a timeout": after("work",
+		sets(user, "AcmeControlPlane", "c", "spec.machineTemplate.spec.deletion", m{"nodeDrainTimeoutSeconds": 60}),
 		status("AcmeControlPlane", "c", "status.observedGeneration", 2)),
 	"BEH512": func(l *life) {
 		l.after("work", func(l *life) {
@@ -642,6 +736,10 @@ var wrong = map[string]func(*life){
 		l.wait(longer)
 		l.deleteMachine("m2")
 	}),
+	"BEH522":             plane2("spec.version", nil),
+	"BEH522 the Cluster": plane2("spec.clusterName", "d"),
+	"BEH522 shared":      plane2("spec.infrastructureRef.name", "m1"),
+	"BEH522 nothing":     plane2("spec.bootstrap.configRef.name", "m3"),
 	"BEH601": func(l *life) {
 		l.after("work", func(l *life) {
 			l.makeClaim("k2", "w1")
@@ -696,6 +794,15 @@ var wrong = map[string]func(*life){
 				"metadata.finalizers", []any{"ipam.acme.io/protect"}, "metadata.ownerReferences", []any{l.ownerRef("IPAddressClaim", "k", true)})
 		})
 	},
+	"BEH607 another claim": func(l *life) {
+		l.instead("address", func(l *life) {
+			l.makeClaim("k2", "w1")
+			l.put(provider, "IPAddress", "k", "spec.address", "10.1.0.1", "spec.claimRef.name", "k", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"},
+				"metadata.finalizers", []any{"ipam.acme.io/protect"}, "metadata.ownerReferences", []any{
+					l.ownerRef("IPAddressClaim", "k2", true), m{"apiVersion": "ipam.acme.io/v1", "kind": "AcmePool", "name": "pool", "uid": "pool", "blockOwnerDeletion": true}})
+			l.gone("IPAddressClaim", "k2")
+		})
+	},
 	"BEH608": func(l *life) {
 		l.after("address", func(l *life) {})
 		l.instead("address", func(l *life) {
@@ -722,6 +829,17 @@ var wrong = map[string]func(*life){
 		})
 	},
 	"BEH610 removed": before("delete claim", status("IPAddressClaim", "k", "status.addressRef", nil)),
+	"BEH610 of another": func(l *life) {
+		l.after("work", func(l *life) {
+			l.makeClaim("k2", "w1")
+			l.put(provider, "IPAddressClaim", "k2", "metadata.finalizers", []any{"ipam.acme.io/release"})
+			l.makeAddress("k2", "10.1.0.2")
+			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k"})
+			l.wait(5 * time.Second)
+			l.status("IPAddressClaim", "k2", "status.addressRef", m{"name": "k2"})
+			l.deleteClaim("k2")
+		})
+	},
 	"BEH611": instead("delete claim",
 		deleting("IPAddressClaim", "k"),
 		gone("IPAddressClaim", "k"),
@@ -742,11 +860,21 @@ var wrong = map[string]func(*life){
 				"spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"}, "metadata.ownerReferences", []any{l.ownerRef("AcmeMachine", "w1", false)})
 		})
 	},
+	"BEH614 another Cluster": instead("claim",
+		sets(user, "Cluster", "d", "spec.x", "y"),
+		func(l *life) {
+			l.put(provider, "IPAddressClaim", "k", "spec.clusterName", "d", "metadata.labels|cluster.x-k8s.io/cluster-name", "d",
+				"spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"}, "metadata.ownerReferences", []any{l.ownerRef("AcmeMachine", "w1", true)})
+		}),
 	"BEH615": func(l *life) {
 		l.skip("delete claim")
 		l.after("end", func(l *life) { l.deleteClaim("k") })
 	},
-	"BEH701": func(l *life) { l.instead("resume", func(l *life) { l.pause(false, "Machine/w1") }) },
+	"BEH616":         instead("address", func(l *life) { l.makeAddress("k", "10.1.0.300") }),
+	"BEH616 prefix":  instead("address", func(l *life) { l.makeAddress("k", "10.1.0.1", "spec.prefix", 64) }),
+	"BEH616 gateway": instead("address", func(l *life) { l.makeAddress("k", "10.1.0.1", "spec.gateway", "fe80::1") }),
+	"BEH616 changed": before("delete claim", sets(provider, "IPAddress", "k", "spec.address", "10.1.0.9")),
+	"BEH701":         func(l *life) { l.instead("resume", func(l *life) { l.pause(false, "Machine/w1") }) },
 	"BEH702": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
