@@ -15,7 +15,7 @@ import (
 
 // Decode reads a configuration strictly. name is the path shown in messages.
 // The error joins every mistake of the file in reading order, each a
-// *doc.Error: unknown and repeated keys, wrong types, words and forms, paths
+// *yamldoc.Error: unknown and repeated keys, wrong types, words and forms, paths
 // that leave the tree, missing keys.
 func Decode(name string, data []byte) (*Config, error) {
 	stream := yamldoc.Parse(yamldoc.NewFile(name, data))

@@ -42,7 +42,7 @@ type description struct {
 }
 
 // Errorf returns an error at a place of the file.
-func (d *description) Errorf(at yamldoc.Pos, format string, args ...any) error {
+func (d *description) Errorf(at yamldoc.Pos, format string, args ...any) *yamldoc.Error {
 	return &yamldoc.Error{File: d.Name, Pos: at, Err: fmt.Errorf(format, args...)}
 }
 
@@ -257,7 +257,7 @@ func newReader(stream *yamldoc.Stream, d *description) (*reader, error) {
 type fields map[string]func(n *yamldoc.Node, at string)
 
 func (r *reader) remark(at yamldoc.Pos, format string, args ...any) {
-	r.d.Remarks = append(r.d.Remarks, &yamldoc.Error{File: r.d.Name, Pos: at, Err: fmt.Errorf(format, args...)})
+	r.d.Remarks = append(r.d.Remarks, r.d.Errorf(at, format, args...))
 }
 
 func (r *reader) wrong(n *yamldoc.Node, at, want string) {

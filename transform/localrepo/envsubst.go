@@ -2,7 +2,6 @@ package localrepo
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,7 +69,7 @@ func (s *Suite) substituted(f *yamldoc.File) (*yamldoc.Stream, error) {
 	}
 	unset := func(offset int, name string) {
 		if v, ok := lookup(name); !ok || demanding && v == "" {
-			s.Unset = append(s.Unset, &yamldoc.Error{File: f.Name, Pos: f.Pos(offset), Err: fmt.Errorf("variable %s is not set, so envsubst replaces it with nothing", name)})
+			s.Unset = append(s.Unset, f.Errorf(offset, "variable %s is not set, so envsubst replaces it with nothing", name))
 		}
 	}
 	var text string

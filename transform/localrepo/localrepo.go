@@ -343,7 +343,8 @@ func (s *Suite) finish(m *Made, from *release, r *repo.Release) {
 	for _, c := range from.replaced {
 		rx := regexp.MustCompile(c.Old.Value) // Check has compiled it
 		if !rx.Match(data) {
-			m.Idle = append(m.Idle, &yamldoc.Error{File: s.Config.Name, Pos: cmp.Or(c.Old.At, c.At), Err: fmt.Errorf("replacement %q matches nothing in the components of %s %s", c.Old.Value, r.Provider.Label(), r.Version)})
+			m.Idle = append(m.Idle, s.Config.Errorf(cmp.Or(c.Old.At, c.At),
+				"replacement %q matches nothing in the components of %s %s", c.Old.Value, r.Provider.Label(), r.Version))
 			continue
 		}
 		data = rx.ReplaceAll(data, []byte(c.New.Value))
@@ -414,7 +415,8 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 		key := p.Provider().Label() + "/" + v.Name.Value
 		n, again := byPath[key]
 		if again {
-			m.Repeated = append(m.Repeated, &yamldoc.Error{File: s.Config.Name, Pos: v.Name.At, Err: fmt.Errorf("%s %s is declared twice: the components of this one win", p.Provider().Label(), v.Name.Value)})
+			m.Repeated = append(m.Repeated, s.Config.Errorf(v.Name.At,
+				"%s %s is declared twice: the components of this one win", p.Provider().Label(), v.Name.Value))
 		} else {
 			n = len(releases)
 			byPath[key] = n

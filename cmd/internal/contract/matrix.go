@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -54,11 +53,19 @@ it. "migrate" makes these changes in a source tree where they are certain.
 			}
 			rows, plans := []report.MatrixRow{}, []report.ProviderPlan{}
 			for _, name := range args {
-				err := eachNewest(cmd.Context(), env, name, &s, func(r *repo.Release, all []*crd.CRD) error {
+				releases, err := targets.OpenNewest(cmd.Context(), env, name, &s)
+				if err != nil {
+					return err
+				}
+				for _, r := range releases {
+					all, err := check.Definitions(r)
+					if err != nil {
+						return err
+					}
 					row := matrixRow(r, all, profile.Core)
 					rows = append(rows, row)
 					if !planned {
-						return nil
+						continue
 					}
 					series, err := seriesOf(r)
 					if err != nil {
@@ -69,10 +76,6 @@ it. "migrate" makes these changes in a source tree where they are certain.
 						plan.Series, plan.Contract = series.String(), series.Contract
 					}
 					plans = append(plans, plan)
-					return nil
-				})
-				if err != nil {
-					return err
 				}
 			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
@@ -88,25 +91,6 @@ it. "migrate" makes these changes in a source tree where they are certain.
 	s.Bind(cmd.Flags())
 	o.Bind(cmd.Flags())
 	return cmd
-}
-
-// eachNewest calls do with the newest release of each provider in a target, and its
-// CRDs.
-func eachNewest(ctx context.Context, env *cli.Env, name string, s *targets.Source, do func(r *repo.Release, all []*crd.CRD) error) error {
-	releases, err := targets.OpenNewest(ctx, env, name, s)
-	if err != nil {
-		return err
-	}
-	for _, r := range releases {
-		all, err := check.Definitions(r)
-		if err != nil {
-			return err
-		}
-		if err := do(r, all); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func matrixRow(r *repo.Release, all []*crd.CRD, core int) report.MatrixRow {
