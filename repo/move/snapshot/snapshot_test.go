@@ -123,7 +123,7 @@ spec:
   topology: {classRef: {name: cc, namespace: other}}
 status:
   initialization: {infrastructureProvisioned: true, controlPlaneInitialized: true}
-  conditions: [{type: Other, status: "False"}, {type: ControlPlaneInitialized, status: "True"}]
+  conditions: [{type: Other, status: "False"}, {type: ControlPlaneInitialized, status: "True"}, {type: ScalingUp, status: "True"}, {type: Remediating, status: "False"}]
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: Cluster
@@ -190,6 +190,7 @@ data: {password: c2VjcmV0}
 	for i, want := range []any{
 		&snapshot.Cluster{
 			Class: "cc", ClassNamespace: "other", Paused: true, Provisioned: true, ControlPlaneInitialized: true, Initialized: true, HasControlPlane: true,
+			Busy: []string{"ScalingUp"},
 			Refs: []snapshot.Ref{ref("example.com", "", "FooCluster", "i"), ref("example.com", "", "FooControlPlane", "p")},
 		},
 		&snapshot.Cluster{
@@ -228,12 +229,9 @@ func TestReadFile(t *testing.T) {
 	object := func(name string) string {
 		return `{"apiVersion":"v1","kind":"A","metadata":{"name":"` + name + `","namespace":"ns"}}`
 	}
-	for name, text := range map[string]string{
+	given.Files(t, dir, map[string]string{
 		"A_ns_a.yaml": object("a"), "deep/b.json": object("b"), "c.yml": "apiVersion: v1\nkind: A\nmetadata: {name: c}\n", "README.md": "not read", "bad.yaml": "[",
-	} {
-		given.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
-		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
+	})
 	s := &snapshot.Snapshot{}
 	given.NoError(t, s.ReadFile(t.Context(), dir))
 	if got := names(s); !slices.Equal(got, []string{"A ns/a", "A c", "A ns/b", "line 1"}) || s.Saved != 1 {

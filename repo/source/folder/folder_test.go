@@ -58,6 +58,9 @@ func show(root string, r *repo.Repository) string {
 				rel = o.Path
 			}
 			fmt.Fprintf(&b, "%s: %s\n", o.Kind, filepath.ToSlash(rel))
+			if o.Why == "" {
+				b.WriteString("(without a reason)\n")
+			}
 		}
 	}
 	odd(r.Oddities)
