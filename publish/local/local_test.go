@@ -344,8 +344,7 @@ func TestPutRefusesWhatCheckRefuses(t *testing.T) {
 func plant(t testing.TB, root, name string, withLock bool) string {
 	t.Helper()
 	dir := filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+name)
-	given.NoError(t, os.MkdirAll(filepath.Join(dir, "release"), 0o755))
-	given.NoError(t, os.WriteFile(filepath.Join(dir, "release", "metadata.yaml"), []byte("half"), 0o644))
+	given.File(t, filepath.Join(dir, "release", "metadata.yaml"), "half")
 	if withLock {
 		given.NoError(t, os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600))
 	}

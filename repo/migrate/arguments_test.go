@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,16 +100,14 @@ func TestPlacesInLayers(t *testing.T) {
 	dir := t.TempDir()
 	const head = "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: cp\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n"
 	const at = "/spec/kubeadmConfigSpec/clusterConfiguration/"
-	for name, text := range map[string]string{
+	given.Files(t, dir, map[string]string{
 		"base/kcp.yaml":             head + "      apiServer:\n        extraArgs:\n          v: \"2\"\n          audit: \"1\"\n",
 		"base/kustomization.yaml":   "resources:\n- kcp.yaml\n",
 		"middle/merge.yaml":         head + "      apiServer:\n        extraArgs:\n          cloud: external\n",
 		"middle/ops.yaml":           "- op: add\n  path: " + at + "apiServer/extraArgs/added\n  value: \"1\"\n- op: add\n  path: " + at + "scheduler\n  value:\n    extraArgs: {}\n- op: add\n  path: " + at + "scheduler/extraArgs/gates\n  value: a=true\n",
 		"middle/kustomization.yaml": "resources:\n- ../base\npatches:\n- path: merge.yaml\n- path: ops.yaml\n  target: {kind: KubeadmControlPlane}\n",
 		"top/kustomization.yaml":    "resources:\n- ../middle\npatches:\n- target: {kind: KubeadmControlPlane}\n  patch: |-\n    - op: test\n      path: " + at + "apiServer/extraArgs/v\n      value: \"2\"\n    - op: replace\n      path: " + at + "apiServer/extraArgs/added\n      value: \"3\"\n    - op: add\n      path: " + at + "apiServer/extraArgs/cloud\n      value: none\n    - op: replace\n      path: " + at + "scheduler/extraArgs/gates\n      value: a=false\n",
-	} {
-		given.File(t, filepath.Join(dir, name), text)
-	}
+	})
 	r, err := Folder(t.Context(), dir, "", options())
 	given.NoError(t, err)
 	for _, f := range r.Findings() {

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"maps"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -162,9 +161,7 @@ func TestSecondRun(t *testing.T) {
 func wrote(t *testing.T, files map[string]string) map[string]string {
 	t.Helper()
 	dir, out := t.TempDir(), maps.Clone(files)
-	for name, text := range files {
-		given.File(t, filepath.Join(dir, name), text)
-	}
+	given.Files(t, dir, files)
 	r, err := Folder(t.Context(), dir, "", options())
 	given.NoError(t, err)
 	for _, f := range r.Files {

@@ -23,6 +23,14 @@ func File(t testing.TB, name, text string) {
 	NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)))
 }
 
+// Files writes files below a folder, by their names there with slashes.
+func Files(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		File(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+	}
+}
+
 // Read returns what a file holds.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()

@@ -165,10 +165,7 @@ func TestHiddenSchemasChangeNothing(t *testing.T) {
 			}
 		}
 		files["kustomization.yaml"] = k
-		for name, text := range files {
-			file := filepath.Join(dir, filepath.FromSlash(name))
-			given.File(t, file, text)
-		}
+		given.Files(t, dir, files)
 		hidden += compareBuilds(t, dir, ".")
 		if t.Failed() {
 			t.Fatalf("%s\nbase: %s", k, files["base/kustomization.yaml"])

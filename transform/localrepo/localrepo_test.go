@@ -3,7 +3,6 @@ package localrepo_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ const object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: NAME\n"
 func tree(t *testing.T, config string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	given.Files(t, dir, map[string]string{
 		"Makefile": "ENVSUBST_PKG := github.com/drone/envsubst/v2\ntemplates:\n\tkustomize build kustomize/one > t/cluster-template.yaml\n" +
 			"\tkustomize build kustomize/one > t/joined.yaml\n\techo --- >> t/joined.yaml\n\tkustomize build config >> t/joined.yaml\n" +
 			"t/cluster-template-%.yaml: kustomize/%\n\tkustomize build $< > $@\n" +
@@ -46,10 +45,7 @@ func tree(t *testing.T, config string) string {
 		"kustomize/one/a.yaml":             strings.Replace(object, "NAME", "one", 1),
 		"kustomize/two/kustomization.yaml": "resources: [a.yaml]\n",
 		"kustomize/two/a.yaml":             strings.Replace(object, "NAME", "two", 1),
-	} {
-		given.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
-		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
-	}
+	})
 	return filepath.Join(dir, "e2e", "docker.yaml")
 }
 
@@ -160,8 +156,7 @@ func TestDevelop(t *testing.T) {
 	dir := filepath.Dir(filepath.Dir(tree(t, config)))
 	write := func(name, text string) {
 		t.Helper()
-		given.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
-		given.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+		given.File(t, filepath.Join(dir, name), text)
 	}
 	const series = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 0, minor: 3, contract: v1beta2}, {major: 0, minor: 4, contract: v1beta2}]\n"
 	const settings = `{"name": "infrastructure-acme", "config": {"componentsFile": "x.yaml", "nextVersion": "v0.4.0", "configFolder": "config"}}`

@@ -50,9 +50,7 @@ func synthetic(t *testing.T, dir string, n int) {
 			if i%3 == 0 {
 				components += "---\nnot: [an object\n"
 			}
-			for name, text := range map[string]string{"metadata.yaml": metadata, "infrastructure-components.yaml": components} {
-				given.File(t, filepath.Join(at, name), text)
-			}
+			given.Files(t, at, map[string]string{"metadata.yaml": metadata, "infrastructure-components.yaml": components})
 		}
 		fmt.Fprintf(&list, "file://%s/repository/%s/latest/infrastructure-components.yaml\n", filepath.ToSlash(dir), label)
 	}

@@ -3,7 +3,6 @@ package examples
 import (
 	"context"
 	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,8 +45,7 @@ func comparePage(t *testing.T, name, page string) {
 	t.Helper()
 	file := filepath.Join("..", "..", "..", "..", "docs", name)
 	if *update {
-		given.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		given.NoError(t, os.WriteFile(file, []byte(page), 0o644))
+		given.File(t, file, page)
 	}
 	old := given.Read(t, file)
 	if diff := cmp.Diff(strings.Split(string(old), "\n"), strings.Split(page, "\n")); diff != "" {
