@@ -47,7 +47,8 @@ func (u Upgrade) Others(p *PlanResponse) (known, others []Upgrade) {
 			known = append(known, Upgrade{step, step, u.To})
 		}
 	}
-	return known, []Upgrade{{u.To, u.To, later(u.To)}, {later(u.ControlPlane), later(u.ControlPlane), u.To}}
+	next, earlier := later(u.ControlPlane), u.ControlPlane+"-rc.1"
+	return known, []Upgrade{{u.To, u.To, later(u.To)}, {next, next, u.To}, {earlier, earlier, u.To}}
 }
 
 // Check returns why Cluster API refuses a plan for the upgrade (cluster-api

@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -97,7 +98,13 @@ func (m *Maker) field(h *Hook, name string) any {
 		if h.Name == "CanUpdateMachineSet" {
 			return m.machineSet(change)
 		}
-		return m.machine(change)
+		objects := m.machine(change)
+		if h.Name == "UpdateMachine" { // as long as an update is under way
+			for _, o := range objects {
+				child(child(o.(object), "metadata"), "annotations")["in-place-updates.internal.cluster.x-k8s.io/update-in-progress"] = ""
+			}
+		}
+		return objects
 	}
 	return nil
 }
@@ -140,17 +147,18 @@ func (m *Maker) items(identified bool, s Samples) []any {
 	part, _ := t.topology()["controlPlane"].(object)
 	machines := t.Class.MachineInfrastructure()
 	controlPlane := instance(t.template(references[1]), t.name()+"-abcde", t.namespace())
-	own := t.labeled(object{"version": t.Version(), "name": t.name() + "-abcde"}, part)
+	version := cmp.Or(t.running, t.Version())
+	own := t.labeled(object{"version": version, "name": t.name() + "-abcde"}, part)
 	if part["replicas"] != nil {
 		own["replicas"] = part["replicas"]
 	}
 	if machines.Node != nil {
-		own["machineTemplate"] = object{"infrastructureRef": object{"name": t.name() + "-control-plane-abcde"}}
+		own["machineTemplate"] = object{"infrastructureRef": object{"name": t.name() + "-control-plane-abcde" + t.rotated}}
 	}
 	variables := append(t.overrides(part, s), builtins(object{"controlPlane": own}))
 	add(references[1], cluster, patch.ControlPlanePath, variables)
 	path := "spec.machineTemplate.spec.infrastructureRef"
-	if _, version, _ := strings.Cut(references[1].APIVersion, "/"); version == string(contract.V1Beta1) {
+	if strings.HasSuffix(references[1].APIVersion, "/"+string(contract.V1Beta1)) {
 		path = "spec.machineTemplate.infrastructureRef"
 	}
 	add(machines, controlPlane, path, variables)
@@ -160,9 +168,9 @@ func (m *Maker) items(identified bool, s Samples) []any {
 			kind, builtin = "MachinePool", "machinePool"
 		}
 		own := t.labeled(object{
-			"version": t.Version(), "class": w.class.Class, "name": w.name, "topologyName": text(w.topology, "name"),
-			"bootstrap":         object{"configRef": object{"name": w.name + "-bootstrap"}},
-			"infrastructureRef": object{"name": w.name + "-infrastructure"},
+			"version": version, "class": w.class.Class, "name": w.name, "topologyName": text(w.topology, "name"),
+			"bootstrap":         object{"configRef": object{"name": w.name + "-bootstrap" + t.rotated}},
+			"infrastructureRef": object{"name": w.name + "-infrastructure" + t.rotated},
 		}, w.topology)
 		if w.topology["replicas"] != nil {
 			own["replicas"] = w.topology["replicas"]

@@ -30,6 +30,9 @@ type Topology struct {
 	Cluster object
 	// templates are the objects of the class by kind and name.
 	templates map[[2]string]object
+	// running is the version of the machines, if it is not the one of the Cluster, and
+	// rotated ends the names of the templates that are made for them.
+	running, rotated string
 }
 
 // ReadTopology returns the topology of a ClusterClass and a Cluster in the files; what they

@@ -26,9 +26,12 @@ const (
 
 // variableProblem is a fault of the definition of a variable.
 type variableProblem struct {
-	Kind          variableFault
-	Name, Message string
+	Kind    variableFault
+	Message string
 }
+
+// maxVariables is how many variables a ClusterClass has at most, with those of extensions.
+const maxVariables = 1000
 
 // Problems judges the definitions as Cluster API of a minor version judges those of
 // a ClusterClass (core/reconcilers/clusterclass, reconcileExternalVariables;
@@ -44,11 +47,14 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		return nil, nil
 	}
 	if len(text) > MaxObject {
-		return nil, []variableProblem{{InvalidVariable, "", fmt.Sprintf("the definitions have %d bytes, more than an API server accepts in a ClusterClass", len(text))}}
+		return nil, []variableProblem{{InvalidVariable, fmt.Sprintf("the definitions have %d bytes, more than an API server accepts in a ClusterClass", len(text))}}
+	}
+	if n := len(r.Variables); n > maxVariables {
+		problems = append(problems, variableProblem{InvalidVariable, fmt.Sprintf("there are %d variables, but the status of a ClusterClass can only hold %d", n, maxVariables)})
 	}
 	docs := yamldoc.Parse(yamldoc.NewFile("answer", text)).Docs
 	if len(docs) == 0 || docs[0].Root == nil {
-		return nil, nil
+		return nil, problems
 	}
 	c := clusterclass.Of(&manifest.Object{Doc: docs[0], Group: clusterclass.Group, Version: version, Kind: clusterclass.Kind})
 	taken := map[string]bool{}
@@ -58,7 +64,7 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		add := func(kind variableFault, n *yamldoc.Node, format string, args ...any) {
 			if !seen[n] {
 				seen[n] = true
-				problems = append(problems, variableProblem{kind, v.Name, fmt.Sprintf(format, args...)})
+				problems = append(problems, variableProblem{kind, fmt.Sprintf("variable %q: ", v.Name) + fmt.Sprintf(format, args...)})
 			}
 		}
 		switch {

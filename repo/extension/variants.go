@@ -2,6 +2,7 @@ package extension
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,8 +44,8 @@ var Variants = [...]Variant{
 	}},
 }
 
-// Unmeant are changes of the Cluster that do not ask for other machines: patches must
-// stay the same.
+// Unmeant are changes of the Cluster that do not ask for other machines: their patches must
+// stay the same, those of the infrastructure of the Cluster need not.
 var Unmeant = [...]Variant{
 	{What: "another uid of the Cluster, as after clusterctl move", change: func(t *Topology) {
 		child(t.Cluster, "metadata")["uid"] = "0f4a7a52-0000-4000-8000-000000000003"
@@ -54,6 +55,122 @@ var Unmeant = [...]Variant{
 			w.topology["replicas"] = int64(7)
 		}
 	}},
+	{What: "other names of the generated templates, as after each rollout", change: func(t *Topology) { t.rotated = "-2" }},
+	{What: "a new version of the topology that the machines do not have yet, as when an upgrade begins", change: func(t *Topology) {
+		t.running = t.Version()
+		t.topology()["version"] = later(t.running)
+	}},
+}
+
+// Turns are changes of a request that depend on the hook. Steps says that the versions of a
+// plan are used.
+var Turns = [...]struct {
+	What  string
+	Steps bool
+	Take  func(r object, steps []string)
+}{
+	{"no further steps of the upgrade", false, func(r object, _ []string) {
+		delete(r, "controlPlaneUpgrades")
+		delete(r, "workersUpgrades")
+	}},
+	{"the first step of an upgrade of three minor versions", true, firstStep},
+	{"a change of the infrastructure only", false, func(r object, _ []string) { changeOnly(r, "infrastructureMachine", "infrastructureMachineTemplate") }},
+	{"a change of the bootstrap configuration only", false, func(r object, _ []string) { changeOnly(r, "bootstrapConfig", "bootstrapConfigTemplate") }},
+}
+
+// firstStep makes a request about an upgrade one for its first step.
+func firstStep(r object, steps []string) {
+	to := text(r, "cluster", "spec", "topology", "version")
+	if len(steps) < 2 {
+		steps = []string{earlier(to, 2), earlier(to, 1), to}
+	}
+	var list []any
+	for _, v := range steps {
+		list = append(list, object{"version": v})
+	}
+	switch {
+	case r["controlPlaneUpgrades"] == nil:
+		return
+	case r["kubernetesVersion"] != nil:
+		r["kubernetesVersion"], list = steps[0], list[1:]
+	case r["kind"] != "BeforeClusterUpgradeRequest":
+		r["toKubernetesVersion"] = steps[0]
+	}
+	if r["fromKubernetesVersion"] != nil {
+		r["fromKubernetesVersion"] = earlier(to, 3)
+	}
+	r["controlPlaneUpgrades"], r["workersUpgrades"] = list, list
+}
+
+// changeOnly makes a request to update something in place that asks for another value in
+// one of the objects.
+func changeOnly(r object, names ...string) {
+	current, _ := r["current"].(object)
+	desired, _ := copied(current).(object)
+	for _, name := range names {
+		if retouch(desired[name]) {
+			r["desired"] = desired
+		}
+	}
+}
+
+// retouch changes the first string in the specification of an object.
+func retouch(v any) bool {
+	switch v := v.(type) {
+	case object:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if s, ok := v[key].(string); ok && key != "apiVersion" && key != "kind" {
+				v[key] = s + "-2"
+				return true
+			}
+			if key != "metadata" && retouch(v[key]) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, retouch)
+	}
+	return false
+}
+
+// Open are the parts of requests that get new fields with releases of Cluster API and of
+// providers. An asterisk in a path stands for all entries.
+var Open = [...]struct{ What, Paths string }{
+	{"", ""},
+	{" in the Cluster", "cluster.spec cluster.spec.topology"},
+	{" in the templates", TemplateSpec},
+	{" in a holderReference", "items.*.holderReference"},
+	{" in builtin", "variables.*.value.cluster items.*.variables.*.value.controlPlane items.*.variables.*.value.machineDeployment"},
+	{" in the objects", "current.*.spec desired.*.spec"},
+}
+
+// TemplateSpec is where a request has what templates say of their objects.
+const TemplateSpec = "items.*.object.spec.template.spec"
+
+// Graft adds a field to objects at paths.
+func Graft(v any, paths, key, value string) {
+	for path := range strings.SplitSeq(paths, " ") {
+		graft(v, path, key, value)
+	}
+}
+
+func graft(v any, path, key, value string) {
+	first, rest, _ := strings.Cut(path, ".")
+	switch v := v.(type) {
+	case object:
+		if path == "" {
+			v[key] = value
+		}
+		for name, e := range v {
+			if name == first || first == "*" {
+				graft(e, rest, key, value)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			graft(e, rest, key, value)
+		}
+	}
 }
 
 // Crowded is a Cluster with many workers of each class.

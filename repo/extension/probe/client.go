@@ -153,7 +153,8 @@ func (c *client) do(ctx context.Context, in call) reply {
 		req.Header.Set("Content-Type", in.contentType)
 	}
 	resp, err := c.http.Do(req)
-	if errors.Is(err, syscall.EPIPE) && req.GetBody != nil { // closed while the request was written
+	// Closed while the request was written.
+	if (errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)) && req.GetBody != nil && limit.Err() == nil {
 		req.Body, _ = req.GetBody()
 		resp, err = c.http.Do(req)
 	}

@@ -74,13 +74,13 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 		p.warn("LIV003", here, "the certificate expires on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 	err = verify(state.PeerCertificates, p.o.Roots, at)
-	for range 3 { // the certificate of a CA may have ended too
-		expired, ok := errors.AsType[x509.CertificateInvalidError](err)
-		if !ok || expired.Reason != x509.Expired || expired.Cert == nil {
-			break
-		}
+	var expired x509.CertificateInvalidError
+	if errors.As(err, &expired) && expired.Reason == x509.Expired && expired.Cert != nil { // of a CA
 		outside(expired.Cert, fmt.Sprintf(" of the CA %q", expired.Cert.Subject.String()))
 		err = verify(state.PeerCertificates, p.o.Roots, at)
+		if errors.As(err, &expired) && expired.Reason == x509.Expired { // there is no time at which all are valid
+			return nil
+		}
 	}
 	if err != nil {
 		p.add("LIV001", here, "%s", trust(err))
@@ -94,7 +94,12 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	}
 	p.plain(ctx)
 	config := base.Clone()
-	config.VerifyConnection = func(s tls.ConnectionState) error { return verify(s.PeerCertificates, p.o.Roots, at) }
+	config.VerifyConnection = func(s tls.ConnectionState) error {
+		if c := s.PeerCertificates[0]; c.VerifyHostname(p.o.ServerName) != nil && !p.reported("LIV002", here) {
+			p.add("LIV002", here, "some connections get a certificate for %s, not for %s", names(c), p.o.ServerName)
+		}
+		return verify(s.PeerCertificates, p.o.Roots, at)
+	}
 	return config
 }
 

@@ -456,9 +456,8 @@ func faults() []fault {
 		{id: "LIV044", server: answer("UpdateMachine", object{"status": "Success", "retryAfterSeconds": "now"})},
 		{id: "LIV045", server: func(s *server) {
 			calls := &atomic.Int64{}
-			s.answers["BeforeClusterCreate"] = func(r object) object {
-				settings, _ := r["settings"].(object)
-				if len(settings) == 0 && r["clusterctlRepoProbe"] == nil && calls.Add(1) > 1 && r["kind"] == "BeforeClusterCreateRequest" {
+			s.answers["BeforeClusterCreate"] = func(object) object {
+				if calls.Add(1) > 1 {
 					return object{"status": "Failure", "message": "already exists"}
 				}
 				return object{"status": "Success", "retryAfterSeconds": 0}
@@ -783,6 +782,109 @@ func faults() []fault {
 				}
 			}
 		}, message: "needs the answer of GeneratePatches"},
+		// What Cluster API and providers add to requests later.
+		{id: "LIV052", level: extension.Pure, server: strictly("GeneratePatches", "items", "object"), message: "in the templates: Failure: unknown field"},
+		{id: "LIV052", level: extension.Pure, server: strictly("ValidateTopology", "items", "holderReference"), message: "in a holderReference: Failure: unknown field"},
+		{id: "LIV052", level: extension.Pure, server: strictly("ValidateTopology", "variables", "value"), message: "in builtin: Failure: unknown field"},
+		{id: "LIV052", level: extension.All, server: strictly("BeforeClusterCreate", "cluster"), message: "in the Cluster: Failure: unknown field"},
+		{id: "LIV052", level: extension.All, server: strictly("UpdateMachine", "desired"), message: "in the objects: Failure: unknown field"},
+		{id: "LIV052", level: extension.Pure, server: change("GeneratePatches", func(r, a object) { // skips what it does not know
+			if text, _ := json.Marshal(r["items"]); bytes.Contains(text, []byte("clusterctlRepoProbe")) {
+				a["items"] = []object{}
+			}
+		}), message: "in the templates, the result is a different DockerMachineTemplate"},
+		// Requests in the middle of an upgrade, and with other changes than that of the version.
+		{id: "LIV020", level: extension.All, server: change("BeforeControlPlaneUpgrade", func(r, a object) {
+			if r["toKubernetesVersion"] == "v1.32.0" {
+				delete(a, "status")
+			}
+		}), message: "with the first step of an upgrade of three minor versions"},
+		{id: "LIV020", level: extension.All, server: change("AfterWorkersUpgrade", func(r, a object) {
+			if steps, _ := r["workersUpgrades"].([]any); len(steps) == 2 && r["kubernetesVersion"] == "v1.32.0" {
+				delete(a, "status")
+			}
+		}), message: "with the first step of an upgrade of three minor versions"},
+		{id: "LIV023", level: extension.All, server: change("BeforeWorkersUpgrade", func(r, a object) {
+			if r["toKubernetesVersion"] == "v1.32.0" {
+				a["status"], a["message"] = "Failure", "it is not the version of the Cluster"
+			}
+		}), options: func(o *probe.Options) { o.Skip = nil }, message: "the first step of the extension's own plan is Failure"},
+		{id: "LIV020", server: change("CanUpdateMachine", func(r, a object) {
+			if differs(r, "infrastructureMachine") {
+				delete(a, "status")
+			}
+		}), message: "with a change of the infrastructure only"},
+		{id: "LIV042", server: change("CanUpdateMachineSet", func(r, a object) {
+			if differs(r, "bootstrapConfigTemplate") {
+				a["bootstrapConfigTemplatePatch"] = object{"patchType": "JSONPatch", "patch": encode([]object{{"op": "replace", "path": "/spec/none", "value": 1}})}
+			}
+		}), message: "with a change of the bootstrap configuration only: bootstrapConfigTemplatePatch does not apply"},
+		{id: "LIV041", server: change("GenerateUpgradePlan", func(r, a object) {
+			if r["fromControlPlaneKubernetesVersion"] == "v1.31.0-rc.1" {
+				delete(a, "status")
+			}
+		}), message: "from v1.31.0-rc.1"},
+		// What changes without a reason to replace machines.
+		{id: "LIV035", severity: lint.Warning, server: change("GeneratePatches", func(r, a object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte(`-infrastructure-2"`)) {
+				a["items"] = []object{}
+			}
+		}), message: "with other names of the generated templates"},
+		{id: "LIV035", severity: lint.Warning, server: change("GeneratePatches", func(r, a object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte(`"version":"v1.34.0"`)) && bytes.Contains(text, []byte(`"version":"v1.34.1"`)) {
+				a["items"] = []object{}
+			}
+		}), message: "with a new version of the topology that the machines do not have yet"},
+		{id: "LIV034", server: patchingMetadata("labels", "a", true), message: "has an invalid label a: true: it must be a string"},
+		{id: "LIV034", server: patchingMetadata("annotations", "a/b/c", "d"), message: "has an invalid annotation a/b/c"},
+		{id: "LIV034", server: patchingMetadata("annotations", "a", 2), message: "has an invalid annotation a: 2: it must be a string"},
+		{id: "LIV034", server: patching("DockerMachineTemplate", object{"op": "move", "from": "/spec/template/spec", "path": "/spec/template/body"}), message: "has no spec.template.spec"},
+		{id: "LIV020", server: change("ValidateTopology", func(r, a object) {
+			if items, _ := r["items"].([]any); len(items) > 20 {
+				delete(a, "status")
+			}
+		}), message: "with many workers"},
+		{id: "LIV061", server: when(func(r *http.Request, body []byte) bool {
+			return len(body) > 16<<10 && strings.Contains(r.URL.Path, "validatetopology")
+		}, says(object{"status": "Failure", "message": "the request cannot be read"})), message: "kB: Failure: the request cannot be read"},
+		// Messages.
+		{id: "LIV022", severity: lint.Error, server: change("ValidateTopology", func(r, a object) {
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte(strings.Repeat("a", 63))) {
+				a["status"], a["message"] = "Failure", strings.Repeat("not allowed ", 5000)
+			}
+		}), message: "holds only 32768"},
+		{id: "LIV046", level: extension.All, server: func(s *server) { // while it blocks
+			s.answers["BeforeClusterUpgrade"] = func(object) object {
+				return object{"status": "Success", "retryAfterSeconds": 60, "message": fmt.Sprint("attempt ", count.Add(1))}
+			}
+		}, options: func(o *probe.Options) {
+			o.RetryBudget = time.Second
+			o.Severity = map[string]lint.Severity{"LIV075": lint.Off}
+		}, message: "each call gets another message"},
+		{id: "LIV077", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "message": "logged in with hunter2"}), options: func(o *probe.Options) {
+			o.Settings = map[string]string{"apiToken": "hunter2"}
+		}, message: "has the value of the setting apiToken"},
+		// Connections.
+		{id: "LIV002", server: func(s *server) { s.sometimes = []string{"metrics.acme-system.svc"} }, message: "some connections get a certificate for metrics.acme-system.svc"},
+		{id: "LIV072", options: often, server: func(s *server) { // not seen on connections that are kept: there the call is made again
+			s.config = func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
+			var seen sync.Map
+			var first atomic.Int64
+			when(func(r *http.Request, body []byte) bool {
+				_, again := seen.LoadOrStore(r.RemoteAddr, true)
+				return !again && strings.Contains(r.URL.Path, "validatetopology") && first.Add(1)%12 == 0
+			}, aborts)(s)
+		}, message: "the server closes the connection"},
+		{id: "LIV060", level: extension.All, severity: lint.Info, server: func(s *server) {
+			s.answers["BeforeClusterCreate"] = slow(s.answers["BeforeClusterCreate"], 1100*time.Millisecond)
+		}, message: "it needs 1."},
+		{id: "LIV038", server: func(s *server) {
+			many := make([]object, 1001)
+			for i := range many {
+				many[i] = object{"name": fmt.Sprint("v", i), "required": false, "schema": stringSchema}
+			}
+			s.answers["DiscoverVariables"] = success(object{"variables": many})
+		}, message: "there are 1001 variables"},
 	}
 }
 
@@ -821,7 +923,7 @@ func TestLaterHooksAreCheckedToo(t *testing.T) {
 // followed has retries followed for a while.
 func followed(o *probe.Options) { o.RetryBudget = 4 * time.Second }
 
-// waiting lets a hook wait for the first call, the second and two early ones, and then
+// waiting lets a hook wait for the first call, the second and three early ones, and then
 // gives answers, of which the last one remains.
 func waiting(hook string, then ...object) func(*server) {
 	return func(s *server) {
@@ -837,10 +939,10 @@ func waiting(hook string, then ...object) func(*server) {
 			if first == encode(r) {
 				calls++
 			}
-			if calls <= 4 {
+			if calls <= 5 {
 				return object{"status": "Success", "retryAfterSeconds": 1, "message": "not yet"}
 			}
-			return then[min(calls-5, len(then)-1)]
+			return then[min(calls-6, len(then)-1)]
 		}
 	}
 }
@@ -868,6 +970,42 @@ func rarely(path string, change func(answer object)) func(*server) {
 		}
 		write(w, a)
 	})
+}
+
+// strictly refuses requests of a hook with a field that it does not know below some keys.
+func strictly(hook string, path ...string) func(*server) {
+	return change(hook, func(r, a object) {
+		parts := []any{r}
+		for _, key := range path {
+			var below []any
+			for _, part := range parts {
+				switch v := part.(object)[key].(type) {
+				case []any:
+					below = append(below, v...)
+				default:
+					below = append(below, v)
+				}
+			}
+			parts = slices.DeleteFunc(below, func(v any) bool { _, ok := v.(object); return !ok })
+		}
+		if text, _ := json.Marshal(parts); bytes.Contains(text, []byte("clusterctlRepoProbe")) {
+			a["status"], a["message"] = "Failure", "unknown field"
+		}
+	})
+}
+
+// differs tells whether an update in place changes one of the objects.
+func differs(r object, name string) bool {
+	return encode(r["current"].(object)[name]) != encode(r["desired"].(object)[name])
+}
+
+// patchingMetadata lets GeneratePatches give labels or annotations to machines.
+func patchingMetadata(field, key string, value any) func(*server) {
+	return func(s *server) {
+		s.answers["GeneratePatches"] = patchEach("DockerMachineTemplate", "JSONMergePatch", func(object) any {
+			return object{"spec": object{"template": object{"metadata": object{field: object{key: value}}}}}
+		})
+	}
 }
 
 // grown are operations that make an object longer than some bytes.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -63,7 +64,7 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 		switch hook.Name {
 		case "DiscoverVariables":
 			wave = 0
-		case "GeneratePatches":
+		case "GeneratePatches", "GenerateUpgradePlan":
 			wave = 1
 		}
 		one := &handler{probe: p, place: place{hook.Name, h.Name}, hook: hook, timeout: time.Duration(h.Timeout()) * time.Second}
@@ -132,7 +133,7 @@ func (h *handler) insist(ctx context.Context, body []byte, well func(reply) bool
 }
 
 // refusable sends a request that the handler may refuse, if it answers at all.
-func (h *handler) refusable(ctx context.Context, what string, body []byte) {
+func (h *handler) refusable(ctx context.Context, what string, body []byte) reply {
 	r := h.insist(ctx, body, func(r reply) bool { return h.kind(r) != "" })
 	if status, _ := h.outcome(r); h.kind(r) == "" && ctx.Err() == nil {
 		h.add("LIV020", h.place, "with %s: %s", what, short(status))
@@ -143,12 +144,17 @@ func (h *handler) refusable(ctx context.Context, what string, body []byte) {
 			h.add(id, h.place, "with %s: %s", what, fault)
 		}
 	}
+	return r
 }
 
 // sameRefusal sends a request that was refused again, with other uids of its items, which
 // Cluster API makes for each call: the message must be the same.
 func (h *handler) sameRefusal(ctx context.Context, first reply, body []byte) {
 	if h.kind(first) == extension.Failure {
+		if n := len(h.message(first)); n > longestMessage && !h.found("LIV022") {
+			h.as(lint.Error, "LIV022", h.place, "the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
+		}
+		h.echoes(h.place, h.message(first), nil)
 		h.sameError(first, h.send(ctx, bytes.ReplaceAll(body, []byte(`"uid":"0000`), []byte(`"uid":"f000`))))
 	}
 }
@@ -339,32 +345,39 @@ func (h *handler) outcome(r reply) (status string, ok bool) {
 	}
 }
 
+// unknown is a field that no request has.
+const unknown = "clusterctlRepoProbe"
+
 // tolerant sends what the handler need not know.
 func (h *handler) tolerant(ctx context.Context) {
 	var work []func(context.Context)
-	for _, v := range []struct {
-		id, what string
-		change   func(map[string]any)
-	}{
-		{"LIV052", "an unknown field", func(r map[string]any) { r["clusterctlRepoProbe"] = marker }},
-		{"LIV056", "an unknown setting", func(r map[string]any) {
-			settings, _ := r["settings"].(map[string]any)
-			settings = maps.Clone(settings)
-			if settings == nil {
-				settings = map[string]any{}
-			}
-			settings["clusterctl-repo-probe"] = marker
-			r["settings"] = settings
-		}},
-	} {
+	succeeds := func(id, what string, request map[string]any) {
+		body := extension.RequestJSON(request)
+		if bytes.Equal(body, h.in.body) {
+			return
+		}
 		work = append(work, func(ctx context.Context) {
-			r := h.send(ctx, h.request(v.change))
-			if status, ok := h.outcome(r); !ok && ctx.Err() == nil {
-				h.add(v.id, h.place, "with %s: %s", v.what, status)
+			r := h.send(ctx, body)
+			if status, ok := h.outcome(r); !ok {
+				if again, ok := h.outcome(h.send(ctx, h.in.body)); ok && ctx.Err() == nil {
+					h.add(id, h.place, "with %s: %s", what, status)
+				} else if h.hook.Level == extension.All {
+					h.repeated(ctx, again)
+				}
 			}
 			h.echoes(h.place, h.message(r), nil)
 		})
 	}
+	for _, part := range extension.Open {
+		request := h.maker.Make(h.hook)
+		extension.Graft(request, part.Paths, unknown, marker)
+		succeeds("LIV052", "an unknown field"+part.What, request)
+	}
+	request := h.maker.Make(h.hook)
+	settings, _ := request["settings"].(map[string]any)
+	request["settings"] = map[string]any{"clusterctl-repo-probe": marker}
+	maps.Copy(request["settings"].(map[string]any), settings)
+	succeeds("LIV056", "an unknown setting", request)
 	variants := extension.Variants[:]
 	if len(h.hook.Request) == 0 { // nothing of the Cluster is in it, and its handlers change the maker meanwhile
 		variants = nil
@@ -374,11 +387,18 @@ func (h *handler) tolerant(ctx context.Context) {
 			work = append(work, func(ctx context.Context) { h.refusable(ctx, v.What, body) })
 		}
 	}
-	if body := h.request(func(r map[string]any) {
-		delete(r, "controlPlaneUpgrades")
-		delete(r, "workersUpgrades")
-	}); !bytes.Equal(body, h.in.body) {
-		work = append(work, func(ctx context.Context) { h.refusable(ctx, "no further steps of the upgrade", body) })
+	h.mu.Lock()
+	steps := h.steps
+	h.mu.Unlock()
+	for _, t := range extension.Turns {
+		if body := h.request(func(r map[string]any) { t.Take(r, steps) }); !bytes.Equal(body, h.in.body) {
+			work = append(work, func(ctx context.Context) {
+				r := h.refusable(ctx, t.What, body)
+				if t.Steps && len(steps) > 0 && h.kind(r) == extension.Failure {
+					h.add("LIV023", h.place, "the answer to the first step of the extension's own plan is %s: %q", extension.Failure, h.message(r))
+				}
+			})
+		}
 	}
 	h.together(ctx, work...)
 	if len(h.o.Settings) == 0 {
@@ -399,7 +419,7 @@ func (h *handler) robust(ctx context.Context) {
 	if !ok {
 		return
 	}
-	body := slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(h.in.body), []byte("}")), []byte(`,"clusterctlRepoProbe":"`+marker+`",}`))
+	body := slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(h.in.body), []byte("}")), []byte(`,"`+unknown+`":"`+marker+`",}`))
 	if r := h.send(ctx, body); r.err == nil && ctx.Err() == nil {
 		h.echoes(h.place, h.message(r), body)
 	}
@@ -457,18 +477,23 @@ func (p *probe) breaks(ctx context.Context, w place, hook *extension.Hook, in ca
 // twice calls a hook that acts again.
 func (h *handler) twice(ctx context.Context) {
 	r := h.send(ctx, h.in.body)
+	h.late(h.place, min(h.first.took, r.took))
 	again, ok := h.outcome(r)
-	first, _ := h.outcome(h.first)
-	if again != first {
-		if ctx.Err() == nil {
-			h.add("LIV045", h.place, "the first answer is %s, the second %s", first, again)
-		}
+	if first, _ := h.outcome(h.first); again != first {
+		h.repeated(ctx, again)
 		return
 	}
 	if ok {
 		h.later(r)
 		second, _ := h.hook.Decode(r.body)
 		h.resumes(h.answer, second)
+	}
+}
+
+// repeated reports a call that ends in another way than the first.
+func (h *handler) repeated(ctx context.Context, again string) {
+	if first, _ := h.outcome(h.first); ctx.Err() == nil && !h.found("LIV045") {
+		h.add("LIV045", h.place, "the first answer is %s, a later one %s", first, again)
 	}
 }
 
@@ -483,9 +508,17 @@ func (h *handler) resumes(first, second extension.Response) {
 	}
 }
 
+// late reports a hook that is not pure, and needs long in the best case.
+func (p *probe) late(w place, took time.Duration) {
+	if took >= time.Second {
+		p.note("LIV060", w, "it needs %s", took.Round(10*time.Millisecond))
+	}
+}
+
 // sample measures the pure hooks, one call after the other: under the load of the other
 // checks each call waits for others.
 func (p *probe) sample(ctx context.Context) {
+	p.late(place{hook: p.discoveryHook.Name}, min(p.took, p.client.do(ctx, p.in).took))
 	for _, h := range p.pure {
 		for i := range samples {
 			r := p.client.do(ctx, h.in)

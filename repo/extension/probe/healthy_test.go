@@ -181,6 +181,14 @@ func TestHealthyVariants(t *testing.T) {
 			}
 			next.ServeHTTP(w, r)
 		})},
+		"only Machines that are being updated": {server: change("UpdateMachine", func(r, a object) {
+			for _, o := range r["desired"].(object) {
+				annotations, _ := o.(object)["metadata"].(object)["annotations"].(object)
+				if _, ok := annotations["in-place-updates.internal.cluster.x-k8s.io/update-in-progress"]; !ok {
+					a["status"], a["message"] = "Failure", "no update is in progress"
+				}
+			}
+		})},
 		"a restart": {options: func(o *probe.Options) { o.Restart = func(context.Context) error { return nil } }},
 	} {
 		t.Run(name, func(t *testing.T) {

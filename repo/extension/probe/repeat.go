@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +66,7 @@ func (p *probe) repeat(ctx context.Context, w place, in call, done func(reply) b
 		client := p.client
 		if calls.Add(1)%2 == 0 && p.older != nil {
 			client = p.older
+			client.close() // so that a call that fails is not made again (see do)
 		}
 		r := client.do(limited, in)
 		if limited.Err() != nil {
@@ -318,11 +320,18 @@ func (h *handler) follow(ctx context.Context) {
 		return
 	}
 	start, due := time.Now(), 0
-	// Early, twice: another extension may have been shorter.
-	for range 2 {
+	// Early, some times: another extension may have been shorter. Nothing has changed meanwhile.
+	told := map[string]bool{}
+	for range 3 {
 		if !h.again(ctx, "before retryAfterSeconds are over") {
 			return
 		}
+		if h.latest.RetryAfterSeconds > 0 {
+			told[h.latest.Message] = true
+		}
+	}
+	if len(told) == 3 {
+		h.add("LIV046", h.place, "each call gets another message, last %q", h.latest.Message)
 	}
 	for round := 0; ; round++ {
 		wait := time.Duration(r.RetryAfterSeconds) * time.Second
@@ -390,10 +399,19 @@ const marker = "clusterctl-repo-marker-5b1d7c02e94f"
 // mostEcho is how much of a request a message may repeat, in bytes.
 const mostEcho = 200
 
+// secret are names of settings that must not be told.
+var secret = regexp.MustCompile(`(?i)token|secret|passw|credential|key`)
+
 // echoes reports a message that repeats the request.
 func (p *probe) echoes(w place, message string, request []byte) {
 	if p.reported("LIV077", w) {
 		return
+	}
+	for name, value := range p.o.Settings {
+		if value != "" && secret.MatchString(name) && strings.Contains(message, value) {
+			p.add("LIV077", w, "the message has the value of the setting %s", name)
+			return
+		}
 	}
 	if strings.Contains(message, marker) {
 		p.add("LIV077", w, "the message repeats a value of the request: %q", short(message))

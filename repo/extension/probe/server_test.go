@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,10 +44,12 @@ type server struct {
 	answers map[string]func(request object) object
 	// wrap stands before everything else.
 	wrap func(next http.Handler) http.Handler
-	// dnsNames, notAfter and config are of the certificate and of TLS.
-	dnsNames []string
-	notAfter time.Time
-	config   func(*tls.Config)
+	// dnsNames, notAfter and config are of the certificate and of TLS, and sometimes are the
+	// names in the certificate of each third connection.
+	dnsNames  []string
+	sometimes []string
+	notAfter  time.Time
+	config    func(*tls.Config)
 	// plain answers http on the port too.
 	plain bool
 }
@@ -251,6 +254,17 @@ func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) t
 func (s *server) start(t testing.TB, ca *authority) *url.URL {
 	t.Helper()
 	config := &tls.Config{Certificates: []tls.Certificate{ca.issue(t, s.dnsNames, s.notAfter)}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
+	if s.sometimes != nil {
+		var connections atomic.Int64
+		usual, other := config.Certificates[0], ca.issue(t, s.sometimes, s.notAfter)
+		config.Certificates = nil
+		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if connections.Add(1)%3 == 0 {
+				return &other, nil
+			}
+			return &usual, nil
+		}
+	}
 	if s.config != nil {
 		s.config(config)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -40,7 +41,7 @@ func (h *handler) variables(context.Context) {
 	response := h.answer.(*extension.VariablesResponse)
 	definitions, problems := response.Problems(h.o.Core)
 	for _, problem := range problems {
-		h.add(variableChecks[problem.Kind], h.place, "variable %q: %s", problem.Name, problem.Message)
+		h.add(variableChecks[problem.Kind], h.place, "%s", problem.Message)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,10 +197,30 @@ func (h *handler) variants(ctx context.Context, result map[string]json.RawMessag
 			return
 		}
 	}
+	request := h.maker.Make(h.hook)
+	extension.Graft(request, extension.TemplateSpec, unknown, marker)
+	grown := maps.Clone(result)
+	for uid, data := range grown {
+		var object map[string]any
+		_ = json.Unmarshal(data, &object) // it was applied
+		extension.Graft(object, strings.TrimPrefix(extension.TemplateSpec, "items.*.object."), unknown, marker)
+		grown[uid] = extension.RequestJSON(object)
+	}
+	if body := extension.RequestJSON(request); !h.found("LIV034") && h.kind(h.send(ctx, body)) == extension.Success { // see tolerant
+		h.unchanged(ctx, body, result, grown, func(difference string) {
+			h.add("LIV052", h.place, "with an unknown field in the templates, the result is %s", difference)
+		})
+	}
 	for _, v := range extension.Unmeant {
 		body := extension.RequestJSON(h.maker.For(v).Make(h.hook))
 		if h.kind(h.send(ctx, body)) == extension.Success { // it may know this Cluster only
-			h.unchanged(ctx, body, result, result, func(difference string) { h.warn("LIV035", h.place, "with %s the result is %s", v.What, difference) })
+			want := maps.Clone(result)
+			for _, i := range itemsOf(body) {
+				if i.HolderReference.FieldPath == patch.InfrastructureClusterPath {
+					delete(want, i.UID)
+				}
+			}
+			h.unchanged(ctx, body, result, want, func(difference string) { h.warn("LIV035", h.place, "with %s, the result is %s", v.What, difference) })
 		}
 	}
 }
@@ -355,7 +376,7 @@ func (h *handler) differs(ctx context.Context, body []byte, want map[string]json
 	answer, _ := h.hook.Decode(r.body)
 	objects, refused := h.after(items, answer.(*extension.PatchesResponse), nil)
 	for _, i := range items {
-		if paths, err := extension.Changed(objects[i.UID], want[i.UID]); err == nil && len(paths) > 0 {
+		if w := want[i.UID]; w != nil && len(changes(objects[i.UID], w)) > 0 {
 			return "a different " + describe(items, i.UID)
 		}
 	}
@@ -408,22 +429,38 @@ func (h *handler) damaged(before, after json.RawMessage) string {
 		}
 	}
 	bad := func(object json.RawMessage) string {
-		type labeled struct {
-			Metadata struct{ Labels map[string]string }
+		type marked struct {
+			Metadata struct{ Labels, Annotations map[string]any }
 		}
 		var template struct {
-			labeled
-			Spec struct{ Template labeled }
-		}
-		_ = json.Unmarshal(object, &template) // other types are faults of the schema
-		for _, labels := range []map[string]string{template.Metadata.Labels, template.Spec.Template.Metadata.Labels} {
-			for _, key := range slices.Sorted(maps.Keys(labels)) {
-				value := labels[key]
-				reasons := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
-				if len(reasons) > 0 && !strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) {
-					return fmt.Sprintf("has an invalid label %s: %q: %s", key, value, reasons[0])
+			marked
+			Spec struct {
+				Template struct {
+					marked
+					Spec json.RawMessage
 				}
 			}
+		}
+		_ = json.Unmarshal(object, &template) // other types are faults of the schema
+		for _, m := range []marked{template.marked, template.Spec.Template.marked} {
+			for n, marks := range []map[string]any{m.Metadata.Labels, m.Metadata.Annotations} {
+				for _, key := range slices.Sorted(maps.Keys(marks)) {
+					value, text := marks[key].(string)
+					reasons := validation.IsQualifiedName(strings.ToLower(key)) // as for annotations
+					if n == 0 {
+						reasons = append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
+					}
+					if !text {
+						reasons = []string{"it must be a string"}
+					}
+					if len(reasons) > 0 && !strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) {
+						return fmt.Sprintf("has an invalid %s %s: %#v: %s", [...]string{"label", "annotation"}[n], key, marks[key], reasons[0])
+					}
+				}
+			}
+		}
+		if template.Spec.Template.Spec == nil {
+			return "has no spec.template.spec"
 		}
 		return ""
 	}
@@ -468,14 +505,20 @@ func (h *handler) large(ctx context.Context) {
 	if len(list) < padding/mostAnnotated {
 		return
 	}
-	if _, ok := h.outcome(h.send(ctx, extension.RequestJSON(r))); !ok {
+	body := extension.RequestJSON(r)
+	switch crowded := h.refusable(ctx, extension.Crowded.What, body); {
+	case h.kind(crowded) == extension.Success:
+	case h.kind(crowded) == extension.Failure && h.message(crowded) == h.message(h.send(ctx, []byte("{"))): // not read
+		h.add("LIV061", h.place, "for a request of %d kB: %s: %s", len(body)>>10, extension.Failure, h.message(crowded))
+		return
+	default:
 		return // it may limit the number of workers
 	}
 	for _, i := range list {
 		object := i.(map[string]any)["object"].(map[string]any)
 		object["metadata"].(map[string]any)["annotations"].(map[string]any)["clusterctl-repo/padding"] = strings.Repeat("x", padding/len(list))
 	}
-	body := extension.RequestJSON(r)
+	body = extension.RequestJSON(r)
 	if status, ok := h.outcome(h.send(ctx, body)); !ok && ctx.Err() == nil { // not measured: it is not an ordinary request
 		h.add("LIV061", h.place, "for a request of %d MB: %s", len(body)>>20, status)
 	}
@@ -518,6 +561,9 @@ func (h *handler) plan(ctx context.Context) {
 		h.add("LIV041", h.place, "for an upgrade from %s to %s: %v", up.ControlPlane, up.To, err)
 		return
 	}
+	h.mu.Lock()
+	h.steps = phrase.List(first.ControlPlaneUpgrades, func(s extension.Step) string { return s.Version })
+	h.mu.Unlock()
 	known, others := up.Others(first)
 	for i, up := range append(known, others...) {
 		verdict := func(r reply) string {
