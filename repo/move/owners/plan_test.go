@@ -212,6 +212,13 @@ func TestWrongKind(t *testing.T) {
 	if len(p.Failures) != 1 || p.Failures[0].Step != Create || p.Failures[0].Node.String() != "Cluster ns/d" || !p.Failures[0].Sometimes {
 		t.Errorf("%+v", p.Failures)
 	}
+	p = planOf(t, base+existing(core, "ClusterClass ns/cc", "u-cc", nil, "")+
+		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc}}}\n"+ready)+
+		existing(core, "Machine ns/l", "u-l", []string{core + " Cluster d"}, "status: {nodeRef: {name: b}}\n")+
+		existing(core, "Machine ns/m", "u-m", []string{core + " FooCluster d u-d"}, "status: {nodeRef: {name: a}}\n"))
+	if len(p.Failures) != 0 {
+		t.Errorf("after one without a UID: %+v", p.Failures)
+	}
 }
 
 // TestOverlooked: what clusterctl only fetches for a Cluster, or only waits for because
