@@ -197,7 +197,9 @@ var coreValues = map[string]map[string][]any{
 		"spec.strategy.rollingUpdate.maxSurge":               {nil, 0, 1, "0", "0%", "10%", "a"},
 		"spec.strategy.rollingUpdate.maxUnavailable":         {nil, 0, 1, "0", "0%", "10%", "a"},
 		"metadata.annotations":                               {nil, skipping(""), skipping("All"), skipping("All, KubeadmVersionSkew"), skipping("Every")},
-		"spec.selector.matchLabels.b":                        {nil, "c", "d"}, "spec.template.metadata.labels.b": {nil, "c", "d"},
+		"spec.selector.matchExpressions": {nil, nil, []any{obj{"key": "b", "operator": "In", "values": []any{"c", "e"}}}, []any{obj{"key": "b", "operator": "DoesNotExist"}},
+			[]any{obj{"key": "cluster.x-k8s.io/cluster-name", "operator": "Exists"}}},
+		"spec.selector.matchLabels.b": {nil, "c", "d"}, "spec.template.metadata.labels.b": {nil, "c", "d"},
 	},
 	"MachinePool": {
 		"spec.clusterName": {"a", "b"}, "spec.template.spec.clusterName": {"a", "b"}, "spec.template.spec.version": {nil, "1.34.0", "v1.34", "a", "v1.34.0+b"},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -302,6 +303,19 @@ func faults() []fault {
 				return crd.Schema{Node: yamldoc.Parse(yamldoc.NewFile("crd", []byte(`{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {template: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {image: {type: string}}}}}}}}}`))).Docs[0].Root}, true
 			}
 		}, message: "image"},
+		{id: "LIV034", server: change("GeneratePatches", func(r, a object) { // the first may be anything
+			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("東京")) {
+				maps.Copy(a, jsonPatch("KubeadmControlPlaneTemplate",
+					object{"op": "replace", "path": "/spec/template/spec/kubeadmConfigSpec/initConfiguration", "value": "a"},
+					object{"op": "replace", "path": "/spec/template/spec/kubeadmConfigSpec/joinConfiguration", "value": "b"})(r))
+			}
+		}), options: func(o *probe.Options) {
+			o.Schema = func(_, kind, _ string) (crd.Schema, bool) {
+				const schema = `{properties: {spec: {properties: {template: {properties: {spec: {properties: {kubeadmConfigSpec:
+					{properties: {initConfiguration: {x-kubernetes-preserve-unknown-fields: true}, joinConfiguration: {type: object}}}}}}}}}}}`
+				return crd.Schema{Node: yamldoc.Parse(yamldoc.NewFile("crd", []byte(schema))).Docs[0].Root}, kind == "KubeadmControlPlaneTemplate"
+			}
+		}, message: "of another type at spec.template.spec.kubeadmConfigSpec.joinConfiguration"},
 		{id: "LIV034", server: patching("DockerMachineTemplate", grown(extension.MaxObject)...), message: "more than an API server accepts"},
 		{id: "LIV031", server: change("GeneratePatches", func(r, a object) {
 			if text, _ := json.Marshal(r); bytes.Contains(text, []byte("東京")) {

@@ -421,10 +421,12 @@ func (h *handler) unfit(r reply, body []byte) (id, fault string) {
 func (h *handler) damaged(before, after json.RawMessage) string {
 	var a, b any
 	if json.Unmarshal(before, &a) == nil && json.Unmarshal(after, &b) == nil {
-		if at := retyped(a, b, ""); at != "" {
+		if places := retyped(a, b, ""); len(places) > 0 {
 			faults, known := h.violations(after)
-			if !known || slices.ContainsFunc(faults, func(text string) bool { return strings.HasPrefix(text, at[1:]+" ") }) {
-				return "has a value of another type at " + at[1:]
+			for _, at := range places {
+				if !known || slices.ContainsFunc(faults, func(text string) bool { return strings.HasPrefix(text, at[1:]+" ") }) {
+					return "has a value of another type at " + at[1:]
+				}
 			}
 		}
 	}
@@ -470,24 +472,22 @@ func (h *handler) damaged(before, after json.RawMessage) string {
 	return bad(after)
 }
 
-// retyped returns a path at which a list or an object became something else.
-func retyped(before, after any, path string) string {
+// retyped returns the paths at which a list or an object became something else.
+func retyped(before, after any, path string) (places []string) {
 	a, object := before.(map[string]any)
 	b, still := after.(map[string]any)
 	_, list := before.([]any)
 	_, stays := after.([]any)
 	switch {
 	case before == nil || after == nil:
-		return ""
+		return nil
 	case object != still || list != stays:
-		return path
+		return []string{path}
 	}
 	for _, key := range slices.Sorted(maps.Keys(a)) {
-		if at := retyped(a[key], b[key], path+"."+key); at != "" {
-			return at
-		}
+		places = append(places, retyped(a[key], b[key], path+"."+key)...)
 	}
-	return ""
+	return places
 }
 
 // padding is what a request is blown up with, all in all, and mostAnnotated how much of it an

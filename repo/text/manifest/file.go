@@ -206,11 +206,16 @@ func (f *File) read() reading {
 
 // execute replaces the variables.
 func (f *File) execute(t *vars.Template, sample func(string) string) (*vars.Text, error) {
-	needed := t.Needed()
+	needed, cut := t.Needed(), map[string]bool{}
+	for _, r := range t.Refs() {
+		cut[r.Name] = cut[r.Name] || r.Op == ":"
+	}
 	return t.Execute(func(name string) (string, bool) {
 		switch {
 		case f.IsOption(name):
 			return Sample(name), true // the user has no say in these
+		case needed[name] && cut[name]:
+			return strings.ReplaceAll(sample(name), "-", ""), true // a part could be a dash
 		case needed[name]:
 			return sample(name), true
 		}

@@ -162,8 +162,8 @@ func needed(t *Template) map[string]bool {
 	out, given := map[string]bool{}, map[string]bool{}
 	for i := range t.refs {
 		r := &t.refs[i]
-		// Substrings count as given: a part of a made-up value could be anything, such as a dash.
-		given[r.Name] = given[r.Name] || r.Default != "" && (r.IsDefault() || r.Op == ":")
+		// A length below 0 crashes on every value.
+		given[r.Name] = given[r.Name] || r.Default != "" && (r.IsDefault() || r.Op == ":" && strings.Contains(r.ArgRaw, ":-"))
 	}
 	for _, v := range t.vars {
 		out[v.Name] = v.Default == nil || !given[v.Name]

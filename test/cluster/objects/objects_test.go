@@ -16,14 +16,21 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
+	apiregistrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apiregistrationvalidation "k8s.io/kube-aggregator/pkg/apis/apiregistration/validation"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/admissionregistration"
@@ -38,12 +45,21 @@ import (
 	"k8s.io/kubernetes/pkg/apis/batch"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
+	"k8s.io/kubernetes/pkg/apis/coordination"
+	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
+	coordinationvalidation "k8s.io/kubernetes/pkg/apis/coordination/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/discovery"
+	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
+	discoveryvalidation "k8s.io/kubernetes/pkg/apis/discovery/validation"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	networkingvalidation "k8s.io/kubernetes/pkg/apis/networking/validation"
+	"k8s.io/kubernetes/pkg/apis/node"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	nodevalidation "k8s.io/kubernetes/pkg/apis/node/validation"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
@@ -102,6 +118,12 @@ var validated = map[string]func() runtime.Object{
 	"v1 PersistentVolumeClaim":               func() runtime.Object { return new(corev1.PersistentVolumeClaim) },
 	"v1 ResourceQuota":                       func() runtime.Object { return new(corev1.ResourceQuota) },
 	"v1 Secret":                              func() runtime.Object { return new(corev1.Secret) },
+	"coordination.k8s.io/v1 Lease":           func() runtime.Object { return new(coordinationv1.Lease) },
+	"discovery.k8s.io/v1 EndpointSlice":      func() runtime.Object { return new(discoveryv1.EndpointSlice) },
+	"networking.k8s.io/v1 IngressClass":      func() runtime.Object { return new(networkingv1.IngressClass) },
+	"node.k8s.io/v1 RuntimeClass":            func() runtime.Object { return new(nodev1.RuntimeClass) },
+	"storage.k8s.io/v1 CSIDriver":            func() runtime.Object { return new(storagev1.CSIDriver) },
+	"apiregistration.k8s.io/v1 APIService":   func() runtime.Object { return new(apiregistrationv1.APIService) },
 }
 
 // kubernetes returns what the API server has against an object; not ok if it does not
@@ -131,18 +153,30 @@ func kubernetes(t *testing.T, m object) (errs field.ErrorList, ok bool) {
 		return appsvalidation.ValidateStatefulSet(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.Template, nil)), true
 	case *autoscaling.HorizontalPodAutoscaler:
 		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(o, autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{MinReplicasLowerBound: 1, ObjectMetricsValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{AllowEmptyAPIGroup: true}}), true
+	case *apiregistration.APIService:
+		return apiregistrationvalidation.ValidateAPIService(o), true
 	case *batch.CronJob:
 		return batchvalidation.ValidateCronJobCreate(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.JobTemplate.Spec.Template, nil)), true
 	case *networking.Ingress:
 		return networkingvalidation.ValidateIngressCreate(o), true
+	case *networking.IngressClass:
+		return networkingvalidation.ValidateIngressClass(o), true
 	case *networking.NetworkPolicy:
 		return networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.NetworkPolicyValidationOptions{}), true
+	case *node.RuntimeClass:
+		return nodevalidation.ValidateRuntimeClass(o), true
 	case *policy.PodDisruptionBudget:
 		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{}), true
 	case *scheduling.PriorityClass:
 		return schedulingvalidation.ValidatePriorityClass(o), true
+	case *storage.CSIDriver:
+		return storagevalidation.ValidateCSIDriver(o), true
 	case *storage.StorageClass:
 		return storagevalidation.ValidateStorageClass(o), true
+	case *coordination.Lease:
+		return coordinationvalidation.ValidateLease(o), true
+	case *discovery.EndpointSlice:
+		return discoveryvalidation.ValidateEndpointSliceCreate(o), true
 	case *core.ConfigMap:
 		return corevalidation.ValidateConfigMap(o), true
 	case *core.LimitRange:
@@ -212,6 +246,7 @@ func linted(t *testing.T, m object, ids []string) []string {
 func TestCoreObjects(t *testing.T) {
 	t.Parallel()
 	capabilities.Setup(true, 0) // kube-apiserver --allow-privileged
+	apiregistrationinstall.Install(legacyscheme.Scheme)
 	objects := coreSamples(t)
 	same := func(what string, m object) (agree, refused bool) {
 		server, ok := kubernetes(t, m)

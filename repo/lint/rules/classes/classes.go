@@ -190,12 +190,15 @@ func classReference(p *lint.Pass, c *clusterclass.Class) {
 // target returns the object that a reference leads to, of the same file; any
 // version of it.
 func target(c *clusterclass.Class, r *clusterclass.Reference) *manifest.Object {
-	for _, o := range c.Object.File.Objects() {
-		if o.Kind == r.Kind && o.Group == r.Group() && o.Name == r.Name {
-			return o
+	type key struct{}
+	f := c.Object.File
+	return f.Memo(key{}, func() any {
+		all := map[templateKey]*manifest.Object{}
+		for _, o := range slices.Backward(f.Objects()) {
+			all[templateKey{o.Group, o.Kind, o.Name}] = o
 		}
-	}
-	return nil
+		return all
+	}).(map[templateKey]*manifest.Object)[templateKey{r.Group(), r.Kind, r.Name}]
 }
 
 // complete reports whether a reference says what it refers to, and not by
@@ -661,19 +664,23 @@ func classTemplateUnused(p *lint.Pass) {
 	}
 }
 
-// mentioned reports whether a mapping anywhere in a file has kind and name of an
+// mentioned reports whether a mapping in another object of a file has kind and name of an
 // object.
 func mentioned(f *lint.File, o *manifest.Object) bool {
-	found := false
-	for _, other := range f.Objects() {
-		if other == o {
-			continue
+	type key struct{}
+	by := f.Memo(key{}, func() any {
+		by := map[[2]string][]*manifest.Object{}
+		for _, o := range f.Objects() {
+			view.Each(o.Doc.Root, func(n *yamldoc.Node) {
+				at := [2]string{n.Get("kind").Str(), n.Get("name").Str()}
+				if list := by[at]; at[0] != "" && at[1] != "" && len(list) < 2 && !slices.Contains(list, o) {
+					by[at] = append(list, o)
+				}
+			})
 		}
-		view.Each(other.Doc.Root, func(n *yamldoc.Node) {
-			found = found || n.Get("kind").Str() == o.Kind && n.Get("name").Str() == o.Name
-		})
-	}
-	return found
+		return by
+	}).(map[[2]string][]*manifest.Object)
+	return slices.ContainsFunc(by[[2]string{o.Kind, o.Name}], func(other *manifest.Object) bool { return other != o })
 }
 
 var _ = classRules.Add(lint.Rule{

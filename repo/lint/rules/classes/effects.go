@@ -2,6 +2,7 @@ package classes
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,7 +81,13 @@ func allEffects(p *lint.Pass, c *clusterclass.Class) []lint.Finding {
 		return nil
 	}
 	e := effectList{c: c, seen: map[*yamldoc.Node]bool{}}
-	ordinary := extension.TopologyOf(c, c.Object.File.Objects())
+	var templates []*manifest.Object // not all of the file, which may have many classes
+	for _, r := range c.References() {
+		if o := target(c, &r); o != nil {
+			templates = append(templates, o)
+		}
+	}
+	ordinary := extension.TopologyOf(c, templates)
 	known := &known{stored: map[string]json.RawMessage{}, checked: map[checkedKey][]crd.Violation{}}
 	of := func(t *extension.Topology) situation {
 		return situation{class: c, maker: &extension.Maker{Topology: t, Core: contract.NewestCore}, known: known}
@@ -188,18 +195,24 @@ func setsVariable(o *manifest.Object, name string) bool {
 }
 
 // clustersOf returns the Clusters of the release that use a class.
-func clustersOf(p *lint.Pass, c *clusterclass.Class) []*manifest.Object {
-	var out []*manifest.Object
+func clustersOf(p *lint.Pass, c *clusterclass.Class) (out []*manifest.Object) {
+	type key struct{}
 	for _, f := range p.Release.WithClasses() {
-		if f.Kind != layouts.ClusterTemplate && f != p.File {
+		if f.Kind != layouts.ClusterTemplate && f != p.File || c.Name() == "" {
 			continue
 		}
-		for _, o := range f.Objects() {
-			topology := o.Get("spec", "topology")
-			if o.Is(clusterclass.Group, "Cluster") && c.Name() != "" && (topology.Get("classRef", "name").Str() == c.Name() || topology.Get("class").Str() == c.Name()) {
-				out = append(out, o)
+		byClass := f.Memo(key{}, func() any {
+			byClass := map[string][]*manifest.Object{}
+			for _, o := range f.Objects() {
+				if o.Is(clusterclass.Group, "Cluster") {
+					topology := o.Get("spec", "topology")
+					name := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
+					byClass[name] = append(byClass[name], o)
+				}
 			}
-		}
+			return byClass
+		}).(map[string][]*manifest.Object)
+		out = append(out, byClass[c.Name()]...)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -113,14 +115,62 @@ var coreDemands = map[string]map[string][]demand{
 	"coordination.k8s.io": {"Lease": {
 		{"spec.leaseDurationSeconds", between(1, many)},
 		{"spec.leaseTransitions", notNegative},
+		{"spec.strategy", like(view.Pattern(`^(OldestEmulationVersion|.*/.*|)$`), "OldestEmulationVersion or have a domain")},
+		{"spec", func(n *yamldoc.Node, fail view.Failure) {
+			if at, of := n.Get("preferredHolder"), n.Get("strategy"); !unset(at) && unset(of) {
+				fail.By(at, of).Says("has a preferredHolder, which needs a strategy")
+			}
+		}},
 	}},
-	"node.k8s.io":      {"RuntimeClass": {{"", needs("handler")}, {"handler", form(validation.IsDNS1123Label)}, {"scheduling.nodeSelector", labels}}},
-	"discovery.k8s.io": {"EndpointSlice": {{"", needs("addressType")}, {"addressType", oneOf("", "IPv4", "IPv6", "FQDN")}, {"endpoints.*", needs("addresses")}}},
+	"node.k8s.io": {"RuntimeClass": append([]demand{
+		{"", needs("handler")},
+		{"handler", form(validation.IsDNS1123Label)},
+		{"overhead", resources("podFixed")},
+		{"scheduling.nodeSelector", labels},
+		{"scheduling.tolerations", distinct("key", "operator", "value", "effect")},
+	}, under("scheduling.tolerations.*", tolerationDemands)...)},
+	"discovery.k8s.io": {"EndpointSlice": {
+		{"", needs("addressType")},
+		{"addressType", oneOf("", "IPv4", "IPv6", "FQDN")},
+		{"endpoints.*", needs("addresses")},
+		{"endpoints.*.addresses", atMost(100)},
+		{"endpoints.*.hostname", form(validation.IsDNS1123Label)},
+		{"", func(n *yamldoc.Node, fail view.Failure) {
+			of := n.Get("addressType")
+			for _, e := range n.Get("endpoints").List() {
+				for _, at := range e.Get("addresses").List() {
+					a, err := netip.ParseAddr(at.Str())
+					name := strings.Contains(at.Str(), ".") && len(hostName(at.Str())) == 0
+					fits := map[string]bool{"IPv4": a.Is4(), "IPv6": a.Is6(), "FQDN": name}
+					if ok, known := fits[of.Str()]; known && !ok {
+						fail.By(at, of).Says("has the address %q, which is not of the type %s", at.Text(), of.Str())
+					} else if err == nil && of.Str() != "FQDN" {
+						reachable(at, fail.By(at))
+					}
+				}
+			}
+		}},
+		{"ports", distinct("name")},
+		{"ports.*.name", form(validation.IsDNS1123Label)},
+		{"ports.*.protocol", oneOf("TCP", "UDP", "SCTP")},
+		{"ports.*.appProtocol", form(validation.IsQualifiedName)},
+	}},
 	"apiregistration.k8s.io": {"APIService": {
-		{"spec", needs("groupPriorityMinimum", "versionPriority")},
+		{"", needs("spec")},
+		{"spec", needs("group", "version", "groupPriorityMinimum", "versionPriority")},
+		{"spec.group", form(validation.IsDNS1123Subdomain)},
+		{"spec.version", form(validation.IsDNS1035Label)},
 		{"spec.groupPriorityMinimum", between(1, 20000)},
 		{"spec.versionPriority", between(1, 1000)},
 		{"spec.service", needs("name", "namespace")},
+		{"spec.service.port", between(1, math.MaxUint16)},
+		{"spec", func(n *yamldoc.Node, fail view.Failure) {
+			service, ca, insecure := n.Get("service"), n.Get("caBundle"), n.Get("insecureSkipTLSVerify")
+			none, trusted := service == nil || service.Is(yamldoc.Null), !unset(ca)
+			if insecure.Bool() && (none || trusted) || none && trusted {
+				fail.By(cmp.Or(insecure, ca), service, ca).Says("has caBundle or insecureSkipTLSVerify: true; one is allowed, with a service")
+			}
+		}},
 		{"", func(n *yamldoc.Node, fail view.Failure) {
 			name, version, group := n.Get("metadata", "name"), n.Get("spec", "version"), n.Get("spec", "group")
 			if want := version.Str() + "." + group.Str(); name.Is(yamldoc.String) && version.Is(yamldoc.String) && name.Str() != want {
@@ -131,6 +181,9 @@ var coreDemands = map[string]map[string][]demand{
 	"storage.k8s.io": {"CSIDriver": {
 		{"spec.fsGroupPolicy", oneOf("ReadWriteOnceWithFSType", "None", "File")},
 		{"spec.volumeLifecycleModes.*", oneOf("Persistent", "Ephemeral")},
+		{"spec.nodeAllocatableUpdatePeriodSeconds", between(10, many)},
+		{"spec.tokenRequests", distinct("audience")},
+		{"spec.tokenRequests.*.expirationSeconds", between(600, 1<<32)},
 	}, "StorageClass": {
 		{"", needs("provisioner")},
 		{"provisioner", form(func(text string) []string { return validation.IsQualifiedName(strings.ToLower(text)) })},
@@ -138,6 +191,24 @@ var coreDemands = map[string]map[string][]demand{
 		{"volumeBindingMode", oneOf("Immediate", "WaitForFirstConsumer")},
 	}},
 	"networking.k8s.io": {
+		"IngressClass": {
+			{"", needs("spec")},
+			{"spec", needs("controller")},
+			{"spec.controller", domainPath},
+			{"spec.controller", like(view.Pattern(`^.{0,250}$`), "at most 250 characters long")},
+			{"spec.parameters", needs("kind", "name")},
+			{"spec.parameters.kind", form(content.IsPathSegmentName)},
+			{"spec.parameters.name", form(content.IsPathSegmentName)},
+			{"spec.parameters.apiGroup", form(validation.IsDNS1123Subdomain)},
+			{"spec.parameters.scope", oneOf("Cluster", "Namespace")},
+			{"spec.parameters", only("namespace", "scope", "Namespace")},
+			{"spec.parameters", func(n *yamldoc.Node, fail view.Failure) {
+				if of := n.Get("scope"); of.Str() == "Namespace" {
+					needs("namespace")(n, fail.By(n, of))
+				}
+			}},
+			{"spec.parameters.namespace", form(validation.IsDNS1123Label)},
+		},
 		"NetworkPolicy": slices.Concat([]demand{
 			{"spec.podSelector", selects},
 			{"spec.policyTypes.*", oneOf("Ingress", "Egress")},
@@ -227,18 +298,14 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.paramKind.apiVersion", form(func(text string) []string { return validation.IsDNS1035Label(text[strings.Index(text, "/")+1:]) })},
 			{"spec.paramKind.kind", form(func(text string) []string { return validation.IsDNS1035Label(strings.ToLower(text)) })},
 			{"spec.matchConstraints", needs("resourceRules")},
-			{"spec", func(n *yamldoc.Node, fail view.Failure) {
-				var params []string
-				if kind := n.Get("paramKind"); kind != nil && !kind.Is(yamldoc.Null) {
-					params = []string{"params"}
-				}
-				judge{fail.Pass, fail.Object}.demands(n, fail.Path, policyExpressions(params...))
-			}},
+			{"spec", policyExpressions},
 			{"spec.variables.*", needs("name", "expression")},
+			{"spec.variables.*.name", like(view.Pattern(`^[A-Za-z_]\w*$`), "an identifier of CEL")},
 			{"spec.validations.*", needs("expression")},
 			{"spec.validations.*.message", like(view.Pattern(`^\s*[^\r\n]*\s*$`), "a single line")},
 			{"spec.validations.*.reason", oneOf("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")},
 			{"spec.auditAnnotations", distinct("key")},
+			{"spec.auditAnnotations.*.key", form(func(text string) []string { return validation.IsQualifiedName("a/" + text) })},
 			{"spec.auditAnnotations.*", needs("key", "valueExpression")},
 		}, under("spec.matchConstraints", policyMatchDemands)),
 		"ValidatingAdmissionPolicyBinding": slices.Concat([]demand{
@@ -265,15 +332,25 @@ var coreDemands = map[string]map[string][]demand{
 	},
 }
 
-// policyExpressions are the demands of the expressions of a policy, which may use its variables
-// and its params, if it has some; its conditions know only these.
-func policyExpressions(params ...string) []demand {
-	variables := append([]string{"variables"}, params...)
-	return append(conditionDemands(params...),
-		demand{"variables.*.expression", compiles("", variables...)},
-		demand{"validations.*.expression", compiles("bool", variables...)},
-		demand{"validations.*.messageExpression", compiles("string", variables...)},
-		demand{"auditAnnotations.*.valueExpression", compiles("string null_type", variables...)})
+// policyExpressions demands that the expressions of a policy compile. They may use its params,
+// if it has some, and but for its conditions also its variables, as each of these may use those before it.
+func policyExpressions(n *yamldoc.Node, fail view.Failure) {
+	var params []string
+	if kind := n.Get("paramKind"); kind != nil && !kind.Is(yamldoc.Null) {
+		params = []string{"params"}
+	}
+	variables, env := n.Get("variables").List(), cel.NewPolicy(params...)
+	compile := func(gives string) test { return compiles(gives, env.Condition, variables...) }
+	rows := append(conditionDemands(params...), demand{"variables.*", func(n *yamldoc.Node, fail view.Failure) {
+		if at := n.Get("expression"); at != nil {
+			fail.Value, fail.Path = at, append(slices.Clip(fail.Path), "expression")
+			compiles("", func(text, _ string) error { return env.Declare(n.Get("name").Str(), text) }, variables...)(at, fail)
+		}
+	}})
+	judge{fail.Pass, fail.Object}.demands(n, fail.Path, append(rows,
+		demand{"validations.*.expression", compile("bool")},
+		demand{"validations.*.messageExpression", compile("string")},
+		demand{"auditAnnotations.*.valueExpression", compile("string null_type")}))
 }
 
 var policyMatchDemands = slices.Concat(selectionDemands, under("resourceRules.*", matchedDemands), under("excludeResourceRules.*", matchedDemands))

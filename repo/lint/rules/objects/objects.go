@@ -110,6 +110,7 @@ var webhookDemands = slices.Concat(
 	[]demand{
 		{"webhooks.*.admissionReviewVersions", distinct()},
 		{"webhooks.*.admissionReviewVersions.*", form(validation.IsDNS1035Label)},
+		{"webhooks.*.admissionReviewVersions.*", notEmpty},
 		{"webhooks.*.failurePolicy", oneOf("Fail", "Ignore")},
 		{"webhooks.*.clientConfig.url", fault(view.URLFault)},
 		{"webhooks.*.clientConfig.service", needs("name", "namespace")},
@@ -136,6 +137,7 @@ var matchedDemands = []demand{
 	{"resources", webhookedResources},
 	{"resources.*", notEmpty},
 	{"resourceNames", distinct()},
+	{"resourceNames.*", form(content.IsPathSegmentName)},
 	{"scope", oneOf("*", "Cluster", "Namespaced")},
 }
 
@@ -152,15 +154,16 @@ func conditionDemands(variables ...string) []demand {
 		{"matchConditions", distinct("name")},
 		{"matchConditions.*", needs("name", "expression")},
 		{"matchConditions.*.name", form(validation.IsQualifiedName)},
-		{"matchConditions.*.expression", compiles("bool", variables...)},
+		{"matchConditions.*.expression", compiles("bool", cel.NewConditions(variables...).Condition)},
 	}
 }
 
-// compiles demands an expression that gives one of some types, in words.
-func compiles(gives string, variables ...string) test {
+// compiles demands an expression that gives one of some types, in words. Its names may be
+// those of other values.
+func compiles(gives string, condition func(text, gives string) error, names ...*yamldoc.Node) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
-		if err := cel.Condition(n.Str(), gives, variables...); n.Str() != "" && err != nil {
-			fail.Says("does not compile: %v", err)
+		if err := condition(n.Str(), gives); n.Str() != "" && err != nil {
+			fail.By(n).By(names...).Says("does not compile: %v", err)
 		}
 	}
 }
@@ -293,11 +296,7 @@ var serviceDemands = []demand{
 		}
 	}},
 	{"spec.externalIPs.*", address},
-	{"spec.externalIPs.*", func(n *yamldoc.Node, fail view.Failure) {
-		if a, err := netip.ParseAddr(n.Str()); err == nil && (a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast()) {
-			fail.Says("is %s, which other machines cannot reach", n.Str())
-		}
-	}},
+	{"spec.externalIPs.*", reachable},
 	{"spec.trafficDistribution", oneOf("PreferClose", "PreferSameZone", "PreferSameNode")},
 	{"spec.externalTrafficPolicy", oneOf("", "Cluster", "Local")},
 	{"spec.internalTrafficPolicy", oneOf("Cluster", "Local")},
@@ -326,6 +325,14 @@ var serviceDemands = []demand{
 		}
 	}},
 	{"spec.ports.*.appProtocol", form(validation.IsQualifiedName)},
+}
+
+// reachable demands an address that is not one of the machine or its link alone.
+func reachable(n *yamldoc.Node, fail view.Failure) {
+	a, err := netip.ParseAddr(n.Str())
+	if err == nil && (a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast()) {
+		fail.Says("is %s, which other machines cannot reach", n.Str())
+	}
 }
 
 // labels demands labels with valid keys and values.
@@ -537,7 +544,7 @@ var jobDemands = []demand{
 	{"", only("podFailurePolicy", "podReplacementPolicy", "Failed", "")},
 	{"", exitCodes},
 	{"podReplacementPolicy", oneOf("Failed", "TerminatingOrFailed")},
-	{"managedBy", like(view.Pattern(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/.+$`), "a domain and a path, such as example.com/controller")},
+	{"managedBy", domainPath},
 	{"podFailurePolicy", needs("rules")},
 	{"podFailurePolicy.rules", atMost(20)},
 	{"podFailurePolicy.rules.*", needs("action")},
@@ -551,6 +558,9 @@ var jobDemands = []demand{
 	{"successPolicy", needs("rules")},
 	{"successPolicy.rules.*", choiceOfAny("succeededCount", "succeededIndexes")},
 }
+
+var domainPath = like(view.Pattern(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/.+$`),
+	"a domain and a path, such as example.com/controller")
 
 // zone is the form of the name of a time zone; which ones there are, the machine of the
 // API server decides.
@@ -703,16 +713,6 @@ var podDemands = slices.Concat([]demand{
 	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.preference.matchExpressions.*", nodeExpression},
 	{"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.*.matchFields.*", nodeField},
 	{"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.preference.matchFields.*", nodeField},
-	{"affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.*.labelSelector", selects},
-	{"affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.*.labelSelector", selects},
-	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm.labelSelector", selects},
-	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm.labelSelector", selects},
-	{"affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.*", needs("topologyKey")},
-	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
-	{"affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm", needs("topologyKey")},
-	{"affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.*", needs("topologyKey")},
-	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.weight", between(1, 100)},
-	{"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm", needs("topologyKey")},
 	{"dnsPolicy", oneOf("", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")},
 	{"dnsConfig.nameservers", atMost(3)},
 	{"dnsConfig.nameservers.*", address},
@@ -767,13 +767,9 @@ var podDemands = slices.Concat([]demand{
 	{"securityContext.sysctls.*.name", like(sysctl, "the name of a kernel parameter such as net.core.somaxconn")},
 	{"securityContext.seccompProfile", profile},
 	{"securityContext.appArmorProfile", profile},
-	{"tolerations.*", toleration},
-	{"tolerations.*.key", form(validation.IsQualifiedName)},
-	{"tolerations.*.effect", oneOf("", "NoSchedule", "PreferNoSchedule", "NoExecute")},
 	{"topologySpreadConstraints.*", needs("topologyKey", "whenUnsatisfiable", "maxSkew")},
 	{"topologySpreadConstraints.*.whenUnsatisfiable", oneOf("", "DoNotSchedule", "ScheduleAnyway")},
 	{"topologySpreadConstraints.*.maxSkew", between(1, many)},
-	{"topologySpreadConstraints.*.labelSelector", selects},
 	{"topologySpreadConstraints.*.minDomains", between(1, many)},
 	{"topologySpreadConstraints", distinct("topologyKey", "whenUnsatisfiable")},
 	{"topologySpreadConstraints.*.nodeAffinityPolicy", oneOf("Honor", "Ignore")},
@@ -821,10 +817,45 @@ var podDemands = slices.Concat([]demand{
 			fail.Says(`is %q; it must be a path without ".."`, n.Str())
 		}
 	}},
-}, under("volumes.*.ephemeral.volumeClaimTemplate", append([]demand{{"", needs("spec")}}, under("spec", claimDemands)...)),
+}, under("tolerations.*", tolerationDemands), under("topologySpreadConstraints.*", selectedPods),
+	podAffinity("affinity.podAffinity"), podAffinity("affinity.podAntiAffinity"),
+	under("volumes.*.ephemeral.volumeClaimTemplate", append([]demand{{"", needs("spec")}}, under("spec", claimDemands)...)),
 	under("volumes.*.secret.items.*", keyDemands), under("volumes.*.configMap.items.*", keyDemands),
 	under("volumes.*.projected.sources.*.secret.items.*", keyDemands), under("volumes.*.projected.sources.*.configMap.items.*", keyDemands),
 	under("volumes.*.downwardAPI.items.*", downwardDemands), under("volumes.*.projected.sources.*.downwardAPI.items.*", downwardDemands))
+
+// selectedPods are the demands of what selects other pods, by their labels or by those that are as its own.
+var selectedPods = []demand{
+	{"labelSelector", selects},
+	{"matchLabelKeys.*", form(validation.IsQualifiedName)},
+	{"mismatchLabelKeys.*", form(validation.IsQualifiedName)},
+	{"", func(n *yamldoc.Node, fail view.Failure) {
+		selector, unlike := n.Get("labelSelector"), n.Get("mismatchLabelKeys")
+		for _, keys := range []*yamldoc.Node{n.Get("matchLabelKeys"), unlike} {
+			if !unset(keys) && (selector == nil || selector.Is(yamldoc.Null)) {
+				fail.By(keys, selector).Says("has keys of labels, which need a labelSelector")
+			}
+		}
+		for _, key := range n.Get("matchLabelKeys").List() {
+			if slices.ContainsFunc(unlike.List(), func(other *yamldoc.Node) bool { return other.Str() == key.Str() }) {
+				fail.By(key, unlike).Says("has %s in both matchLabelKeys and mismatchLabelKeys", key.Text())
+			}
+		}
+	}},
+}
+
+// podAffinity are the demands of affinity to pods, or of its opposite, at a path.
+func podAffinity(path string) []demand {
+	term := append([]demand{
+		{"", needs("topologyKey")},
+		{"topologyKey", form(validation.IsQualifiedName)},
+		{"namespaces.*", form(validation.IsDNS1123Label)},
+		{"namespaceSelector", selects},
+	}, selectedPods...)
+	preferred := path + ".preferredDuringSchedulingIgnoredDuringExecution.*"
+	return slices.Concat(under(path+".requiredDuringSchedulingIgnoredDuringExecution.*", term),
+		under(preferred+".podAffinityTerm", term), []demand{{preferred + ".weight", between(1, 100)}})
+}
 
 // ofPod demands what containers need of their pod: time to sleep, and the claims that they use.
 func ofPod(n *yamldoc.Node, fail view.Failure) {
@@ -872,6 +903,7 @@ var (
 		{"fieldRef.fieldPath", fieldOf("a volume", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.annotations")},
 		{"fieldRef", needs("fieldPath")},
 		{"resourceFieldRef", needs("containerName", "resource")},
+		{"resourceFieldRef", divided},
 		{"resourceFieldRef.resource", form(resourceOfContainer)},
 	}, fileDemands...)
 )
@@ -965,6 +997,12 @@ func hostPorts(n *yamldoc.Node, fail view.Failure) {
 	}
 }
 
+var tolerationDemands = []demand{
+	{"", toleration},
+	{"key", form(validation.IsQualifiedName)},
+	{"effect", oneOf("", "NoSchedule", "PreferNoSchedule", "NoExecute")},
+}
+
 func toleration(n *yamldoc.Node, fail view.Failure) {
 	key, operator, value, seconds := n.Get("key"), n.Get("operator"), n.Get("value"), n.Get("tolerationSeconds")
 	switch op := operator.Str(); {
@@ -1021,6 +1059,7 @@ var containerDemands = []demand{
 		"spec.serviceAccountName", "spec.host", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")},
 	{"env.*.valueFrom.fieldRef", needs("fieldPath")},
 	{"env.*.valueFrom.resourceFieldRef", needs("resource")},
+	{"env.*.valueFrom.resourceFieldRef", divided},
 	{"env.*.valueFrom.configMapKeyRef", needs("name", "key")},
 	{"env.*.valueFrom.secretKeyRef", needs("name", "key")},
 	{"env.*.valueFrom.configMapKeyRef.key", form(validation.IsConfigMapKey)},
@@ -1105,6 +1144,18 @@ func resourceOfContainer(text string) []string {
 		return []string{"must be limits or requests of cpu, memory or ephemeral-storage"}
 	}
 	return nil
+}
+
+// divided demands that a resource of a container is shown in one of some units.
+func divided(n *yamldoc.Node, fail view.Failure) {
+	of, at, units := n.Get("resource"), n.Get("divisor"), "1 1k 1M 1G 1T 1P 1E 1Ki 1Mi 1Gi 1Ti 1Pi 1Ei"
+	if strings.HasSuffix(of.Str(), ".cpu") {
+		units = "1 1m"
+	}
+	q, err := resource.ParseQuantity(at.Text())
+	if err == nil && !q.IsZero() && !slices.Contains(strings.Fields(units), q.String()) {
+		fail.By(at, of).Says("has the divisor %s; for %s it must be one of %s", at.Text(), of.Str(), units)
+	}
 }
 
 // resources compares the quantities of lists, and looks at the names of resources. Requests

@@ -194,24 +194,48 @@ func unrestricted(pod, c *yamldoc.Node) (missing []string) {
 	return missing
 }
 
-// link is a reference of a pod to a Secret or ConfigMap, or to a key in it.
+// link is a reference to an object, or to a key in it.
 type link struct {
-	kind      string
-	name, key *yamldoc.Node
+	group, kind string
+	name, key   *yamldoc.Node
 }
 
-// links returns the objects that must exist before the pods of an object start.
+// links returns what an object does not work without: for pods, these must exist before they start.
 func links(o *manifest.Object) []link {
 	var out []link
 	add := func(kind string, holder *yamldoc.Node, field string) {
 		if n := holder.Get(field); n.Str() != "" && !holder.Get("optional").Bool() {
-			out = append(out, link{kind, n, holder.Get("key")})
+			out = append(out, link{"", kind, n, holder.Get("key")})
 			for _, item := range holder.Get("items").List() {
-				out = append(out, link{kind, n, item.Get("key")})
+				out = append(out, link{"", kind, n, item.Get("key")})
 			}
 		}
 	}
 	pod := view.PodOf(o)
+	other := []link{{group: "scheduling.k8s.io", kind: "PriorityClass", name: pod.Get("priorityClassName")}}
+	if strings.HasPrefix(other[0].name.Str(), "system-") { // those of Kubernetes
+		other = nil
+	}
+	spec := o.Get("spec")
+	switch o.Kind {
+	case "HorizontalPodAutoscaler":
+		of := spec.Get("scaleTargetRef")
+		group, _ := manifest.SplitAPIVersion(of.Get("apiVersion").Str())
+		other = append(other, link{group: group, kind: of.Get("kind").Str(), name: of.Get("name")})
+	case "ValidatingAdmissionPolicyBinding":
+		other = append(other, link{group: admissionGroup, kind: "ValidatingAdmissionPolicy", name: spec.Get("policyName")})
+	case "Ingress":
+		backends := []*yamldoc.Node{spec.Get("defaultBackend")}
+		for _, rule := range spec.Get("rules").List() {
+			for _, path := range rule.Get("http", "paths").List() {
+				backends = append(backends, path.Get("backend"))
+			}
+		}
+		for _, b := range backends {
+			other = append(other, link{kind: "Service", name: b.Get("service", "name")})
+		}
+	}
+	out = slices.DeleteFunc(other, func(l link) bool { return l.name.Str() == "" })
 	for _, v := range pod.Get("volumes").List() {
 		add("Secret", v.Get("secret"), "secretName")
 		add("ConfigMap", v.Get("configMap"), "name")
@@ -235,25 +259,24 @@ func links(o *manifest.Object) []link {
 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP004", Name: "missing-volume-source", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "Secrets and ConfigMaps that pods need should be in the components, with their keys",
+	Title:  "Objects that pods and other components need should be in the components, with their keys",
 	Source: "clusterctl provider contract, section Links to external objects",
-	Why:    `The provider does not run after "clusterctl init": a pod starts only when every Secret and ConfigMap it names exists, with the keys that it names.`,
-	Fix:    "Add the key, the object or the Certificate that creates it, or mark the reference as optional.",
-	Scope:  lint.ScopeRelease, Check: missingVolumeSource,
+	Why: `The provider does not run after "clusterctl init": a pod starts only when every Secret, ConfigMap and ` +
+		"PriorityClass it names exists, with the keys that it names. Autoscalers, Ingresses and bindings of policies " +
+		"do nothing without what they name.",
+	Fix:   "Add the key, the object or the Certificate that creates it, or mark the reference as optional.",
+	Scope: lint.ScopeRelease, Check: missingVolumeSource,
 })
 
 func missingVolumeSource(p *lint.Pass) {
 	all := p.Release.Installed()
 	made := view.Certificates(p.Release)
 	for _, o := range all.Objects {
-		if view.PodOf(o) == nil {
-			continue
-		}
 		seen := map[string]bool{}
 		for _, l := range links(o) {
 			name := l.name.Text()
 			said := l.kind + " " + name
-			there := all.Find("", l.kind, name)
+			there := all.Find(l.group, l.kind, name)
 			if there != nil && l.key.Str() != "" {
 				said += " " + l.key.Text()
 			}
@@ -332,17 +355,16 @@ func selectorOfPods(p *lint.Pass, o *manifest.Object) {
 		return
 	}
 	selector := o.Get("spec", "selector")
-	matched := selector.Get("matchLabels")
-	if len(view.Fields(matched))+len(selector.Get("matchExpressions").List()) == 0 {
+	if len(view.Fields(selector.Get("matchLabels")))+len(selector.Get("matchExpressions").List()) == 0 {
 		p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
 		return
 	}
-	labels := o.PodTemplate.Get("metadata", "labels")
-	for _, f := range view.Fields(matched) {
-		n := labels.Get(f.Name)
-		if n != nil && n.Text() == f.Value.Text() || view.Open(o, f.Value) || view.Open(o, n) {
-			continue
+	for _, u := range view.UnmetBy(o.PodTemplate.Get("metadata", "labels"), selector) {
+		fail := view.Failure{Pass: p, Object: o, Value: u.At}.By(u.At, u.Label).By(u.Of...)
+		if u.Of == nil {
+			fail.Says("the pods lack the label %s: %s", u.Key, u.At.Text())
+		} else {
+			fail.Says("the labels of the pods do not match the selector's expression %s %s", u.Key, u.At.Text())
 		}
-		p.On(o, f.Value, "the pods lack the label %s: %s", f.Name, f.Value.Text())
 	}
 }

@@ -99,14 +99,17 @@ var admissions = map[string]func(admitted, view.Failure){
 			numberOrPercent(update.Get(name), name, refuse)
 		}
 		numberOrPercent(a.at("remediation.maxInFlight", "strategy.remediation.maxInFlight"), "maxInFlight", refuse)
-		for _, f := range view.Fields(a.spec.Get("selector", "matchLabels")) {
-			n := a.spec.Get("template", "metadata", "labels", f.Name)
-			if f.Name != clusterNameLabel && n.Str() != f.Value.Str() {
-				refuse := refuse
-				if view.ByClusterName(a.Object, n) && view.ByClusterName(a.Object, f.Value) {
+		for _, u := range view.UnmetBy(a.spec.Get("template", "metadata", "labels"), a.spec.Get("selector")) {
+			refuse := refuse.By(u.At, u.Label).By(u.Of...)
+			switch {
+			case u.Key == clusterNameLabel: // which the webhook sets
+			case u.Of != nil:
+				refuse.Says("the labels of the template do not match the selector's expression %s %s", u.Key, u.At.Text())
+			default:
+				if view.ByClusterName(a.Object, u.Label) && view.ByClusterName(a.Object, u.At) {
 					refuse = refuse.Always() // as for clusterName
 				}
-				refuse.By(f.Value, n).Says("the selector asks for the label %s: %s, which the template does not have", f.Name, f.Value.Text())
+				refuse.Says("the selector asks for the label %s: %s, which the template does not have", u.Key, u.At.Text())
 			}
 		}
 		kubernetesVersion(a.spec.Get("template", "spec", "version"), refuse)

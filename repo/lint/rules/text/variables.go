@@ -552,6 +552,9 @@ var _ = variableRules.Add(lint.Rule{
 	Check:  collapsingDollars,
 })
 
+// escapedName is what follows two dollars where Kubernetes would leave the name of a variable.
+var escapedName = view.Pattern(`^\([A-Z_][A-Z0-9_]*\)`)
+
 func collapsingDollars(p *lint.Pass) {
 	t, _ := p.File.Template()
 	if t == nil {
@@ -577,8 +580,10 @@ func collapsingDollars(p *lint.Pass) {
 		}
 		what := "a string with two dollar signs"
 		switch {
-		case strings.HasPrefix(after, "("):
+		case escapedName().MatchString(after):
 			what = "Kubernetes' escape $$("
+		case strings.HasPrefix(after, "("):
+			continue // of a script, to which $(command) is left
 		case len(after) > 0 && (after[0] == '_' || 'A' <= after[0]&^0x20 && after[0]&^0x20 <= 'Z'):
 			continue // no shell means anything else by it than the escape
 		}

@@ -116,3 +116,30 @@ func Selects(selector, labels *yamldoc.Node) bool {
 	}
 	return len(selector.Fields()) > 0
 }
+
+// Unmet is what a selector asks for and labels do not have.
+type Unmet struct {
+	Key   string
+	At    *yamldoc.Node   // the wanted value, or the operator of an expression
+	Of    []*yamldoc.Node // what makes the expression
+	Label *yamldoc.Node   // may be absent
+}
+
+// UnmetBy returns what labels do not have of what a selector asks for.
+func UnmetBy(labels, selector *yamldoc.Node) (out []Unmet) {
+	for _, f := range Fields(selector.Get("matchLabels")) {
+		if n := labels.Get(f.Name); n == nil || n.Text() != f.Value.Text() {
+			out = append(out, Unmet{f.Name, f.Value, nil, n})
+		}
+	}
+	for _, e := range selector.Get("matchExpressions").List() {
+		key, operator, values := e.Get("key"), e.Get("operator"), e.Get("values").List()
+		n := labels.Get(key.Text())
+		among := n != nil && slices.ContainsFunc(values, func(v *yamldoc.Node) bool { return v.Text() == n.Text() })
+		outcome := map[string]bool{"In": among, "NotIn": !among, "Exists": n != nil, "DoesNotExist": n == nil}
+		if met, known := outcome[operator.Str()]; known && !met {
+			out = append(out, Unmet{key.Text(), operator, append(slices.Clip(values), key), n})
+		}
+	}
+	return out
+}
