@@ -78,7 +78,7 @@ var ipamChecks = []*check{
 		check{Role: contract.InfraMachine, Action: actDelete, Violation: "the InfraMachine is gone, and its claim is not being deleted when twice the bound has passed", Within: settle, Beware: "a server without garbage collection", on: []string{claim}, version: claimReleased}),
 	row("BEH616", "address-usable", "An IPAddress must be usable, and stay as it is", must,
 		pageIPAM+"data types, IPAddress; cluster-api internal/webhooks/ipaddress.go",
-		"The machine configures an address that does not work, or another one than the pool has noted.",
+		"The machine configures an address that does not work, or that the pool does not know.",
 		"Parse address, prefix and gateway before creating the IPAddress, and never change its spec.",
 		check{Role: contract.IPPool, on: []string{address}, version: addressUsable,
 			Violation: "address or gateway do not parse, belong to different families or are the same, the prefix does not " +
@@ -218,9 +218,9 @@ func claimFinalizer(c *change) {
 	})
 }
 
-// fresh looks at an object soon after a controller made it.
-func (c *change) fresh(look func(*change)) {
-	if c.prev.Exists() || c.o.byUser {
+// fresh looks at an object soon after a controller made it, or changed a part of it.
+func (c *change) fresh(part string, look func(*change)) {
+	if c.prev.Exists() && (c.gap || c.prev.At(part).Equal(c.cur.At(part))) || c.o.byUser || c.user {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -231,7 +231,7 @@ func (c *change) fresh(look func(*change)) {
 }
 
 func addressOwners(c *change) {
-	c.fresh(func(c *change) {
+	c.fresh("metadata.ownerReferences", func(c *change) {
 		pool := c.cur.Get("spec", "poolRef").Ref()
 		var byClaim, byPool *owner
 		for i, r := range c.o.owners {
@@ -259,8 +259,10 @@ func addressOwners(c *change) {
 }
 
 func addressFinalizer(c *change) {
-	c.fresh(func(c *change) {
-		c.demand(c.cur.Get("metadata", "finalizers").Len() > 0, []string{"metadata.finalizers"},
+	c.fresh("metadata.finalizers", func(c *change) {
+		cl := c.claimOf(c.o) // whose deletion frees the address
+		c.demand(c.cur.Get("metadata", "finalizers").Len() > 0 || c.prev.Exists() && (cl == nil || cl.isDeleting()),
+			[]string{"metadata.finalizers"},
 			"the IPAddress has no finalizer")
 	})
 }

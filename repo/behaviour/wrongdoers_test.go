@@ -803,6 +803,12 @@ var wrong = map[string]func(*life){
 			l.gone("IPAddressClaim", "k2")
 		})
 	},
+	"BEH607 without a pool": before("delete claim", func(l *life) {
+		l.put(provider, "IPAddress", "k", "metadata.ownerReferences", []any{l.ownerRef("IPAddressClaim", "k", true)})
+	}, wait(5*time.Second)),
+	"BEH608 later": before("delete claim",
+		sets(provider, "IPAddress", "k", "metadata.finalizers", nil),
+		wait(5*time.Second)),
 	"BEH608": func(l *life) {
 		l.after("address", func(l *life) {})
 		l.instead("address", func(l *life) {
