@@ -17,6 +17,15 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
+// Value is for a call that must succeed: given.Value(call())(t) is its result.
+func Value[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		return v
+	}
+}
+
 // File writes a file, and makes its folder.
 func File(t testing.TB, name, text string) {
 	t.Helper()

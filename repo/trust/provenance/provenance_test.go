@@ -19,14 +19,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		given.NoError(t, err)
-		return v
-	}
-}
-
 func release(files ...string) *repo.Release {
 	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Path: "out"}
 	for i := 0; i < len(files); i += 2 {
@@ -51,7 +43,7 @@ func content(t testing.TB, r *repo.Release, name string) string {
 	if a == nil {
 		t.Fatalf("there is no %s", name)
 	}
-	return string(must[[]byte](t)(a.Bytes()))
+	return string(given.Value(a.Bytes())(t))
 }
 
 const (
@@ -150,7 +142,7 @@ func TestStatement(t *testing.T) {
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := must[[]byte](t)(newStatement(t.Context(), r, tc.build))
+			got := given.Value(newStatement(t.Context(), r, tc.build))(t)
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -158,7 +150,7 @@ func TestStatement(t *testing.T) {
 			if err := Verify(t.Context(), r); err != nil {
 				t.Error(err)
 			}
-			if again := must[[]byte](t)(newStatement(t.Context(), r, tc.build)); !bytes.Equal(got, again) {
+			if again := given.Value(newStatement(t.Context(), r, tc.build))(t); !bytes.Equal(got, again) {
 				t.Error("a second statement differs")
 			}
 		})
@@ -222,15 +214,15 @@ func sourceOf(t *testing.T, remote string) string {
 			}
 		}
 	}
-	given.NoError(t, json.Unmarshal(must[[]byte](t)(newStatement(t.Context(), release(), Build{Source: remote})), &s))
+	given.NoError(t, json.Unmarshal(given.Value(newStatement(t.Context(), release(), Build{Source: remote}))(t), &s))
 	return s.Predicate.BuildDefinition.ExternalParameters.Source
 }
 
 func TestAdd(t *testing.T) {
 	r := release("metadata.yaml", "hello\n")
-	put(r, layouts.ChecksumFile, string(must[[]byte](t)(repo.Checksums(t.Context(), r))))
+	put(r, layouts.ChecksumFile, string(given.Value(repo.Checksums(t.Context(), r))(t)))
 	before := len(r.Artifacts)
-	out := must[*repo.Release](t)(Add(t.Context(), r, Build{}))
+	out := given.Value(Add(t.Context(), r, Build{}))(t)
 	if len(r.Artifacts) != before {
 		t.Error("the argument changed")
 	}
@@ -238,7 +230,7 @@ func TestAdd(t *testing.T) {
 		t.Error(err)
 	}
 	put(out, "SHA256SUMS.sig", "of the other files")
-	again := must[*repo.Release](t)(Add(t.Context(), out, Build{}))
+	again := given.Value(Add(t.Context(), out, Build{}))(t)
 	if len(again.Artifacts) != 3 || content(t, again, layouts.ChecksumFile) != content(t, out, layouts.ChecksumFile) {
 		t.Errorf("a second time gives %d files", len(again.Artifacts))
 	}
@@ -250,7 +242,7 @@ func TestAdd(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	good := string(must[[]byte](t)(newStatement(t.Context(), release("a", "hello\n", "b", ""), Build{})))
+	good := string(given.Value(newStatement(t.Context(), release("a", "hello\n", "b", ""), Build{}))(t))
 	replace := func(old, new string) func(*testing.T, *repo.Release) {
 		return func(t *testing.T, r *repo.Release) {
 			if !strings.Contains(good, old) {
@@ -324,7 +316,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestContext(t *testing.T) {
-	r := must[*repo.Release](t)(Add(t.Context(), release("a", "x"), Build{}))
+	r := given.Value(Add(t.Context(), release("a", "x"), Build{}))(t)
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
@@ -338,14 +330,14 @@ func TestContext(t *testing.T) {
 
 // What is accepted is the truth, whatever the statement says beside.
 func FuzzVerify(f *testing.F) {
-	good := must[[]byte](f)(newStatement(f.Context(), release("a", "hello\n"), Build{Commit: commit, Source: "https://example.com/x"}))
+	good := given.Value(newStatement(f.Context(), release("a", "hello\n"), Build{Commit: commit, Source: "https://example.com/x"}))(f)
 	f.Add(good)
 	f.Add([]byte(`{"_type":"https://in-toto.io/Statement/v1","predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"buildType":"x"},"runDetails":{"builder":{"id":"x"}}}}`))
 	f.Add([]byte(`{"subject":[{"name":"a","digest":null},null]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, file := range []string{"hello\n", "other"} {
 			r := release("a", file, layouts.ProvenanceFile, string(data))
-			sum := must[repo.Sum](t)(r.Artifact("a").Sum(t.Context()))
+			sum := given.Value(r.Artifact("a").Sum(t.Context()))(t)
 			// JSON can spell a digit as an escape, too.
 			if Verify(t.Context(), r) == nil && !bytes.Contains(bytes.ToLower(data), []byte(sum.String())) && !bytes.Contains(data, []byte(`\u`)) {
 				t.Errorf("accepted %q for %q", data, file)

@@ -47,15 +47,15 @@ func content(t testing.TB, r *repo.Release, name string) []byte {
 	if a == nil {
 		t.Fatalf("there is no %s", name)
 	}
-	return must[[]byte](t)(a.Bytes())
+	return given.Value(a.Bytes())(t)
 }
 
 func signed(t testing.TB, key string) (*repo.Release, *sign.PublicKey) {
 	t.Helper()
 	k, public := load(t, key)
 	r := release("metadata.yaml", "m", "infrastructure-components.yaml", "c")
-	r = must[*repo.Release](t)(provenance.Add(t.Context(), r, provenance.Build{}))
-	return must[*repo.Release](t)(sign.Release(t.Context(), r, k)), public
+	r = given.Value(provenance.Add(t.Context(), r, provenance.Build{}))(t)
+	return given.Value(sign.Release(t.Context(), r, k))(t), public
 }
 
 func names(r *repo.Release) string {
@@ -67,7 +67,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 		a, public := signed(t, key)
 		b, _ := signed(t, key)
 		k, _ := load(t, key)
-		again := must[*repo.Release](t)(sign.Release(t.Context(), a, k))
+		again := given.Value(sign.Release(t.Context(), a, k))(t)
 		const want = "SHA256SUMS SHA256SUMS.sig infrastructure-components.yaml metadata.yaml provenance.intoto.json provenance.intoto.jsonl"
 		for _, r := range []*repo.Release{a, b, again} {
 			if names(r) != want {
@@ -95,7 +95,7 @@ func TestReleaseDoesNotChangeItsArgument(t *testing.T) {
 	k, _ := load(t, "P-256")
 	r := release("a", "1", "z", "2")
 	before := names(r)
-	must[*repo.Release](t)(sign.Release(t.Context(), r, k))
+	given.Value(sign.Release(t.Context(), r, k))(t)
 	if names(r) != before {
 		t.Errorf("it has %s now", names(r))
 	}
@@ -118,7 +118,7 @@ func TestVerify(t *testing.T) {
 	var signature *sign.SignatureError
 	resum := func(t *testing.T, r *repo.Release) { // as one without the key can
 		remove(r, layouts.SignatureFile)
-		put(r, layouts.ChecksumFile, must[[]byte](t)(repo.Checksums(t.Context(), r)))
+		put(r, layouts.ChecksumFile, given.Value(repo.Checksums(t.Context(), r))(t))
 		put(r, layouts.SignatureFile, content(t, ours, layouts.SignatureFile))
 	}
 	for name, tc := range map[string]struct {
@@ -160,7 +160,7 @@ func TestVerify(t *testing.T) {
 			put(r, layouts.SignatureFile, append(content(t, r, layouts.SignatureFile), '\n'))
 		}},
 		"raw signature": {change: func(t *testing.T, r *repo.Release) {
-			put(r, layouts.SignatureFile, must[[]byte](t)(base64.StdEncoding.DecodeString(string(content(t, r, layouts.SignatureFile)))))
+			put(r, layouts.SignatureFile, given.Value(base64.StdEncoding.DecodeString(string(content(t, r, layouts.SignatureFile))))(t))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,9 +202,9 @@ func TestVerifyComparesStatementAndEnvelope(t *testing.T) {
 		"as made":       {line, true},
 		"other lines":   {bytes.Join([][]byte{[]byte("{}\nnot json\n"), line, line}, nil), true},
 		"no line":       {nil, false},
-		"other content": {must[[]byte](t)(k.Envelope(provenance.MediaType, append(bytes.Clone(statement), ' '))), false},
-		"other type":    {must[[]byte](t)(k.Envelope("text/plain", statement)), false},
-		"other key":     {must[[]byte](t)(stranger.Envelope(provenance.MediaType, statement)), false},
+		"other content": {given.Value(k.Envelope(provenance.MediaType, append(bytes.Clone(statement), ' ')))(t), false},
+		"other type":    {given.Value(k.Envelope("text/plain", statement))(t), false},
+		"other key":     {given.Value(stranger.Envelope(provenance.MediaType, statement))(t), false},
 		"no signature":  {bytes.Replace(line, []byte(`"signatures":[`), []byte(`"signatures":[],"x":[`), 1), false},
 		"type moved":    {bytes.Replace(line, []byte(provenance.MediaType), []byte(provenance.MediaType+" 1"), 1), false},
 	} {
@@ -222,10 +222,10 @@ func TestVerifyComparesStatementAndEnvelope(t *testing.T) {
 }
 
 func TestVerifyTakesWhatCosignSigned(t *testing.T) {
-	public := must[*sign.PublicKey](t)(sign.LoadPublicKey(must[[]byte](t)(os.ReadFile("testdata/cosign.pub"))))
+	public := given.Value(sign.LoadPublicKey(given.Value(os.ReadFile("testdata/cosign.pub"))(t)))(t)
 	r := release()
 	put(r, layouts.ChecksumFile, []byte("hello\n"))
-	put(r, layouts.SignatureFile, must[[]byte](t)(os.ReadFile("testdata/hello.sig")))
+	put(r, layouts.SignatureFile, given.Value(os.ReadFile("testdata/hello.sig"))(t))
 	_, err := sign.Verify(t.Context(), r, public)
 	if _, ok := errors.AsType[*repo.ChecksumError](err); !ok { // only that hello is no checksum
 		t.Errorf("got %v", err)
@@ -237,10 +237,10 @@ func TestVerifyTakesOtherHashes(t *testing.T) {
 	message := []byte("hello\n")
 	for key, h := range map[string]crypto.Hash{"P-384": crypto.SHA384, "P-521": crypto.SHA512, "Ed25519": crypto.SHA512} {
 		block, _ := pem.Decode(pairs()[key].private)
-		k := must[any](t)(x509.ParsePKCS8PrivateKey(block.Bytes)).(crypto.Signer)
+		k := given.Value(x509.ParsePKCS8PrivateKey(block.Bytes))(t).(crypto.Signer)
 		d := h.New()
 		d.Write(message)
-		sig := must[[]byte](t)(k.Sign(nil, d.Sum(nil), h))
+		sig := given.Value(k.Sign(nil, d.Sum(nil), h))(t)
 		if _, public := load(t, key); !public.Verify(message, sig) {
 			t.Errorf("%s with %s is refused", key, h)
 		}
@@ -291,15 +291,15 @@ func byHand(t *testing.T, r *repo.Release, k *sign.PrivateKey) {
 	t.Helper()
 	remove(r, layouts.SignatureFile)
 	remove(r, layouts.ChecksumFile)
-	sums := must[[]byte](t)(repo.Checksums(t.Context(), r))
+	sums := given.Value(repo.Checksums(t.Context(), r))(t)
 	put(r, layouts.ChecksumFile, sums)
-	put(r, layouts.SignatureFile, must[[]byte](t)(k.Sign(sums)))
+	put(r, layouts.SignatureFile, given.Value(k.Sign(sums))(t))
 }
 
 func TestVerifyDemandsTheIdentity(t *testing.T) {
 	k, public := load(t, "P-256")
 	bare := func() *repo.Release {
-		return must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m", "infrastructure-components.yaml", "c"), k))
+		return given.Value(sign.Release(t.Context(), release("metadata.yaml", "m", "infrastructure-components.yaml", "c"), k))(t)
 	}
 	core := layouts.Provider{Type: layouts.Core, Name: "cluster-api"}
 	kubeadm := layouts.Provider{Type: layouts.Bootstrap, Name: "kubeadm"}
@@ -317,12 +317,12 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 		"without identity": {func() *repo.Release { r := bare(); byHand(t, r, k); return r },
 			"covers the files, but not which provider and version they are"},
 		"with a statement instead": {func() *repo.Release {
-			r := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+			r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
 			byHand(t, r, k)
 			return r
 		}, ""},
 		"statement of another version": {func() *repo.Release {
-			r := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+			r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
 			byHand(t, r, k)
 			r.Version = "v1.0.1"
 			return r
@@ -330,12 +330,12 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 		"several providers": {func() *repo.Release {
 			r := release("metadata.yaml", "m")
 			r.Provider = layouts.Provider{}
-			return must[*repo.Release](t)(sign.Release(t.Context(), r, k, kubeadm, core))
+			return given.Value(sign.Release(t.Context(), r, k, kubeadm, core))(t)
 		}, ""},
 		"one of several": {func() *repo.Release {
 			r := release("metadata.yaml", "m")
 			r.Provider = layouts.Provider{}
-			r = must[*repo.Release](t)(sign.Release(t.Context(), r, k, kubeadm, core))
+			r = given.Value(sign.Release(t.Context(), r, k, kubeadm, core))(t)
 			r.Provider = core
 			return r
 		}, "the signature is for bootstrap-kubeadm v1.0.0, cluster-api v1.0.0, but this is cluster-api v1.0.0"},
@@ -347,7 +347,7 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 		}, "out/.x is hidden"},
 		"not all listed": {func() *repo.Release { r := bare(); r.Incomplete = "cannot be listed"; return r }, "out cannot be listed"},
 		"two cases": {func() *repo.Release {
-			return must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m", "Metadata.yaml", "M"), k))
+			return given.Value(sign.Release(t.Context(), release("metadata.yaml", "m", "Metadata.yaml", "M"), k))(t)
 		}, "the same name where case does not matter"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -367,12 +367,12 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 
 func TestReleaseDoesNotSignWhatContradictsIt(t *testing.T) {
 	k, _ := load(t, "P-256")
-	with := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+	with := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
 	with.Version = "v1.0.5"
 	if _, err := sign.Release(t.Context(), with, k); err == nil || !strings.Contains(err.Error(), "it is for version v1.0.0, but these are the files of v1.0.5") {
 		t.Errorf("another statement: %v", err)
 	}
-	bare := must[*repo.Release](t)(sign.Release(t.Context(), release("metadata.yaml", "m"), k))
+	bare := given.Value(sign.Release(t.Context(), release("metadata.yaml", "m"), k))(t)
 	bare.Version = "v1.0.5"
 	if _, err := sign.Release(t.Context(), bare, k); err == nil || !strings.Contains(err.Error(), "the signature is for infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.5") {
 		t.Errorf("another identity: %v", err)
@@ -392,7 +392,7 @@ func TestVerifiedContentIsPinned(t *testing.T) {
 	r.Artifacts = append(r.Artifacts, repo.NewArtifact("metadata.yaml", "out/metadata.yaml", 1, func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(text)), nil
 	}))
-	r = must[*repo.Release](t)(sign.Release(t.Context(), r, k))
+	r = given.Value(sign.Release(t.Context(), r, k))(t)
 	v, err := sign.Verify(t.Context(), r, public)
 	given.NoError(t, err)
 	text = "M"
@@ -404,7 +404,7 @@ func TestVerifiedContentIsPinned(t *testing.T) {
 // A statement that changes between two reads is signed as it was judged.
 func TestReleaseSignsTheStatementThatItJudged(t *testing.T) {
 	k, public := load(t, "P-256")
-	r := must[*repo.Release](t)(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))
+	r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
 	good := content(t, r, layouts.ProvenanceFile)
 	reads := 0
 	for i, a := range r.Artifacts {
@@ -418,7 +418,7 @@ func TestReleaseSignsTheStatementThatItJudged(t *testing.T) {
 			})
 		}
 	}
-	out := must[*repo.Release](t)(sign.Release(t.Context(), r, k))
+	out := given.Value(sign.Release(t.Context(), r, k))(t)
 	if got := content(t, out, layouts.ProvenanceFile); string(got) != string(good) {
 		t.Errorf("it publishes %s", got)
 	}

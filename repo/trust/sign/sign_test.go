@@ -25,14 +25,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		given.NoError(t, err)
-		return v
-	}
-}
-
 func pemOf(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
@@ -74,7 +66,7 @@ var pairs = sync.OnceValue(func() map[string]pair {
 func load(t testing.TB, name string) (*sign.PrivateKey, *sign.PublicKey) {
 	t.Helper()
 	p := pairs()[name]
-	return must[*sign.PrivateKey](t)(sign.LoadPrivateKey(p.private, nil)), must[*sign.PublicKey](t)(sign.LoadPublicKey(p.public))
+	return given.Value(sign.LoadPrivateKey(p.private, nil))(t), given.Value(sign.LoadPublicKey(p.public))(t)
 }
 
 func TestSignaturesAreReproducibleAndOfOneMessage(t *testing.T) {
@@ -82,8 +74,8 @@ func TestSignaturesAreReproducibleAndOfOneMessage(t *testing.T) {
 	for name := range pairs() {
 		t.Run(name, func(t *testing.T) {
 			k, public := load(t, name)
-			sig := must[[]byte](t)(k.Sign(message))
-			if again := must[[]byte](t)(k.Sign(message)); !bytes.Equal(sig, again) {
+			sig := given.Value(k.Sign(message))(t)
+			if again := given.Value(k.Sign(message))(t); !bytes.Equal(sig, again) {
 				t.Error("a second signature differs")
 			}
 			if !public.Verify(message, sig) || !k.Public().Verify(message, sig) {
@@ -136,10 +128,10 @@ func TestECDSANonceIsThatOfRFC6979(t *testing.T) {
 			"F3AA443FB107745BF4BD77CB3891674632068A10CA67E3D45DB2266FA7D1FEEBEFDC63ECCD1AC42EC0CB8668A4FA0AB0",
 		},
 	} {
-		raw := must[[]byte](t)(hex.DecodeString(tc.x))
-		key := must[*ecdsa.PrivateKey](t)(ecdsa.ParseRawPrivateKey(tc.curve, raw))
-		k := must[*sign.PrivateKey](t)(sign.LoadPrivateKey(pemOf("EC PRIVATE KEY", must[[]byte](t)(x509.MarshalECPrivateKey(key))), nil))
-		sig := must[[]byte](t)(k.Sign([]byte("sample")))
+		raw := given.Value(hex.DecodeString(tc.x))(t)
+		key := given.Value(ecdsa.ParseRawPrivateKey(tc.curve, raw))(t)
+		k := given.Value(sign.LoadPrivateKey(pemOf("EC PRIVATE KEY", given.Value(x509.MarshalECPrivateKey(key))(t)), nil))(t)
+		sig := given.Value(k.Sign([]byte("sample")))(t)
 		for _, want := range []string{tc.r, tc.s} {
 			n, _ := new(big.Int).SetString(want, 16)
 			if !bytes.Contains(sig, n.Bytes()) {
@@ -192,16 +184,16 @@ func TestOpenSSLAgrees(t *testing.T) {
 			public := run(t, "pkey -in key -pubout")
 			write(t, "pub", public)
 			cert := run(t, "req -x509 -key key -subj /CN=test -days 1")
-			k := must[*sign.PrivateKey](t)(sign.LoadPrivateKey(private, nil))
-			p := must[*sign.PublicKey](t)(sign.LoadPublicKey(public))
-			c := must[*sign.PublicKey](t)(sign.LoadPublicKey(cert))
+			k := given.Value(sign.LoadPrivateKey(private, nil))(t)
+			p := given.Value(sign.LoadPublicKey(public))(t)
+			c := given.Value(sign.LoadPublicKey(cert))(t)
 			if c.String() != p.String() || k.Public().String() != p.String() {
 				t.Errorf("three names of one key: %s, %s, %s", k.Public(), p, c)
 			}
-			write(t, "SIG", must[[]byte](t)(k.Sign(message)))
+			write(t, "SIG", given.Value(k.Sign(message))(t))
 			run(t, strings.ReplaceAll(tc.verify, "KEY", "pub"))
 			run(t, strings.ReplaceAll(tc.sign, "KEY", "key"))
-			if sig := must[[]byte](t)(os.ReadFile(at("SIG"))); !p.Verify(message, sig) || p.Verify([]byte("other"), sig) {
+			if sig := given.Value(os.ReadFile(at("SIG")))(t); !p.Verify(message, sig) || p.Verify([]byte("other"), sig) {
 				t.Error("openssl's signature is not judged as it should be")
 			}
 		})
@@ -209,8 +201,8 @@ func TestOpenSSLAgrees(t *testing.T) {
 }
 
 func TestCosignKey(t *testing.T) {
-	private := must[[]byte](t)(os.ReadFile("testdata/cosign.key"))
-	public := must[*sign.PublicKey](t)(sign.LoadPublicKey(must[[]byte](t)(os.ReadFile("testdata/cosign.pub"))))
+	private := given.Value(os.ReadFile("testdata/cosign.key"))(t)
+	public := given.Value(sign.LoadPublicKey(given.Value(os.ReadFile("testdata/cosign.pub"))(t)))(t)
 	k, err := sign.LoadPrivateKey(private, func() ([]byte, error) { return []byte("open-sesame"), nil })
 	given.NoError(t, err)
 	if k.Public().String() != public.String() {
@@ -245,8 +237,8 @@ func TestLoadKeysRefuse(t *testing.T) {
 		}
 		return pem.EncodeToMemory(b)
 	}
-	p224 := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P224(), rand.Reader))
-	short := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 1024))
+	p224 := given.Value(ecdsa.GenerateKey(elliptic.P224(), rand.Reader))(t)
+	short := given.Value(rsa.GenerateKey(rand.Reader, 1024))(t)
 	box := func(json string) []byte { return pemOf("ENCRYPTED SIGSTORE PRIVATE KEY", []byte(json)) }
 	for name, tc := range map[string]struct {
 		data            []byte
@@ -268,8 +260,8 @@ func TestLoadKeysRefuse(t *testing.T) {
 		"openssl password": {other("ENCRYPTED PRIVATE KEY"), "cosign import-key-pair", "holds a private key"},
 		"old password":     {other("EC PRIVATE KEY", "DEK-Info", "AES-128-CBC,00"), "cosign import-key-pair", "holds a private key"},
 		"ssh":              {other("OPENSSH PRIVATE KEY"), "ssh-keygen", "holds a private key"},
-		"P-224":            {pemOf("EC PRIVATE KEY", must[[]byte](t)(x509.MarshalECPrivateKey(p224))), "a different kind", "holds a private key"},
-		"P-224 public":     {pemOf("PUBLIC KEY", must[[]byte](t)(x509.MarshalPKIXPublicKey(p224.Public()))), "holds a public key", "different kind"},
+		"P-224":            {pemOf("EC PRIVATE KEY", given.Value(x509.MarshalECPrivateKey(p224))(t)), "a different kind", "holds a private key"},
+		"P-224 public":     {pemOf("PUBLIC KEY", given.Value(x509.MarshalPKIXPublicKey(p224.Public()))(t)), "holds a public key", "different kind"},
 		"short RSA":        {pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(short)), "a different kind", "holds a private key"},
 		"short RSA public": {pemOf("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&short.PublicKey)), "holds a public key", "different kind"},
 		"no box":           {box(`x`), "damaged encrypted", "holds a private key"},
