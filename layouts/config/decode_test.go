@@ -1,7 +1,6 @@
 package config
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -17,8 +16,7 @@ var ignoreOrigin = cmpopts.IgnoreTypes(Origin{})
 
 func TestDecode(t *testing.T) {
 	data := given.Read(t, "testdata/full.yaml")
-	got, err := Decode("clusterctl-repo.yaml", data)
-	given.NoError(t, err)
+	got := given.Value(Decode("clusterctl-repo.yaml", data))(t)
 	want := &Config{
 		APIVersion:  APIVersion,
 		Kind:        Kind,
@@ -146,8 +144,7 @@ func TestVersionOf(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	full, err := os.ReadFile("testdata/full.yaml")
-	given.NoError(f, err)
+	full := given.Read(f, "testdata/full.yaml")
 	f.Add(full)
 	for _, seed := range []string{"", header, "a: [", header + "providers: [{}]", header + "<<: {metadata: a}", header + "rules: &a {b: *a}"} {
 		f.Add([]byte(seed))
@@ -161,8 +158,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		// What was decoded can be written and decoded again.
-		text, err := Write(c, nil)
-		given.NoError(t, err)
+		text := given.Value(Write(c, nil))(t)
 		again, err := Decode("again.yaml", text)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)

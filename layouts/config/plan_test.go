@@ -84,10 +84,8 @@ func TestResolveOutputs(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := Decode("c.yaml", []byte(base(tt.config)))
-			given.NoError(t, err)
-			plan, err := Resolve(tree(append(tt.files, baseFiles...)...), c, all("v1.2.3"))
-			given.NoError(t, err)
+			c := given.Value(Decode("c.yaml", []byte(base(tt.config))))(t)
+			plan := given.Value(Resolve(tree(append(tt.files, baseFiles...)...), c, all("v1.2.3")))(t)
 			p := plan.Providers[0]
 			want := append([]string{"infrastructure-components.yaml = config/default", "metadata.yaml = metadata.yaml"}, tt.want...)
 			if diff := cmp.Diff(want, sources(p), cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {

@@ -30,20 +30,16 @@ func golden(t *testing.T, file string, got []byte) {
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := Schema()
-	given.NoError(t, err)
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	given.NoError(t, err)
+	text := given.Value(Schema())(t)
+	value := given.Value(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 	c := jsonschema.NewCompiler()
 	given.NoError(t, c.AddResource("schema.json", value))
-	s, err := c.Compile("schema.json")
-	given.NoError(t, err)
+	s := given.Value(c.Compile("schema.json"))(t)
 	return s
 }
 
 func TestSchemaIsCommitted(t *testing.T) {
-	text, err := Schema()
-	given.NoError(t, err)
+	text := given.Value(Schema())(t)
 	golden(t, filepath.Join("..", "..", "docs", "clusterctl-repo.schema.json"), text)
 }
 
@@ -113,11 +109,9 @@ func TestWrite(t *testing.T) {
 		{"providers[0].templates", "the kustomizations are not built"},
 		{"providers[1].type", "from the API group of its CRDs"},
 	}
-	text, err := Write(c, notes)
-	given.NoError(t, err)
+	text := given.Value(Write(c, notes))(t)
 	golden(t, "testdata/written.yaml", text)
-	got, err := Decode("written.yaml", text)
-	given.NoError(t, err)
+	got := given.Value(Decode("written.yaml", text))(t)
 	c.APIVersion, c.Kind = APIVersion, Kind
 	if diff := cmp.Diff(c, got, ignoreOrigin); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)

@@ -382,8 +382,7 @@ func TestComparePrograms(t *testing.T) {
 		"Makefile=release:\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tgo run ./gen > out/cluster-template.yaml\n\tcp gone/cluster-template-b.yaml out/\n")...)
 	c, _, err := Complete(fsys, &config.Config{}, Hints{Folder: "x"})
 	given.NoError(t, err)
-	plan, err := config.Resolve(fsys, c, nil)
-	given.NoError(t, err)
+	plan := given.Value(config.Resolve(fsys, c, nil))(t)
 	got := map[string]bool{}
 	for _, d := range Compare(fsys, recipes.Follow(fsys, ""), c, plan) {
 		got[d.Name] = d.Stops
@@ -421,8 +420,7 @@ func TestStaysInTheTree(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	root, err := os.OpenRoot(inside)
-	given.NoError(t, err)
+	root := given.Value(os.OpenRoot(inside))(t)
 	defer root.Close()
 	c, _, err := Complete(root.FS(), &config.Config{}, Hints{Folder: "x"})
 	if err == nil || !strings.Contains(err.Error(), "config/default builds no provider") {
@@ -445,8 +443,7 @@ func FuzzDetect(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := config.Write(c, notes)
-		given.NoError(t, err)
+		text := given.Value(config.Write(c, notes))(t)
 		// The type is detected, the name may come from a label of any form, which
 		// the decoder refuses; everything else has to be readable.
 		if _, err := config.Decode("c.yaml", text); err != nil && !strings.Contains(err.Error(), `"name"`) {

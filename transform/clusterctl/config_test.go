@@ -44,8 +44,7 @@ func TestFormats(t *testing.T) {
 }
 
 func TestNoFile(t *testing.T) {
-	c, err := Read("", nil, env("A_B", "", "OVERRIDESFOLDER", "${DIR}/x", "DIR", "/d"))
-	given.NoError(t, err)
+	c := given.Value(Read("", nil, env("A_B", "", "OVERRIDESFOLDER", "${DIR}/x", "DIR", "/d")))(t)
 	if v, ok := c.Get("a-b"); v != "" || !ok {
 		t.Errorf("%q %t", v, ok)
 	}
@@ -69,8 +68,7 @@ func TestLastCounts(t *testing.T) {
 providers: [{name: foo, type: InfrastructureProvider, url: https://x}, {name: foo, type: InfrastructureProvider, url: https://y}]
 `), env())
 	given.NoError(t, err)
-	images, err := c.Images()
-	given.NoError(t, err)
+	images := given.Value(c.Images())(t)
 	for _, tc := range [][3]string{
 		{"infrastructure-foo", "ghcr.io/x/b:v0", "own.io/c:v2"}, {"infrastructure-foo", "ghcr.io/x/d:v0", "own.io/d:v1"}, {"bootstrap-foo", "ghcr.io/x/b:v0", "all.io/a/b:v1"},
 	} {
@@ -85,8 +83,7 @@ providers: [{name: foo, type: InfrastructureProvider, url: https://x}, {name: fo
 
 func TestOverridesFolder(t *testing.T) {
 	for value, want := range map[string]string{"": "", "' '": "", "/a": "/a", "'${NONE}/a'": "/a", "'${NONE:=b}'": "b", "'${'": "!", "'${DIR:1:-1}'": "!"} {
-		c, err := Read("c.yaml", []byte("overridesFolder: "+value+"\n"), env("DIR", "/d"))
-		given.NoError(t, err)
+		c := given.Value(Read("c.yaml", []byte("overridesFolder: "+value+"\n"), env("DIR", "/d")))(t)
 		if dir, err := c.OverridesFolder(); dir != want && (want != "!" || err == nil) {
 			t.Errorf("%s: %q %v", value, dir, err)
 		}
@@ -104,15 +101,13 @@ func TestCertManager(t *testing.T) {
 		"cert-manager:\n  externallyProvisioned: true\n":     {URL: certManagerURL, Version: CertManagerVersion, ExternallyProvisioned: "1"},
 		"cert-manager:\n  externallyProvisioned: \"true\"\n": {URL: certManagerURL, Version: CertManagerVersion, ExternallyProvisioned: "true"},
 	} {
-		c, err := Read("clusterctl.yaml", []byte(text), env("V", "1"))
-		given.NoError(t, err)
+		c := given.Value(Read("clusterctl.yaml", []byte(text), env("V", "1")))(t)
 		if got, err := c.CertManager(); err != nil || got != want {
 			t.Errorf("%q: %+v %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"cert-manager: x\n", "cert-manager:\n  url: ${\n", "cert-manager: [a]\n", "cert-manager:\n  externallyProvisioned: maybe\n"} {
-		c, err := Read("clusterctl.yaml", []byte(text), env())
-		given.NoError(t, err)
+		c := given.Value(Read("clusterctl.yaml", []byte(text), env()))(t)
 		if got, err := c.CertManager(); err == nil {
 			t.Errorf("%q: %+v", text, got)
 		}

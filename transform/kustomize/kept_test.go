@@ -16,8 +16,7 @@ import (
 // buildWith builds a folder with a cache.
 func buildWith(t *testing.T, root string, c *Cache) (string, error) {
 	t.Helper()
-	tree, err := OpenTree(root, nil)
-	given.NoError(t, err)
+	tree := given.Value(OpenTree(root, nil))(t)
 	defer tree.Close()
 	tree.Cache = c
 	objs, err := Build(context.Background(), tree, ".", Options{})
@@ -78,8 +77,7 @@ func TestKeptBuildsAreThoseOfTheFiles(t *testing.T) {
 			}
 		}
 	}
-	tree, err := OpenTree(root, nil)
-	given.NoError(t, err)
+	tree := given.Value(OpenTree(root, nil))(t)
 	defer tree.Close()
 	changes[len(changes)-1]()
 	if _, err := buildWith(t, root, c); err != nil {
@@ -106,12 +104,10 @@ func TestKeptObjectsAreThoseOfKustomize(t *testing.T) {
 	c := OpenCache(t.TempDir(), "test")
 	var built [][]byte
 	for range 2 {
-		tree, err := OpenTree(root, nil)
-		given.NoError(t, err)
+		tree := given.Value(OpenTree(root, nil))(t)
 		defer tree.Close()
 		tree.Cache = c
-		objs, err := Build(context.Background(), tree, ".", Options{})
-		given.NoError(t, err)
+		objs := given.Value(Build(context.Background(), tree, ".", Options{}))(t)
 		var types []byte
 		for _, v := range objs[0]["values"].([]any) {
 			types = append(types, fmt.Sprintf("%T %v; ", v, v)...)

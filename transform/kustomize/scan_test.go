@@ -33,8 +33,7 @@ func write(t *testing.T, files map[string]string) *kustomize.Tree {
 		}
 		given.NoError(t, err)
 	}
-	tree, err := kustomize.OpenTree(dir, nil)
-	given.NoError(t, err)
+	tree := given.Value(kustomize.OpenTree(dir, nil))(t)
 	t.Cleanup(func() { tree.Close() })
 	return tree
 }

@@ -32,8 +32,7 @@ func plain(tree *Tree, dir string, opts Options) ([]byte, error) {
 // were read without their schemas.
 func compareBuilds(t *testing.T, root, dir string) int {
 	t.Helper()
-	tree, err := OpenTree(root, nil)
-	given.NoError(t, err)
+	tree := given.Value(OpenTree(root, nil))(t)
 	defer tree.Close()
 	opts := Options{NoLoadRestrictions: true}
 	objs, err := Build(context.Background(), tree, dir, opts)

@@ -11,8 +11,7 @@ import (
 // What is missing may be made while the tree is open; what is there stays.
 func TestTreeFindsWhatIsMadeLater(t *testing.T) {
 	dir := t.TempDir()
-	tree, err := OpenTree(dir, nil)
-	given.NoError(t, err)
+	tree := given.Value(OpenTree(dir, nil))(t)
 	defer tree.Close()
 	if tree.Exists("made") {
 		t.Error("made exists before it was made")

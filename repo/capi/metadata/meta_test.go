@@ -106,8 +106,7 @@ func TestManyVersions(t *testing.T) {
 		fmt.Fprintf(&b, "- {major: 1, minor: %d, contract: v1beta2}\n", i)
 		versions = append(versions, fmt.Sprintf("v1.%d.0", i))
 	}
-	m, err := Read(file(b.String()))
-	given.NoError(t, err)
+	m := given.Value(Read(file(b.String())))(t)
 	u, err := PlanUpgrade("foo", "v1.0.0", versions, func(string) (*Metadata, error) { return m, nil })
 	given.NoError(t, err)
 	if next := u.Next(Compatible()...); next != "v1.4999.0" {

@@ -58,8 +58,7 @@ func TestWithSeries(t *testing.T) {
 
 func version(t *testing.T, text string) layouts.Version {
 	t.Helper()
-	v, err := layouts.ParseVersion(text)
-	given.NoError(t, err)
+	v := given.Value(layouts.ParseVersion(text))(t)
 	return v
 }
 

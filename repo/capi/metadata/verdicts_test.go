@@ -13,8 +13,7 @@ import (
 
 func read(t *testing.T, series string) *Metadata {
 	t.Helper()
-	m, err := Read(file(header + "releaseSeries:\n" + series))
-	given.NoError(t, err)
+	m := given.Value(Read(file(header + "releaseSeries:\n" + series)))(t)
 	return m
 }
 

@@ -231,8 +231,7 @@ func TestConnectionsThatFail(t *testing.T) {
 	ca, other := newAuthority(t), newAuthority(t)
 	http10 := httptest.NewServer(healthy())
 	defer http10.Close()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	given.NoError(t, err)
+	silent := given.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
 	go func() {
 		for {

@@ -222,14 +222,12 @@ func newAuthority(t testing.TB) *authority {
 // authorityUntil is a CA whose certificate ends.
 func authorityUntil(t testing.TB, notAfter time.Time) *authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	given.NoError(t, err)
+	key := given.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Acme CA"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-100 * 24 * time.Hour), NotAfter: notAfter, KeyUsage: x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	given.NoError(t, err)
+	der := given.Value(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	a := &authority{key: key, pool: x509.NewCertPool()}
 	a.cert, _ = x509.ParseCertificate(der)
 	a.pool.AddCert(a.cert)
@@ -238,15 +236,13 @@ func authorityUntil(t testing.TB, notAfter time.Time) *authority {
 
 func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	given.NoError(t, err)
+	key := given.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "acme"}, DNSNames: dnsNames,
 		NotBefore: time.Now().Add(-50 * 24 * time.Hour), NotAfter: notAfter, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	given.NoError(t, err)
+	der := given.Value(x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key))(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -329,8 +325,7 @@ func (c *replayed) Read(b []byte) (int, error) {
 
 func options(t testing.TB, u *url.URL, ca *authority) probe.Options {
 	t.Helper()
-	topology, err := extension.ReadTopology()
-	given.NoError(t, err)
+	topology := given.Value(extension.ReadTopology())(t)
 	return probe.Options{
 		URL: u, ServerName: serviceName, Roots: ca.pool, OtherRoots: x509.NewCertPool(), Core: contract.NewestCore, Level: extension.All,
 		Topology: topology, Name: "acme",

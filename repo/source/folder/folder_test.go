@@ -336,8 +336,7 @@ func TestOpen(t *testing.T) {
 			root := t.TempDir()
 			grow(t, root, tc.tree)
 			dir := filepath.Join(root, filepath.FromSlash(tc.open))
-			got, err := folder.Open(t.Context(), dir)
-			given.NoError(t, err)
+			got := given.Value(folder.Open(t.Context(), dir))(t)
 			if diff := cmp.Diff(unindent(tc.want), show(root, got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -461,8 +460,7 @@ func TestArtifactThatChangedCannotBeOpened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			grow(t, root, "addon-foo/v1.0.0/metadata.yaml")
-			got, err := folder.Open(t.Context(), root)
-			given.NoError(t, err)
+			got := given.Value(folder.Open(t.Context(), root))(t)
 			a := got.Providers[0].Releases[0].Artifacts[0]
 			given.NoError(t, change(a.Path))
 			if f, err := a.Open(); err == nil {
@@ -482,8 +480,7 @@ func TestHugeFileIsListedAndNotSwallowed(t *testing.T) {
 	if err := os.Truncate(name, repo.MaxFileSize+1); err != nil { // sparse
 		t.Fatal(err)
 	}
-	got, err := folder.Open(t.Context(), root)
-	given.NoError(t, err)
+	got := given.Value(folder.Open(t.Context(), root))(t)
 	a := got.Providers[0].Releases[0].Artifacts[0]
 	if a.Size != repo.MaxFileSize+1 {
 		t.Errorf("size %d", a.Size)
@@ -513,8 +510,7 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	got, err := folder.Open(t.Context(), root)
-	given.NoError(t, err)
+	got := given.Value(folder.Open(t.Context(), root))(t)
 	releases := got.Providers[0].Releases
 	if len(releases) != versions || releases[versions-1].Version != "v1.999.0" {
 		t.Fatalf("%d releases, the last is %s", len(releases), releases[len(releases)-1].Version)
@@ -522,8 +518,7 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 	var read int64
 	for _, r := range releases {
 		for _, a := range r.Artifacts {
-			f, err := a.Open()
-			given.NoError(t, err)
+			f := given.Value(a.Open())(t)
 			n, err := io.Copy(io.Discard, f)
 			f.Close()
 			given.NoError(t, err)
@@ -544,10 +539,8 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 
 func TestCorpus(t *testing.T) {
 	releases := share.Corpus(t, "releases")
-	got, err := folder.Open(t.Context(), releases)
-	given.NoError(t, err)
-	entries, err := os.ReadDir(releases)
-	given.NoError(t, err)
+	got := given.Value(folder.Open(t.Context(), releases))(t)
+	entries := given.Value(os.ReadDir(releases))(t)
 	if len(got.Providers)+len(got.Oddities) != len(entries) || len(got.Providers) == 0 {
 		t.Errorf("%d entries became %d providers and %d oddities", len(entries), len(got.Providers), len(got.Oddities))
 	}

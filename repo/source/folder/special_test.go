@@ -84,8 +84,7 @@ func TestUnreadable(t *testing.T) {
 	shut("addon-foo/v1.0.0/metadata.yaml")
 	shut("addon-foo/v2.0.0")
 	shut("addon-shut")
-	got, err := folder.Open(t.Context(), root)
-	given.NoError(t, err)
+	got := given.Value(folder.Open(t.Context(), root))(t)
 	want := unindent(`
 		unreadable: addon-shut
 		AddonProvider "foo"

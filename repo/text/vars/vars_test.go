@@ -355,8 +355,7 @@ func TestErrorOffset(t *testing.T) {
 		"${ A } ${A:1:-1}":             "clusterctl crashes on this expression: runtime error: slice bounds out of range [1:0] at byte 7",
 		"${ A } ${A:-${ A }${A:1:-1}}": "clusterctl crashes on this expression: runtime error: slice bounds out of range [1:0] at byte 18",
 	} {
-		tmpl, err := Parse([]byte(text))
-		given.NoError(t, err)
+		tmpl := given.Value(Parse([]byte(text)))(t)
 		if _, err := tmpl.Execute(always("v")); err == nil || err.Error() != want {
 			t.Errorf("%q: got error %v, want %q", text, err, want)
 		}
@@ -365,8 +364,7 @@ func TestErrorOffset(t *testing.T) {
 
 func TestRefs(t *testing.T) {
 	const text = "$$ ${ A } ${B:-x${C/a/${ D }}} ${#E}"
-	tmpl, err := Parse([]byte(text))
-	given.NoError(t, err)
+	tmpl := given.Value(Parse([]byte(text)))(t)
 	want := []Ref{
 		{Name: "A", Start: 3, End: 9, Parent: -1, Legacy: true},
 		{Name: "B", Start: 10, End: 30, Op: ":-", Default: "x${C}", ArgRaw: "x${C/a/${ D }}", Parent: -1},
@@ -383,8 +381,7 @@ func TestRefs(t *testing.T) {
 }
 
 func TestSubstituted(t *testing.T) {
-	tmpl, err := Parse([]byte("ab ${A} $$ ${B:-${C}}${A} x"))
-	given.NoError(t, err)
+	tmpl := given.Value(Parse([]byte("ab ${A} $$ ${B:-${C}}${A} x")))(t)
 	text, err := tmpl.Execute(func(name string) (string, bool) { return map[string]string{"A": "12", "C": ""}[name], true })
 	given.NoError(t, err)
 	if got, want := text.Data, "ab 12 $ 12 x"; got != want {
@@ -404,8 +401,7 @@ func TestNothingToReplaceIsNotCopied(t *testing.T) {
 		big := strings.Repeat(line, 1<<16)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		tmpl, err := Parse(big)
-		given.NoError(t, err)
+		tmpl := given.Value(Parse(big))(t)
 		if _, err := tmpl.Execute(unset); err != nil {
 			t.Fatal(err)
 		}
@@ -447,8 +443,7 @@ func TestLinear(t *testing.T) {
 				data := []byte(shape(n))
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				tmpl, err := Parse(data)
-				given.NoError(t, err)
+				tmpl := given.Value(Parse(data))(t)
 				if _, err := tmpl.Execute(always("")); err != nil {
 					t.Fatal(err)
 				}
@@ -490,8 +485,7 @@ func TestUsualSizesAreWithinLimits(t *testing.T) {
 		"${A//\n/\n    }":                 strings.ReplaceAll(certificate, "\n", "\n    "),
 		strings.Repeat("${A:-", 500) + "x" + strings.Repeat("}", 500): certificate,
 	} {
-		tmpl, err := Parse([]byte(text))
-		given.NoError(t, err)
+		tmpl := given.Value(Parse([]byte(text)))(t)
 		got, err := tmpl.Execute(always(certificate))
 		if err != nil || got.Data != want {
 			t.Errorf("%.40q: got %v, %.40q", text, err, got.Data)

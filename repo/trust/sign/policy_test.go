@@ -122,8 +122,7 @@ func TestCheck(t *testing.T) {
 		"loose input":               {policy: strict, r: stated(loose), want: "does not have all inputs of the release: config/x.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := sign.DecodePolicy("policy.yaml", []byte(tc.policy), read)
-			given.NoError(t, err)
+			p := given.Value(sign.DecodePolicy("policy.yaml", []byte(tc.policy), read))(t)
 			got, err := p.Check(t.Context(), tc.r, tc.as...)
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
