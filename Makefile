@@ -80,7 +80,7 @@ demo: build ## Build, lint and publish all examples into out/repository
 
 .PHONY: test
 test: ## Run the tests with a small share of their random cases; they need only Go
-	$(GO) test -vet=off ./...
+	GOGC=400 $(GO) test -vet=off ./...
 
 .PHONY: test-all
 test-all: ## Run the tests with all their cases, and compare with the real clusterctl

@@ -10,19 +10,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
-
-func corpus(t testing.TB) string {
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus of real providers at %s: set $CORPUS to run this", dir)
-	}
-	return dir
-}
 
 // build builds one source tree of the corpus with the configuration it needs,
 // if any.
@@ -78,7 +68,7 @@ func corpusVersions(t testing.TB, dir string) map[string]string {
 // TestCorpusAsIs builds every real source tree and compares with the release
 // that the kustomize program made from it, byte by byte.
 func TestCorpusAsIs(t *testing.T) {
-	dir := corpus(t)
+	dir := share.Corpus(t, "")
 	for source, version := range corpusVersions(t, dir) {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()

@@ -97,15 +97,13 @@ func sources(t *testing.T) map[string]string {
 	for _, file := range own {
 		out[filepath.Dir(file)] = ""
 	}
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	entries, err := os.ReadDir(filepath.Join(corpus, "sources"))
-	if err != nil {
-		t.Logf("no corpus of real providers: set CORPUS to have faults in their sources too (%v)", err)
+	corpus, missing := share.FindCorpus("sources")
+	if missing != "" {
+		t.Logf("without faults in the sources of real providers: %s", missing)
 		return out
 	}
+	entries, err := os.ReadDir(corpus)
+	given.NoError(t, err)
 	for _, e := range entries {
 		c := filepath.Join("..", "..", "test", "corpus", e.Name()+".yaml")
 		if _, err := os.Stat(c); err != nil {
@@ -113,7 +111,7 @@ func sources(t *testing.T) map[string]string {
 		} else if c, err = filepath.Abs(c); err != nil {
 			t.Fatal(err)
 		}
-		out[filepath.Join(corpus, "sources", e.Name())] = c
+		out[filepath.Join(corpus, e.Name())] = c
 	}
 	return out
 }

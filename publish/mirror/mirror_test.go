@@ -28,6 +28,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -674,15 +675,7 @@ func TestSelectors(t *testing.T) {
 // corpus opens the releases of real providers.
 func corpus(t testing.TB) *repo.Repository {
 	t.Helper()
-	root := os.Getenv("CORPUS")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	root = filepath.Join(root, "releases")
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no corpus of releases, set CORPUS to its folder: %v", err)
-	}
-	r, err := folder.Open(t.Context(), root)
+	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
 	given.NoError(t, err)
 	return r
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -250,7 +251,7 @@ var notInstalled = map[string]string{}
 // clusterctl installs all real providers from one that build made, and moves
 // Clusters made from their templates as move-plan says.
 func TestInitAndMove(t *testing.T) {
-	releases := corpus(t)
+	releases := share.Corpus(t, "releases")
 	m := newManagement(t)
 	configs, err := filepath.Abs(filepath.Join("..", "corpus"))
 	given.NoError(t, err)

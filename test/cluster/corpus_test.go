@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/apply"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // excused are objects of real providers that the server refuses and lint does not
@@ -37,7 +38,7 @@ type agreement struct {
 // lint reports, and the other way round: what lint says that the server refuses,
 // it does.
 func TestCorpus(t *testing.T) {
-	r, err := folder.Open(t.Context(), corpus(t))
+	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
 	given.NoError(t, err)
 	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 	given.NoError(t, err)

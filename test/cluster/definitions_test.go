@@ -89,10 +89,8 @@ func definitions(t *testing.T) []object {
 			}
 		}
 	}
-	files, _ := filepath.Glob(filepath.Join(os.Getenv("CORPUS"), "releases", "*", "*", "*components*.yaml"))
-	if os.Getenv("CORPUS") == "" {
-		files, _ = filepath.Glob("../../../shared/corpus/releases/*/*/*components*.yaml")
-	}
+	root, _ := share.FindCorpus("releases")
+	files, _ := filepath.Glob(filepath.Join(root, "*", "*", "*components*.yaml"))
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		given.NoError(t, err)

@@ -202,18 +202,3 @@ func objects(file string) ([]unstructured.Unstructured, error) {
 		}
 	}
 }
-
-// corpus returns the folder with the releases of real providers, or skips the
-// test.
-func corpus(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir, _ = filepath.Abs(filepath.Join("..", "..", "..", "shared", "corpus"))
-	}
-	dir = filepath.Join(dir, "releases")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
-	}
-	return dir
-}

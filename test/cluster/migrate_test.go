@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // migrated is an object of a release before and after the migration.
@@ -34,7 +35,7 @@ type migrated struct {
 // apiVersion is changed, or the test would show nothing.
 func TestMigrated(t *testing.T) {
 	t.Parallel()
-	r, err := folder.Open(t.Context(), corpus(t))
+	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
 	given.NoError(t, err)
 	c := webhooked(t)
 	var mutex sync.Mutex

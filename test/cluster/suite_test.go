@@ -8,13 +8,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestSuiteRepository installs Cluster API from the local repository of its e2e
 // suite with the stock clusterctl, and makes clusters of all its flavors.
 func TestSuiteRepository(t *testing.T) {
 	const version = "v1.15.99"
-	suite := filepath.Join(corpus(t), "..", "e2e", "cluster-api", "test", "e2e", "config", "docker.yaml")
+	suite := filepath.Join(share.Corpus(t, "e2e"), "cluster-api", "test", "e2e", "config", "docker.yaml")
 	m := newManagement(t)
 	args := []string{"build", suite, "--out", m.repository, "--offline"}
 	labels := []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-docker", "runtime-extension-test-extension"}

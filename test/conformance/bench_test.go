@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // The benchmarks publish and mirror side by side with the programs that people use
@@ -289,7 +290,7 @@ func BenchmarkMirror(b *testing.B) {
 	for _, distance := range []time.Duration{0, 50 * time.Millisecond} {
 		b.Run(distance.String(), func(b *testing.B) {
 			find(b, "curl", "Debian's package of that name")
-			root := corpus(b)
+			root := share.Corpus(b, "releases")
 			all := releases(b, root)
 			var repositories []github.Repository
 			config := "providers:\n"

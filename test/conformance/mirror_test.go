@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // observed puts an injector in front of a registry. The address of what it returns
@@ -67,7 +68,7 @@ func transferred(logs ...[]fault.Entry) (files int, bytes int64) {
 // registry, from there to a folder. What is in the folder is what was published,
 // and the stock clusterctl reads every step.
 func TestMirrorChain(t *testing.T) {
-	root := corpus(t)
+	root := share.Corpus(t, "releases")
 	all := releases(t, root)
 	var repositories []github.Repository
 	for _, r := range all {

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // operator builds a program of the module that has the Cluster API operator.
@@ -63,7 +64,7 @@ func operatorReads(t *testing.T, all []*repo.Release, places ...func(*repo.Relea
 // TestOperator mirrors real providers and has the operator read what is made for it:
 // from ConfigMaps, and from a registry.
 func TestOperator(t *testing.T) {
-	root := corpus(t)
+	root := share.Corpus(t, "releases")
 	all := releases(t, root)
 	tool, reader, crds := find(t, path(t, tool), "it was built"), operator(t, "."), operatorCRDs(t)
 	args := append([]string{crds}, variables(t, all)...)

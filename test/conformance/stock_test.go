@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // artifact is something that clusterctl makes of a release.
@@ -182,7 +183,7 @@ func ways() []way {
 // read it: it prints what it prints for the folder that was published.
 func TestStockReads(t *testing.T) {
 	t.Run("examples", func(t *testing.T) { stockReads(t, path(t, built), false) })
-	t.Run("corpus", func(t *testing.T) { stockReads(t, corpus(t), true) })
+	t.Run("corpus", func(t *testing.T) { stockReads(t, share.Corpus(t, "releases"), true) })
 }
 
 func stockReads(t *testing.T, root string, many bool) {

@@ -185,20 +185,6 @@ func (r release) gitLab(project string) string {
 	return "https://" + gitLabHost + "/api/v4/projects/" + strings.ReplaceAll(project, "/", "%2F") + "/packages/generic/" + r.Label() + "/" + r.version + "/" + r.components
 }
 
-// corpus returns the folder with the releases of real providers, or skips.
-func corpus(t testing.TB) string {
-	t.Helper()
-	root := os.Getenv("CORPUS")
-	if root == "" {
-		root, _ = filepath.Abs(filepath.Join("..", "..", "..", "shared", "corpus"))
-	}
-	root = filepath.Join(root, "releases")
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no corpus of providers at %s; set CORPUS to its folder", root)
-	}
-	return root
-}
-
 // each calls do for all indices below n, as many at a time as there are processors.
 func each(n int, do func(i int)) {
 	var running sync.WaitGroup

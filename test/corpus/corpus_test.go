@@ -18,19 +18,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
-
-func corpusDir(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "sources")); err != nil {
-		t.Skipf("no corpus of provider sources in %s; set CORPUS to its folder", dir)
-	}
-	return dir
-}
 
 // releases lists what each source tree is released as: label/version. A tree
 // with a configuration in this folder is built with it, any other without.
@@ -88,7 +77,7 @@ func load(t *testing.T, repo string) *config.Config {
 
 // TestPlans compares the files of each planned release with the real one.
 func TestPlans(t *testing.T) {
-	corpus := corpusDir(t)
+	corpus := share.Corpus(t, "")
 	for repo, want := range releases {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +127,7 @@ var conventional = map[string][]string{
 // TestZeroConfiguration compares everything that clusterctl reads; further
 // assets are the only thing that such a tree has to name.
 func TestZeroConfiguration(t *testing.T) {
-	corpus := corpusDir(t)
+	corpus := share.Corpus(t, "")
 	for repo, want := range conventional {
 		root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
 		given.NoError(t, err)
@@ -179,7 +168,7 @@ func all(version string) func(string) layouts.Version {
 // TestWriteKeepsPlans writes what was detected, as init does, and reads it
 // back: nothing may be left to detect differently.
 func TestWriteKeepsPlans(t *testing.T) {
-	corpus := corpusDir(t)
+	corpus := share.Corpus(t, "")
 	for repo := range releases {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()

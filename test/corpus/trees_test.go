@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
 )
 
@@ -54,10 +55,7 @@ var published = map[string]map[string]string{
 // the one that init writes, with what their own recipes publish. What the build
 // leaves out is said.
 func TestTrees(t *testing.T) {
-	trees := filepath.Join(corpusDir(t), "trees")
-	if _, err := os.Stat(trees); err != nil {
-		t.Skipf("no provider trees in %s; set CORPUS to the folder of the corpus", trees)
-	}
+	trees := share.Corpus(t, "trees")
 	for name, want := range published {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

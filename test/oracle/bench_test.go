@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // A benchmark that is over its budget tells so. docs/benchmarks.md says what the
@@ -45,7 +46,7 @@ func newBench(b *testing.B) *bench {
 // corpus returns the folder with sources and releases of real providers, or skips.
 func (b *bench) corpus() string {
 	b.Helper()
-	return filepath.Dir(needCorpus(b))
+	return share.Corpus(b, "")
 }
 
 // run is a run of this project's program.

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // refusedRules are the errors of the API server about the rules in a schema. Other
@@ -152,7 +153,7 @@ func TestRules(t *testing.T) {
 	if refused < n/10 || refused > n*9/10 {
 		t.Error("the schemas are too much alike")
 	}
-	root := needCorpus(t)
+	root := share.Corpus(t, "releases")
 	files, err := filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml"))
 	given.NoError(t, err)
 	schemas := 0

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // definition is a CRD whose objects have this spec.
@@ -266,7 +267,7 @@ func TestDefaults(t *testing.T) {
 	if refused < mutations/10 || refused > mutations*9/10 {
 		t.Error("the schemas are too much alike")
 	}
-	root := needCorpus(t)
+	root := share.Corpus(t, "releases")
 	files, err := filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml"))
 	given.NoError(t, err)
 	n := 0

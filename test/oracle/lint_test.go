@@ -30,6 +30,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // postponed are refusals that no rule reports yet: those about what the objects
@@ -701,7 +702,7 @@ func TestLint(t *testing.T) {
 	a := newAgreement(t)
 	t.Run("on", func(t *testing.T) {
 		t.Run("corpus", func(t *testing.T) {
-			root := needCorpus(t)
+			root := share.Corpus(t, "releases")
 			for _, label := range files(t, root) {
 				t.Run(label, func(t *testing.T) {
 					t.Parallel()

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // The programs are built when the first test asks for them.
@@ -57,36 +58,12 @@ func binary(t testing.TB) *real.Binary {
 	return b
 }
 
-// corpus returns the folder with the releases of real providers, or why there is
-// none.
-func corpus() (root, missing string) {
-	root = os.Getenv("CORPUS")
-	if root == "" {
-		root, _ = filepath.Abs(filepath.Join("..", "..", "..", "shared", "corpus"))
-	}
-	root = filepath.Join(root, "releases")
-	if !exists(root) {
-		return "", fmt.Sprintf("no corpus of providers at %s; set CORPUS to its folder", root)
-	}
-	return root, ""
-}
-
-// needCorpus is corpus for tests that do nothing without it.
-func needCorpus(t testing.TB) string {
-	t.Helper()
-	root, missing := corpus()
-	if missing != "" {
-		t.Skip(missing)
-	}
-	return root
-}
-
 // subjects are the releases that everything is tried on: those of the examples
 // and those of the corpus.
 func subjects(t testing.TB) []real.Release {
 	t.Helper()
 	out := releases(t, builtExamples(t))
-	root, missing := corpus()
+	root, missing := share.FindCorpus("releases")
 	if missing != "" {
 		t.Log(missing)
 		return out

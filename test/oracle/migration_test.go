@@ -29,6 +29,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // migrating is a server with all definitions of Cluster API and the webhooks of the
@@ -151,7 +152,7 @@ func sampledObjects(t *testing.T, data []byte, numbers bool) []map[string]any {
 // after the migration.
 func TestMigratedAdmission(t *testing.T) {
 	t.Parallel()
-	root := needCorpus(t)
+	root := share.Corpus(t, "releases")
 	server := migrating(t)
 	tried, accepted := 0, 0
 	kinds := map[string]int{}

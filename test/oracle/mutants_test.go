@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // mutant is a release in which one thing is changed as people change things by
@@ -625,7 +626,7 @@ type seedRelease struct {
 // reads.
 func seedReleases(t testing.TB) []seedRelease {
 	var roots []string
-	if root, missing := corpus(); missing == "" {
+	if root, missing := share.FindCorpus("releases"); missing == "" {
 		roots = append(roots, root)
 	} else {
 		t.Log(missing)

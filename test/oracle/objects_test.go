@@ -18,13 +18,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestObjects compares what lint says about the objects of real templates with
 // the code of the API server, given the definitions of the same release.
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	root := needCorpus(t)
+	root := share.Corpus(t, "releases")
 	var checked, refused, samples atomic.Int32
 	t.Cleanup(func() {
 		t.Logf("%d objects, %d refused, %d of them because of a sample", checked.Load(), refused.Load(), samples.Load())

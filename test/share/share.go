@@ -7,6 +7,7 @@
 package share
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,6 +44,15 @@ func SkipInRace(t testing.TB) {
 // CORPUS names, or in ../shared next to the project. Without it the test is skipped.
 func Corpus(t testing.TB, part string) string {
 	t.Helper()
+	dir, missing := FindCorpus(part)
+	if missing != "" {
+		t.Skip(missing)
+	}
+	return dir
+}
+
+// FindCorpus is Corpus for what can do without: it says why the folder is missing.
+func FindCorpus(part string) (dir, missing string) {
 	root := os.Getenv("CORPUS")
 	for dir, _ := os.Getwd(); root == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if at := filepath.Join(dir, "shared", "corpus"); exists(at) {
@@ -50,10 +60,9 @@ func Corpus(t testing.TB, part string) string {
 		}
 	}
 	if dir, err := filepath.Abs(filepath.Join(root, part)); root != "" && err == nil && exists(dir) {
-		return dir
+		return dir, ""
 	}
-	t.Skipf("no corpus of real providers in %q; set CORPUS to its folder", root)
-	return ""
+	return "", fmt.Sprintf("no corpus of real providers in %q; set CORPUS to its folder", root)
 }
 
 func exists(name string) bool {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -179,14 +178,8 @@ func TestHiddenSchemasChangeNothing(t *testing.T) {
 // CustomResourceDefinitions.
 func TestCorpusHiddenSchemas(t *testing.T) {
 	share.SkipInRace(t)
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	sources, err := filepath.Glob(filepath.Join(dir, "sources", "*"))
-	if err != nil || len(sources) == 0 {
-		t.Skipf("no corpus of real providers at %s: set $CORPUS to run this", dir)
-	}
+	sources, err := filepath.Glob(filepath.Join(share.Corpus(t, "sources"), "*"))
+	given.NoError(t, err)
 	builds, hidden := 0, 0
 	for _, source := range sources {
 		err := filepath.WalkDir(source, func(path string, e fs.DirEntry, err error) error {
@@ -201,11 +194,13 @@ func TestCorpusHiddenSchemas(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			builds++
+			if builds++; builds%share.Of(3, 1) != 0 {
+				return nil
+			}
 			hidden += compareBuilds(t, source, rel)
 			return nil
 		})
 		given.NoError(t, err)
 	}
-	t.Logf("%d builds, %d files without their schemas", builds, hidden)
+	t.Logf("of %d builds, %d files without their schemas", builds, hidden)
 }

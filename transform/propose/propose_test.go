@@ -478,14 +478,11 @@ func TestTreesWithoutProvider(t *testing.T) {
 // as in $PATH; `make unseen` fetches some as Go modules.
 func TestRealTreesBuildAfterInit(t *testing.T) {
 	share.SkipInRace(t)
-	corpus := os.Getenv("CORPUS")
-	if corpus == "" {
-		corpus = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	dirs, _ := filepath.Glob(filepath.Join(corpus, "sources", "*"))
-	dirs = append(dirs, filepath.SplitList(os.Getenv("UNSEEN"))...)
+	dirs := filepath.SplitList(os.Getenv("UNSEEN"))
 	if len(dirs) == 0 {
-		t.Skipf("no real source trees below %s: set $CORPUS or $UNSEEN to run this", corpus)
+		var err error
+		dirs, err = filepath.Glob(filepath.Join(share.Corpus(t, "sources"), "*"))
+		given.NoError(t, err)
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {

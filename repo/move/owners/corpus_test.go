@@ -1,11 +1,8 @@
 package owners
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -14,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // file reads an artifact.
@@ -67,15 +65,7 @@ func TestCorpus(t *testing.T) {
 			"patches and templates of the ClusterClass decide what happens to it": 1,
 	}
 	got := map[string]int{}
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	dir = filepath.Join(dir, "releases")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus of provider releases in %s; set CORPUS to the folder above", dir)
-	}
-	r, err := folder.Open(context.Background(), dir)
+	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
 	given.NoError(t, err)
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {

@@ -53,9 +53,13 @@ func FuzzMarshal(f *testing.F) {
 
 func TestMarshalCorpus(t *testing.T) {
 	share.SkipInRace(t)
+	files := 0
 	err := filepath.WalkDir(share.Corpus(t, "releases"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
+		}
+		if files++; files%share.Of(3, 1) != 0 {
+			return nil
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {

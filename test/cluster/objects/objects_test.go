@@ -380,14 +380,7 @@ func definitions(t *testing.T) []object {
 
 func samples(t *testing.T, wanted func(m object, text string) bool) []object {
 	t.Helper()
-	root := os.Getenv("CORPUS")
-	if root == "" {
-		root = "../../../../shared/corpus"
-	}
-	files, _ := filepath.Glob(filepath.Join(root, "releases", "*", "*", "*components*.yaml"))
-	if len(files) == 0 {
-		t.Skip("no corpus")
-	}
+	files, _ := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*", "*", "*components*.yaml"))
 	var out []object
 	seen := map[string]bool{}
 	for _, name := range files {

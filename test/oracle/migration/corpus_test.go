@@ -17,22 +17,16 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // templates are the cluster templates and classes of real releases.
 func templates(t *testing.T) []string {
-	dir := os.Getenv("CORPUS")
-	if dir == "" {
-		dir = "../../../../shared/corpus"
-	}
-	out, _ := filepath.Glob(filepath.Join(dir, "releases", "*", "*", "*.yaml"))
+	out, _ := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*", "*", "*.yaml"))
 	out = slices.DeleteFunc(out, func(name string) bool {
 		base := filepath.Base(name)
 		return !strings.HasPrefix(base, "cluster-template") && !strings.HasPrefix(base, "clusterclass") && base != "cluster-template.yaml"
 	})
-	if len(out) == 0 {
-		t.Skip("no corpus; set CORPUS to its folder")
-	}
 	return out
 }
 

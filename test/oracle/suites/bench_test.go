@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cost"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 var marker = regexp.MustCompile(`"\{go://[^@]*@v(1\.\d+)\}"`)
@@ -23,7 +24,7 @@ func BenchmarkSuite(b *testing.B) {
 	dir := b.TempDir()
 	cost.In(dir)
 	tree, tool := filepath.Join(dir, "tree"), filepath.Join(dir, "clusterctl-repo")
-	corpus := corpusFolder(b, ".")
+	corpus := share.Corpus(b, ".")
 	copyTree(b, filepath.Join(corpus, "e2e", "cluster-api"), tree)
 	kustomize, err := kustomizeBinary()
 	given.NoError(b, err)

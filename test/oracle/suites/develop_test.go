@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
 
@@ -24,7 +25,7 @@ var warning = regexp.MustCompile(`(?m)^# Warning: .*\n`)
 // TestDevelopment compares development repositories with those that
 // create-local-repository.py of Cluster API v1.14.2 makes of the same trees.
 func TestDevelopment(t *testing.T) {
-	corpus := corpusFolder(t, ".")
+	corpus := share.Corpus(t, ".")
 	if err := exec.Command("python3", "-c", "import distutils").Run(); err != nil {
 		t.Skip("the script needs a Python before 3.12")
 	}

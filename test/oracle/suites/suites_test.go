@@ -28,6 +28,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
 )
@@ -248,26 +249,11 @@ func copyTree(t testing.TB, from, to string) {
 	given.NoError(t, err)
 }
 
-// corpusFolder is a folder of the corpus.
-func corpusFolder(t testing.TB, name string) string {
-	t.Helper()
-	root := os.Getenv("CORPUS")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	root, err := filepath.Abs(filepath.Join(root, name))
-	given.NoError(t, err)
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no corpus at %s; set CORPUS to its folder", root)
-	}
-	return root
-}
-
 // TestLocalRepositories makes the repositories of real configurations with the
 // framework, after make has prepared their trees, and with the tool from the trees
 // as they are in git.
 func TestLocalRepositories(t *testing.T) {
-	root := corpusFolder(t, "e2e")
+	root := share.Corpus(t, "e2e")
 	binary, err := kustomizeBinary()
 	given.NoError(t, err)
 	t.Setenv("MANAGER_IMAGE", "example.com/manager:dev")
