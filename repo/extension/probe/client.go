@@ -155,6 +155,7 @@ func (c *client) do(ctx context.Context, in call) reply {
 	resp, err := c.http.Do(req)
 	// Closed while the request was written.
 	if (errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)) && req.GetBody != nil && limit.Err() == nil {
+		c.close() // others that are kept may be closed too
 		req.Body, _ = req.GetBody()
 		resp, err = c.http.Do(req)
 	}
