@@ -50,8 +50,3 @@ func builtExamples(t testing.TB) string {
 	}
 	return root
 }
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
