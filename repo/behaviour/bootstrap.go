@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -64,10 +65,11 @@ var controlPlaneChecks = []*check{
 		check{Role: contract.ControlPlane, Violation: "the Secret is still missing or malformed after the bound, loses its value or label later, or was deleted and is still missing after the settle bound", Within: pause, Needs: secretsNeeded, Beware: "a person who deletes it or removes its label", on: []string{controlPlane, secret}, version: planeKubeconfig, gone: secretGone}),
 	row("BEH503", "plane-certificates", "Certificate Secrets should have the type and the label of Cluster API", should, pagePlane+"certificates",
 		"Controllers that cache only labelled Secrets do not find the certificates.",
-		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and -sa.",
+		"Use the type cluster.x-k8s.io/secret and the label cluster.x-k8s.io/cluster-name for CLUSTER-ca, -etcd, -proxy and "+
+			"-sa, with tls.crt and tls.key.",
 		check{Role: contract.ControlPlane,
 			Violation: "one of these Secrets exists when the control plane is initialized and lacks the type, the label, " +
-				"tls.crt or tls.key",
+				"tls.crt or, except for etcd, tls.key",
 			Needs: secretsNeeded, Beware: "Secrets that users provide", on: []string{controlPlane}, version: planeCertificates}),
 	row("BEH504", "plane-machine-labels", "Control plane Machines must have the labels of Cluster API", must, pagePlane+"machines",
 		"Core does not count the Machine as control plane and deletes it with the workers.",
@@ -77,7 +79,7 @@ var controlPlaneChecks = []*check{
 		"Cluster topology considers an unfinished upgrade complete.",
 		"Count only Machines that status.replicas counts too.",
 		check{Role: contract.ControlPlane, Violation: "readyReplicas, availableReplicas or upToDateReplicas is negative or larger than status.replicas", on: []string{controlPlane}, version: planeCounters}),
-	row("BEH506", "plane-replicas", "Counters of a ControlPlane should be the numbers of its Machines", should,
+	row("BEH506", "plane-replicas", "Counters of a ControlPlane should match its Machines", should,
 		pagePlane+"replicas",
 		"Autoscalers and kubectl show a wrong number.",
 		"Count the Machines on every reconciliation.",
@@ -109,9 +111,10 @@ var controlPlaneChecks = []*check{
 			Violation: "status.version is newer than spec.version of a Machine of the ControlPlane, or at rest older than " +
 				"that of all, or missing",
 			on: []string{controlPlane}, version: planeVersion}),
-	row("BEH511", "plane-metadata", "Labels of the machine template should reach running Machines", should, pagePlane+"machines, in-place propagation",
+	row("BEH511", "plane-metadata", "Metadata and deletion timeouts of the machine template should reach running Machines",
+		should, pagePlane+"machines, in-place propagation",
 		"Users who add a label wait for it, or lose their Machines to a rollout.",
-		"Propagate metadata.labels and annotations and the timeouts of the deletion without a rollout.",
+		"Propagate metadata.labels, metadata.annotations and deletion timeouts without a rollout.",
 		check{Role: contract.ControlPlane, Action: "patch the labels of the machine template",
 			Violation: "a Machine lacks a label, an annotation or a timeout after twice the bound, or has been replaced",
 			Within:    settle, on: []string{controlPlane}, version: planeMetadata}),
@@ -155,13 +158,13 @@ var controlPlaneChecks = []*check{
 		"An even number of etcd members tolerates no more failures, and the surplus machine costs money.",
 		"Count the Machines from a current cache before creating one.",
 		check{Role: contract.ControlPlane, Violation: "four times the bound after a Machine was created, the ControlPlane has more Machines than spec.replicas, although all its other Machines are up to date and the spec did not change", Within: settle, on: []string{machine}, version: planeSurplus}),
-	row("BEH522", "plane-machine-whole", "Control plane Machines must be whole", must, pagePlane+"machines; version",
-		"The Machine never starts, or core deletes the machine of another one with it.",
+	row("BEH522", "plane-machine-complete", "Control plane Machines must be complete", must, pagePlane+"machines; version",
+		"The Machine never starts, or deleting it deletes the infrastructure of another Machine.",
 		"Create a BootstrapConfig and an InfraMachine for each Machine, and set spec.version and spec.clusterName.",
 		check{Role: contract.ControlPlane, Within: settle, on: []string{machine}, version: planeWhole,
 			Violation: "a Machine that a ControlPlane created has no spec.version although the ControlPlane has one, " +
-				"another spec.clusterName than label, or refers to an object that does not exist when the bound has passed, " +
-				"or that another Machine refers to"}),
+				"a spec.clusterName that differs from its label, or refers to an object that does not exist when the " +
+				"bound has passed, or that another Machine refers to"}),
 }
 
 func (j *Judge) secretNamed(namespace, secretName string) *object {
@@ -335,7 +338,8 @@ func planeCertificates(c *change) {
 				return
 			}
 			for _, key := range []string{"tls.crt", "tls.key"} {
-				if !s.get("data", key).Filled() {
+				external := purpose == "etcd" && key == "tls.key" // its key may be elsewhere
+				if !external && !s.get("data", key).Filled() {
 					c.report([]string{"status.initialization"}, "the Secret %s has no data under the key %s", s.name, key)
 					return
 				}
@@ -419,8 +423,8 @@ func (c *change) calm(do func(*change, []*object)) {
 func planeGoesLast(c *change) { c.outlived("the ControlPlane", apart+apart, c.machinesOf(c.o)) }
 
 // counters are the fields of a ControlPlane that count Machines with a condition.
-var counters = map[string]string{
-	"Ready": "readyReplicas", "Available": "availableReplicas", "UpToDate": "upToDateReplicas",
+var counters = []struct{ condition, field string }{
+	{"Ready", "readyReplicas"}, {"Available", "availableReplicas"}, {"UpToDate", "upToDateReplicas"},
 }
 
 func planeReplicas(c *change) {
@@ -432,17 +436,19 @@ func planeReplicas(c *change) {
 		if len(all) == 0 || !c.cur.Get("spec", "replicas").Exists() {
 			return // Machines of other kinds, or none
 		}
-		for kind, counter := range counters {
-			n, known := int64(0), c.cur.Get("status", "initialization").Exists() && c.cur.Get("status", counter).Exists()
+		for _, counter := range counters {
+			counted := c.cur.Get("status", counter.field)
+			n, known := int64(0), c.cur.Get("status", "initialization").Exists() && counted.Exists()
 			for _, m := range all {
-				is := m.cur.Condition(kind)
+				is := m.cur.Condition(counter.condition)
 				known = known && is.Exists() && c.now.Sub(m.proof.At) >= c.opts.Settle
 				if is.Get("status").Str() == "True" {
 					n++
 				}
 			}
-			if got := c.cur.Get("status", counter).Number(); known && got != n && got >= 0 && got <= want {
-				c.report([]string{"status." + counter}, "status.%s is %d, but %d Machines have %s=True", counter, got, n, kind)
+			if got := counted.Number(); known && got != n && got >= 0 && got <= want {
+				c.report([]string{"status." + counter.field}, "status.%s is %d, but %d Machines have %s=True",
+					counter.field, got, n, counter.condition)
 				return
 			}
 		}
@@ -464,12 +470,17 @@ func (c *change) reaches(field string) {
 	want, wait := c.cur.Get("spec", field), 4*c.opts.Settle
 	c.until(wait, wait, func(c *change) bool {
 		all := c.machinesOf(c.o)
-		if c.o.isDeleting() || len(all) == 0 || !c.cur.Get("spec", field).Equal(want) ||
-			strings.Contains(c.cur.Get("spec").Text(), `"OnDelete"`) {
+		if c.o.isDeleting() || len(all) == 0 || !want.Exists() || !c.cur.Get("spec", field).Equal(want) {
 			return false
 		}
-		has := int64(len(all)) == want.Number()
+		has, state := int64(len(all)) == want.Number(), ""
 		if field == "version" {
+			for _, strategy := range []string{"spec.rollout.strategy.type", "spec.rolloutStrategy.type"} {
+				if c.cur.At(strategy).Str() == "OnDelete" {
+					return false
+				}
+			}
+			state = fmt.Sprintf(", %s has the version %q", all[0], all[0].get("spec", field).Str())
 			has = slices.ContainsFunc(all, func(m *object) bool {
 				return record.CompareVersions(m.get("spec", field).Str(), want.Str()) == 0
 			})
@@ -485,8 +496,7 @@ func (c *change) reaches(field string) {
 			return true
 		}
 		c.report([]string{"spec." + field, "status." + field},
-			"spec.%s is %s, but the ControlPlane has %d Machines, %s has %q, and nothing changes", field, want.Text(), len(all),
-			all[0], all[0].get("spec", "version").Str())
+			"spec.%s is %s, but the ControlPlane has %d Machines%s, and nothing changes", field, want.Text(), len(all), state)
 		return false
 	})
 }
@@ -551,9 +561,11 @@ func planeVersion(c *change) {
 	}
 	c.calm(func(c *change, all []*object) {
 		now := c.cur.Get("status", "version").Str()
-		if now == "" && c.cur.Get("spec", "version").Exists() && len(all) > 0 {
-			c.report([]string{"spec.version", "status.version"}, "status.version is missing, but spec.version is %s",
-				c.cur.Get("spec", "version").Str())
+		if now == "" {
+			if want := c.cur.Get("spec", "version"); want.Exists() && len(all) > 0 {
+				c.report([]string{"spec.version", "status.version"},
+					"status.version is missing, but spec.version is %s", want.Str())
+			}
 			return
 		}
 		newer := func(m *object) bool { return record.CompareVersions(now, m.get("spec", "version").Str()) < 0 }
@@ -564,6 +576,9 @@ func planeVersion(c *change) {
 	c.later(apart, func(c *change) {
 		all := c.machinesOf(c.o)
 		now := c.cur.Get("status", "version").Str()
+		if now == "" {
+			return
+		}
 		for _, m := range all {
 			if is := m.get("spec", "version").Str(); is != "" && record.CompareVersions(now, is) > 0 && m.born.Before(c.o.proof.At) {
 				c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s", now, m.name, is)
@@ -601,14 +616,14 @@ func planeMetadata(c *change) {
 		all := c.machinesOf(c.o)
 		for _, m := range all {
 			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(replicas) {
-				c.report([]string{"spec.machineTemplate"}, "changed labels created the new Machine %s", m.name)
+				c.report([]string{"spec.machineTemplate"}, "a change that needs no rollout created Machine %s", m.name)
 				return
 			}
 			for _, part := range []string{"metadata.labels", "metadata.annotations", "spec.deletion"} {
 				for item := range now.At(part).Items() {
 					if !m.cur.At(part).Get(item.Key()).Equal(item) {
-						c.report([]string{"spec.machineTemplate"}, "%s of %s is not on Machine %s %s later",
-							item.Key(), part, m.name, 2*c.opts.Settle)
+						c.report([]string{"spec.machineTemplate"}, "%s.%s has not reached Machine %s after %s",
+							part, item.Key(), m.name, 2*c.opts.Settle)
 						return
 					}
 				}
@@ -788,11 +803,16 @@ func planeWhole(c *change) {
 			if c.last[ref.Group+"/"+ref.Kind].IsZero() {
 				continue // the kind is not in the stream
 			}
-			shared := slices.ContainsFunc(c.machinesOf(p), func(m *object) bool {
-				return m != c.o && m.cur.At(path).Ref() == ref
-			})
-			c.demand(!shared && c.referred(c.o, c.cur.At(path)) != nil, []string{path},
-				"%s %s of the Machine does not exist, or is that of another one", ref.Kind, ref.Name)
+			all := c.machinesOf(p)
+			shared := slices.IndexFunc(all, func(m *object) bool { return m != c.o && m.cur.At(path).Ref() == ref })
+			switch {
+			case c.referred(c.o, c.cur.At(path)) == nil:
+				c.report([]string{path}, "%s %s does not exist", ref.Kind, ref.Name)
+			case shared >= 0:
+				c.report([]string{path}, "%s %s also belongs to %s", ref.Kind, ref.Name, all[shared])
+			default:
+				c.held()
+			}
 		}
 		return false
 	})

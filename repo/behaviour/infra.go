@@ -128,8 +128,10 @@ var machineChecks = []*check{
 		check{Violation: "a version with status.initialization has status.failureReason or status.failureMessage", on: providerRoles, version: machineFailures}),
 	row("BEH215", "template-capacity", "The capacity of an InfraMachineTemplate must be readable", must,
 		pageMachine+"support cluster autoscaling from zero",
-		"The autoscaler ignores the template, so node groups without machines never grow.",
-		"Write quantities such as 4 or 16Gi into status.capacity, and a value of GOARCH into status.nodeInfo.architecture.",
+		"The autoscaler ignores what it cannot read: node groups without machines never grow, or grow for another "+
+			"architecture.",
+		"Write quantities such as 4 or 16Gi into status.capacity, and amd64, arm64, s390x or ppc64le into "+
+			"status.nodeInfo.architecture.",
 		check{Role: contract.InfraMachine, on: []string{infraTemplate}, version: templateCapacity,
 			Violation: "an entry of status.capacity is not a quantity, or the architecture is not amd64, arm64, s390x or " +
 				"ppc64le"}),
@@ -574,7 +576,7 @@ func templateCapacity(c *change) {
 	}
 	arch := status.Get("nodeInfo", "architecture").Str()
 	c.demand(slices.Contains([]string{"", "amd64", "arm64", "s390x", "ppc64le"}, arch), []string{"status.nodeInfo"},
-		"the architecture is %q", arch)
+		"the architecture is %q; want amd64, arm64, s390x or ppc64le", arch)
 }
 
 func machineFailures(c *change) {

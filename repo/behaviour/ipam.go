@@ -260,7 +260,7 @@ func addressOwners(c *change) {
 
 func addressFinalizer(c *change) {
 	c.fresh("metadata.finalizers", func(c *change) {
-		cl := c.claimOf(c.o) // whose deletion frees the address
+		cl := c.claimOf(c.o) // once the claim goes, the finalizer may go
 		c.demand(c.cur.Get("metadata", "finalizers").Len() > 0 || c.prev.Exists() && (cl == nil || cl.isDeleting()),
 			[]string{"metadata.finalizers"},
 			"the IPAddress has no finalizer")
@@ -310,7 +310,7 @@ func addressReference(c *change) {
 			c.gives(claimPool(c.cur), c.o)
 		}
 		c.demand(a.alive() && a.get("spec", "claimRef", "name").Str() == c.o.name, []string{"status.addressRef"},
-			"there is no IPAddress %s for this claim", now)
+			"IPAddress %s does not exist or is for another claim", now)
 	})
 }
 
@@ -344,7 +344,7 @@ func addressUsable(c *change) {
 	case err != nil:
 		c.report(paths, "%q is not an address", spec.Get("address").Str())
 	case prefix.Exists() && (prefix.Number() < 0 || prefix.Number() > int64(ip.BitLen())):
-		c.report(paths, "%s has no prefix of %s bits", ip, prefix.Text())
+		c.report(paths, "prefix %s does not fit the address %s", prefix.Text(), ip)
 	case gateway != "" && (wrong != nil || via.Is4() != ip.Is4() || via == ip):
 		c.report(paths, "%q cannot be the gateway of %s", gateway, ip)
 	default:

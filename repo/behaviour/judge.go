@@ -100,7 +100,7 @@ type Judge struct {
 	ids      map[string]*object // provider IDs
 	ips      map[[4]string]*object
 	pools    map[[2]string]map[string]bool // finalizers of claims by group and kind of the pool
-	kinds    map[string]bool               // kinds that lack something, reported once
+	kinds    map[string]bool               // what is known of kinds: faults reported once, writers, finalizers
 	read     map[string]bool               // resources in the stream
 	denied   map[string]string
 	server   string
@@ -767,6 +767,7 @@ func (j *Judge) Undecided() map[string]string {
 // plurals are the ends of the names of resources, with what tagOf calls their kinds. The
 // longer of two comes first.
 var plurals = []struct{ end, kind string }{
+	{"machinetemplates", "MachineTemplate"},
 	{"machinedeployments", "MachineDeployment"}, {"machinepools", "MachinePool"}, {"machinesets", "MachineSet"}, {"machines", "Machine"},
 	{"controlplanes", "ControlPlane"}, {"clusters", "Cluster"}, {"configs", "Config"}, {"pools", "Pool"},
 	{"ipaddressclaims", "IPAddressClaim"}, {"ipaddresses", "IPAddress"}, {"secrets", "Secret"}, {"leases", "Lease"}, {"events", "Event"},

@@ -44,7 +44,8 @@ const (
 
 var apiOf = map[string]string{
 	"Cluster": coreAPI, "Machine": coreAPI, "MachinePool": coreAPI, "AcmeCluster": infraAPI, "AcmeMachine": infraAPI,
-	"AcmeMachinePool": infraAPI, "AcmeConfig": bootAPI, "AcmeControlPlane": planeAPI, "IPAddressClaim": ipamAPI,
+	"AcmeMachinePool": infraAPI, "AcmeMachineTemplate": infraAPI, "AcmeGadgetMachine": infraAPI, "AcmeDisk": infraAPI,
+	"AcmeIdentity": infraAPI, "AcmeConfig": bootAPI, "AcmeControlPlane": planeAPI, "IPAddressClaim": ipamAPI,
 	"IPAddress": ipamAPI, "Secret": "v1", "Lease": "coordination.k8s.io/v1", "Event": "v1",
 }
 

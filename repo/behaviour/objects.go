@@ -119,8 +119,8 @@ var objectChecks = []*check{
 		"Users who wait for a change wait forever.",
 		"Set status.observedGeneration at the end of every reconciliation.",
 		check{Action: actPatch,
-			Violation: "the generation changed and status.observedGeneration still lags after twice the bound, or it or " +
-				"that of a condition goes back",
+			Violation: "the generation changed and status.observedGeneration still lags after twice the bound, or an " +
+				"observedGeneration decreases",
 			Within: settle, on: providerRoles, version: generationFollows}),
 	row("BEH019", "ready-stays", "The condition Ready should exist during the whole life of an object", should, pageStatus,
 		"Core computes the readiness of Machines and Clusters from it and reports Unknown without it.",
@@ -134,7 +134,7 @@ var objectChecks = []*check{
 		"clusterctl move loses the object, and deleting the Cluster leaves it behind.",
 		"Patch objects with the patch helper instead of replacing metadata.ownerReferences.",
 		check{Violation: "the controlling owner changes to another UID, or the reference to it, or to the Cluster, the " +
-			"Machine or the MachinePool that core sets, disappears, not during a pause",
+			"Machine or the MachinePool that core sets, disappears, not during a pause; Secrets may get another controller",
 			Beware: "a person who removes it: the API server does not say who did",
 			on:     append([]string{secret, claim, address}, providerRoles...), version: ownerKept}),
 	row("BEH022", "owner-chain", "Objects made by providers should have owners up to the Cluster", should, pageOwners,
@@ -179,7 +179,7 @@ var objectChecks = []*check{
 		"Look for the object that exists already, by a name computed from the owner, before creating one.",
 		check{Violation: "an object gets control of more than twenty new Secrets, IPAddressClaims and Machines within five minutes; only Secrets count for an InfraMachinePool", on: []string{secret, claim, machine}, version: noLeak}),
 	row("BEH030", "status-types", "Fields of the contract must have the type that core reads", must, pageCluster+"initialization completed; failure domains; "+pageMachine+"provider ID; addresses; "+pagePool+"replicas; "+pagePlane+"replicas",
-		"Core cannot read the field and returns an error on every reconciliation.",
+		"Core cannot read the field: it returns an error on every reconciliation, or takes the field as missing.",
 		"Use the type of the contract in the Go type and in the CRD.",
 		check{Violation: "a field has another type, for example provisioned is a string, or failureDomains is a map next to status.initialization", on: providerRoles, version: statusTypes}),
 	row("BEH031", "cluster-label-fixed", "The label of the Cluster must not change", must, pageOwners,
@@ -197,8 +197,8 @@ var objectChecks = []*check{
 		check{Action: actDelete, Within: pause, on: []string{machine, infraMachine, claim, address}, version: bornLate,
 			Violation: "a Machine, InfraMachine, claim or IPAddress is created when its owner, a ControlPlane, an " +
 				"InfraMachinePool, an InfraMachine or a claim, has been deleted for longer than the bound"}),
-	row("BEH034", "asked", "InfraClusters, pools and ControlPlanes should only be deleted together with what they belong to",
-		typical,
+	row("BEH034", "deleted-with-owner",
+		"InfraClusters, pools and ControlPlanes should only be deleted together with what they belong to", typical,
 		pageCluster+"typical workflow, deleted resource; "+pagePool+"typical workflow; "+pagePlane+"typical workflow",
 		"Core loses infrastructure that it still counts on, and the Cluster can no longer be changed.",
 		"Leave the deletion to core.",
@@ -270,11 +270,12 @@ func (c *change) quiet(since time.Time, when string) {
 // writes the status of its objects. Nobody else is known to be one.
 func (c *change) wishes() []string {
 	var out []string
+	alone := func(v record.Value) bool { return v.Len() == 1 && v.Get(blockMove).Exists() }
 	for _, part := range []string{"spec", "metadata.labels", "metadata.annotations"} {
 		for _, d := range record.Diff(c.prev.At(part), c.cur.At(part)) {
 			d.Path = strings.TrimSuffix(part+"."+d.Path, ".")
 			seen := strings.HasPrefix(d.Path, "spec.providerID") || strings.HasPrefix(d.Path, "spec.controlPlaneEndpoint") // see work
-			if !seen && !strings.HasSuffix(d.Path, blockMove) && (d.New.Len() != 1 || !d.New.Get(blockMove).Exists()) {
+			if !seen && !strings.HasSuffix(d.Path, blockMove) && !alone(d.New) && !alone(d.Old) {
 				out = append(out, d.String())
 			}
 		}
@@ -397,8 +398,8 @@ func (c *change) lostFinalizers() []string {
 		if c.ours(c.o.seen.added[f]) || known(f) {
 			return true
 		}
-		// What is there from the beginning is that of the provider, unless it adds another one.
-		return len(c.o.seen.added[f]) == 0 && !slices.ContainsFunc(c.prev.Finalizers(), known)
+		// What is there from the beginning is that of the provider, unless it adds another one to a new object.
+		return len(c.o.seen.added[f]) == 0 && (!c.o.watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
 	}
 	kept := slices.ContainsFunc(record.LostFinalizers(c.cur, record.Value{}), own) // without those of Kubernetes
 	return slices.DeleteFunc(record.LostFinalizers(c.prev, c.cur), func(f string) bool {
@@ -773,12 +774,12 @@ func ownerKept(c *change) {
 		c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s disappeared", lost.kind, lost.name)
 		return
 	}
-	if before.uid == "" || before.uid == now.uid || c.driven() {
+	adopted := now.uid != "" && c.o.tag == secret // a ControlPlane adopts those of the first bootstrap
+	if before.uid == "" || before.uid == now.uid || adopted || c.driven() {
 		return
 	}
 	paths := []string{"metadata.ownerReferences"}
 	switch p := c.objects[before.uid]; {
-	case now.uid != "" && c.o.tag == secret: // a ControlPlane adopts those of the first bootstrap
 	case now.uid != "":
 		c.report(paths, "the controlling owner changed from %s %s to %s %s", before.kind, before.name, now.kind, now.name)
 	case p.alive() && !p.isDeleting():
@@ -815,7 +816,7 @@ func controllerOf(list []owner) owner {
 func ownerChain(c *change) {
 	own := func(r owner) bool { return r.uid == c.o.uid }
 	if slices.ContainsFunc(c.o.owners, own) && !slices.ContainsFunc(ownersOf(c.prev), own) && !c.user {
-		c.report([]string{"metadata.ownerReferences"}, "the object is its own owner, so nothing ever deletes it")
+		c.report([]string{"metadata.ownerReferences"}, "the object is its own owner, so garbage collection never deletes it")
 		return
 	}
 	if c.prev.Exists() || !c.o.watched || c.o.byUser || c.o.label(clusterLabel) == "" {
@@ -851,7 +852,10 @@ func ownerOlder(c *change) {
 func ownerVersion(c *change) {
 	older := map[string]bool{}
 	for _, r := range c.o.owners {
-		if before := c.o.seen.owners[r.uid]; before != "" && before != r.apiVersion {
+		before := c.o.seen.owners[r.uid]
+		_, was, _ := strings.Cut(before, "/")
+		_, is, _ := strings.Cut(r.apiVersion, "/")
+		if before != "" && contract.CompareVersions(is, was) < 0 {
 			older[r.uid+" "+r.apiVersion] = true
 		}
 	}
@@ -865,7 +869,7 @@ func ownerVersion(c *change) {
 		for _, r := range c.o.owners {
 			if older[r.uid+" "+r.apiVersion] {
 				c.report([]string{"metadata.ownerReferences"},
-					"the owner reference to %s %s still has the version %s, %s after it was set back",
+					"the owner reference to %s %s still has the version %s, %s after it became older",
 					r.kind, r.name, r.apiVersion, c.opts.Settle)
 				return
 			}
@@ -937,7 +941,7 @@ func (c *change) rebuilt(before map[string]string) {
 
 func blockMoveRemoved(c *change) {
 	since := c.pausedSince(c.o)
-	if since.IsZero() || !c.cur.Annotated(blockMove) || c.prev.Annotated(blockMove) {
+	if c.user || since.IsZero() || !c.cur.Annotated(blockMove) || c.prev.Annotated(blockMove) {
 		return
 	}
 	c.later(4*c.opts.Settle, func(c *change) {
@@ -1013,15 +1017,18 @@ func bornLate(c *change) {
 		return
 	}
 	born, err := time.Parse(time.RFC3339, c.cur.Get("metadata", "creationTimestamp").Str())
+	if err != nil {
+		return
+	}
 	for _, r := range c.o.owners {
 		p := c.objects[r.uid]
-		if err != nil || !p.alive() || !slices.Contains([]string{controlPlane, infraPool, infraMachine, claim}, p.tag) {
+		if !p.alive() || !slices.Contains([]string{controlPlane, infraPool, infraMachine, claim}, p.tag) {
 			continue
 		}
 		deleted, err := time.Parse(time.RFC3339, p.get("metadata", "deletionTimestamp").Str())
 		paths := []string{"metadata.creationTimestamp", "metadata.ownerReferences"}
 		c.demand(err != nil || born.Sub(deleted) <= c.opts.Pause, paths,
-			"made for %s, %s after that was deleted", p, born.Sub(deleted))
+			"created %s after %s was deleted", born.Sub(deleted), p)
 	}
 }
 

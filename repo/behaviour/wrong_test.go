@@ -48,7 +48,33 @@ func TestHealthy(t *testing.T) {
 		l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io", "acme.io/machine"})
 		l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acme.io/machine"})
 	})
-	apiOf["AcmeDisk"] = infraAPI
+	l.before("work", func(l *life) { // a finalizer from before the recording is renamed
+		for _, list := range [][]any{{"old.acme.io"}, {"old.acme.io", "new.acme.io"}, {"new.acme.io"}} {
+			l.put(provider, "AcmeMachine", "old",
+				"metadata.creationTimestamp", "2026-11-01T00:00:00Z", "metadata.finalizers", list)
+		}
+	})
+	l.before("work", func(l *life) { // core raises the version of a reference, while the watch stays at an older one
+		r := l.ownerRef("Machine", "m1", true)
+		r["apiVersion"] = "cluster.x-k8s.io/v1"
+		l.put(core, "AcmeMachine", "m1", "metadata.ownerReferences", []any{r})
+	})
+	l.before("work", func(l *life) { // a person replaces Machines, and then stops demanding a version
+		l.put(user, "AcmeControlPlane", "c", "spec.version", "v1.35.0", "spec.rollout.strategy.type", "OnDelete")
+		l.status("AcmeControlPlane", "c", "status.observedGeneration", 2)
+		l.wait(longer)
+		l.put(user, "AcmeControlPlane", "c", "spec.version", nil, "spec.rollout", nil)
+		l.status("AcmeControlPlane", "c", "status.observedGeneration", 3, "status.version", nil)
+	})
+	l.before("plane initialized", sets(provider, "Secret", "c-etcd", "data|tls.key", nil)) // etcd is external
+	const block = "metadata.annotations|clusterctl.cluster.x-k8s.io/block-move"
+	l.before("pause", sets(provider, "AcmeMachine", "w1", block, ""))
+	l.before("resume", func(l *life) {
+		l.put(provider, "AcmeMachine", "w1", "metadata.annotations", nil)
+		l.put(user, "AcmeMachine", "m1", block, "") // a person blocks the move
+		l.wait(longer)
+		l.put(user, "AcmeMachine", "m1", "metadata.annotations", nil)
+	})
 	l.instead("delete m1", func(l *life) { // its disk takes long
 		l.put(provider, "AcmeDisk", "m1", "metadata.ownerReferences", []any{l.ownerRef("AcmeMachine", "m1", true)})
 		for _, kind := range []string{"Machine", "AcmeMachine", "AcmeDisk"} {
@@ -94,6 +120,9 @@ func TestWrongDoers(t *testing.T) {
 			if !strings.HasPrefix(name, f.Check.ID) || strings.Contains(strings.Join(f.Diff, " "), ".status: (absent)") {
 				t.Errorf("  %s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 			}
+		}
+		if len(j.findings) == 0 {
+			continue // as told above
 		}
 		if name == "BEH107 several" && !strings.Contains(j.findings[0].Message, "m1 is in it") {
 			t.Errorf("%s: it does not name the first: %s", name, j.findings[0].Message)
@@ -154,16 +183,17 @@ func TestFingerprints(t *testing.T) {
 // open.
 func TestRights(t *testing.T) {
 	for resource, want := range map[string][]string{
-		"secrets":                                          {"BEH401"},
-		"leases.coordination.k8s.io":                       {"BEH024"},
-		"machines.cluster.x-k8s.io":                        {"BEH701"},
-		"machinepools.cluster.x-k8s.io":                    {"BEH305"},
-		"acmemachines.infrastructure.cluster.x-k8s.io":     {"BEH201"},
-		"acmemachinepools.infrastructure.cluster.x-k8s.io": {"BEH303"},
-		"acmeclusters.infrastructure.cluster.x-k8s.io":     {"BEH101"},
-		"acmeconfigs.bootstrap.cluster.x-k8s.io":           {"BEH003"},
-		"acmecontrolplanes.controlplane.cluster.x-k8s.io":  {"BEH501"},
-		"ipaddressclaims.ipam.cluster.x-k8s.io":            {"BEH603"},
+		"secrets":                                              {"BEH401"},
+		"leases.coordination.k8s.io":                           {"BEH024"},
+		"machines.cluster.x-k8s.io":                            {"BEH701"},
+		"machinepools.cluster.x-k8s.io":                        {"BEH305"},
+		"acmemachines.infrastructure.cluster.x-k8s.io":         {"BEH201"},
+		"acmemachinetemplates.infrastructure.cluster.x-k8s.io": {"BEH215"},
+		"acmemachinepools.infrastructure.cluster.x-k8s.io":     {"BEH303"},
+		"acmeclusters.infrastructure.cluster.x-k8s.io":         {"BEH101"},
+		"acmeconfigs.bootstrap.cluster.x-k8s.io":               {"BEH003"},
+		"acmecontrolplanes.controlplane.cluster.x-k8s.io":      {"BEH501"},
+		"ipaddressclaims.ipam.cluster.x-k8s.io":                {"BEH603"},
 	} {
 		j := New(DefaultOptions())
 		e, err := record.Decode(record.DeniedLine(time.Now(), resource, "no rights"))

@@ -96,7 +96,6 @@ var wrong = map[string]func(*life){
 			l.status("AcmeGadgetMachine", "x", "status.conditions", conditions(false, false)[:1])
 			l.start("w1")
 		})
-		apiOf["AcmeGadgetMachine"] = infraAPI
 		l.after("delete w1", func(l *life) { l.gone("AcmeGadgetMachine", "x") })
 	},
 	"BEH005 lost": after("work", status("AcmeMachine", "w1", "status.conditions", conditions(true, false)[:1])),
@@ -227,7 +226,6 @@ var wrong = map[string]func(*life){
 		})
 	},
 	"BEH016 an identity": func(l *life) {
-		apiOf["AcmeIdentity"] = infraAPI
 		l.after("work", func(l *life) {
 			list := conditions(true, false)
 			delete(list[0].(m), "reason")
@@ -469,14 +467,9 @@ var wrong = map[string]func(*life){
 		gone("Machine", "w1")),
 	"BEH214":           after("work", status("AcmeMachine", "w1", "status.failureReason", "CreateError")),
 	"BEH214 a cluster": after("work", status("AcmeCluster", "c", "status.failureMessage", "no quota")),
-	"BEH215": func(l *life) {
-		apiOf["AcmeMachineTemplate"] = infraAPI
-		l.after("work", status("AcmeMachineTemplate", "w", "status.capacity", m{"cpu": 4, "memory": "8GB"}))
-	},
-	"BEH215 architecture": func(l *life) {
-		apiOf["AcmeMachineTemplate"] = infraAPI
-		l.after("work", status("AcmeMachineTemplate", "w", "status.capacity", m{"memory": "8Gi"}, "status.nodeInfo.architecture", "x86_64"))
-	},
+	"BEH215":           after("work", status("AcmeMachineTemplate", "w", "status.capacity", m{"cpu": 4, "memory": "8GB"})),
+	"BEH215 architecture": after("work",
+		status("AcmeMachineTemplate", "w", "status.capacity", m{"memory": "8Gi"}, "status.nodeInfo.architecture", "x86_64")),
 	"BEH301": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.poolMachine("p1")
