@@ -122,7 +122,7 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 	}
 	slices.SortFunc(out.UnsetImages, func(a, b unsetImage) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Image, b.Image)) })
 	if err := errors.Join(b.problems...); err != nil {
-		out.Problem = &BuildError{Err: err} // at places of the configuration, which is named from here
+		out.Problem = &BuildError{Err: err} // the places are in the configuration, whose name needs no folder
 	}
 	out.Tracer = newTracer(ctx, dir, plan, opts, out.Releases)
 	return out, nil

@@ -85,7 +85,7 @@ type seenFS struct {
 	input   func(file string)
 }
 
-// Open implements fs.FS. What looks at a tree reads whole files and the names in folders.
+// Open implements fs.FS. What looks at a tree uses ReadFile, ReadDir and Stat.
 func (s *seenFS) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: errors.ErrUnsupported}
 }

@@ -192,7 +192,7 @@ func TestTraces(t *testing.T) {
 // value.
 func TestCorpusTraces(t *testing.T) {
 	share.SkipInRace(t)
-	dir := share.Corpus(t, "")
+	dir := filepath.Dir(share.Corpus(t, "sources"))
 	for source, version := range corpusVersions(t, dir) {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()

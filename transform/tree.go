@@ -315,7 +315,7 @@ func (b *Build) Repository(path string) *repo.Repository {
 
 // BuildError is a source tree that cannot be built.
 type BuildError struct {
-	// Dir is the tree.
+	// Dir is the tree; empty if all places are in the configuration.
 	Dir string
 	Err error
 

@@ -113,6 +113,16 @@ func TestCopiesWhatWasCutOff(t *testing.T) {
 	}
 }
 
+// TestCopiesAnIndexAgain: an index that is there already is not written again.
+func TestCopiesAnIndexAgain(t *testing.T) {
+	from, to := emptyShelf(), emptyShelf()
+	part := from.manifest(t, from.add(t, v1.MediaTypeImageLayerGzip, []byte("layer")))
+	index := from.have[from.index(t, part).Digest]
+	for range 2 {
+		given.Value(copyIndex(t.Context(), from, to, v1.MediaTypeImageIndex, index, []v1.Descriptor{part}))(t)
+	}
+}
+
 // TestRefusesHugeManifests: what the source says about a size is not trusted with
 // the memory.
 func TestRefusesHugeManifests(t *testing.T) {

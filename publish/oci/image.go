@@ -162,6 +162,9 @@ func copyIndex(ctx context.Context, from content.ReadOnlyStorage, to content.Sto
 			return root, err
 		}
 	}
+	if there, err := to.Exists(ctx, root); err != nil || there {
+		return root, err
+	}
 	return root, to.Push(ctx, root, bytes.NewReader(index))
 }
 

@@ -37,8 +37,8 @@ func (i *Ignore) Used(rule string) bool { return i.used[rule] }
 // NormalizeID brings an ID as people write it, such as meta-006, into its form.
 func NormalizeID(id string) string { return strings.ToUpper(strings.ReplaceAll(id, "-", "")) }
 
-// Ignores finds the comments in a file.
-func Ignores(f *yamldoc.File) []*Ignore {
+// readIgnores finds the comments in a file.
+func readIgnores(f *yamldoc.File) []*Ignore {
 	var out []*Ignore
 	if !strings.Contains(f.Data, IgnoreMark) {
 		return nil

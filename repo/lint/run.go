@@ -161,10 +161,10 @@ func (r *part) comments() {
 	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
 		for _, f := range r.opts.Sources() {
 			if r.opts.Origin != nil {
-				origins = append(origins, Ignores(f)...)
+				origins = append(origins, readIgnores(f)...)
 				continue
 			}
-			r.ignores = append(r.ignores, Ignores(f)...)
+			r.ignores = append(r.ignores, readIgnores(f)...)
 		}
 	}
 	seen := map[string]bool{}
@@ -279,7 +279,7 @@ func (r *part) read(release *repo.Release) []*File {
 			continue
 		}
 		f := manifest.New(a, kind, data)
-		r.ignores = append(r.ignores, Ignores(f.Raw)...)
+		r.ignores = append(r.ignores, readIgnores(f.Raw)...)
 		out = append(out, f)
 	}
 	return out

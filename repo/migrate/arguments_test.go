@@ -35,7 +35,7 @@ func TestPatchedArguments(t *testing.T) {
 		"replaced by another":   {lists: [][]op{{{"replace", "", "replace  [b 1]"}, {"add", "b", "replace  [b 9]"}}, {{"add", "v", "add v"}}}, says: "the place of v"},
 		"a template":            {lists: [][]op{{{"add", "new='{{ .x }}'", "add -"}}}},
 		"a long template":       {lists: [][]op{{{"add", "new=|\n            {{ .x }}\n            b", "add new"}}}, says: "the template has several lines"},
-		"a template that trims": {lists: [][]op{{{"add", "new='{{- .x }}'", "add new"}}}, says: "manual"},
+		"a template that trims": {lists: [][]op{{{"add", "new='{{- .x }}'", "add new"}}}, says: "or trims the text around it"},
 	} {
 		text := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nspec:\n  controlPlane:\n    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: cp}\n  patches:\n"
 		var want []string

@@ -469,7 +469,7 @@ func (p *operations) argument(item *edit.Entry, op string, segments []string) {
 		fields.Insert(1, value)
 		e.Set(fields)
 	case item.Value.At("valueFrom", "variable") != nil || item.Value.At("valueFrom", "template") != nil:
-		e, why := item.Value.At("valueFrom", "template"), "the template has several lines"
+		e, why := item.Value.At("valueFrom", "template"), "the template has several lines or trims the text around it"
 		if variable := item.Value.At("valueFrom", "variable"); variable != nil {
 			e, why = variable, "the variable "+edit.Unquote(variable.Value.Raw)+" cannot be named in a template"
 		}

@@ -77,7 +77,7 @@ func load(t *testing.T, repo string) *config.Config {
 
 // TestPlans compares the files of each planned release with the real one.
 func TestPlans(t *testing.T) {
-	corpus := share.Corpus(t, "")
+	corpus := filepath.Dir(share.Corpus(t, "sources"))
 	for repo, want := range releases {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ var conventional = map[string][]string{
 // TestZeroConfiguration compares everything that clusterctl reads; further
 // assets are the only thing that such a tree has to name.
 func TestZeroConfiguration(t *testing.T) {
-	corpus := share.Corpus(t, "")
+	corpus := filepath.Dir(share.Corpus(t, "sources"))
 	for repo, want := range conventional {
 		root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
 		given.NoError(t, err)
@@ -168,7 +168,7 @@ func all(version string) func(string) layouts.Version {
 // TestWriteKeepsPlans writes what was detected, as init does, and reads it
 // back: nothing may be left to detect differently.
 func TestWriteKeepsPlans(t *testing.T) {
-	corpus := share.Corpus(t, "")
+	corpus := filepath.Dir(share.Corpus(t, "sources"))
 	for repo := range releases {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()

@@ -7,7 +7,7 @@
 package share
 
 import (
-	"fmt"
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -54,15 +54,15 @@ func Corpus(t testing.TB, part string) string {
 // FindCorpus is Corpus for what can do without: it says why the folder is missing.
 func FindCorpus(part string) (dir, missing string) {
 	root := os.Getenv("CORPUS")
-	for dir, _ := os.Getwd(); root == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if at := filepath.Join(dir, "shared", "corpus"); exists(at) {
+	for above, _ := os.Getwd(); root == "" && above != filepath.Dir(above); above = filepath.Dir(above) {
+		if at := filepath.Join(above, "shared", "corpus"); exists(at) {
 			root = at
 		}
 	}
 	if dir, err := filepath.Abs(filepath.Join(root, part)); root != "" && err == nil && exists(dir) {
 		return dir, ""
 	}
-	return "", fmt.Sprintf("no corpus of real providers in %q; set CORPUS to its folder", root)
+	return "", "no corpus of real providers; set CORPUS to its folder, which has " + cmp.Or(part, "releases")
 }
 
 func exists(name string) bool {

@@ -225,7 +225,7 @@ func (t *Tree) CleanedAbs(path string) (dir filesys.ConfirmedDir, name string, e
 // what kustomize only asks when it localizes.
 var (
 	errReadOnly = errors.New("the source tree is read-only during a build")
-	errUnasked  = errors.New("the source tree is only asked for files by their names")
+	errUnasked  = errors.New("folders of the source tree are not listed during a build")
 )
 
 func (t *Tree) Create(string) (filesys.File, error)  { return nil, errReadOnly }

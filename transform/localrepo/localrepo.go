@@ -494,7 +494,6 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 		present = append(present, *r)
 	}
 	releases = present
-	// The order of versions stays.
 	slices.SortStableFunc(releases, func(a, b release) int { return cmp.Compare(a.planned.Label(), b.planned.Label()) })
 	if err := errors.Join(faults...); err != nil {
 		return nil, "", nil, &transform.InputError{Err: err}

@@ -162,8 +162,10 @@ func needed(t *Template) map[string]bool {
 	out, given := map[string]bool{}, map[string]bool{}
 	for i := range t.refs {
 		r := &t.refs[i]
-		// A length below 0 crashes on every value.
-		given[r.Name] = given[r.Name] || r.Default != "" && (r.IsDefault() || r.Op == ":" && strings.Contains(r.ArgRaw, ":-"))
+		_, length, _ := strings.Cut(r.ArgRaw, ":")
+		// Of a substring with a negative length, clusterctl can read only an empty value (VAR009).
+		negative := r.Op == ":" && strings.HasPrefix(strings.TrimLeft(length, ":"), "-") && !strings.Contains(r.ArgRaw, "${")
+		given[r.Name] = given[r.Name] || r.Default != "" && (r.IsDefault() || negative)
 	}
 	for _, v := range t.vars {
 		out[v.Name] = v.Default == nil || !given[v.Name]

@@ -381,6 +381,9 @@ func definitions(t *testing.T) []object {
 func samples(t *testing.T, wanted func(m object, text string) bool) []object {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*", "*", "*components*.yaml"))
+	if len(files) == 0 {
+		t.Fatal("the corpus has no components")
+	}
 	var out []object
 	seen := map[string]bool{}
 	for _, name := range files {

@@ -27,6 +27,9 @@ func templates(t *testing.T) []string {
 		base := filepath.Base(name)
 		return !strings.HasPrefix(base, "cluster-template") && !strings.HasPrefix(base, "clusterclass") && base != "cluster-template.yaml"
 	})
+	if len(out) == 0 {
+		t.Fatal("the corpus has no templates")
+	}
 	return out
 }
 

@@ -140,12 +140,14 @@ var coreDemands = map[string]map[string][]demand{
 			for _, e := range n.Get("endpoints").List() {
 				for _, at := range e.Get("addresses").List() {
 					a, err := netip.ParseAddr(at.Str())
-					name := strings.Contains(at.Str(), ".") && len(hostName(at.Str())) == 0
+					a = a.Unmap()
+					text := strings.TrimSuffix(at.Str(), ".")
+					name := strings.Contains(text, ".") && len(validation.IsDNS1123Subdomain(text)) == 0
 					fits := map[string]bool{"IPv4": a.Is4(), "IPv6": a.Is6(), "FQDN": name}
 					if ok, known := fits[of.Str()]; known && !ok {
 						fail.By(at, of).Says("has the address %q, which is not of the type %s", at.Text(), of.Str())
 					} else if err == nil && of.Str() != "FQDN" {
-						reachable(at, fail.By(at))
+						reachable(at, fail.By(at, of))
 					}
 				}
 			}
@@ -157,7 +159,12 @@ var coreDemands = map[string]map[string][]demand{
 	}},
 	"apiregistration.k8s.io": {"APIService": {
 		{"", needs("spec")},
-		{"spec", needs("group", "version", "groupPriorityMinimum", "versionPriority")},
+		{"spec", needs("version", "groupPriorityMinimum", "versionPriority")},
+		{"spec", func(n *yamldoc.Node, fail view.Failure) {
+			if group, version := n.Get("group"), n.Get("version"); unset(group) && version.Str() != "v1" {
+				fail.By(cmp.Or(group, n), version).Says("has no group")
+			}
+		}},
 		{"spec.group", form(validation.IsDNS1123Subdomain)},
 		{"spec.version", form(validation.IsDNS1035Label)},
 		{"spec.groupPriorityMinimum", between(1, 20000)},
@@ -167,8 +174,13 @@ var coreDemands = map[string]map[string][]demand{
 		{"spec", func(n *yamldoc.Node, fail view.Failure) {
 			service, ca, insecure := n.Get("service"), n.Get("caBundle"), n.Get("insecureSkipTLSVerify")
 			none, trusted := service == nil || service.Is(yamldoc.Null), !unset(ca)
-			if insecure.Bool() && (none || trusted) || none && trusted {
-				fail.By(cmp.Or(insecure, ca), service, ca).Says("has caBundle or insecureSkipTLSVerify: true; one is allowed, with a service")
+			switch {
+			case trusted && insecure.Bool():
+				fail.By(insecure, ca).Says("has both caBundle and insecureSkipTLSVerify: true")
+			case none && trusted:
+				fail.By(ca, service).Says("has a caBundle without a service")
+			case none && insecure.Bool():
+				fail.By(insecure, service).Says("has insecureSkipTLSVerify: true without a service")
 			}
 		}},
 		{"", func(n *yamldoc.Node, fail view.Failure) {
@@ -181,7 +193,7 @@ var coreDemands = map[string]map[string][]demand{
 	"storage.k8s.io": {"CSIDriver": {
 		{"spec.fsGroupPolicy", oneOf("ReadWriteOnceWithFSType", "None", "File")},
 		{"spec.volumeLifecycleModes.*", oneOf("Persistent", "Ephemeral")},
-		{"spec.nodeAllocatableUpdatePeriodSeconds", between(10, many)},
+		{"spec.nodeAllocatableUpdatePeriodSeconds", between(10, math.MaxInt64)},
 		{"spec.tokenRequests", distinct("audience")},
 		{"spec.tokenRequests.*.expirationSeconds", between(600, 1<<32)},
 	}, "StorageClass": {
@@ -339,12 +351,13 @@ func policyExpressions(n *yamldoc.Node, fail view.Failure) {
 	if kind := n.Get("paramKind"); kind != nil && !kind.Is(yamldoc.Null) {
 		params = []string{"params"}
 	}
-	variables, env := n.Get("variables").List(), cel.NewPolicy(params...)
-	compile := func(gives string) test { return compiles(gives, env.Condition, variables...) }
+	env := cel.NewPolicy(params...)
+	open := slices.DeleteFunc(view.Within(n.Get("variables")), func(v *yamldoc.Node) bool { return !view.Variable(fail.Object, v) })
+	compile := func(gives string) test { return compiles(gives, env.Condition, open...) }
 	rows := append(conditionDemands(params...), demand{"variables.*", func(n *yamldoc.Node, fail view.Failure) {
 		if at := n.Get("expression"); at != nil {
 			fail.Value, fail.Path = at, append(slices.Clip(fail.Path), "expression")
-			compiles("", func(text, _ string) error { return env.Declare(n.Get("name").Str(), text) }, variables...)(at, fail)
+			compiles("", func(text, _ string) error { return env.Declare(n.Get("name").Str(), text) }, open...)(at, fail)
 		}
 	}})
 	judge{fail.Pass, fail.Object}.demands(n, fail.Path, append(rows,

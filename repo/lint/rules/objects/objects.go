@@ -158,12 +158,12 @@ func conditionDemands(variables ...string) []demand {
 	}
 }
 
-// compiles demands an expression that gives one of some types, in words. Its names may be
-// those of other values.
-func compiles(gives string, condition func(text, gives string) error, names ...*yamldoc.Node) test {
+// compiles demands an expression that gives one of some types, in words. Others may decide
+// it too: declarations of the names that it uses.
+func compiles(gives string, condition func(text, gives string) error, others ...*yamldoc.Node) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		if err := condition(n.Str(), gives); n.Str() != "" && err != nil {
-			fail.By(n).By(names...).Says("does not compile: %v", err)
+			fail.By(n).By(others...).Says("does not compile: %v", err)
 		}
 	}
 }
@@ -830,15 +830,17 @@ var selectedPods = []demand{
 	{"matchLabelKeys.*", form(validation.IsQualifiedName)},
 	{"mismatchLabelKeys.*", form(validation.IsQualifiedName)},
 	{"", func(n *yamldoc.Node, fail view.Failure) {
-		selector, unlike := n.Get("labelSelector"), n.Get("mismatchLabelKeys")
-		for _, keys := range []*yamldoc.Node{n.Get("matchLabelKeys"), unlike} {
-			if !unset(keys) && (selector == nil || selector.Is(yamldoc.Null)) {
-				fail.By(keys, selector).Says("has keys of labels, which need a labelSelector")
+		selector, unlike := n.Get("labelSelector"), map[string]*yamldoc.Node{}
+		for _, name := range [...]string{"mismatchLabelKeys", "matchLabelKeys"} {
+			if keys := n.Get(name); !unset(keys) && (selector == nil || selector.Is(yamldoc.Null)) {
+				fail.By(keys, selector).Says("has %s, which needs a labelSelector", name)
 			}
-		}
-		for _, key := range n.Get("matchLabelKeys").List() {
-			if slices.ContainsFunc(unlike.List(), func(other *yamldoc.Node) bool { return other.Str() == key.Str() }) {
-				fail.By(key, unlike).Says("has %s in both matchLabelKeys and mismatchLabelKeys", key.Text())
+			for _, key := range n.Get(name).List() {
+				if name == "mismatchLabelKeys" {
+					unlike[key.Str()] = key
+				} else if other := unlike[key.Str()]; other != nil {
+					fail.By(key, other).Says("has %s in both matchLabelKeys and mismatchLabelKeys", key.Text())
+				}
 			}
 		}
 	}},

@@ -217,14 +217,14 @@ func links(o *manifest.Object) []link {
 		other = nil
 	}
 	spec := o.Get("spec")
-	switch o.Kind {
-	case "HorizontalPodAutoscaler":
+	switch {
+	case o.Is("autoscaling", "HorizontalPodAutoscaler") && !unset(spec.Get("scaleTargetRef", "apiVersion")):
 		of := spec.Get("scaleTargetRef")
 		group, _ := manifest.SplitAPIVersion(of.Get("apiVersion").Str())
 		other = append(other, link{group: group, kind: of.Get("kind").Str(), name: of.Get("name")})
-	case "ValidatingAdmissionPolicyBinding":
+	case o.Is(admissionGroup, "ValidatingAdmissionPolicyBinding"):
 		other = append(other, link{group: admissionGroup, kind: "ValidatingAdmissionPolicy", name: spec.Get("policyName")})
-	case "Ingress":
+	case o.Is("networking.k8s.io", "Ingress"):
 		backends := []*yamldoc.Node{spec.Get("defaultBackend")}
 		for _, rule := range spec.Get("rules").List() {
 			for _, path := range rule.Get("http", "paths").List() {
@@ -264,7 +264,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Why: `The provider does not run after "clusterctl init": a pod starts only when every Secret, ConfigMap and ` +
 		"PriorityClass it names exists, with the keys that it names. Autoscalers, Ingresses and bindings of policies " +
 		"do nothing without what they name.",
-	Fix:   "Add the key, the object or the Certificate that creates it, or mark the reference as optional.",
+	Fix:   "Add the key, the object or the Certificate that creates it, or mark the reference to a Secret or ConfigMap as optional.",
 	Scope: lint.ScopeRelease, Check: missingVolumeSource,
 })
 
@@ -280,7 +280,8 @@ func missingVolumeSource(p *lint.Pass) {
 			if there != nil && l.key.Str() != "" {
 				said += " " + l.key.Text()
 			}
-			if made[name] != nil || name == ofKubernetes || seen[said] || view.Open(o, l.name) || there != nil && view.Open(o, l.key) {
+			if l.kind == "Secret" && made[name] != nil || l.kind == "ConfigMap" && name == ofKubernetes || seen[said] ||
+				view.Open(o, l.name) || there != nil && view.Open(o, l.key) {
 				continue
 			}
 			seen[said] = true
@@ -364,7 +365,7 @@ func selectorOfPods(p *lint.Pass, o *manifest.Object) {
 		if u.Of == nil {
 			fail.Says("the pods lack the label %s: %s", u.Key, u.At.Text())
 		} else {
-			fail.Says("the labels of the pods do not match the selector's expression %s %s", u.Key, u.At.Text())
+			fail.Says("the labels of the pods do not match the selector's expression %s", u)
 		}
 	}
 }

@@ -104,7 +104,7 @@ var admissions = map[string]func(admitted, view.Failure){
 			switch {
 			case u.Key == clusterNameLabel: // which the webhook sets
 			case u.Of != nil:
-				refuse.Says("the labels of the template do not match the selector's expression %s %s", u.Key, u.At.Text())
+				refuse.Says("the labels of the template do not match the selector's expression %s", u)
 			default:
 				if view.ByClusterName(a.Object, u.Label) && view.ByClusterName(a.Object, u.At) {
 					refuse = refuse.Always() // as for clusterName

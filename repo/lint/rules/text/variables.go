@@ -552,7 +552,8 @@ var _ = variableRules.Add(lint.Rule{
 	Check:  collapsingDollars,
 })
 
-// escapedName is what follows two dollars where Kubernetes would leave the name of a variable.
+// escapedName is what follows $$ in Kubernetes' escape of a variable; names are taken to be
+// in upper case.
 var escapedName = view.Pattern(`^\([A-Z_][A-Z0-9_]*\)`)
 
 func collapsingDollars(p *lint.Pass) {

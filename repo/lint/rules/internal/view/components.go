@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -117,19 +118,28 @@ func Selects(selector, labels *yamldoc.Node) bool {
 	return len(selector.Fields()) > 0
 }
 
-// Unmet is what a selector asks for and labels do not have.
-type Unmet struct {
+// unmet is what a selector asks for and labels do not have.
+type unmet struct {
 	Key   string
 	At    *yamldoc.Node   // the wanted value, or the operator of an expression
 	Of    []*yamldoc.Node // what makes the expression
 	Label *yamldoc.Node   // may be absent
 }
 
+// String is the expression, such as tier In (a, b).
+func (u unmet) String() string {
+	text := u.Key + " " + u.At.Text()
+	if values := u.Of[:len(u.Of)-1]; len(values) > 0 {
+		text += " (" + phrase.Few(phrase.List(values, (*yamldoc.Node).Text), 3) + ")"
+	}
+	return text
+}
+
 // UnmetBy returns what labels do not have of what a selector asks for.
-func UnmetBy(labels, selector *yamldoc.Node) (out []Unmet) {
+func UnmetBy(labels, selector *yamldoc.Node) (out []unmet) {
 	for _, f := range Fields(selector.Get("matchLabels")) {
 		if n := labels.Get(f.Name); n == nil || n.Text() != f.Value.Text() {
-			out = append(out, Unmet{f.Name, f.Value, nil, n})
+			out = append(out, unmet{f.Name, f.Value, nil, n})
 		}
 	}
 	for _, e := range selector.Get("matchExpressions").List() {
@@ -138,7 +148,7 @@ func UnmetBy(labels, selector *yamldoc.Node) (out []Unmet) {
 		among := n != nil && slices.ContainsFunc(values, func(v *yamldoc.Node) bool { return v.Text() == n.Text() })
 		outcome := map[string]bool{"In": among, "NotIn": !among, "Exists": n != nil, "DoesNotExist": n == nil}
 		if met, known := outcome[operator.Str()]; known && !met {
-			out = append(out, Unmet{key.Text(), operator, append(slices.Clip(values), key), n})
+			out = append(out, unmet{key.Text(), operator, append(slices.Clip(values), key), n})
 		}
 	}
 	return out
