@@ -130,10 +130,11 @@ var embeddedNames = []struct {
 
 // forms are the kinds of Kubernetes whose names are not DNS subdomains
 // (pkg/apis/core/validation, ValidateNamespaceName and ValidateServiceCreate, which
-// takes DNS labels since v1.36; pkg/apis/rbac/validation, ValidateRBACName).
+// takes DNS labels since v1.36; pkg/apis/rbac/validation, ValidateRBACName; of an APIService, group and version are the name).
 var forms = map[string]func(name string) []string{
 	"/Namespace":                                   validation.IsDNS1123Label,
 	"/Service":                                     validation.IsDNS1123Label,
+	"apiregistration.k8s.io/APIService":            content.IsPathSegmentName,
 	"rbac.authorization.k8s.io/Role":               content.IsPathSegmentName,
 	"rbac.authorization.k8s.io/RoleBinding":        content.IsPathSegmentName,
 	"rbac.authorization.k8s.io/ClusterRole":        content.IsPathSegmentName,

@@ -140,10 +140,9 @@ var coreDemands = map[string]map[string][]demand{
 			for _, e := range n.Get("endpoints").List() {
 				for _, at := range e.Get("addresses").List() {
 					a, err := netip.ParseAddr(at.Str())
-					a = a.Unmap()
 					text := strings.TrimSuffix(at.Str(), ".")
 					name := strings.Contains(text, ".") && len(validation.IsDNS1123Subdomain(text)) == 0
-					fits := map[string]bool{"IPv4": a.Is4(), "IPv6": a.Is6(), "FQDN": name}
+					fits := map[string]bool{"IPv4": a.Is4(), "IPv6": a.Is6() && !a.Is4In6(), "FQDN": name}
 					if ok, known := fits[of.Str()]; known && !ok {
 						fail.By(at, of).Says("has the address %q, which is not of the type %s", at.Text(), of.Str())
 					} else if err == nil && of.Str() != "FQDN" {
