@@ -36,19 +36,18 @@ func (u Upgrade) Ask(request map[string]any) {
 func (u Upgrade) Others(p *PlanResponse) (known, others []Upgrade) {
 	known = []Upgrade{{u.ControlPlane, "", u.To}}
 	const most = 16 // of the steps of a plan
-	workers, rest := u.Workers, versions(p.WorkersUpgrades)
-	for _, step := range versions(p.ControlPlaneUpgrades[:min(most, len(p.ControlPlaneUpgrades))]) {
-		step = "v" + strings.TrimPrefix(step, "v") // as control planes complete it
+	workers, rest := u.Workers, completed(p.WorkersUpgrades)
+	for _, step := range completed(p.ControlPlaneUpgrades[:min(most, len(p.ControlPlaneUpgrades))]) {
 		known = append(known, Upgrade{step, workers, u.To})
-		if len(rest) > 0 && "v"+strings.TrimPrefix(rest[0], "v") == step {
+		if len(rest) > 0 && rest[0] == step {
 			workers, rest = step, rest[1:]
 		}
 		if step != u.To {
 			known = append(known, Upgrade{step, step, u.To})
 		}
 	}
-	next, earlier := later(u.ControlPlane), u.ControlPlane+"-rc.1"
-	return known, []Upgrade{{u.To, u.To, later(u.To)}, {next, next, u.To}, {earlier, earlier, u.To}}
+	next, candidate := later(u.ControlPlane), u.ControlPlane+"-rc.1"
+	return known, []Upgrade{{u.To, u.To, later(u.To)}, {next, next, u.To}, {candidate, candidate, u.To}}
 }
 
 // Check returns why Cluster API refuses a plan for the upgrade (cluster-api
@@ -87,6 +86,11 @@ func (u Upgrade) Check(p *PlanResponse) error {
 
 func versions(steps []Step) []string {
 	return phrase.List(steps, func(s Step) string { return s.Version })
+}
+
+// completed are the versions as control planes complete them.
+func completed(steps []Step) []string {
+	return phrase.List(steps, func(s Step) string { return "v" + strings.TrimPrefix(s.Version, "v") })
 }
 
 func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {

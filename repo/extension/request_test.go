@@ -179,6 +179,21 @@ func TestBadTopologies(t *testing.T) {
 	}
 }
 
+// TestGraftTakesTheNamedEntry leaves variables of users alone that look like builtin.
+func TestGraftTakesTheNamedEntry(t *testing.T) {
+	request := map[string]any{"variables": []any{
+		map[string]any{"name": "mine", "value": map[string]any{"cluster": map[string]any{}}},
+		map[string]any{"name": "builtin", "value": map[string]any{"cluster": map[string]any{}}},
+	}}
+	for _, part := range extension.Open[1:] {
+		extension.Graft(request, part.Paths, "new", "1")
+	}
+	want := `{"variables":[{"name":"mine","value":{"cluster":{}}},{"name":"builtin","value":{"cluster":{"new":"1"}}}]}`
+	if got := string(extension.RequestJSON(request)); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func FuzzRequests(f *testing.F) {
 	f.Add(givenClass)
 	f.Add("apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nspec: {topology: {workers: {machineDeployments: [1, {class: default-worker, name: 1, variables: {overrides: 1}}]}, variables: [1]}, clusterNetwork: 1}\nmetadata: 1\n")

@@ -117,7 +117,7 @@ func (t *Topology) values(discovered []*yamldoc.Node, s Samples) (values object,
 	}
 	for name, value := range set {
 		if _, ok := values[name]; !ok {
-			values[name] = value
+			values[name] = copied(value)
 		}
 	}
 	return values, made

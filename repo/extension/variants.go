@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -63,43 +64,65 @@ var Unmeant = [...]Variant{
 }
 
 // Turns are changes of a request that depend on the hook. Steps says that the versions of a
-// plan are used.
+// plan are used, if there is one.
 var Turns = [...]struct {
 	What  string
 	Steps bool
-	Take  func(r object, steps []string)
+	Take  func(r object, plan *PlanResponse)
 }{
-	{"no further steps of the upgrade", false, func(r object, _ []string) {
+	{"no further steps of the upgrade", false, func(r object, _ *PlanResponse) {
 		delete(r, "controlPlaneUpgrades")
 		delete(r, "workersUpgrades")
 	}},
 	{"the first step of an upgrade of three minor versions", true, firstStep},
-	{"a change of the infrastructure only", false, func(r object, _ []string) { changeOnly(r, "infrastructureMachine", "infrastructureMachineTemplate") }},
-	{"a change of the bootstrap configuration only", false, func(r object, _ []string) { changeOnly(r, "bootstrapConfig", "bootstrapConfigTemplate") }},
+	{"a change of the infrastructure only", false, func(r object, _ *PlanResponse) {
+		changeOnly(r, "infrastructureMachine", "infrastructureMachineTemplate")
+	}},
+	{"a change of the bootstrap configuration only", false, func(r object, _ *PlanResponse) {
+		changeOnly(r, "bootstrapConfig", "bootstrapConfigTemplate")
+	}},
 }
 
-// firstStep makes a request about an upgrade one for its first step.
-func firstStep(r object, steps []string) {
+// firstStep makes a request about an upgrade one for its first step, of the control plane or
+// of the workers.
+func firstStep(r object, plan *PlanResponse) {
 	to := text(r, "cluster", "spec", "topology", "version")
-	if len(steps) < 2 {
-		steps = []string{earlier(to, 2), earlier(to, 1), to}
+	steps := []string{earlier(to, 2), earlier(to, 1), to}
+	workers := steps
+	if plan != nil {
+		steps, workers = completed(plan.ControlPlaneUpgrades), completed(plan.WorkersUpgrades)
+		if len(workers) == 0 {
+			workers = []string{to} // see defaulted: more are needed for more than three minor versions
+		}
 	}
-	var list []any
-	for _, v := range steps {
-		list = append(list, object{"version": v})
+	step, rest, after := steps[0], steps, workers
+	switch text(r, "kind") {
+	case "AfterControlPlaneUpgradeRequest":
+		rest = steps[1:]
+	case "BeforeWorkersUpgradeRequest":
+		step = workers[0]
+		rest = steps[slices.Index(steps, step)+1:] // the control plane has this version
+	case "AfterWorkersUpgradeRequest":
+		step, after = workers[0], workers[1:]
+		rest = steps[slices.Index(steps, step)+1:]
 	}
 	switch {
 	case r["controlPlaneUpgrades"] == nil:
 		return
 	case r["kubernetesVersion"] != nil:
-		r["kubernetesVersion"], list = steps[0], list[1:]
+		r["kubernetesVersion"] = step
 	case r["kind"] != "BeforeClusterUpgradeRequest":
-		r["toKubernetesVersion"] = steps[0]
+		r["toKubernetesVersion"] = step
 	}
 	if r["fromKubernetesVersion"] != nil {
 		r["fromKubernetesVersion"] = earlier(to, 3)
 	}
-	r["controlPlaneUpgrades"], r["workersUpgrades"] = list, list
+	for key, versions := range map[string][]string{"controlPlaneUpgrades": rest, "workersUpgrades": after} {
+		delete(r, key)
+		if len(versions) > 0 {
+			r[key] = phrase.List(versions, func(v string) any { return object{"version": v} })
+		}
+	}
 }
 
 // changeOnly makes a request to update something in place that asks for another value in
@@ -134,13 +157,14 @@ func retouch(v any) bool {
 }
 
 // Open are the parts of requests that get new fields with releases of Cluster API and of
-// providers. An asterisk in a path stands for all entries.
+// providers. An asterisk in a path stands for all entries, a word also for the entry of a list with this name.
 var Open = [...]struct{ What, Paths string }{
 	{"", ""},
 	{" in the Cluster", "cluster.spec cluster.spec.topology"},
 	{" in the templates", TemplateSpec},
 	{" in a holderReference", "items.*.holderReference"},
-	{" in builtin", "variables.*.value.cluster items.*.variables.*.value.controlPlane items.*.variables.*.value.machineDeployment"},
+	{" in builtin", "variables.builtin.value.cluster " +
+		"items.*.variables.builtin.value.controlPlane items.*.variables.builtin.value.machineDeployment"},
 	{" in the objects", "current.*.spec desired.*.spec"},
 }
 
@@ -168,7 +192,9 @@ func graft(v any, path, key, value string) {
 		}
 	case []any:
 		for _, e := range v {
-			graft(e, rest, key, value)
+			if first == "*" || text(e, "name") == first {
+				graft(e, rest, key, value)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,12 +76,14 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	}
 	err = verify(state.PeerCertificates, p.o.Roots, at)
 	var expired x509.CertificateInvalidError
-	if errors.As(err, &expired) && expired.Reason == x509.Expired && expired.Cert != nil { // of a CA
-		outside(expired.Cert, fmt.Sprintf(" of the CA %q", expired.Cert.Subject.String()))
-		err = verify(state.PeerCertificates, p.o.Roots, at)
-		if errors.As(err, &expired) && expired.Reason == x509.Expired { // there is no time at which all are valid
+	reported := []*x509.Certificate{leaf}
+	for errors.As(err, &expired) && expired.Reason == x509.Expired && expired.Cert != nil { // of a CA
+		if slices.ContainsFunc(reported, expired.Cert.Equal) { // there is no time at which all are valid
 			return nil
 		}
+		outside(expired.Cert, fmt.Sprintf(" of the CA %q", expired.Cert.Subject.String()))
+		reported = append(reported, expired.Cert)
+		err = verify(state.PeerCertificates, p.o.Roots, at)
 	}
 	if err != nil {
 		p.add("LIV001", here, "%s", trust(err))
@@ -169,7 +172,7 @@ func trust(err error) string {
 
 // names are those that a certificate is for.
 func names(c *x509.Certificate) string {
-	list := c.DNSNames
+	list := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {
 		list = append(list, ip.String())
 	}

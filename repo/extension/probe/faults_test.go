@@ -65,6 +65,15 @@ func change(hook string, with func(request, answer object)) func(*server) {
 	}
 }
 
+// refuseStep lets a hook refuse a version on the way to that of the Cluster.
+func refuseStep(hook string) func(*server) {
+	return change(hook, func(r, a object) {
+		if r["toKubernetesVersion"] == "v1.32.0" || r["kubernetesVersion"] == "v1.32.0" {
+			a["status"], a["message"] = "Failure", "it is not the version of the Cluster"
+		}
+	})
+}
+
 // patching lets GeneratePatches answer with one patch for the templates of a kind.
 func patching(kind string, operations ...object) func(*server) {
 	return func(s *server) { s.answers["GeneratePatches"] = jsonPatch(kind, operations...) }
@@ -563,7 +572,7 @@ func faults() []fault {
 				next.ServeHTTP(w, r)
 			})(s)
 		}, message: "calls at once fail"},
-		{id: "LIV060", server: func(s *server) {
+		{id: "LIV060", level: extension.Pure, server: func(s *server) {
 			s.answers["GenerateUpgradePlan"] = slow(s.answers["GenerateUpgradePlan"], 1100*time.Millisecond)
 		}},
 		{id: "LIV061", server: when(func(r *http.Request, body []byte) bool {
@@ -651,7 +660,12 @@ func faults() []fault {
 				return strings.HasSuffix(r.URL.Path, "/second") && bytes.Contains(body, []byte("cluster"))
 			}, says(object{"status": "Success", "retryAfterSeconds": 300, "message": "wait"}))(s)
 		}, message: "acme-beforeclustercreate 10, second 300; Cluster API waits for 10 seconds"},
-		{id: "LIV003", expiredCA: true, message: "the certificate of the CA"},
+		{id: "LIV003", expiredCA: true, message: `the certificate of the CA "CN=Acme CA" expired`},
+		{id: "LIV003", expiredCA: true, server: func(s *server) { s.between = true }, message: `the certificate of the CA "CN=Acme CA" expired`},
+		{id: "LIV023", expiredCA: true, level: extension.All, server: func(s *server) {
+			s.between = true
+			answer("BeforeClusterCreate", object{"status": "Failure", "message": "no settings"})(s)
+		}, options: func(o *probe.Options) { o.Severity["LIV003"] = lint.Off }, message: "no settings"},
 		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			write(w, object{"handlers": []object{}})
 		}), message: "the answer has no status"},
@@ -818,11 +832,17 @@ func faults() []fault {
 				delete(a, "status")
 			}
 		}), message: "with the first step of an upgrade of three minor versions"},
-		{id: "LIV023", level: extension.All, server: change("BeforeWorkersUpgrade", func(r, a object) {
-			if r["toKubernetesVersion"] == "v1.32.0" {
-				a["status"], a["message"] = "Failure", "it is not the version of the Cluster"
-			}
-		}), options: func(o *probe.Options) { o.Skip = nil }, message: "the first step of the extension's own plan is Failure"},
+		{id: "LIV023", level: extension.All, server: refuseStep("BeforeControlPlaneUpgrade"),
+			options: func(o *probe.Options) { o.Skip = nil }, message: "the first step of the extension's own plan is Failure"},
+		{id: "LIV023", level: extension.All, server: func(s *server) {
+			change("GenerateUpgradePlan", func(r, a object) { // the workers take each step too
+				if from := r["fromWorkersKubernetesVersion"]; from != nil {
+					r["fromControlPlaneKubernetesVersion"] = from
+					a["workersUpgrades"] = minors(r)["controlPlaneUpgrades"]
+				}
+			})(s)
+			refuseStep("AfterWorkersUpgrade")(s)
+		}, options: func(o *probe.Options) { o.Skip = nil }, message: "the first step of the extension's own plan is Failure"},
 		{id: "LIV020", server: change("CanUpdateMachine", func(r, a object) {
 			if differs(r, "infrastructureMachine") {
 				delete(a, "status")

@@ -388,14 +388,15 @@ func (h *handler) tolerant(ctx context.Context) {
 		}
 	}
 	h.mu.Lock()
-	steps := h.steps
+	plan := h.planned
 	h.mu.Unlock()
 	for _, t := range extension.Turns {
-		if body := h.request(func(r map[string]any) { t.Take(r, steps) }); !bytes.Equal(body, h.in.body) {
+		if body := h.request(func(r map[string]any) { t.Take(r, plan) }); !bytes.Equal(body, h.in.body) {
 			work = append(work, func(ctx context.Context) {
 				r := h.refusable(ctx, t.What, body)
-				if t.Steps && len(steps) > 0 && h.kind(r) == extension.Failure {
-					h.add("LIV023", h.place, "the answer to the first step of the extension's own plan is %s: %q", extension.Failure, h.message(r))
+				if t.Steps && plan != nil && h.kind(r) == extension.Failure {
+					h.add("LIV023", h.place, "the answer to the first step of the extension's own plan is %s: %q",
+						extension.Failure, short(h.message(r)))
 				}
 			})
 		}

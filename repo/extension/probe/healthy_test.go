@@ -189,6 +189,16 @@ func TestHealthyVariants(t *testing.T) {
 				}
 			}
 		})},
+		"workers that go to the last version at once": {server: func(s *server) {
+			refuseStep("BeforeWorkersUpgrade")(s)
+			refuseStep("AfterWorkersUpgrade")(s)
+		}},
+		"settings that only name a secret": {
+			server: answer("BeforeClusterCreate", object{"status": "Success", "message": "logged in with acme-login: true"}),
+			options: func(o *probe.Options) {
+				o.Settings = map[string]string{"secretName": "acme-login", "tokenEnabled": "true", "useToken": "true"}
+			},
+		},
 		"a restart": {options: func(o *probe.Options) { o.Restart = func(context.Context) error { return nil } }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,8 +111,8 @@ type probe struct {
 	fewer []string
 	// unreached says that nobody listens.
 	unreached bool
-	// steps are those of the plan of a handler, if there is one.
-	steps []string
+	// planned is the plan of a handler, if there is one.
+	planned *extension.PlanResponse
 	// pure are the handlers of pure hooks that gave an answer.
 	pure []*handler
 }

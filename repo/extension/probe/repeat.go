@@ -320,7 +320,7 @@ func (h *handler) follow(ctx context.Context) {
 		return
 	}
 	start, due := time.Now(), 0
-	// Early, some times: another extension may have been shorter. Nothing has changed meanwhile.
+	// A few early calls: another extension may have been shorter. Nothing has changed meanwhile.
 	told := map[string]bool{}
 	for range 3 {
 		if !h.again(ctx, "before retryAfterSeconds are over") {
@@ -330,8 +330,8 @@ func (h *handler) follow(ctx context.Context) {
 			told[h.latest.Message] = true
 		}
 	}
-	if len(told) == 3 {
-		h.add("LIV046", h.place, "each call gets another message, last %q", h.latest.Message)
+	if len(told) == 3 && !h.found("LIV046") {
+		h.add("LIV046", h.place, "each call gets another message, last %q", short(h.latest.Message))
 	}
 	for round := 0; ; round++ {
 		wait := time.Duration(r.RetryAfterSeconds) * time.Second
@@ -399,16 +399,20 @@ const marker = "clusterctl-repo-marker-5b1d7c02e94f"
 // mostEcho is how much of a request a message may repeat, in bytes.
 const mostEcho = 200
 
-// secret are names of settings that must not be told.
-var secret = regexp.MustCompile(`(?i)token|secret|passw|credential|key`)
+// secret are names of settings that must not be told: others, such as secretName, only name something.
+var secret = regexp.MustCompile(`(?i)(token|secret|password|passwd|credentials?|key)$`)
+
+// leastSecret is how long such a setting is at least, in bytes.
+const leastSecret = 6
 
 // echoes reports a message that repeats the request.
 func (p *probe) echoes(w place, message string, request []byte) {
 	if p.reported("LIV077", w) {
 		return
 	}
-	for name, value := range p.o.Settings {
-		if value != "" && secret.MatchString(name) && strings.Contains(message, value) {
+	for _, name := range slices.Sorted(maps.Keys(p.o.Settings)) {
+		value := p.o.Settings[name]
+		if len(value) >= leastSecret && secret.MatchString(name) && strings.Contains(message, value) {
 			p.add("LIV077", w, "the message has the value of the setting %s", name)
 			return
 		}

@@ -44,10 +44,12 @@ type server struct {
 	answers map[string]func(request object) object
 	// wrap stands before everything else.
 	wrap func(next http.Handler) http.Handler
-	// dnsNames, notAfter and config are of the certificate and of TLS, and sometimes are the
-	// names in the certificate of each third connection.
+	// dnsNames, notAfter and config are of the certificate and of TLS, sometimes are the
+	// names in the certificate of each third connection, and between asks for a CA below that
+	// of the test.
 	dnsNames  []string
 	sometimes []string
+	between   bool
 	notAfter  time.Time
 	config    func(*tls.Config)
 	// plain answers http on the port too.
@@ -212,6 +214,8 @@ type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pool *x509.CertPool
+	// chain is what a server sends of it: nothing of a root.
+	chain [][]byte
 }
 
 func newAuthority(t testing.TB) *authority {
@@ -234,6 +238,16 @@ func authorityUntil(t testing.TB, notAfter time.Time) *authority {
 	return a
 }
 
+// below is a CA in between, whose certificate ended after that of this one.
+func (a *authority) below(t testing.TB) *authority {
+	t.Helper()
+	b := authorityUntil(t, time.Now().Add(-time.Hour))
+	b.cert.RawSubject, b.cert.Subject.CommonName = nil, "Acme CA 2"
+	der := given.Value(x509.CreateCertificate(rand.Reader, b.cert, a.cert, &b.key.PublicKey, a.key))(t)
+	b.cert, b.chain = given.Value(x509.ParseCertificate(der))(t), [][]byte{der}
+	return b
+}
+
 func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) tls.Certificate {
 	t.Helper()
 	key := given.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -243,12 +257,15 @@ func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) t
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der := given.Value(x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key))(t)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return tls.Certificate{Certificate: append([][]byte{der}, a.chain...), PrivateKey: key}
 }
 
 // start serves until the test ends and returns the address.
 func (s *server) start(t testing.TB, ca *authority) *url.URL {
 	t.Helper()
+	if s.between {
+		ca = ca.below(t)
+	}
 	config := &tls.Config{Certificates: []tls.Certificate{ca.issue(t, s.dnsNames, s.notAfter)}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
 	if s.sometimes != nil {
 		var connections atomic.Int64

@@ -20,7 +20,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -456,7 +455,9 @@ func (h *handler) damaged(before, after json.RawMessage) string {
 						reasons = []string{"it must be a string"}
 					}
 					if len(reasons) > 0 && !strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) {
-						return fmt.Sprintf("has an invalid %s %s: %#v: %s", [...]string{"label", "annotation"}[n], key, marks[key], reasons[0])
+						given, _ := json.Marshal(marks[key])
+						return fmt.Sprintf("has an invalid %s %s: %s: %s",
+							[...]string{"label", "annotation"}[n], key, short(string(given)), reasons[0])
 					}
 				}
 			}
@@ -509,7 +510,7 @@ func (h *handler) large(ctx context.Context) {
 	switch crowded := h.refusable(ctx, extension.Crowded.What, body); {
 	case h.kind(crowded) == extension.Success:
 	case h.kind(crowded) == extension.Failure && h.message(crowded) == h.message(h.send(ctx, []byte("{"))): // not read
-		h.add("LIV061", h.place, "for a request of %d kB: %s: %s", len(body)>>10, extension.Failure, h.message(crowded))
+		h.add("LIV061", h.place, "for a request of %d kB: %s: %s", len(body)>>10, extension.Failure, short(h.message(crowded)))
 		return
 	default:
 		return // it may limit the number of workers
@@ -562,7 +563,7 @@ func (h *handler) plan(ctx context.Context) {
 		return
 	}
 	h.mu.Lock()
-	h.steps = phrase.List(first.ControlPlaneUpgrades, func(s extension.Step) string { return s.Version })
+	h.planned = first
 	h.mu.Unlock()
 	known, others := up.Others(first)
 	for i, up := range append(known, others...) {
