@@ -517,7 +517,7 @@ func TestFailing(t *testing.T) {
 					return false
 				}
 				o := options(&said, &journal)
-				o.Provision = 500 * time.Millisecond
+				o.Provision = 10 * time.Second
 				left, err := client.Drive(t.Context(), o)
 				if len(left) > 0 || len(f.objects) > 0 {
 					t.Errorf("%d × %s after pause %d: left %v; on the server %v", times, what, i, left, slices.Sorted(maps.Keys(f.objects)))

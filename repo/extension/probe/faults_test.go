@@ -906,7 +906,7 @@ func faults() []fault {
 			var first atomic.Int64
 			when(func(r *http.Request, body []byte) bool {
 				_, again := seen.LoadOrStore(r.RemoteAddr, true)
-				return !again && strings.Contains(r.URL.Path, "validatetopology") && first.Add(1)%12 == 0
+				return !again && strings.Contains(r.URL.Path, "validatetopology") && first.Add(1)%4 == 0
 			}, aborts)(s)
 		}, message: "the server closes the connection"},
 		{id: "LIV060", level: extension.All, severity: lint.Info, server: func(s *server) {
