@@ -78,11 +78,13 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	var expired x509.CertificateInvalidError
 	reported := []*x509.Certificate{leaf}
 	for errors.As(err, &expired) && expired.Reason == x509.Expired && expired.Cert != nil { // of a CA
-		if slices.ContainsFunc(reported, expired.Cert.Equal) { // there is no time at which all are valid
+		c, now := expired.Cert, time.Now()
+		valid := !now.Before(c.NotBefore) && !now.After(c.NotAfter)
+		if valid || slices.ContainsFunc(reported, c.Equal) { // there is no time at which all are valid
 			return nil
 		}
-		outside(expired.Cert, fmt.Sprintf(" of the CA %q", expired.Cert.Subject.String()))
-		reported = append(reported, expired.Cert)
+		outside(c, fmt.Sprintf(" of the CA %q", c.Subject.String()))
+		reported = append(reported, c)
 		err = verify(state.PeerCertificates, p.o.Roots, at)
 	}
 	if err != nil {

@@ -399,10 +399,11 @@ const marker = "clusterctl-repo-marker-5b1d7c02e94f"
 // mostEcho is how much of a request a message may repeat, in bytes.
 const mostEcho = 200
 
-// secret are names of settings that must not be told: others, such as secretName, only name something.
+// secret matches the names of settings whose values must not be told; others, such as
+// secretName, only name something.
 var secret = regexp.MustCompile(`(?i)(token|secret|password|passwd|credentials?|key)$`)
 
-// leastSecret is how long such a setting is at least, in bytes.
+// leastSecret is how long the value of such a setting is at least, in bytes.
 const leastSecret = 6
 
 // echoes reports a message that repeats the request.

@@ -562,9 +562,11 @@ func (h *handler) plan(ctx context.Context) {
 		h.add("LIV041", h.place, "for an upgrade from %s to %s: %v", up.ControlPlane, up.To, err)
 		return
 	}
-	h.mu.Lock()
-	h.planned = first
-	h.mu.Unlock()
+	if len(first.ControlPlaneUpgrades) > 0 { // nothing is left to do without any
+		h.mu.Lock()
+		h.planned = first
+		h.mu.Unlock()
+	}
 	known, others := up.Others(first)
 	for i, up := range append(known, others...) {
 		verdict := func(r reply) string {

@@ -130,7 +130,8 @@ var embeddedNames = []struct {
 
 // forms are the kinds of Kubernetes whose names are not DNS subdomains
 // (pkg/apis/core/validation, ValidateNamespaceName and ValidateServiceCreate, which
-// takes DNS labels since v1.36; pkg/apis/rbac/validation, ValidateRBACName; of an APIService, group and version are the name).
+// takes DNS labels since v1.36; pkg/apis/rbac/validation, ValidateRBACName). The name of an
+// APIService is VERSION.GROUP, which ends in a dot for v1.
 var forms = map[string]func(name string) []string{
 	"/Namespace":                                   validation.IsDNS1123Label,
 	"/Service":                                     validation.IsDNS1123Label,

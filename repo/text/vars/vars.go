@@ -163,7 +163,7 @@ func needed(t *Template) map[string]bool {
 	for i := range t.refs {
 		r := &t.refs[i]
 		_, length, _ := strings.Cut(r.ArgRaw, ":")
-		// Of a substring with a negative length, clusterctl can read only an empty value (VAR009).
+		// With a negative length, clusterctl crashes on each value that is longer than the offset (VAR009).
 		negative := r.Op == ":" && strings.HasPrefix(strings.TrimLeft(length, ":"), "-") && !strings.Contains(r.ArgRaw, "${")
 		given[r.Name] = given[r.Name] || r.Default != "" && (r.IsDefault() || negative)
 	}
