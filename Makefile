@@ -137,9 +137,10 @@ oracle: ## Compare with the real clusterctl (builds it first)
 cluster-test: ## Compare with a real API server (builds it first)
 	cd test/cluster && $(GO) test -vet=off -timeout 30m ./...
 
+# These build the program, whose changes the cache of test results does not see.
 .PHONY: live-test
 live-test: ## Judge the real controllers of Cluster API, and mutants of them (builds them first)
-	cd test/live && TESTS=all $(GO) test -vet=off -timeout 60m ./...
+	cd test/live && TESTS=all $(GO) test -count=1 -vet=off -timeout 60m ./...
 
 # gitlab is the module of python3-gitlab, which has no command of its own.
 .PHONY: conformance-programs
@@ -149,7 +150,7 @@ conformance-programs:
 
 .PHONY: live-short
 live-short: ## Judge the real controllers only
-	cd test/live && $(GO) test -vet=off -timeout 60m ./...
+	cd test/live && $(GO) test -count=1 -vet=off -timeout 60m ./...
 
 .PHONY: conformance
 conformance: conformance-programs ## Publish to, and read with, programs of others (installs them if it may)
