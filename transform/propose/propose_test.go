@@ -482,7 +482,7 @@ func TestRealTreesBuildAfterInit(t *testing.T) {
 	if sources, missing := share.FindCorpus("sources"); missing == "" {
 		dirs = append(dirs, given.Value(filepath.Glob(filepath.Join(sources, "*")))(t)...)
 	} else if len(dirs) == 0 {
-		t.Skip(missing)
+		share.Corpus(t, "sources") // skips the test
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {

@@ -80,7 +80,7 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	for errors.As(err, &expired) && expired.Reason == x509.Expired && expired.Cert != nil { // of a CA
 		c, now := expired.Cert, time.Now()
 		valid := !now.Before(c.NotBefore) && !now.After(c.NotAfter)
-		if valid || slices.ContainsFunc(reported, c.Equal) { // there is no time at which all are valid
+		if valid || slices.ContainsFunc(reported, c.Equal) { // they are never all valid at once
 			return nil
 		}
 		outside(c, fmt.Sprintf(" of the CA %q", c.Subject.String()))
