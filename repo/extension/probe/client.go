@@ -31,13 +31,14 @@ type client struct {
 }
 
 // newClient returns a client that speaks HTTP/1.1, and HTTP/2 if the server offers
-// it and newer is set.
+// it and newer is set. If it is not, each call has a connection of its own, and a call
+// that fails is not made again.
 func newClient(base *url.URL, config *tls.Config, newer bool) *client {
 	p := &http.Protocols{}
 	p.SetHTTP1(true)
 	p.SetHTTP2(newer)
 	// The transport adds the protocols to the configuration.
-	t := &http.Transport{TLSClientConfig: config.Clone(), MaxIdleConnsPerHost: parallelCalls, Protocols: p}
+	t := &http.Transport{TLSClientConfig: config.Clone(), MaxIdleConnsPerHost: parallelCalls, DisableKeepAlives: !newer, Protocols: p}
 	return &client{base: base, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 

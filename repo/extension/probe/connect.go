@@ -189,7 +189,6 @@ func (p *probe) plain(ctx context.Context) {
 	u := *p.o.URL
 	u.Scheme, u.Host = "http", p.address()
 	c := newClient(&u, nil, false)
-	defer c.close()
 	r := c.do(ctx, p.discovery())
 	if response, err := p.discoveryHook.Decode(r.body); r.ok() && err == nil && response.Common().Status == extension.Success {
 		p.add("LIV006", here, "discovery over plain http answers %s", extension.Success)

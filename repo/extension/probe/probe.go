@@ -178,9 +178,6 @@ func (p *probe) run(ctx context.Context) int {
 		return 0
 	}
 	p.protocols(ctx, config, found)
-	if p.older != nil {
-		defer p.older.close()
-	}
 	p.together(ctx,
 		func(ctx context.Context) { p.handlers(ctx, found) },
 		func(ctx context.Context) { p.strangers(ctx) },

@@ -66,7 +66,6 @@ func (p *probe) repeat(ctx context.Context, w place, in call, done func(reply) b
 		client := p.client
 		if calls.Add(1)%2 == 0 && p.older != nil {
 			client = p.older
-			client.close() // so that a call that fails is not made again (see do)
 		}
 		r := client.do(limited, in)
 		if limited.Err() != nil {

@@ -51,9 +51,7 @@ func (p *probe) protocols(ctx context.Context, config *tls.Config, found *extens
 	default:
 		p.older = old
 		p.sameHandlers(w, r, found, "discovery in HTTP/1.1")
-		return
 	}
-	old.close()
 }
 
 // member is one of many calls at once, of the server or of a handler.
@@ -225,7 +223,6 @@ func (p *probe) ready(ctx context.Context) {
 	at := *p.client
 	if u.Scheme == "http" {
 		at = *newClient(u, nil, false)
-		defer at.close()
 	}
 	at.base, at.host = u, ""
 	r := at.do(ctx, call{method: http.MethodGet, timeout: extension.DefaultTimeout * time.Second, noParameter: true})
