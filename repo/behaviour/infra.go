@@ -323,6 +323,8 @@ func (c *change) writerKey(w record.Writer) string {
 	return "writer " + w.Manager + " " + c.o.kind + "." + c.o.group
 }
 
+func (c *change) finalizerKey(f string) string { return f + " " + c.o.kind + "." + c.o.group }
+
 func goesLast(c *change) {
 	c.outlived("the InfraCluster", apart, slices.DeleteFunc(c.membersTagged(c.o.cluster, infraMachine), func(m *object) bool { return len(m.owners) == 0 }))
 }

@@ -100,7 +100,8 @@ type Judge struct {
 	ids      map[string]*object // provider IDs
 	ips      map[[4]string]*object
 	pools    map[[2]string]map[string]bool // finalizers of claims by group and kind of the pool
-	kinds    map[string]bool               // what is known of kinds: faults reported once, writers, finalizers
+	kinds    map[string]bool               // what is known of kinds: faults reported once, writers
+	added    map[string][]record.Writer    // who added a finalizer to objects of a kind
 	read     map[string]bool               // resources in the stream
 	denied   map[string]string
 	server   string
@@ -127,7 +128,7 @@ func New(opts Options) *Judge {
 		members: map[string]map[*object]bool{}, children: map[string]map[*object]bool{}, clusters: map[string]*clusterState{},
 		tags: map[[2]string]string{}, journal: map[string]map[string]bool{}, acted: map[string]time.Time{}, last: map[string]time.Time{},
 		found: map[[2]string]*Finding{}, verdicts: map[string]*verdict{}, ids: map[string]*object{}, ips: map[[4]string]*object{},
-		pools: map[[2]string]map[string]bool{}, kinds: map[string]bool{}, read: map[string]bool{}, denied: map[string]string{},
+		pools: map[[2]string]map[string]bool{}, kinds: map[string]bool{}, added: map[string][]record.Writer{}, read: map[string]bool{}, denied: map[string]string{},
 	}
 	for _, c := range All {
 		j.verdicts[c.ID] = &verdict{}
@@ -359,11 +360,11 @@ func (j *Judge) update(c *change, e *record.Event) {
 	c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 && (c.user || anonymous && !j.pausedSince(o).IsZero())
 	c.user = c.user || anonymous && c.wiped
 	j.track(c, e.At)
-	if c.prev.Exists() && !c.gap {
+	if (c.prev.Exists() || o.watched) && !c.gap {
 		for _, f := range record.LostFinalizers(c.cur, c.prev) { // from now to before: the new ones
-			put(&o.seen.added, f, c.wrote)
-			if c.ours(c.wrote) {
-				c.kinds["finalizer "+f+" "+o.kind+"."+o.group] = true
+			put(&o.seen.had, f, c.prev.Exists())
+			if key := c.finalizerKey(f); !c.ours(j.added[key]) {
+				j.added[key] = append(j.added[key], c.wrote...)
 			}
 		}
 	}

@@ -99,9 +99,8 @@ type memory struct {
 	finalized     uint64          // resourceVersion of the first version with a finalizer
 	patched       time.Time       // a person changed the spec
 	finalizers    []string
-	added         map[string][]record.Writer // who added a finalizer
-	edits         map[string]record.Change   // by users, the last ones by path
-	births        []time.Time                // of objects that it controls
+	edits         map[string]record.Change // by users, the last ones by path
+	births        []time.Time              // of objects that it controls
 	had           map[string]bool
 	owners        map[string]string // API versions of owners before a pause
 }

@@ -390,20 +390,21 @@ func catchesUp(c *change) {
 	})
 }
 
+// ownFinalizer reports whether the finalizer is one of the provider.
+func (c *change) ownFinalizer(f string) bool {
+	known := func(f string) bool { return c.ours(c.added[c.finalizerKey(f)]) }
+	// What is there from the beginning is that of the provider, unless it adds another one to a new object.
+	return known(f) || strings.Contains(f, c.o.group) ||
+		!c.o.seen.had[f] && (!c.o.watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
+}
+
 // lostFinalizers are those that the provider lost, so that none of its own is left, and those of
 // other controllers that it removed.
 func (c *change) lostFinalizers() []string {
-	known := func(f string) bool { return c.kinds["finalizer "+f+" "+c.o.kind+"."+c.o.group] }
-	own := func(f string) bool {
-		if c.ours(c.o.seen.added[f]) || known(f) {
-			return true
-		}
-		// What is there from the beginning is that of the provider, unless it adds another one to a new object.
-		return len(c.o.seen.added[f]) == 0 && (!c.o.watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
-	}
-	kept := slices.ContainsFunc(record.LostFinalizers(c.cur, record.Value{}), own) // without those of Kubernetes
+	kept := slices.ContainsFunc(record.LostFinalizers(c.cur, record.Value{}), c.ownFinalizer) // without those of Kubernetes
 	return slices.DeleteFunc(record.LostFinalizers(c.prev, c.cur), func(f string) bool {
-		return own(f) && kept || !own(f) && !c.ours(c.wrote)
+		own := c.ownFinalizer(f)
+		return own && kept || !own && !c.ours(c.wrote)
 	})
 }
 
@@ -462,9 +463,17 @@ func finalizerKept(c *change) {
 	if c.user || c.gap || unused || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.driven() {
 		return
 	}
-	if lost := c.lostFinalizers(); len(lost) > 0 {
-		c.report([]string{"metadata.finalizers"}, "the finalizer %s was removed, but the object is not being deleted", lost[0])
+	lost := c.lostFinalizers()
+	if len(lost) == 0 {
+		return
 	}
+	c.even(apart, func(c *change) {
+		renamed := slices.ContainsFunc(record.LostFinalizers(c.o.cur, c.prev), c.ownFinalizer)
+		lost = slices.DeleteFunc(lost, func(f string) bool { return renamed && c.ownFinalizer(f) })
+		if len(lost) > 0 {
+			c.report([]string{"metadata.finalizers"}, "the finalizer %s was removed, but the object is not being deleted", lost[0])
+		}
+	})
 }
 
 func finalizerRestored(c *change) {

@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -48,10 +49,21 @@ func TestHealthy(t *testing.T) {
 		l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io", "acme.io/machine"})
 		l.put(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acme.io/machine"})
 	})
-	l.before("work", func(l *life) { // a finalizer from before the recording is renamed
-		for _, list := range [][]any{{"old.acme.io"}, {"old.acme.io", "new.acme.io"}, {"new.acme.io"}} {
-			l.put(provider, "AcmeMachine", "old",
-				"metadata.creationTimestamp", "2026-11-01T00:00:00Z", "metadata.finalizers", list)
+	l.before("work", func(l *life) { // the new name comes after the old one went
+		l.put(provider, "AcmeMachine", "m1", "metadata.finalizers", nil)
+		l.put(provider, "AcmeMachine", "m1", "metadata.finalizers", []any{"acme.io/machine"})
+	})
+	l.before("work", func(l *life) { // a finalizer from before the recording, or with which an object was made, is renamed
+		for _, o := range [][4]string{
+			{"old", provider, "old.acme.io", "2026-11-01T00:00:00Z"},
+			{"made", provider, "v1.acme.io"},
+			{"group", user, "acmemachine.infrastructure.cluster.x-k8s.io"},
+		} {
+			l.put(o[1], "AcmeMachine", o[0], "metadata.finalizers", []any{o[2]},
+				"metadata.creationTimestamp", cmp.Or(o[3], l.at.Format(time.RFC3339)))
+			for _, list := range [][]any{{o[2], "new.acme.io"}, {"new.acme.io"}} {
+				l.put(provider, "AcmeMachine", o[0], "metadata.finalizers", list)
+			}
 		}
 	})
 	l.before("work", func(l *life) { // core raises the version of a reference, while the watch stays at an older one

@@ -115,6 +115,12 @@ var wrong = map[string]func(*life){
 		l.before("machine w1", sets(core, "AcmeMachine", "w1", "spec.size", "big", "metadata.finalizers", []any{"audit.example.com/seen"}))
 		l.before("start w1", sets(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"audit.example.com/seen", "acmemachine.acme.io"}))
 	},
+	"BEH009 comes back": after("work",
+		sets(provider, "AcmeMachine", "w1", "metadata.finalizers", nil),
+		sets(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io"})),
+	"BEH009 of another with a new name": after("work",
+		sets("velero", "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io", "backup.example.com/hold"}),
+		sets(provider, "AcmeMachine", "w1", "metadata.finalizers", []any{"acme.io/machine"})),
 	"BEH010": after("paused", sets(user, "AcmeMachine", "w1", "metadata.finalizers", nil)),
 	"BEH011": instead("delete w1",
 		deleting("Machine", "w1"),
