@@ -102,10 +102,7 @@ func excerpt(body []byte) string {
 	if text == "" {
 		return " with nothing"
 	}
-	if runes := []rune(text); len(runes) > longest {
-		text = string(runes[:longest]) + "…"
-	}
-	return fmt.Sprintf(" with %q", text)
+	return fmt.Sprintf(" with %q", cut(text, longest))
 }
 
 var errTimeout = errors.New("no answer in time")

@@ -30,6 +30,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
+// long is a text of a server that is cut.
+var long = strings.Repeat("x", 1000)
+
 // fault is something that a server does wrong, and the only check that finds it.
 type fault struct {
 	id       string
@@ -196,6 +199,9 @@ func faults() []fault {
 			write(w, object{"status": "OK"})
 		}), message: `"OK"`},
 		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			write(w, object{"status": "OK", "message": long})
+		}), message: `x…"`},
+		{id: "LIV008", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			_, _ = io.WriteString(w, "<html>hello</html>")
 		}), message: "not JSON"},
 		{id: "LIV008", server: func(s *server) {
@@ -274,8 +280,10 @@ func faults() []fault {
 		{id: "LIV021", level: extension.All, server: answer("BeforeClusterCreate", object{"status": 1})},
 		{id: "LIV022", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Failure"})},
 		{id: "LIV023", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Failure", "message": "no settings"}), message: "no settings"},
+		{id: "LIV023", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Failure", "message": long}), message: `x…"`},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": -1})},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": "10"})},
+		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": long}), message: "x…"},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 1.5})},
 		{id: "LIV025", level: extension.All, server: answer("AfterControlPlaneInitialized", object{"status": "Success", "retryAfterSeconds": 10})},
 		{id: "LIV026", server: func(s *server) {
@@ -598,6 +606,7 @@ func faults() []fault {
 			http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
 		}), options: func(o *probe.Options) { o.Core = 13 }},
 		{id: "LIV063", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 0, "retryAfter": 10})},
+		{id: "LIV063", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 0, long: 10}), message: "x…"},
 		{id: "LIV063", level: extension.Pure, server: variable(object{"name": "a", "required": false, "schema": stringSchema, "colour": "b"})},
 		{id: "LIV064", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "kind": "BeforeClusterCreateRequest"})},
 		{id: "LIV064", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "apiVersion": "v1"})},
@@ -704,7 +713,7 @@ func faults() []fault {
 		{id: "LIV045", server: waiting("BeforeClusterDelete", object{"status": "Success"}, object{"status": "Success", "retryAfterSeconds": 5, "message": "not yet"}), options: followed, message: "lets Cluster API continue"},
 		{id: "LIV073", server: waiting("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 20}), options: func(o *probe.Options) { followed(o); o.Severity["LIV075"] = lint.Off }, message: "is 20, without"},
 		{id: "LIV074", server: waiting("BeforeClusterDelete", object{"status": "Success", "retryAfterSeconds": 1 << 30, "message": "not yet"}), options: func(o *probe.Options) { followed(o); o.Severity["LIV075"] = lint.Off }, message: "days"},
-		{id: "LIV076", server: waiting("BeforeClusterDelete", object{"status": "Failure", "message": "called too late"}), options: followed, message: "called too late"},
+		{id: "LIV076", server: waiting("BeforeClusterDelete", object{"status": "Failure", "message": "called\ntoo late"}), options: followed, message: "called too late"},
 		{id: "LIV076", server: waiting("BeforeClusterDelete", object{"status": "Success"}, object{"status": "Failure", "message": "no such Cluster"}), options: followed, message: "no such Cluster"},
 		{id: "LIV077", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if r.Method == http.MethodPost && !json.Valid(body) && r.URL.Path != discoveryPath {
@@ -898,6 +907,9 @@ func faults() []fault {
 		{id: "LIV077", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "message": "logged in with hunter2"}), options: func(o *probe.Options) {
 			o.Settings = map[string]string{"apiToken": "hunter2"}
 		}, message: "has the value of the setting apiToken"},
+		{id: "LIV077", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Success", "message": "logged in with Hunter+2"}), options: func(o *probe.Options) {
+			o.Settings = map[string]string{"loginSecret": "Hunter+2"}
+		}, message: "has the value of the setting loginSecret"},
 		// Connections.
 		{id: "LIV002", server: func(s *server) { s.sometimes = []string{"metrics.acme-system.svc"} }, message: "some connections get a certificate for metrics.acme-system.svc"},
 		{id: "LIV072", options: often, server: func(s *server) { // not seen on connections that are kept: there the call is made again

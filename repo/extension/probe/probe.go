@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -244,8 +245,19 @@ func (p *probe) as(s lint.Severity, id string, w place, format string, args ...a
 	if w.handler != "" {
 		object += " " + w.handler
 	}
+	for n, a := range args { // what a server says may be long, and have several lines
+		switch a := a.(type) {
+		case string:
+			args[n] = cut(a, mostText)
+		case error:
+			args[n] = cut(a.Error(), mostText)
+		case json.RawMessage:
+			args[n] = cut(string(a), mostText)
+		}
+	}
 	check := checks.ByID(id)
-	p.put(lint.Finding{Rule: &check.Rule, Severity: s, File: p.at(w), Object: object, Message: fmt.Sprintf(format, args...), Fix: check.Advice()})
+	lines := strings.FieldsFunc(fmt.Sprintf(format, args...), func(r rune) bool { return r == '\n' || r == '\r' })
+	p.put(lint.Finding{Rule: &check.Rule, Severity: s, File: p.at(w), Object: object, Message: strings.Join(lines, " "), Fix: check.Advice()})
 }
 
 func (p *probe) put(f lint.Finding) {

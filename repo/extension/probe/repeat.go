@@ -198,9 +198,13 @@ func (h *handler) kind(r reply) string {
 	return answer.Common().Status
 }
 
-// short cuts a text for a message.
-func short(s string) string {
-	const most = 80
+// mostText is how much of a text of the server a message has, in characters.
+const mostText = 200
+
+// short cuts a text that is only a part of a message.
+func short(s string) string { return cut(s, 80) }
+
+func cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
@@ -398,9 +402,21 @@ const marker = "clusterctl-repo-marker-5b1d7c02e94f"
 // mostEcho is how much of a request a message may repeat, in bytes.
 const mostEcho = 200
 
-// secret matches the names of settings whose values must not be told; others, such as
-// secretName, only name something.
-var secret = regexp.MustCompile(`(?i)(token|secret|password|passwd|credentials?|key)$`)
+// secret matches the names of settings whose values must not be told. Others, such as secretName
+// and passwordKey, only name something.
+var secret = regexp.MustCompile(`(?i)(token|password|passwd|passphrase|` +
+	`(api|client|app|application|access|auth|consumer|session|shared|webhook)[-_.]?secret|` +
+	`(api|access|account|auth|encryption|hmac|join|license|master|private|sas|secret|service|signing|subscription)[-_.]?key)$`)
+
+// either matches the names of settings that have secrets or the names of Secrets, which aName matches.
+var (
+	either = regexp.MustCompile(`(?i)(secret|credentials?)$`)
+	aName  = regexp.MustCompile(`^[a-z]([-a-z0-9./]*[a-z0-9])?$`)
+)
+
+func isSecret(setting, value string) bool {
+	return len(value) >= leastSecret && (secret.MatchString(setting) || either.MatchString(setting) && !aName.MatchString(value))
+}
 
 // leastSecret is how long the value of such a setting is at least, in bytes.
 const leastSecret = 6
@@ -412,7 +428,7 @@ func (p *probe) echoes(w place, message string, request []byte) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.o.Settings)) {
 		value := p.o.Settings[name]
-		if len(value) >= leastSecret && secret.MatchString(name) && strings.Contains(message, value) {
+		if isSecret(name, value) && strings.Contains(message, value) {
 			p.add("LIV077", w, "the message has the value of the setting %s", name)
 			return
 		}
