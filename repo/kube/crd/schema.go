@@ -123,7 +123,7 @@ func scalars(n *yamldoc.Node) []*yamldoc.Node {
 func Join(path []string) string {
 	var b strings.Builder
 	for _, p := range path {
-		if b.Len() > 0 && p[0] != '[' {
+		if b.Len() > 0 && !strings.HasPrefix(p, "[") {
 			b.WriteByte('.')
 		}
 		b.WriteString(p)

@@ -9,19 +9,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-// TestCRD035 has the cases that the example does not show.
+// TestCRD035 and TestCRD036 have the cases that the examples do not show.
 func TestCRD035(t *testing.T) {
-	const definition = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: foos.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: foos, kind: Foo}
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}
-`
-	for spec, want := range map[string]int{
+	findings(t, "CRD035", map[string]int{
 		`{type: object, default: {a: x}, properties: {a: {type: string, maxLength: 1}}}`:                                                                                                             0,
 		`{type: object, default: {b: x}, properties: {a: {type: string}}}`:                                                                                                                           1,
 		`{type: object, default: {}, required: [a], properties: {a: {type: string, default: x}}}`:                                                                                                    1, // nothing fills a default in
@@ -38,19 +28,52 @@ spec:
 		`{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true, default: {kind: A, apiVersion: v1, metadata: {name: a/b, namespace: 1, annotations: []}}}`: 3,
 		`{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true, properties: {kind: {type: string, default: A_}, apiVersion: {type: string, default: v1}}}`: 1,
 		`{type: array, default: [{a: 1}], items: {type: object, properties: {a: {type: integer, maximum: 0, default: 2}}}}`:                                                                          2,
-	} {
+	})
+}
+
+func TestCRD036(t *testing.T) {
+	findings(t, "CRD036", map[string]int{
+		`{type: object, required: [a, b], properties: {b: {type: string}}}`:                                               1,
+		`{type: object, allOf: [{required: [a]}], properties: {b: {type: string}}}`:                                       1,
+		`{type: object, anyOf: [{required: [a]}, {required: [b]}], properties: {b: {type: string}}}`:                      0,
+		`{type: object, required: [kind], properties: {b: {type: string}}}`:                                               1,
+		`{type: object, required: [a], x-kubernetes-preserve-unknown-fields: true}`:                                       0,
+		`{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: object, required: [a]}}}`:      1,
+		`{type: object, required: [a], additionalProperties: {type: string}}`:                                             0,
+		`{type: object, required: [a], additionalProperties: false}`:                                                      1,
+		`{type: object, required: [a, kind], x-kubernetes-embedded-resource: true, properties: {b: {type: string}}}`:      1,
+		`{type: object, required: [a], x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`: 0,
+		`{type: array, items: {type: object, additionalProperties: {type: object, required: [a]}}}`:                       1,
+		`{type: string, required: [a]}`: 0,
+	})
+}
+
+// findings wants a number of findings of a rule for each schema of a spec.
+func findings(t *testing.T, rule string, rows map[string]int) {
+	t.Helper()
+	const definition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foos.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: foos, kind: Foo}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, required: [metadata], properties: {spec: %s}}}}
+`
+	for spec, want := range rows {
 		got := 0
-		findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fmt.Sprintf(definition, spec)}})
+		list, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/infrastructure-components.yaml": fmt.Sprintf(definition, spec)}})
 		given.NoError(t, err)
 		var messages []string
-		for _, f := range findings {
-			if f.Rule.ID == "CRD035" {
+		for _, f := range list {
+			if f.Rule.ID == rule {
 				got++
 				messages = append(messages, f.Message)
 			}
 		}
 		if got != want {
-			t.Errorf("%s: %d findings, want %d: %q", spec, got, want, messages)
+			t.Errorf("%s: %d findings of %s, want %d: %q", spec, got, rule, want, messages)
 		}
 	}
 }
