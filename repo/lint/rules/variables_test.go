@@ -303,6 +303,28 @@ func TestQuotedVariable(t *testing.T) {
 	t.Error("nothing says that the quotes are wrong")
 }
 
+// TestUnplacedVariable is about a document that only clusterctl's parser reads: values have no
+// places there, but still come from variables.
+func TestUnplacedVariable(t *testing.T) {
+	const template = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: a}
+spec:
+  clusterNetwork:
+    pods:
+      cidrBlocks: [192.168.0.0/16]#x
+  controlPlaneEndpoint: {host: a, port: PORT}
+`
+	for port, want := range map[string]bool{"${FOO_PORT}": false, "text": true} {
+		got := slices.ContainsFunc(lintRelease(t, lint.Options{Rules: []*lint.Rule{rules.ByID("TPL012")}},
+			map[string]string{"cluster-template.yaml": strings.Replace(template, "PORT", port, 1)}),
+			func(f lint.Finding) bool { return f.Rule.ID == "TPL012" })
+		if got != want {
+			t.Errorf("port %s: found is %v, want %v", port, got, want)
+		}
+	}
+}
+
 // eachScalar visits the values of a document, but for those that say which object it is.
 func eachScalar(n *yamldoc.Node, visit func(*yamldoc.Node)) {
 	for _, f := range n.Fields() {

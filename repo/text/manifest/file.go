@@ -280,6 +280,10 @@ func (f *File) Variable(d *yamldoc.Document, n *yamldoc.Node) (ref vars.Ref, ok 
 	}
 	start, end := d.Offsets(n)
 	i, ok := text.Substituted(start, end)
+	if !d.Placed() {
+		start, end = d.Range()
+		i, ok = text.Holding(start, end, n.Text())
+	}
 	if !ok {
 		return vars.Ref{}, false
 	}

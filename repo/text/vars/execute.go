@@ -226,3 +226,18 @@ func (x *Text) Substituted(start, end int) (ref int, ok bool) {
 	}
 	return x.values[i].ref, true
 }
+
+// Holding returns the index of the first Ref in [start, end) of Data whose value is in a
+// text that was made of Data.
+func (x *Text) Holding(start, end int, text string) (ref int, ok bool) {
+	first := sort.Search(len(x.values), func(i int) bool { return x.values[i].start >= start })
+	for _, v := range x.values[first:] {
+		if v.end > end {
+			break
+		}
+		if v.start < v.end && strings.Contains(text, x.Data[v.start:v.end]) {
+			return v.ref, true
+		}
+	}
+	return -1, false
+}

@@ -47,6 +47,10 @@ type Document struct {
 // which then share its node.
 func (d *Document) Aliases() bool { return d.aliases }
 
+// Placed reports whether the values of the document have places of their own: not if only
+// clusterctl's parser reads it.
+func (d *Document) Placed() bool { return !d.odd }
+
 // Stream is a file cut into parsed documents.
 type Stream struct {
 	File *File

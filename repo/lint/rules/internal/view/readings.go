@@ -82,9 +82,10 @@ func Spelling(o *manifest.Object, n *yamldoc.Node) string {
 }
 
 // sameType reports whether a scalar is of its type whatever values users give its
-// variables: in quotes it is a string, and a count of machines is a number.
+// variables: in quotes it is a string, and a count of machines is a number. Without a place
+// it may have stood in quotes or not.
 func sameType(o *manifest.Object, n *yamldoc.Node) bool {
-	if !Variable(o, n) {
+	if !Variable(o, n) || !o.Doc.Placed() {
 		return false
 	}
 	return n.Style != yamldoc.Plain || neverValid(o.File, o.Doc, n, func(r *yamldoc.Node) bool { return r.Kind != n.Kind })
