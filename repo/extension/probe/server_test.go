@@ -54,6 +54,8 @@ type server struct {
 	config    func(*tls.Config)
 	// plain answers http on the port too.
 	plain bool
+	// about are parts of the names of the handlers that a fault is in.
+	about []string
 }
 
 // name is the handler of a hook.
