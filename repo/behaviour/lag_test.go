@@ -132,7 +132,7 @@ func TestLag(t *testing.T) {
 	for name, events := range streams(t) {
 		right := verdicts(t, events)
 		lost, wrong, tried := 0, 0, 0
-		for seed := range uint64(share.Of(6, 200)) {
+		for seed := range uint64(share.Of(4, 200)) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			for what, stream := range map[string][]*record.Event{
 				"constant lag": delayed(random, events, false), "changing lag": delayed(random, events, true),

@@ -120,6 +120,7 @@ func (l *life) run() []*record.Event {
 		s.do(l)
 		l.wait(3 * time.Second)
 	}
+	l.steps = nil // it is over
 	return l.events
 }
 

@@ -1,7 +1,6 @@
 package rules_test
 
 import (
-	"context"
 	"maps"
 	"regexp"
 	"testing"
@@ -39,8 +38,7 @@ func TestFixes(t *testing.T) {
 		if e.Source {
 			continue
 		}
-		before, err := examples.Findings(context.Background(), e.Bad)
-		given.NoError(t, err)
+		before := badFindings(t, e)
 		for i := range before {
 			f := &before[i]
 			text, ok := repaired(f, e.Bad.Text[f.File])

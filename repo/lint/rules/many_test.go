@@ -31,7 +31,7 @@ func TestManyTemplates(t *testing.T) {
 		return // the examples take minutes
 	}
 	for i, id := range examples.IDs() {
-		if i%share.Of(4, 1) != 0 {
+		if i%share.Of(8, 1) != 0 {
 			continue
 		}
 		e, err := examples.Load(id)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -95,6 +96,19 @@ func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	return findings
 }
 
+var found sync.Map // by ID
+
+// badFindings are those of a bad example, which several tests ask for.
+func badFindings(t testing.TB, e *examples.Example) []lint.Finding {
+	t.Helper()
+	once, _ := found.LoadOrStore(e.ID, sync.OnceValues(func() ([]lint.Finding, error) {
+		return examples.Findings(context.Background(), e.Bad)
+	}))
+	findings, err := once.(func() ([]lint.Finding, error))()
+	given.NoError(t, err)
+	return findings
+}
+
 // series is metadata.yaml of a release v1.0.0.
 const series = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta2}]\n"
 
@@ -135,8 +149,9 @@ func show(f lint.Finding) string {
 }
 
 // TestExamples demands that the bad example of every rule gives the findings it
-// says and no other, and the good one none at all. Warnings and infos of other
-// families do not count if both have them: examples are small, and no whole providers.
+// says and no other, in words of the style of the catalogue, and the good one none at all.
+// Warnings and infos of other families do not count if both have them: examples are small,
+// and no whole providers.
 func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
 		t.Run(r.ID, func(t *testing.T) {
@@ -153,9 +168,14 @@ func TestExamples(t *testing.T) {
 			if e.Source {
 				return // see TestSourceExamples of the program, which can build it
 			}
-			findings, count := lintFiles(t, e.Bad), map[string]int{}
+			findings, count := slices.Clone(badFindings(t, e)), map[string]int{}
 			for _, f := range findings {
 				count[f.Rule.ID]++
+				for _, text := range []string{f.Message, f.Fix} {
+					if why := phrasing(text); why != "" && f.Rule.ID != "REPO012" { // the words of clusterctl
+						t.Errorf("%s %s: %q", f.Rule.ID, why, text)
+					}
+				}
 			}
 			for _, w := range e.Wants {
 				i := slices.IndexFunc(findings, func(f lint.Finding) bool {

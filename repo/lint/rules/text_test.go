@@ -7,8 +7,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -84,29 +82,6 @@ func TestText(t *testing.T) {
 		}
 		if len(r.Title) > 100 {
 			t.Errorf("%s: the title has %d characters", r.ID, len(r.Title))
-		}
-	}
-}
-
-// TestTextOfFindings holds all messages and the advice that examples give to the
-// same style.
-func TestTextOfFindings(t *testing.T) {
-	share.SkipInRace(t)
-	for _, r := range rules.All {
-		e, err := examples.Load(r.ID)
-		given.NoError(t, err)
-		if e.Source {
-			continue
-		}
-		for _, f := range lintFiles(t, e.Bad) {
-			if f.Rule.ID == "REPO012" {
-				continue // the words of clusterctl
-			}
-			for _, text := range []string{f.Message, f.Fix} {
-				if why := phrasing(text); why != "" {
-					t.Errorf("%s in the example of %s %s: %q", f.Rule.ID, r.ID, why, text)
-				}
-			}
 		}
 	}
 }
