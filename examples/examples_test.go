@@ -52,18 +52,14 @@ var examples = map[string]map[string][]string{
 
 func build(t *testing.T, dir string) []*repo.Release {
 	t.Helper()
-	tree, err := transform.Open(dir, transform.Options{Version: transform.Versions{All: version}})
-	given.NoError(t, err)
-	b, err := tree.Build(context.Background())
-	given.NoError(t, err)
+	tree := given.Value(transform.Open(dir, transform.Options{Version: transform.Versions{All: version}}))(t)
+	b := given.Value(tree.Build(context.Background()))(t)
 	return b.Releases
 }
 
 func read(t *testing.T, a *repo.Artifact) []byte {
 	t.Helper()
-	data, err := a.Bytes()
-	given.NoError(t, err)
-	return data
+	return given.Value(a.Bytes())(t)
 }
 
 // contents are the files of releases as LABEL/FILE.
@@ -81,8 +77,7 @@ func contents(t *testing.T, releases []*repo.Release) map[string]string {
 // TestEveryFolder makes sure that no example is forgotten in the other tests
 // or in the table for readers.
 func TestEveryFolder(t *testing.T) {
-	entries, err := os.ReadDir(".")
-	given.NoError(t, err)
+	entries := given.Value(os.ReadDir("."))(t)
 	var folders []string
 	for _, e := range entries {
 		if _, err := os.Stat(filepath.Join(e.Name(), layouts.MetadataFile)); err == nil {
@@ -118,8 +113,7 @@ func TestEveryFolder(t *testing.T) {
 
 func readme(t *testing.T) string {
 	t.Helper()
-	data := given.Read(t, "README.md")
-	return string(data)
+	return string(given.Read(t, "README.md"))
 }
 
 func TestFiles(t *testing.T) {

@@ -44,8 +44,7 @@ func TestOneFault(t *testing.T) {
 				t.Fatalf("%s does not have %q", fault.file, fault.old)
 			}
 			given.NoError(t, os.WriteFile(name, []byte(planted), 0o600))
-			r, err := check.Folder(t.Context(), dir, check.Options{})
-			given.NoError(t, err)
+			r := given.Value(check.Folder(t.Context(), dir, check.Options{}))(t)
 			var got []string
 			for _, f := range r.Report.Findings {
 				got = append(got, fmt.Sprintf("%s %s:%d", f.Rule.ID, strings.TrimPrefix(f.File, filepath.ToSlash(dir)+"/"), f.Pos.Line))

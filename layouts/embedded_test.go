@@ -20,8 +20,7 @@ func TestEmbeddedAt(t *testing.T) {
 		}
 	}
 	for _, e := range EmbeddedProviders {
-		l, err := ParseProviderURL(e.URL(), e.Provider)
-		given.NoError(t, err)
+		l := given.Value(ParseProviderURL(e.URL(), e.Provider))(t)
 		if got, ok := EmbeddedAt(e.Repository, l.File); !ok || got != e.Provider {
 			t.Errorf("%s: %v %v", e.URL(), got, ok)
 		}

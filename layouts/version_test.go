@@ -45,8 +45,7 @@ func FuzzVersion(f *testing.F) {
 func TestCompareVersions(t *testing.T) {
 	order := []layouts.Version{{}}
 	for _, text := range []string{"v0.9.0", "v1.0.0-alpha.9", "v1.0.0-alpha.10", "v1.0.0-rc.0", "v1.0.0", "v1.0.1", "v1.10.0", "v2.0.0"} {
-		v, err := layouts.ParseVersion(text)
-		given.NoError(t, err)
+		v := given.Value(layouts.ParseVersion(text))(t)
 		order = append(order, v)
 	}
 	for i, a := range order {
@@ -63,8 +62,7 @@ func TestTags(t *testing.T) {
 		"v1.2.3": true, "1.2.3": true, "v1.2.3-build.7": true, "v1.2.3_amd64": true,
 		"v1.2.30": false, "v1.2.3-rc.1": false, "v1.2.2": false, "latest": false, "": false,
 	} {
-		v, err := layouts.ParseVersion("v1.2.3")
-		given.NoError(t, err)
+		v := given.Value(layouts.ParseVersion("v1.2.3"))(t)
 		if got := v.Tags(tag); got != want {
 			t.Errorf("v1.2.3 and the tag %q: %v, want %v", tag, got, want)
 		}

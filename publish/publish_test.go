@@ -98,8 +98,7 @@ func TestCompare(t *testing.T) {
 		"odd":         {odd, release("a", "1"), "only published aa, b"},
 		"all of them": {release("a", "1", "b", "2"), release("b", "1", "c", "2"), "changed b; not published c; only published a"},
 	} {
-		got, err := publish.Compare(t.Context(), tc.published, tc.r)
-		given.NoError(t, err)
+		got := given.Value(publish.Compare(t.Context(), tc.published, tc.r))(t)
 		if diff := cmp.Diff(tc.want, got.String()); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}

@@ -119,8 +119,7 @@ func TestParcels(t *testing.T) {
 	t.Run("shared", func(t *testing.T) {
 		place := &shelf{name: "place"}
 		site := publish.Site{Name: "place", Shared: true, Of: func(layouts.Provider) (publish.Destination, error) { return place, nil }}
-		parcels, err := site.Parcels(t.Context(), []*repo.Release{core, kubeadm, older})
-		given.NoError(t, err)
+		parcels := given.Value(site.Parcels(t.Context(), []*repo.Release{core, kubeadm, older}))(t)
 		var got []string
 		for _, p := range parcels {
 			got = append(got, publish.Name(p.Release)+": "+names(p.Release))
@@ -146,8 +145,7 @@ func TestParcels(t *testing.T) {
 	})
 	t.Run("apart", func(t *testing.T) {
 		site := publish.Site{Name: "place", Of: func(p layouts.Provider) (publish.Destination, error) { return &shelf{name: p.Label()}, nil }}
-		parcels, err := site.Parcels(t.Context(), []*repo.Release{core, kubeadm, older})
-		given.NoError(t, err)
+		parcels := given.Value(site.Parcels(t.Context(), []*repo.Release{core, kubeadm, older}))(t)
 		var got []string
 		for _, p := range parcels {
 			got = append(got, p.To.String()+" "+p.Release.Version)
@@ -259,8 +257,7 @@ func TestMergeAndSplitAreInverse(t *testing.T) {
 		of("bootstrap-a", "v1.0.0", "bootstrap-components.yaml", object("bootstrap-a"), "metadata.yaml", "m"),
 		of("infrastructure-a", "v1.0.0", "infrastructure-components.yaml", object("infrastructure-a"), "metadata.yaml", "m", "cluster-template.yaml", "t"),
 	}
-	whole, err := publish.Merge(t.Context(), in)
-	given.NoError(t, err)
+	whole := given.Value(publish.Merge(t.Context(), in))(t)
 	parts, err := publish.Split(t.Context(), whole, "")
 	if err != nil || len(parts) != len(in) {
 		t.Fatal(parts, err)
@@ -305,9 +302,7 @@ func TestDecorators(t *testing.T) {
 	t.Run("watch", func(t *testing.T) {
 		var last publish.Progress
 		watch := publish.Watch(func(p publish.Progress) { last = p })
-		if _, err := watch(&shelf{}).Put(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(watch(&shelf{}).Put(t.Context(), r))(t)
 		if want := (publish.Progress{Release: "infrastructure-foo v1.0.0", Read: 10, Total: 10}); last != want {
 			t.Errorf("got %+v", last)
 		}

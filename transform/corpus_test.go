@@ -28,10 +28,8 @@ func buildTraced(t testing.TB, source string, version string, opts transform.Opt
 		opts.Config = file
 	}
 	opts.Version = transform.Versions{All: version}
-	tree, err := transform.Open(source, opts)
-	given.NoError(t, err)
-	b, err := tree.Build(context.Background())
-	given.NoError(t, err)
+	tree := given.Value(transform.Open(source, opts))(t)
+	b := given.Value(tree.Build(context.Background()))(t)
 	return b.Releases, b.Tracer
 }
 

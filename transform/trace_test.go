@@ -152,8 +152,7 @@ func TestTraces(t *testing.T) {
 	}
 	releases, tracer := buildTraced(t, dir, "v1.0.0", transform.Options{Tolerant: true})
 	a := releases[0].Components()
-	data, err := a.Bytes()
-	given.NoError(t, err)
+	data := given.Value(a.Bytes())(t)
 	// Rules see the names that clusterctl makes of variables.
 	rendered := strings.ReplaceAll(string(data), "${FOO_NAME}", "north-1")
 	for _, d := range yamldoc.Parse(yamldoc.NewFile(a.Path, []byte(rendered))).Docs {
@@ -203,8 +202,7 @@ func TestCorpusTraces(t *testing.T) {
 					if k := a.Kind(); k != layouts.Components && k != layouts.ClusterTemplate && k != layouts.ClusterClass || a.Path != filepath.ToSlash(filepath.Join(r.Path, a.Name)) {
 						continue
 					}
-					data, err := a.Bytes()
-					given.NoError(t, err)
+					data := given.Value(a.Bytes())(t)
 					n := 0
 					for _, d := range yamldoc.Parse(yamldoc.NewFile(a.Path, data)).Docs {
 						d.Root.Walk(func(way yamldoc.Path, v *yamldoc.Node) bool {

@@ -127,12 +127,8 @@ func buildTree(t *testing.T, archive, version string, opts Options) ([]*repo.Rel
 
 func buildWhole(t *testing.T, archive, version string, opts Options) (*Build, error) {
 	t.Helper()
-	var err error
-	if opts.Version, err = ParseVersions(version); err != nil {
-		t.Fatal(err)
-	}
-	source, err := Open(write(t, archive), opts)
-	given.NoError(t, err)
+	opts.Version = given.Value(ParseVersions(version))(t)
+	source := given.Value(Open(write(t, archive), opts))(t)
 	return source.Build(context.Background())
 }
 
@@ -147,14 +143,11 @@ func content(t *testing.T, releases []*repo.Release, name string) string {
 	if a == nil {
 		t.Fatalf("%s was not built", name)
 	}
-	data, err := a.Bytes()
-	given.NoError(t, err)
-	return string(data)
+	return string(given.Value(a.Bytes())(t))
 }
 
 func TestBuildLabelsEveryObject(t *testing.T) {
-	releases, err := buildTree(t, tree, "v1.1.0", Options{})
-	given.NoError(t, err)
+	releases := given.Value(buildTree(t, tree, "v1.1.0", Options{}))(t)
 	s := yamldoc.Parse(yamldoc.NewFile("c", []byte(content(t, releases, "infrastructure-components.yaml"))))
 	if len(s.Docs) != 3 {
 		t.Fatalf("%d objects", len(s.Docs))
@@ -465,8 +458,7 @@ func TestSeveral(t *testing.T) {
 // write into the source.
 func TestAddSeries(t *testing.T) {
 	labelled := edit(t, tree, "  name: fooclusters.infrastructure.cluster.x-k8s.io\n", "  name: fooclusters.infrastructure.cluster.x-k8s.io\n  labels: {cluster.x-k8s.io/v1beta1: v1}\n")
-	b, err := buildWhole(t, labelled, "v1.2.0", Options{AddSeries: true})
-	given.NoError(t, err)
+	b := given.Value(buildWhole(t, labelled, "v1.2.0", Options{AddSeries: true}))(t)
 	got, added := content(t, b.Releases, "metadata.yaml"), b.series[0]
 	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || added.file != "metadata.yaml" || added.Contract != "v1beta1" || strings.Contains(string(added.before), "minor: 2") {
 		t.Errorf("%+v, released:\n%s", added, got)

@@ -109,8 +109,7 @@ func TestResolveTexts(t *testing.T) {
   - {files: "infra*", old: x, new: "${version} {label} {other} {version}"}
 `)))
 	given.NoError(t, err)
-	plan, err := Resolve(tree(append(baseFiles, "config/image.yaml=image: c:main")...), c, all("v1.2.3"))
-	given.NoError(t, err)
+	plan := given.Value(Resolve(tree(append(baseFiles, "config/image.yaml=image: c:main")...), c, all("v1.2.3")))(t)
 	p := plan.Providers[0]
 	got := []string{p.SourceReplacements[0].File, p.SourceReplacements[0].New, p.Images[0].NewTag, p.Images[0].Places[0].Value, p.Replacements[0].New}
 	want := []string{"config/image.yaml", "c:v1.2.3", "v1.2.3", "agent/{tag} 1.2.3", "${version} infrastructure-example {other} v1.2.3"}
@@ -173,9 +172,8 @@ func TestResolveMistakes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := Decode("c.yaml", []byte(tt.config))
-			given.NoError(t, err)
-			_, err = Resolve(tree(tt.files...), c, all("v1.2.3"))
+			c := given.Value(Decode("c.yaml", []byte(tt.config)))(t)
+			_, err := Resolve(tree(tt.files...), c, all("v1.2.3"))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -191,9 +189,7 @@ func TestResolveNoMetadata(t *testing.T) {
 	c := &Config{Providers: []Provider{{Type: "addon", Name: "x", Components: Components{Path: "config/default"}}}}
 	for version, series := range map[string]string{"v2.3.4": "- major: 2   #…\n  minor: 3\n", "v0.0.1": "- major: 0   #…\n  minor: 0\n", "v0.0.0": "- major: 0   #…\n  minor: 1\n"} {
 		_, err := Resolve(tree(baseFiles[1]), c, func(string) layouts.Version {
-			v, err := layouts.ParseVersion(version)
-			given.NoError(t, err)
-			return v
+			return given.Value(layouts.ParseVersion(version))(t)
 		})
 		_, minor, _ := strings.Cut(series, "…")
 		if err == nil || !strings.Contains(err.Error(), "addon-x: no metadata.yaml") || !strings.Contains(err.Error(), "\nreleaseSeries:\n"+series[:10]) || !strings.Contains(err.Error(), minor) {

@@ -35,9 +35,7 @@ func commits(r *fake.Repository) {
 
 func put(t testing.TB, d *Repository, r *repo.Release) publish.Result {
 	t.Helper()
-	got, err := d.Put(t.Context(), r)
-	given.NoError(t, err)
-	return got
+	return given.Value(d.Put(t.Context(), r))(t)
 }
 
 // TestRoundTrip publishes, lists, fetches and verifies, in every way in which a
@@ -175,9 +173,7 @@ func TestReleaseOnGitHub(t *testing.T) {
 			h := start(t, fake.Options{})
 			at := h.fresh(commits)
 			for _, r := range tc.before {
-				if _, err := h.AddRelease("acme/"+at, r); err != nil {
-					t.Fatal(err)
-				}
+				given.Value(h.AddRelease("acme/"+at, r))(t)
 			}
 			edit := tc.edit
 			if edit == nil {
@@ -269,9 +265,7 @@ func TestRefused(t *testing.T) {
 			}
 			if tc.before != nil {
 				for range map[bool]int{false: 1, true: 2}[tc.before.Name == "twice"] {
-					if _, err := h.AddRelease("acme/"+at, *tc.before); err != nil {
-						t.Fatal(err)
-					}
+					given.Value(h.AddRelease("acme/"+at, *tc.before))(t)
 				}
 			}
 			r := tc.r
@@ -340,8 +334,7 @@ func TestDrafts(t *testing.T) {
 				if d.Draft = true; d.Tag == "" {
 					d.Tag = "v1.0.0"
 				}
-				id, err := h.AddRelease("acme/"+at, d)
-				given.NoError(t, err)
+				id := given.Value(h.AddRelease("acme/"+at, d))(t)
 				ids = append(ids, id)
 			}
 			edit := tc.edit
@@ -384,8 +377,7 @@ func TestDrafts(t *testing.T) {
 func planOf(t testing.TB, r *repo.Release) string {
 	t.Helper()
 	h := start(t, fake.Options{})
-	j, err := h.open(t, h.fresh()).prepare(t.Context(), r)
-	given.NoError(t, err)
+	j := given.Value(h.open(t, h.fresh()).prepare(t.Context(), r))(t)
 	return j.mark.plan
 }
 
@@ -405,9 +397,7 @@ func TestComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := start(t, fake.Options{})
 			at := h.fresh()
-			if _, err := h.AddRelease("acme/"+at, fake.Release{Tag: "v1.0.0", Body: tc.body, Assets: half}); err != nil {
-				t.Fatal(err)
-			}
+			given.Value(h.AddRelease("acme/"+at, fake.Release{Tag: "v1.0.0", Body: tc.body, Assets: half}))(t)
 			d := h.open(t, at, func(o *Options) { o.Complete = tc.complete })
 			if got := put(t, d, r); got.Unchanged {
 				t.Error("nothing was completed")
@@ -562,13 +552,9 @@ func TestPages(t *testing.T) {
 	at := h.fresh()
 	for range 3 {
 		for range 80 {
-			if _, err := h.AddRelease("acme/"+at, fake.Release{Tag: "nightly", Draft: true}); err != nil {
-				t.Fatal(err)
-			}
+			given.Value(h.AddRelease("acme/"+at, fake.Release{Tag: "nightly", Draft: true}))(t)
 		}
-		if _, err := h.AddRelease("acme/"+at, fake.Release{Tag: "v9.0." + string(rune('0'+len(h.Tags("acme/"+at))))}); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(h.AddRelease("acme/"+at, fake.Release{Tag: "v9.0." + string(rune('0'+len(h.Tags("acme/"+at))))}))(t)
 	}
 	r := sample("v1.0.0")
 	for i := range 250 {
@@ -658,10 +644,8 @@ func TestNew(t *testing.T) {
 
 func TestURL(t *testing.T) {
 	t.Parallel()
-	d, err := New(Options{Owner: "acme", Name: "provider"})
-	given.NoError(t, err)
-	e, err := New(Options{Owner: "acme", Name: "provider", ServerURL: "https://git.example.com"})
-	given.NoError(t, err)
+	d := given.Value(New(Options{Owner: "acme", Name: "provider"}))(t)
+	e := given.Value(New(Options{Owner: "acme", Name: "provider", ServerURL: "https://git.example.com"}))(t)
 	for _, tc := range []struct {
 		d                   *Repository
 		version, file, want string
@@ -722,9 +706,7 @@ func TestAPIElsewhere(t *testing.T) {
 		t.Errorf("uploads to another machine: %v", err)
 	}
 	d := open(s.UploadURL())
-	if _, err := d.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), r))(t)
 	if err := d.Verify(t.Context(), r); err != nil {
 		t.Error(err)
 	}

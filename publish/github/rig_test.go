@@ -48,8 +48,7 @@ func assets(t testing.TB, r *repo.Release) []fake.Asset {
 	t.Helper()
 	var out []fake.Asset
 	for _, a := range r.Artifacts {
-		data, err := a.Bytes()
-		given.NoError(t, err)
+		data := given.Value(a.Bytes())(t)
 		out = append(out, fake.Asset{Name: a.Name, Data: data})
 	}
 	return out
@@ -74,8 +73,7 @@ func start(t testing.TB, o fake.Options) *hub {
 		o.Limit, o.AnonymousLimit = 1<<30, 1<<30
 	}
 	h := &hub{Server: fake.Start(t, o)}
-	at, err := url.Parse(h.APIURL())
-	given.NoError(t, err)
+	at := given.Value(url.Parse(h.APIURL()))(t)
 	h.base = &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, at.Host)
@@ -117,9 +115,7 @@ func (h *hub) open(t testing.TB, name string, edit ...func(*Options)) *Repositor
 	for _, e := range edit {
 		e(&o)
 	}
-	d, err := New(o)
-	given.NoError(t, err)
-	return d
+	return given.Value(New(o))(t)
 }
 
 // holds fails unless readers see r in the repository, and nothing is left of

@@ -27,9 +27,7 @@ func begun(t *testing.T, s *fake.Server, u user, change func(*Options)) *job {
 	j, err := open(t, o).begin(t.Context(), release(version, map[string]string{gate: "components", "metadata.yaml": "metadata", "cluster-template.yaml": "template"}))
 	given.NoError(t, err)
 	for _, a := range j.order {
-		if j.sums[a.Name], err = a.Digest(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		j.sums[a.Name] = given.Value(a.Digest(t.Context()))(t)
 	}
 	return j
 }
@@ -175,9 +173,7 @@ func TestOvertaken(t *testing.T) {
 	} {
 		s := serve(t, users[0], fake.Options{})
 		if tt.visible {
-			if _, err := open(t, options(s, users[0])).Put(t.Context(), small(version)); err != nil {
-				t.Fatal(err)
-			}
+			given.Value(open(t, options(s, users[0])).Put(t.Context(), small(version)))(t)
 		}
 		j := begun(t, s, users[0], nil)
 		st := there(j, !tt.unlists, false)

@@ -104,9 +104,7 @@ func options(s *fake.Server, u user) Options {
 
 func open(t testing.TB, o Options) *Package {
 	t.Helper()
-	p, err := New(o)
-	given.NoError(t, err)
-	return p
+	return given.Value(New(o))(t)
 }
 
 // seen tells what a reader gets of a release: nothing before the gate is open,
@@ -271,9 +269,7 @@ func TestFetchAsReader(t *testing.T) {
 		s.AddToken(fake.Token{Secret: "glpat-reader", User: "reader", Scopes: []string{"read_api"}})
 		s.AddToken(fake.Token{Secret: "glpat-stranger", User: "stranger"})
 		r := sample(version)
-		if _, err := open(t, options(s, publisher)).Put(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(open(t, options(s, publisher)).Put(t.Context(), r))(t)
 		p := open(t, options(s, tt.token))
 		got, err := p.Fetch(t.Context(), version)
 		if err == nil {
@@ -299,14 +295,11 @@ func TestFetchByName(t *testing.T) {
 	u := users[3]
 	s := serve(t, u, fake.Options{})
 	files := []fake.File{{Name: "odd.yaml", Data: []byte("o")}, {Name: "metadata.yaml", Data: []byte("m")}, {Name: gate, Data: []byte("g")}, {Name: "cluster-template-x.yaml", Data: []byte("x")}}
-	if _, err := s.AddPackage(where, fake.Package{Name: foo.Label(), Version: version, Files: files}); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(s.AddPackage(where, fake.Package{Name: foo.Label(), Version: version, Files: files}))(t)
 	for file, want := range map[string]string{"": gate + " metadata.yaml", "odd.yaml": "metadata.yaml odd.yaml"} {
 		o := options(s, u)
 		o.File = file
-		r, err := open(t, o).Fetch(t.Context(), version)
-		given.NoError(t, err)
+		r := given.Value(open(t, o).Fetch(t.Context(), version))(t)
 		names := phrase.List(r.Artifacts, func(a *repo.Artifact) string { return a.Name })
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%q: %s, want %s", file, got, want)
@@ -321,9 +314,7 @@ func TestPages(t *testing.T) {
 	p := open(t, options(s, u))
 	var want []string
 	add := func(name, version, status string, files ...fake.File) {
-		if _, err := s.AddPackage(where, fake.Package{Name: name, Version: version, Status: status, Files: files}); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(s.AddPackage(where, fake.Package{Name: name, Version: version, Status: status, Files: files}))(t)
 	}
 	for i := range 150 {
 		want = append(want, fmt.Sprintf("v1.%d.0", i))
@@ -730,9 +721,7 @@ func TestFaults(t *testing.T) {
 	runs, failed := 0, 0
 	for _, u := range []user{users[0], users[3]} { // one that may do all, one that sees nothing
 		s := serve(t, u, fake.Options{})
-		if _, err := open(t, options(s, u)).Put(t.Context(), small(version)); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(open(t, options(s, u)).Put(t.Context(), small(version)))(t)
 		steps := s.Faults.Log()
 		for i, f := range faults() {
 			for n := range steps {
@@ -898,9 +887,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%q, %v", plan.Steps, err)
 	}
 	s.Faults.ClearLog()
-	if _, err := put(t, s, nil); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(put(t, s, nil))(t)
 	check(t, s)
 	if got, err := put(t, s, nil); err != nil || !got.Unchanged {
 		t.Errorf("again: %+v, %v", got, err)
@@ -950,9 +937,7 @@ func TestRelease(t *testing.T) {
 				o, providers := options(s, u), 1
 				o.Release = true
 				if step == "create-link" { // which the first provider does not need
-					if _, err := open(t, o).Put(t.Context(), r); err != nil {
-						t.Fatal(err)
-					}
+					given.Value(open(t, o).Put(t.Context(), r))(t)
 					o.Package, providers = "bootstrap-foo", 2
 				}
 				s.Faults.Add(fault.Rule{Step: step, Fault: f})
@@ -1016,8 +1001,7 @@ func TestRealName(t *testing.T) {
 		}
 		reader, err := New(Options{ServerURL: "https://" + l.Host, Project: where, Package: l.Package, File: l.File, Token: u.secret, Base: base, Policy: quick()})
 		given.NoError(t, err)
-		got, err := reader.Fetch(t.Context(), l.Version)
-		given.NoError(t, err)
+		got := given.Value(reader.Fetch(t.Context(), l.Version))(t)
 		if err := publish.VerifyFiles(t.Context(), got, r); err != nil {
 			t.Error(err)
 		}
@@ -1089,9 +1073,7 @@ func TestLooksBetweenUploads(t *testing.T) {
 		s := serve(t, users[0], fake.Options{})
 		o := options(s, users[0])
 		o.TakeOver = takeOver
-		if _, err := open(t, o).Put(t.Context(), release(version, more)); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(open(t, o).Put(t.Context(), release(version, more)))(t)
 		looks := 0
 		for _, e := range s.Faults.Log() {
 			if e.Method == http.MethodGet && strings.HasSuffix(e.Path, "/"+gate) {

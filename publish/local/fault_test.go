@@ -125,9 +125,7 @@ func (d *Folder) hook(hook func(step int, m moment, name string) error) (*Folder
 // stepsOf returns the steps of a publish in which nothing fails.
 func stepsOf(t *testing.T) []string {
 	d, steps := destination(t, given.MemoryDir(t)).hook(func(int, moment, string) error { return nil })
-	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), sample("v1.0.0")))(t)
 	if got := tree(t, d.root); len(got) != 6 {
 		t.Fatalf("published %v", got)
 	}
@@ -142,8 +140,7 @@ func settled(t *testing.T, root, version string) (visible bool) {
 	t.Helper()
 	d := destination(t, root)
 	r := sample(version)
-	versions, err := d.Versions(t.Context(), foo)
-	given.NoError(t, err)
+	versions := given.Value(d.Versions(t.Context(), foo))(t)
 	visible = slices.Contains(versions, version)
 	if visible {
 		holds(t, d, r)
@@ -343,11 +340,9 @@ func TestVerifyFindsTampering(t *testing.T) {
 	} {
 		root := given.MemoryDir(t)
 		d := destination(t, root)
-		to, err := d.Site().Of(foo)
-		given.NoError(t, err)
+		to := given.Value(d.Site().Of(foo))(t)
 		r := sample("v1.0.0")
-		result, err := to.Put(t.Context(), r)
-		given.NoError(t, err)
+		result := given.Value(to.Put(t.Context(), r))(t)
 		if tamper == nil {
 			got, err := to.Fetch(t.Context(), r.Version)
 			given.NoError(t, err)
@@ -393,9 +388,7 @@ func TestNoLocks(t *testing.T) {
 		return nil
 	})
 	r := sample("v1.0.0")
-	if _, err := d.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), r))(t)
 	holds(t, d, r)
 	if _, err := os.Lstat(dead); err != nil {
 		t.Errorf("staging of unknown state: %v", err)
@@ -405,8 +398,7 @@ func TestNoLocks(t *testing.T) {
 // A cleaner may see a staging folder before its owner has locked it.
 func TestStagingTakenForStale(t *testing.T) {
 	root := given.MemoryDir(t)
-	clean, err := openDisk(root)
-	given.NoError(t, err)
+	clean := given.Value(openDisk(root))(t)
 	defer clean.close()
 	taken := map[string]int{}
 	d, _ := destination(t, root).hook(func(_ int, m moment, name string) error {
@@ -423,9 +415,7 @@ func TestStagingTakenForStale(t *testing.T) {
 		return nil
 	})
 	r := sample("v1.0.0")
-	if _, err := d.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), r))(t)
 	holds(t, d, r)
 	if taken["folder"] != 2 || taken["label"] != 2 {
 		t.Errorf("taken away: %v", taken)
@@ -437,8 +427,7 @@ func TestStagingTakenForStale(t *testing.T) {
 func TestCleanersAndPublishersMeet(t *testing.T) {
 	const label = "infrastructure-foo"
 	d := destination(t, given.MemoryDir(t))
-	disk, err := openDisk(d.root)
-	given.NoError(t, err)
+	disk := given.Value(openDisk(d.root))(t)
 	defer disk.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

@@ -135,8 +135,7 @@ func TestKilledAnywhere(t *testing.T) {
 	began := time.Now()
 	for range kills {
 		cmd := given.Child(t, "endless", root, strconv.Itoa(next))
-		out, err := cmd.StdoutPipe()
-		given.NoError(t, err)
+		out := given.Value(cmd.StdoutPipe())(t)
 		given.NoError(t, cmd.Start())
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 			t.Fatalf("%q %v", line, err)
@@ -146,16 +145,14 @@ func TestKilledAnywhere(t *testing.T) {
 		if err := cmd.Wait(); !given.Killed(err) {
 			t.Fatalf("the publisher ended by itself: %v", err)
 		}
-		versions, err := d.Versions(t.Context(), foo)
-		given.NoError(t, err)
+		versions := given.Value(d.Versions(t.Context(), foo))(t)
 		for ; next < len(versions); next++ {
 			if want := fmt.Sprintf("v1.%d.0", next); versions[next] != want {
 				t.Fatalf("version %d is %s, want %s", next, versions[next], want)
 			}
 			holds(t, d, sample(versions[next]))
 		}
-		left, err := filepath.Glob(filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+"*"))
-		given.NoError(t, err)
+		left := given.Value(filepath.Glob(filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+"*")))(t)
 		if len(left) > 1 {
 			t.Fatalf("%d staging folders, but the last publisher had to leave at most its own", len(left))
 		}
@@ -194,10 +191,8 @@ func TestConcurrentPublishers(t *testing.T) {
 				var all []running
 				for p := range publishers {
 					cmd := given.Child(t, "race", root, tc.version(p), tc.variant(p))
-					in, err := cmd.StdinPipe()
-					given.NoError(t, err)
-					out, err := cmd.StdoutPipe()
-					given.NoError(t, err)
+					in := given.Value(cmd.StdinPipe())(t)
+					out := given.Value(cmd.StdoutPipe())(t)
 					given.NoError(t, cmd.Start())
 					all = append(all, running{cmd, in, bufio.NewReader(out)})
 				}
@@ -261,9 +256,7 @@ func TestReadOnlyDestination(t *testing.T) {
 	}
 	root := given.MemoryDir(t)
 	d := destination(t, root)
-	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), sample("v1.0.0")))(t)
 	for _, name := range []string{"infrastructure-foo", "."} {
 		name = filepath.Join(root, name)
 		given.NoError(t, os.Chmod(name, 0o555))
@@ -293,11 +286,9 @@ func TestLockOfARemovedFileIsWorthNothing(t *testing.T) {
 	d := destination(t, given.MemoryDir(t))
 	dir := "infrastructure-foo/" + layouts.WorkPrefix + "A"
 	plant(t, d.root, "A", true)
-	root, err := os.OpenRoot(d.root)
-	given.NoError(t, err)
+	root := given.Value(os.OpenRoot(d.root))(t)
 	defer root.Close()
-	f, err := root.OpenFile(lockFile(dir), os.O_RDWR, 0)
-	given.NoError(t, err)
+	f := given.Value(root.OpenFile(lockFile(dir), os.O_RDWR, 0))(t)
 	defer f.Close()
 	cleaner, _ := d.hook(func(_ int, m moment, name string) error {
 		if m == before && strings.HasPrefix(name, "remove") {
@@ -307,8 +298,7 @@ func TestLockOfARemovedFileIsWorthNothing(t *testing.T) {
 		}
 		return nil
 	})
-	disk, err := cleaner.open(d.root)
-	given.NoError(t, err)
+	disk := given.Value(cleaner.open(d.root))(t)
 	defer disk.close()
 	cleaner.clean(disk, "infrastructure-foo")
 	if err := hold(root, lockFile(dir), f); !errors.Is(err, errLocked) {

@@ -51,9 +51,7 @@ func sample(version string) *repo.Release {
 
 func destination(t testing.TB, root string) *Folder {
 	t.Helper()
-	d, err := New(root)
-	given.NoError(t, err)
-	return d
+	return given.Value(New(root))(t)
 }
 
 // tree lists everything below root, with contents of links and lengths of
@@ -113,8 +111,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 	d := destination(t, root)
 	versions := []string{"v1.10.0", "v1.2.0", "v1.10.0-rc.1"}
 	for _, v := range versions {
-		got, err := d.Put(t.Context(), sample(v))
-		given.NoError(t, err)
+		got := given.Value(d.Put(t.Context(), sample(v)))(t)
 		if want := (publish.Result{Where: filepath.Join(root, "infrastructure-foo", v)}); !cmp.Equal(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -135,8 +132,7 @@ func TestPublishedFolderIsLaidOutAsClusterctlReadsIt(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1.2.0", "v1.10.0-rc.1", "v1.10.0"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
-	read, err := folder.Open(t.Context(), root)
-	given.NoError(t, err)
+	read := given.Value(folder.Open(t.Context(), root))(t)
 	if len(read.Providers) != 1 || read.Providers[0].Provider != foo || len(read.Providers[0].Releases) != 3 || len(read.Oddities)+len(read.Providers[0].Oddities) != 0 {
 		t.Errorf("repo/source/folder reads something else")
 	}
@@ -205,9 +201,7 @@ func TestNothingPublished(t *testing.T) {
 func TestSecondPut(t *testing.T) {
 	root := given.MemoryDir(t)
 	d := destination(t, root)
-	if _, err := d.Put(t.Context(), sample("v1.0.0")); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), sample("v1.0.0")))(t)
 	dir := filepath.Join(root, "infrastructure-foo", "v1.0.0")
 	past := time.Unix(1e9, 0)
 	names := []string{dir, filepath.Dir(dir), root, filepath.Join(dir, "metadata.yaml")}
@@ -304,9 +298,7 @@ func TestRootMayBeALink(t *testing.T) {
 	}
 	d := destination(t, filepath.Join(top, "r"))
 	r := sample("v1.0.0")
-	if _, err := d.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), r))(t)
 	holds(t, d, r)
 	holds(t, destination(t, filepath.Join(top, "store")), r)
 }
@@ -355,13 +347,11 @@ func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
 	root := given.MemoryDir(t)
 	d := destination(t, root)
 	r := sample("v1.0.0")
-	disk, err := openDisk(root)
-	given.NoError(t, err)
+	disk := given.Value(openDisk(root))(t)
 	defer disk.close()
 	for _, unchanged := range []bool{false, true} {
 		dead := []string{plant(t, root, "A", true), plant(t, root, "B", false)}
-		alive, err := stage(t.Context(), disk, "infrastructure-foo")
-		given.NoError(t, err)
+		alive := given.Value(stage(t.Context(), disk, "infrastructure-foo"))(t)
 		got, err := d.Put(t.Context(), r)
 		if err != nil || got.Unchanged != unchanged {
 			t.Errorf("%+v %v", got, err)
@@ -391,9 +381,7 @@ func TestReplaceIsOneStep(t *testing.T) {
 	missing := 0
 	for i := range 200 {
 		r := &repo.Release{Provider: foo, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("metadata.yaml", []byte(strconv.Itoa(i)))}}
-		if _, err := d.Replace(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(d.Replace(t.Context(), r))(t)
 		if i == 0 {
 			reader.Go(func() {
 				for !stop.Load() {
@@ -417,8 +405,7 @@ func TestReplaceIsOneStep(t *testing.T) {
 func TestReplace(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
-	d, err := New(root)
-	given.NoError(t, err)
+	d := given.Value(New(root))(t)
 	release := func(content string) *repo.Release {
 		return &repo.Release{
 			Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
@@ -475,9 +462,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	root := given.MemoryDir(t)
 	d := destination(t, root)
 	one := sample("v1.0.0")
-	if _, err := d.Put(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), one))(t)
 	of := func(lower []string) *Folder {
 		return &Folder{root: root, open: func(root string) (disk, error) {
 			disk, err := openDisk(root)
@@ -490,15 +475,12 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 		t.Error(err)
 	}
 	holds(t, d, one)
-	result, err := lower.Replace(t.Context(), two)
-	given.NoError(t, err)
+	result := given.Value(lower.Replace(t.Context(), two))(t)
 	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "was unavailable for a moment") {
 		t.Errorf("%q", result.Notes)
 	}
 	holds(t, d, two)
-	if _, err := lower.Put(t.Context(), sample("v1.1.0")); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(lower.Put(t.Context(), sample("v1.1.0")))(t)
 	note, err := lower.Remove(t.Context(), foo, "v1.0.0")
 	if err != nil || !strings.Contains(note, "file by file") {
 		t.Errorf("%q, %v", note, err)

@@ -12,8 +12,7 @@ import (
 
 func TestOccupy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mirror")
-	first, err := Occupy(dir, dir)
-	given.NoError(t, err)
+	first := given.Value(Occupy(dir, dir))(t)
 	if second, err := Occupy(dir, dir); err == nil {
 		second.Close()
 		if runtime.GOOS == "linux" {
@@ -31,8 +30,7 @@ func TestOccupy(t *testing.T) {
 	// What a killed process leaves keeps nobody out.
 	given.NoError(t, os.Mkdir(dir, 0o755))
 	given.NoError(t, os.WriteFile(filepath.Join(dir, OccupiedFile), nil, 0o600))
-	again, err := Occupy(dir, dir)
-	given.NoError(t, err)
+	again := given.Value(Occupy(dir, dir))(t)
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
@@ -42,8 +40,7 @@ func TestOccupy(t *testing.T) {
 	// A file in the way is for the one who writes to complain about.
 	file := filepath.Join(dir, "file")
 	given.NoError(t, os.WriteFile(file, nil, 0o600))
-	none, err := Occupy(file, file)
-	given.NoError(t, err)
+	none := given.Value(Occupy(file, file))(t)
 	if err := none.Close(); err != nil {
 		t.Error(err)
 	}

@@ -40,9 +40,7 @@ func TestOverlayfs(t *testing.T) {
 		given.NoError(t, os.Mkdir(at(dir), 0o777))
 	}
 	for _, version := range []string{"v1.0.0", "v1.1.0"} {
-		if _, err := destination(t, at("lower")).Put(t.Context(), sample(version)); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(destination(t, at("lower")).Put(t.Context(), sample(version)))(t)
 	}
 	if err := syscall.Mount("overlay", at("merged"), "overlay", 0, "lowerdir="+at("lower")+",upperdir="+at("upper")+",workdir="+at("work")); err != nil {
 		t.Skip(err)
@@ -51,9 +49,7 @@ func TestOverlayfs(t *testing.T) {
 	d := destination(t, at("merged"))
 	two := release("v1.0.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.0.0")
 	for range 2 {
-		if _, err := d.Replace(t.Context(), two); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(d.Replace(t.Context(), two))(t)
 		holds(t, d, two)
 	}
 	if result, err := d.Replace(t.Context(), sample("v1.0.0")); err != nil || len(result.Notes) > 0 {

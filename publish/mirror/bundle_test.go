@@ -23,8 +23,7 @@ func mirrorIn(t *testing.T, dir string, files map[string]string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		given.File(t, path, content)
 		a := repo.BytesArtifact(name, []byte(content))
-		sum, err := a.Sum(t.Context())
-		given.NoError(t, err)
+		sum := given.Value(a.Sum(t.Context()))(t)
 		fmt.Fprintf(&sums, "%s  %s\n", sum, name)
 	}
 	given.NoError(t, os.WriteFile(filepath.Join(dir, layouts.ChecksumFile), []byte(sums.String()), 0o644))
@@ -33,8 +32,7 @@ func mirrorIn(t *testing.T, dir string, files map[string]string) {
 // packed returns the mirror in a folder as a bundle.
 func packed(t *testing.T, dir string) []byte {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	given.NoError(t, err)
+	root := given.Value(os.OpenRoot(dir))(t)
 	defer root.Close()
 	var b bytes.Buffer
 	given.NoError(t, pack(t.Context(), &b, root))
@@ -52,8 +50,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	name := filepath.Join(dir, "b.tar")
 	given.NoError(t, os.WriteFile(name, first, 0o644))
-	b, err := OpenBundle(name)
-	given.NoError(t, err)
+	b := given.Value(OpenBundle(name))(t)
 	defer b.Close()
 	root, err := beside{dir: filepath.Join(dir, "u")}.open()
 	given.NoError(t, err)

@@ -22,9 +22,7 @@ func TestConfigMaps(t *testing.T) {
 	large[1] += strings.Repeat("# comment\n", (1<<20)/10)
 	noise := make([]byte, 2*(1<<20))
 	random := rand.NewChaCha8([32]byte{1})
-	if _, err := random.Read(noise); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(random.Read(noise))(t)
 	huge[1] += "# " + base64.StdEncoding.EncodeToString(noise)
 	dir := given.MemoryDir(t)
 	opts := toFolder(t, dir)
@@ -69,10 +67,8 @@ func TestConfigMaps(t *testing.T) {
 	if o.Get("metadata", "annotations", "provider.cluster.x-k8s.io/compressed").Str() != "true" || o.Get("data", "components") != nil || o.Get("data", "metadata").Str() != large[3] {
 		t.Errorf("%.300s", files["capi-operator/bootstrap-bar-v1.0.0.yaml"])
 	}
-	packed, err := base64.StdEncoding.DecodeString(o.Get("binaryData", "components").Str())
-	given.NoError(t, err)
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	given.NoError(t, err)
+	packed := given.Value(base64.StdEncoding.DecodeString(o.Get("binaryData", "components").Str()))(t)
+	r := given.Value(gzip.NewReader(bytes.NewReader(packed)))(t)
 	if text, err := io.ReadAll(r); err != nil || string(text) != large[1] {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}

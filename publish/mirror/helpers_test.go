@@ -167,9 +167,7 @@ func (p *place) opens() int {
 
 func folderOf(t testing.TB, dir string) *local.Folder {
 	t.Helper()
-	f, err := local.New(dir)
-	given.NoError(t, err)
-	return f
+	return given.Value(local.New(dir))(t)
 }
 
 // toFolder are options for a mirror in a folder.
@@ -180,9 +178,7 @@ func toFolder(t testing.TB, dir string) Options {
 
 func mirrored(t testing.TB, wants []Want, opts Options) *Result {
 	t.Helper()
-	r, err := Run(t.Context(), wants, opts)
-	given.NoError(t, err)
-	return r
+	return given.Value(Run(t.Context(), wants, opts))(t)
 }
 
 // tree returns all files below a folder, with their contents.
@@ -265,24 +261,19 @@ func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 		if err != nil {
 			continue
 		}
-		to, err := folderOf(t, dir).Site().Of(p)
-		given.NoError(t, err)
-		versions, err := to.Versions(t.Context())
-		given.NoError(t, err)
+		to := given.Value(folderOf(t, dir).Site().Of(p))(t)
+		versions := given.Value(to.Versions(t.Context()))(t)
 	next:
 		for _, v := range versions {
-			got, err := to.Fetch(t.Context(), v)
-			given.NoError(t, err)
+			got := given.Value(to.Fetch(t.Context(), v))(t)
 			n++
 			for _, from := range places {
 				if _, ok := from.releases[v]; !ok || !strings.Contains(strings.Join(from.releases[v], "\n"), p.Label()) {
 					continue
 				}
 				quiet := &place{name: from.name, releases: from.releases}
-				all, err := quiet.Fetch(t.Context(), v)
-				given.NoError(t, err)
-				parts, err := publish.Split(t.Context(), all, "")
-				given.NoError(t, err)
+				all := given.Value(quiet.Fetch(t.Context(), v))(t)
+				parts := given.Value(publish.Split(t.Context(), all, ""))(t)
 				for _, want := range parts {
 					if d, err := publish.Compare(t.Context(), got, want); want.Provider == p && (err != nil || !d.IsZero()) {
 						t.Errorf("%s %s is not whole: %v %v", p, v, d, err)

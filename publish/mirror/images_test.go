@@ -18,8 +18,7 @@ import (
 // makes of the images by the clusterctl.yaml of the mirror.
 func checkTargets(t testing.TB, files map[string]string) {
 	t.Helper()
-	images, err := readConfig(t, files[layouts.ConfigFile]).Images()
-	given.NoError(t, err)
+	images := given.Value(readConfig(t, files[layouts.ConfigFile]).Images())(t)
 	var inv documents.ImageInventory
 	given.NoError(t, json.Unmarshal([]byte(files[layouts.ImageInventoryFile]), &inv))
 	origin := map[string]string{}

@@ -145,8 +145,7 @@ func pruneScene(dir string) error {
 func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
 	t.Helper()
 	cmd := given.Child(t, orders...)
-	out, err := cmd.StdoutPipe()
-	given.NoError(t, err)
+	out := given.Value(cmd.StdoutPipe())(t)
 	given.NoError(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("%q %v", line, err)
@@ -159,8 +158,7 @@ func startAndKill(t *testing.T, within time.Duration, orders ...string) bool {
 // sound checks a mirror, in which nothing may be wrong but what is expected.
 func sound(t *testing.T, dir string, expected ...problemKind) {
 	t.Helper()
-	report, err := Check(t.Context(), dir, 2)
-	given.NoError(t, err)
+	report := given.Value(Check(t.Context(), dir, 2))(t)
 	for _, p := range report.Problems {
 		if !slices.Contains(expected, p.Kind) {
 			t.Errorf("%+v", p)

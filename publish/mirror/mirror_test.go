@@ -34,9 +34,7 @@ import (
 
 func selector(t testing.TB, text string) Selector {
 	t.Helper()
-	s, err := ParseSelector(text)
-	given.NoError(t, err)
-	return s
+	return given.Value(ParseSelector(text))(t)
 }
 
 // twoPlaces are a source that two providers share, with three versions, and one
@@ -105,8 +103,7 @@ func TestMirror(t *testing.T) {
 func providersIn(t testing.TB, text string) (out []string) {
 	t.Helper()
 	config := readConfig(t, text)
-	providers, err := config.Providers()
-	given.NoError(t, err)
+	providers := given.Value(config.Providers())(t)
 	for _, p := range providers {
 		if _, err := layouts.ParseProviderURL(p.URL, p.Provider); err != nil {
 			t.Error(err)
@@ -131,8 +128,7 @@ func times(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for name := range tree(t, dir) {
-		info, err := os.Stat(filepath.Join(dir, name))
-		given.NoError(t, err)
+		info := given.Value(os.Stat(filepath.Join(dir, name)))(t)
 		out[name] = info.ModTime().String()
 	}
 	return out
@@ -247,8 +243,7 @@ func TestLostReleases(t *testing.T) {
 	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "infrastructure-foo v0.9.0 is missing from the mirror") {
 		t.Errorf("%q", result.Warnings)
 	}
-	report, err := Check(ctx, dir, 2)
-	given.NoError(t, err)
+	report := given.Value(Check(ctx, dir, 2))(t)
 	if len(report.Broken) != 1 || report.Broken[0].Version != "v0.9.0" {
 		t.Errorf("%+v", report.Broken)
 	}
@@ -267,10 +262,8 @@ func TestLostReleases(t *testing.T) {
 	}
 	// Prune forgets it, there or not.
 	given.NoError(t, os.RemoveAll(filepath.Join(dir, "infrastructure-foo", "v0.9.0")))
-	if _, err := Prune(ctx, report.Broken, nil, toFolder(t, dir)); err != nil {
-		t.Fatal(err)
-	}
-	if report, err = Check(ctx, dir, 2); err != nil || len(report.Problems) > 0 {
+	given.Value(Prune(ctx, report.Broken, nil, toFolder(t, dir)))(t)
+	if report, err := Check(ctx, dir, 2); err != nil || len(report.Problems) > 0 {
 		t.Errorf("%+v, %v", report.Problems, err)
 	}
 	checkSums(t, dir)
@@ -466,8 +459,7 @@ func TestCertManager(t *testing.T) {
 	if overrides, err := config.OverridesFolder(); err != nil || overrides != filepath.Join(dir, "overrides") {
 		t.Errorf("overrides folder %q %v", overrides, err)
 	}
-	images, err := config.Images()
-	given.NoError(t, err)
+	images := given.Value(config.Images())(t)
 	// Both are called controller, so each keeps its path.
 	for _, tt := range [][3]string{
 		{"cert-manager", "quay.io/jetstack/controller:v1", "mirror.example.com:5000/capi/quay.io/jetstack/controller:v1"},
@@ -532,10 +524,8 @@ func TestChecksumsOfTheSource(t *testing.T) {
 	_, own := twoPlaces()
 	files := own.releases["v1.2.0"]
 	quiet := &place{name: "x", releases: own.releases}
-	r, err := quiet.Fetch(t.Context(), "v1.2.0")
-	given.NoError(t, err)
-	sums, err := repo.Checksums(t.Context(), r)
-	given.NoError(t, err)
+	r := given.Value(quiet.Fetch(t.Context(), "v1.2.0"))(t)
+	sums := given.Value(repo.Checksums(t.Context(), r))(t)
 	own.releases["v1.2.0"] = append(slices.Clone(files), layouts.ChecksumFile, string(sums))
 	dir := given.MemoryDir(t)
 	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
@@ -627,8 +617,7 @@ func TestVerify(t *testing.T) {
 func TestOverridesFolder(t *testing.T) {
 	for _, dir := range []string{"/srv/mirror", "/srv/$HOME/${x}/a b"} {
 		c := &documents.Config{OverridesFolder: documents.OverridesFolder(dir, "", false)}
-		text, err := c.Marshal()
-		given.NoError(t, err)
+		text := given.Value(c.Marshal())(t)
 		if got, err := readConfig(t, string(text)).OverridesFolder(); err != nil || got != dir+"/overrides" {
 			t.Errorf("%s: clusterctl looks into %q, %v", dir, got, err)
 		}
@@ -675,9 +664,7 @@ func TestSelectors(t *testing.T) {
 // corpus opens the releases of real providers.
 func corpus(t testing.TB) *repo.Repository {
 	t.Helper()
-	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
-	return r
+	return given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 }
 
 func TestCorpus(t *testing.T) {
@@ -833,9 +820,7 @@ func TestPruneOneOfTwo(t *testing.T) {
 			t.Fatalf("%d releases, %d lists, %v; want %d releases", len(lock.Releases), len(lock.Sources), err, left)
 		}
 		if left > 0 {
-			if _, err := Prune(t.Context(), lock.Releases[:1], nil, toFolder(t, dir)); err != nil {
-				t.Fatal(err)
-			}
+			given.Value(Prune(t.Context(), lock.Releases[:1], nil, toFolder(t, dir)))(t)
 		}
 	}
 }
@@ -855,9 +840,7 @@ func TestPruneLooksWhileItHolds(t *testing.T) {
 		}
 		return []string{"x.yaml"}, nil
 	}
-	if _, err := Prune(t.Context(), nil, find, opts); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(Prune(t.Context(), nil, find, opts))(t)
 	if report, err := Check(t.Context(), dir, 2); err != nil || len(report.Problems) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -41,9 +41,7 @@ func killedAt(t *testing.T, at int, orders ...string) (steps int, dead bool) {
 	}
 	pid := cmd.Process.Pid
 	var ws syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &ws, syscall.WALL, nil); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(syscall.Wait4(pid, &ws, syscall.WALL, nil))(t)
 	const traceSysGood, exitKill = 1, 1 << 20
 	given.NoError(t, syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACECLONE|traceSysGood|exitKill))
 	err := syscall.PtraceSyscall(pid, 0)
@@ -100,8 +98,7 @@ func kept(t testing.TB, kind, dir string) (at string, opts Options) {
 	if kind == "bundle" {
 		at += ".tar"
 		opts.Bundle = at
-		folder, err := local.New(Staging(at))
-		given.NoError(t, err)
+		folder := given.Value(local.New(Staging(at)))(t)
 		opts.Dir, opts.Folder, opts.To = Staging(at), folder, folder.Site()
 		return at, opts
 	}

@@ -153,9 +153,7 @@ func TestNoCredentialsForOthers(t *testing.T) {
 	s := serve(t)
 	wantToken(s, 1000)
 	d := s.open(robot)
-	if _, err := d.Put(t.Context(), published()); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), published()))(t)
 	for _, at := range []string{"/x", "/wants"} {
 		s.faults.Reset()
 		s.faults.Add(fault.Rule{Step: "GET blobs", Times: fault.Always, Fault: fault.Fault{Name: "storage", Status: 307, Header: map[string]string{"Location": other.URL + at + "?X-Signature=granted-token"}}})

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -88,9 +89,7 @@ func suffer(t *testing.T, rules ...fault.Rule) error {
 func TestFaultAtEveryStep(t *testing.T) {
 	s := serve(t)
 	wantToken(s, 12)
-	if _, err := s.open(robot).Put(t.Context(), small()); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(s.open(robot).Put(t.Context(), small()))(t)
 	steps := len(s.faults.Log())
 	if steps < 12 {
 		t.Fatalf("only %d requests: %v", steps, s.faults.Log())
@@ -153,9 +152,7 @@ func TestAlwaysBroken(t *testing.T) {
 // TestSecondPublisher lets somebody else publish at every step.
 func TestSecondPublisher(t *testing.T) {
 	plain := serve(t)
-	if _, err := plain.open().Put(t.Context(), published()); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(plain.open().Put(t.Context(), published()))(t)
 	other := acme(repo.BytesArtifact("theirs.txt", []byte("theirs\n")))
 	log := plain.faults.Log()
 	// Whoever tags before the manifest is stored must not be overwritten.
@@ -230,9 +227,7 @@ func TestTagDecides(t *testing.T) {
 func TestCancel(t *testing.T) {
 	stop := errors.New("interrupted by the user")
 	plain := serve(t)
-	if _, err := plain.open().Put(t.Context(), published()); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(plain.open().Put(t.Context(), published()))(t)
 	for n := 1; n <= len(plain.faults.Log()); n++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s := serve(t, fault.Rule{Nth: n, Fault: fault.Fault{Name: "interrupt", Stall: true, Call: func() { cancel(stop) }}})
@@ -250,9 +245,7 @@ func TestCancel(t *testing.T) {
 // TestWaitsAsAsked does not repeat an upload before the registry wants it.
 func TestWaitsAsAsked(t *testing.T) {
 	s := serve(t, fault.Rule{Step: "PUT uploads", Fault: fault.Fault{Name: "rate limit", Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "77"}}})
-	if _, err := s.open().Put(t.Context(), published()); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(s.open().Put(t.Context(), published()))(t)
 	if !slices.Contains(s.slept, 77*time.Second) {
 		t.Errorf("slept %v", s.slept)
 	}
@@ -267,9 +260,7 @@ func TestWaitsAsAsked(t *testing.T) {
 func TestSendsOnce(t *testing.T) {
 	s := serve(t)
 	d := s.open()
-	if _, err := d.Put(t.Context(), published()); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), published()))(t)
 	uploads := func() (n int) {
 		for _, e := range s.faults.Log() {
 			if e.Step == "PUT uploads" {
@@ -284,16 +275,12 @@ func TestSendsOnce(t *testing.T) {
 	next := published()
 	next.Version = "v1.2.4"
 	next.Artifacts[0] = repo.BytesArtifact("a.txt", []byte("new\n"))
-	if _, err := d.Put(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Put(t.Context(), next))(t)
 	if n := uploads(); n != 6 {
 		t.Errorf("%d uploads after the next version", n)
 	}
 	s.faults.ClearLog()
-	if _, err := d.Plan(t.Context(), published()); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(d.Plan(t.Context(), published()))(t)
 	for _, e := range s.faults.Log() {
 		if e.Method != http.MethodGet && e.Method != http.MethodHead {
 			t.Errorf("plan sent %v", e)

@@ -75,10 +75,7 @@ func (s *shelf) add(t *testing.T, mediaType string, content any) v1.Descriptor {
 	t.Helper()
 	data, ok := content.([]byte)
 	if !ok {
-		var err error
-		if data, err = json.Marshal(content); err != nil {
-			t.Fatal(err)
-		}
+		data = given.Value(json.Marshal(content))(t)
 	}
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
 	s.have[d.Digest] = data

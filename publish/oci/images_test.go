@@ -86,9 +86,7 @@ func put(t *testing.T, l *layout, mediaType string, data []byte) v1.Descriptor {
 
 func marshal(t *testing.T, v any) []byte {
 	t.Helper()
-	data, err := json.Marshal(v)
-	given.NoError(t, err)
-	return data
+	return given.Value(json.Marshal(v))(t)
 }
 
 // image makes an image, which differs for every seed.
@@ -102,8 +100,7 @@ func image(t *testing.T, l *layout, seed string) v1.Descriptor {
 // scratch is a layout in a folder of its own.
 func scratch(t *testing.T) *layout {
 	t.Helper()
-	l, err := openLayout(t.TempDir(), "images")
-	given.NoError(t, err)
+	l := given.Value(openLayout(t.TempDir(), "images"))(t)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -111,9 +108,7 @@ func scratch(t *testing.T) *layout {
 // at opens a repository of a registry.
 func at(t *testing.T, host, repository string) *Repository {
 	t.Helper()
-	d, err := New(Options{Host: host, Repository: repository})
-	given.NoError(t, err)
-	return d
+	return given.Value(New(Options{Host: host, Repository: repository}))(t)
 }
 
 // Images with several platforms go from their registry into a layout, and from
@@ -123,12 +118,8 @@ func TestOverTheGap(t *testing.T) {
 	l := scratch(t)
 	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{image(t, l, "amd64"), image(t, l, "arm64")}}))
 	one := image(t, l, "one")
-	if _, err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := at(t, from, "b/one").PushImage(t.Context(), "v2", one, l); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(at(t, from, "a/many").PushImage(t.Context(), "v1", index, l))(t)
+	given.Value(at(t, from, "b/one").PushImage(t.Context(), "v2", one, l))(t)
 	many := Wanted{Ref: from + "/a/many:v1"}
 	pinned := Wanted{Ref: from + "/b/one:v2@" + one.Digest.String()}
 	guess := Wanted{Ref: from + "/no/such:v1", Guess: true}
@@ -137,15 +128,13 @@ func TestOverTheGap(t *testing.T) {
 	near := t.TempDir()
 	s, said := store(t, near)
 	broken.Store(3) // answers that fail are asked for again
-	files, err := s.Bring(t.Context(), all, nil, false)
-	given.NoError(t, err)
+	files := given.Value(s.Bring(t.Context(), all, nil, false))(t)
 	if !slices.ContainsFunc(*said, func(text string) bool { return strings.Contains(text, "/no/such:v1, which is only named") }) {
 		t.Errorf("%q", *said)
 	}
 	c := mirrorDir(near)
 	for path, sum := range files {
-		a, err := c.File("images/" + path)
-		given.NoError(t, err)
+		a := given.Value(c.File("images/" + path))(t)
 		if got, err := a.Sum(t.Context()); err != nil || got != sum {
 			t.Errorf("%s has %s, not %s: %v", path, got, sum, err)
 		}
@@ -210,23 +199,17 @@ func TestPlatforms(t *testing.T) {
 		all = append(all, one, attestation)
 	}
 	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: all, Annotations: map[string]string{"a": "b"}}))
-	if _, err := at(t, from, "a/many").PushImage(t.Context(), "v1", index, l); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(at(t, from, "a/many").PushImage(t.Context(), "v1", index, l))(t)
 	tagged := Wanted{Ref: from + "/a/many:v1"}
 	pinned := Wanted{Ref: from + "/a/many@" + index.Digest.String()}
 	near := t.TempDir()
 	s, said := store(t, near)
 	brought := func(img Wanted, platforms []string, changed bool) v1.Descriptor {
 		t.Helper()
-		if _, err := s.Bring(t.Context(), []Wanted{img}, platforms, changed); err != nil {
-			t.Fatal(err)
-		}
-		layout, err := openLayout(near, "images")
-		given.NoError(t, err)
+		given.Value(s.Bring(t.Context(), []Wanted{img}, platforms, changed))(t)
+		layout := given.Value(openLayout(near, "images"))(t)
 		defer layout.Close()
-		images, err := layout.Images()
-		given.NoError(t, err)
+		images := given.Value(layout.Images())(t)
 		return images[img.Ref]
 	}
 	names := func(desc v1.Descriptor) (out []string) {
@@ -288,15 +271,12 @@ func TestHostileLayout(t *testing.T) {
 	}
 	from, _, _ := start(t)
 	l := scratch(t)
-	if _, err := at(t, from, "a/one").PushImage(t.Context(), "v1", image(t, l, "one"), l); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(at(t, from, "a/one").PushImage(t.Context(), "v1", image(t, l, "one"), l))(t)
 	to, _, _ := start(t)
 	near := t.TempDir()
 	s, _ = store(t, near)
 	img := Wanted{Ref: from + "/a/one:v1", Target: to + "/other:v1"}
-	files, err := s.Bring(t.Context(), []Wanted{img}, nil, false)
-	given.NoError(t, err)
+	files := given.Value(s.Bring(t.Context(), []Wanted{img}, nil, false))(t)
 	for path := range files {
 		if info, err := os.Stat(filepath.Join(near, "images", path)); err == nil && info.Size() > 900 {
 			given.NoError(t, os.WriteFile(filepath.Join(near, "images", path), make([]byte, info.Size()), 0o644))
@@ -331,8 +311,7 @@ func TestForeignLayers(t *testing.T) {
 	near := t.TempDir()
 	s, said := store(t, near)
 	both := []Wanted{{Ref: from + "/a/both:v1"}}
-	files, err := s.Bring(t.Context(), both, nil, false)
-	given.NoError(t, err)
+	files := given.Value(s.Bring(t.Context(), both, nil, false))(t)
 	for name, sum := range files {
 		got, err := os.ReadFile(filepath.Join(near, "images", filepath.FromSlash(name)))
 		if err != nil || digest.FromBytes(got).Encoded() != sum.String() {
@@ -375,8 +354,7 @@ func TestForeignLayers(t *testing.T) {
 		t.Errorf("%q", last)
 	}
 	end := scratch(t)
-	got, err := at(t, to, "capi/both").PullImage(t.Context(), "v1", end, nil)
-	given.NoError(t, err)
+	got := given.Value(at(t, to, "capi/both").PullImage(t.Context(), "v1", end, nil))(t)
 	if there, err := end.Exists(t.Context(), got); err != nil || !there {
 		t.Errorf("%v %v", there, err)
 	}
@@ -388,13 +366,10 @@ func TestSuspects(t *testing.T) {
 	host, _, _ := start(t)
 	from := scratch(t)
 	ref := host + "/acme/app:v1"
-	if _, err := at(t, host, "acme/app").PushImage(t.Context(), "v1", image(t, from, "a"), from); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(at(t, host, "acme/app").PushImage(t.Context(), "v1", image(t, from, "a"), from))(t)
 	dir := t.TempDir()
 	s, _ := store(t, dir)
-	sums, err := s.Bring(t.Context(), []Wanted{{Ref: ref}}, nil, false)
-	given.NoError(t, err)
+	sums := given.Value(s.Bring(t.Context(), []Wanted{{Ref: ref}}, nil, false))(t)
 	var blobs []string
 	for name := range sums {
 		s.Suspects = append(s.Suspects, name)

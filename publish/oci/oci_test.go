@@ -101,9 +101,7 @@ func TestPublishAndReadBack(t *testing.T) {
 // release look changed to other tools.
 func TestDigest(t *testing.T) {
 	s := serve(t)
-	if _, err := s.open().Put(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n")))); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(s.open().Put(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n")))))(t)
 	_, data, _ := s.manifest("v1.2.3")
 	const want = `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.clusterctl-repo.release.v1",` +
 		`"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2,"data":"e30="},` +
@@ -187,10 +185,8 @@ func TestOperatorFindsEveryProvider(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t)
-			merged, err := publish.Merge(t.Context(), tc.releases)
-			given.NoError(t, err)
-			result, err := s.open().Put(t.Context(), merged)
-			given.NoError(t, err)
+			merged := given.Value(publish.Merge(t.Context(), tc.releases))(t)
+			result := given.Value(s.open().Put(t.Context(), merged))(t)
 			m, _, _ := s.manifest("v1.0.0")
 			var got []string
 			for _, l := range m.Layers {
@@ -264,9 +260,7 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 	w := tar.NewWriter(z)
 	for _, h := range headers {
 		given.NoError(t, w.WriteHeader(&h))
-		if _, err := io.CopyN(w, zeros{}, h.Size); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(io.CopyN(w, zeros{}, h.Size))(t)
 	}
 	w.Close()
 	z.Close()
@@ -389,8 +383,7 @@ func TestVersionsAreSortedAndPaged(t *testing.T) {
 		fmt.Fprintf(w, `{"name":"x","tags":["%s"]}`, strings.Join(pages[n], `","`))
 	}))
 	defer host.Close()
-	d, err := New(Options{Host: strings.TrimPrefix(host.URL, "http://"), Repository: repository})
-	given.NoError(t, err)
+	d := given.Value(New(Options{Host: strings.TrimPrefix(host.URL, "http://"), Repository: repository}))(t)
 	got, err := d.Versions(t.Context())
 	if want := []string{"0.1.0", "v1.9.0", "v1.10.0-rc.1", "v1.10.0"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
@@ -511,8 +504,7 @@ func TestSaysOtherwise(t *testing.T) {
 func TestAttachedAgain(t *testing.T) {
 	s := serve(t)
 	r := acme(repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
-	result, err := s.open().Put(t.Context(), r)
-	given.NoError(t, err)
+	result := given.Value(s.open().Put(t.Context(), r))(t)
 	list := strings.Replace(result.Digest, ":", "-", 1)
 	index, _, there := s.manifest(list)
 	if !there {
@@ -542,8 +534,7 @@ func TestArchiveAndReferrers(t *testing.T) {
 		s := serve(t)
 		d := s.open(func(o *Options) { o.Archive = archive })
 		r := release(p, "v1.2.3", repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
-		result, err := d.Put(t.Context(), r)
-		given.NoError(t, err)
+		result := given.Value(d.Put(t.Context(), r))(t)
 		if err := d.Verify(t.Context(), r); err != nil {
 			t.Error(err)
 		}
@@ -559,8 +550,7 @@ func TestArchiveAndReferrers(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		fallback := strings.Replace(result.Digest, ":", "-", 1)
-		answer, err := http.Get("http://" + s.host() + "/v2/" + repository + "/manifests/" + fallback)
-		given.NoError(t, err)
+		answer := given.Value(http.Get("http://" + s.host() + "/v2/" + repository + "/manifests/" + fallback))(t)
 		data, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		index := string(data)

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 func TestParseChallenges(t *testing.T) {
@@ -68,10 +69,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add(`{"layers":[{"digest":"x"}],"config":null,"annotations":{"a":"b"}}`)
 	f.Add(`[]`)
-	d, err := New(Options{Host: "127.0.0.1:1", Repository: "a/b"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	d := given.Value(New(Options{Host: "127.0.0.1:1", Repository: "a/b"}))(f)
 	f.Fuzz(func(t *testing.T, data string) {
 		if strings.Contains(data, v1.MediaTypeImageLayerGzip) {
 			t.Skip("it would be downloaded")

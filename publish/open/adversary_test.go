@@ -152,11 +152,9 @@ func attack(t *testing.T, serve adversary, name string) {
 		}
 		return context.Cause(ctx)
 	}}
-	site, err := p.Site(name, Options{})
-	given.NoError(t, err)
+	site := given.Value(p.Site(name, Options{}))(t)
 	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("a.yaml", []byte("a"))}}
-	d, err := site.Of(r.Provider)
-	given.NoError(t, err)
+	d := given.Value(site.Of(r.Provider))(t)
 	peak := watchMemory()
 	for verb, do := range map[string]func(context.Context, publish.Destination) error{
 		"Versions": func(ctx context.Context, d publish.Destination) error { _, err := d.Versions(ctx); return err },

@@ -31,9 +31,7 @@ func each(t *testing.T, test func(t *testing.T, start func() publish.Destination
 				at := place(t)
 				site, err := (&open.Places{Env: func(n string) (string, bool) { v, ok := at.Env[n]; return v, ok }}).Site(at.URL, open.Options{})
 				given.NoError(t, err)
-				d, err := site.Of(layouts.Provider{Type: layouts.Infrastructure, Name: "foo"})
-				given.NoError(t, err)
-				return d
+				return given.Value(site.Of(layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}))(t)
 			})
 		})
 	}
@@ -120,9 +118,7 @@ func TestLargeFile(t *testing.T) {
 		r := with("large.bin", size, func() io.Reader { return io.LimitReader(zeros{}, size) })
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := d.Put(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(d.Put(t.Context(), r))(t)
 		if err := d.Verify(t.Context(), r); err != nil {
 			t.Error(err)
 		}

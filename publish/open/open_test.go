@@ -123,8 +123,7 @@ func TestCredentialsBelongToOneHost(t *testing.T) {
 			p.Policy.Sleep = func(context.Context, time.Duration) error { return nil }
 			r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0", Artifacts: []*repo.Artifact{repo.BytesArtifact("a.yaml", []byte("a"))}}
 			for _, name := range tt.to {
-				site, err := p.Site(name, Options{})
-				given.NoError(t, err)
+				site := given.Value(p.Site(name, Options{}))(t)
 				use(t, r, func() (publish.Destination, error) { return site.Of(r.Provider) })
 			}
 			for _, raw := range tt.targets {
@@ -163,8 +162,7 @@ func TestRegistryFiles(t *testing.T) {
 		seen := &wire{seen: map[string]map[string]bool{}}
 		p := &Places{Env: func(n string) (string, bool) { return map[string]string{variable: value}[n], n == variable }, Dir: dir, Base: seen}
 		p.Policy.Sleep = func(context.Context, time.Duration) error { return nil }
-		site, err := p.Site(registryA+"/x", Options{})
-		given.NoError(t, err)
+		site := given.Value(p.Site(registryA+"/x", Options{}))(t)
 		provider := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 		use(t, &repo.Release{Provider: provider, Version: "v1.0.0"}, func() (publish.Destination, error) { return site.Of(provider) })
 		if !seen.seen["a.test"]["file"] {

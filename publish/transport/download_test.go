@@ -156,8 +156,7 @@ func TestDownloadWrongRange(t *testing.T) {
 			io.WriteString(w, "56789")
 		})
 		var w waits
-		body, err := Download(t.Context(), New(nil, w.policy()), s.URL, 10)
-		given.NoError(t, err)
+		body := given.Value(Download(t.Context(), New(nil, w.policy()), s.URL, 10))(t)
 		if got, err := io.ReadAll(body); err == nil || !strings.Contains(err.Error(), "asked for the bytes from 5 on") || string(got) != "01234" {
 			t.Errorf("%q: %q, %v", said, got, err)
 		}
@@ -201,8 +200,7 @@ func TestDownloadHeader(t *testing.T) {
 	})
 	header := http.Header{"Accept": {"application/octet-stream"}}
 	var w waits
-	body, err := NewLink(New(nil, w.policy()), s.URL, header).Open(t.Context(), 10)
-	given.NoError(t, err)
+	body := given.Value(NewLink(New(nil, w.policy()), s.URL, header).Open(t.Context(), 10))(t)
 	if got, err := io.ReadAll(body); err != nil || string(got) != "0123456789" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -228,10 +226,9 @@ func TestDownloadCancel(t *testing.T) {
 		cancel(stopped)
 		return context.Cause(ctx)
 	}}
-	body, err := Download(ctx, New(nil, policy), s.URL, 10)
-	given.NoError(t, err)
+	body := given.Value(Download(ctx, New(nil, policy), s.URL, 10))(t)
 	defer body.Close()
-	_, err = io.ReadAll(body)
+	_, err := io.ReadAll(body)
 	if _, temporary := errors.AsType[*publish.Temporary](err); !errors.Is(err, stopped) || temporary {
 		t.Error(err)
 	}

@@ -54,8 +54,7 @@ func TestLoopback(t *testing.T) {
 					return nil, errors.New("no network")
 				},
 			})
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/", nil)
-			given.NoError(t, err)
+			req := given.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/", nil))(t)
 			if _, err := client.RoundTrip(req); err == nil {
 				t.Fatal("a connection without a network")
 			}

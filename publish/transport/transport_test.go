@@ -95,9 +95,7 @@ func (l *oneConn) Addr() net.Addr { return &net.IPAddr{} }
 
 func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
-	given.NoError(t, err)
-	return req
+	return given.Value(http.NewRequestWithContext(t.Context(), method, url, body))(t)
 }
 
 // Lists end: by themselves, or when they have too many pages or entries.
@@ -192,8 +190,7 @@ func limited(t *testing.T, clock time.Time, tt limitTest) {
 		io.WriteString(w, tt.body)
 	})
 	var w waits
-	resp, err := New(nil, w.policy()).Do(request(t, "POST", s.URL, strings.NewReader("sent")))
-	given.NoError(t, err)
+	resp := given.Value(New(nil, w.policy()).Do(request(t, "POST", s.URL, strings.NewReader("sent"))))(t)
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
 	if tt.want == never {
@@ -253,8 +250,7 @@ func TestRateLimitForEver(t *testing.T) {
 	}{{nil, 6}, {strings.NewReader("x"), 6}, {io.MultiReader(strings.NewReader("x")), 1}} {
 		served = 0
 		var w waits
-		resp, err := New(nil, w.policy()).Do(request(t, "PUT", s.URL, tt.body))
-		given.NoError(t, err)
+		resp := given.Value(New(nil, w.policy()).Do(request(t, "PUT", s.URL, tt.body)))(t)
 		resp.Body.Close()
 		if err := StatusError(resp); served != tt.want || len(w.list) != tt.want-1 || !IsTemporary(err) {
 			t.Errorf("%d requests, want %d, %v", served, tt.want, err)
@@ -354,8 +350,7 @@ func TestRepeatsStatus(t *testing.T) {
 			w.WriteHeader(tt.status)
 		})
 		var w waits
-		resp, err := New(nil, w.policy()).Do(request(t, tt.method, s.URL, nil))
-		given.NoError(t, err)
+		resp := given.Value(New(nil, w.policy()).Do(request(t, tt.method, s.URL, nil)))(t)
 		resp.Body.Close()
 		if resp.StatusCode != tt.status || served != tt.want || IsTemporary(StatusError(resp)) != tt.isTemporary {
 			t.Errorf("%s %d: %d after %d requests, want %d", tt.method, tt.status, resp.StatusCode, served, tt.want)
@@ -400,8 +395,7 @@ func TestCredentials(t *testing.T) {
 		{"http://notlocalhost/x", "notlocalhost", false},
 	}
 	for _, tt := range tests {
-		u, err := url.Parse(tt.url)
-		given.NoError(t, err)
+		u := given.Value(url.Parse(tt.url))(t)
 		if got := (Credential{Hosts: []string{"other", tt.host}, Header: "A", Value: "v"}).mayGoTo(u); got != tt.want {
 			t.Errorf("%s to %s: %v", tt.host, tt.url, got)
 		}
@@ -456,8 +450,7 @@ func TestRedirectToAnotherHost(t *testing.T) {
 			req.Header.Set(name, "by the caller "+secret)
 		}
 		req.Header.Set("Range", "bytes=1-")
-		resp, err := New(nil, Policy{}, credential).Do(req)
-		given.NoError(t, err)
+		resp := given.Value(New(nil, Policy{}, credential).Do(req))(t)
 		resp.Body.Close()
 		leaked := secretsOf(got)
 		if path == "/home" && (got.Header.Get("Private-Token") != secret || slices.Contains(leaked, "Referer")) {
@@ -526,8 +519,7 @@ func TestRedirectOfAnUpload(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		got = r.Method + " " + string(body)
 	})
-	resp, err := New(nil, Policy{}).Do(request(t, "PUT", s.URL+"/old", strings.NewReader("body")))
-	given.NoError(t, err)
+	resp := given.Value(New(nil, Policy{}).Do(request(t, "PUT", s.URL+"/old", strings.NewReader("body"))))(t)
 	resp.Body.Close()
 	if got != "PUT body" {
 		t.Errorf("got %q", got)
@@ -563,8 +555,7 @@ func TestStall(t *testing.T) {
 			}
 		}
 		var w waits
-		resp, err := New(base, policy(&w)).Do(request(t, "GET", "http://a/body", nil))
-		given.NoError(t, err)
+		resp := given.Value(New(base, policy(&w)).Do(request(t, "GET", "http://a/body", nil)))(t)
 		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30s") || string(body) != "begin" {
 			t.Errorf("%q, %v", body, err)
@@ -598,8 +589,7 @@ func TestSlowClientIsNoStall(t *testing.T) {
 			}
 			return copy(p, "a"), nil
 		})
-		resp, err := New(base, Policy{Timeout: patience}).Do(request(t, "PUT", "http://a", slow))
-		given.NoError(t, err)
+		resp := given.Value(New(base, Policy{Timeout: patience}).Do(request(t, "PUT", "http://a", slow)))(t)
 		defer resp.Body.Close()
 		start := make([]byte, 2)
 		if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "aa" {

@@ -106,15 +106,13 @@ func TestWrite(t *testing.T) {
 			"path: /ext", "a: b", "color: red", "size: large", "port: 8443",
 		}},
 	} {
-		s, err := extension.FindServer(objects(tc.text), "")
-		given.NoError(t, err)
+		s := given.Value(extension.FindServer(objects(tc.text), ""))(t)
 		made, err := s.Write(tc.config)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		text, err := yamldoc.Marshal(made)
-		given.NoError(t, err)
+		text := given.Value(yamldoc.Marshal(made))(t)
 		for _, v := range new(crd.Checker).CheckObject(api, yamldoc.Parse(yamldoc.NewFile("x", text)).Docs[0].Root) {
 			t.Errorf("%s: %s %s", name, v.Path, v.Message)
 		}
@@ -124,8 +122,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
-	s, err := extension.FindServer(objects(service), "")
-	given.NoError(t, err)
+	s := given.Value(extension.FindServer(objects(service), ""))(t)
 	for want, c := range map[string]extension.Config{"no Certificate": {Name: "acme"}, "not a valid name": {Name: "a.b", CA: []byte("x")}, "no valid namespace": {Name: "a", Namespace: "A", CA: []byte("x")}} {
 		if _, err := s.Write(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %q", err, want)

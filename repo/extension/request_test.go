@@ -35,8 +35,7 @@ func file(text string) *manifest.File {
 
 func maker(t *testing.T, core int, files ...*manifest.File) *extension.Maker {
 	t.Helper()
-	topology, err := extension.ReadTopology(files...)
-	given.NoError(t, err)
+	topology := given.Value(extension.ReadTopology(files...))(t)
 	return &extension.Maker{Topology: topology, Core: core, Settings: map[string]string{"a": "b"}}
 }
 

@@ -20,9 +20,7 @@ func repository(files map[string]string) *repo.Repository {
 
 func run(t *testing.T, r *repo.Repository, opts lint.Options) *lint.Report {
 	t.Helper()
-	report, err := lint.Run(context.Background(), r, opts)
-	given.NoError(t, err)
-	return report
+	return given.Value(lint.Run(context.Background(), r, opts))(t)
 }
 
 // everyNode reports every scalar of every document.

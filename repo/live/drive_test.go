@@ -288,8 +288,7 @@ func start(t *testing.T) (*fake, *Cluster) {
 	s := httptest.NewServer(f)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(s.Close)
-	c, err := connect(&rest.Config{Host: s.URL}, "ns")
-	given.NoError(t, err)
+	c := given.Value(connect(&rest.Config{Host: s.URL}, "ns"))(t)
 	return f, c
 }
 
@@ -489,8 +488,7 @@ func TestRefuses(t *testing.T) {
 // TestPreferredVersion wants kinds that the preferred version of their group lacks.
 func TestPreferredVersion(t *testing.T) {
 	_, client := start(t)
-	d, err := client.driver(t.Context(), Course{})
-	given.NoError(t, err)
+	d := given.Value(client.driver(t.Context(), Course{}))(t)
 	if k := d.kind("ipam.cluster.x-k8s.io", "AcmePool"); k.version != "v1alpha2" || k.plural != "acmepools" || !k.status {
 		t.Errorf("got %+v", k)
 	}

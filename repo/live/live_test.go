@@ -60,8 +60,7 @@ func serveFixed(t *testing.T, answers map[string]string) (*fixed, *Cluster) {
 	f := &fixed{answers: answers}
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
-	c, err := connect(&rest.Config{Host: s.URL, BearerToken: secretToken}, "")
-	given.NoError(t, err)
+	c := given.Value(connect(&rest.Config{Host: s.URL, BearerToken: secretToken}, ""))(t)
 	return f, c
 }
 
@@ -120,8 +119,7 @@ func management() map[string]string {
 
 func names(t *testing.T, c *Cluster) (objects, problems []string) {
 	t.Helper()
-	s, err := c.Read(t.Context(), "ns")
-	given.NoError(t, err)
+	s := given.Value(c.Read(t.Context(), "ns"))(t)
 	for i := range s.Objects {
 		if o := &s.Objects[i]; o.Kind != "CustomResourceDefinition" {
 			objects = append(objects, o.String())
@@ -235,8 +233,7 @@ func TestDefinitions(t *testing.T) {
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions more": fmt.Sprintf(`{"metadata":{},"items":[%s,%s,%s]}`,
 			crd("acme.example.com", `"cluster.x-k8s.io/v1beta2":"v1"`), crd("addons.cluster.x-k8s.io", `"cluster.x-k8s.io/provider":"cluster-api"`), crd("clusterctl.cluster.x-k8s.io", "")),
 	})
-	all, err := c.Definitions(t.Context())
-	given.NoError(t, err)
+	all := given.Value(c.Definitions(t.Context()))(t)
 	var names []string
 	for _, d := range all {
 		names = append(names, d.Name)

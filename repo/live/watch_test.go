@@ -381,8 +381,7 @@ func TestLarge(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	c, err := connect(&rest.Config{Host: server.URL}, "t")
-	given.NoError(t, err)
+	c := given.Value(connect(&rest.Config{Host: server.URL}, "t"))(t)
 	if err := c.Watch(t.Context(), WatchOptions{}, func([]byte) {}); err == nil {
 		t.Error("no error")
 	}

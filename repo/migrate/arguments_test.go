@@ -108,8 +108,7 @@ func TestPlacesInLayers(t *testing.T) {
 		"middle/kustomization.yaml": "resources:\n- ../base\npatches:\n- path: merge.yaml\n- path: ops.yaml\n  target: {kind: KubeadmControlPlane}\n",
 		"top/kustomization.yaml":    "resources:\n- ../middle\npatches:\n- target: {kind: KubeadmControlPlane}\n  patch: |-\n    - op: test\n      path: " + at + "apiServer/extraArgs/v\n      value: \"2\"\n    - op: replace\n      path: " + at + "apiServer/extraArgs/added\n      value: \"3\"\n    - op: add\n      path: " + at + "apiServer/extraArgs/cloud\n      value: none\n    - op: replace\n      path: " + at + "scheduler/extraArgs/gates\n      value: a=false\n",
 	})
-	r, err := Folder(t.Context(), dir, "", options())
-	given.NoError(t, err)
+	r := given.Value(Folder(t.Context(), dir, "", options()))(t)
 	for _, f := range r.Findings() {
 		if f.Level == Manual {
 			t.Errorf("%s:%d: %s", f.File, f.Line, f.Message)

@@ -65,8 +65,7 @@ func TestBrokenKustomizations(t *testing.T) {
 			{name: "merge.yaml", data: broken(seedText)},
 			{name: "ops.yaml", data: broken("- op: add\n  path: /spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/x\n  value: \"1\"\n- op: replace\n  path: /spec/machineTemplate/nodeDrainTimeout\n  value: 1m\n")},
 		}
-		first, err := together(t.Context(), files, "", options())
-		given.NoError(t, err)
+		first := given.Value(together(t.Context(), files, "", options()))(t)
 		now := map[string][]byte{}
 		for _, f := range first.Files {
 			now[f.Name] = f.New
@@ -79,8 +78,7 @@ func TestBrokenKustomizations(t *testing.T) {
 			}
 			again = append(again, &source{name: f.name, data: data})
 		}
-		second, err := together(t.Context(), again, "", options())
-		given.NoError(t, err)
+		second := given.Value(together(t.Context(), again, "", options()))(t)
 		for _, f := range second.Files {
 			if f.Changed(f.Old) {
 				t.Fatalf("seed %d: the second run changes %s\n%s\ninto\n%s", seed, f.Name, f.Old, f.New)

@@ -162,8 +162,7 @@ func wrote(t *testing.T, files map[string]string) map[string]string {
 	t.Helper()
 	dir, out := t.TempDir(), maps.Clone(files)
 	given.Files(t, dir, files)
-	r, err := Folder(t.Context(), dir, "", options())
-	given.NoError(t, err)
+	r := given.Value(Folder(t.Context(), dir, "", options()))(t)
 	for _, f := range r.Files {
 		out[f.Name] = string(f.New)
 	}

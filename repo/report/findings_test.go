@@ -417,9 +417,7 @@ func TestGitHubLimits(t *testing.T) {
 		text := render(t, "sarif", r)
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
-		if _, err := io.WriteString(z, text); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(io.WriteString(z, text))(t)
 		given.NoError(t, z.Close())
 		var log sarif
 		given.NoError(t, json.Unmarshal([]byte(text), &log))

@@ -13,8 +13,7 @@ import (
 
 func TestImages(t *testing.T) {
 	r := inventoryRelease()
-	images, err := inventory.Images(t.Context(), r)
-	given.NoError(t, err)
+	images := given.Value(inventory.Images(t.Context(), r))(t)
 	for _, tt := range []struct {
 		format string
 		images []inventory.Image

@@ -71,9 +71,7 @@ func one[T any](r *repo.Release, items []T) []report.Inventory[T] {
 
 func variablesOf(t *testing.T, r *repo.Release) []inventory.Variable {
 	t.Helper()
-	variables, err := inventory.Variables(t.Context(), r)
-	given.NoError(t, err)
-	return variables
+	return given.Value(inventory.Variables(t.Context(), r))(t)
 }
 
 func TestVariables(t *testing.T) {

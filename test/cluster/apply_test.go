@@ -83,10 +83,8 @@ func TestSession(t *testing.T) {
 		}
 		end(t, s)
 	}
-	running, err := running()
-	given.NoError(t, err)
-	client, err := dynamic.NewForConfig(running.Config)
-	given.NoError(t, err)
+	running := given.Value(running())(t)
+	client := given.Value(dynamic.NewForConfig(running.Config))(t)
 	for name, r := range map[string]schema.GroupVersionResource{
 		"awkward":              {Version: "v1", Resource: "namespaces"},
 		"awkwards.example.com": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},

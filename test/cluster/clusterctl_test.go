@@ -73,12 +73,9 @@ type management struct {
 // Issuer and a Certificate, and permissive definitions let it.
 func newManagement(t *testing.T) *management {
 	t.Helper()
-	path, err := program()
-	given.NoError(t, err)
-	p, err := builtPrograms()
-	given.NoError(t, err)
-	s, err := server.Start(t.Context(), path)
-	given.NoError(t, err)
+	path := given.Value(program())(t)
+	p := given.Value(builtPrograms())(t)
+	s := given.Value(server.Start(t.Context(), path))(t)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
@@ -86,14 +83,10 @@ func newManagement(t *testing.T) *management {
 	})
 	m := &management{programs: p, Server: s, home: t.TempDir(), repository: t.TempDir()}
 	m.config = filepath.Join(m.home, "clusterctl.yaml")
-	if m.client, err = dynamic.NewForConfig(s.Config); err != nil {
-		t.Fatal(err)
-	}
-	d, err := discovery.NewDiscoveryClientForConfig(s.Config)
-	given.NoError(t, err)
+	m.client = given.Value(dynamic.NewForConfig(s.Config))(t)
+	d := given.Value(discovery.NewDiscoveryClientForConfig(s.Config))(t)
 	m.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))
-	c, err := apply.New(s.Config)
-	given.NoError(t, err)
+	c := given.Value(apply.New(s.Config))(t)
 	session := c.Session(apply.NewLibrary())
 	for _, crd := range certManager() {
 		given.NoError(t, session.Create(t.Context(), &crd, apply.Clusterctl))
@@ -197,8 +190,7 @@ func (m *management) settle(t *testing.T) {
 		r := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: kind}
 		given.NoError(t, m.client.Resource(r).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 	}
-	list, err := m.client.Resource(definitionsResource).List(ctx, metav1.ListOptions{})
-	given.NoError(t, err)
+	list := given.Value(m.client.Resource(definitionsResource).List(ctx, metav1.ListOptions{}))(t)
 	for _, crd := range list.Items {
 		if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
 			patch := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
@@ -230,8 +222,7 @@ func corpusVersions(t *testing.T, releases string) map[string]string {
 	if err != nil {
 		t.Skipf("no source trees in the corpus: %v", err)
 	}
-	r, err := folder.Open(t.Context(), releases)
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), releases))(t)
 	out := map[string]string{}
 	for _, s := range sources {
 		for _, p := range r.Providers {
@@ -253,8 +244,7 @@ var notInstalled = map[string]string{}
 func TestInitAndMove(t *testing.T) {
 	releases := share.Corpus(t, "releases")
 	m := newManagement(t)
-	configs, err := filepath.Abs(filepath.Join("..", "corpus"))
-	given.NoError(t, err)
+	configs := given.Value(filepath.Abs(filepath.Join("..", "corpus")))(t)
 	versions := corpusVersions(t, releases)
 	for _, source := range slices.Sorted(maps.Keys(versions)) {
 		var more []string
@@ -264,8 +254,7 @@ func TestInitAndMove(t *testing.T) {
 		m.build(t, filepath.Join(releases, "..", "sources", source), versions[source], more...)
 	}
 	m.configure(t)
-	r, err := folder.Open(t.Context(), m.repository)
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), m.repository))(t)
 	var first, others []*repo.Release
 	for _, p := range r.Providers {
 		if p.Label() == "cluster-api" || p.Name == "kubeadm" {
@@ -348,14 +337,11 @@ func (a *moveAgreement) make(t *testing.T, p part, namespace string) bool {
 		return false
 	}
 	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}}
-	if _, err := a.client.Resource(namespaces).Create(ctx, ns, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(a.client.Resource(namespaces).Create(ctx, ns, metav1.CreateOptions{}))(t)
 	objects := append(c.Objects, more(namespace)...)
 	var all [][]byte
 	for _, o := range objects {
-		text, err := yamldoc.Marshal(o.Object)
-		given.NoError(t, err)
+		text := given.Value(yamldoc.Marshal(o.Object))(t)
 		all = append(all, text)
 	}
 	g := owners.Template(manifest.New(repo.BytesArtifact("cluster.yaml", nil), layouts.Asset, bytes.Join(all, []byte("---\n"))).Objects(), nil)
@@ -376,9 +362,7 @@ func (a *moveAgreement) make(t *testing.T, p part, namespace string) bool {
 			// In the version that is stored: nobody converts older ones here.
 			stored := o.DeepCopy()
 			stored.SetAPIVersion("cluster.x-k8s.io/v1beta2")
-			if at, err = a.at(stored); err != nil {
-				t.Fatal(err)
-			}
+			at = given.Value(a.at(stored))(t)
 			if _, err := at.Patch(ctx, o.GetName(), types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
@@ -461,10 +445,8 @@ func (a *moveAgreement) own(t *testing.T, n *owners.Node, o *unstructured.Unstru
 	if len(refs) == 0 {
 		return
 	}
-	at, err := a.at(o)
-	given.NoError(t, err)
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": refs}})
-	given.NoError(t, err)
+	at := given.Value(a.at(o))(t)
+	patch := given.Value(json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": refs}}))(t)
 	if _, err := at.Patch(t.Context(), o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 	}
@@ -499,8 +481,7 @@ func (a *moveAgreement) compare(t *testing.T, p part, namespace string) {
 		return
 	}
 	a.moved++
-	files, err := os.ReadDir(dir)
-	given.NoError(t, err)
+	files := given.Value(os.ReadDir(dir))(t)
 	saved := map[string]bool{}
 	for _, f := range files {
 		saved[f.Name()] = true
@@ -522,8 +503,7 @@ func (a *moveAgreement) compare(t *testing.T, p part, namespace string) {
 // to the next, both from a repository that build made.
 func TestUpgrade(t *testing.T) {
 	m := newManagement(t)
-	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
-	given.NoError(t, err)
+	examples := given.Value(filepath.Abs(filepath.Join("..", "..", "examples")))(t)
 	const from, to = "v0.1.0", "v0.2.0"
 	m.build(t, filepath.Join(examples, "cluster-api"), from)
 	// --add-series writes the source, so a copy is built.
@@ -533,14 +513,12 @@ func TestUpgrade(t *testing.T) {
 		m.build(t, source, version, "--add-series")
 	}
 	m.configure(t)
-	r, err := folder.Open(t.Context(), filepath.Join(m.repository, "infrastructure-acme"))
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), filepath.Join(m.repository, "infrastructure-acme")))(t)
 	env := environment(t, r.Providers[0].Releases[0])
 	given.NoError(t, m.clusterctlOn(t, env, "init", "--core", "cluster-api:"+from, "--bootstrap", "-", "--control-plane", "-", "--infrastructure", "acme:"+from))
 	given.NoError(t, m.clusterctlOn(t, env, "upgrade apply", "--infrastructure", "acme:"+to))
 	inventory := schema.GroupVersionResource{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Resource: "providers"}
-	list, err := m.client.Resource(inventory).List(t.Context(), metav1.ListOptions{})
-	given.NoError(t, err)
+	list := given.Value(m.client.Resource(inventory).List(t.Context(), metav1.ListOptions{}))(t)
 	versions := map[string]string{}
 	for _, p := range list.Items {
 		versions[p.GetName()], _, _ = unstructured.NestedString(p.Object, "version")
@@ -563,9 +541,7 @@ func (m *management) unserved(t *testing.T) {
 	stored["served"] = false
 	served := map[string]any{"name": "v2", "served": true, "storage": false, "schema": stored["schema"]}
 	given.NoError(t, unstructured.SetNestedSlice(crd.Object, []any{stored, served}, "spec", "versions"))
-	if _, err := m.client.Resource(definitionsResource).Create(t.Context(), &crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(m.client.Resource(definitionsResource).Create(t.Context(), &crd, metav1.CreateOptions{}))(t)
 	if err := m.clusterctlOn(t, nil, "move", "-n", "default", "--to-directory", t.TempDir()); err == nil || !strings.Contains(err.Error(), "unserved.example.com/v1") {
 		t.Errorf("clusterctl: %v", err)
 	}

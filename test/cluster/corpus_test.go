@@ -38,10 +38,8 @@ type agreement struct {
 // lint reports, and the other way round: what lint says that the server refuses,
 // it does.
 func TestCorpus(t *testing.T) {
-	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
-	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
+	report := given.Value(lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}}))(t)
 	for _, err := range report.Failures {
 		t.Error(err)
 	}
@@ -70,8 +68,7 @@ func TestCorpus(t *testing.T) {
 // providers.
 func everyDefinition(t *testing.T, r *repo.Repository) *apply.Library {
 	t.Helper()
-	library, err := core()
-	given.NoError(t, err)
+	library := given.Value(core())(t)
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
 			for _, part := range parts(t, release) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,8 +95,7 @@ func definitions(t *testing.T) []object {
 		t.Log(missing)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		given.NoError(t, err)
+		data := given.Read(t, file)
 		add(file, string(data))
 	}
 	t.Logf("%d definitions", len(out))
@@ -118,8 +116,7 @@ var serverRules = []string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026", "CR
 // whether they refuse.
 func compareDefinition(t *testing.T, what string, m object) bool {
 	t.Helper()
-	data, err := json.Marshal(m)
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(m))(t)
 	var typed apiextensionsv1.CustomResourceDefinition
 	if err := json.Unmarshal(data, &typed); err != nil {
 		return false // no question for these rules

@@ -91,10 +91,8 @@ func run(m *testing.M) (code int) {
 // others.
 func session(t *testing.T) *apply.Session {
 	t.Helper()
-	c, err := shared()
-	given.NoError(t, err)
-	library, err := core()
-	given.NoError(t, err)
+	c := given.Value(shared())(t)
+	library := given.Value(core())(t)
 	return c.Session(library)
 }
 

@@ -35,8 +35,7 @@ type migrated struct {
 // apiVersion is changed, or the test would show nothing.
 func TestMigrated(t *testing.T) {
 	t.Parallel()
-	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	c := webhooked(t)
 	var mutex sync.Mutex
 	tried, accepted, renamed := 0, map[string]int{}, 0

@@ -27,10 +27,8 @@ import (
 // servers: how the move ends, what arrives, what stays paused, and whether the plan can
 // be verified afterwards.
 func TestMove(t *testing.T) {
-	path, err := program()
-	given.NoError(t, err)
-	built, err := builtPrograms()
-	given.NoError(t, err)
+	path := given.Value(program())(t)
+	built := given.Value(builtPrograms())(t)
 	from, to := startEnd(t, path), startEnd(t, path)
 	for name, tt := range map[string]struct {
 		// objects of the source beside a Cluster, its infrastructure and a Secret
@@ -147,18 +145,15 @@ var moveResources = map[string]schema.GroupVersionResource{
 // provider acme, and clusterctl's inventory of both.
 func startEnd(t *testing.T, program string) *moveEnd {
 	t.Helper()
-	s, err := server.Start(t.Context(), program)
-	given.NoError(t, err)
+	s := given.Value(server.Start(t.Context(), program))(t)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	client, err := dynamic.NewForConfig(s.Config)
-	given.NoError(t, err)
+	client := given.Value(dynamic.NewForConfig(s.Config))(t)
 	e := &moveEnd{s, client}
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	given.NoError(t, err)
+	dir := given.Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output())(t)
 	root := strings.TrimSpace(string(dir))
 	var all []unstructured.Unstructured
 	for _, pattern := range []string{"core/config/crd/bases/*.yaml", "cmd/clusterctl/config/crd/bases/*.yaml"} {
@@ -167,8 +162,7 @@ func startEnd(t *testing.T, program string) *moveEnd {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
 		}
 		for _, file := range files {
-			objs, err := objects(file)
-			given.NoError(t, err)
+			objs := given.Value(objects(file))(t)
 			all = append(all, objs...)
 		}
 	}

@@ -49,8 +49,7 @@ func parts(t *testing.T, r *repo.Release) []part {
 		if k == layouts.Components && a != r.Components() {
 			continue
 		}
-		data, err := a.Bytes()
-		given.NoError(t, err)
+		data := given.Value(a.Bytes())(t)
 		p := part{file: yamldoc.NewFile(a.Path, data), kind: k, provider: r.Provider}
 		view := manifest.New(a, k, data)
 		if template, err := vars.Parse(data); err == nil {

@@ -23,8 +23,7 @@ var unfit = map[string]string{}
 func TestRuleExamples(t *testing.T) {
 	for _, rule := range rules.All {
 		t.Run(rule.ID, func(t *testing.T) {
-			e, err := examples.Load(rule.ID)
-			given.NoError(t, err)
+			e := given.Value(examples.Load(rule.ID))(t)
 			t.Run("good", func(t *testing.T) { goodExample(t, e) })
 			if rule.Proof == lint.APIServer {
 				t.Run("bad", func(t *testing.T) { badExample(t, e) })
@@ -120,8 +119,7 @@ func releases(t *testing.T, files examples.Files) []*repo.Release {
 // the components. It returns what is refused, by the kind of the file.
 func applyExample(t *testing.T, r *repo.Release, env []string) map[layouts.FileKind][]refusal {
 	t.Helper()
-	library, err := core()
-	given.NoError(t, err)
+	library := given.Value(core())(t)
 	out := map[layouts.FileKind][]refusal{}
 	s := session(t)
 	defer end(t, s)

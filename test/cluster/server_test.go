@@ -19,12 +19,9 @@ import (
 
 // TestServer starts a server and stops it.
 func TestServer(t *testing.T) {
-	path, err := program()
-	given.NoError(t, err)
-	s, err := server.Start(t.Context(), path)
-	given.NoError(t, err)
-	c, err := discovery.NewDiscoveryClientForConfig(s.Config)
-	given.NoError(t, err)
+	path := given.Value(program())(t)
+	s := given.Value(server.Start(t.Context(), path))(t)
+	c := given.Value(discovery.NewDiscoveryClientForConfig(s.Config))(t)
 	if v, err := c.ServerVersion(); err != nil || v.GitVersion != server.Version {
 		t.Errorf("the server is %v, %v; want %s", v, err, server.Version)
 	}
@@ -63,13 +60,11 @@ func start(program string) int {
 
 // TestServerEndsWithItsTest kills a test that has started a server.
 func TestServerEndsWithItsTest(t *testing.T) {
-	path, err := program()
-	given.NoError(t, err)
+	path := given.Value(program())(t)
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), starter+"="+path)
 	victim.Stderr = os.Stderr
-	stdout, err := victim.StdoutPipe()
-	given.NoError(t, err)
+	stdout := given.Value(victim.StdoutPipe())(t)
 	given.NoError(t, victim.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {

@@ -26,8 +26,7 @@ func TestSuiteRepository(t *testing.T) {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	m.config = filepath.Join(m.repository, "clusterctl-config.yaml")
-	r, err := folder.Open(t.Context(), m.repository)
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), m.repository))(t)
 	flavors := 0
 	for _, p := range r.Providers {
 		release := p.Releases[0]

@@ -14,8 +14,7 @@ import (
 func TestSurveyJobs(t *testing.T) {
 	for _, name := range []string{"job.yaml", "merge.yaml"} {
 		t.Run(name, func(t *testing.T) {
-			objs, err := objects(filepath.Join("..", "..", "examples", "survey", name))
-			given.NoError(t, err)
+			objs := given.Value(objects(filepath.Join("..", "..", "examples", "survey", name)))(t)
 			jobs := 0
 			for i := range objs {
 				objs[i].SetNamespace("default")

@@ -51,10 +51,8 @@ import (
 // share another server, on which webhooks are switched off.
 func webhooked(t *testing.T) client.Client {
 	t.Helper()
-	path, err := program()
-	given.NoError(t, err)
-	s, err := kube.Start(t.Context(), path)
-	given.NoError(t, err)
+	path := given.Value(program())(t)
+	s := given.Value(kube.Start(t.Context(), path))(t)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Errorf("%v\n%s", err, s.Log())
@@ -75,8 +73,7 @@ func install(t *testing.T, c client.Client, hooks *httptest.Server) {
 	at := func(path string) map[string]any {
 		return map[string]any{"url": hooks.URL + path, "caBundle": base64.StdEncoding.EncodeToString(authority)}
 	}
-	objs, err := coreObjects()
-	given.NoError(t, err)
+	objs := given.Value(coreObjects())(t)
 	for i := range objs {
 		o := &objs[i]
 		if o.GetKind() == "CustomResourceDefinition" {
@@ -168,8 +165,7 @@ func coreWebhooks(t *testing.T, config *rest.Config) (client.Client, http.Handle
 	given.NoError(t, err)
 	m, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}})
 	given.NoError(t, err)
-	direct, err := client.New(config, client.Options{Scheme: scheme})
-	given.NoError(t, err)
+	direct := given.Value(client.New(config, client.Options{Scheme: scheme}))(t)
 	// The manager takes the version from the definition of the provider, which is
 	// not installed here.
 	version := func(_ context.Context, gk schema.GroupKind) (string, error) {

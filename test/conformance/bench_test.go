@@ -65,8 +65,7 @@ func inWorld(b *testing.B, do func(w *world) cost.Cost) cost.Cost {
 // inRegistry does work with a registry of its own.
 func inRegistry(b *testing.B, do func(host string) cost.Cost) cost.Cost {
 	b.Helper()
-	dir, err := os.MkdirTemp(b.TempDir(), "")
-	given.NoError(b, err)
+	dir := given.Value(os.MkdirTemp(b.TempDir(), ""))(b)
 	defer os.RemoveAll(dir)
 	r, err := registry.Start(dir)
 	if err != nil {
@@ -313,8 +312,7 @@ func BenchmarkMirror(b *testing.B) {
 				dir := b.TempDir()
 				var down curlFile
 				for _, r := range all {
-					entries, err := os.ReadDir(r.dir)
-					given.NoError(b, err)
+					entries := given.Value(os.ReadDir(r.dir))(b)
 					for _, e := range entries {
 						down.add("create-dirs\noutput = %q\nurl = \"https://github.com/acme/%s/releases/download/%s/%s\"\n",
 							filepath.Join(dir, r.Label(), r.version, e.Name()), r.Label(), r.version, e.Name())

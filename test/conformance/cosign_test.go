@@ -78,9 +78,7 @@ func (c *cosign) refuses(t *testing.T, args ...string) {
 
 func (c *cosign) read(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(c.dir, name))
-	given.NoError(t, err)
-	return data
+	return given.Read(t, filepath.Join(c.dir, name))
 }
 
 func (c *cosign) write(t *testing.T, name string, data []byte) {
@@ -101,12 +99,10 @@ func cosignKeys(t *testing.T) map[string]crypto.Signer {
 	t.Helper()
 	keys := map[string]crypto.Signer{}
 	for name, curve := range map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()} {
-		k, err := ecdsa.GenerateKey(curve, rand.Reader)
-		given.NoError(t, err)
+		k := given.Value(ecdsa.GenerateKey(curve, rand.Reader))(t)
 		keys[name] = k
 	}
-	r, err := rsa.GenerateKey(rand.Reader, 2048)
-	given.NoError(t, err)
+	r := given.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 	keys["RSA"] = r
 	_, e, err := ed25519.GenerateKey(rand.Reader)
 	given.NoError(t, err)
@@ -120,8 +116,7 @@ func TestCosign(t *testing.T) {
 	c.must(t, "generate-key-pair", "--output-key-prefix", "generated")
 	t.Run("generated", func(t *testing.T) { c.agrees(t, "generated", true) })
 	for name, k := range cosignKeys(t) {
-		der, err := x509.MarshalPKCS8PrivateKey(k)
-		given.NoError(t, err)
+		der := given.Value(x509.MarshalPKCS8PrivateKey(k))(t)
 		c.write(t, name+".pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 		c.must(t, "import-key-pair", "--key", name+".pem", "--output-key-prefix", name)
 		// cosign v2.6.5 panics when it signs with Ed25519 and without its log.
@@ -145,12 +140,9 @@ func (c *cosign) agrees(t *testing.T, name string, signs bool) {
 	if r, err = provenance.Add(ctx, r, provenance.Build{Source: "https://github.com/acme/acme", Commit: strings.Repeat("1", 40)}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = sign.Release(ctx, r, key); err != nil {
-		t.Fatal(err)
-	}
+	r = given.Value(sign.Release(ctx, r, key))(t)
 	for _, a := range r.Artifacts {
-		data, err := a.Bytes()
-		given.NoError(t, err)
+		data := given.Value(a.Bytes())(t)
 		c.write(t, a.Name, data)
 	}
 	files := []string{"infrastructure-components.yaml", "metadata.yaml"}

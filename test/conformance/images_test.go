@@ -19,11 +19,9 @@ import (
 func push(t *testing.T, host, name string, data []byte) string {
 	t.Helper()
 	sum := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
-	start, err := http.Post("http://"+host+"/v2/"+name+"/blobs/uploads/", "", nil)
-	given.NoError(t, err)
+	start := given.Value(http.Post("http://"+host+"/v2/"+name+"/blobs/uploads/", "", nil))(t)
 	start.Body.Close()
-	at, err := url.Parse(start.Header.Get("Location"))
-	given.NoError(t, err)
+	at := given.Value(url.Parse(start.Header.Get("Location")))(t)
 	query := at.Query()
 	query.Set("digest", sum)
 	at.Scheme, at.Host, at.RawQuery = "http", host, query.Encode()
@@ -33,11 +31,9 @@ func push(t *testing.T, host, name string, data []byte) string {
 
 func put(t *testing.T, to, kind string, data []byte) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, to, bytes.NewReader(data))
-	given.NoError(t, err)
+	request := given.Value(http.NewRequestWithContext(t.Context(), http.MethodPut, to, bytes.NewReader(data)))(t)
 	request.Header.Set("Content-Type", kind)
-	answer, err := http.DefaultClient.Do(request)
-	given.NoError(t, err)
+	answer := given.Value(http.DefaultClient.Do(request))(t)
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusCreated {
 		t.Fatalf("%s: %s", to, answer.Status)
@@ -51,9 +47,7 @@ func TestImages(t *testing.T) {
 	const name = "acme/manager"
 	type object = map[string]any
 	text := func(v any) []byte {
-		data, err := json.Marshal(v)
-		given.NoError(t, err)
-		return data
+		return given.Value(json.Marshal(v))(t)
 	}
 	const manifestType, indexType = "application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json"
 	image := func(tag, os, arch, variant string) object {

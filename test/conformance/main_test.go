@@ -80,7 +80,5 @@ func do(name string, args ...string) error {
 // path returns that of a program or folder that is made on demand.
 func path(t testing.TB, of func() (string, error)) string {
 	t.Helper()
-	p, err := of()
-	given.NoError(t, err)
-	return p
+	return given.Value(of())(t)
 }

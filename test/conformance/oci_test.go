@@ -55,9 +55,7 @@ func TestRegistry(t *testing.T) {
 	all = append(all, releaseOf(layouts.Provider{Type: layouts.Infrastructure, Name: "other"}, "infrastructure-components-other.yaml"))
 	open := func(t *testing.T, name string) *oci.Repository {
 		t.Helper()
-		d, err := oci.New(oci.Options{Host: host, Repository: name})
-		given.NoError(t, err)
-		return d
+		return given.Value(oci.New(oci.Options{Host: host, Repository: name}))(t)
 	}
 	for _, shared := range []bool{false, true} {
 		site := publish.Site{Name: host, Shared: shared, Of: func(p layouts.Provider) (publish.Destination, error) {
@@ -66,8 +64,7 @@ func TestRegistry(t *testing.T) {
 			}
 			return open(t, "manifests/"+oci.RepositoryName(p)), nil
 		}}
-		parcels, err := site.Parcels(t.Context(), all)
-		given.NoError(t, err)
+		parcels := given.Value(site.Parcels(t.Context(), all))(t)
 		for _, p := range parcels {
 			if result, err := p.Publish(t.Context()); err != nil || result.Unchanged {
 				t.Fatalf("%+v, %v", result, err)
@@ -86,8 +83,7 @@ func TestRegistry(t *testing.T) {
 		folder := "oci:" + filepath.Join(t.TempDir(), "copy") + ":v1.0.0"
 		skopeo.must(t, "copy", "--src-tls-verify=false", "docker://"+host+"/shared:v1.0.0", folder)
 		skopeo.must(t, "copy", "--dest-tls-verify=false", folder, "docker://"+host+"/mirrored/shared:v1.0.0")
-		want, err := open(t, "shared").Fetch(t.Context(), "v1.0.0")
-		given.NoError(t, err)
+		want := given.Value(open(t, "shared").Fetch(t.Context(), "v1.0.0"))(t)
 		if err := open(t, "mirrored/shared").Verify(t.Context(), want); err != nil {
 			t.Error(err)
 		}
@@ -101,8 +97,7 @@ func TestRegistry(t *testing.T) {
 		dir := t.TempDir()
 		theirs := releaseOf(layouts.Provider{Type: layouts.Addon, Name: "theirs"}, "addon-components.yaml")
 		for _, a := range theirs.Artifacts {
-			data, err := a.Bytes()
-			given.NoError(t, err)
+			data := given.Value(a.Bytes())(t)
 			given.NoError(t, os.WriteFile(filepath.Join(dir, a.Name), data, 0o600))
 		}
 		plugin.must(t, "publish", "-d", dir, "-u", open(t, "theirs").OperatorReference("v1.0.0"))

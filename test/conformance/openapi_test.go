@@ -35,9 +35,7 @@ func description(t testing.TB) *openapi.Spec {
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("no OpenAPI description of GitHub at %s; set GITHUB_OPENAPI to its file", path)
 	}
-	s, err := openapi.Load(path)
-	given.NoError(t, err)
-	return s
+	return given.Value(openapi.Load(path))(t)
 }
 
 // gitHub starts a fake whose traffic is compared with the description, if there
@@ -88,8 +86,7 @@ func TestOpenAPI(t *testing.T) {
 			upload := func(id int64, name string) (any, *upstream.Response, error) {
 				path := filepath.Join(t.TempDir(), "metadata.yaml")
 				given.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
-				f, err := os.Open(path)
-				given.NoError(t, err)
+				f := given.Value(os.Open(path))(t)
 				defer f.Close()
 				a, resp, err := c.Repositories.UploadReleaseAsset(ctx, "acme", "provider", id, &upstream.UploadOptions{Name: name}, f)
 				return a, resp, err
@@ -175,8 +172,7 @@ func TestOpenAPIFinds(t *testing.T) {
 				w.WriteHeader(tt.status)
 				fmt.Fprint(w, tt.answer)
 			}))
-			r, err := http.NewRequest(tt.method, "http://api.github.com"+tt.path, strings.NewReader(tt.body))
-			given.NoError(t, err)
+			r := given.Value(http.NewRequest(tt.method, "http://api.github.com"+tt.path, strings.NewReader(tt.body)))(t)
 			h.ServeHTTP(&discard{http.Header{}}, r)
 			if got := strings.Join(spec.Problems(), "\n"); !strings.Contains(got, tt.want) {
 				t.Errorf("problems %q, want %q", got, tt.want)

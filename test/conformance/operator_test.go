@@ -26,8 +26,7 @@ func operator(t *testing.T, pkg string) program {
 // operatorCRDs is the folder with the operator's CRDs.
 func operatorCRDs(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs("operator")
-	given.NoError(t, err)
+	dir := given.Value(filepath.Abs("operator"))(t)
 	at := program{"go", os.Environ()}.must(t, "list", "-C", dir, "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-operator")
 	return filepath.Join(strings.TrimSpace(at), "config", "crd", "bases")
 }

@@ -110,8 +110,7 @@ func TestGHReads(t *testing.T) {
 // sha256sum has no option for the folder.
 func absolute(t *testing.T, dir string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, layouts.ChecksumFile))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(dir, layouts.ChecksumFile))
 	out := filepath.Join(t.TempDir(), "sums")
 	given.NoError(t, os.WriteFile(out, []byte(strings.ReplaceAll(string(data), "  ", "  "+dir+"/")), 0o600))
 	return out
@@ -120,8 +119,7 @@ func absolute(t *testing.T, dir string) string {
 // TestGHMade has gh make releases, and the program meet them.
 func TestGHMade(t *testing.T) {
 	r, contents := infrastructure(t)
-	entries, err := filepath.Glob(filepath.Join(r.dir, "*"))
-	given.NoError(t, err)
+	entries := given.Value(filepath.Glob(filepath.Join(r.dir, "*")))(t)
 	other := filepath.Join(t.TempDir(), layouts.MetadataFile)
 	given.NoError(t, os.WriteFile(other, []byte(metadata), 0o600))
 	rest := slices.DeleteFunc(slices.Clone(entries), func(f string) bool { return filepath.Base(f) == layouts.MetadataFile })
@@ -246,8 +244,7 @@ func TestPythonReads(t *testing.T) {
 // TestPythonMade has python-gitlab make packages, and the program meet them.
 func TestPythonMade(t *testing.T) {
 	r, _ := infrastructure(t)
-	entries, err := filepath.Glob(filepath.Join(r.dir, "*"))
-	given.NoError(t, err)
+	entries := given.Value(filepath.Glob(filepath.Join(r.dir, "*")))(t)
 	other := filepath.Join(t.TempDir(), layouts.MetadataFile)
 	given.NoError(t, os.WriteFile(other, []byte(metadata), 0o600))
 	for _, tt := range []struct {

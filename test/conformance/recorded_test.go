@@ -32,8 +32,7 @@ func recorded(t *testing.T, scenario string) []exchange {
 	if root == "" {
 		t.Skip("no recorded traffic; set OCTOKIT_FIXTURES to the unpacked npm package @octokit/fixtures 23.1.2")
 	}
-	raw, err := os.ReadFile(filepath.Join(root, "scenarios", "api.github.com", scenario, "normalized-fixture.json"))
-	given.NoError(t, err)
+	raw := given.Read(t, filepath.Join(root, "scenarios", "api.github.com", scenario, "normalized-fixture.json"))
 	var out []exchange
 	given.NoError(t, json.Unmarshal(raw, &out))
 	return out
@@ -66,16 +65,14 @@ func TestRecorded(t *testing.T) {
 				}
 				body, isText := e.Body.(string)
 				if !isText {
-					raw, err := json.Marshal(e.Body)
-					given.NoError(t, err)
+					raw := given.Value(json.Marshal(e.Body))(t)
 					body = string(raw)
 				}
 				req, err := http.NewRequest(strings.ToUpper(e.Method), strings.TrimSuffix(base, "/")+path, strings.NewReader(body))
 				given.NoError(t, err)
 				req.Header.Set("Authorization", "token "+secret)
 				req.Header.Set("Accept", fmt.Sprint(e.RequestHeaders["accept"]))
-				resp, err := http.DefaultClient.Do(req)
-				given.NoError(t, err)
+				resp := given.Value(http.DefaultClient.Do(req))(t)
 				raw, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				given.NoError(t, err)

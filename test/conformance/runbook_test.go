@@ -72,8 +72,7 @@ const certManager = "v1.21.1"
 // init", which needs a cluster, the real clusterctl prints all that it would
 // install.
 func TestRunbook(t *testing.T) {
-	page, err := os.ReadFile("../../docs/air-gap.md")
-	given.NoError(t, err)
+	page := given.Read(t, "../../docs/air-gap.md")
 	openssl := find(t, "openssl", "install Debian's package of that name")
 	sections := regexp.MustCompile(`(?m)^## (.*)$`).Split(string(page), -1)
 	titles := regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(string(page), -1)
@@ -172,8 +171,7 @@ set -e -o pipefail`
 // forward leads what is asked of a public name to a registry on this machine.
 func forward(t *testing.T, host string) http.Handler {
 	t.Helper()
-	to, err := url.Parse("http://" + host)
-	given.NoError(t, err)
+	to := given.Value(url.Parse("http://" + host))(t)
 	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.Host = r.In.Host // so that the registry names itself as it was asked

@@ -64,13 +64,10 @@ func write(t *testing.T, name, text string) {
 // and returns the file of the certificate.
 func certify(t *testing.T, dir, host string) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	given.NoError(t, err)
+	key := given.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	given.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	given.NoError(t, err)
+	cert := given.Value(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	private := given.Value(x509.MarshalPKCS8PrivateKey(key))(t)
 	name := filepath.Join(dir, "tls.crt")
 	write(t, name, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})))
 	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
@@ -110,8 +107,7 @@ http {
 // what goes through it.
 func tunnel(t *testing.T, at string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	given.NoError(t, err)
+	l := given.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to, err := net.Dial("unix", at)
 		if r.Method != http.MethodConnect || err != nil {

@@ -26,8 +26,7 @@ import (
 func TestTraffic(t *testing.T) {
 	spec := description(t)
 	hub := gitHub(t, spec, github.Options{TLS: true, Limit: unlimited, AnonymousLimit: unlimited})
-	at, err := url.Parse(hub.APIURL())
-	given.NoError(t, err)
+	at := given.Value(url.Parse(hub.APIURL()))(t)
 	base := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, at.Host)

@@ -154,11 +154,9 @@ func releases(t testing.TB, root string) []release {
 	}
 	var out []release
 	for _, dir := range dirs {
-		p, err := layouts.ParseLabel(filepath.Base(filepath.Dir(dir)))
-		given.NoError(t, err)
+		p := given.Value(layouts.ParseLabel(filepath.Base(filepath.Dir(dir))))(t)
 		r := release{Provider: p, version: filepath.Base(dir), dir: dir}
-		entries, err := os.ReadDir(dir)
-		given.NoError(t, err)
+		entries := given.Value(os.ReadDir(dir))(t)
 		for _, e := range entries {
 			switch layouts.KindOfFile(e.Name()) {
 			case layouts.Components:

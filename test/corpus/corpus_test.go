@@ -53,8 +53,7 @@ var releases = map[string][]string{
 // tool adds.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	given.NoError(t, err)
+	entries := given.Value(os.ReadDir(dir))(t)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -70,9 +69,7 @@ func load(t *testing.T, repo string) *config.Config {
 		return &config.Config{}
 	}
 	given.NoError(t, err)
-	c, err := config.Decode(file, data)
-	given.NoError(t, err)
-	return c
+	return given.Value(config.Decode(file, data))(t)
 }
 
 // TestPlans compares the files of each planned release with the real one.
@@ -81,8 +78,7 @@ func TestPlans(t *testing.T) {
 	for repo, want := range releases {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()
-			root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
-			given.NoError(t, err)
+			root := given.Value(os.OpenRoot(filepath.Join(corpus, "sources", repo)))(t)
 			defer root.Close()
 			c, notes, err := detect.Complete(root.FS(), load(t, repo), detect.Hints{Folder: repo})
 			for _, n := range notes {
@@ -90,8 +86,7 @@ func TestPlans(t *testing.T) {
 			}
 			given.NoError(t, err)
 			_, version, _ := strings.Cut(want[0], "/")
-			plan, err := config.Resolve(root.FS(), c, all(version))
-			given.NoError(t, err)
+			plan := given.Value(config.Resolve(root.FS(), c, all(version)))(t)
 			var got []string
 			for _, p := range plan.Providers {
 				release := p.Label() + "/" + version
@@ -129,8 +124,7 @@ var conventional = map[string][]string{
 func TestZeroConfiguration(t *testing.T) {
 	corpus := filepath.Dir(share.Corpus(t, "sources"))
 	for repo, want := range conventional {
-		root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
-		given.NoError(t, err)
+		root := given.Value(os.OpenRoot(filepath.Join(corpus, "sources", repo)))(t)
 		defer root.Close()
 		c, _, err := detect.Complete(root.FS(), &config.Config{}, detect.Hints{Folder: repo})
 		if err != nil {
@@ -172,23 +166,19 @@ func TestWriteKeepsPlans(t *testing.T) {
 	for repo := range releases {
 		t.Run(repo, func(t *testing.T) {
 			t.Parallel()
-			root, err := os.OpenRoot(filepath.Join(corpus, "sources", repo))
-			given.NoError(t, err)
+			root := given.Value(os.OpenRoot(filepath.Join(corpus, "sources", repo)))(t)
 			defer root.Close()
 			before, notes, err := detect.Complete(root.FS(), load(t, repo), detect.Hints{Folder: repo})
 			given.NoError(t, err)
-			text, err := config.Write(before, notes)
-			given.NoError(t, err)
+			text := given.Value(config.Write(before, notes))(t)
 			read, err := config.Decode(config.FileName, text)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
 			after, _, err := detect.Complete(root.FS(), read, detect.Hints{Folder: repo})
 			given.NoError(t, err)
-			want, err := config.Resolve(root.FS(), before, all("v9.8.7"))
-			given.NoError(t, err)
-			got, err := config.Resolve(root.FS(), after, all("v9.8.7"))
-			given.NoError(t, err)
+			want := given.Value(config.Resolve(root.FS(), before, all("v9.8.7")))(t)
+			got := given.Value(config.Resolve(root.FS(), after, all("v9.8.7")))(t)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes(config.Origin{}, layouts.Version{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("plan (-before +after):\n%s\n%s", diff, text)
 			}

@@ -84,8 +84,7 @@ func TestTrees(t *testing.T) {
 // publish and the plan lacks must be among the differences.
 func plannedOf(t *testing.T, dir string, c *config.Config, release *recipes.Release) map[string]string {
 	t.Helper()
-	plan, err := config.Resolve(os.DirFS(dir), c, nil)
-	given.NoError(t, err)
+	plan := given.Value(config.Resolve(os.DirFS(dir), c, nil))(t)
 	out, have := map[string]string{}, map[string]bool{}
 	for _, p := range plan.Providers {
 		out[p.Label()] = strings.Join(p.Names(), " ")

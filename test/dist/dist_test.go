@@ -93,15 +93,12 @@ func isRelease(t *testing.T, program ...string) {
 
 func example(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(root, "examples/cluster-api-provider-acme"))
-	given.NoError(t, err)
-	return path
+	return given.Value(filepath.Abs(filepath.Join(root, "examples/cluster-api-provider-acme")))(t)
 }
 
 func sum(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	given.NoError(t, err)
+	data := given.Read(t, path)
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
 }
@@ -125,8 +122,7 @@ func archive(platform string) string {
 
 // TestChecksums wants a right checksum for everything that users download.
 func TestChecksums(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(release, "SHA256SUMS"))
-	given.NoError(t, err)
+	data := given.Read(t, filepath.Join(release, "SHA256SUMS"))
 	listed := map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		hash, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -171,18 +167,15 @@ func contents(t *testing.T, path string) map[string][]byte {
 		}
 	}
 	if strings.HasSuffix(path, ".zip") {
-		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-		given.NoError(t, err)
+		z := given.Value(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
 		for _, f := range z.File {
-			r, err := f.Open()
-			given.NoError(t, err)
+			r := given.Value(f.Open())(t)
 			add(f.Name, r)
 			r.Close()
 		}
 		return files
 	}
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	given.NoError(t, err)
+	z := given.Value(gzip.NewReader(bytes.NewReader(data)))(t)
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -226,8 +219,7 @@ func TestArchives(t *testing.T) {
 			if page := files["man/man1/clusterctl-repo.1"]; !bytes.Contains(page, []byte("clusterctl-repo "+want.Version)) {
 				t.Errorf("the manual page does not name %s: %.100s", want.Version, page)
 			}
-			info, err := buildinfo.Read(bytes.NewReader(files[name]))
-			given.NoError(t, err)
+			info := given.Value(buildinfo.Read(bytes.NewReader(files[name])))(t)
 			settings := map[string]string{}
 			for _, s := range info.Settings {
 				settings[s.Key] = s.Value
@@ -310,8 +302,7 @@ func TestDeb(t *testing.T) {
 		write(t, filepath.Join(dir, "var/lib/dpkg", file), []byte(text), 0o644)
 	}
 	given.NoError(t, os.Remove(filepath.Join(dir, "var/lib/dpkg/updates/.keep")))
-	deb, err := filepath.Abs(filepath.Join(release, "clusterctl-repo_linux_"+runtime.GOARCH+".deb"))
-	given.NoError(t, err)
+	deb := given.Value(filepath.Abs(filepath.Join(release, "clusterctl-repo_linux_"+runtime.GOARCH+".deb")))(t)
 	must(t, exec.CommandContext(t.Context(), dpkg, "--root="+dir, "--force-not-root", "--install", deb))
 	isRelease(t, filepath.Join(dir, "usr/bin/clusterctl-repo"))
 	for _, file := range []string{
@@ -333,8 +324,7 @@ func TestRPM(t *testing.T) {
 	rpm := need(t, "rpm", "install the Debian package of that name")
 	dir := t.TempDir()
 	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	file, err := filepath.Abs(filepath.Join(release, "clusterctl-repo_linux_"+runtime.GOARCH+".rpm"))
-	given.NoError(t, err)
+	file := given.Value(filepath.Abs(filepath.Join(release, "clusterctl-repo_linux_"+runtime.GOARCH+".rpm")))(t)
 	if got := must(t, exec.CommandContext(t.Context(), rpm, "-qp", "--qf", "%{NAME} %{ARCH} %{LICENSE}", file)); got != "clusterctl-repo "+arch+" Apache-2.0" {
 		t.Errorf("the package is %q", got)
 	}
@@ -354,8 +344,7 @@ func TestFormula(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("found the formulas %v", found)
 	}
-	data, err := os.ReadFile(found[0])
-	given.NoError(t, err)
+	data := given.Read(t, found[0])
 	var url string
 	var archives []string
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {

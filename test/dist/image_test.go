@@ -26,15 +26,12 @@ import (
 // index opens the image of the release.
 func index(t *testing.T) v1.ImageIndex {
 	t.Helper()
-	outer, err := layout.ImageIndexFromPath(filepath.Join(release, "image"))
-	given.NoError(t, err)
+	outer := given.Value(layout.ImageIndexFromPath(filepath.Join(release, "image")))(t)
 	m, err := outer.IndexManifest()
 	if err != nil || len(m.Manifests) != 1 {
 		t.Fatalf("the layout has %v, %v", m, err)
 	}
-	inner, err := outer.ImageIndex(m.Manifests[0].Digest)
-	given.NoError(t, err)
-	return inner
+	return given.Value(outer.ImageIndex(m.Manifests[0].Digest))(t)
 }
 
 // unpack writes the file system of an image into a folder.
@@ -66,8 +63,7 @@ func TestImage(t *testing.T) {
 	if err := validate.Index(inner); err != nil {
 		t.Error(err)
 	}
-	m, err := inner.IndexManifest()
-	given.NoError(t, err)
+	m := given.Value(inner.IndexManifest())(t)
 	want := metadata(t)
 	if m.Annotations["org.opencontainers.image.revision"] != want.Commit || m.Annotations["org.opencontainers.image.version"] != want.Version {
 		t.Errorf("the annotations are %v", m.Annotations)
@@ -78,10 +74,8 @@ func TestImage(t *testing.T) {
 		if d.Platform.Architecture != runtime.GOARCH {
 			continue
 		}
-		image, err := inner.Image(d.Digest)
-		given.NoError(t, err)
-		config, err := image.ConfigFile()
-		given.NoError(t, err)
+		image := given.Value(inner.Image(d.Digest))(t)
+		config := given.Value(image.ConfigFile())(t)
 		dir := t.TempDir()
 		unpack(t, image, dir)
 		certificates, err := os.ReadFile(filepath.Join(dir, "etc/ssl/certs/ca-certificates.crt"))
@@ -112,26 +106,22 @@ func TestImage(t *testing.T) {
 // and reads it with another one.
 func TestImageInRegistry(t *testing.T) {
 	need(t, "docker-registry", "install the Debian package of that name")
-	r, err := registry.Start(t.TempDir())
-	given.NoError(t, err)
+	r := given.Value(registry.Start(t.TempDir()))(t)
 	t.Cleanup(r.Close)
 	want := metadata(t)
 	begin := askVersion(t, write(t, filepath.Join(t.TempDir(), "program"), contents(t, filepath.Join(release, archive(runtime.GOOS+"_"+runtime.GOARCH)))["clusterctl-repo"], 0o755))
 	dist := t.TempDir()
 	for _, file := range []string{archive("linux_amd64"), archive("linux_arm64"), "metadata.json"} {
-		from, err := filepath.Abs(filepath.Join(release, file))
-		given.NoError(t, err)
+		from := given.Value(filepath.Abs(filepath.Join(release, file)))(t)
 		given.NoError(t, os.Symlink(from, filepath.Join(dist, file)))
 	}
 	to := r.Host + "/clusterctl-repo:" + want.Version
 	out := must(t, exec.CommandContext(t.Context(), "go", "run", "./image", "-dist", dist, "-date", begin.Date, "-push", to))
-	digest, err := index(t).Digest()
-	given.NoError(t, err)
+	digest := given.Value(index(t).Digest())(t)
 	if strings.TrimSpace(out) != digest.String() {
 		t.Errorf("a second run made %s, the first %s", strings.TrimSpace(out), digest)
 	}
-	ref, err := name.ParseReference(to)
-	given.NoError(t, err)
+	ref := given.Value(name.ParseReference(to))(t)
 	pushed, err := remote.Get(ref)
 	if err != nil || pushed.Digest != digest {
 		t.Errorf("the registry has %v, %v; want %s", pushed, err, digest)

@@ -21,8 +21,7 @@ func TestGoInstall(t *testing.T) {
 	proxy := t.TempDir()
 	dir := filepath.Join(proxy, path, "@v")
 	given.NoError(t, os.MkdirAll(dir, 0o755))
-	f, err := os.Create(filepath.Join(dir, want.Version+".zip"))
-	given.NoError(t, err)
+	f := given.Value(os.Create(filepath.Join(dir, want.Version+".zip")))(t)
 	m := module.Version{Path: path, Version: want.Version}
 	given.NoError(t, zip.CreateFromVCS(f, m, root, want.Commit, ""))
 	given.NoError(t, f.Close())

@@ -17,8 +17,7 @@ import (
 func TestKrew(t *testing.T) {
 	krew := need(t, "krew", "go install sigs.k8s.io/krew/cmd/krew@v0.4.4")
 	git := need(t, "git", "install the Debian package of that name")
-	manifest, err := os.ReadFile(filepath.Join(release, "krew", "clusterctl-repo.yaml"))
-	given.NoError(t, err)
+	manifest := given.Read(t, filepath.Join(release, "krew", "clusterctl-repo.yaml"))
 	server := httptest.NewServer(http.FileServer(http.Dir(release)))
 	t.Cleanup(server.Close)
 	urls := regexp.MustCompile(`https://github\.com/clusterctl-repo/clusterctl-repo/releases/download/[^/]+/`)

@@ -19,9 +19,7 @@ var update = flag.Bool("update", false, "write the map into docs/architecture.md
 
 func scan(t *testing.T, root fs.FS) map[string]*Source {
 	t.Helper()
-	source, err := Scan(root)
-	given.NoError(t, err)
-	return source
+	return given.Value(Scan(root))(t)
 }
 
 func TestLaw(t *testing.T) {
@@ -210,8 +208,7 @@ func TestArchitecture(t *testing.T) {
 func TestLibraryLinksNoNetwork(t *testing.T) {
 	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Deps \" \"}}", "./repo/...", "./layouts/...")
 	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	given.NoError(t, err)
+	out := given.Value(cmd.Output())(t)
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		if matches("repo/extension/probe repo/live/...", strings.TrimPrefix(fields[0], Module+"/")) {

@@ -56,9 +56,7 @@ func TestMain(m *testing.M) {
 
 func built(t *testing.T) string {
 	t.Helper()
-	name, err := program()
-	given.NoError(t, err)
-	return name
+	return given.Value(program())(t)
 }
 
 func load(t *testing.T, name string) *yamldoc.Node {
@@ -95,8 +93,7 @@ func newActionOf(t *testing.T, file string, inputs map[string]string) *action {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash on this machine; the action needs it")
 	}
-	home, err := filepath.Abs(filepath.Join(root, filepath.Dir(file)))
-	given.NoError(t, err)
+	home := given.Value(filepath.Abs(filepath.Join(root, filepath.Dir(file))))(t)
 	a := &action{root: load(t, file), home: home, contexts: map[string]string{}, dir: t.TempDir(), path: os.Getenv("PATH")}
 	for _, input := range a.root.Get("inputs").Fields() {
 		a.contexts["inputs."+input.Name] = input.Value.Get("default").Str()
@@ -236,8 +233,7 @@ func TestActionArguments(t *testing.T) {
 			if a.exitCode != tt.code {
 				t.Errorf("exit code %d, want %d: %s", a.exitCode, tt.code, &a.log)
 			}
-			entries, err := os.ReadDir(a.dir)
-			given.NoError(t, err)
+			entries := given.Value(os.ReadDir(a.dir))(t)
 			for _, e := range entries {
 				if e.Name() != "out" {
 					t.Errorf("the action made %s", e.Name())
@@ -290,8 +286,7 @@ func TestActionInstalls(t *testing.T) {
 	a = newAction(t, map[string]string{"releases": noReleases(t)})
 	only := t.TempDir()
 	for _, name := range []string{"bash", "uname", "mkdir", "curl"} {
-		found, err := exec.LookPath(name)
-		given.NoError(t, err)
+		found := given.Value(exec.LookPath(name))(t)
 		if err := os.Symlink(found, filepath.Join(only, name)); err != nil {
 			t.Skip(err)
 		}
@@ -306,8 +301,7 @@ func mainPackages(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
 	cmd.Dir = root
-	out, err := cmd.Output()
-	given.NoError(t, err)
+	out := given.Value(cmd.Output())(t)
 	return strings.Fields(string(out))
 }
 
@@ -501,8 +495,7 @@ func TestMatcherOnRealOutput(t *testing.T) {
 	brokenRelease(t, dir)
 	cmd := exec.CommandContext(t.Context(), built(t), "lint", "repository", "-o", "text", "-o", "json=findings.json", "--fail-on", "never")
 	cmd.Dir = dir
-	out, err := cmd.Output()
-	given.NoError(t, err)
+	out := given.Value(cmd.Output())(t)
 	data := given.Read(t, filepath.Join(dir, "findings.json"))
 	var file struct {
 		Findings []struct {

@@ -101,9 +101,7 @@ var (
 
 func shared(t *testing.T) *rig.Rig {
 	t.Helper()
-	r, err := cluster()
-	given.NoError(t, err)
-	return r
+	return given.Value(cluster())(t)
 }
 
 // namespace creates a namespace for a test. It is deleted at the end, but what hangs in
@@ -112,9 +110,7 @@ func namespace(t *testing.T, r *rig.Rig, name string) string {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 	namespaces := r.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	if _, err := namespaces.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(namespaces.Create(t.Context(), o, metav1.CreateOptions{}))(t)
 	t.Cleanup(func() { _ = namespaces.Delete(context.Background(), name, metav1.DeleteOptions{}) })
 	return name
 }
@@ -165,8 +161,7 @@ func tool(ctx context.Context, t *testing.T, r *rig.Rig, args ...string) *course
 	name := strings.ReplaceAll(t.Name(), "/", "-")
 	keep := os.Getenv(kept)
 	if keep != "" {
-		log, err := os.Create(filepath.Join(keep, name+".log"))
-		given.NoError(t, err)
+		log := given.Value(os.Create(filepath.Join(keep, name+".log")))(t)
 		defer log.Close()
 		cmd.Stderr = io.MultiWriter(&stderr, log)
 	}

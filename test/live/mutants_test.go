@@ -115,8 +115,7 @@ func (m *mutant) course() []string {
 func TestMutants(t *testing.T) {
 	long(t)
 	r := shared(t)
-	prepared, err := rig.PrepareMutants(t.Context(), t.TempDir())
-	given.NoError(t, err)
+	prepared := given.Value(rig.PrepareMutants(t.Context(), t.TempDir()))(t)
 	// The unchanged provider keeps its hands off the other namespaces, and serves the
 	// webhooks of all.
 	given.NoError(t, r.Manage(t.Context(), "capd", r.Program("capd"), "--namespace=unchanged"))
@@ -128,8 +127,7 @@ func TestMutants(t *testing.T) {
 	t.Run("courses", func(t *testing.T) {
 		for i, m := range append(mutants, mutant{name: "unchanged"}) {
 			if i < len(mutants) {
-				program, err := prepared.Build(t.Context(), m.name, append(m.edits, ownPorts(i)))
-				given.NoError(t, err)
+				program := given.Value(prepared.Build(t.Context(), m.name, append(m.edits, ownPorts(i))))(t)
 				given.NoError(t, r.Beside(t.Context(), m.name, program, i))
 			}
 			t.Run(m.name, func(t *testing.T) {

@@ -169,8 +169,7 @@ func TestPools(t *testing.T) {
 	r := shared(t)
 	given.NoError(t, r.Define(t.Context(), rack.Definitions()...))
 	u := &user{t, r.Client, namespace(t, r, "pools")}
-	provider, err := rack.New(r.Config, u.namespace)
-	given.NoError(t, err)
+	provider := given.Value(rack.New(r.Config, u.namespace))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { provider.Run(ctx); close(ended) }()

@@ -17,11 +17,9 @@ const project = "../.."
 func copyRules(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	files, err := filepath.Glob(filepath.Join(project, rulesDir, "*", "*.go"))
-	given.NoError(t, err)
+	files := given.Value(filepath.Glob(filepath.Join(project, rulesDir, "*", "*.go")))(t)
 	for _, file := range files {
-		rel, err := filepath.Rel(project, file)
-		given.NoError(t, err)
+		rel := given.Value(filepath.Rel(project, file))(t)
 		data := given.Read(t, file)
 		to := filepath.Join(root, rel)
 		given.File(t, to, string(data))
@@ -33,18 +31,14 @@ func copyRules(t *testing.T) string {
 // the catalogue, and that its example and its test pass as they are.
 func TestNewRule(t *testing.T) {
 	root := copyRules(t)
-	w, err := New(root, "CV900", "new-rule-test")
-	given.NoError(t, err)
-	here, err := filepath.Abs(project)
-	given.NoError(t, err)
+	w := given.Value(New(root, "CV900", "new-rule-test"))(t)
+	here := given.Value(filepath.Abs(project))(t)
 	replace := map[string]string{}
 	for _, file := range []string{w.Row, w.Example, w.Test} {
-		rel, err := filepath.Rel(root, file)
-		given.NoError(t, err)
+		rel := given.Value(filepath.Rel(root, file))(t)
 		replace[filepath.Join(here, rel)] = file
 	}
-	data, err := json.Marshal(map[string]any{"Replace": replace})
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(map[string]any{"Replace": replace}))(t)
 	overlay := filepath.Join(root, "overlay.json")
 	given.NoError(t, os.WriteFile(overlay, data, 0o644))
 	cmd := exec.Command("go", "test", "-overlay", overlay, "-vet=off", "-v", "-run", "^TestExamples$/^CV900$|^TestCV900$", "./"+rulesDir, "./"+rulesDir+"/classes")

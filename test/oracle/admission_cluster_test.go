@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -49,8 +48,7 @@ func newAdmitting(t testing.TB) *admitting {
 	t.Helper()
 	s := &admitting{newServer(t), map[client.ObjectKey]*clusterv1.ClusterClass{}}
 	for _, name := range []string{"cluster.x-k8s.io_clusters", "runtime.cluster.x-k8s.io_extensionconfigs"} {
-		data, err := os.ReadFile(filepath.Join(coreModule(t), "core", "config", "crd", "bases", name+".yaml"))
-		given.NoError(t, err)
+		data := given.Read(t, filepath.Join(coreModule(t), "core", "config", "crd", "bases", name+".yaml"))
 		given.NoError(t, s.define(data))
 	}
 	return s
@@ -174,8 +172,7 @@ func TestAdmissionExamples(t *testing.T) {
 		if family := rules.FamilyOf(rule.ID); family != "TOP" && family != "RXS" && family != "WH" {
 			continue
 		}
-		e, err := examples.Load(rule.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(rule.ID))(t)
 		if e.Oracle.Verdict != examples.AdmissionRefuses {
 			continue
 		}
@@ -210,12 +207,10 @@ func (s *admitting) tree(t *testing.T, files examples.Files, env []string) error
 		var objects []unstructured.Unstructured
 		switch layouts.KindOfFile(filepath.Base(name)) {
 		case layouts.ClusterTemplate, layouts.ClusterClass:
-			out, err := template(text, v, "default", false)
-			given.NoError(t, err)
+			out := given.Value(template(text, v, "default", false))(t)
 			objects = out.Objs()
 		case layouts.Components:
-			id, err := layouts.ParseLabel(strings.SplitN(name, "/", 2)[0])
-			given.NoError(t, err)
+			id := given.Value(layouts.ParseLabel(strings.SplitN(name, "/", 2)[0]))(t)
 			out, err := components(real.Release{Type: string(id.Type), Name: id.Name}, text, v, nil, "", false)
 			given.NoError(t, err)
 			objects = out.Objs()
@@ -298,8 +293,7 @@ func pairs(t *testing.T) []pair {
 	for _, r := range subjects(t) {
 		texts := map[string]string{}
 		for _, name := range files(t, r.Dir()) {
-			data, err := os.ReadFile(filepath.Join(r.Dir(), name))
-			given.NoError(t, err)
+			data := given.Read(t, filepath.Join(r.Dir(), name))
 			texts[name] = string(data)
 		}
 		add(r.Name, texts)
@@ -518,8 +512,7 @@ func TestMutatedExtensions(t *testing.T) {
 		if rules.FamilyOf(rule.ID) != "RXS" {
 			continue
 		}
-		e, err := examples.Load(rule.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(rule.ID))(t)
 		for _, name := range sortedKeys(e.Good.Text) {
 			data := []byte(e.Good.Text[name])
 			if layouts.KindOfFile(filepath.Base(name)) != layouts.Components {
@@ -545,12 +538,10 @@ func TestMutatedExtensions(t *testing.T) {
 		if random.IntN(3) == 0 {
 			what += ", " + m.mutate(object)
 		}
-		data, err := yaml.Marshal(object)
-		given.NoError(t, err)
+		data := given.Value(yaml.Marshal(object))(t)
 		file := repo.BytesArtifact("runtime-extension-components.yaml", escaped(data))
 		opts := lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}, Partial: true}
-		report, err := lintRelease(layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}, opts, file)
-		given.NoError(t, err)
+		report := given.Value(lintRelease(layouts.Provider{Type: layouts.RuntimeExtension, Name: "foo"}, opts, file))(t)
 		var found []string
 		for _, f := range report.Findings {
 			if family := rules.FamilyOf(f.Rule.ID); f.Severity == lint.Error && f.Rule.Proof == lint.APIServer && (family == "RXS" || family == "TOP") {

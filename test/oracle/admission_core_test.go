@@ -231,8 +231,7 @@ func TestCoreAdmission(t *testing.T) {
 		if _, version, _ := strings.Cut(o["apiVersion"].(string), "/"); kind == "KubeadmControlPlane" && version == "v1beta2" {
 			varied(t, random, o, below("spec.", planeValues))
 		}
-		data, err := json.Marshal(o)
-		given.NoError(t, err)
+		data := given.Value(json.Marshal(o))(t)
 		server := admitCore(o)
 		said := findingsOf(t, "cluster-template.yaml", data, "TOP025", "YAML009", "YAML014")
 		if (server != nil) != (len(said) > 0) {

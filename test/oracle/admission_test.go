@@ -304,8 +304,7 @@ func TestClassExamples(t *testing.T) {
 		default:
 			continue
 		}
-		e, err := examples.Load(rule.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(rule.ID))(t)
 		if rule.Proof == lint.APIServer && e.Oracle.Verdict != examples.AdmissionRefuses && e.Oracle.Verdict != examples.GenerationRefuses {
 			t.Errorf("%s: verdict %q", rule.ID, e.Oracle.Verdict)
 		}
@@ -332,8 +331,7 @@ func createAll(t *testing.T, tree examples.Files) error {
 		if layouts.KindOfFile(filepath.Base(name)) == layouts.Metadata { // no objects
 			continue
 		}
-		out, err := template(data, alwaysSet(dummies(data)), "default", false)
-		given.NoError(t, err)
+		out := given.Value(template(data, alwaysSet(dummies(data)), "default", false))(t)
 		objects = append(objects, out.Objs()...)
 	}
 	var errs []error
@@ -387,8 +385,7 @@ func TestMutatedClasses(t *testing.T) {
 		for range 1 + random.IntN(4)/3 {
 			done = append(done, m.mutate(object))
 		}
-		data, err := yaml.Marshal(object)
-		given.NoError(t, err)
+		data := given.Value(yaml.Marshal(object))(t)
 		data = bytes.ReplaceAll(data, []byte("$"), []byte("$$")) // no variable of clusterctl
 		if err := v.file("clusterclass-a.yaml", data); err != nil {
 			if !t.Failed() {

@@ -38,8 +38,7 @@ type bench struct {
 
 func newBench(b *testing.B) *bench {
 	b.Helper()
-	ours, err := tool()
-	given.NoError(b, err)
+	ours := given.Value(tool())(b)
 	return &bench{b, ours, binary(b), newFolder(b)}
 }
 
@@ -108,8 +107,7 @@ func BenchmarkLint(bb *testing.B) {
 				continue
 			}
 			paths = append(paths, filepath.Join(dir, name))
-			data, err := os.ReadFile(filepath.Join(dir, name))
-			given.NoError(b, err)
+			data := given.Read(b, filepath.Join(dir, name))
 			texts = append(texts, data)
 		}
 	}
@@ -139,8 +137,7 @@ func parseNodes(b *bench, paths []string) cost.Cost {
 		})
 	}
 	for _, p := range paths {
-		data, err := os.ReadFile(p)
-		given.NoError(b, err)
+		data := given.Read(b, p)
 		chunks, err := yamldoc.Split(string(data))
 		if err != nil {
 			b.Fatalf("%s: %v", p, err)
@@ -160,8 +157,7 @@ func BenchmarkVersions(bb *testing.B) {
 	b := newBench(bb)
 	root := filepath.Join(b.corpus(), "releases")
 	for _, r := range releases(b, root) {
-		v, err := layouts.ParseVersion(r.Version)
-		given.NoError(b, err)
+		v := given.Value(layouts.ParseVersion(r.Version))(b)
 		for i := range 10 {
 			to := filepath.Join(b.dir, provider(r).Label(), fmt.Sprintf("v%d.%d.%d", v.Major(), v.Minor(), i))
 			given.NoError(b, os.CopyFS(to, os.DirFS(r.Dir())))
@@ -182,13 +178,10 @@ func (b *bench) source(dir string) sourceTree {
 	b.Helper()
 	s := sourceTree{dir: dir}
 	settings := &config.Config{}
-	file, err := filepath.Abs(filepath.Join("..", "corpus", filepath.Base(dir)+".yaml"))
-	given.NoError(b, err)
+	file := given.Value(filepath.Abs(filepath.Join("..", "corpus", filepath.Base(dir)+".yaml")))(b)
 	if data, err := os.ReadFile(file); err == nil {
 		s.flags = []string{"--config", file}
-		if settings, err = config.Decode(file, data); err != nil {
-			b.Fatal(err)
-		}
+		settings = given.Value(config.Decode(file, data))(b)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		b.Fatal(err)
 	}
@@ -217,8 +210,7 @@ func BenchmarkBuild(bb *testing.B) {
 	kustomize := filepath.Join(b.dir, "kustomize")
 	build := cost.Process{Args: []string{"go", "build", "-o", kustomize, "sigs.k8s.io/kustomize/kustomize/v5"}, Env: append(os.Environ(), "CGO_ENABLED=0")}
 	cost.Run(bb, build)
-	dirs, err := filepath.Glob(filepath.Join(b.corpus(), "sources", "*"))
-	given.NoError(b, err)
+	dirs := given.Value(filepath.Glob(filepath.Join(b.corpus(), "sources", "*")))(b)
 	out := filepath.Join(b.dir, "built")
 	var ours, theirs []cost.Process
 	for _, dir := range dirs {
@@ -295,8 +287,7 @@ func BenchmarkAgain(bb *testing.B) {
 				p = b.run(append([]string{"build", "--version", s.version, "--out", out}, flags...)...)
 			}
 			template := filepath.Join(dir, "templates", "cluster-template.yaml")
-			text, err := os.ReadFile(template)
-			given.NoError(b, err)
+			text := given.Read(b, template)
 			cost.Run(bb, p)
 			c := cost.Compare(bb, cost.Side{Name: "ours", Do: func() cost.Cost {
 				text = append(text, "# edit\n"...)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -154,12 +153,10 @@ func TestRules(t *testing.T) {
 		t.Error("the schemas are too much alike")
 	}
 	root := share.Corpus(t, "releases")
-	files, err := filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml"))
-	given.NoError(t, err)
+	files := given.Value(filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml")))(t)
 	schemas := 0
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		given.NoError(t, err)
+		data := given.Read(t, name)
 		for _, o := range manifest.New(repo.BytesArtifact(name, data), layouts.Components, data).Objects() {
 			c := crd.Of(o)
 			if c == nil || o.Version != "v1" {
@@ -176,8 +173,7 @@ func TestRules(t *testing.T) {
 				}
 				schemas++
 				value := v.Schema.Node.Value()
-				schema, err := json.Marshal(value)
-				given.NoError(t, err)
+				schema := given.Value(json.Marshal(value))(t)
 				compareRules(t, c.Kind, schema)
 				if mutated := mutateRules(r, value); mutated != nil {
 					compareRules(t, c.Kind+" mutated", mutated)

@@ -57,8 +57,7 @@ func TestRuleValues(t *testing.T) {
 		var internal apiextensions.JSONSchemaProps
 		given.NoError(t, json.Unmarshal(text, &v1))
 		given.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil))
-		s, err := schema.NewStructural(&internal)
-		given.NoError(t, err)
+		s := given.Value(schema.NewStructural(&internal))(t)
 		validator := apicel.NewValidator(s, true, celconfig.PerCallLimit)
 		for range 8 {
 			value := `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"name":"x"`

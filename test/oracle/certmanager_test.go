@@ -91,8 +91,7 @@ func TestCertificates(t *testing.T) {
 	for i := range all {
 		o := runtime.DeepCopyJSON(samples[i%len(samples)])
 		varied(t, random, o, certificateValues[o["kind"].(string)])
-		data, err := json.Marshal(o)
-		given.NoError(t, err)
+		data := given.Value(json.Marshal(o))(t)
 		server := s.issued(o)
 		said := findingsOf(t, "infrastructure-components.yaml", data, "WH016")
 		if (server != nil) != (len(said) > 0) {

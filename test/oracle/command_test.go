@@ -35,8 +35,7 @@ var place = regexp.MustCompile(`^[^\n]*?:\d+:\d+: `)
 // The error is what it prints after "error: " and the position.
 func runTool(t testing.TB, config string, env []string, args ...string) ([]byte, error) {
 	t.Helper()
-	path, err := tool()
-	given.NoError(t, err)
+	path := given.Value(tool())(t)
 	if config != "" {
 		args = append(args, "--config", config)
 	}
@@ -44,7 +43,7 @@ func runTool(t testing.TB, config string, env []string, args ...string) ([]byte,
 	cmd.Env = append([]string{"HOME=" + filepath.Dir(path) + "/none"}, env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
+	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -74,8 +73,7 @@ func TestDemo(t *testing.T) {
 		if how == "pinned" {
 			args = append(args, "--pin")
 		}
-		entries, err := runTool(t, "", nil, args...)
-		given.NoError(t, err)
+		entries := given.Value(runTool(t, "", nil, args...))(t)
 		cfg := filepath.Join(write(t, map[string]string{"clusterctl.yaml": string(entries)}), "clusterctl.yaml")
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -86,8 +84,7 @@ func TestDemo(t *testing.T) {
 
 // readDemo does with the published releases what users do.
 func readDemo(t *testing.T, root, cfg string, pinned bool) {
-	out, err := binary(t).Run(background, cfg, nil, "config", "repositories", "-o", "yaml")
-	given.NoError(t, err)
+	out := given.Value(binary(t).Run(background, cfg, nil, "config", "repositories", "-o", "yaml"))(t)
 	var list []struct{ Name, ProviderType, URL string }
 	given.NoError(t, yaml.Unmarshal(out, &list))
 	found := releases(t, root)

@@ -29,18 +29,15 @@ var clusterAPI = sync.OnceValues(func() ([2]string, error) {
 // parseFolder returns the syntax of the files of a package, but for its tests.
 func parseFolder(t *testing.T, parts ...string) []*ast.File {
 	t.Helper()
-	source, err := clusterAPI()
-	given.NoError(t, err)
+	source := given.Value(clusterAPI())(t)
 	dir := filepath.Join(append([]string{source[0]}, parts...)...)
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	given.NoError(t, err)
+	names := given.Value(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	var out []*ast.File
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		given.NoError(t, err)
+		file := given.Value(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		out = append(out, file)
 	}
 	if len(out) == 0 {
@@ -196,8 +193,7 @@ func row(role contract.Role, template bool, c contract.Contract, path string) *c
 // gives access to, with the type that the accessor can read, and that the newest
 // profile is that of the module.
 func TestContractTable(t *testing.T) {
-	source, err := clusterAPI()
-	given.NoError(t, err)
+	source := given.Value(clusterAPI())(t)
 	if core, err := contract.ParseCore(source[1]); err != nil || core != contract.NewestCore {
 		t.Errorf("the module is %s, the newest profile v1.%d: add the profile (%v)", source[1], contract.NewestCore, err)
 	}
@@ -396,10 +392,9 @@ func TestWritten(t *testing.T) {
 // TestNothingWaitsForCounters guards what CP004 and CP005 say: IsScaling, which
 // needs all counters, is only called by tests.
 func TestNothingWaitsForCounters(t *testing.T) {
-	source, err := clusterAPI()
-	given.NoError(t, err)
+	source := given.Value(clusterAPI())(t)
 	fset := token.NewFileSet()
-	err = filepath.WalkDir(source[0], func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(source[0], func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, string(filepath.Separator)+"test"+string(filepath.Separator)) {
 			return err
 		}

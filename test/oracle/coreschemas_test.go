@@ -37,8 +37,7 @@ func coreModule(t testing.TB) string { return module(t, "sigs.k8s.io/cluster-api
 
 func module(t testing.TB, path string) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output()
-	given.NoError(t, err)
+	out := given.Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output())(t)
 	return strings.TrimSpace(string(out))
 }
 
@@ -49,9 +48,7 @@ func served(t testing.TB, of, name string) []byte {
 	if of == certManager {
 		path = filepath.Join(module(t, of), "deploy", "crds", name+".yaml")
 	}
-	data, err := os.ReadFile(path)
-	given.NoError(t, err)
-	return data
+	return given.Read(t, path)
 }
 
 // TestCoreSchemas keeps the schemas of repo/capi/contract equal to those that Cluster
@@ -81,8 +78,7 @@ func TestCoreSchemas(t *testing.T) {
 				}
 				root := v.Schema.OpenAPIV3Schema
 				delete(root["properties"].(map[string]any), "status")
-				want, err := yaml.Marshal(withoutProse(root))
-				given.NoError(t, err)
+				want := given.Value(yaml.Marshal(withoutProse(root)))(t)
 				file := filepath.Join(dir, strings.Join([]string{crd.Spec.Group, crd.Spec.Names.Kind, v.Name}, "_")+".yaml")
 				made[file] = true
 				if *updateSchemas {

@@ -85,13 +85,11 @@ func worstChange(t *testing.T, old, now *apiextensionsv1.CustomResourceDefinitio
 	t.Helper()
 	releases := make([]*repo.Release, 2)
 	for i, d := range []*apiextensionsv1.CustomResourceDefinition{old, now} {
-		data, err := json.Marshal(d)
-		given.NoError(t, err)
+		data := given.Value(json.Marshal(d))(t)
 		releases[i] = &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: fmt.Sprintf("v1.0.%d", i)}
 		releases[i].Artifacts = []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", data)}
 	}
-	changes, err := diff.Releases(background, releases[0], releases[1], nil)
-	given.NoError(t, err)
+	changes := given.Value(diff.Releases(background, releases[0], releases[1], nil))(t)
 	worst, text := diff.Neutral, ""
 	for _, c := range changes {
 		worst = max(worst, c.Impact)
@@ -396,8 +394,7 @@ func serverOf(t *testing.T, d *apiextensionsv1.CustomResourceDefinition) schemaS
 	given.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(d.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil))
 	validator, _, err := validation.NewSchemaValidator(internal)
 	given.NoError(t, err)
-	structural, err := structuralschema.NewStructural(internal)
-	given.NoError(t, err)
+	structural := given.Value(structuralschema.NewStructural(internal))(t)
 	return schemaServer{validator, structural}
 }
 

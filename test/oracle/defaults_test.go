@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -243,8 +242,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	refused := 0
 	for _, spec := range handMade {
-		data, err := yaml.YAMLToJSON([]byte(spec))
-		given.NoError(t, err)
+		data := given.Value(yaml.YAMLToJSON([]byte(spec)))(t)
 		if compareDefinition(t, spec, []byte(definition(string(data)))) {
 			refused++
 		}
@@ -257,8 +255,7 @@ func TestDefaults(t *testing.T) {
 	refused = 0
 	for i := range mutations {
 		s, _ := r.schema(3)
-		data, err := json.Marshal(s)
-		given.NoError(t, err)
+		data := given.Value(json.Marshal(s))(t)
 		if compareDefinition(t, fmt.Sprint("random ", i), []byte(definition(string(data)))) {
 			refused++
 		}
@@ -268,13 +265,11 @@ func TestDefaults(t *testing.T) {
 		t.Error("the schemas are too much alike")
 	}
 	root := share.Corpus(t, "releases")
-	files, err := filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml"))
-	given.NoError(t, err)
+	files := given.Value(filepath.Glob(filepath.Join(root, "*", "*", "*-components.yaml")))(t)
 	n := 0
 	refused = 0
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		given.NoError(t, err)
+		data := given.Read(t, name)
 		for _, o := range manifest.New(repo.BytesArtifact(name, data), layouts.Components, data).Objects() {
 			if o.Kind != "CustomResourceDefinition" || o.Version != "v1" {
 				continue
@@ -283,8 +278,7 @@ func TestDefaults(t *testing.T) {
 			if !otherDefault(r, value) {
 				continue
 			}
-			changed, err := json.Marshal(value)
-			given.NoError(t, err)
+			changed := given.Value(json.Marshal(value))(t)
 			n++
 			if compareDefinition(t, filepath.Base(name)+" "+o.Name, changed) {
 				refused++

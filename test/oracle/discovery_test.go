@@ -152,10 +152,8 @@ func TestDiscoveryVerdicts(t *testing.T) {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	core, err := real.NewDiscoverer(ctx)
-	given.NoError(t, err)
-	topology, err := extension.ReadTopology()
-	given.NoError(t, err)
+	core := given.Value(real.NewDiscoverer(ctx))(t)
+	topology := given.Value(extension.ReadTopology())(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	accepted := 0
@@ -171,8 +169,7 @@ func TestDiscoveryVerdicts(t *testing.T) {
 		if i >= probed {
 			continue
 		}
-		u, err := url.Parse(at)
-		given.NoError(t, err)
+		u := given.Value(url.Parse(at))(t)
 		report := probe.Run(ctx, probe.Options{URL: u, Roots: roots, Core: contract.NewestCore, Topology: topology})
 		refused := false
 		for _, f := range report.Findings {

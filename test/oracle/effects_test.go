@@ -59,8 +59,7 @@ func generatePatches(t *testing.T, tree examples.Files) error {
 		for _, t := range templates {
 			items = append(items, real.InlineTemplate{HolderKind: t.Holder.Kind, FieldPath: t.Holder.FieldPath, Object: t.Object, Values: t.Values})
 		}
-		spec, err := yaml.Marshal(c.Spec.Value())
-		given.NoError(t, err)
+		spec := given.Value(yaml.Marshal(c.Spec.Value()))(t)
 		patched, err := real.ApplyInline(background, spec, global, items)
 		errs = append(errs, err)
 		for _, object := range patched {
@@ -98,8 +97,7 @@ func TestGenerationExamples(t *testing.T) {
 	t.Parallel()
 	proved := 0
 	for _, rule := range rules.All {
-		e, err := examples.Load(rule.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(rule.ID))(t)
 		if e.Oracle.Verdict != examples.GenerationRefuses {
 			continue
 		}
@@ -260,7 +258,6 @@ func lintedFiles(t *testing.T, tree examples.Files) []lint.Finding {
 	for name, text := range tree.Text {
 		files = append(files, repo.BytesArtifact(filepath.Base(name), []byte(text)))
 	}
-	report, err := lintRelease(foo, lint.Options{Rules: rules.All, Partial: true}, files...)
-	given.NoError(t, err)
+	report := given.Value(lintRelease(foo, lint.Options{Rules: rules.All, Partial: true}, files...))(t)
 	return report.Findings
 }

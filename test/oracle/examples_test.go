@@ -16,8 +16,7 @@ const exampleVersion = "v0.1.0"
 // exampleSources are the source trees.
 func exampleSources(t testing.TB) []string {
 	t.Helper()
-	sources, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", ""))
-	given.NoError(t, err)
+	sources := given.Value(filepath.Glob(filepath.Join("..", "..", "examples", "*", "")))(t)
 	var out []string
 	for _, dir := range sources {
 		// Not everything there is a provider.
@@ -35,17 +34,12 @@ func exampleSources(t testing.TB) []string {
 func builtExamples(t testing.TB) string {
 	t.Helper()
 	root := newFolder(t)
-	to, err := local.New(root)
-	given.NoError(t, err)
+	to := given.Value(local.New(root))(t)
 	for _, dir := range exampleSources(t) {
-		tree, err := transform.Open(dir, transform.Options{Version: transform.Versions{All: exampleVersion}})
-		given.NoError(t, err)
-		b, err := tree.Build(background)
-		given.NoError(t, err)
+		tree := given.Value(transform.Open(dir, transform.Options{Version: transform.Versions{All: exampleVersion}}))(t)
+		b := given.Value(tree.Build(background))(t)
 		for _, r := range b.Releases {
-			if _, err := to.Put(background, r); err != nil {
-				t.Fatal(err)
-			}
+			given.Value(to.Put(background, r))(t)
 		}
 	}
 	return root

@@ -38,9 +38,7 @@ func certificates(t *testing.T, dir string, names ...string) {
 		given.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 	}
 	key := func() *ecdsa.PrivateKey {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		given.NoError(t, err)
-		return k
+		return given.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	}
 	caKey, serverKey := key(), key()
 	ca := &x509.Certificate{
@@ -51,12 +49,9 @@ func certificates(t *testing.T, dir string, names ...string) {
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "acme"}, DNSNames: names, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
-	given.NoError(t, err)
-	serverDER, err := x509.CreateCertificate(rand.Reader, server, ca, &serverKey.PublicKey, caKey)
-	given.NoError(t, err)
-	keyDER, err := x509.MarshalECPrivateKey(serverKey)
-	given.NoError(t, err)
+	caDER := given.Value(x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey))(t)
+	serverDER := given.Value(x509.CreateCertificate(rand.Reader, server, ca, &serverKey.PublicKey, caKey))(t)
+	keyDER := given.Value(x509.MarshalECPrivateKey(serverKey))(t)
 	write("ca.crt", "CERTIFICATE", caDER)
 	write("tls.crt", "CERTIFICATE", serverDER)
 	write("tls.key", "EC PRIVATE KEY", keyDER)
@@ -119,8 +114,7 @@ func exampleServer(t *testing.T) (url, ready, dir string) {
 // checked runs extension check and returns its findings and how long it took.
 func checked(t *testing.T, args ...string) (findings []string, took time.Duration, measured int) {
 	t.Helper()
-	path, err := tool()
-	given.NoError(t, err)
+	path := given.Value(tool())(t)
 	start := time.Now()
 	out, err := exec.Command(path, append([]string{"extension", "check", "--fail-on", "never", "-o", "json"}, args...)...).Output()
 	took = time.Since(start)
@@ -144,8 +138,7 @@ func checked(t *testing.T, args ...string) (findings []string, took time.Duratio
 func TestExampleExtension(t *testing.T) {
 	url, ready, dir := exampleServer(t)
 	ca := filepath.Join(dir, "ca.crt")
-	core, err := real.NewDiscoverer(t.Context())
-	given.NoError(t, err)
+	core := given.Value(real.NewDiscoverer(t.Context()))(t)
 	if err := core.Discover(t.Context(), url, bytesOf(ca)); err != nil {
 		t.Errorf("Cluster API refuses it: %v", err)
 	}

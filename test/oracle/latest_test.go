@@ -133,8 +133,7 @@ func TestLatestInAllOrders(t *testing.T) {
 			seen[set] = true
 			root := at(set)
 			defer os.RemoveAll(root)
-			folder, err := local.New(root)
-			given.NoError(t, err)
+			folder := given.Value(local.New(root))(t)
 			for i, r := range releases {
 				if set&(1<<i) != 0 {
 					continue
@@ -148,10 +147,8 @@ func TestLatestInAllOrders(t *testing.T) {
 					before = unresolved
 				}
 				after := reachOf(set|1<<i, "")
-				parcels, err := folder.Site().Parcels(background, []*repo.Release{r})
-				given.NoError(t, err)
-				broken, err := publish.CheckLatest(background, parcels)
-				given.NoError(t, err)
+				parcels := given.Value(folder.Site().Parcels(background, []*repo.Release{r}))(t)
+				broken := given.Value(publish.CheckLatest(background, parcels))(t)
 				got, want := "accepted", "accepted"
 				if len(broken) > 0 {
 					got = "refused"
@@ -251,13 +248,12 @@ func TestReleaseKeepsLatest(t *testing.T) {
 // talk starts the program and returns what it says.
 func talk(t testing.TB, args ...string) (said string, ok bool) {
 	t.Helper()
-	path, err := tool()
-	given.NoError(t, err)
+	path := given.Value(tool())(t)
 	cmd := exec.CommandContext(background, path, args...)
 	cmd.Env = []string{"HOME=" + filepath.Dir(path) + "/none"}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

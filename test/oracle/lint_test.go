@@ -97,8 +97,7 @@ var eachAlone = sync.OnceValue(func() []*lint.Rule {
 // what clusterctl refuses lint must report as an error, and the other way round.
 func (a *agreement) agree(t testing.TB, root, dir string) {
 	t.Helper()
-	r, err := folder.Open(background, dir)
-	given.NoError(t, err)
+	r := given.Value(folder.Open(background, dir))(t)
 	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}})
 	given.NoError(t, err)
 	for _, err := range report.Failures {
@@ -173,8 +172,7 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 	a.mu.Lock()
 	a.rules[f.Rule.ID]++
 	a.mu.Unlock()
-	e, err := examples.Load(f.Rule.ID)
-	given.NoError(t, err)
+	e := given.Value(examples.Load(f.Rule.ID))(t)
 	want := refused[e.Oracle.Verdict]
 	if e.Oracle.Verdict == examples.TemplateRefuses || e.Oracle.Verdict == examples.ProviderRefuses { // these rules are about both
 		want = refused[examples.TemplateRefuses] || refused[examples.ProviderRefuses]
@@ -721,8 +719,7 @@ func TestLint(t *testing.T) {
 				if reason := slow[rule.ID]; reason != "" {
 					t.Skip(reason)
 				}
-				e, err := examples.Load(rule.ID)
-				given.NoError(t, err)
+				e := given.Value(examples.Load(rule.ID))(t)
 				if e.Source {
 					t.Skip("its files are a source tree, which nobody installs")
 				}

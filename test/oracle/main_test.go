@@ -53,9 +53,7 @@ func run(m *testing.M) int {
 
 func binary(t testing.TB) *real.Binary {
 	t.Helper()
-	b, err := clusterctl()
-	given.NoError(t, err)
-	return b
+	return given.Value(clusterctl())(t)
 }
 
 // subjects are the releases that everything is tried on: those of the examples
@@ -74,12 +72,10 @@ func subjects(t testing.TB) []real.Release {
 // releases lists the releases in a folder.
 func releases(t testing.TB, root string) []real.Release {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(root, "*", "*"))
-	given.NoError(t, err)
+	dirs := given.Value(filepath.Glob(filepath.Join(root, "*", "*")))(t)
 	var out []real.Release
 	for _, dir := range dirs {
-		p, err := layouts.ParseLabel(filepath.Base(filepath.Dir(dir)))
-		given.NoError(t, err)
+		p := given.Value(layouts.ParseLabel(filepath.Base(filepath.Dir(dir))))(t)
 		r := real.Release{Root: root, Type: string(p.Type), Name: p.Name, Version: filepath.Base(dir)}
 		for _, f := range files(t, dir) {
 			if layouts.KindOfFile(f) == layouts.Components {
@@ -93,8 +89,7 @@ func releases(t testing.TB, root string) []real.Release {
 
 func files(t testing.TB, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	given.NoError(t, err)
+	entries := given.Value(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -116,8 +111,7 @@ func provider(r real.Release) layouts.Provider {
 // clusterctl replaces variables in paths.
 func newFolder(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "oracle")
-	given.NoError(t, err)
+	dir := given.Value(os.MkdirTemp("", "oracle"))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -139,8 +133,7 @@ func write(t testing.TB, tree map[string]string) string {
 
 func read(t testing.TB, path string) *yamldoc.File {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	given.NoError(t, err)
+	data := given.Read(t, path)
 	return yamldoc.NewFile(path, data)
 }
 

@@ -213,13 +213,9 @@ const missing = "\x00"
 func generate(t testing.TB, r real.Release, name string) (client.Components, error) {
 	t.Helper()
 	m := reader(values{"overridesFolder": filepath.Join(r.Root, "none")}, nil)
-	if _, err := m.(*config.MemoryReader).AddProvider(r.Name, v1alpha3.ProviderType(r.Type), r.URL()); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.New(background, "", config.InjectReader(m))
-	given.NoError(t, err)
-	c, err := client.New(background, "", client.InjectConfig(cfg))
-	given.NoError(t, err)
+	given.Value(m.(*config.MemoryReader).AddProvider(r.Name, v1alpha3.ProviderType(r.Type), r.URL()))(t)
+	cfg := given.Value(config.New(background, "", config.InjectReader(m)))(t)
+	c := given.Value(client.New(background, "", client.InjectConfig(cfg)))(t)
 	return c.GenerateProvider(background, name, v1alpha3.ProviderType(r.Type), client.ComponentsOptions{})
 }
 
@@ -324,8 +320,7 @@ func TestLatestAtRandom(t *testing.T) {
 // defaultVersion is the library's resolution of the version in the URL.
 func defaultVersion(t testing.TB, r real.Release) (string, error) {
 	t.Helper()
-	cfg, err := config.New(background, "", config.InjectReader(reader(nil, nil)))
-	given.NoError(t, err)
+	cfg := given.Value(config.New(background, "", config.InjectReader(reader(nil, nil))))(t)
 	c, err := repository.New(background, config.NewProvider(r.Name, r.URL(), v1alpha3.ProviderType(r.Type)), cfg)
 	if err != nil {
 		return "", err

@@ -4,7 +4,6 @@ package oracle
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,8 +42,7 @@ func migrating(t *testing.T) *admitting {
 			t.Fatal(folder, err)
 		}
 		for _, name := range names {
-			data, err := os.ReadFile(name)
-			given.NoError(t, err)
+			data := given.Read(t, name)
 			given.NoError(t, s.define(data))
 		}
 	}
@@ -123,8 +121,7 @@ func (s *admitting) accepts(o map[string]any) error {
 // the samples of the tool. Defaults stay.
 func sampledObjects(t *testing.T, data []byte, numbers bool) []map[string]any {
 	t.Helper()
-	parsed, err := vars.Parse(data)
-	given.NoError(t, err)
+	parsed := given.Value(vars.Parse(data))(t)
 	optional := map[string]bool{}
 	for _, v := range parsed.Variables() {
 		optional[v.Name] = v.Default != nil
@@ -139,8 +136,7 @@ func sampledObjects(t *testing.T, data []byte, numbers bool) []map[string]any {
 		return manifest.Sample(name), true
 	})
 	given.NoError(t, err)
-	docs, err := yamldoc.Split(text.Data)
-	given.NoError(t, err)
+	docs := given.Value(yamldoc.Split(text.Data))(t)
 	out := make([]map[string]any, len(docs))
 	for i, d := range docs {
 		_ = yaml.Unmarshal([]byte(d.Data), &out[i]) // nil if it depends on the values
@@ -166,8 +162,7 @@ func TestMigratedAdmission(t *testing.T) {
 			if kind := layouts.KindOfFile(name); kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
 				continue
 			}
-			data, err := os.ReadFile(filepath.Join(r.Dir(), name))
-			given.NoError(t, err)
+			data := given.Read(t, filepath.Join(r.Dir(), name))
 			texts = append(texts, text{name, data, migrate.Text(name, data, migrate.Options{Contract: table.To("v1beta2")}).New})
 		}
 		for _, numbers := range []bool{false, true} {

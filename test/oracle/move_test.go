@@ -253,8 +253,7 @@ func newSourceScheme() (*runtime.Scheme, error) {
 // start returns a client for a management cluster with these objects and foo.
 func (w *world) start(t testing.TB) *source {
 	t.Helper()
-	scheme, err := sourceScheme(t)
-	given.NoError(t, err)
+	scheme := given.Value(sourceScheme(t))(t)
 	s := &source{global: map[schema.GroupKind]bool{}}
 	if w.versions {
 		s.served = map[schema.GroupKind][]string{
@@ -290,8 +289,7 @@ func (s *source) client(t testing.TB) cluster.Client { return clientOf(t, s) }
 
 func clientOf(t testing.TB, p cluster.Proxy) cluster.Client {
 	t.Helper()
-	cfg, err := config.New(background, "", config.InjectReader(reader(values{}, nil)))
-	given.NoError(t, err)
+	cfg := given.Value(config.New(background, "", config.InjectReader(reader(values{}, nil))))(t)
 	return cluster.New(cluster.Kubeconfig{}, cfg, cluster.InjectProxy(p))
 }
 
@@ -370,9 +368,7 @@ func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string
 
 func parse(t testing.TB, text string) []unstructured.Unstructured {
 	t.Helper()
-	objects, err := yaml.ToUnstructured([]byte(text))
-	given.NoError(t, err)
-	return objects
+	return given.Value(yaml.ToUnstructured([]byte(text)))(t)
 }
 
 // typesOf are the definitions in components.

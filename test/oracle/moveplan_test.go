@@ -40,8 +40,7 @@ func (w *world) dump(t testing.TB) *snapshot.Snapshot {
 	for _, o := range w.objects {
 		items = append(items, o.Object)
 	}
-	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}))(t)
 	s := &snapshot.Snapshot{}
 	given.NoError(t, s.Read(background, "dump", bytes.NewReader(data)))
 	if len(s.Problems) > 0 {

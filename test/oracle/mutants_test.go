@@ -634,8 +634,7 @@ func seedReleases(t testing.TB) []seedRelease {
 	roots = append(roots, builtExamples(t))
 	var out []seedRelease
 	for _, root := range roots {
-		dirs, err := filepath.Glob(filepath.Join(root, "*", "v*"))
-		given.NoError(t, err)
+		dirs := given.Value(filepath.Glob(filepath.Join(root, "*", "v*")))(t)
 		for _, dir := range dirs {
 			s := seedRelease{label: filepath.Base(filepath.Dir(dir)), version: filepath.Base(dir), files: map[string]string{}}
 			for _, name := range files(t, dir) {

@@ -116,8 +116,7 @@ func TestMutatedLint(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 3))
 	documents, metadata := pool(manifests()), pool(metadataCases())
 	for _, rule := range rules.All {
-		e, err := examples.Load(rule.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(rule.ID))(t)
 		for _, tree := range []examples.Files{e.Bad, e.Good} {
 			for _, name := range slices.Sorted(maps.Keys(tree.Text)) {
 				switch text := []byte(tree.Text[name]); {

@@ -33,8 +33,7 @@ func TestObjects(t *testing.T) {
 	for _, label := range files(t, root) {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
-			r, err := folder.Open(background, filepath.Join(root, label))
-			given.NoError(t, err)
+			r := given.Value(folder.Open(background, filepath.Join(root, label)))(t)
 			// What lint says, by file and line of the object.
 			said := map[string][]string{}
 			var objects []*manifest.Object
@@ -95,11 +94,10 @@ func received(t testing.TB, r *lint.Release, o *manifest.Object) (faults []strin
 	if c == nil || c.Version(o.Version) == nil {
 		return nil, false
 	}
-	data, err := json.Marshal(c.Object.Doc.Root.Value())
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(c.Object.Doc.Root.Value()))(t)
 	s := &server{map[string]*kind{}}
 	given.NoError(t, s.define(data))
-	err = s.create(o.Doc.Root.Value().(map[string]any))
+	err := s.create(o.Doc.Root.Value().(map[string]any))
 	var all utilerrors.Aggregate
 	if !errors.As(err, &all) {
 		if err != nil {

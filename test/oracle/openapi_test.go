@@ -37,13 +37,11 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatalf("openapi-gen: %v\n%s", err, out)
 	}
 	generated := filepath.Join(dir, "generated.go")
-	text, err := os.ReadFile(generated)
-	given.NoError(t, err)
+	text := given.Read(t, generated)
 	// The package takes its name from the folder.
 	text = bytes.Replace(text, []byte("\npackage "+filepath.Base(dir)+"\n"), []byte("\npackage main\n"), 1)
 	given.NoError(t, os.WriteFile(generated, text, 0o644))
-	here, err := os.Getwd()
-	given.NoError(t, err)
+	here := given.Value(os.Getwd())(t)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "openapi", "generated.go"): generated}})
 	given.NoError(t, err)
 	given.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644))

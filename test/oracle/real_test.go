@@ -26,8 +26,7 @@ func TestJudge(t *testing.T) {
 		"infrastructure-foo/v1.2.3/clusterclass-bad.yaml":             "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\n--- x\n",
 	}
 	r := real.Release{Root: write(t, tree), Type: string(foo.Type), Name: foo.Name, Version: "v1.2.3", Components: "infrastructure-components.yaml"}
-	verdicts, err := real.Judge(background, r)
-	given.NoError(t, err)
+	verdicts := given.Value(real.Judge(background, r))(t)
 	if len(verdicts) != 9 {
 		t.Fatalf("%d verdicts", len(verdicts))
 	}

@@ -24,8 +24,7 @@ func TestRuleExamples(t *testing.T) {
 		}
 		t.Run(rule.ID, func(t *testing.T) {
 			t.Parallel()
-			e, err := examples.Load(rule.ID)
-			given.NoError(t, err)
+			e := given.Value(examples.Load(rule.ID))(t)
 			if e.Oracle.Verdict == examples.Unproved {
 				if strings.TrimSpace(e.Oracle.Pattern) == "" {
 					t.Error("no reason why clusterctl cannot show it")
@@ -65,8 +64,7 @@ func TestRuleRenderings(t *testing.T) {
 			if reason := slow[rule.ID]; reason != "" {
 				t.Skip(reason)
 			}
-			e, err := examples.Load(rule.ID)
-			given.NoError(t, err)
+			e := given.Value(examples.Load(rule.ID))(t)
 			for _, tree := range []examples.Files{e.Bad, e.Good} {
 				for name, text := range tree.Text {
 					switch layouts.KindOfFile(filepath.Base(name)) {
@@ -150,8 +148,7 @@ func shown(t testing.TB, e *examples.Example, root string) real.Release {
 			break
 		}
 	}
-	p, err := layouts.ParseLabel(label)
-	given.NoError(t, err)
+	p := given.Value(layouts.ParseLabel(label))(t)
 	info, _ := p.Type.Info()
 	return real.Release{Root: root, Type: string(p.Type), Name: p.Name, Version: version, Components: info.ComponentsFile}
 }

@@ -39,15 +39,12 @@ func sarifSchema(t *testing.T) *jsonschema.Schema {
 		return err == nil
 	})
 	given.NoError(t, err)
-	schema, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	given.NoError(t, err)
+	schema := given.Value(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	const name = "sarif-2.1.0.json"
 	given.NoError(t, c.AddResource(name, schema))
-	compiled, err := c.Compile(name)
-	given.NoError(t, err)
-	return compiled
+	return given.Value(c.Compile(name))(t)
 }
 
 // sarifReports are reports with everything that can be in one.

@@ -175,8 +175,7 @@ func TestImageSettings(t *testing.T) {
 			given.NoError(t, os.WriteFile(file, []byte(namespace+container("ghcr.io/x/y:v1")+container("ghcr.io/x/y.z:v1")), 0o644))
 			path := settings(t, r, images)
 			want, wantErr := binary(t).Run(background, path, nil, "generate", "provider", "-i", "foo:v1.2.3")
-			cfg, err := rendering.Read(path, []byte(read(t, path).Data), values{}.Get)
-			given.NoError(t, err)
+			cfg := given.Value(rendering.Read(path, []byte(read(t, path).Data), values{}.Get))(t)
 			overrides, err := cfg.Images()
 			var got []byte
 			if err == nil {
@@ -232,8 +231,7 @@ func TestProviderSettings(t *testing.T) {
 			path := filepath.Join(write(t, tree), "clusterctl.yaml")
 			env := values{"DIR": "dir"}
 			out, wantErr := binary(t).Run(background, path, env.env(), "config", "repositories", "-o", "yaml")
-			cfg, err := rendering.Read(path, []byte(data), env.Get)
-			given.NoError(t, err)
+			cfg := given.Value(rendering.Read(path, []byte(data), env.Get))(t)
 			list, err := cfg.Providers()
 			if (wantErr == nil) != (err == nil) {
 				t.Fatalf("clusterctl: %v\nthe tool:   %v", wantErr, err)
@@ -266,8 +264,7 @@ func TestProviderSettings(t *testing.T) {
 // lintSettings returns the errors in the clusterctl.yaml of a repository.
 func lintSettings(t *testing.T, root string) []string {
 	t.Helper()
-	r, err := folder.Open(background, root)
-	given.NoError(t, err)
+	r := given.Value(folder.Open(background, root))(t)
 	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}})
 	given.NoError(t, err)
 	var out []string

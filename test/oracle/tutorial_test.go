@@ -12,10 +12,8 @@ import (
 // TestTutorial runs docs/getting-started.md from an empty folder to the real
 // clusterctl.
 func TestTutorial(t *testing.T) {
-	page, err := os.ReadFile("../../docs/getting-started.md")
-	given.NoError(t, err)
-	program, err := tool()
-	given.NoError(t, err)
+	page := given.Read(t, "../../docs/getting-started.md")
+	program := given.Value(tool())(t)
 	bin := t.TempDir()
 	for name, path := range map[string]string{"clusterctl": binary(t).Path(), "clusterctl-repo": program} {
 		given.NoError(t, os.Symlink(path, filepath.Join(bin, name)))

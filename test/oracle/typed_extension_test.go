@@ -70,8 +70,7 @@ func TestTypedExtension(t *testing.T) {
 	certificates(t, dir, exampleName)
 	c := catalog.New()
 	given.NoError(t, hooksv1.AddToCatalog(c))
-	port, err := strconv.Atoi(freePort(t))
-	given.NoError(t, err)
+	port := given.Value(strconv.Atoi(freePort(t)))(t)
 	s, err := runtimeserver.New(runtimeserver.Options{Catalog: c, Host: "127.0.0.1", Port: port, CertDir: dir})
 	given.NoError(t, err)
 	for _, h := range []runtimeserver.ExtensionHandler{

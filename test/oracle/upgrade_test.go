@@ -130,8 +130,7 @@ func initialize(t testing.TB, root string, p layouts.Provider, version string, v
 	for name, value := range v {
 		cfg.Variables().Set(name, value)
 	}
-	provider, err := cfg.Providers().Get(p.Name, v1alpha3.ProviderType(p.Type))
-	given.NoError(t, err)
+	provider := given.Value(cfg.Providers().Get(p.Name, v1alpha3.ProviderType(p.Type)))(t)
 	client, err := repository.New(background, provider, cfg)
 	if err != nil {
 		return err
@@ -157,9 +156,7 @@ func managed(t testing.TB, root string, p layouts.Provider) (config.Client, mana
 			t.Fatalf("unknown type %q", p.Type)
 		}
 		url := fmt.Sprintf("file://%s/%s/v1.0.0/%s", root, p.Label(), info.ComponentsFile)
-		if _, err := r.AddProvider(p.Name, v1alpha3.ProviderType(p.Type), url); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(r.AddProvider(p.Name, v1alpha3.ProviderType(p.Type), url))(t)
 	}
 	know(root, p)
 	var m management
@@ -170,8 +167,7 @@ func managed(t testing.TB, root string, p layouts.Provider) (config.Client, mana
 		}), coreProvider)
 		m.inventory = append(m.inventory, entry(coreProvider, "v1.0.0"))
 	}
-	cfg, err := config.New(background, "", config.InjectReader(r))
-	given.NoError(t, err)
+	cfg := given.Value(config.New(background, "", config.InjectReader(r)))(t)
 	return cfg, m
 }
 

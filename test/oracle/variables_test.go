@@ -71,8 +71,7 @@ func TestDiscoveredVariables(t *testing.T) {
 		}
 		text := []byte(`{"status":"Success","variables":[` + strings.Join(variables, ",") + `]}`)
 		want := real.CheckVariables(background, text)
-		decoded, err := hook.Decode(text)
-		given.NoError(t, err)
+		decoded := given.Value(hook.Decode(text))(t)
 		_, problems := decoded.(*extension.VariablesResponse).Problems(contract.NewestCore)
 		var got []string
 		for _, p := range problems {

@@ -177,10 +177,8 @@ func TestSinceKeepsFingerprints(t *testing.T) {
 		"config/default/renamed.yaml":       "# one more line\n" + provider["config/default/manager.yaml"] + "# clusterctl-repo:ignore VAR014 nothing\n",
 		"config/default/kustomization.yaml": strings.ReplaceAll(provider["config/default/kustomization.yaml"], "manager.yaml", "renamed.yaml"),
 	})
-	before, err := check.Since(t.Context(), "HEAD", dir, check.Options{})
-	given.NoError(t, err)
-	now, err := check.Folder(t.Context(), dir, check.Options{})
-	given.NoError(t, err)
+	before := given.Value(check.Since(t.Context(), "HEAD", dir, check.Options{}))(t)
+	now := given.Value(check.Folder(t.Context(), dir, check.Options{}))(t)
 	known := map[string]bool{}
 	for _, f := range before.Findings {
 		known[f.Fingerprint] = true
@@ -235,8 +233,7 @@ func TestPlacesInTheTree(t *testing.T) {
 		"clusterctl-repo.yaml": provider["clusterctl-repo.yaml"] +
 			"  sourceReplacements:\n  - file: config/default/kustomization.yaml\n    old: manager_edited.yaml\n    new: manager.yaml\n",
 	})
-	r, err := check.Folder(t.Context(), dir, check.Options{})
-	given.NoError(t, err)
+	r := given.Value(check.Folder(t.Context(), dir, check.Options{}))(t)
 	got := map[string]string{}
 	for _, f := range r.Report.Findings {
 		if rel, err := filepath.Rel(dir, f.File); err == nil {

@@ -47,15 +47,12 @@ func content(t *testing.T, dir string) map[string]string {
 
 func fixed(t *testing.T, dir string, known map[string]bool) *check.Fixed {
 	t.Helper()
-	f, err := check.Fix(t.Context(), dir, check.Options{}, known, true)
-	given.NoError(t, err)
-	return f
+	return given.Value(check.Fix(t.Context(), dir, check.Options{}, known, true))(t)
 }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data := given.Read(t, name)
-	return string(data)
+	return string(given.Read(t, name))
 }
 
 // TestFixReplacedSources: the offsets of a text that sourceReplacements made
@@ -135,8 +132,7 @@ func TestFixLinks(t *testing.T) {
 // TestFixKnown: old findings are not edited.
 func TestFixKnown(t *testing.T) {
 	dir := tree(t)
-	r, err := check.Folder(t.Context(), dir, check.Options{})
-	given.NoError(t, err)
+	r := given.Value(check.Folder(t.Context(), dir, check.Options{}))(t)
 	known := map[string]bool{}
 	for _, f := range r.Report.Findings {
 		known[f.Fingerprint] = true
@@ -163,8 +159,7 @@ func equal(a, b map[string]string) bool {
 func TestFixOnlyShows(t *testing.T) {
 	dir := tree(t)
 	before := content(t, dir)
-	f, err := check.Fix(t.Context(), dir, check.Options{}, nil, false)
-	given.NoError(t, err)
+	f := given.Value(check.Fix(t.Context(), dir, check.Options{}, nil, false))(t)
 	if len(f.Changed) != 1 || len(f.Fixes) != 1 || !bytes.Contains(f.Changed[0].New, []byte(`team: "5"`)) || !equal(before, content(t, dir)) {
 		t.Errorf("%+v", f.Changed)
 	}
@@ -191,8 +186,7 @@ func TestFixBringsNoFinding(t *testing.T) {
 func TestFixExamples(t *testing.T) {
 	offered := map[string]bool{}
 	for _, r := range rules.All {
-		e, err := examples.Load(r.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(r.ID))(t)
 		if e.Source {
 			continue
 		}
@@ -248,8 +242,7 @@ func TestFixIsSemantic(t *testing.T) {
 		}
 		lines := map[string]map[int]bool{}
 		for _, fix := range f.Fixes {
-			rel, err := filepath.Rel(dir, filepath.FromSlash(fix.File))
-			given.NoError(t, err)
+			rel := given.Value(filepath.Rel(dir, filepath.FromSlash(fix.File)))(t)
 			rel = filepath.ToSlash(rel)
 			if lines[rel] == nil {
 				lines[rel] = map[int]bool{}

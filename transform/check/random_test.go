@@ -113,9 +113,7 @@ func build(t *testing.T, dir, version string) (map[string]string, error) {
 
 func bytesOf(t *testing.T, a *repo.Artifact) []byte {
 	t.Helper()
-	data, err := a.Bytes()
-	given.NoError(t, err)
-	return data
+	return given.Value(a.Bytes())(t)
 }
 
 func names(files map[string]string, version string) []string {

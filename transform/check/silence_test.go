@@ -28,12 +28,10 @@ var released = map[string]string{
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, released)
-	r, err := folder.Open(t.Context(), dir)
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), dir))(t)
 	silenced := func(foreign bool) (found, silent []string) {
 		t.Helper()
-		result, err := check.Repository(t.Context(), r, true, check.Options{Foreign: foreign, Rules: judged})
-		given.NoError(t, err)
+		result := given.Value(check.Repository(t.Context(), r, true, check.Options{Foreign: foreign, Rules: judged}))(t)
 		for _, f := range result.Report.Suppressed {
 			silent = append(silent, f.Rule.ID)
 		}
@@ -61,8 +59,7 @@ func TestAbove(t *testing.T) {
 	})
 	judge := func(below string) []string {
 		t.Helper()
-		r, err := check.Folder(t.Context(), filepath.Join(dir, below), check.Options{Rules: judged})
-		given.NoError(t, err)
+		r := given.Value(check.Folder(t.Context(), filepath.Join(dir, below), check.Options{Rules: judged}))(t)
 		return ids(r)
 	}
 	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
@@ -144,8 +141,7 @@ func TestOwnConfiguration(t *testing.T) {
 			if test.named {
 				o.Source.Config = file
 			}
-			r, err := check.Folder(t.Context(), filepath.Join(dir, test.lints), o)
-			given.NoError(t, err)
+			r := given.Value(check.Folder(t.Context(), filepath.Join(dir, test.lints), o))(t)
 			var got []string
 			for _, f := range r.Report.Findings {
 				got = append(got, f.Rule.ID+" "+f.Severity.String())

@@ -30,8 +30,7 @@ func decoded(t *testing.T, text string) (*suiteConfig, error) {
 
 // Scalars become strings by way of JSON, as sigs.k8s.io/yaml converts them.
 func TestDecode(t *testing.T) {
-	c, err := decoded(t, whole)
-	given.NoError(t, err)
+	c := given.Value(decoded(t, whole))(t)
 	var got []string
 	for _, v := range c.Variables {
 		got = append(got, v.Name+"="+v.Value.Value)
@@ -80,8 +79,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
-	c, err := decoded(t, strings.ReplaceAll(whole, "kubeadm", "rke2"))
-	given.NoError(t, err)
+	c := given.Value(decoded(t, strings.ReplaceAll(whole, "kubeadm", "rke2")))(t)
 	if own, err := c.check(func(file) error { return nil }); err != nil || !strings.Contains(own, "kubeadm") {
 		t.Errorf("without kubeadm: %q, %v", own, err)
 	}

@@ -79,15 +79,12 @@ func TestBrokenConfiguration(t *testing.T) {
 }
 
 func TestBuild(t *testing.T) {
-	s, err := localrepo.Open(t.Context(), tree(t, config), options())
-	given.NoError(t, err)
-	m, err := s.Build(t.Context())
-	given.NoError(t, err)
+	s := given.Value(localrepo.Open(t.Context(), tree(t, config), options()))(t)
+	m := given.Value(s.Build(t.Context()))(t)
 	got := map[string]string{}
 	for _, r := range m.Releases {
 		for _, a := range r.Artifacts {
-			data, err := a.Bytes()
-			given.NoError(t, err)
+			data := given.Value(a.Bytes())(t)
 			got[r.Provider.Label()+"/"+r.Version+"/"+a.Name] = string(data)
 		}
 	}
@@ -142,8 +139,7 @@ func TestParts(t *testing.T) {
 	o := options()
 	for part, want := range map[string]string{"infrastructure-docker": "", "docker:v1.9.9": "", "docker:v2.0.0": "declares no docker:v2.0.0"} {
 		o.Parts = []string{part}
-		s, err := localrepo.Open(t.Context(), tree(t, config), o)
-		given.NoError(t, err)
+		s := given.Value(localrepo.Open(t.Context(), tree(t, config), o))(t)
 		m, err := s.Build(t.Context())
 		if want == "" && (err != nil || len(m.Releases) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", part, err)

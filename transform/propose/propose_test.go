@@ -387,8 +387,7 @@ func TestTreesBuildAfterInit(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			dir := write(t, tc.files)
-			p, err := propose.Propose(context.Background(), dir, propose.Options{})
-			given.NoError(t, err)
+			p := given.Value(propose.Propose(context.Background(), dir, propose.Options{}))(t)
 			if tc.problem != "" {
 				if p.Problem == nil || !regexp.MustCompile(tc.problem).MatchString(p.Problem.Error()) {
 					t.Fatalf("problem %v, want %s", p.Problem, tc.problem)
@@ -428,8 +427,7 @@ func TestTreesBuildAfterInit(t *testing.T) {
 func built(t *testing.T, dir string, p *propose.Proposal) map[string]string {
 	t.Helper()
 	given.NoError(t, os.WriteFile(filepath.Join(dir, config.FileName), p.Text, 0o644))
-	tree, err := transform.Open(dir, transform.Options{Version: p.Version})
-	given.NoError(t, err)
+	tree := given.Value(transform.Open(dir, transform.Options{Version: p.Version}))(t)
 	b, err := tree.Build(context.Background())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.Text)
@@ -490,8 +488,7 @@ func TestRealTreesBuildAfterInit(t *testing.T) {
 			copied := filepath.Join(t.TempDir(), regexp.MustCompile(`@.*`).ReplaceAllString(filepath.Base(dir), ""))
 			given.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
 			os.Remove(filepath.Join(copied, config.FileName))
-			p, err := propose.Propose(context.Background(), copied, propose.Options{})
-			given.NoError(t, err)
+			p := given.Value(propose.Propose(context.Background(), copied, propose.Options{}))(t)
 			if p.Problem != nil {
 				t.Fatal(p.Problem)
 			}

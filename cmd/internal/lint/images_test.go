@@ -26,11 +26,9 @@ func push(t *testing.T, server, name, tag string, architectures ...string) {
 	t.Helper()
 	put := func(method, path, mediaType string, data []byte) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, server+path, bytes.NewReader(data))
-		given.NoError(t, err)
+		req := given.Value(http.NewRequestWithContext(t.Context(), method, server+path, bytes.NewReader(data)))(t)
 		req.Header.Set("Content-Type", mediaType)
-		r, err := http.DefaultClient.Do(req)
-		given.NoError(t, err)
+		r := given.Value(http.DefaultClient.Do(req))(t)
 		r.Body.Close()
 		if r.StatusCode != http.StatusCreated {
 			t.Fatalf("%s %s: %s", method, path, r.Status)
@@ -47,9 +45,7 @@ func push(t *testing.T, server, name, tag string, architectures ...string) {
 	}
 	document := func(fields map[string]any) []byte {
 		fields["schemaVersion"] = 2
-		data, err := json.Marshal(fields)
-		given.NoError(t, err)
-		return data
+		return given.Value(json.Marshal(fields))(t)
 	}
 	const manifest, index, config = "application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.config.v1+json"
 	var all []descriptor

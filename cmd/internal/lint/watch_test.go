@@ -57,8 +57,7 @@ func TestWatchPrintsWhatChanges(t *testing.T) {
 	const metadata = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta1}\n"
 	write("metadata.yaml", metadata)
 	write("infrastructure-components.yaml", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: foo-system\n")
-	here, err := os.Getwd()
-	given.NoError(t, err)
+	here := given.Value(os.Getwd())(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var out, talk printed
 	done := make(chan int)

@@ -64,9 +64,7 @@ func options(judged *atomic.Int64) walkOptions {
 
 func text(t *testing.T, s *inventory.Survey) []byte {
 	t.Helper()
-	data, err := json.Marshal(s)
-	given.NoError(t, err)
-	return data
+	return given.Value(json.Marshal(s))(t)
 }
 
 const many = 500
@@ -75,13 +73,11 @@ const many = 500
 // was not, and judges every release once.
 func TestInterruptedRunsFinish(t *testing.T) {
 	var once atomic.Int64
-	want, err := walk(context.Background(), providers(many), options(&once))
-	given.NoError(t, err)
+	want := given.Value(walk(context.Background(), providers(many), options(&once)))(t)
 	file := filepath.Join(t.TempDir(), "state", "x.jsonl")
 	var judged atomic.Int64
 	for round := range 100 {
-		state, err := openState(file)
-		given.NoError(t, err)
+		state := given.Value(openState(file))(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		o := options(&judged)
 		o.State = state
@@ -122,8 +118,7 @@ func cutLine(t *testing.T, file string, round int) {
 	if round%2 == 0 {
 		return
 	}
-	info, err := os.Stat(file)
-	given.NoError(t, err)
+	info := given.Value(os.Stat(file))(t)
 	given.NoError(t, os.Truncate(file, info.Size()-10))
 }
 
@@ -143,8 +138,7 @@ func TestWhatIsFound(t *testing.T) {
 		defer mu.Unlock()
 		told = append(told, fmt.Sprintf("%d/%d", done, all))
 	}
-	s, err := walk(context.Background(), subjects, o)
-	given.NoError(t, err)
+	s := given.Value(walk(context.Background(), subjects, o))(t)
 	if s.Failed() != 2 || s.Providers[0].Failure != "no route" || !strings.Contains(s.Providers[1].Failure, "no version") {
 		t.Errorf("failures: %+v", s.Providers[:2])
 	}

@@ -29,8 +29,7 @@ func TestMigrateKilled(t *testing.T) {
 		old[name(i)] = text("apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata:\n  name: c%d\nspec:\n  topology:\n    class: x\n")
 		want[name(i)] = text("apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: c%d\nspec:\n  topology:\n    classRef:\n      name: x\n")
 	}
-	program, err := os.Executable()
-	given.NoError(t, err)
+	program := given.Value(os.Executable())(t)
 	command := func(dir string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), program)
 		cmd.Args = []string{"clusterctl-repo", "migrate", dir, "--write"}

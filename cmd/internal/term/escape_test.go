@@ -20,9 +20,7 @@ func written(t testing.TB, form term.Form, text string, size int) string {
 	w := term.NewWriter(&out, form)
 	for rest := text; rest != ""; {
 		n := min(size, len(rest))
-		if _, err := io.WriteString(w, rest[:n]); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(io.WriteString(w, rest[:n]))(t)
 		rest = rest[n:]
 	}
 	given.NoError(t, w.Flush())
@@ -71,8 +69,7 @@ func TestWriterCutsLongTexts(t *testing.T) {
 func TestWriterPaints(t *testing.T) {
 	var out bytes.Buffer
 	w := term.NewWriter(&out, term.Text)
-	style, err := term.StyleFor(w, "always", nil)
-	given.NoError(t, err)
+	style := given.Value(term.StyleFor(w, "always", nil))(t)
 	text := style.Red("error:") + " \x1b[0m\x1b[1;31mforged"
 	if got, want := written(t, term.Text, text, 5), "\x1b[1;31merror:\x1b[0m "+`\x1b[0m\x1b[1;31mforged`; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -103,8 +100,7 @@ func FuzzWriter(f *testing.F) {
 		if bad := dangerous(written(t, term.Text, text, size)); bad != "" {
 			t.Errorf("text: %q", bad)
 		}
-		doc, err := json.Marshal(map[string]string{"k": text})
-		given.NoError(t, err)
+		doc := given.Value(json.Marshal(map[string]string{"k": text}))(t)
 		var before, after any
 		got := written(t, term.JSON, string(doc), size)
 		given.NoError(t, json.Unmarshal(doc, &before))

@@ -24,8 +24,7 @@ func apply(t testing.TB, all map[string]override, u use) string {
 	if u.digest != "" {
 		ref += "@" + u.digest
 	}
-	got, err := images.Apply(u.label, ref)
-	given.NoError(t, err)
+	got := given.Value(images.Apply(u.label, ref))(t)
 	if want := target(all, u); got != want {
 		t.Errorf("%+v: clusterctl makes %s, not %s", u, got, want)
 	}

@@ -177,8 +177,7 @@ func TestOrder(t *testing.T) {
 func TestDiff(t *testing.T) {
 	parse := func(s string) Value {
 		var p parser
-		doc, err := p.parse([]byte(s))
-		given.NoError(t, err)
+		doc := given.Value(p.parse([]byte(s)))(t)
 		return Value{doc, 0}
 	}
 	var got []string

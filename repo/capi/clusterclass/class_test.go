@@ -144,8 +144,7 @@ func TestTemplates(t *testing.T) {
 		{"{{ toJson . }}", "*"},
 		{`{{ define "x" }}{{ .a }}{{ end }}{{ template "x" .b }}`, "a? b"},
 	} {
-		tpl, err := clusterclass.ParseTemplate(tc.text)
-		given.NoError(t, err)
+		tpl := given.Value(clusterclass.ParseTemplate(tc.text))(t)
 		var reads []string
 		if tpl.Variables(func(path []string, sure bool) {
 			text := strings.Join(path, ".")
@@ -167,8 +166,7 @@ func TestTemplates(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"yes": "yes", "{{ .a }}": "-", "": "", "{{/* a */}}true": "true"} {
-		tpl, err := clusterclass.ParseTemplate(text)
-		given.NoError(t, err)
+		tpl := given.Value(clusterclass.ParseTemplate(text))(t)
 		got, constant := tpl.Constant()
 		if !constant {
 			got = "-"

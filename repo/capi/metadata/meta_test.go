@@ -107,8 +107,7 @@ func TestManyVersions(t *testing.T) {
 		versions = append(versions, fmt.Sprintf("v1.%d.0", i))
 	}
 	m := given.Value(Read(file(b.String())))(t)
-	u, err := PlanUpgrade("foo", "v1.0.0", versions, func(string) (*Metadata, error) { return m, nil })
-	given.NoError(t, err)
+	u := given.Value(PlanUpgrade("foo", "v1.0.0", versions, func(string) (*Metadata, error) { return m, nil }))(t)
 	if next := u.Next(Compatible()...); next != "v1.4999.0" {
 		t.Error(next)
 	}

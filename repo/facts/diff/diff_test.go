@@ -26,9 +26,7 @@ func release(version string, files map[string]string) *repo.Release {
 // compare compares releases with these files.
 func compare(t *testing.T, old, now map[string]string) []Change {
 	t.Helper()
-	changes, err := Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now), nil)
-	given.NoError(t, err)
-	return changes
+	return given.Value(Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now), nil))(t)
 }
 
 // components are the files of a release that has no others.
@@ -432,8 +430,7 @@ func TestUnreadable(t *testing.T) {
 // On real releases: nothing changes from a release to itself, and what is added
 // one way is removed the other way.
 func TestCorpus(t *testing.T) {
-	all, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
+	all := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	for i, p := range all.Providers {
 		r := p.Releases[0]
 		changes, err := Releases(t.Context(), r, r, nil)

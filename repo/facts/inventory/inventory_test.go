@@ -38,8 +38,7 @@ func release(files ...string) *repo.Release {
 
 func variables(t *testing.T, r *repo.Release) map[string]inventory.Variable {
 	t.Helper()
-	list, err := inventory.Variables(t.Context(), r)
-	given.NoError(t, err)
+	list := given.Value(inventory.Variables(t.Context(), r))(t)
 	out := map[string]inventory.Variable{}
 	for _, v := range list {
 		out[v.Name] = v
@@ -328,8 +327,7 @@ func TestWorkloads(t *testing.T) {
 		{"Deployment", "kind: Deployment" + template + all, "clusterclass-x.yaml", false},
 	} {
 		t.Run(tt.kind+" in "+tt.file, func(t *testing.T) {
-			images, err := inventory.Images(t.Context(), release(tt.file, tt.text))
-			given.NoError(t, err)
+			images := given.Value(inventory.Images(t.Context(), release(tt.file, tt.text)))(t)
 			var got []string
 			for _, img := range images {
 				seen := ""
@@ -395,8 +393,7 @@ func TestImageNames(t *testing.T) {
 // returns the variables.
 func check(t *testing.T, r *repo.Release) []inventory.Variable {
 	t.Helper()
-	list, err := inventory.Variables(t.Context(), r)
-	given.NoError(t, err)
+	list := given.Value(inventory.Variables(t.Context(), r))(t)
 	files := map[string]map[string]*string{}
 	uses := map[string]int{}
 	for _, v := range list {
@@ -424,10 +421,8 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 		default:
 			continue
 		}
-		data, err := a.Bytes()
-		given.NoError(t, err)
-		template, err := vars.Parse(data)
-		given.NoError(t, err)
+		data := given.Value(a.Bytes())(t)
+		template := given.Value(vars.Parse(data))(t)
 		var want map[string]*string
 		for _, v := range template.Variables() {
 			if want == nil {
@@ -472,8 +467,7 @@ func check(t *testing.T, r *repo.Release) []inventory.Variable {
 }
 
 func TestCorpus(t *testing.T) {
-	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	types := map[inventory.Type]int{}
 	total := 0
 	for _, p := range r.Providers {

@@ -121,8 +121,7 @@ metadata: {name: d}
 description: |
   such as ghcr.io/a/example:v1
 `
-	found, err := inventory.References(t.Context(), release(templateFile, template))
-	given.NoError(t, err)
+	found := given.Value(inventory.References(t.Context(), release(templateFile, template)))(t)
 	got := phrase.List(found, func(img inventory.Image) string { return fmt.Sprintf("%d:%d %s", img.Line, img.Column, img.Ref) })
 	want := []string{
 		"5:42 ghcr.io/a/flow:v1", "5:71 ghcr.io/a/flow:v2", "6:43 ghcr.io/a/json:v1", "7:27 ghcr.io/a/escaped:v1", "9:13 kube-vip/kube-vip:v1",

@@ -67,8 +67,7 @@ func TestAsTheAPIServer(t *testing.T) {
 
 func document(t *testing.T, meta metav1.ObjectMeta) *yamldoc.Node {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"metadata": meta})
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(map[string]any{"metadata": meta}))(t)
 	stream := yamldoc.Parse(yamldoc.NewFile("object.json", data))
 	if stream.Err != nil || len(stream.Docs) != 1 {
 		t.Fatal(fmt.Errorf("%d documents: %w", len(stream.Docs), stream.Err))

@@ -252,11 +252,10 @@ func agree(t *testing.T, of subject, text []byte) (fatal bool) {
 		t.Fatalf("cannot read the document: %s", text)
 	}
 	n := stream.Docs[0].Root
-	m, err := yamldoc.ToMap(string(text))
-	given.NoError(t, err)
+	m := given.Value(yamldoc.ToMap(string(text)))(t)
 	problems := Check(of.of, n)
 	into := reflect.New(of.Type).Interface()
-	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(m, into, true)
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(m, into, true)
 	strict, converts := runtime.AsStrictDecodingError(err)
 	converts = converts || err == nil
 	fatal = slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind.Fatal() })
@@ -396,8 +395,7 @@ func TestAgainstConverter(t *testing.T) {
 		for range changes {
 			m.mutate(root)
 		}
-		text, err := json.Marshal(root)
-		given.NoError(t, err)
+		text := given.Value(json.Marshal(root))(t)
 		fatal := agree(t, of, text)
 		if fatal && changes == 0 {
 			t.Fatalf("%v: a document that was made to fit does not: %s", of.Type, text)
@@ -445,8 +443,7 @@ func TestCorpusAgainstConverter(t *testing.T) {
 			for range 1 + m.IntN(3) {
 				m.mutate(root)
 			}
-			text, err := json.Marshal(root)
-			given.NoError(t, err)
+			text := given.Value(json.Marshal(root))(t)
 			mutated++
 			if agree(t, of, text) {
 				refused++

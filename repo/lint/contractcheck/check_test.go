@@ -24,10 +24,8 @@ import (
 // TestCorpus wants the same verdict on the definitions alone as lint has of the release
 // that they are part of.
 func TestCorpus(t *testing.T) {
-	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
-	report, err := lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Partial: true})
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
+	report := given.Value(lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Partial: true}))(t)
 	want := map[string][]string{}
 	for _, f := range report.Findings {
 		family := rules.FamilyOf(f.Rule.ID)
@@ -39,8 +37,7 @@ func TestCorpus(t *testing.T) {
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
 			components := release.Components()
-			data, err := components.Bytes()
-			given.NoError(t, err)
+			data := given.Value(components.Bytes())(t)
 			var files []contractcheck.File
 			for i, part := range bytes.Split(data, []byte("\n---\n")) {
 				if bytes.Contains(part, []byte("\nkind: CustomResourceDefinition\n")) {
@@ -73,8 +70,7 @@ func TestCorpus(t *testing.T) {
 // configuration: by role, and without asking for labels that the build adds.
 func TestTrees(t *testing.T) {
 	sources := share.Corpus(t, "sources")
-	trees, err := os.ReadDir(sources)
-	given.NoError(t, err)
+	trees := given.Value(os.ReadDir(sources))(t)
 	for _, tree := range trees {
 		folders := definitionFolders(t, filepath.Join(sources, tree.Name()))
 		if len(folders) == 0 {
@@ -125,15 +121,13 @@ func definitionFolders(t *testing.T, tree string) []string {
 
 // TestPlaces wants findings at the lines of the files that hold the definitions.
 func TestPlaces(t *testing.T) {
-	files, err := contractcheck.Read("../../../examples/cluster-api-provider-acme/config/crd/bases")
-	given.NoError(t, err)
+	files := given.Value(contractcheck.Read("../../../examples/cluster-api-provider-acme/config/crd/bases"))(t)
 	for i := range files {
 		if strings.HasSuffix(files[i].Name, "_acmemachines.yaml") {
 			files[i].Data = bytes.ReplaceAll(files[i].Data, []byte("providerID:"), []byte("provider:"))
 		}
 	}
-	r, err := contractcheck.Check(context.Background(), files, contractcheck.Options{})
-	given.NoError(t, err)
+	r := given.Value(contractcheck.Check(context.Background(), files, contractcheck.Options{}))(t)
 	for _, f := range r.Findings {
 		if f.Rule.ID == "IM001" && strings.HasSuffix(f.File, "_acmemachines.yaml") && f.Pos.Line > 1 {
 			return

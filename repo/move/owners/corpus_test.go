@@ -17,8 +17,7 @@ import (
 // file reads an artifact.
 func file(t testing.TB, a *repo.Artifact, kind layouts.FileKind) *manifest.File {
 	t.Helper()
-	data, err := a.Bytes()
-	given.NoError(t, err)
+	data := given.Value(a.Bytes())(t)
 	return manifest.New(a, kind, data)
 }
 
@@ -65,8 +64,7 @@ func TestCorpus(t *testing.T) {
 			"patches and templates of the ClusterClass decide what happens to it": 1,
 	}
 	got := map[string]int{}
-	r, err := folder.Open(t.Context(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
+	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
 			types := typesOf(t, release)

@@ -23,8 +23,7 @@ func tree(t *testing.T) (dir string, f *Folder) {
 	}
 	// A sparse file: large without taking space.
 	given.NoError(t, os.Truncate(filepath.Join(dir, "large"), MaxSize+1))
-	f, err := Open(dir)
-	given.NoError(t, err)
+	f = given.Value(Open(dir))(t)
 	t.Cleanup(func() { f.Close() })
 	return dir, f
 }

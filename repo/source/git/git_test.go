@@ -33,8 +33,7 @@ func run(t *testing.T, dir string, args ...string) string {
 
 func repository(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	given.NoError(t, err)
+	dir := given.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	dir = filepath.Join(dir, "a tree")
 	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\n")
 	run(t, dir, "init", "-q")
@@ -49,8 +48,7 @@ func TestRepository(t *testing.T) {
 	// In a hook, git's own variables must not lead to another repository.
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
 	t.Setenv("GIT_INDEX_FILE", "index-of-the-hook")
-	r, err := git.Open(ctx, filepath.Join(dir, "sub"))
-	given.NoError(t, err)
+	r := given.Value(git.Open(ctx, filepath.Join(dir, "sub")))(t)
 	if r.Root != dir || r.Path != "sub" || r.Remote(ctx) != "" {
 		t.Errorf("%+v, remote %q", r, r.Remote(ctx))
 	}
@@ -101,8 +99,7 @@ func TestSubmodule(t *testing.T) {
 	run(t, dir, "submodule", "add", "-q", base, "third/base")
 	run(t, dir, "commit", "-q", "-m", "second")
 	given.File(t, filepath.Join(dir, "third/base/sub/a.yaml"), "a: 3\n")
-	r, err := git.Open(t.Context(), dir)
-	given.NoError(t, err)
+	r := given.Value(git.Open(t.Context(), dir))(t)
 	out := t.TempDir()
 	given.NoError(t, r.Extract(t.Context(), "HEAD", out))
 	if data, err := os.ReadFile(filepath.Join(out, "third/base/sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
@@ -134,8 +131,7 @@ func TestLoose(t *testing.T) {
 	given.File(t, at("ignored.yaml"), "")
 	given.File(t, at("untracked.yaml"), "")
 	given.NoError(t, os.Symlink("sub/a.yaml", at("newlink.yaml")))
-	r, err := git.Open(t.Context(), at("sub"))
-	given.NoError(t, err)
+	r := given.Value(git.Open(t.Context(), at("sub")))(t)
 	elsewhere := filepath.Join(t.TempDir(), "x.yaml")
 	given.File(t, elsewhere, "")
 	var all, want []string
@@ -210,8 +206,7 @@ func TestRunsNoPrograms(t *testing.T) {
 		// git has to read the file, because its time is another one.
 		given.NoError(t, os.Chtimes(filepath.Join(at, "sub/a.yaml"), time.Unix(1, 0), time.Unix(1, 0)))
 	}
-	r, err := git.Open(t.Context(), dir)
-	given.NoError(t, err)
+	r := given.Value(git.Open(t.Context(), dir))(t)
 	if changed, err := r.Changed(t.Context()); changed || err != nil {
 		t.Errorf("changed: %v, %v", changed, err)
 	}

@@ -245,8 +245,7 @@ func TestNothingElseChanges(t *testing.T) {
 
 func TestRemoveKeepsComments(t *testing.T) {
 	for _, text := range []string{"a: b # why\nc: d\n", "a: | # why\n  # b\nc: d\n", "a: >- # why\n  b\nc: d\n", "a:\n  # why\n  b: c\nc: d\n"} {
-		d, err := Parse(text, 0)
-		given.NoError(t, err)
+		d := given.Value(Parse(text, 0))(t)
 		d.Root.Remove(d.Root.Get("a"))
 		if got := strings.TrimSpace(d.String()); got != "# why\nc: d" {
 			t.Errorf("%q becomes %q", text, got)
@@ -256,8 +255,7 @@ func TestRemoveKeepsComments(t *testing.T) {
 
 // The last entry of a map leaves its comments to what holds the map.
 func TestRemoveTheLastEntry(t *testing.T) {
-	d, err := Parse("x:\n  # why\n  a: b\nc: d\n", 0)
-	given.NoError(t, err)
+	d := given.Value(Parse("x:\n  # why\n  a: b\nc: d\n", 0))(t)
 	x := d.Root.Get("x").Value
 	x.Remove(x.Get("a"))
 	if got := d.String(); got != "x: {}\n  # why\nc: d\n" {
@@ -270,8 +268,7 @@ func TestNewValuesHaveTheStyleOfTheirOwner(t *testing.T) {
 		"x: {a: b}\n":  "x: {a: b, m: {c: d}, l: [e]}\n",
 		"x:\n  a: b\n": "x:\n  a: b\n  m:\n    c: d\n  l:\n  - e\n",
 	} {
-		doc, err := Parse(text, 0)
-		given.NoError(t, err)
+		doc := given.Value(Parse(text, 0))(t)
 		x := doc.Root.Get("x").Value
 		if !x.IsMap() {
 			t.Fatalf("%q holds no map", text)

@@ -24,8 +24,7 @@ var definitionRules = []string{"CRD003", "CRD006", "CRD007", "CRD024", "CRD026",
 
 func created(m object, t *testing.T) (errs field.ErrorList, ok bool) {
 	t.Helper()
-	data, err := json.Marshal(m)
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(m))(t)
 	var typed apiextensionsv1.CustomResourceDefinition
 	if json.Unmarshal(data, &typed) != nil {
 		return nil, false

@@ -218,8 +218,7 @@ var objectRules = []string{
 // linted returns the errors that some rules find in components with one object.
 func linted(t *testing.T, m object, ids []string) []string {
 	t.Helper()
-	data, err := json.Marshal(m)
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(m))(t)
 	var own []*lint.Rule
 	for _, id := range ids {
 		own = append(own, rules.ByID(id))
@@ -315,8 +314,7 @@ func coreSamples(t *testing.T) []object {
 	out := samples(t, func(m object, text string) bool {
 		return validated[fmt.Sprint(m["apiVersion"], " ", m["kind"])] != nil
 	})
-	data, err := os.ReadFile("testdata/rare.yaml")
-	given.NoError(t, err)
+	data := given.Read(t, "testdata/rare.yaml")
 	var rare []object
 	for _, o := range manifest.New(repo.BytesArtifact("rare.yaml", nil), layouts.Components, data).Objects() {
 		m, _ := o.Doc.Root.Value().(object)
@@ -387,8 +385,7 @@ func samples(t *testing.T, wanted func(m object, text string) bool) []object {
 	var out []object
 	seen := map[string]bool{}
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		given.NoError(t, err)
+		data := given.Read(t, name)
 		file := manifest.New(repo.BytesArtifact(name, nil), layouts.Components, data)
 		for _, o := range file.Objects() {
 			m, _ := o.Doc.Root.Value().(object)

@@ -37,8 +37,7 @@ func TestCutRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "description.json")
 			given.NoError(t, os.WriteFile(file, []byte(described), 0o600))
-			spec, err := Load(file)
-			given.NoError(t, err)
+			spec := given.Value(Load(file))(t)
 			read := make(chan error, 1)
 			server := httptest.NewServer(spec.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, err := io.ReadAll(r.Body)
@@ -46,8 +45,7 @@ func TestCutRequest(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				io.WriteString(w, "{}")
 			})))
-			conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-			given.NoError(t, err)
+			conn := given.Value(net.Dial("tcp", strings.TrimPrefix(server.URL, "http://")))(t)
 			conn.SetDeadline(time.Now().Add(time.Minute))
 			fmt.Fprintf(conn, "PATCH /releases HTTP/1.1\r\nHost: acme.example\r\nContent-Length: %d\r\n\r\n%s", c.length, c.body)
 			conn.(*net.TCPConn).CloseWrite()

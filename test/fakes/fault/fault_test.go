@@ -60,8 +60,7 @@ func send(t *testing.T, s *server, path, body string) (*http.Response, string, e
 	tr := &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: 300 * time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+path, strings.NewReader(body))
-	given.NoError(t, err)
+	req := given.Value(http.NewRequestWithContext(ctx, "POST", s.URL+path, strings.NewReader(body)))(t)
 	c := &http.Client{Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := c.Do(req)
 	if err != nil {
@@ -144,8 +143,7 @@ func TestStallWithinAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
-	resp, err := http.DefaultClient.Do(req)
-	given.NoError(t, err)
+	resp := given.Value(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	got := make([]byte, 3)
 	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != text[:3] {
@@ -171,11 +169,9 @@ func TestClock(t *testing.T) {
 	for n, name := range []string{"X-Now", "X-Reset"} {
 		resp, _, err := send(t, s, "/", "")
 		given.NoError(t, err)
-		date, err := http.ParseTime(resp.Header.Get("Date"))
-		given.NoError(t, err)
+		date := given.Value(http.ParseTime(resp.Header.Get("Date")))(t)
 		near("Date", date, 0)
-		seconds, err := strconv.ParseInt(resp.Header.Get(name), 10, 64)
-		given.NoError(t, err)
+		seconds := given.Value(strconv.ParseInt(resp.Header.Get(name), 10, 64))(t)
 		near(name, time.Unix(seconds, 0), []time.Duration{0, 10 * time.Second}[n])
 	}
 	if got := s.faults.Struck(); !slices.Equal(got, []int{2, 1}) {
@@ -253,8 +249,7 @@ func TestCredentials(t *testing.T) {
 		s := start(t)
 		req, _ := http.NewRequest("GET", s.URL+"?"+tt.query, nil)
 		req.Header.Set(tt.header, tt.value)
-		resp, err := http.DefaultClient.Do(req)
-		given.NoError(t, err)
+		resp := given.Value(http.DefaultClient.Do(req))(t)
 		resp.Body.Close()
 		if e := s.faults.Log()[0]; !slices.Equal(e.Credentials, tt.want) || strings.Contains(e.String(), "s3cret") {
 			t.Errorf("%s: %+v", tt.value, e)
@@ -330,8 +325,7 @@ func TestElsewhere(t *testing.T) {
 	for _, header := range []string{"Authorization", "Private-Token"} {
 		req, _ := http.NewRequest("GET", s.URL+"/a", nil)
 		req.Header.Set(header, "Bearer s3cret")
-		resp, err := http.DefaultClient.Do(req)
-		given.NoError(t, err)
+		resp := given.Value(http.DefaultClient.Do(req))(t)
 		resp.Body.Close()
 	}
 	got := log.Log()

@@ -56,13 +56,8 @@ func client(t testing.TB, s *github.Server, token string) *upstream.Client {
 	if token != "" {
 		c = c.WithAuthToken(token)
 	}
-	var err error
-	if c.BaseURL, err = url.Parse(s.APIURL()); err != nil {
-		t.Fatal(err)
-	}
-	if c.UploadURL, err = url.Parse(s.UploadURL()); err != nil {
-		t.Fatal(err)
-	}
+	c.BaseURL = given.Value(url.Parse(s.APIURL()))(t)
+	c.UploadURL = given.Value(url.Parse(s.UploadURL()))(t)
 	return c
 }
 
@@ -70,8 +65,7 @@ func upload(t testing.TB, c *upstream.Client, release int64, name, content strin
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "asset")
 	given.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	f, err := os.Open(path)
-	given.NoError(t, err)
+	f := given.Value(os.Open(path))(t)
 	defer f.Close()
 	a, _, err := c.Repositories.UploadReleaseAsset(context.Background(), owner, "provider", release, &upstream.UploadOptions{Name: name, MediaType: "application/yaml"}, f)
 	return a, err
@@ -96,8 +90,7 @@ func status(err error) int {
 // get asks without a client in between and returns status, headers and body.
 func get(t testing.TB, method, address, token string, header map[string]string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequest(method, address, nil)
-	given.NoError(t, err)
+	req := given.Value(http.NewRequest(method, address, nil))(t)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -107,8 +100,7 @@ func get(t testing.TB, method, address, token string, header map[string]string) 
 	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
 	given.NoError(t, err)
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	given.NoError(t, err)
+	raw := given.Value(io.ReadAll(resp.Body))(t)
 	return resp, string(raw)
 }
 
@@ -129,9 +121,7 @@ func TestPublish(t *testing.T) {
 				t.Errorf("upload URL %s, want %s", draft.GetUploadURL(), want)
 			}
 			for _, a := range []string{"metadata.yaml", "infrastructure-components.yaml"} {
-				if _, err := upload(t, c, draft.GetID(), a, "content of "+a); err != nil {
-					t.Fatal(err)
-				}
+				given.Value(upload(t, c, draft.GetID(), a, "content of "+a))(t)
 			}
 			if _, err := upload(t, c, draft.GetID(), "metadata.yaml", "x"); status(err) != 422 {
 				t.Errorf("duplicate: %v", err)
@@ -265,8 +255,7 @@ func TestConflict(t *testing.T) {
 	given.NoError(t, err)
 	req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a.yaml", s.UploadURL(), full, id), strings.NewReader("b"))
 	req.Header.Set("Authorization", "token "+secret)
-	resp, err := http.DefaultClient.Do(req)
-	given.NoError(t, err)
+	resp := given.Value(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	raw, _ := io.ReadAll(resp.Body)
 	want := fmt.Sprintf(`{"message":"Validation Failed","request_id":%q,"documentation_url":"https://docs.github.com/rest","errors":[{"resource":"ReleaseAsset","code":"already_exists","field":"name"}]}`, resp.Header.Get("X-GitHub-Request-Id"))
@@ -287,8 +276,7 @@ func TestUploadsRefused(t *testing.T) {
 	post := func(query string, body io.Reader, release int64) (int, string) {
 		req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?%s", s.UploadURL(), full, release, query), body)
 		req.Header.Set("Authorization", "Bearer "+secret)
-		resp, err := http.DefaultClient.Do(req)
-		given.NoError(t, err)
+		resp := given.Value(http.DefaultClient.Do(req))(t)
 		defer resp.Body.Close()
 		raw, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(raw)
@@ -359,9 +347,7 @@ func TestRenamed(t *testing.T) {
 func TestPages(t *testing.T) {
 	s := start(t, github.Options{})
 	for i := range 65 {
-		if _, err := s.AddRelease(full, github.Release{Tag: fmt.Sprintf("v0.%d.0", i)}); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(s.AddRelease(full, github.Release{Tag: fmt.Sprintf("v0.%d.0", i)}))(t)
 	}
 	c := client(t, s, secret)
 	var tags []string
@@ -413,9 +399,7 @@ func TestPublishRefused(t *testing.T) {
 			tt.repo.Owner, tt.repo.Name = owner, "other"
 			s.AddRepository(tt.repo)
 			for _, r := range tt.there {
-				if _, err := s.AddRelease("acme/other", r); err != nil {
-					t.Fatal(err)
-				}
+				given.Value(s.AddRelease("acme/other", r))(t)
 			}
 			if tt.create.TagName == nil {
 				tt.create.TagName = upstream.String("v1.0.0")
@@ -455,15 +439,11 @@ func TestDrafts(t *testing.T) {
 	if d := s.Drafts(full); len(d) != 1 || d[0].ID != ids[0] {
 		t.Errorf("drafts %v", d)
 	}
-	if _, err := c.Repositories.DeleteRelease(ctx, owner, name, ids[1]); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(c.Repositories.DeleteRelease(ctx, owner, name, ids[1]))(t)
 	if err := publish(ids[0]); err != nil || len(s.Tags(full)) != 1 {
 		t.Errorf("after deletion: %v, tags %v", err, s.Tags(full))
 	}
-	if _, err := c.Git.DeleteRef(ctx, owner, name, "tags/v1.0.0"); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(c.Git.DeleteRef(ctx, owner, name, "tags/v1.0.0"))(t)
 	if d := s.Drafts(full); len(d) != 1 {
 		t.Errorf("a release without tag is no draft: %v", s.Releases(full))
 	}
@@ -698,8 +678,7 @@ func TestStateFaults(t *testing.T) {
 	s := start(t, github.Options{})
 	c := client(t, s, secret)
 	ctx := context.Background()
-	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-	given.NoError(t, err)
+	id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(t)
 	s.Faults.Add(
 		fault.Rule{Step: "upload-asset", Nth: 1, Fault: fault.Fault{Effect: fault.Starter}},
 		fault.Rule{Step: "upload-asset", Nth: 2, Fault: fault.Fault{Effect: fault.WrongDigest}},
@@ -742,8 +721,7 @@ func TestStateFaults(t *testing.T) {
 // TestBrokenUpload is a client that dies in the middle of an upload.
 func TestBrokenUpload(t *testing.T) {
 	s := start(t, github.Options{Dir: t.TempDir()})
-	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-	given.NoError(t, err)
+	id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	body, w := io.Pipe()
 	req, _ := http.NewRequestWithContext(ctx, "POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a", s.UploadURL(), full, id), body)
@@ -751,9 +729,7 @@ func TestBrokenUpload(t *testing.T) {
 	req.Header.Set("Authorization", "Bearer "+secret)
 	done := make(chan error)
 	go func() { _, err := http.DefaultClient.Do(req); done <- err }()
-	if _, err := w.Write(make([]byte, 1<<18)); err != nil {
-		t.Fatal(err)
-	}
+	given.Value(w.Write(make([]byte, 1<<18)))(t)
 	reserved := func() bool { return len(s.Releases(full)[0].Assets) > 0 }
 	for range 1000 {
 		if reserved() {
@@ -774,8 +750,7 @@ func TestBrokenUpload(t *testing.T) {
 // TestParallel uploads many assets at once and has every one of them.
 func TestParallel(t *testing.T) {
 	s := start(t, github.Options{})
-	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-	given.NoError(t, err)
+	id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(t)
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
@@ -799,12 +774,10 @@ func BenchmarkUpload(b *testing.B) {
 			body := make([]byte, size)
 			b.SetBytes(size)
 			for b.Loop() {
-				id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true})
-				given.NoError(b, err)
+				id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(b)
 				req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a", s.UploadURL(), full, id), bytes.NewReader(body))
 				req.Header.Set("Authorization", "Bearer "+secret)
-				resp, err := http.DefaultClient.Do(req)
-				given.NoError(b, err)
+				resp := given.Value(http.DefaultClient.Do(req))(b)
 				if resp.Body.Close(); resp.StatusCode != 201 {
 					b.Fatal(resp.Status)
 				}

@@ -58,16 +58,14 @@ func client(t testing.TB, s *gitlab.Server) *upstream.Client {
 // do sends a request as it is written, without a client in between.
 func do(t testing.TB, method, address, body string, header map[string]string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequest(method, address, strings.NewReader(body))
-	given.NoError(t, err)
+	req := given.Value(http.NewRequest(method, address, strings.NewReader(body)))(t)
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
 	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
 	given.NoError(t, err)
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	given.NoError(t, err)
+	raw := given.Value(io.ReadAll(resp.Body))(t)
 	return resp, string(raw)
 }
 
@@ -361,9 +359,7 @@ func TestList(t *testing.T) {
 		files = append(files, gitlab.File{Name: fmt.Sprintf("f%02d", i), Data: []byte{byte(i)}})
 	}
 	for _, p := range []gitlab.Package{{Name: pack, Version: "v1.0.0", Files: files}, {Name: pack + "-extra", Version: "v1.0.0"}, {Name: pack, Version: "v1.1.0"}, {Name: "core", Version: "v1.0.0"}} {
-		if _, err := s.AddPackage(project, p); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(s.AddPackage(project, p))(t)
 	}
 	c := client(t, s)
 	found, _, err := c.Packages.ListProjectPackages(project, &upstream.ListProjectPackagesOptions{PackageType: upstream.Ptr("generic"), PackageName: upstream.Ptr(pack), PackageVersion: upstream.Ptr("v1.0.0")})

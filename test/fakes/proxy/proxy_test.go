@@ -26,8 +26,7 @@ func client(t *testing.T, p *proxy.Proxy) *http.Client {
 	if !pool.AppendCertsFromPEM(raw) {
 		t.Fatal("no certificate")
 	}
-	at, err := url.Parse(p.URL())
-	given.NoError(t, err)
+	at := given.Value(url.Parse(p.URL()))(t)
 	tr := &http.Transport{Proxy: http.ProxyURL(at), TLSClientConfig: &tls.Config{RootCAs: pool}}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
@@ -35,11 +34,9 @@ func client(t *testing.T, p *proxy.Proxy) *http.Client {
 
 func get(t *testing.T, c *http.Client, address string) (int, string) {
 	t.Helper()
-	resp, err := c.Get(address)
-	given.NoError(t, err)
+	resp := given.Value(c.Get(address))(t)
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	given.NoError(t, err)
+	raw := given.Value(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, string(raw)
 }
 

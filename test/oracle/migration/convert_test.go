@@ -2,7 +2,6 @@ package migration
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,8 +31,7 @@ func TestClusterctlConvert(t *testing.T) {
 	converter := convert.NewConverter("cluster.x-k8s.io", []schema.GroupVersion{{Group: "cluster.x-k8s.io", Version: "v1beta1"}})
 	files, objects, references, unread := 0, 0, 0, map[string]int{}
 	for _, name := range templates(t) {
-		data, err := os.ReadFile(name)
-		given.NoError(t, err)
+		data := given.Read(t, name)
 		short := strings.Join(strings.Split(filepath.ToSlash(name), "/")[len(strings.Split(filepath.ToSlash(name), "/"))-3:], "/")
 		r := migrate.Text(filepath.Base(name), data, migrate.Options{Contract: table.To("v1beta2")})
 		if r.Migrated == 0 {
@@ -111,17 +109,14 @@ var notSet = []string{
 
 func indented(t *testing.T, v any) string {
 	t.Helper()
-	data, err := json.MarshalIndent(v, "", " ")
-	given.NoError(t, err)
-	return string(data)
+	return string(given.Value(json.MarshalIndent(v, "", " "))(t))
 }
 
 // coreObjects are the objects that clusterctl convert converts, in the form that
 // means the same, by version, kind and name.
 func coreObjects(t *testing.T, text []byte) map[string]any {
 	t.Helper()
-	docs, err := yamldoc.Split(string(text))
-	given.NoError(t, err)
+	docs := given.Value(yamldoc.Split(string(text)))(t)
 	out := map[string]any{}
 	for _, d := range docs {
 		var o map[string]any

@@ -2,7 +2,6 @@ package migration
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,8 +36,7 @@ func templates(t *testing.T) []string {
 // without a default.
 func sampled(t *testing.T, text []byte, numbers bool) []byte {
 	t.Helper()
-	parsed, err := vars.Parse(text)
-	given.NoError(t, err)
+	parsed := given.Value(vars.Parse(text))(t)
 	optional := map[string]bool{}
 	for _, v := range parsed.Variables() {
 		optional[v.Name] = v.Default != nil
@@ -58,8 +56,7 @@ func sampled(t *testing.T, text []byte, numbers bool) []byte {
 
 // names are the variables of a text.
 func names(t *testing.T, text []byte) []string {
-	parsed, err := vars.Parse(text)
-	given.NoError(t, err)
+	parsed := given.Value(vars.Parse(text))(t)
 	var out []string
 	for _, v := range parsed.Variables() {
 		out = append(out, v.Name)
@@ -134,9 +131,7 @@ func empty(v any) bool {
 func normal(t *testing.T, text string) string {
 	var v any
 	given.NoError(t, yaml.Unmarshal([]byte(text), &v))
-	out, err := json.MarshalIndent(bumped(v), "", " ")
-	given.NoError(t, err)
-	return string(out)
+	return string(given.Value(json.MarshalIndent(bumped(v), "", " "))(t))
 }
 
 // Every object of every template and class of the corpus becomes what Cluster API's
@@ -145,8 +140,7 @@ func TestMigrateCorpus(t *testing.T) {
 	contract := table.To("v1beta2")
 	files, objects, unread, left := 0, 0, 0, 0
 	for _, name := range templates(t) {
-		data, err := os.ReadFile(name)
-		given.NoError(t, err)
+		data := given.Read(t, name)
 		r := migrate.Text(filepath.Base(name), data, migrate.Options{Contract: contract})
 		left += r.Left
 		if r.Migrated == 0 {

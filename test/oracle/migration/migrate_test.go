@@ -176,16 +176,13 @@ func filler(seed int64) *randfill.Filler {
 // withoutStatus is the JSON of an object as text that can be compared.
 func withoutStatus(t *testing.T, o runtime.Object) string {
 	t.Helper()
-	data, err := json.Marshal(o)
-	given.NoError(t, err)
+	data := given.Value(json.Marshal(o))(t)
 	var m map[string]any
 	given.NoError(t, json.Unmarshal(data, &m))
 	delete(m, "status")
 	delete(m, "apiVersion")
 	delete(m, "kind")
-	out, err := yaml.Marshal(m)
-	given.NoError(t, err)
-	return string(out)
+	return string(given.Value(yaml.Marshal(m))(t))
 }
 
 // commented puts comments between lines and after them.
@@ -233,8 +230,7 @@ func TestMigrateObjects(t *testing.T) {
 				}
 				uniquePaths(object)
 				object.GetObjectKind().SetGroupVersionKind(gvk(k))
-				data, err := yaml.Marshal(object)
-				given.NoError(t, err)
+				data := given.Value(yaml.Marshal(object))(t)
 				if strings.Contains(string(data), "${") {
 					continue // random text that begins a variable
 				}

@@ -115,15 +115,13 @@ func result(t *testing.T, text []byte) (string, error) {
 	}
 	var class struct{ Spec json.RawMessage }
 	given.NoError(t, yaml.Unmarshal([]byte(docs[0].Data), &class))
-	object, err := yaml.YAMLToJSON([]byte(docs[1].Data))
-	given.NoError(t, err)
+	object := given.Value(yaml.YAMLToJSON([]byte(docs[1].Data)))(t)
 	values := map[string]json.RawMessage{"region": json.RawMessage(`"eu"`), "builtin": json.RawMessage(`{"cluster":{"name":"c"}}`)}
 	var spec struct {
 		Patches json.RawMessage `json:"patches"`
 	}
 	given.NoError(t, json.Unmarshal(class.Spec, &spec))
-	patchesOnly, err := yaml.Marshal(spec)
-	given.NoError(t, err)
+	patchesOnly := given.Value(yaml.Marshal(spec))(t)
 	out, err := real.ApplyInline(t.Context(), patchesOnly, values, []real.InlineTemplate{{HolderKind: "Cluster", FieldPath: "spec.controlPlaneRef", Object: object, Values: values}})
 	if err != nil {
 		return "", err
@@ -178,9 +176,7 @@ func inOrder(t *testing.T, text string) string {
 		}
 		return v
 	}
-	out, err := yaml.Marshal(walk(v))
-	given.NoError(t, err)
-	return string(out)
+	return string(given.Value(yaml.Marshal(walk(v)))(t))
 }
 
 // effects is what migrate says about the effect of the patches of a class, with an

@@ -26,16 +26,14 @@ func BenchmarkSuite(b *testing.B) {
 	tree, tool := filepath.Join(dir, "tree"), filepath.Join(dir, "clusterctl-repo")
 	corpus := share.Corpus(b, ".")
 	copyTree(b, filepath.Join(corpus, "e2e", "cluster-api"), tree)
-	kustomize, err := kustomizeBinary()
-	given.NoError(b, err)
+	kustomize := given.Value(kustomizeBinary())(b)
 	build := exec.Command("go", "build", "-o", tool, "./cmd/clusterctl-repo")
 	build.Dir = filepath.Join("..", "..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	config := filepath.Join(tree, "test", "e2e", "config", "docker.yaml")
-	data, err := os.ReadFile(config)
-	given.NoError(b, err)
+	data := given.Read(b, config)
 	data = marker.ReplaceAll(data, []byte(`"v$1.0"`))
 	for name, file := range map[string]string{"core": "cluster-api", "bootstrap": "bootstrap-kubeadm", "control-plane": "control-plane-kubeadm", "infrastructure": "infrastructure-docker"} {
 		local, err := filepath.Glob(filepath.Join(corpus, "releases", file, "*", name+"-components*.yaml"))

@@ -29,10 +29,8 @@ func TestDevelopment(t *testing.T) {
 	if err := exec.Command("python3", "-c", "import distutils").Run(); err != nil {
 		t.Skip("the script needs a Python before 3.12")
 	}
-	binary, err := kustomizeBinary()
-	given.NoError(t, err)
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	given.NoError(t, err)
+	binary := given.Value(kustomizeBinary())(t)
+	module := given.Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output())(t)
 	dir := t.TempDir()
 	tree := filepath.Join(dir, "cluster-api")
 	copyTree(t, filepath.Join(corpus, "sources", "cluster-api"), tree)
@@ -66,18 +64,14 @@ func TestDevelopment(t *testing.T) {
 		t.Fatal(others, err)
 	}
 	got := filepath.Join(dir, "got")
-	dest, err := local.New(got)
-	given.NoError(t, err)
+	dest := given.Value(local.New(got))(t)
 	for _, r := range made.Releases {
-		if _, err := dest.Replace(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		given.Value(dest.Replace(t.Context(), r))(t)
 		if line := " " + r.Provider.Name + ":" + r.Version + " \\\n"; !strings.Contains(string(printed), line) {
 			t.Errorf("the script does not print %q", line)
 		}
 	}
-	config, err := made.ConfigFile("OUT")
-	given.NoError(t, err)
+	config := given.Value(made.ConfigFile("OUT"))(t)
 	scripts, ours := folderOf(t, want), folderOf(t, got)
 	var a, b any
 	given.NoError(t, yaml.Unmarshal([]byte(scripts["config.yaml"]), &a))

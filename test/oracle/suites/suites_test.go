@@ -117,8 +117,7 @@ func createRepository(t testing.TB, config, out string) (err error) {
 
 // bypassed makes it as suites do that have no kubeadm.
 func bypassed(t *testing.T, config, out string) {
-	data, err := os.ReadFile(config)
-	given.NoError(t, err)
+	data := given.Read(t, config)
 	var kept framework.E2EConfig
 	given.NoError(t, yaml.Unmarshal(data, &kept))
 	before := http.DefaultTransport
@@ -141,15 +140,13 @@ func ours(t *testing.T, config, out string, kept *kustomize.Cache) (own string, 
 	if err != nil {
 		return s.Own, err
 	}
-	dest, err := local.New(out)
-	given.NoError(t, err)
+	dest := given.Value(local.New(out))(t)
 	for _, r := range m.Releases {
 		if _, err := dest.Replace(t.Context(), r); err != nil {
 			return s.Own, err
 		}
 	}
-	data, err := s.ConfigFile(out)
-	given.NoError(t, err)
+	data := given.Value(s.ConfigFile(out))(t)
 	return s.Own, os.WriteFile(filepath.Join(out, "clusterctl-config.yaml"), data, 0o600)
 }
 
@@ -254,8 +251,7 @@ func copyTree(t testing.TB, from, to string) {
 // as they are in git.
 func TestLocalRepositories(t *testing.T) {
 	root := share.Corpus(t, "e2e")
-	binary, err := kustomizeBinary()
-	given.NoError(t, err)
+	binary := given.Value(kustomizeBinary())(t)
 	t.Setenv("MANAGER_IMAGE", "example.com/manager:dev")
 	t.Setenv("LOCAL_PROVIDER_VERSION", "v1.9.99")
 	t.Setenv("CAPI_CONFIG_FOLDER", "")
@@ -267,8 +263,7 @@ func TestLocalRepositories(t *testing.T) {
 			tree := filepath.Join(dir, s.tree)
 			copyTree(t, filepath.Join(root, s.tree), tree)
 			got := filepath.Join(dir, "got")
-			own, err := ours(t, filepath.Join(tree, s.config), got, nil)
-			given.NoError(t, err)
+			own := given.Value(ours(t, filepath.Join(tree, s.config), got, nil))(t)
 			for _, line := range s.make {
 				cmd := exec.Command("bash", "-c", line)
 				cmd.Dir, cmd.Env = tree, append(os.Environ(), "KUSTOMIZE="+binary)
@@ -278,8 +273,7 @@ func TestLocalRepositories(t *testing.T) {
 			}
 			config := filepath.Join(tree, s.config)
 			if s.substituted {
-				data, err := os.ReadFile(config)
-				given.NoError(t, err)
+				data := given.Read(t, config)
 				text, err := envsubst.Eval(string(data), func(name string) string {
 					if name == "PWD" {
 						return tree

@@ -22,8 +22,7 @@ func TestFieldOfOtherVersionFix(t *testing.T) {
 		files := examples.Files{Text: map[string]string{
 			"infrastructure-foo/v1.0.0/clusterclass-a.yaml": "apiVersion: cluster.x-k8s.io/" + version + "\nkind: ClusterClass\nmetadata: {name: a}\nspec:\n  " + field + "\n",
 		}}
-		findings, err := examples.Findings(context.Background(), files)
-		given.NoError(t, err)
+		findings := given.Value(examples.Findings(context.Background(), files))(t)
 		found := false
 		for _, f := range findings {
 			if f.Rule.ID == "CC021" {

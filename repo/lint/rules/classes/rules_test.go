@@ -89,8 +89,7 @@ spec: {high: %s, name: "${FOO_NAME}"}
 			"infrastructure-foo/v1.0.0/clusterclass-a.yaml":            fmt.Sprintf(class, c.byDefault, c.ofTemplate),
 			"infrastructure-foo/v1.0.0/cluster-template.yaml":          fmt.Sprintf(cluster, c.ofCluster, c.override, c.high),
 		}}
-		findings, err := examples.Findings(context.Background(), files)
-		given.NoError(t, err)
+		findings := given.Value(examples.Findings(context.Background(), files))(t)
 		var got []string
 		for _, f := range findings {
 			if _, text, ok := strings.Cut(f.Message, "breaks a validation rule: "); ok {

@@ -94,8 +94,7 @@ func TestParse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := parse("X001", []byte(tc.archive), readBase)
-			given.NoError(t, err)
+			e := given.Value(parse("X001", []byte(tc.archive), readBase))(t)
 			if diff := cmp.Diff(tc.want, summary(e)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -174,10 +173,7 @@ func TestArchives(t *testing.T) {
 // FuzzParse demands that no archive breaks the reader.
 func FuzzParse(f *testing.F) {
 	for _, id := range IDs() {
-		data, err := archives.ReadFile(id + ".txtar")
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := given.Value(archives.ReadFile(id + ".txtar"))(f)
 		f.Add(string(data))
 	}
 	f.Add("base a\n-- f.yaml.diff --\n@@ A\n spec:\n-  x: 2\n+  x: 1\n")

@@ -25,8 +25,7 @@ func (t *table) catalogue() bool { return strings.HasPrefix(t.title, "Catalogue"
 // page returns a file of the folder docs.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	data := given.Read(t, filepath.Join("..", "..", "..", "..", "docs", name))
-	return string(data)
+	return string(given.Read(t, filepath.Join("..", "..", "..", "..", "docs", name)))
 }
 
 // tables returns the tables of a page with their headings.

@@ -18,13 +18,11 @@ var update = flag.Bool("update", false, "write the pages")
 // TestPages demands that docs/rules.md and the pages below docs/rules say what the
 // tables say.
 func TestPages(t *testing.T) {
-	pages, err := pages(context.Background())
-	given.NoError(t, err)
+	pages := given.Value(pages(context.Background()))(t)
 	for name, page := range pages {
 		comparePage(t, name, page)
 	}
-	there, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "docs", "rules", "*"))
-	given.NoError(t, err)
+	there := given.Value(filepath.Glob(filepath.Join("..", "..", "..", "..", "docs", "rules", "*")))(t)
 	for _, file := range there {
 		if name := "rules/" + filepath.Base(file); pages[name] == "" {
 			t.Errorf("docs/%s belongs to no family", name)
@@ -35,8 +33,7 @@ func TestPages(t *testing.T) {
 // TestCorpusFindings demands that docs/corpus-findings.md says what the rules
 // find in the corpus.
 func TestCorpusFindings(t *testing.T) {
-	page, err := corpus(context.Background(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
+	page := given.Value(corpus(context.Background(), share.Corpus(t, "releases")))(t)
 	comparePage(t, "corpus-findings.md", page)
 }
 
