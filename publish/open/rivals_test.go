@@ -18,14 +18,14 @@ import (
 )
 
 func gitHubRivalry(t *testing.T) rivals.Place {
-	s := github.Start(t, github.Options{Dir: t.TempDir()})
+	s := github.Start(t, github.Options{})
 	s.AddToken(github.Token{Secret: "ghp_rival", Right: github.Admin})
 	s.AddRepository(github.Repository{Owner: "acme", Name: "provider"})
 	return rivals.Place{URL: "https://github.com/acme/provider", Env: map[string]string{"GH_TOKEN": "ghp_rival", "GITHUB_API_URL": strings.TrimSuffix(s.APIURL(), "/")}}
 }
 
 func gitLabRivalry(t *testing.T) rivals.Place {
-	s := gitlab.Start(t, gitlab.Options{Dir: t.TempDir()})
+	s := gitlab.Start(t, gitlab.Options{})
 	s.AddToken(gitlab.Token{Secret: "glpat-rival", User: "publisher"})
 	given.NoError(t, s.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}))
 	return rivals.Place{URL: "https://gitlab.example.com/acme/provider", Env: map[string]string{"GITLAB_TOKEN": "glpat-rival", "CI_API_V4_URL": s.URL() + "/api/v4"}}

@@ -166,7 +166,6 @@ func compete(t *testing.T, at Place, seed uint64) (kills int, won bool) {
 	for _, p := range all {
 		equal = equal && p.content == all[0].content
 	}
-	claimant := -1
 	for i, p := range all {
 		switch dead := errors.Is(errs[i], errDead); {
 		case dead:
@@ -181,13 +180,10 @@ func compete(t *testing.T, at Place, seed uint64) (kills int, won bool) {
 			t.Errorf("the loser %d was told: %v", p.content, errs[i])
 		}
 	}
-	if winner >= 0 {
-		claimant = winner
-	}
 	// Any run can be finished by a rerun of a content that was in it.
 	finished := false
 	for _, p := range all {
-		if claimant >= 0 && p.content != claimant {
+		if winner >= 0 && p.content != winner {
 			continue
 		}
 		again := &publisher{content: p.content, life: 1 << 30, next: http.DefaultTransport, nap: func() time.Duration { return 0 }}
@@ -201,7 +197,7 @@ func compete(t *testing.T, at Place, seed uint64) (kills int, won bool) {
 			}
 			break
 		}
-		if claimant >= 0 {
+		if winner >= 0 {
 			t.Errorf("a rerun of the winner: %v", err)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -215,10 +216,7 @@ func readArchive(path string, names ...string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	wanted := map[string][]byte{}
-	for _, n := range names {
-		wanted[n] = nil
-	}
+	files := map[string][]byte{}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -226,16 +224,16 @@ func readArchive(path string, names ...string) (map[string][]byte, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if _, ok := wanted[h.Name]; ok {
-			if wanted[h.Name], err = io.ReadAll(r); err != nil {
+		if slices.Contains(names, h.Name) {
+			if files[h.Name], err = io.ReadAll(r); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 		}
 	}
-	for n, data := range wanted {
-		if data == nil {
+	for _, n := range names {
+		if files[n] == nil {
 			return nil, fmt.Errorf("%s has no file %s", path, n)
 		}
 	}
-	return wanted, nil
+	return files, nil
 }

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -46,11 +47,7 @@ func (i *Injector) Add(rules ...Rule) {
 }
 
 // Reset removes all rules.
-func (i *Injector) Reset() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.rules = nil
-}
+func (i *Injector) Reset() { i.update(func() { i.rules = nil }) }
 
 // Struck returns how many requests suffered a fault from each of the rules, in
 // the order in which they were added.
@@ -163,16 +160,14 @@ func (i *Injector) serve(h http.Handler, a *answer, r *http.Request, f Fault) {
 		a.strike()
 	case f.Redirect != "":
 		a.Header().Set("Location", f.Redirect+r.URL.RequestURI())
-		i.reply(a, r.Context(), f, http.StatusTemporaryRedirect)
+		f.Status = cmp.Or(f.Status, http.StatusTemporaryRedirect)
+		fallthrough
 	default:
-		i.reply(a, r.Context(), f, 0)
+		a.reply(r.Context(), f)
 	}
 }
 
-func (i *Injector) reply(a *answer, ctx context.Context, f Fault, status int) {
-	if f.Status != 0 {
-		status = f.Status
-	}
+func (a *answer) reply(ctx context.Context, f Fault) {
 	for name, value := range f.Header {
 		a.Header().Set(name, value)
 	}
@@ -180,7 +175,7 @@ func (i *Injector) reply(a *answer, ctx context.Context, f Fault, status int) {
 		a.Header().Set(name, strconv.FormatInt(Now(ctx).Add(distance).Unix(), 10))
 	}
 	a.Header().Set("Content-Length", strconv.Itoa(len(f.Body)))
-	a.WriteHeader(status)
+	a.WriteHeader(f.Status)
 	_, _ = io.WriteString(a, f.Body)
 }
 
@@ -256,22 +251,6 @@ func (a *answer) count(n int64) {
 	a.in.update(func() { a.entry.Out += n })
 }
 
-// ReadFrom keeps the fast path from files to sockets.
-func (a *answer) ReadFrom(src io.Reader) (int64, error) {
-	if !a.wrote {
-		a.WriteHeader(http.StatusOK)
-	}
-	if !a.plain() {
-		return io.Copy(writerOnly{a}, src)
-	}
-	n, err := io.Copy(a.ResponseWriter, src)
-	a.count(n)
-	return n, err
-}
-
-// writerOnly hides ReadFrom.
-type writerOnly struct{ io.Writer }
-
 func (a *answer) Write(p []byte) (int, error) {
 	if !a.wrote {
 		a.WriteHeader(http.StatusOK)
@@ -326,16 +305,14 @@ func (a *answer) strike() {
 	if a.wrote {
 		panic(http.ErrAbortHandler)
 	}
-	conn, _, err := http.NewResponseController(a.ResponseWriter).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler)
+	if conn, _, err := http.NewResponseController(a.ResponseWriter).Hijack(); err == nil {
+		abort(conn)
 	}
-	Abort(conn)
 	panic(http.ErrAbortHandler)
 }
 
-// Abort closes a connection with a TCP reset, whatever it is wrapped in.
-func Abort(conn net.Conn) {
+// abort closes a connection with a TCP reset, whatever it is wrapped in.
+func abort(conn net.Conn) {
 	inner := conn
 	for {
 		w, ok := inner.(interface{ NetConn() net.Conn })

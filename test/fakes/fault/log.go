@@ -135,11 +135,7 @@ func (i *Injector) Log() []Entry {
 }
 
 // ClearLog forgets the requests so far.
-func (i *Injector) ClearLog() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.log, i.peak = nil, i.busy
-}
+func (i *Injector) ClearLog() { i.update(func() { i.log, i.peak = nil, i.busy }) }
 
 // Peak returns how many requests were in work at the same time at most.
 func (i *Injector) Peak() int {

@@ -106,8 +106,8 @@ func get(t testing.TB, method, address, token string, header map[string]string) 
 
 // TestPublish goes the way of a publisher: draft, assets, publish, read.
 func TestPublish(t *testing.T) {
-	for _, o := range []github.Options{{}, {TLS: true}, {Direct: true}, {Dir: t.TempDir()}} {
-		t.Run(fmt.Sprintf("tls=%v direct=%v disk=%v", o.TLS, o.Direct, o.Dir != ""), func(t *testing.T) {
+	for _, o := range []github.Options{{}, {TLS: true}, {Direct: true}} {
+		t.Run(fmt.Sprintf("tls=%v direct=%v", o.TLS, o.Direct), func(t *testing.T) {
 			ctx := context.Background()
 			s := start(t, o)
 			c, reader := client(t, s, secret), client(t, s, "")
@@ -720,7 +720,7 @@ func TestStateFaults(t *testing.T) {
 
 // TestBrokenUpload is a client that dies in the middle of an upload.
 func TestBrokenUpload(t *testing.T) {
-	s := start(t, github.Options{Dir: t.TempDir()})
+	s := start(t, github.Options{})
 	id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	body, w := io.Pipe()
@@ -768,21 +768,17 @@ func TestParallel(t *testing.T) {
 // BenchmarkUpload is what a client can reach at best.
 func BenchmarkUpload(b *testing.B) {
 	const size = 32 << 20
-	for name, dir := range map[string]string{"memory": "", "disk": b.TempDir()} {
-		b.Run(name, func(b *testing.B) {
-			s := start(b, github.Options{Dir: dir})
-			body := make([]byte, size)
-			b.SetBytes(size)
-			for b.Loop() {
-				id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(b)
-				req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a", s.UploadURL(), full, id), bytes.NewReader(body))
-				req.Header.Set("Authorization", "Bearer "+secret)
-				resp := given.Value(http.DefaultClient.Do(req))(b)
-				if resp.Body.Close(); resp.StatusCode != 201 {
-					b.Fatal(resp.Status)
-				}
-				s.RemoveRelease(full, id)
-			}
-		})
+	s := start(b, github.Options{})
+	body := make([]byte, size)
+	b.SetBytes(size)
+	for b.Loop() {
+		id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(b)
+		req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a", s.UploadURL(), full, id), bytes.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+secret)
+		resp := given.Value(http.DefaultClient.Do(req))(b)
+		if resp.Body.Close(); resp.StatusCode != 201 {
+			b.Fatal(resp.Status)
+		}
+		s.RemoveRelease(full, id)
 	}
 }

@@ -153,50 +153,35 @@ func compareVersions(a, b string) int {
 	return slices.Compare(numbers(a), numbers(b))
 }
 
-// fields are what clients send about a release. Nil means that they did not.
+// fields are what clients send about a release. What they do not send stays.
 type fields struct {
-	Tag          *string `json:"tag_name"`
-	Target       *string `json:"target_commitish"`
-	Name         *string `json:"name"`
-	Body         *string `json:"body"`
-	Draft        *bool   `json:"draft"`
-	Prerelease   *bool   `json:"prerelease"`
+	Release
 	MakeLatest   *string `json:"make_latest"`
-	GenerateNote *bool   `json:"generate_release_notes"`
-	Discussion   *string `json:"discussion_category_name"`
+	GenerateNote bool    `json:"generate_release_notes"`
+	Discussion   string  `json:"discussion_category_name"`
 }
 
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
-}
-
-// change puts the fields into a copy of a release.
-func (c *call) change(r Release, f fields) Release {
-	set(&r.Tag, f.Tag)
-	set(&r.Target, f.Target)
-	set(&r.Name, f.Name)
-	set(&r.Body, f.Body)
-	set(&r.Draft, f.Draft)
-	set(&r.Prerelease, f.Prerelease)
+// change reads what clients send about a release.
+func (c *call) change(r Release) fields {
+	f := fields{Release: r}
+	c.decode(&f)
 	if f.MakeLatest != nil {
 		switch *f.MakeLatest {
 		case "true", "false", "legacy":
 		default:
 			serve.Refuse(unprocessable("Invalid request.\n\n" + strconv.Quote(*f.MakeLatest) + " is not a possible value. Must be one of the following: true, false, legacy."))
 		}
-		if *f.MakeLatest == "true" && (r.Draft || r.Prerelease) {
+		if *f.MakeLatest == "true" && (f.Draft || f.Prerelease) {
 			refuse(fieldError{"Release", "custom", "make_latest", "Latest release cannot be draft or prerelease"})
 		}
 	}
-	if f.Discussion != nil && *f.Discussion != "" {
+	if f.Discussion != "" {
 		serve.Refuse(notFound())
 	}
-	if len(r.Body) > 125000 {
+	if len(f.Body) > 125000 {
 		refuse(fieldError{"Release", "custom", "body", "body is too long (maximum is 125000 characters)"})
 	}
-	return r
+	return f
 }
 
 // checkTarget looks at the commit that the release is of.
@@ -222,10 +207,7 @@ func (c *call) checkTarget(r Release) {
 
 // wellFormed reports whether git takes a tag of that name.
 func wellFormed(tag string) bool {
-	return tag != "" && tag != "@" && !strings.ContainsAny(tag, " ~^:?*[\\\x7f") && !strings.Contains(tag, "..") && !strings.Contains(tag, "@{") &&
-		!strings.Contains(tag, "//") && !strings.HasPrefix(tag, "-") && !strings.HasPrefix(tag, "/") && !strings.HasSuffix(tag, "/") &&
-		!strings.HasSuffix(tag, ".") && !strings.HasSuffix(tag, ".lock") && !strings.HasPrefix(tag, ".") &&
-		!strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' })
+	return !regexp.MustCompile(`^@?$|^[-/.]|[\x00-\x20~^:?*[\\\x7f]|\.\.|@\{|//|[/.]$|\.lock$`).MatchString(tag)
 }
 
 // checkTag refuses to publish a release whose tag cannot be used or made.
@@ -296,13 +278,13 @@ func (c *call) makeLatest(r *release, how *string, fresh bool) {
 }
 
 func (c *call) createRelease() reply {
-	var f fields
-	if c.decode(&f); f.Tag == nil || *f.Tag == "" {
+	f := c.change(Release{Author: c.token.User})
+	r := f.Release
+	if r.Tag == "" {
 		refuse(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
 	}
-	r := c.change(Release{Author: c.token.User}, f)
 	c.checkTarget(r)
-	if f.GenerateNote != nil && *f.GenerateNote {
+	if f.GenerateNote {
 		r.Name = cmp.Or(r.Name, r.Tag)
 		r.Body = strings.TrimSpace(r.Body + "\n\n" + c.notes(r.Tag))
 	}
@@ -319,11 +301,10 @@ func (c *call) createRelease() reply {
 }
 
 func (c *call) editRelease() reply {
-	var f fields
-	c.decode(&f)
 	rel := c.release
 	before := rel.Release
-	r := c.change(before, f)
+	f := c.change(before)
+	r := f.Release
 	if before.Immutable && (r.Draft || r.Tag != before.Tag || r.Target != before.Target) {
 		return unprocessable("Cannot edit an immutable release.")
 	}
@@ -354,10 +335,10 @@ func (c *call) notes(tag string) string {
 
 func (c *call) generateNotes() reply {
 	var f fields
-	if c.decode(&f); f.Tag == nil {
+	if c.decode(&f); f.Tag == "" {
 		refuse(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
 	}
-	return serve.OK(object{"name": *f.Tag, "body": c.notes(*f.Tag)})
+	return serve.OK(object{"name": f.Tag, "body": c.notes(f.Tag)})
 }
 
 func (c *call) listAssets() reply {
@@ -414,7 +395,7 @@ func (c *call) upload() reply {
 	}
 	var b *serve.Blob
 	var err error
-	c.s.Unlocked(func() { b, err = c.s.Blobs.Receive(c.r.Body, length, fault.Has(ctx, fault.WrongDigest)) })
+	c.s.Unlocked(func() { b, err = serve.Receive(c.r.Body, length, fault.Has(ctx, fault.WrongDigest)) })
 	if err != nil {
 		return failure(http.StatusBadGateway, "Server Error")
 	}
@@ -489,23 +470,18 @@ func (c *call) storage() reply {
 }
 
 func (c *call) editAsset() reply {
-	var f struct {
-		Name  *string `json:"name"`
-		Label *string `json:"label"`
-	}
-	c.decode(&f)
 	a := c.asset
+	f := struct{ Name, Label string }{a.Name, a.Label}
+	c.decode(&f)
 	if a.release.Immutable {
 		return unprocessable("Cannot update assets of an immutable release.")
 	}
-	if f.Name != nil {
-		name := AssetName(*f.Name)
-		if other := a.release.asset(name); other != nil && other != a {
+	if f.Name != a.Name {
+		if f.Name = AssetName(f.Name); a.release.asset(f.Name) != nil {
 			refuse(taken)
 		}
-		a.Name = name
 	}
-	set(&a.Label, f.Label)
+	a.Name, a.Label = f.Name, f.Label
 	a.updated = fault.Now(c.r.Context())
 	return serve.OK(c.renderAsset(c.repo, a))
 }

@@ -23,64 +23,21 @@ func nodeID(kind string, id int64) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + strconv.FormatInt(id, 10)))
 }
 
-// links fills in a table of URLs.
-func links(to object, base string, table string) {
-	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
-		name, path, _ := strings.Cut(strings.TrimSpace(line), " ")
-		to[name] = base + path
+// links fills in URLs that clients expect and do not follow.
+func links(to object, base, names string) {
+	to["url"] = base
+	for name := range strings.FieldsSeq(names) {
+		to[name+"_url"] = base + "/" + name
 	}
 }
 
-const userLinks = `
-url
-followers_url /followers
-following_url /following{/other_user}
-gists_url /gists{/gist_id}
-starred_url /starred{/owner}{/repo}
-subscriptions_url /subscriptions
-organizations_url /orgs
-repos_url /repos
-events_url /events{/privacy}
-received_events_url /received_events`
-
-const repositoryLinks = `
-url
-archive_url /{archive_format}{/ref}
-assignees_url /assignees{/user}
-blobs_url /git/blobs{/sha}
-branches_url /branches{/branch}
-collaborators_url /collaborators{/collaborator}
-comments_url /comments{/number}
-commits_url /commits{/sha}
-compare_url /compare/{base}...{head}
-contents_url /contents/{+path}
-contributors_url /contributors
-deployments_url /deployments
-downloads_url /downloads
-events_url /events
-forks_url /forks
-git_commits_url /git/commits{/sha}
-git_refs_url /git/refs{/sha}
-git_tags_url /git/tags{/sha}
-hooks_url /hooks
-issue_comment_url /issues/comments{/number}
-issue_events_url /issues/events{/number}
-issues_url /issues{/number}
-keys_url /keys{/key_id}
-labels_url /labels{/name}
-languages_url /languages
-merges_url /merges
-milestones_url /milestones{/number}
-notifications_url /notifications{?since,all,participating}
-pulls_url /pulls{/number}
-releases_url /releases{/id}
-stargazers_url /stargazers
-statuses_url /statuses/{sha}
-subscribers_url /subscribers
-subscription_url /subscription
-tags_url /tags
-teams_url /teams
-trees_url /git/trees{/sha}`
+const (
+	userLinks       = "followers following gists starred subscriptions organizations repos events received_events"
+	repositoryLinks = `archive assignees blobs branches collaborators comments commits compare contents contributors
+		deployments downloads events forks git_commits git_refs git_tags hooks issue_comment issue_events issues keys
+		labels languages merges milestones notifications pulls releases stargazers statuses subscribers subscription
+		tags teams trees`
+)
 
 func (c *call) user(login string) object {
 	u := object{

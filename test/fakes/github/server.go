@@ -20,8 +20,6 @@ import (
 
 // Options are what differs between servers. The zero value is GitHub.
 type Options struct {
-	// Dir keeps the assets on disk instead of in memory.
-	Dir string
 	// TLS lets Start serve HTTPS.
 	TLS bool
 	// Wrap puts something between the faults and the server, for example a
@@ -64,7 +62,7 @@ type usage struct {
 // repositories.
 func New(o Options) *Server {
 	s := &Server{opts: o, tokens: map[string]*Token{}, usage: map[string]*usage{}, routes: operations()}
-	s.Init(3, o.TLS, o.Dir, o.Wrap, s.serve, s.Step)
+	s.Init(3, o.TLS, o.Wrap, s.serve, s.Step)
 	return s
 }
 
@@ -472,7 +470,7 @@ func (c *call) decode(to any) {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		serve.Refuse(unprocessable("Invalid request.\n\nFor '" + kind.Field + "', " + kind.Value + " is not a " + kind.Type.String() + "."))
+		serve.Refuse(unprocessable("Invalid request.\n\nFor '" + strings.TrimPrefix(kind.Field, "Release.") + "', " + kind.Value + " is not a " + kind.Type.String() + "."))
 	case err != nil:
 		serve.Refuse(failure(http.StatusBadRequest, "Problems parsing JSON"))
 	}

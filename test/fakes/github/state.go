@@ -96,17 +96,17 @@ type Tag struct {
 // Release is a release: one that a test puts there, or one as it is now.
 type Release struct {
 	// ID is given by the server.
-	ID         int64
-	Tag        string
-	Target     string
+	ID         int64  `json:"-"`
+	Tag        string `json:"tag_name"`
+	Target     string `json:"target_commitish"`
 	Name, Body string
 	Draft      bool
 	Prerelease bool
-	Immutable  bool
+	Immutable  bool `json:"-"`
 	// Created is the date of the commit.
-	Created, Published time.Time
-	Author             string
-	Assets             []Asset
+	Created, Published time.Time `json:"-"`
+	Author             string    `json:"-"`
+	Assets             []Asset   `json:"-"`
 }
 
 // Asset returns the asset of that name.
@@ -341,7 +341,7 @@ func (s *Server) newRelease(to *repository, r Release) *release {
 }
 
 func (s *Server) addAsset(to *release, a Asset) error {
-	b, err := s.Blobs.Receive(bytes.NewReader(a.Data), int64(len(a.Data)), false)
+	b, err := serve.Receive(bytes.NewReader(a.Data), int64(len(a.Data)), false)
 	if err != nil {
 		return err
 	}

@@ -83,8 +83,8 @@ func basic(user, password string) map[string]string {
 
 // TestPublish goes the way of a publisher.
 func TestPublish(t *testing.T) {
-	for _, o := range []gitlab.Options{{}, {TLS: true}, {DirectDownload: true}, {Dir: t.TempDir()}, {Root: "/gitlab"}} {
-		t.Run(fmt.Sprintf("tls=%v direct=%v disk=%v root=%q", o.TLS, o.DirectDownload, o.Dir != "", o.Root), func(t *testing.T) {
+	for _, o := range []gitlab.Options{{}, {TLS: true}, {DirectDownload: true}, {Root: "/gitlab"}} {
+		t.Run(fmt.Sprintf("tls=%v direct=%v root=%q", o.TLS, o.DirectDownload, o.Root), func(t *testing.T) {
 			s := start(t, o, gitlab.Project{})
 			c := client(t, s)
 			p, _, err := c.Projects.GetProject(project, nil)
@@ -439,11 +439,8 @@ func TestReleases(t *testing.T) {
 	if err != nil || len(links) != 2 {
 		t.Errorf("%v %v", links, err)
 	}
-	if _, _, err := c.Releases.DeleteRelease(project, "v1.0.0"); err != nil || len(s.Releases(project)) != 1 {
-		t.Errorf("%v", err)
-	}
 	if tag, _, err := c.Tags.GetTag(project, "v1.0.0"); err != nil || tag.Commit == nil {
-		t.Errorf("the tag went with the release: %v", err)
+		t.Errorf("the release has no tag: %v", err)
 	}
 }
 

@@ -32,24 +32,17 @@ func operations() []operation {
 		row("upload-file", 0, put, p+"/packages/generic/{package}/{version}/{file...}", files(Developer), (*call).upload),
 		row("download-file", 0, get, p+"/packages/generic/{package}/{version}/{file...}", files(NoMember), (*call).download),
 		row("list-packages", 0, get, p+"/packages", users(NoMember), (*call).listPackages),
-		row("get-package", 0, get, p+"/packages/{id}", users(NoMember), (*call).getPackage),
 		row("delete-package", 0, del, p+"/packages/{id}", users(Maintainer), (*call).deletePackage),
 		row("list-files", 0, get, p+"/packages/{id}/package_files", users(NoMember), (*call).listFiles),
 		row("delete-file", 0, del, p+"/packages/{id}/package_files/{file}", users(Maintainer), (*call).deleteFile),
 		row("list-releases", 0, get, p+"/releases", users(NoMember), (*call).listReleases),
 		row("create-release", 0, post, p+"/releases", creators, (*call).createRelease),
 		row("get-release", 0, get, p+"/releases/{tag}", users(NoMember), (*call).getRelease),
-		row("edit-release", 0, put, p+"/releases/{tag}", users(Developer), (*call).editRelease),
-		row("delete-release", 0, del, p+"/releases/{tag}", users(Developer), (*call).deleteRelease),
 		row("list-links", 0, get, p+"/releases/{tag}/assets/links", users(NoMember), (*call).listLinks),
 		row("create-link", 0, post, p+"/releases/{tag}/assets/links", users(Developer), (*call).createLink),
-		row("get-link", 0, get, p+"/releases/{tag}/assets/links/{link}", users(NoMember), (*call).getLink),
-		row("delete-link", 0, del, p+"/releases/{tag}/assets/links/{link}", users(Developer), (*call).deleteLink),
 		row("get-tag", 0, get, p+"/repository/tags/{name}", personal, (*call).getTag),
-		row("get-commit", 0, get, p+"/repository/commits/{sha}", personal, (*call).getCommit),
 		row("get-project", 0, get, p, personal, (*call).getProject),
 		row("get-user", 0, get, "/user", personal, (*call).getUser),
-		row("get-token", 0, get, "/personal_access_tokens/self", personal, (*call).getToken),
 		row("get-version", 0, get, "/version", personal, (*call).getVersion),
 		row(serve.StorageStep, 1, get, serve.ObjectPattern, access{}, (*call).object),
 	}
@@ -92,18 +85,16 @@ func (c *call) open(need access) {
 	}
 	c.project = p
 	missing := func(name string, found bool) bool { return c.vars[name] != "" && !found }
-	at := func(id int64, name string) bool { return strconv.FormatInt(id, 10) == c.vars[name] }
-	if i := slices.IndexFunc(p.packages, func(k *pkg) bool { return at(k.ID, "id") && k.Status != statusPending }); i >= 0 {
+	named := func(k *pkg) bool { return strconv.FormatInt(k.ID, 10) == c.vars["id"] && k.Status != statusPending }
+	if i := slices.IndexFunc(p.packages, named); i >= 0 {
 		c.pkg = p.packages[i]
 	}
-	if c.release = p.release(c.vars["tag"]); c.release != nil {
-		c.link = slices.IndexFunc(c.release.Links, func(l Link) bool { return at(l.ID, "link") })
-	}
+	c.release = p.release(c.vars["tag"])
 	switch {
 	case missing("tag", c.release != nil) && c.token != nil && role < Developer:
 		// Who may not create releases must not learn which exist.
 		refuse(http.StatusForbidden, "403 Forbidden")
-	case missing("id", c.pkg != nil), missing("tag", c.release != nil), missing("link", c.link >= 0):
+	case missing("id", c.pkg != nil), missing("tag", c.release != nil):
 		notFound()
 	}
 }
@@ -176,7 +167,7 @@ func (c *call) upload() reply {
 	if c.r.ContentLength <= limit {
 		c.s.Unlocked(func() {
 			body := http.MaxBytesReader(c.w, c.r.Body, limit)
-			b, err = c.s.Blobs.Receive(body, c.r.ContentLength, fault.Has(c.r.Context(), fault.WrongDigest))
+			b, err = serve.Receive(body, c.r.ContentLength, fault.Has(c.r.Context(), fault.WrongDigest))
 		})
 	}
 	if err != nil {
@@ -305,8 +296,6 @@ func (c *call) listPackages() reply {
 	return pages(c, found, func(k *pkg) any { return c.renderPackage(p, k) })
 }
 
-func (c *call) getPackage() reply { return serve.OK(c.renderPackage(c.project, c.pkg)) }
-
 func (c *call) deletePackage() reply {
 	c.pkg.Status = statusPending
 	return reply{Status: http.StatusNoContent}
@@ -393,15 +382,6 @@ func (c *call) known() {
 func (c *call) getUser() reply {
 	c.known()
 	return serve.OK(object{"id": 1, "username": c.token.User, "name": c.token.User, "state": "active"})
-}
-
-func (c *call) getToken() reply {
-	c.known()
-	scopes := c.token.Scopes
-	if len(scopes) == 0 {
-		scopes = []string{"api"}
-	}
-	return serve.OK(object{"id": 1, "name": "token", "revoked": false, "active": true, "scopes": scopes, "user_id": 1, "expires_at": nil})
 }
 
 func (c *call) getVersion() reply {

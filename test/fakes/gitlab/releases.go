@@ -90,26 +90,6 @@ func (p *project) resolve(ref string) (string, bool) {
 
 func (c *call) getRelease() reply { return serve.OK(c.renderRelease(c.release)) }
 
-func (c *call) editRelease() reply {
-	var f releaseFields
-	c.decode(&f)
-	r := c.release
-	if f.Name != nil {
-		r.Name = *f.Name
-	}
-	if f.Description != nil {
-		r.Description = *f.Description
-	}
-	return serve.OK(c.renderRelease(r))
-}
-
-func (c *call) deleteRelease() reply {
-	p, r := c.project, c.release
-	body := c.renderRelease(r)
-	p.releases = slices.DeleteFunc(p.releases, func(x *Release) bool { return x == r })
-	return serve.OK(body)
-}
-
 // addLink adds a link. Names, addresses and paths are there only once.
 func (c *call) addLink(r *Release, f linkFields) {
 	if f.Name == "" || f.URL == "" {
@@ -149,15 +129,6 @@ func (c *call) createLink() reply {
 	return reply{Status: http.StatusCreated, Body: c.renderLink(r, r.Links[len(r.Links)-1])}
 }
 
-func (c *call) getLink() reply { return serve.OK(c.renderLink(c.release, c.release.Links[c.link])) }
-
-func (c *call) deleteLink() reply {
-	r, i := c.release, c.link
-	body := c.renderLink(r, r.Links[i])
-	r.Links = slices.Delete(r.Links, i, i+1)
-	return serve.OK(body)
-}
-
 func (c *call) renderLink(r *Release, l Link) object {
 	direct := l.URL
 	if l.Direct != "" {
@@ -189,12 +160,4 @@ func (c *call) getTag() reply {
 		refuse(http.StatusNotFound, "404 Tag Not Found")
 	}
 	return serve.OK(object{"name": c.vars["name"], "target": sha, "message": "", "protected": false, "release": nil, "commit": c.renderCommit(sha)})
-}
-
-func (c *call) getCommit() reply {
-	sha, ok := c.project.resolve(c.vars["sha"])
-	if !ok {
-		refuse(http.StatusNotFound, "404 Commit Not Found")
-	}
-	return serve.OK(c.renderCommit(sha))
 }

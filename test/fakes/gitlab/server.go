@@ -15,8 +15,6 @@ import (
 // Options are what differs between servers. The zero value is a GitLab that
 // serves files itself.
 type Options struct {
-	// Dir keeps the files on disk instead of in memory.
-	Dir string
 	// TLS lets Start serve HTTPS.
 	TLS bool
 	// Wrap puts something between the faults and the server, for example a
@@ -49,7 +47,7 @@ type Server struct {
 // New returns a server that does not listen. It knows no tokens and no projects.
 func New(o Options) *Server {
 	s := &Server{opts: o, tokens: map[string]*Token{}, routes: operations()}
-	s.Init(2, o.TLS, o.Dir, o.Wrap, s.serve, s.Step)
+	s.Init(2, o.TLS, o.Wrap, s.serve, s.Step)
 	return s
 }
 
@@ -136,7 +134,6 @@ type call struct {
 	project *project
 	pkg     *pkg
 	release *Release
-	link    int
 }
 
 type reply = serve.Reply

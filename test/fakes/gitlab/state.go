@@ -221,7 +221,7 @@ func (s *Server) AddPackage(to string, p Package) (id int64, err error) {
 	}
 	n := s.newPackage(project, p.Name, p.Version, cmp.Or(p.Status, statusDefault))
 	for _, f := range p.Files {
-		b, err := s.Blobs.Receive(bytes.NewReader(f.Data), int64(len(f.Data)), false)
+		b, err := serve.Receive(bytes.NewReader(f.Data), int64(len(f.Data)), false)
 		if err != nil {
 			return 0, err
 		}

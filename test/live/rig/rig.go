@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/cert"
 
@@ -144,38 +145,24 @@ func (r *Rig) Define(ctx context.Context, all ...*unstructured.Unstructured) err
 const patience = 2 * time.Minute
 
 func until(ctx context.Context, what string, done func() bool) error {
-	end := time.Now().Add(patience)
-	for !done() {
-		if time.Now().After(end) {
-			return fmt.Errorf("%s: not ready after %s", what, patience)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(context.Context) (bool, error) { return done(), nil })
+	if err != nil {
+		return fmt.Errorf("%s: not ready after %s: %w", what, patience, err)
 	}
 	return nil
 }
 
 func (r *Rig) established(ctx context.Context) error {
+	unready := func(d unstructured.Unstructured) bool {
+		conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
+		return !slices.ContainsFunc(conditions, func(c any) bool {
+			m := c.(map[string]any)
+			return m["type"] == "Established" && m["status"] == "True"
+		})
+	}
 	return until(ctx, "definitions", func() bool {
 		all, err := r.Client.Resource(definitions).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false
-		}
-		for _, d := range all.Items {
-			conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
-			ok := false
-			for _, c := range conditions {
-				c := c.(map[string]any)
-				ok = ok || c["type"] == "Established" && c["status"] == "True"
-			}
-			if !ok {
-				return false
-			}
-		}
-		return true
+		return err == nil && !slices.ContainsFunc(all.Items, unready)
 	})
 }
 
@@ -211,7 +198,7 @@ func (r *Rig) manage(ctx context.Context, m *manager, program string, flags []st
 	if err := r.run(m.name, program, flags); err != nil {
 		return err
 	}
-	if err := until(ctx, m.name, func() bool { return answers(ctx, "http://"+health+"/readyz") }); err != nil {
+	if err := until(ctx, m.name, func() bool { return answers("http://" + health + "/readyz") }); err != nil {
 		log := r.running[m.name].log.String()
 		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-4096):])
 	}
@@ -226,12 +213,8 @@ func (r *Rig) Restart(name string) string { return "kill $(cat " + r.pidFile(nam
 
 func (r *Rig) pidFile(name string) string { return filepath.Join(r.dir, name+".pid") }
 
-func answers(ctx context.Context, url string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
+func answers(url string) bool {
+	response, err := http.Get(url)
 	if err != nil {
 		return false
 	}

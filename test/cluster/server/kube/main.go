@@ -11,14 +11,11 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -29,6 +26,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -140,7 +139,7 @@ func configure(ctx context.Context, dir, etcd string) (server options.CompletedO
 		return server, nil, err
 	}
 	key := filepath.Join(dir, "service-account.key")
-	if err := newKey(key); err != nil {
+	if _, _, err := keyutil.LoadOrGenerateKeyFile(key); err != nil {
 		return server, nil, err
 	}
 	certs := filepath.Join(dir, "certs")
@@ -190,30 +189,18 @@ func configure(ctx context.Context, dir, etcd string) (server options.CompletedO
 	}, errors.Join(server.Validate()...)
 }
 
-// newKey writes the key that service account tokens are signed with.
-func newKey(file string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	pem, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		return err
-	}
-	return keyutil.WriteKey(file, pem)
-}
-
 // announce prints the path of a kubeconfig when the server is ready.
 func announce(ctx context.Context, dir string, c *rest.Config) error {
-	client, err := rest.HTTPClientFor(c)
+	client, err := discovery.NewDiscoveryClientForConfig(c)
 	if err != nil {
 		return err
 	}
-	for !ready(ctx, client, c.Host) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+	for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} { // the server makes the Namespace last
+		answers := func(ctx context.Context) (bool, error) {
+			return client.RESTClient().Get().AbsPath(path).Do(ctx).Error() == nil, nil
+		}
+		if err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, answers); err != nil {
+			return err
 		}
 	}
 	ca, err := os.ReadFile(c.CAFile)
@@ -231,23 +218,4 @@ func announce(ctx context.Context, dir string, c *rest.Config) error {
 	}
 	_, err = fmt.Println(file)
 	return err
-}
-
-// ready also waits for the Namespace default, which the server makes last.
-func ready(ctx context.Context, client *http.Client, host string) bool {
-	for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+path, nil)
-		if err != nil {
-			return false
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return false
-		}
-	}
-	return true
 }

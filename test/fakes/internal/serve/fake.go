@@ -26,7 +26,6 @@ type Fake struct {
 	Faults *fault.Injector
 	// Mu guards the state of the service. A call holds it, but while it waits for bytes.
 	Mu     sync.Mutex
-	Blobs  Store
 	Bucket *Bucket
 
 	hosts   int
@@ -39,8 +38,8 @@ type Fake struct {
 
 // Init makes a fake that does not listen: with so many hosts, of which the last is the
 // storage, and with wrap, if it is not nil, between the faults and the service.
-func (f *Fake) Init(hosts int, tls bool, dir string, wrap func(http.Handler) http.Handler, service http.HandlerFunc, step func(*http.Request) string) {
-	f.Faults, f.Blobs, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), Store{Dir: dir}, newBucket(), hosts, tls, 1000
+func (f *Fake) Init(hosts int, tls bool, wrap func(http.Handler) http.Handler, service http.HandlerFunc, step func(*http.Request) string) {
+	f.Faults, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), newBucket(), hosts, tls, 1000
 	inner := http.Handler(service)
 	if wrap != nil {
 		inner = wrap(inner)
@@ -203,7 +202,7 @@ func (f *Fake) Bytes(find func() *Blob) ([]byte, error) {
 	if b == nil {
 		return nil, errors.New("nothing is stored there")
 	}
-	return b.Bytes()
+	return bytes.Clone(b.data), nil
 }
 
 // Object is the storage.
