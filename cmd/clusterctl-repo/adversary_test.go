@@ -460,7 +460,7 @@ func (w *attackedWorld) forget(t *testing.T) {
 	w.hub.AddToken(github.Token{Secret: "secret-hub-0123456789", Right: github.Admin})
 	w.hub.AddRepository(github.Repository{Owner: "acme", Name: "provider"})
 	w.lab.AddToken(gitlab.Token{Secret: "secret-lab-0123456789", User: "publisher"})
-	given.NoError(t, w.lab.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}))
+	w.lab.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}})
 	w.registry = registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true))
 	w.hosts = map[string]http.Handler{"registry.test": guard(w.registry), "blobs.test": w.registry}
 	for _, h := range github.Hosts("github.com") {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -66,9 +65,7 @@ func TestRemoteScripts(t *testing.T) {
 			f.gitHub.AddRepository(github.Repository{Owner: "acme", Name: "bootstrap-foo"})
 			f.gitLab.AddToken(gitlab.Token{Secret: gitLabToken, User: "publisher"})
 			for _, path := range []string{"acme/provider", "acme/teams/provider"} {
-				if err := f.gitLab.AddProject(gitlab.Project{Path: path, Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}); err != nil {
-					return err
-				}
+				f.gitLab.AddProject(gitlab.Project{Path: path, Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}})
 			}
 			hosts := proxy.Hosts{}.Add(f.gitHub, github.Hosts("github.com")...).Add(f.gitLab, gitlab.Hosts("gitlab.example.com")...)
 			p, err := proxy.New(env.WorkDir, hosts)
@@ -76,9 +73,8 @@ func TestRemoteScripts(t *testing.T) {
 				return err
 			}
 			// The same servers on this machine, without encryption.
-			if err := errors.Join(f.gitHub.Listen(), f.gitLab.Listen()); err != nil {
-				return err
-			}
+			f.gitHub.Listen(t)
+			f.gitLab.Listen(t)
 			images := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 			env.Defer(func() {
 				p.Close()

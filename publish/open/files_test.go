@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -123,8 +124,9 @@ func TestLargeFile(t *testing.T) {
 			t.Error(err)
 		}
 		runtime.ReadMemStats(&after)
-		// The servers run in this process; the race detector empties pools.
-		if got := after.TotalAlloc - before.TotalAlloc; got > size/4 {
+		// The servers run in this process, and two keep the file in memory; the race detector empties pools.
+		kept := map[string]uint64{"GitHub": size, "GitLab": size}[path.Base(t.Name())]
+		if got := after.TotalAlloc - before.TotalAlloc; got > kept+size/4 {
 			t.Errorf("allocated %d bytes", got)
 		}
 	})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/rivals"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -27,7 +26,7 @@ func gitHubRivalry(t *testing.T) rivals.Place {
 func gitLabRivalry(t *testing.T) rivals.Place {
 	s := gitlab.Start(t, gitlab.Options{})
 	s.AddToken(gitlab.Token{Secret: "glpat-rival", User: "publisher"})
-	given.NoError(t, s.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}))
+	s.AddProject(gitlab.Project{Path: "acme/provider", Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}})
 	return rivals.Place{URL: "https://gitlab.example.com/acme/provider", Env: map[string]string{"GITLAB_TOKEN": "glpat-rival", "CI_API_V4_URL": s.URL() + "/api/v4"}}
 }
 

@@ -52,7 +52,7 @@ func TestClusterctl(t *testing.T) {
 			hub.AddRepository(github.Repository{Owner: "acme", Name: "private", Private: true})
 			lab := gitlab.Start(t, gitlab.Options{DirectDownload: tt.direct})
 			lab.AddToken(gitlab.Token{Secret: secret})
-			given.NoError(t, lab.AddProject(gitlab.Project{Path: project, Private: tt.private, Members: map[string]gitlab.Role{"publisher": gitlab.Reporter}}))
+			lab.AddProject(gitlab.Project{Path: project, Private: tt.private, Members: map[string]gitlab.Role{"publisher": gitlab.Reporter}})
 			repository, url := repository, tt.url
 			if tt.private {
 				repository, url = "acme/private", strings.Replace(tt.url, "acme/provider/", "acme/private/", 1)

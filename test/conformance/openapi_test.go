@@ -132,7 +132,6 @@ func TestOpenAPI(t *testing.T) {
 			rc, _, err := r.DownloadReleaseAsset(ctx, "acme", "provider", assets[0].GetID(), http.DefaultClient)
 			given.NoError(t, err)
 			rc.Close()
-			must(wrap(c.RateLimit.Get(ctx)))
 			resp, err = r.DeleteRelease(ctx, "acme", "provider", draft.GetID())
 			must(nil, resp, err)
 			fails(404)(wrap(r.GetLatestRelease(ctx, "acme", "provider")))

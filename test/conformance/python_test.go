@@ -60,7 +60,7 @@ func TestPythonGitLab(t *testing.T) {
 			t.Run(fmt.Sprintf("direct=%v %s", o.DirectDownload, url), func(t *testing.T) {
 				s := gitlab.Start(t, o)
 				s.AddToken(gitlab.Token{Secret: secret})
-				given.NoError(t, s.AddProject(gitlab.Project{Path: project, Private: true, Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}}))
+				s.AddProject(gitlab.Project{Path: project, Private: true, Members: map[string]gitlab.Role{"publisher": gitlab.Maintainer}})
 				python := python
 				if url == "" {
 					url = s.URL()

@@ -56,14 +56,9 @@ func find(name, src string) ([]*mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if n == nil {
-			f.stack = f.stack[:len(f.stack)-1]
-			return true
-		}
-		f.stack = append(f.stack, n)
+	ast.PreorderStack(parsed, nil, func(n ast.Node, above []ast.Node) bool {
+		f.stack = append(above, n)
 		if d, ok := n.(*ast.GenDecl); ok && d.Tok != token.VAR {
-			f.stack = f.stack[:len(f.stack)-1]
 			return false
 		}
 		f.visit(n)
@@ -175,15 +170,12 @@ func (f *finder) inCall(names ...string) bool {
 		if !ok {
 			continue
 		}
-		switch fun := call.Fun.(type) {
-		case *ast.Ident:
-			if slices.Contains(names, fun.Name) {
-				return true
-			}
-		case *ast.SelectorExpr:
-			if slices.Contains(names, fun.Sel.Name) {
-				return true
-			}
+		id, _ := call.Fun.(*ast.Ident)
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+			id = sel.Sel
+		}
+		if id != nil && slices.Contains(names, id.Name) {
+			return true
 		}
 	}
 	return false
@@ -335,14 +327,12 @@ func (f *finder) inAnchor(kind string, n ast.Node, start, end int, to string) {
 }
 
 func calls(n ast.Node) bool {
-	found := false
-	ast.Inspect(n, func(n ast.Node) bool {
+	for n := range ast.Preorder(n) {
 		if _, ok := n.(*ast.CallExpr); ok {
-			found = true
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }
 
 func (f *finder) add(kind string, n ast.Node, m *mutant) {

@@ -38,13 +38,11 @@ func operations() []operation {
 		row("list-assets", roleAPI, get, "/releases/{release}/assets", Read, (*call).listAssets),
 		row("upload-asset", roleUpload, post, "/releases/{release}/assets", Write, (*call).upload),
 		row("get-ref", roleAPI, get, "/git/ref/{ref...}", Read, (*call).getRef),
-		row("delete-ref", roleAPI, del, "/git/refs/{ref...}", Write, (*call).deleteRef),
 		row("get-tag-object", roleAPI, get, "/git/tags/{sha}", Read, (*call).getTagObject),
 		row("get-commit", roleAPI, get, "/commits/{ref...}", Read, (*call).getCommit),
 		row("get-immutable", roleAPI, get, "/immutable-releases", Admin, (*call).getImmutable),
 	}
 	out := []operation{
-		row("rate-limit", roleAPI, get, "/rate_limit", None, (*call).rateLimit),
 		row("get-user", roleAPI, get, "/user", None, (*call).getUser),
 		row("graphql", roleAPI, post, "/graphql", None, (*call).graphql),
 		row("download-latest", roleWeb, get, "/{owner}/{repo}/releases/latest/download/{name}", Read, (*call).webLatest),
@@ -522,23 +520,6 @@ func (c *call) getRef() reply {
 	})
 }
 
-// deleteRef removes a tag. The release of the tag becomes a draft.
-func (c *call) deleteRef() reply {
-	name, ok := strings.CutPrefix(c.vars["ref"], "tags/")
-	_, exists := c.repo.tag(name)
-	if !ok || !exists {
-		return unprocessable("Reference does not exist")
-	}
-	if rel := c.repo.byTag(name, false); rel != nil {
-		if rel.Immutable {
-			return unprocessable("Repository rule violations found\n\nCannot delete this tag")
-		}
-		rel.Draft = true
-	}
-	c.repo.Tags = slices.DeleteFunc(c.repo.Tags, func(t Tag) bool { return t.Name == name })
-	return reply{Status: http.StatusNoContent}
-}
-
 func (c *call) getTagObject() reply {
 	for _, t := range c.repo.Tags {
 		if t.Annotated && AnnotatedSHA(c.repo.fullName(), t.Name) == c.vars["sha"] {
@@ -579,13 +560,6 @@ func (c *call) getImmutable() reply {
 		return notFound()
 	}
 	return serve.OK(object{"enabled": true, "enforced_by_owner": false})
-}
-
-func (c *call) rateLimit() reply {
-	h := c.w.Header()
-	number := func(name string) int { n, _ := strconv.Atoi(h.Get("X-RateLimit-" + name)); return n }
-	core := object{"limit": number("Limit"), "used": number("Used"), "remaining": number("Remaining"), "reset": number("Reset")}
-	return serve.OK(object{"rate": core, "resources": object{"core": core, "search": core, "graphql": core}})
 }
 
 func (c *call) getUser() reply {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,7 +68,9 @@ func New(o Options) *Server {
 // Start returns a server that listens until the test ends.
 func Start(tb testing.TB, o Options) *Server {
 	tb.Helper()
-	return serve.Begin(tb, New(o))
+	s := New(o)
+	s.Listen(tb)
+	return s
 }
 
 // APIURL is the root of the API, with a slash at the end.
@@ -170,7 +171,7 @@ func Hosts(domain string) []string {
 // isAPI tells the API from the pages where both have one address.
 func isAPI(path string) bool {
 	switch first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); first {
-	case "repos", "repositories", "rate_limit", "graphql", "user", "":
+	case "repos", "repositories", "graphql", "user", "":
 		return true
 	}
 	return false
@@ -230,7 +231,7 @@ func (c *call) answer(o *operation) reply {
 	h.Set("X-GitHub-Request-Id", fmt.Sprintf("FAKE:%05X", c.s.NextID()))
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.authenticate()
-	c.limit(o)
+	c.limit()
 	if o == nil {
 		return notFound()
 	}
@@ -258,7 +259,7 @@ func (c *call) authenticate() {
 
 // limit counts a request to the API. Uploads have no limit of this kind and no
 // headers that tell of it.
-func (c *call) limit(o *operation) {
+func (c *call) limit() {
 	if c.place.role != roleAPI {
 		return
 	}
@@ -272,11 +273,9 @@ func (c *call) limit(o *operation) {
 		u = &usage{since: time.Now()}
 		s.usage[key] = u
 	}
-	allowed := true
-	if o == nil || o.Step != "rate-limit" {
-		if allowed = u.used < limit; allowed {
-			u.used++
-		}
+	allowed := u.used < limit
+	if allowed {
+		u.used++
 	}
 	h := c.w.Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
@@ -314,9 +313,7 @@ func (c *call) open(o *operation) {
 	name := c.vars["owner"] + "/" + c.vars["repo"]
 	repo, former := c.s.repo(name)
 	if id := c.vars["repository"]; id != "" {
-		if i := slices.IndexFunc(c.s.repos, func(r *repository) bool { return c.named("repository", r.id) }); i >= 0 {
-			repo = c.s.repos[i]
-		}
+		repo, _ = serve.First(c.s.repos, func(r *repository) bool { return c.named("repository", r.id) })
 	} else if c.vars["repo"] == "" {
 		return
 	}

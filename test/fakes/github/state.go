@@ -111,12 +111,7 @@ type Release struct {
 
 // Asset returns the asset of that name.
 func (r Release) Asset(name string) (Asset, bool) {
-	for _, a := range r.Assets {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return Asset{}, false
+	return serve.First(r.Assets, func(a Asset) bool { return a.Name == name })
 }
 
 // Names returns the names of the assets, sorted.
@@ -188,19 +183,11 @@ func (r *repository) fullName() string { return r.Owner + "/" + r.Name }
 func (r *repository) head() Commit { return r.Commits[len(r.Commits)-1] }
 
 func (r *repository) tag(name string) (Tag, bool) {
-	i := slices.IndexFunc(r.Tags, func(t Tag) bool { return t.Name == name })
-	if i < 0 {
-		return Tag{}, false
-	}
-	return r.Tags[i], true
+	return serve.First(r.Tags, func(t Tag) bool { return t.Name == name })
 }
 
 func (r *repository) commit(sha string) (Commit, bool) {
-	i := slices.IndexFunc(r.Commits, func(c Commit) bool { return c.SHA == sha })
-	if i < 0 {
-		return Commit{}, false
-	}
-	return r.Commits[i], true
+	return serve.First(r.Commits, func(c Commit) bool { return c.SHA == sha })
 }
 
 // resolve finds the commit of a branch, tag or SHA. Empty is the default branch.
@@ -216,21 +203,13 @@ func (r *repository) resolve(name string) (Commit, bool) {
 }
 
 func (r *repository) byTag(tag string, drafts bool) *release {
-	for _, rel := range r.releases {
-		if rel.Tag == tag && rel.Draft == drafts {
-			return rel
-		}
-	}
-	return nil
+	found, _ := serve.First(r.releases, func(rel *release) bool { return rel.Tag == tag && rel.Draft == drafts })
+	return found
 }
 
 func (r *release) asset(name string) *asset {
-	for _, a := range r.assets {
-		if a.Name == name {
-			return a
-		}
-	}
-	return nil
+	found, _ := serve.First(r.assets, func(a *asset) bool { return a.Name == name })
+	return found
 }
 
 func (r *release) snapshot() Release {
@@ -280,19 +259,11 @@ func (s *Server) AddRepository(r Repository) {
 
 // repo finds a repository by owner/name. Names are equal in any case.
 func (s *Server) repo(name string) (repo *repository, former bool) {
-	for _, r := range s.repos {
-		if strings.EqualFold(r.fullName(), name) {
-			return r, false
-		}
+	is := func(n string) bool { return strings.EqualFold(n, name) }
+	if r, ok := serve.First(s.repos, func(r *repository) bool { return is(r.fullName()) }); ok {
+		return r, false
 	}
-	for _, r := range s.repos {
-		for _, f := range r.Former {
-			if strings.EqualFold(f, name) {
-				return r, true
-			}
-		}
-	}
-	return nil, false
+	return serve.First(s.repos, func(r *repository) bool { return slices.ContainsFunc(r.Former, is) })
 }
 
 // AddRelease puts a release there as it is, for tests that begin in the middle
@@ -372,12 +343,8 @@ func (s *Server) RemoveRelease(repo string, id int64) {
 }
 
 func (r *repository) byID(id int64) *release {
-	for _, rel := range r.releases {
-		if rel.ID == id {
-			return rel
-		}
-	}
-	return nil
+	found, _ := serve.First(r.releases, func(rel *release) bool { return rel.ID == id })
+	return found
 }
 
 func (r *repository) remove(id int64) {
@@ -400,12 +367,7 @@ func (s *Server) Releases(repo string) []Release {
 
 // Published returns the release that readers see under a tag.
 func (s *Server) Published(repo, tag string) (Release, bool) {
-	for _, r := range s.Releases(repo) {
-		if r.Tag == tag && !r.Draft {
-			return r, true
-		}
-	}
-	return Release{}, false
+	return serve.First(s.Releases(repo), func(r Release) bool { return r.Tag == tag && !r.Draft })
 }
 
 // Drafts returns the drafts of a repository.

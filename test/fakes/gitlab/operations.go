@@ -86,9 +86,7 @@ func (c *call) open(need access) {
 	c.project = p
 	missing := func(name string, found bool) bool { return c.vars[name] != "" && !found }
 	named := func(k *pkg) bool { return strconv.FormatInt(k.ID, 10) == c.vars["id"] && k.Status != statusPending }
-	if i := slices.IndexFunc(p.packages, named); i >= 0 {
-		c.pkg = p.packages[i]
-	}
+	c.pkg, _ = serve.First(p.packages, named)
 	c.release = p.release(c.vars["tag"])
 	switch {
 	case missing("tag", c.release != nil) && c.token != nil && role < Developer:
@@ -143,11 +141,6 @@ func (c *call) checkSettings(p *project) {
 	}
 }
 
-func (p *project) duplicatesAllowed(name, version string) bool {
-	except := p.except != nil && (p.except.MatchString(name) || p.except.MatchString(version))
-	return p.NoDuplicates == except
-}
-
 // upload takes a file. The same name again makes a second file, and the last one
 // is what readers get.
 func (c *call) upload() reply {
@@ -160,7 +153,6 @@ func (c *call) upload() reply {
 		bad("select does not have a valid value")
 	}
 	c.checkSettings(p)
-	existed := p.find(c.vars["package"], c.vars["version"], usable()) != nil
 	limit := cmp.Or(c.s.opts.MaxFileSize, 5<<30)
 	var b *serve.Blob
 	err := errTooLarge
@@ -173,7 +165,7 @@ func (c *call) upload() reply {
 	if err != nil {
 		refuse(http.StatusBadRequest, "400 Bad request - File is too large")
 	}
-	return c.store(p, name, existed, b)
+	return c.store(p, name, b)
 }
 
 var errTooLarge = errors.New("it is too large")
@@ -181,13 +173,10 @@ var errTooLarge = errors.New("it is too large")
 // usable are the states in which a package takes another file.
 func usable() []string { return append(installable(), statusError, "processing") }
 
-func (c *call) store(p *project, name string, existed bool, b *serve.Blob) reply {
+func (c *call) store(p *project, name string, b *serve.Blob) reply {
 	query := c.r.URL.Query()
 	k := p.find(c.vars["package"], c.vars["version"], usable())
-	if k != nil && !existed && c.s.opts.RaceFirstUploads {
-		refuse(http.StatusInternalServerError, "500 Internal Server Error")
-	}
-	if k != nil && k.file(name) != nil && !p.duplicatesAllowed(k.Name, k.Version) {
+	if k != nil && k.file(name) != nil && p.NoDuplicates {
 		refuse(http.StatusBadRequest, "400 Bad request - Duplicate package is not allowed")
 	}
 	if k == nil {
@@ -386,7 +375,7 @@ func (c *call) getUser() reply {
 
 func (c *call) getVersion() reply {
 	c.known()
-	return serve.OK(object{"version": cmp.Or(c.s.opts.Version, "17.5.0"), "revision": "fake"})
+	return serve.OK(object{"version": "17.5.0", "revision": "fake"})
 }
 
 func (c *call) decode(to any) {

@@ -27,12 +27,8 @@ type releaseFields struct {
 }
 
 func (p *project) release(tag string) *Release {
-	for _, r := range p.releases {
-		if r.Tag == tag {
-			return r
-		}
-	}
-	return nil
+	found, _ := serve.First(p.releases, func(r *Release) bool { return r.Tag == tag })
+	return found
 }
 
 func (c *call) listReleases() reply {

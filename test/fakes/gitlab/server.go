@@ -26,11 +26,6 @@ type Options struct {
 	DirectDownload bool
 	// MaxFileSize is 5 GB if 0.
 	MaxFileSize int64
-	// RaceFirstUploads answers 500 to those who upload the first files of a
-	// package at the same time, except to the first to end.
-	RaceFirstUploads bool
-	// Version is what the server says it is; 17.5.0 if empty.
-	Version string
 }
 
 // Server is a GitLab. It is an http.Handler for all its hosts; Start gives it
@@ -54,7 +49,9 @@ func New(o Options) *Server {
 // Start returns a server that listens until the test ends.
 func Start(tb testing.TB, o Options) *Server {
 	tb.Helper()
-	return serve.Begin(tb, New(o))
+	s := New(o)
+	s.Listen(tb)
+	return s
 }
 
 // URL is the address of the GitLab, without a slash at the end. The API is below
@@ -265,15 +262,12 @@ func (c *call) scope(write bool) {
 		return
 	}
 	wanted := []string{"api", "read_api"}
-	if write {
-		wanted = wanted[:1]
-	}
 	if c.token.Kind == Deploy {
 		// Writing implies reading.
 		wanted = []string{"write_package_registry", "read_package_registry"}
-		if write {
-			wanted = wanted[:1]
-		}
+	}
+	if write {
+		wanted = wanted[:1]
 	}
 	if slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(c.token.Scopes, w) }) {
 		return

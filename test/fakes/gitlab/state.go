@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -66,9 +65,6 @@ type Project struct {
 	Members map[string]Role
 	// NoDuplicates refuses a second file of one name.
 	NoDuplicates bool
-	// Exceptions are a regular expression on names and versions of packages
-	// for which NoDuplicates is the other way round.
-	Exceptions string
 	// Protected are the packages that need a higher role to push.
 	Protected []Protection
 	// DefaultBranch is "main" if empty.
@@ -152,8 +148,6 @@ type project struct {
 	id       int64
 	packages []*pkg
 	releases []*Release
-	// except is the compiled regular expression, or nil.
-	except *regexp.Regexp
 }
 
 type pkg struct {
@@ -179,8 +173,8 @@ func (s *Server) AddToken(t Token) {
 // headSHA is the commit of the default branch.
 const headSHA = "1111111111111111111111111111111111111111"
 
-// AddProject makes a project. The error is that of the exceptions.
-func (s *Server) AddProject(p Project) error {
+// AddProject makes a project.
+func (s *Server) AddProject(p Project) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	p.DefaultBranch = cmp.Or(p.DefaultBranch, "main")
@@ -189,25 +183,13 @@ func (s *Server) AddProject(p Project) error {
 		tags[name] = cmp.Or(sha, headSHA)
 	}
 	p.Tags = tags
-	n := &project{Project: p, id: s.NextID()}
-	if p.Exceptions != "" {
-		var err error
-		if n.except, err = regexp.Compile(`^(?:` + p.Exceptions + `)$`); err != nil {
-			return fmt.Errorf("project %s: %w", p.Path, err)
-		}
-	}
-	s.projects = append(s.projects, n)
-	return nil
+	s.projects = append(s.projects, &project{Project: p, id: s.NextID()})
 }
 
 // project finds a project by path or number.
 func (s *Server) project(id string) *project {
-	for _, p := range s.projects {
-		if strings.EqualFold(p.Path, id) || fmt.Sprint(p.id) == id {
-			return p
-		}
-	}
-	return nil
+	found, _ := serve.First(s.projects, func(p *project) bool { return strings.EqualFold(p.Path, id) || fmt.Sprint(p.id) == id })
+	return found
 }
 
 // AddPackage puts a package there as it is, for tests that begin in the middle
@@ -266,12 +248,8 @@ func (s *Server) Packages(project string) []Package {
 // Package returns the package that uploads and downloads of that name and
 // version meet.
 func (s *Server) Package(project, name, version string) (Package, bool) {
-	for _, p := range s.Packages(project) {
-		if p.Name == name && p.Version == version && p.Status != statusPending {
-			return p, true
-		}
-	}
-	return Package{}, false
+	is := func(p Package) bool { return p.Name == name && p.Version == version && p.Status != statusPending }
+	return serve.First(s.Packages(project), is)
 }
 
 // Readable returns the bytes that a reader gets from a URL of clusterctl's form,

@@ -272,8 +272,7 @@ func (p *Provider) report(ctx context.Context, o, cluster *object, f Fault) erro
 			ids = append(ids, id)
 		}
 	}
-	instances := slices.Clone(ids)
-	ids, instances = p.distort(o, cluster, f, ids, instances)
+	ids, instances := p.distort(o, cluster, f, ids)
 	if err := p.patch(ctx, o, false, func() { set(o, ids, "spec", "providerIDList") }); err != nil {
 		return err
 	}
@@ -316,36 +315,24 @@ func (p *Provider) age(of string) time.Duration {
 	return time.Since(since)
 }
 
-// distort changes the lists as the fault says.
-func (p *Provider) distort(pool, cluster *object, f Fault, ids, instances []any) (_, _ []any) {
-	if len(ids) < 2 {
-		if f == Unseen && len(ids) == 1 {
-			ids = append(ids, "rack:///"+pool.GetName()+"/unseen")
-			return ids, slices.Clone(ids)
-		}
-		return ids, instances
-	}
-	switch f {
-	case Twice:
+// distort changes the list of IDs, and that of instances, as the fault says.
+func (p *Provider) distort(pool, cluster *object, f Fault, ids []any) (_, instances []any) {
+	switch name := pool.GetName(); {
+	case f == Unseen && len(ids) > 0:
+		ids = append(ids, "rack:///"+name+"/unseen")
+	case len(ids) < 2:
+	case f == Twice:
 		ids[1] = ids[0]
-		instances = slices.Clone(ids)
-	case Short:
+	case f == Short, f == Returning && p.age(name) > 20*time.Second && p.age(name+" left") < 3*time.Second:
 		ids = ids[:len(ids)-1]
-		instances = slices.Clone(ids)
-	case Returning:
-		if p.age(pool.GetName()) > 20*time.Second && p.age(pool.GetName()+" left") < 3*time.Second {
-			ids = ids[:len(ids)-1]
-			instances = slices.Clone(ids)
-		}
-	case Unseen:
-		ids = append(ids, "rack:///"+pool.GetName()+"/unseen")
-		instances = slices.Clone(ids)
-	case OtherInstances:
+	}
+	instances = slices.Clone(ids)
+	switch {
+	case len(ids) < 2:
+	case f == OtherInstances:
 		instances = instances[:1]
-	case Busy:
-		if flag(cluster, "spec", "paused") {
-			instances[0] = fmt.Sprintf("%s?%d", instances[0], time.Now().Unix()/4)
-		}
+	case f == Busy && flag(cluster, "spec", "paused"):
+		instances[0] = fmt.Sprintf("%s?%d", instances[0], time.Now().Unix()/4)
 	}
 	return ids, instances
 }

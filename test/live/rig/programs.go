@@ -91,6 +91,10 @@ func PrepareMutants(ctx context.Context, dir string) (*Mutants, error) {
 	if err != nil {
 		return nil, err
 	}
+	above, err := filepath.Abs("..")
+	if err != nil {
+		return nil, err
+	}
 	m := &Mutants{dir: dir, source: filepath.Join(dir, "source"), modfile: filepath.Join(dir, "go.mod")}
 	if err := os.CopyFS(m.source, goFiles{os.DirFS(from)}); err != nil {
 		return nil, err
@@ -102,7 +106,7 @@ func PrepareMutants(ctx context.Context, dir string) (*Mutants, error) {
 		}
 		text := string(data)
 		if name == "go.mod" {
-			text = strings.ReplaceAll(text, "=> ../", "=> "+parent()+"/")
+			text = strings.ReplaceAll(text, "=> ../", "=> "+above+"/")
 			text += "\nreplace " + infraModule + " => " + m.source + "\n"
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -110,15 +114,6 @@ func PrepareMutants(ctx context.Context, dir string) (*Mutants, error) {
 		}
 	}
 	return m, nil
-}
-
-// parent is the folder above that of the test.
-func parent() string {
-	dir, err := filepath.Abs("..")
-	if err != nil {
-		return ".."
-	}
-	return dir
 }
 
 // goFiles hides the folders that the provider does not need.

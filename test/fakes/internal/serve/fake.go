@@ -47,42 +47,22 @@ func (f *Fake) Init(hosts int, tls bool, wrap func(http.Handler) http.Handler, s
 	f.handler = f.Faults.Wrap(inner, step)
 }
 
-// Begin lets a server listen until the test ends.
-func Begin[S interface {
-	Listen() error
-	Close()
-}](tb testing.TB, s S) S {
+// Listen gives the hosts addresses on 127.0.0.1 until the test ends. The storage is
+// called localhost, so that it is another host.
+func (f *Fake) Listen(tb testing.TB) {
 	tb.Helper()
-	given.NoError(tb, s.Listen())
-	tb.Cleanup(s.Close)
-	return s
-}
-
-// Listen gives the hosts addresses on 127.0.0.1. The storage is called localhost, so
-// that it is another host.
-func (f *Fake) Listen() (err error) {
+	tb.Cleanup(f.Close)
 	if f.tls {
-		if f.ca, err = NewAuthority(); err != nil {
-			return err
-		}
+		f.ca = given.Value(NewAuthority())(tb)
 	}
 	var sites []*Site
 	for range f.hosts {
-		var site *Site
-		if site, err = listen(f, f.ca); err != nil {
-			break
-		}
-		sites = append(sites, site)
+		sites = append(sites, given.Value(listen(f, f.ca))(tb))
 	}
 	f.sites.Store(&sites)
-	if err != nil {
-		f.Close()
-		return err
-	}
 	for _, site := range sites {
 		site.run()
 	}
-	return nil
 }
 
 // Close ends the listeners and all stalled requests.
@@ -116,15 +96,7 @@ func (f *Fake) At(r *http.Request) (host int, scheme string) {
 	return slices.IndexFunc(f.listening(), func(s *Site) bool { return strings.HasSuffix(r.Host, ":"+s.Port) }), scheme
 }
 
-// CA returns the certificate of the server's authority, or nil without TLS.
-func (f *Fake) CA() []byte {
-	if f.ca == nil {
-		return nil
-	}
-	return f.ca.PEM()
-}
-
-// CAPool returns the same for a Go client.
+// CAPool returns the certificate of the server's authority for a Go client, or nil without TLS.
 func (f *Fake) CAPool() *x509.CertPool {
 	if f.ca == nil {
 		return nil
@@ -339,6 +311,15 @@ func match(pattern, path string) (values map[string]string, ok bool) {
 		values[name] = value
 	}
 	return values, len(wanted) == len(got)
+}
+
+// First returns the first element that is what is looked for, and whether there is one.
+func First[T any](all []T, is func(T) bool) (found T, ok bool) {
+	i := slices.IndexFunc(all, is)
+	if i < 0 {
+		return found, false
+	}
+	return all[i], true
 }
 
 // Part returns the elements of a page of a list, which the query names, with its
