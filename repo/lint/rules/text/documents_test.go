@@ -135,3 +135,29 @@ func TestVariablesBeforeTheBreak(t *testing.T) {
 		}
 	}
 }
+
+// TestVAR021 has the places where the quotes of a default do harm, and those where they do not.
+func TestVAR021(t *testing.T) {
+	for value, want := range map[string][2]int{ // errors and all
+		`${A:=""}`:                             {0, 0},
+		`${A:=""} # comment`:                   {0, 0},
+		`[${A:=""}]`:                           {0, 0},
+		`"x${A:=""}"`:                          {1, 1},
+		`${A:=""}x`:                            {1, 1},
+		`${A:=''}${B:=''}x`:                    {1, 1},
+		`'${A:=""}'`:                           {0, 1},
+		`'x${A:=""}y'`:                         {0, 1},
+		`x${A:=''}`:                            {0, 1},
+		`'${A:=''}'`:                           {0, 1}, // one quote
+		`echo ${A:=""}`:                        {0, 0}, // a command
+		`--a=${A:=""}`:                         {0, 0}, // a flag
+		`'{"b":${A:=""}}'`:                     {0, 0}, // JSON
+		"|\n    A=${A:=\"\"}":                  {0, 0},
+		"x\nb: '${CLUSTER_NAME}${A:=\"c d\"}'": {0, 0},
+	} {
+		errors, all, _ := findings(t, "VAR021", "cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: "+value+"\n")
+		if got := [2]int{errors, all}; got != want {
+			t.Errorf("%s: errors and findings %v, want %v", value, got, want)
+		}
+	}
+}

@@ -782,10 +782,10 @@ func defaultChangesType(p *lint.Pass) {
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR021", Name: "quotes-in-quotes", Severity: lint.Error, Proof: lint.Clusterctl,
-	Title:  "A quoted default must not be inside quotes",
+	Title:  "A quoted default must be a whole value, without other quotes",
 	Source: "clusterctl client/yamlprocessor, util/yaml/yaml.go ToUnstructured",
-	Why:    "clusterctl cannot parse the document, or the value consists of two quotes, because the quotes of the default end up inside those of the value.",
-	Fix:    `Remove the quotes around the expression: ${A:=""}.`,
+	Why:    "clusterctl cannot parse the document, or the value has quotes in it, because those of the default end up inside the value.",
+	Fix:    `Write nothing else in the value, and remove the quotes around the expression: ${A:=""}.`,
 	Check:  quotesInQuotes,
 })
 
@@ -793,8 +793,13 @@ func quotesInQuotes(p *lint.Pass) {
 	reportCauses(p)
 	match := func(r *vars.Ref) bool { return r.Default == "''" || r.Default == `""` }
 	scalarsFromDefaults(p.File, match, func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref) {
-		if n.Style == yamldoc.Quoted && n.Text() == r.Default {
+		text := n.Text()
+		switch {
+		case n.Style != yamldoc.Quoted && n.Style != yamldoc.Plain, !strings.Contains(text, r.Default[:1]):
+		case text == r.Default:
 			p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
+		case !strings.ContainsAny(text, " \t\n{[="): // commands, flags and JSON may have quotes
+			p.Report(lint.At(p.File, d, n, "the quotes in the default %s of %s become part of the value %s", r.Default, r.Name, text).As(lint.Warning))
 		}
 	})
 }
