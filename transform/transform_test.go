@@ -160,9 +160,7 @@ func TestBuildLabelsEveryObject(t *testing.T) {
 	if got := content(t, releases, "cluster-template.yaml"); got != "kind: Cluster\nmetadata:\n  name: ${CLUSTER_NAME}\n" {
 		t.Errorf("template changed: %q", got)
 	}
-	if err := repo.VerifyChecksums(context.Background(), releases[0]); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, repo.VerifyChecksums(context.Background(), releases[0]))
 }
 
 func TestBuildAsIsAddsNothing(t *testing.T) {

@@ -116,9 +116,7 @@ func TestWrite(t *testing.T) {
 	if diff := cmp.Diff(c, got, ignoreOrigin); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
 	}
-	if err := compiledSchema(t).Validate(yamldoc.Parse(yamldoc.NewFile("c.yaml", text)).Docs[0].Root.Value()); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, compiledSchema(t).Validate(yamldoc.Parse(yamldoc.NewFile("c.yaml", text)).Docs[0].Root.Value()))
 }
 
 func TestOver(t *testing.T) {

@@ -579,9 +579,7 @@ func TestPages(t *testing.T) {
 	if h.Latest("acme/"+at) != "v9.0.2" || paused != 199 {
 		t.Errorf("latest %s, %d pauses", h.Latest("acme/"+at), paused)
 	}
-	if err := d.Verify(t.Context(), r); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, d.Verify(t.Context(), r))
 	if peak := h.Faults.Peak(); peak > wide {
 		t.Errorf("%d requests at a time", peak)
 	}
@@ -595,9 +593,7 @@ func TestVerifyWaits(t *testing.T) {
 	d, r := h.open(t, at), sample("v1.0.0")
 	put(t, d, r)
 	h.Faults.Add(rule("download", 1, 3, faultStatus(http.StatusNotFound)))
-	if err := d.Verify(t.Context(), r); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, d.Verify(t.Context(), r))
 	h.Faults.Add(rule("download", 1, -1, faultStatus(http.StatusNotFound)))
 	if err := d.Verify(t.Context(), r); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
@@ -707,9 +703,7 @@ func TestAPIElsewhere(t *testing.T) {
 	}
 	d := open(s.UploadURL())
 	given.Value(d.Put(t.Context(), r))(t)
-	if err := d.Verify(t.Context(), r); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, d.Verify(t.Context(), r))
 	if leaks := s.Leaks(); leaks != nil {
 		t.Errorf("the storage got to see credentials: %v", leaks)
 	}

@@ -127,9 +127,7 @@ func (h *hub) holds(t testing.TB, name string, r *repo.Release) fake.Release {
 		t.Errorf("%s is not published", r.Version)
 		return got
 	}
-	if err := h.equal(got, r); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, h.equal(got, r))
 	for _, d := range h.Drafts("acme/" + name) {
 		if strings.Contains(d.Body, markerStart) {
 			t.Errorf("the draft %d of %s is left", d.ID, d.Tag)

@@ -233,9 +233,7 @@ func fetches(t *testing.T, p *Package, r *repo.Release, mayList bool) {
 	if diff, err := publish.Compare(t.Context(), got, r); err != nil || !diff.IsZero() {
 		t.Errorf("fetched otherwise: %s, %v", diff, err)
 	}
-	if err := publish.VerifyFiles(t.Context(), got, r); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, publish.VerifyFiles(t.Context(), got, r))
 	versions, err := p.Versions(t.Context())
 	if mayList && (err != nil || !slices.Equal(versions, []string{r.Version})) || !mayList && err == nil {
 		t.Errorf("versions %v, %v", versions, err)
@@ -663,9 +661,7 @@ func survive(t *testing.T, u user, rules []fault.Rule, wantDuplicates bool) (out
 		t.Errorf("the second run: %v (after %v)", err, outcome)
 		return outcome
 	}
-	if err := p.Verify(t.Context(), r); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, p.Verify(t.Context(), r))
 	if complete, bad := seen(s, r); !complete {
 		t.Errorf("at the end: %v", bad)
 	}
@@ -894,9 +890,7 @@ func TestRelease(t *testing.T) {
 	}
 	// Another provider adds its links.
 	o.Package = "bootstrap-foo"
-	if _, err := open(t, o).Put(t.Context(), r); err != nil {
-		t.Error(err)
-	}
+	given.Value(open(t, o).Put(t.Context(), r))(t)
 	if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
 		t.Errorf("two providers: %+v", got)
 	}
@@ -923,9 +917,7 @@ func TestRelease(t *testing.T) {
 			t.Error(err)
 		}
 	}}})
-	if _, err := put(t, both, nil); err != nil {
-		t.Error(err)
-	}
+	given.Value(put(t, both, nil))(t)
 	if got := both.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
 		t.Errorf("two providers at a time: %+v", got)
 	}

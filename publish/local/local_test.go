@@ -99,9 +99,7 @@ func holds(t testing.TB, d *Folder, r *repo.Release) {
 	if err != nil || !diff.IsZero() {
 		t.Errorf("%s: %v %v", got.Path, diff, err)
 	}
-	if err := repo.VerifyChecksums(t.Context(), got); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, repo.VerifyChecksums(t.Context(), got))
 }
 
 // clusterctl lists the folders below <root>/<label> that parse as a version

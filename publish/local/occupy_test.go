@@ -21,9 +21,7 @@ func TestOccupy(t *testing.T) {
 	} else if !strings.Contains(err.Error(), "another run is working in "+dir) {
 		t.Error(err)
 	}
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, first.Close())
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder that nothing was written to is left: %v", err)
 	}
@@ -31,9 +29,7 @@ func TestOccupy(t *testing.T) {
 	given.NoError(t, os.Mkdir(dir, 0o755))
 	given.NoError(t, os.WriteFile(filepath.Join(dir, OccupiedFile), nil, 0o600))
 	again := given.Value(Occupy(dir, dir))(t)
-	if err := again.Close(); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, again.Close())
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}
@@ -41,7 +37,5 @@ func TestOccupy(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	given.NoError(t, os.WriteFile(file, nil, 0o600))
 	none := given.Value(Occupy(file, file))(t)
-	if err := none.Close(); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, none.Close())
 }

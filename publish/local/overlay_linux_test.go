@@ -58,8 +58,6 @@ func TestOverlayfs(t *testing.T) {
 	if note, err := d.Remove(t.Context(), foo, "v1.1.0"); err != nil || note == "" {
 		t.Errorf("%q, %v", note, err)
 	}
-	if _, err := d.Put(t.Context(), sample("v1.1.0")); err != nil {
-		t.Error(err)
-	}
+	given.Value(d.Put(t.Context(), sample("v1.1.0")))(t)
 	holds(t, d, sample("v1.1.0"))
 }

@@ -425,9 +425,7 @@ func TestProviderUnderAnotherName(t *testing.T) {
 	dir := given.MemoryDir(t)
 	wants := []Want{{From: own, Provider: mine}}
 	mirrored(t, wants, toFolder(t, dir))
-	if _, err := os.Stat(filepath.Join(dir, "infrastructure-mine", "v1.2.0", "metadata.yaml")); err != nil {
-		t.Error(err)
-	}
+	given.Value(os.Stat(filepath.Join(dir, "infrastructure-mine", "v1.2.0", "metadata.yaml")))(t)
 	opens := own.opens()
 	if result := mirrored(t, wants, toFolder(t, dir)); !result.Outcomes[0].Unchanged || own.opens() != opens {
 		t.Errorf("%+v, opened %d", result.Outcomes, own.opens()-opens)

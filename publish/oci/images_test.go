@@ -324,9 +324,7 @@ func TestForeignLayers(t *testing.T) {
 	if again, err := s.Bring(t.Context(), both, nil, false); err != nil || len(again) != len(files) {
 		t.Errorf("%d files, %v", len(again), err)
 	}
-	if _, err := os.Stat(lost); err != nil {
-		t.Error(err)
-	}
+	given.Value(os.Stat(lost))(t)
 	if _, err := s.Bring(t.Context(), []Wanted{{Ref: from + "/a/nothing:v1"}}, nil, false); err == nil || !strings.Contains(err.Error(), "lists no manifest") {
 		t.Errorf("%v", err)
 	}

@@ -25,9 +25,7 @@ func TestServer(t *testing.T) {
 	if v, err := c.ServerVersion(); err != nil || v.GitVersion != server.Version {
 		t.Errorf("the server is %v, %v; want %s", v, err, server.Version)
 	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, s.Stop())
 	if exists(filepath.Dir(s.Kubeconfig)) {
 		t.Error("its data is still there")
 	}

@@ -60,9 +60,7 @@ func unpack(t *testing.T, image v1.Image, dir string) {
 // TestImage checks the layout and runs the program as the image has it.
 func TestImage(t *testing.T) {
 	inner := index(t)
-	if err := validate.Index(inner); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, validate.Index(inner))
 	m := given.Value(inner.IndexManifest())(t)
 	want := metadata(t)
 	if m.Annotations["org.opencontainers.image.revision"] != want.Commit || m.Annotations["org.opencontainers.image.version"] != want.Version {

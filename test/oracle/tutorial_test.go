@@ -21,7 +21,5 @@ func TestTutorial(t *testing.T) {
 	given.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\n"), 0o755))
 	shell, err := session.NewShell(t.TempDir(), t.TempDir(), "PATH="+bin+":"+os.Getenv("PATH"), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir())
 	given.NoError(t, err)
-	if _, err := shell.Page(t.Context(), string(page), func(p string) bool { return p == "clusterctl" }); err != nil {
-		t.Error(err)
-	}
+	given.Value(shell.Page(t.Context(), string(page), func(p string) bool { return p == "clusterctl" }))(t)
 }

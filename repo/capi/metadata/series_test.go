@@ -65,9 +65,7 @@ func version(t *testing.T, text string) layouts.Version {
 // TestCheckSeries refuses a version that no series lists.
 func TestCheckSeries(t *testing.T) {
 	f := yamldoc.NewFile("metadata.yaml", []byte("releaseSeries:\n- {major: 1, minor: 0, contract: v1beta1}\n"))
-	if err := metadata.CheckSeries(f, version(t, "v1.0.3")); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, metadata.CheckSeries(f, version(t, "v1.0.3")))
 	if err := metadata.CheckSeries(f, version(t, "v1.1.0")); err == nil || !strings.Contains(err.Error(), "belongs to series 1.1, but metadata lists only 1.0") {
 		t.Error(err)
 	}

@@ -56,9 +56,7 @@ func TestFolder(t *testing.T) {
 func TestFolderIsAFileSystem(t *testing.T) {
 	dir, f := tree(t)
 	given.NoError(t, os.Remove(filepath.Join(dir, "large")))
-	if err := fstest.TestFS(f, "a", "sub/b"); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, fstest.TestFS(f, "a", "sub/b"))
 }
 
 func TestReadTakesWhatTheUserNames(t *testing.T) {

@@ -477,9 +477,7 @@ func TestHugeFileIsListedAndNotSwallowed(t *testing.T) {
 	root := t.TempDir()
 	grow(t, root, "addon-foo/v1.0.0/addon-components.yaml")
 	name := filepath.Join(root, "addon-foo", "v1.0.0", "addon-components.yaml")
-	if err := os.Truncate(name, repo.MaxFileSize+1); err != nil { // sparse
-		t.Fatal(err)
-	}
+	given.NoError(t, os.Truncate(name, repo.MaxFileSize+1)) // sparse
 	got := given.Value(folder.Open(t.Context(), root))(t)
 	a := got.Providers[0].Releases[0].Artifacts[0]
 	if a.Size != repo.MaxFileSize+1 {
@@ -498,9 +496,7 @@ func TestThousandVersionsStayOnDisk(t *testing.T) {
 		for f := range files {
 			name := filepath.Join(root, "addon-foo", fmt.Sprintf("v1.%d.0", v), fmt.Sprintf("f%d.yaml", f))
 			given.File(t, name, "")
-			if err := os.Truncate(name, size); err != nil { // sparse
-				t.Fatal(err)
-			}
+			given.NoError(t, os.Truncate(name, size)) // sparse
 		}
 	}
 	heap := func() uint64 {

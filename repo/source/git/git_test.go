@@ -215,9 +215,7 @@ func TestRunsNoPrograms(t *testing.T) {
 		t.Errorf("loose: %v, %v", loose, err)
 	}
 	out := t.TempDir()
-	if err := r.Extract(t.Context(), "HEAD", out); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, r.Extract(t.Context(), "HEAD", out))
 	for _, name := range []string{"sub/a.yaml", "third/base/sub/a.yaml"} {
 		if data, err := os.ReadFile(filepath.Join(out, name)); string(data) != "a: 1\n" || err != nil {
 			t.Errorf("extracted %s: %q, %v", name, data, err)

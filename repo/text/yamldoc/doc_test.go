@@ -365,9 +365,7 @@ func TestTooManyDocuments(t *testing.T) {
 		t.Error(err)
 	}
 	// A separator before which there is nothing belongs to its document.
-	if err := CheckCount([]byte(strings.Repeat("---\n", 2*MaxDocuments))); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, CheckCount([]byte(strings.Repeat("---\n", 2*MaxDocuments))))
 }
 
 // TestMisfit finds the value that a decoder complains about without its index.

@@ -226,9 +226,7 @@ func TestAdd(t *testing.T) {
 	if len(r.Artifacts) != before {
 		t.Error("the argument changed")
 	}
-	if err := errors.Join(Verify(t.Context(), out), repo.VerifyChecksums(t.Context(), out)); err != nil {
-		t.Error(err)
-	}
+	given.NoError(t, errors.Join(Verify(t.Context(), out), repo.VerifyChecksums(t.Context(), out)))
 	put(out, "SHA256SUMS.sig", "of the other files")
 	again := given.Value(Add(t.Context(), out, Build{}))(t)
 	if len(again.Artifacts) != 3 || content(t, again, layouts.ChecksumFile) != content(t, out, layouts.ChecksumFile) {
