@@ -443,6 +443,10 @@ func TestDrafts(t *testing.T) {
 	if err := publish(ids[0]); err != nil || len(s.Tags(full)) != 1 {
 		t.Errorf("after deletion: %v, tags %v", err, s.Tags(full))
 	}
+	given.Value(c.Git.DeleteRef(ctx, owner, name, "tags/v1.0.0"))(t)
+	if d := s.Drafts(full); len(d) != 1 {
+		t.Errorf("a release without tag is no draft: %v", s.Releases(full))
+	}
 }
 
 func TestImmutable(t *testing.T) {

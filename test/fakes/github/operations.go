@@ -38,6 +38,7 @@ func operations() []operation {
 		row("list-assets", roleAPI, get, "/releases/{release}/assets", Read, (*call).listAssets),
 		row("upload-asset", roleUpload, post, "/releases/{release}/assets", Write, (*call).upload),
 		row("get-ref", roleAPI, get, "/git/ref/{ref...}", Read, (*call).getRef),
+		row("delete-ref", roleAPI, del, "/git/refs/{ref...}", Write, (*call).deleteRef),
 		row("get-tag-object", roleAPI, get, "/git/tags/{sha}", Read, (*call).getTagObject),
 		row("get-commit", roleAPI, get, "/commits/{ref...}", Read, (*call).getCommit),
 		row("get-immutable", roleAPI, get, "/immutable-releases", Admin, (*call).getImmutable),
@@ -518,6 +519,23 @@ func (c *call) getRef() reply {
 		"ref": "refs/" + c.vars["ref"], "node_id": nodeID("Ref", 1), "url": api + "refs/" + c.vars["ref"],
 		"object": object{"sha": sha, "type": what, "url": api + what + "s/" + sha},
 	})
+}
+
+// deleteRef removes a tag. The release of the tag becomes a draft.
+func (c *call) deleteRef() reply {
+	name, ok := strings.CutPrefix(c.vars["ref"], "tags/")
+	_, exists := c.repo.tag(name)
+	if !ok || !exists {
+		return unprocessable("Reference does not exist")
+	}
+	if rel := c.repo.byTag(name, false); rel != nil {
+		if rel.Immutable {
+			return unprocessable("Repository rule violations found\n\nCannot delete this tag")
+		}
+		rel.Draft = true
+	}
+	c.repo.Tags = slices.DeleteFunc(c.repo.Tags, func(t Tag) bool { return t.Name == name })
+	return reply{Status: http.StatusNoContent}
 }
 
 func (c *call) getTagObject() reply {
