@@ -172,9 +172,7 @@ func choose(mutants []*mutant, sample int) []*mutant {
 		h.Write([]byte(m.key()))
 		return h.Sum64()
 	}
-	picked := slices.SortedFunc(slices.Values(mutants), func(a, b *mutant) int { return cmp.Or(cmp.Compare(hash(a), hash(b)), cmp.Compare(a.id, b.id)) })[:sample]
-	slices.SortFunc(picked, func(a, b *mutant) int { return cmp.Compare(a.id, b.id) })
-	return picked
+	return slices.SortedFunc(slices.Values(mutants), func(a, b *mutant) int { return cmp.Or(cmp.Compare(hash(a), hash(b)), cmp.Compare(a.id, b.id)) })[:sample]
 }
 
 type source struct{ name, path, src, pkg string }

@@ -98,16 +98,13 @@ func (s *Spec) problem(r *http.Request, format string, args ...any) {
 	s.problems = append(s.problems, fmt.Sprintf("%s %s: ", r.Method, r.URL.Path)+fmt.Sprintf(format, args...))
 }
 
-// prefixes are the folders of a GitHub Enterprise, which the description leaves
-// out.
-func prefixes() []string { return []string{"/api/v3", "/api/uploads"} }
-
 // Wrap returns a handler that compares the requests to h, and its answers, with
 // the description.
 func (s *Spec) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bare := r.Clone(r.Context())
-		for _, p := range prefixes() {
+		// The description leaves out the folders of a GitHub Enterprise.
+		for _, p := range []string{"/api/v3", "/api/uploads"} {
 			if rest, ok := strings.CutPrefix(bare.URL.Path, p); ok {
 				bare.URL = &url.URL{Path: rest, RawQuery: r.URL.RawQuery}
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"time"
@@ -137,7 +138,7 @@ func (i *Injector) serve(h http.Handler, a *answer, r *http.Request, f Fault) {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(raw))
-		h.ServeHTTP(nowhere{header: http.Header{}}, r)
+		h.ServeHTTP(httptest.NewRecorder(), r)
 		r.Body = io.NopCloser(bytes.NewReader(raw))
 	}
 	switch {
@@ -148,7 +149,7 @@ func (i *Injector) serve(h http.Handler, a *answer, r *http.Request, f Fault) {
 		// The answer strikes when its bytes are out, or at its end.
 		h.ServeHTTP(a, r)
 	case f.Handled:
-		h.ServeHTTP(nowhere{header: http.Header{}}, r)
+		h.ServeHTTP(httptest.NewRecorder(), r)
 	case f.Reset || f.Stall:
 		_, _ = io.CopyN(io.Discard, r.Body, f.Bytes)
 	default:
@@ -328,10 +329,3 @@ func abort(conn net.Conn) {
 	_ = inner.Close()
 	_ = conn.Close()
 }
-
-// nowhere takes an answer that nobody will see.
-type nowhere struct{ header http.Header }
-
-func (n nowhere) Header() http.Header         { return n.header }
-func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (n nowhere) WriteHeader(int)             {}

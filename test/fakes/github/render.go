@@ -8,16 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/internal/serve"
 )
 
 type object = map[string]any
 
-func stamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format(time.RFC3339)
-}
+func stamp(t time.Time) any { return serve.Stamp(t, time.RFC3339) }
 
 func nodeID(kind string, id int64) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + strconv.FormatInt(id, 10)))

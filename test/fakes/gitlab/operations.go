@@ -303,12 +303,7 @@ func (c *call) deleteFile() reply {
 	return reply{Status: http.StatusNoContent}
 }
 
-func stamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
-}
+func stamp(t time.Time) any { return serve.Stamp(t, "2006-01-02T15:04:05.000Z07:00") }
 
 func (c *call) renderPackage(p *project, k *pkg) object {
 	path := "/" + p.Path + "/-/packages/" + strconv.FormatInt(k.ID, 10)

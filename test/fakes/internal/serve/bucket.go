@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -23,13 +22,6 @@ const ObjectPattern = "/objects/{id}"
 // Bucket is the object storage behind a fake: another host that gives bytes to any client
 // with a signed address, and that must not be sent credentials.
 type Bucket struct{ key []byte }
-
-// newBucket returns a bucket with a key of its own.
-func newBucket() *Bucket {
-	b := &Bucket{key: make([]byte, 32)}
-	_, _ = rand.Read(b.key)
-	return b
-}
 
 func (b *Bucket) sign(id int64) string {
 	m := hmac.New(sha256.New, b.key)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -39,7 +41,7 @@ type Fake struct {
 // Init makes a fake that does not listen: with so many hosts, of which the last is the
 // storage, and with wrap, if it is not nil, between the faults and the service.
 func (f *Fake) Init(hosts int, tls bool, wrap func(http.Handler) http.Handler, service http.HandlerFunc, step func(*http.Request) string) {
-	f.Faults, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), newBucket(), hosts, tls, 1000
+	f.Faults, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), &Bucket{[]byte(rand.Text())}, hosts, tls, 1000
 	inner := http.Handler(service)
 	if wrap != nil {
 		inner = wrap(inner)
@@ -320,6 +322,14 @@ func First[T any](all []T, is func(T) bool) (found T, ok bool) {
 		return found, false
 	}
 	return all[i], true
+}
+
+// Stamp is a time in an answer, null if it is zero.
+func Stamp(t time.Time, layout string) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(layout)
 }
 
 // Part returns the elements of a page of a list, which the query names, with its
