@@ -103,8 +103,7 @@ func newAttacked(t *testing.T) *attacked {
 	w := &attacked{t, t.TempDir(), newLyingRegistry(t)}
 	t.Chdir(w.dir)
 	for private, public := range map[string]string{"key.pem": "pub.pem", "other.pem": "otherpub.pem"} {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		given.NoError(t, err)
+		k := given.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		der, err := x509.MarshalPKCS8PrivateKey(k)
 		given.NoError(t, err)
 		w.write(private, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))

@@ -49,8 +49,7 @@ var lineFaults = []struct {
 func TestSourceExamples(t *testing.T) {
 	n := 0
 	for _, r := range rules.All {
-		e, err := examples.Load(r.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(r.ID))(t)
 		if !e.Source {
 			continue
 		}
@@ -92,8 +91,7 @@ func TestSourceExamples(t *testing.T) {
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	own, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "metadata.yaml"))
-	given.NoError(t, err)
+	own := given.Value(filepath.Glob(filepath.Join("..", "..", "examples", "*", "metadata.yaml")))(t)
 	for _, file := range own {
 		out[filepath.Dir(file)] = ""
 	}
@@ -102,8 +100,7 @@ func sources(t *testing.T) map[string]string {
 		t.Logf("without faults in the sources of real providers: %s", missing)
 		return out
 	}
-	entries, err := os.ReadDir(corpus)
-	given.NoError(t, err)
+	entries := given.Value(os.ReadDir(corpus))(t)
 	for _, e := range entries {
 		c := filepath.Join("..", "..", "test", "corpus", e.Name()+".yaml")
 		if _, err := os.Stat(c); err != nil {

@@ -216,8 +216,7 @@ func TestEmptyElements(t *testing.T) {
 // Those that cannot do their work without a cluster or a server are not tried.
 func TestFullStandardOutput(t *testing.T) {
 	share.SkipInRace(t)
-	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	given.NoError(t, err)
+	example := given.Value(filepath.Abs("../../examples/cluster-api-provider-acme"))(t)
 	w := newAttacked(t)
 	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 	w.must("mirror", "repo@>=0", "--to", "mirror")

@@ -81,8 +81,7 @@ func interruptions(example string) map[string]interrupted {
 // so unless it was done, and leaves nothing half written. After an interrupt nothing
 // begins.
 func TestInterruptEveryVerb(t *testing.T) {
-	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	given.NoError(t, err)
+	example := given.Value(filepath.Abs("../../examples/cluster-api-provider-acme"))(t)
 	tries := share.Of(1, 20)
 	w := newAttacked(t)
 	w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
@@ -181,11 +180,9 @@ func TestInterruptEveryVerb(t *testing.T) {
 // whole run leaves: each is there with all its files, or not at all.
 func sameReleases(t *testing.T, whole, part string) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(part, "*-*", "v*"))
-	given.NoError(t, err)
+	found := given.Value(filepath.Glob(filepath.Join(part, "*-*", "v*")))(t)
 	for _, release := range found {
-		rel, err := filepath.Rel(part, release)
-		given.NoError(t, err)
+		rel := given.Value(filepath.Rel(part, release))(t)
 		got, err := os.ReadDir(release)
 		want, wantErr := os.ReadDir(filepath.Join(whole, rel))
 		given.NoError(t, errors.Join(err, wantErr))

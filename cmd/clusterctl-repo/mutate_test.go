@@ -78,8 +78,7 @@ func TestMutations(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
 	for _, source := range []string{"cluster-api-provider-acme", "acme-k8s", "cluster-api-addon-provider-acme"} {
-		path, err := filepath.Abs(filepath.Join("../../examples", source))
-		given.NoError(t, err)
+		path := given.Value(filepath.Abs(filepath.Join("../../examples", source)))(t)
 		paths = append(paths, path)
 	}
 	t.Chdir(dir)

@@ -30,8 +30,7 @@ import (
 // standard output.
 func runHere(t *testing.T, args ...string) (code int, out []byte, errs string) {
 	t.Helper()
-	dir, err := os.Getwd()
-	given.NoError(t, err)
+	dir := given.Value(os.Getwd())(t)
 	code, text, errs := run(t, dir, args...)
 	return code, []byte(text), errs
 }
@@ -39,13 +38,10 @@ func runHere(t *testing.T, args ...string) (code int, out []byte, errs string) {
 // compiled is a JSON schema.
 func compiled(t *testing.T, text []byte) *jsonschema.Schema {
 	t.Helper()
-	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	given.NoError(t, err)
+	raw := given.Value(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 	c := jsonschema.NewCompiler()
 	given.NoError(t, c.AddResource("schema.json", raw))
-	s, err := c.Compile("schema.json")
-	given.NoError(t, err)
-	return s
+	return given.Value(c.Compile("schema.json"))(t)
 }
 
 // fits compares the document that a command writes with a schema, which must know every
@@ -69,8 +65,7 @@ func fits(t *testing.T, schema []byte, args ...string) {
 // which must know every field in them.
 func TestSchemas(t *testing.T) {
 	share.SkipInRace(t)
-	example, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	given.NoError(t, err)
+	example := given.Value(filepath.Abs("../../examples/cluster-api-provider-acme"))(t)
 	newAttacked(t) // for a repository that fits, and the folder of the test
 	if code, _, errs := runHere(t, "build", example, "--version", "v0.1.0", "--out", "out"); code != 0 {
 		t.Fatal(errs)
@@ -187,8 +182,7 @@ func unlisted(schema map[string]any, v any, at string) (out []string) {
 func TestSchemasKeepTheirWord(t *testing.T) {
 	for _, d := range about.Documents() {
 		name := filepath.Join("testdata", "schemas", fmt.Sprintf("%s.v%d.json", d.Kind, d.Version))
-		now, err := d.Schema()
-		given.NoError(t, err)
+		now := given.Value(d.Schema())(t)
 		published, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && *clitest.Update {
 			given.NoError(t, os.WriteFile(name, now, 0o644))
@@ -331,8 +325,7 @@ func TestSchemasSayWhatFieldsMean(t *testing.T) {
 		}
 	}
 	for _, d := range about.Documents() {
-		text, err := d.Schema()
-		given.NoError(t, err)
+		text := given.Value(d.Schema())(t)
 		walk(d.Kind, decoded(t, text))
 	}
 }
@@ -383,8 +376,7 @@ func anyOf(words []string) (out []any) {
 func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 	t.Helper()
 	_, below, _ := strings.Cut(of.PkgPath(), "clusterctl-repo/clusterctl-repo/")
-	files, err := filepath.Glob(filepath.Join("../..", below, "*.go"))
-	given.NoError(t, err)
+	files := given.Value(filepath.Glob(filepath.Join("../..", below, "*.go")))(t)
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		given.NoError(t, err)
@@ -420,8 +412,7 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 // the schemas.
 func TestSchemasOfCorpus(t *testing.T) {
 	share.SkipInRace(t)
-	found, err := filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*-*"))
-	given.NoError(t, err)
+	found := given.Value(filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*-*")))(t)
 	t.Chdir(t.TempDir())
 	for _, provider := range found[:min(len(found), 4)] {
 		for kind, args := range map[string][]string{

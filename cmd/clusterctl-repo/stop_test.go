@@ -48,8 +48,7 @@ func (s *safeBuffer) String() string {
 // returns: it would share the streams of the process with the next one.
 func stopped(t *testing.T, after time.Duration, in io.Reader, args ...string) (code int, out, errs string, took time.Duration) {
 	t.Helper()
-	dir, err := os.Getwd()
-	given.NoError(t, err)
+	dir := given.Value(os.Getwd())(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stdout, stderr safeBuffer
@@ -118,8 +117,7 @@ func TestInterruptWhileWaiting(t *testing.T) {
 // TestInterruptAtAnyMoment interrupts lint at random moments: either the reports
 // are whole, or it says that it was interrupted, and which file it wrote.
 func TestInterruptAtAnyMoment(t *testing.T) {
-	tree, err := filepath.Abs("../../examples/cluster-api-provider-acme")
-	given.NoError(t, err)
+	tree := given.Value(filepath.Abs("../../examples/cluster-api-provider-acme"))(t)
 	t.Chdir(t.TempDir())
 	random := rand.New(rand.NewPCG(1, 1))
 	worst := time.Duration(0)

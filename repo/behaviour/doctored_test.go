@@ -28,8 +28,7 @@ type tape struct {
 const tapeTime = "2006-01-02T15:04:05.000000Z"
 
 func newTape(t *testing.T) []m {
-	z, err := gzip.NewReader(recording(t))
-	given.NoError(t, err)
+	z := given.Value(gzip.NewReader(recording(t)))(t)
 	var out []m
 	in := bufio.NewScanner(z)
 	in.Buffer(nil, 16<<20)

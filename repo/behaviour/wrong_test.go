@@ -197,8 +197,7 @@ func TestRights(t *testing.T) {
 		"ipaddressclaims.ipam.cluster.x-k8s.io":                {"BEH603"},
 	} {
 		j := New(DefaultOptions())
-		e, err := record.Decode(record.DeniedLine(time.Now(), resource, "no rights"))
-		given.NoError(t, err)
+		e := given.Value(record.Decode(record.DeniedLine(time.Now(), resource, "no rights")))(t)
 		j.Add(e)
 		open := j.Undecided()
 		for _, id := range want {

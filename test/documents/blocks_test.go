@@ -63,8 +63,7 @@ func sandboxIn(dir string) sandbox {
 func newSandbox(t *testing.T) sandbox {
 	t.Helper()
 	bin(t)
-	prepared, err := preparedSandbox()
-	given.NoError(t, err)
+	prepared := given.Value(preparedSandbox())(t)
 	dir := t.TempDir()
 	given.NoError(t, os.CopyFS(dir, os.DirFS(prepared)))
 	return sandboxIn(dir)
@@ -290,8 +289,7 @@ func TestRecipesAreShown(t *testing.T) {
 			t.Errorf("docs/ci.md does not show %s as it is: %v", m[1], err)
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(root, "docs/ci"))
-	given.NoError(t, err)
+	entries := given.Value(os.ReadDir(filepath.Join(root, "docs/ci")))(t)
 	for _, e := range entries {
 		if !slices.Contains(names, e.Name()) {
 			t.Errorf("docs/ci.md does not show %s", e.Name())

@@ -30,8 +30,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", ".github/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		given.NoError(t, err)
+		found := given.Value(filepath.Glob(filepath.Join(root, pattern)))(t)
 		all = append(all, found...)
 	}
 	if len(all) < 10 {
@@ -72,8 +71,7 @@ func TestLinks(t *testing.T) {
 // method, a type, a variable, or the package itself.
 func declares(t *testing.T, file, name string) bool {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	given.NoError(t, err)
+	f := given.Value(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 	if f.Name.Name == name {
 		return true
 	}

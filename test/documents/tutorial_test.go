@@ -38,9 +38,7 @@ func bin(t *testing.T) string {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("skipped: bash is missing")
 	}
-	dir, err := program()
-	given.NoError(t, err)
-	return dir
+	return given.Value(program())(t)
 }
 
 // stub writes a program that does nothing but keep what it is called with.
@@ -57,8 +55,7 @@ func TestTutorial(t *testing.T) {
 	stub(t, stubs, "go", `[ "$*" = "install github.com/clusterctl-repo/clusterctl-repo/cmd/clusterctl-repo@latest" ]`)
 	shell, err := session.NewShell(t.TempDir(), t.TempDir(), "PATH="+stubs+":"+bin(t)+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir())
 	given.NoError(t, err)
-	ran, err := shell.Page(t.Context(), string(page), func(string) bool { return false })
-	given.NoError(t, err)
+	ran := given.Value(shell.Page(t.Context(), string(page), func(string) bool { return false }))(t)
 	if ran < 12 {
 		t.Errorf("only %d blocks were run", ran)
 	}

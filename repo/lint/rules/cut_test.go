@@ -48,8 +48,7 @@ func TestCutObjects(t *testing.T) {
 			base + "clusterclass-x.yaml":            text.String(),
 		}}
 		given.NoError(t, files.Write(dir))
-		r, err := folder.Open(context.Background(), dir)
-		given.NoError(t, err)
+		r := given.Value(folder.Open(context.Background(), dir))(t)
 		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
 		given.NoError(t, err)
 		for _, err := range report.Failures {

@@ -34,8 +34,7 @@ func TestManyTemplates(t *testing.T) {
 		if i%share.Of(8, 1) != 0 {
 			continue
 		}
-		e, err := examples.Load(id)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(id))(t)
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(e.Bad.Text)), func(name string) bool {
 			return strings.HasPrefix(path.Base(name), "cluster-template") || strings.HasPrefix(path.Base(name), "clusterclass")
 		}) {

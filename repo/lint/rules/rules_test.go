@@ -91,9 +91,7 @@ func TestByID(t *testing.T) {
 // lintFiles applies all rules. File names are relative to the repository.
 func lintFiles(t testing.TB, files examples.Files) []lint.Finding {
 	t.Helper()
-	findings, err := examples.Findings(context.Background(), files)
-	given.NoError(t, err)
-	return findings
+	return given.Value(examples.Findings(context.Background(), files))(t)
 }
 
 var found sync.Map // by ID
@@ -104,9 +102,7 @@ func badFindings(t testing.TB, e *examples.Example) []lint.Finding {
 	once, _ := found.LoadOrStore(e.ID, sync.OnceValues(func() ([]lint.Finding, error) {
 		return examples.Findings(context.Background(), e.Bad)
 	}))
-	findings, err := once.(func() ([]lint.Finding, error))()
-	given.NoError(t, err)
-	return findings
+	return given.Value(once.(func() ([]lint.Finding, error))())(t)
 }
 
 // series is metadata.yaml of a release v1.0.0.
@@ -156,8 +152,7 @@ func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			e, err := examples.Load(r.ID)
-			given.NoError(t, err)
+			e := given.Value(examples.Load(r.ID))(t)
 			byProgram := r.Proof == lint.Clusterctl || r.Proof == lint.APIServer || e.Oracle.Verdict == examples.GenerationRefuses
 			if e.Prose == "" || (e.Oracle.Verdict != "") != byProgram {
 				t.Errorf("prose %q, oracle %q for proof %q", e.Prose, e.Oracle.Verdict, r.Proof)
@@ -232,10 +227,8 @@ func TestCorpus(t *testing.T) {
 		"WH003 infrastructure-aws/v2.11.0/infrastructure-components.yaml":                 "webhooks for resources in the singular never fire",
 		"COMP013 infrastructure-kubekey/v4.0.0/infrastructure-components.yaml":            "no container manager",
 	}
-	r, err := folder.Open(context.Background(), share.Corpus(t, "releases"))
-	given.NoError(t, err)
-	report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
-	given.NoError(t, err)
+	r := given.Value(folder.Open(context.Background(), share.Corpus(t, "releases")))(t)
+	report := given.Value(lint.Run(context.Background(), r, lint.Options{Rules: rules.All}))(t)
 	for _, err := range report.Failures {
 		t.Error(err)
 	}

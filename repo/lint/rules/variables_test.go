@@ -170,8 +170,7 @@ func TestOpenExamples(t *testing.T) {
 	errors := func(r *lint.Rule, text map[string]string) (out []string) {
 		dir := t.TempDir()
 		given.NoError(t, (examples.Files{Text: text}).Write(dir))
-		repository, err := folder.Open(t.Context(), dir)
-		given.NoError(t, err)
+		repository := given.Value(folder.Open(t.Context(), dir))(t)
 		report, err := lint.Run(t.Context(), repository, lint.Options{Rules: []*lint.Rule{r}, Select: []string{lint.SelectAll}})
 		given.NoError(t, err)
 		for _, f := range report.Findings {
@@ -183,8 +182,7 @@ func TestOpenExamples(t *testing.T) {
 	}
 	tried := 0
 	for _, r := range rules.All {
-		e, err := examples.Load(r.ID)
-		given.NoError(t, err)
+		e := given.Value(examples.Load(r.ID))(t)
 		if e.Source || len(e.Bad.Links) > 0 || r.ID == "PA020" || rules.FamilyOf(r.ID) == "VAR" { // about op, and variables
 			continue
 		}
