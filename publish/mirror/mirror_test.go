@@ -660,13 +660,8 @@ func TestSelectors(t *testing.T) {
 }
 
 // corpus opens the releases of real providers.
-func corpus(t testing.TB) *repo.Repository {
-	t.Helper()
-	return given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
-}
-
 func TestCorpus(t *testing.T) {
-	r := corpus(t)
+	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	dir := given.MemoryDir(t)
 	var wants []Want
 	for _, p := range r.Providers {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -105,15 +104,10 @@ func build(t *testing.T, dir, version string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, r := range b.Releases {
 		for _, a := range r.Artifacts {
-			out[r.Provider.Label()+"/"+r.Version+"/"+a.Name] = string(bytesOf(t, a))
+			out[r.Provider.Label()+"/"+r.Version+"/"+a.Name] = string(given.Value(a.Bytes())(t))
 		}
 	}
 	return out, nil
-}
-
-func bytesOf(t *testing.T, a *repo.Artifact) []byte {
-	t.Helper()
-	return given.Value(a.Bytes())(t)
 }
 
 func names(files map[string]string, version string) []string {
