@@ -45,6 +45,7 @@ func TestCRD036(t *testing.T) {
 		`{type: object, required: [a], x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`: 0,
 		`{type: array, items: {type: object, additionalProperties: {type: object, required: [a]}}}`:                       1,
 		`{type: string, required: [a]}`: 0,
+		`{type: object, properties: {b: {type: object, properties: {'': {type: object, required: [a]}}}}}`: 1,
 	})
 }
 
