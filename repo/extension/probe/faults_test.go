@@ -310,9 +310,9 @@ func faults() []fault {
 		{id: "LIV023", level: extension.All, server: answer("BeforeClusterCreate", object{"status": "Failure", "message": long}), message: `x…"`},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": -1})},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": "10"})},
-		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": long}), message: "x…"},
 		{id: "LIV024", server: answer("BeforeClusterCreate", object{"status": "Success", "retryAfterSeconds": 1.5})},
 		{id: "LIV025", level: extension.All, server: answer("AfterControlPlaneInitialized", object{"status": "Success", "retryAfterSeconds": 10})},
+		{id: "LIV025", level: extension.All, server: answer("AfterControlPlaneInitialized", object{"status": "Success", "retryAfterSeconds": long}), message: "x…"},
 		{id: "LIV026", server: func(s *server) {
 			s.handlers = []object{{"name": "after", "requestHook": object{"apiVersion": extension.APIVersion, "hook": "AfterClusterUpgrade"}}}
 			answer("AfterClusterUpgrade", object{"status": "Success", "retryAfterSeconds": 10})(s)
