@@ -69,14 +69,9 @@ func one[T any](r *repo.Release, items []T) []report.Inventory[T] {
 	return []report.Inventory[T]{{Release: r, Items: items}}
 }
 
-func variablesOf(t *testing.T, r *repo.Release) []inventory.Variable {
-	t.Helper()
-	return given.Value(inventory.Variables(t.Context(), r))(t)
-}
-
 func TestVariables(t *testing.T) {
 	r := inventoryRelease()
-	variables := variablesOf(t, r)
+	variables := given.Value(inventory.Variables(t.Context(), r))(t)
 	for _, tt := range []struct {
 		format    string
 		variables []inventory.Variable
@@ -199,7 +194,7 @@ func TestInventoryOfSeveralReleases(t *testing.T) {
 // through.
 func TestInventoryEdges(t *testing.T) {
 	r := inventoryRelease()
-	variables := variablesOf(t, r)
+	variables := given.Value(inventory.Variables(t.Context(), r))(t)
 	for _, format := range report.InventoryFormats {
 		var b strings.Builder
 		if err := report.WriteVariables(&b, format, one[inventory.Variable](r, nil)); err != nil || b.Len() == 0 {

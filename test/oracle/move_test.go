@@ -319,7 +319,7 @@ func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string
 	if err != nil {
 		return "", err
 	}
-	for _, o := range parse(t, components) {
+	for _, o := range given.Value(yaml.ToUnstructured([]byte(components)))(t) {
 		w.add(t, &o)
 	}
 	for _, c := range w.crds { // something that is there in any namespace
@@ -336,7 +336,7 @@ func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string
 		if err != nil {
 			return "", err
 		}
-		for _, o := range parse(t, text) {
+		for _, o := range given.Value(yaml.ToUnstructured([]byte(text)))(t) {
 			w.add(t, &o)
 		}
 		w.own(t, text, typesOf(components))
@@ -364,11 +364,6 @@ func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string
 		}
 	}
 	return strings.Join(out, "\n"), nil
-}
-
-func parse(t testing.TB, text string) []unstructured.Unstructured {
-	t.Helper()
-	return given.Value(yaml.ToUnstructured([]byte(text)))(t)
 }
 
 // typesOf are the definitions in components.

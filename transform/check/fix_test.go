@@ -50,11 +50,6 @@ func fixed(t *testing.T, dir string, known map[string]bool) *check.Fixed {
 	return given.Value(check.Fix(t.Context(), dir, check.Options{}, known, true))(t)
 }
 
-func read(t *testing.T, name string) string {
-	t.Helper()
-	return string(given.Read(t, name))
-}
-
 // TestFixReplacedSources: the offsets of a text that sourceReplacements made
 // longer are not those of the file.
 func TestFixReplacedSources(t *testing.T) {
@@ -67,7 +62,7 @@ func TestFixReplacedSources(t *testing.T) {
 		})
 		f := fixed(t, dir, nil)
 		want := strings.Replace(template, "${ KUBERNETES_VERSION }", "${KUBERNETES_VERSION}", 1)
-		if got := read(t, filepath.Join(dir, "templates/cluster-template.yaml")); got != want {
+		if got := string(given.Read(t, filepath.Join(dir, "templates/cluster-template.yaml"))); got != want {
 			t.Errorf("%s: got\n%s\nrefused %+v", channel, got, f.Refused)
 		}
 	}
@@ -95,7 +90,7 @@ func TestFixKeepsFiles(t *testing.T) {
 		if want == "" {
 			want = tc.before
 		}
-		if got := read(t, file); got != want {
+		if got := string(given.Read(t, file)); got != want {
 			t.Errorf("%s: got\n%s", name, got)
 		}
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -124,7 +119,7 @@ func TestFixLinks(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link became %v", info.Mode())
 	}
-	if got := read(t, filepath.Join(dir, "shared/namespace.yaml")); !strings.Contains(got, `team: "5"`) {
+	if got := string(given.Read(t, filepath.Join(dir, "shared/namespace.yaml"))); !strings.Contains(got, `team: "5"`) {
 		t.Errorf("not fixed: %s; refused %+v", got, f.Refused)
 	}
 }

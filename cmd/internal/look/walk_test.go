@@ -62,11 +62,6 @@ func options(judged *atomic.Int64) walkOptions {
 	}}
 }
 
-func text(t *testing.T, s *inventory.Survey) []byte {
-	t.Helper()
-	return given.Value(json.Marshal(s))(t)
-}
-
 const many = 500
 
 // A run that is interrupted again and again finishes with the result of one that
@@ -100,7 +95,7 @@ func TestInterruptedRunsFinish(t *testing.T) {
 			continue
 		}
 		given.NoError(t, err)
-		if !bytes.Equal(text(t, got), text(t, want)) {
+		if !bytes.Equal(given.Value(json.Marshal(got))(t), given.Value(json.Marshal(want))(t)) {
 			t.Error("the result differs from that of one run")
 		}
 		// Each interruption may cost one line that was cut short.
