@@ -73,14 +73,13 @@ func TestRemoteScripts(t *testing.T) {
 				return err
 			}
 			// The same servers on this machine, without encryption.
-			f.gitHub.Listen(t)
-			f.gitLab.Listen(t)
+			tb := env.T().(testing.TB)
+			f.gitHub.Listen(tb)
+			f.gitLab.Listen(tb)
 			images := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 			env.Defer(func() {
 				p.Close()
 				images.Close()
-				f.gitHub.Close()
-				f.gitLab.Close()
 				if leaks := append(f.gitHub.Leaks(), f.gitLab.Leaks()...); len(leaks) > 0 {
 					t.Errorf("credentials went to the storage: %v", leaks)
 				}

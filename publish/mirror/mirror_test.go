@@ -659,7 +659,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// corpus opens the releases of real providers.
+// TestCorpus mirrors the releases of real providers.
 func TestCorpus(t *testing.T) {
 	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	dir := given.MemoryDir(t)

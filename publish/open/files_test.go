@@ -111,7 +111,7 @@ func changing(first, then func() io.Reader) func() io.Reader {
 	}
 }
 
-// A file of any size goes through in constant memory.
+// A file of any size goes through clients in constant memory.
 func TestLargeFile(t *testing.T) {
 	const size = 64 << 20
 	each(t, func(t *testing.T, start func() publish.Destination) {

@@ -362,9 +362,12 @@ func (j *Judge) update(c *change, e *record.Event) {
 	j.track(c, e.At)
 	if (c.prev.Exists() || o.watched) && !c.gap {
 		for _, f := range record.LostFinalizers(c.cur, c.prev) { // from now to before: the new ones
-			put(&o.seen.had, f, c.prev.Exists())
-			if key := c.finalizerKey(f); !c.ours(j.added[key]) {
-				j.added[key] = append(j.added[key], c.wrote...)
+			put(&o.seen.late, f, c.prev.Exists())
+			key := c.finalizerKey(f)
+			for _, w := range c.wrote {
+				if !slices.ContainsFunc(j.added[key], func(known record.Writer) bool { return known.Manager == w.Manager }) {
+					j.added[key] = append(j.added[key], w)
+				}
 			}
 		}
 	}

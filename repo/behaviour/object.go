@@ -102,6 +102,7 @@ type memory struct {
 	edits         map[string]record.Change // by users, the last ones by path
 	births        []time.Time              // of objects that it controls
 	had           map[string]bool
+	late          map[string]bool   // finalizers: whether they came after the first version
 	owners        map[string]string // API versions of owners before a pause
 }
 

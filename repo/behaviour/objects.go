@@ -395,7 +395,7 @@ func (c *change) ownFinalizer(f string) bool {
 	known := func(f string) bool { return c.ours(c.added[c.finalizerKey(f)]) }
 	// What is there from the beginning is that of the provider, unless it adds another one to a new object.
 	return known(f) || strings.Contains(f, c.o.group) ||
-		!c.o.seen.had[f] && (!c.o.watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
+		!c.o.seen.late[f] && (!c.o.watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
 }
 
 // lostFinalizers are those that the provider lost, so that none of its own is left, and those of
@@ -467,11 +467,15 @@ func finalizerKept(c *change) {
 	if len(lost) == 0 {
 		return
 	}
-	c.even(apart, func(c *change) {
+	proof := c.o.proof
+	c.even(apart, func(c *change) { // a new name may come in the next write
 		renamed := slices.ContainsFunc(record.LostFinalizers(c.o.cur, c.prev), c.ownFinalizer)
 		lost = slices.DeleteFunc(lost, func(f string) bool { return renamed && c.ownFinalizer(f) })
 		if len(lost) > 0 {
+			last := c.o.proof
+			c.o.proof = proof
 			c.report([]string{"metadata.finalizers"}, "the finalizer %s was removed, but the object is not being deleted", lost[0])
+			c.o.proof = last
 		}
 	})
 }

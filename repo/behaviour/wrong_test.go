@@ -127,7 +127,11 @@ func TestWrongDoers(t *testing.T) {
 		l := newLife()
 		edit(l)
 		j := judge(l, 0)
-		for by, skewed := range map[time.Duration]*Judge{0: j, -10 * time.Minute: judge(l, -10*time.Minute), 7 * time.Minute: judge(l, 7*time.Minute)} {
+		skews := map[time.Duration]*Judge{0: j}
+		for _, by := range []time.Duration{-10 * time.Minute, 7 * time.Minute} {
+			skews[by] = judge(l, by)
+		}
+		for by, skewed := range skews {
 			if got := found(skewed); !slices.Equal(got, []string{checkOf(name)}) {
 				t.Errorf("%s, clock off by %s: found %v", name, by, got)
 			}

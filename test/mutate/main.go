@@ -172,7 +172,12 @@ func choose(mutants []*mutant, sample int) []*mutant {
 		h.Write([]byte(m.key()))
 		return h.Sum64()
 	}
-	return slices.SortedFunc(slices.Values(mutants), func(a, b *mutant) int { return cmp.Or(cmp.Compare(hash(a), hash(b)), cmp.Compare(a.id, b.id)) })[:sample]
+	byPlace := func(a, b *mutant) int { return cmp.Compare(a.id, b.id) }
+	picked := slices.SortedFunc(slices.Values(mutants), func(a, b *mutant) int {
+		return cmp.Or(cmp.Compare(hash(a), hash(b)), byPlace(a, b))
+	})[:sample]
+	slices.SortFunc(picked, byPlace)
+	return picked
 }
 
 type source struct{ name, path, src, pkg string }

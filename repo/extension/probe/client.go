@@ -26,6 +26,8 @@ import (
 type client struct {
 	base *url.URL
 	http *http.Client
+	// keeps tells whether connections are kept, so that a call may meet one that was just closed.
+	keeps bool
 	// host is what requests name, if it is not the host of the address.
 	host string
 }
@@ -39,7 +41,8 @@ func newClient(base *url.URL, config *tls.Config, newer bool) *client {
 	p.SetHTTP2(newer)
 	// The transport adds the protocols to the configuration.
 	t := &http.Transport{TLSClientConfig: config.Clone(), MaxIdleConnsPerHost: parallelCalls, DisableKeepAlives: !newer, Protocols: p}
-	return &client{base: base, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{base: base, keeps: newer, http: &http.Client{Transport: t, CheckRedirect: last}}
 }
 
 // dial returns a client whose requests name the host and the port of the Service.
@@ -152,7 +155,7 @@ func (c *client) do(ctx context.Context, in call) reply {
 	}
 	resp, err := c.http.Do(req)
 	// Closed while the request was written.
-	if (errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)) && req.GetBody != nil && limit.Err() == nil {
+	if c.keeps && (errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)) && req.GetBody != nil && limit.Err() == nil {
 		c.close() // others that are kept may be closed too
 		req.Body, _ = req.GetBody()
 		resp, err = c.http.Do(req)

@@ -51,10 +51,12 @@ type fault struct {
 
 const discoveryPath = "/" + extension.APIVersion + "/discovery"
 
-// about notes that a fault is in the handlers with a part in their names.
+// about notes that a fault is in the handlers with a part in their names, if it is.
 func about(part string, f func(*server)) func(*server) {
 	return func(s *server) {
-		s.about = append(s.about, part)
+		if slices.ContainsFunc(extension.Hooks(contract.NewestCore), func(h *extension.Hook) bool { return strings.Contains(h.Path(name(h.Name)), part) }) {
+			s.about = append(s.about, part)
+		}
 		f(s)
 	}
 }
@@ -66,7 +68,7 @@ func (s *server) apart() (names []string) {
 		return slices.IndexFunc([]string{"canupdate", "generateupgradeplan", ""}, func(of string) bool { return strings.Contains(part, of) })
 	}
 	for _, h := range extension.Hooks(contract.NewestCore) {
-		near := func(part string) bool { return kind(part) == kind(name(h.Name)) }
+		near := func(part string) bool { return part == "" || kind(part) == kind(name(h.Name)) }
 		if h.Level == extension.Pure && len(s.about) > 0 && !slices.ContainsFunc(s.about, near) {
 			names = append(names, name(h.Name))
 		}

@@ -197,7 +197,8 @@ func TestHealthyVariants(t *testing.T) {
 			server: answer("BeforeClusterCreate", object{"status": "Success", "message": "logged in with acme-login: true"}),
 			options: func(o *probe.Options) {
 				o.Settings = map[string]string{"secretName": "acme-login", "tokenEnabled": "true", "useToken": "true",
-					"pullSecret": "acme-login", "credentials": "acme-login", "passwordKey": "acme-login", "tokenFile": "acme-login", "sshKey": "acme-login"}
+					"pullSecret": "acme-login", "credentials": "acme-login", "passwordKey": "acme-login", "tokenFile": "acme-login", "sshKey": "acme-login",
+					"authSecret": "acme-login", "secretKey": "acme-login"}
 			},
 		},
 		"a restart": {options: func(o *probe.Options) { o.Restart = func(context.Context) error { return nil } }},

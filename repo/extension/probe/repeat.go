@@ -205,6 +205,7 @@ const mostText = 200
 func short(s string) string { return cut(s, 80) }
 
 func cut(s string, most int) string {
+	s = s[:min(len(s), 4*(most+1))] // a character has four bytes at most
 	if runes := []rune(s); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
@@ -405,12 +406,12 @@ const mostEcho = 200
 // secret matches the names of settings whose values must not be told. Others, such as secretName
 // and passwordKey, only name something.
 var secret = regexp.MustCompile(`(?i)(token|password|passwd|passphrase|` +
-	`(api|client|app|application|access|auth|consumer|session|shared|webhook)[-_.]?secret|` +
-	`(api|access|account|auth|encryption|hmac|join|license|master|private|sas|secret|service|signing|subscription)[-_.]?key)$`)
+	`(api|client|app|application|consumer)[-_.]?secret|` +
+	`(api|access|account|auth|encryption|hmac|join|license|master|private|sas|service|signing|subscription)[-_.]?key)$`)
 
 // either matches the names of settings that have secrets or the names of Secrets, which aName matches.
 var (
-	either = regexp.MustCompile(`(?i)(secret|credentials?)$`)
+	either = regexp.MustCompile(`(?i)(secret|secret[-_.]?key|credentials?)$`)
 	aName  = regexp.MustCompile(`^[a-z]([-a-z0-9./]*[a-z0-9])?$`)
 )
 

@@ -306,14 +306,14 @@ func TestQuotedVariable(t *testing.T) {
 func TestUnplacedVariable(t *testing.T) {
 	const template = `apiVersion: cluster.x-k8s.io/v1beta1
 kind: Cluster
-metadata: {name: a}
+metadata: {name: a, labels: {n: "${CONTROL_PLANE_MACHINE_COUNT}"}}
 spec:
   clusterNetwork:
     pods:
       cidrBlocks: [192.168.0.0/16]#x
   controlPlaneEndpoint: {host: a, port: PORT}
 `
-	for port, want := range map[string]bool{"${FOO_PORT}": false, "text": true} {
+	for port, want := range map[string]bool{"${FOO_PORT}": false, "text1": true} {
 		got := slices.ContainsFunc(lintRelease(t, lint.Options{Rules: []*lint.Rule{rules.ByID("TPL012")}},
 			map[string]string{"cluster-template.yaml": strings.Replace(template, "PORT", port, 1)}),
 			func(f lint.Finding) bool { return f.Rule.ID == "TPL012" })

@@ -227,15 +227,19 @@ func (x *Text) Substituted(start, end int) (ref int, ok bool) {
 	return x.values[i].ref, true
 }
 
-// Holding returns the index of the first Ref in [start, end) of Data whose value is in a
-// text that was made of Data.
+// telling is how long a value is at least that is known again in the middle of a text.
+const telling = 4
+
+// Holding returns the index of the first Ref in [start, end) of Data whose value a text that
+// was made of Data seems to have: all of it, or a part that is long enough to tell.
 func (x *Text) Holding(start, end int, text string) (ref int, ok bool) {
 	first := sort.Search(len(x.values), func(i int) bool { return x.values[i].start >= start })
 	for _, v := range x.values[first:] {
 		if v.end > end {
 			break
 		}
-		if v.start < v.end && strings.Contains(text, x.Data[v.start:v.end]) {
+		s := strings.Trim(x.Data[v.start:v.end], `"'`)
+		if s != "" && (s == text || len(s) >= telling && strings.Contains(text, s)) {
 			return v.ref, true
 		}
 	}

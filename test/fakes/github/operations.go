@@ -470,15 +470,16 @@ func (c *call) storage() reply {
 
 func (c *call) editAsset() reply {
 	a := c.asset
-	f := struct{ Name, Label string }{a.Name, a.Label}
+	f := struct {
+		Name  string `json:"name"`
+		Label string `json:"label"`
+	}{a.Name, a.Label}
 	c.decode(&f)
 	if a.release.Immutable {
 		return unprocessable("Cannot update assets of an immutable release.")
 	}
-	if f.Name != a.Name {
-		if f.Name = AssetName(f.Name); a.release.asset(f.Name) != nil {
-			refuse(taken)
-		}
+	if f.Name = AssetName(f.Name); f.Name != a.Name && a.release.asset(f.Name) != nil {
+		refuse(taken)
 	}
 	a.Name, a.Label = f.Name, f.Label
 	a.updated = fault.Now(c.r.Context())

@@ -467,7 +467,8 @@ func (c *call) decode(to any) {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		serve.Refuse(unprocessable("Invalid request.\n\nFor '" + strings.TrimPrefix(kind.Field, "Release.") + "', " + kind.Value + " is not a " + kind.Type.String() + "."))
+		field := strings.TrimPrefix(kind.Field, "Release.")
+		serve.Refuse(unprocessable(fmt.Sprintf("Invalid request.\n\nFor '%s', %s is not a %s.", field, kind.Value, kind.Type)))
 	case err != nil:
 		serve.Refuse(failure(http.StatusBadRequest, "Problems parsing JSON"))
 	}

@@ -99,10 +99,11 @@ type Release struct {
 	ID         int64  `json:"-"`
 	Tag        string `json:"tag_name"`
 	Target     string `json:"target_commitish"`
-	Name, Body string
-	Draft      bool
-	Prerelease bool
-	Immutable  bool `json:"-"`
+	Name       string `json:"name"`
+	Body       string `json:"body"`
+	Draft      bool   `json:"draft"`
+	Prerelease bool   `json:"prerelease"`
+	Immutable  bool   `json:"-"`
 	// Created is the date of the commit.
 	Created, Published time.Time `json:"-"`
 	Author             string    `json:"-"`

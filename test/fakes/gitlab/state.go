@@ -188,7 +188,9 @@ func (s *Server) AddProject(p Project) {
 
 // project finds a project by path or number.
 func (s *Server) project(id string) *project {
-	found, _ := serve.First(s.projects, func(p *project) bool { return strings.EqualFold(p.Path, id) || fmt.Sprint(p.id) == id })
+	found, _ := serve.First(s.projects, func(p *project) bool {
+		return strings.EqualFold(p.Path, id) || fmt.Sprint(p.id) == id
+	})
 	return found
 }
 

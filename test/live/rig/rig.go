@@ -144,10 +144,10 @@ func (r *Rig) Define(ctx context.Context, all ...*unstructured.Unstructured) err
 // patience bounds how long parts of the rig may take to get ready.
 const patience = 2 * time.Minute
 
-func until(ctx context.Context, what string, done func() bool) error {
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		return fmt.Errorf("%s: not ready after %s: %w", what, patience, err)
+func until(ctx context.Context, what string, done func(context.Context) bool) error {
+	poll := func(ctx context.Context) (bool, error) { return done(ctx), nil }
+	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, poll); err != nil {
+		return fmt.Errorf("%s: not ready in time: %w", what, err)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (r *Rig) established(ctx context.Context) error {
 			return m["type"] == "Established" && m["status"] == "True"
 		})
 	}
-	return until(ctx, "definitions", func() bool {
+	return until(ctx, "definitions", func(ctx context.Context) bool {
 		all, err := r.Client.Resource(definitions).List(ctx, metav1.ListOptions{})
 		return err == nil && !slices.ContainsFunc(all.Items, unready)
 	})
@@ -198,7 +198,7 @@ func (r *Rig) manage(ctx context.Context, m *manager, program string, flags []st
 	if err := r.run(m.name, program, flags); err != nil {
 		return err
 	}
-	if err := until(ctx, m.name, func() bool { return answers("http://" + health + "/readyz") }); err != nil {
+	if err := until(ctx, m.name, func(ctx context.Context) bool { return answers(ctx, "http://"+health+"/readyz") }); err != nil {
 		log := r.running[m.name].log.String()
 		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-4096):])
 	}
@@ -213,8 +213,12 @@ func (r *Rig) Restart(name string) string { return "kill $(cat " + r.pidFile(nam
 
 func (r *Rig) pidFile(name string) string { return filepath.Join(r.dir, name+".pid") }
 
-func answers(url string) bool {
-	response, err := http.Get(url)
+func answers(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return false
 	}

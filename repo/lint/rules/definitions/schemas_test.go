@@ -33,18 +33,21 @@ func TestCRD035(t *testing.T) {
 
 func TestCRD036(t *testing.T) {
 	findings(t, "CRD036", map[string]int{
-		`{type: object, required: [a, b], properties: {b: {type: string}}}`:                                               1,
-		`{type: object, allOf: [{required: [a]}], properties: {b: {type: string}}}`:                                       1,
-		`{type: object, anyOf: [{required: [a]}, {required: [b]}], properties: {b: {type: string}}}`:                      0,
-		`{type: object, required: [kind], properties: {b: {type: string}}}`:                                               1,
-		`{type: object, required: [a], x-kubernetes-preserve-unknown-fields: true}`:                                       0,
-		`{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: object, required: [a]}}}`:      1,
-		`{type: object, required: [a], additionalProperties: {type: string}}`:                                             0,
-		`{type: object, required: [a], additionalProperties: false}`:                                                      1,
-		`{type: object, required: [a, kind], x-kubernetes-embedded-resource: true, properties: {b: {type: string}}}`:      1,
-		`{type: object, required: [a], x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`: 0,
-		`{type: array, items: {type: object, additionalProperties: {type: object, required: [a]}}}`:                       1,
-		`{type: string, required: [a]}`: 0,
+		`{type: object, required: [a, b], properties: {b: {type: string}}}`:                                                                1,
+		`{type: object, allOf: [{required: [a]}], properties: {b: {type: string}}}`:                                                        1,
+		`{type: object, anyOf: [{required: [a]}, {required: [b]}], properties: {b: {type: string}}}`:                                       0,
+		`{type: object, required: [kind], properties: {b: {type: string}}}`:                                                                1,
+		`{type: object, required: [a], x-kubernetes-preserve-unknown-fields: true}`:                                                        0,
+		`{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: object, required: [a]}}}`:                       1,
+		`{type: object, required: [a], additionalProperties: {type: string}}`:                                                              0,
+		`{type: object, required: [a], additionalProperties: false}`:                                                                       1,
+		`{type: object, required: [a, kind], x-kubernetes-embedded-resource: true, properties: {b: {type: string}}}`:                       1,
+		`{type: object, required: [a], x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`:                  0,
+		`{type: array, items: {type: object, additionalProperties: {type: object, required: [a]}}}`:                                        1,
+		`{type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: array, items: {type: object, required: [a]}}}`:            0,
+		`{type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {b: {type: object, required: [a]}}}}`: 1,
+		`{type: object, required: ['']}`: 0,
+		`{type: string, required: [a]}`:  0,
 		`{type: object, properties: {b: {type: object, properties: {'': {type: object, required: [a]}}}}}`: 1,
 	})
 }

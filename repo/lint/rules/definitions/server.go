@@ -60,36 +60,42 @@ var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD036", Name: "required-fields", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Required fields of a CRD must be in its properties",
 	Source: "k8s.io/apiextensions-apiserver pkg/apiserver/schema/pruning, Prune; pkg/apiserver/validation, ValidateCustomResource",
-	Why:    "The API server refuses every such object: it drops the field, because the schema does not describe it, and then demands it.",
+	Why:    "The API server refuses every object that has this part: it drops the field, because the schema does not describe it, and then demands it.",
 	Fix:    "Add the field to properties, or remove it from required.",
 	Check: eachVersion(func(f *faults, v *crd.Version) {
 		if v.Served {
-			requiredFields(v.Schema, nil, func(n *yamldoc.Node, format string, args ...any) { f.add(v.Name, n, format, args...) })
+			requiredFields(v.Schema, nil, false, func(n *yamldoc.Node, format string, args ...any) { f.add(v.Name, n, format, args...) })
 		}
 	}),
 })
 
 // requiredFields adds the fields that a schema, or one below it, demands and does not describe.
-func requiredFields(s crd.Schema, path []string, add func(n *yamldoc.Node, format string, args ...any)) {
+// Elements of a list that keeps unknown fields keep them, too.
+func requiredFields(s crd.Schema, path []string, kept bool, add func(n *yamldoc.Node, format string, args ...any)) {
 	if s.Node == nil {
 		return
 	}
+	kept = kept || s.Node.Get("x-kubernetes-preserve-unknown-fields").Bool()
 	embedded := s.Node.Get("x-kubernetes-embedded-resource").Bool()
-	drops := s.Type() == "object" && (!s.Open() || embedded && !s.Node.Get("x-kubernetes-preserve-unknown-fields").Bool())
+	drops := s.Type() == "object" && !kept && (!s.Open() || embedded)
+	of := "the schema"
+	if len(path) > 0 {
+		of = crd.Join(path)
+	}
 	for _, one := range slices.Concat(s.Node.Get("allOf").List(), []*yamldoc.Node{s.Node}) {
 		for _, n := range one.Get("required").List() {
 			name := n.Str()
-			kept := (len(path) == 0 || embedded) && (name == "apiVersion" || name == "kind" || name == "metadata")
-			if drops && !kept && s.Node.Get("properties", name) == nil {
-				add(n, "%s requires the field %s, but its properties lack it", cmp.Or(crd.Join(path), "the schema"), name)
+			header := (len(path) == 0 || embedded) && (name == "apiVersion" || name == "kind" || name == "metadata")
+			if drops && !header && name != "" && s.Node.Get("properties", name) == nil {
+				add(n, "%s requires the field %s, but its properties lack it", of, name)
 			}
 		}
 	}
 	for _, f := range s.Node.Get("properties").Fields() {
-		requiredFields(crd.Schema{Node: f.Value}, append(path, f.Name), add)
+		requiredFields(crd.Schema{Node: f.Value}, append(path, f.Name), false, add)
 	}
-	requiredFields(crd.Schema{Node: s.Node.Get("items")}, append(path, crd.Items), add)
-	requiredFields(crd.Schema{Node: s.Node.Get("additionalProperties")}, append(path, crd.Values), add)
+	requiredFields(crd.Schema{Node: s.Node.Get("items")}, append(path, crd.Items), kept && s.Type() == "array", add)
+	requiredFields(crd.Schema{Node: s.Node.Get("additionalProperties")}, append(path, crd.Values), false, add)
 }
 
 // conversion is spec.conversion.

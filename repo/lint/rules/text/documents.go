@@ -70,7 +70,8 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 		switch {
 		case strings.Contains(r.Default, `"`) && insideQuotes(f, r.Start):
 			return cause{"VAR021", fmt.Sprintf("the quotes in the default of %s end the quotes around it: %s", expression(f, &r), err), d.Err.Pos}
-		case strings.ContainsAny(r.Default[:min(len(r.Default), 1)], `"'`) && r.End < to && !strings.ContainsRune(" \t\r\n,]}", rune(f.Raw.Data[r.End])):
+		case startsValue(f, r.Start) && strings.ContainsAny(r.Default[:min(len(r.Default), 1)], `"'`) &&
+			r.End < to && !strings.ContainsRune(" \t\r\n,]}:", rune(f.Raw.Data[r.End])):
 			return cause{"VAR021", fmt.Sprintf("the value ends with the quotes in the default of %s, but more text follows: %s", expression(f, &r), err), d.Err.Pos}
 		case punctuation().MatchString(r.Default) && !strings.Contains(r.Default, "\n"):
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
@@ -101,6 +102,12 @@ func invalidUTF8(data string) int {
 		off += width
 	}
 	return 0
+}
+
+// startsValue reports whether a value may begin at an offset.
+func startsValue(f *lint.File, off int) bool {
+	before := strings.TrimRight(f.Raw.Data[lineStart(f, off):off], " \t")
+	return before == "" || strings.IndexByte(":-,[{", before[len(before)-1]) >= 0
 }
 
 // insideQuotes reports whether a double quote is open on the line before off.

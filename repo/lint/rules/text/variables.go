@@ -711,7 +711,7 @@ func nulByte(p *lint.Pass) {
 }
 
 // scalarsFromDefaults visits the scalars that a default became a part of, for
-// the expressions that match. It walks the documents only if there are any.
+// the expressions that match. Of a scalar with several it knows the first. It walks the documents only if there are any.
 func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref)) {
 	wanted := map[string]bool{}
 	for name, r := range firsts(view.Refs(f)) {
@@ -799,7 +799,7 @@ func quotesInQuotes(p *lint.Pass) {
 		case text == r.Default:
 			p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
 		case !strings.ContainsAny(text, " \t\n{[="): // commands, flags and JSON may have quotes
-			p.Report(lint.At(p.File, d, n, "the quotes in the default %s of %s become part of the value %s", r.Default, r.Name, text).As(lint.Warning))
+			p.Report(lint.At(p.File, d, n, "the quotes in the default %s of %s become part of the value", r.Default, r.Name).As(lint.Warning))
 		}
 	})
 }

@@ -18,11 +18,8 @@ type Blob struct {
 // Receive reads all of r. With spoil the first byte that is kept is another one
 // than the one that came. The error is that of r.
 func Receive(r io.Reader, sizeHint int64, spoil bool) (*Blob, error) {
-	var buf bytes.Buffer
-	if sizeHint > 0 {
-		// One more lets the buffer see the end without growing.
-		buf.Grow(int(min(sizeHint, 256<<20)) + bytes.MinRead)
-	}
+	// The room for one more read lets the buffer see the end without growing.
+	buf := bytes.NewBuffer(make([]byte, 0, max(0, min(sizeHint, 256<<20))+bytes.MinRead))
 	n, err := buf.ReadFrom(r)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,9 @@ type Fake struct {
 
 // Init makes a fake that does not listen: with so many hosts, of which the last is the
 // storage, and with wrap, if it is not nil, between the faults and the service.
-func (f *Fake) Init(hosts int, tls bool, wrap func(http.Handler) http.Handler, service http.HandlerFunc, step func(*http.Request) string) {
+func (f *Fake) Init(
+	hosts int, tls bool, wrap func(http.Handler) http.Handler, service http.HandlerFunc, step func(*http.Request) string,
+) {
 	f.Faults, f.Bucket, f.hosts, f.tls, f.lastID = fault.New(), &Bucket{[]byte(rand.Text())}, hosts, tls, 1000
 	inner := http.Handler(service)
 	if wrap != nil {

@@ -58,9 +58,9 @@ func neverValid(f *lint.File, d *yamldoc.Document, n *yamldoc.Node, ok func(*yam
 }
 
 // spelled returns how the raw file writes a scalar with variables, and where; "" for
-// one without.
+// one without, or without a place.
 func spelled(f *lint.File, d *yamldoc.Document, n *yamldoc.Node) (text string, start, end int) {
-	if _, ok := f.Variable(d, n); !ok {
+	if _, ok := f.Variable(d, n); !ok || !d.Placed() {
 		return "", 0, 0
 	}
 	from, to := d.Offsets(n)

@@ -63,7 +63,7 @@ func MisfitFix(o *manifest.Object, problem gotypes.Problem) string {
 	case problem.Kind != gotypes.WrongType || !scalar:
 	case problem.Want == "a string":
 		return "Put the value in quotes: \"" + Spelling(o, n) + "\"."
-	case n.Style == yamldoc.Quoted && Variable(o, n):
+	case n.Style == yamldoc.Quoted && Variable(o, n) && o.Doc.Placed():
 		return "Remove the quotes: a variable in quotes is always a string. Write " + Spelling(o, n) + "."
 	}
 	return ""
