@@ -353,7 +353,7 @@ func On(o *manifest.Object, n *yamldoc.Node, format string, args ...any) Finding
 // Replace is an edit that puts a text in the place of a scalar; nil if the scalar
 // is not written in the file as it was read.
 func Replace(f *File, d *yamldoc.Document, n *yamldoc.Node, text string) *Edit {
-	if n == nil || n.Kind == yamldoc.Map || n.Kind == yamldoc.List || n.Style == yamldoc.Block {
+	if n == nil || n.Kind == yamldoc.Map || n.Kind == yamldoc.List || n.Style == yamldoc.Block || !d.Placed() {
 		return nil
 	}
 	from, to := d.Offsets(n)

@@ -115,7 +115,7 @@ func (m *mutant) course() []string {
 func TestMutants(t *testing.T) {
 	long(t)
 	r := shared(t)
-	prepared := given.Value(rig.PrepareMutants(t.Context(), t.TempDir()))(t)
+	prepared := rig.PrepareMutants(t)
 	// The unchanged provider keeps its hands off the other namespaces, and serves the
 	// webhooks of all.
 	given.NoError(t, r.Manage(t.Context(), "capd", r.Program("capd"), "--namespace=unchanged"))
@@ -127,7 +127,7 @@ func TestMutants(t *testing.T) {
 	t.Run("courses", func(t *testing.T) {
 		for i, m := range append(mutants, mutant{name: "unchanged"}) {
 			if i < len(mutants) {
-				program := given.Value(prepared.Build(t.Context(), m.name, append(m.edits, ownPorts(i))))(t)
+				program := prepared.Build(t, m.name, append(m.edits, ownPorts(i)))
 				given.NoError(t, r.Beside(t.Context(), m.name, program, i))
 			}
 			t.Run(m.name, func(t *testing.T) {

@@ -51,7 +51,7 @@ type fault struct {
 
 const discoveryPath = "/" + extension.APIVersion + "/discovery"
 
-// about notes that a fault is in the handlers with a part in their names, if it is.
+// about notes that a fault is in the handlers whose paths contain a part, if there are any.
 func about(part string, f func(*server)) func(*server) {
 	return func(s *server) {
 		if slices.ContainsFunc(extension.Hooks(contract.NewestCore), func(h *extension.Hook) bool { return strings.Contains(h.Path(name(h.Name)), part) }) {

@@ -406,7 +406,7 @@ const mostEcho = 200
 // secret matches the names of settings whose values must not be told. Others, such as secretName
 // and passwordKey, only name something.
 var secret = regexp.MustCompile(`(?i)(token|password|passwd|passphrase|` +
-	`(api|client|app|application|consumer)[-_.]?secret|` +
+	`(api|client|app|application|access|consumer|session|shared)[-_.]?secret|` +
 	`(api|access|account|auth|encryption|hmac|join|license|master|private|sas|service|signing|subscription)[-_.]?key)$`)
 
 // either matches the names of settings that have secrets or the names of Secrets, which aName matches.

@@ -1,6 +1,7 @@
 package vars
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sort"
@@ -227,18 +228,20 @@ func (x *Text) Substituted(start, end int) (ref int, ok bool) {
 	return x.values[i].ref, true
 }
 
-// telling is how long a value is at least that is known again in the middle of a text.
+// telling is the least length, in bytes, of a value that is recognized inside a longer text.
 const telling = 4
 
-// Holding returns the index of the first Ref in [start, end) of Data whose value a text that
-// was made of Data seems to have: all of it, or a part that is long enough to tell.
+// Holding returns the index of the first Ref in [start, end) of Data whose value, without
+// quotes around it, is all of a text that was made of Data, or a part of it if the value is
+// long enough to be recognized.
 func (x *Text) Holding(start, end int, text string) (ref int, ok bool) {
 	first := sort.Search(len(x.values), func(i int) bool { return x.values[i].start >= start })
 	for _, v := range x.values[first:] {
 		if v.end > end {
 			break
 		}
-		s := strings.Trim(x.Data[v.start:v.end], `"'`)
+		s := x.Data[v.start:v.end]
+		s = cmp.Or(strings.Trim(s, `"'`), s)
 		if s != "" && (s == text || len(s) >= telling && strings.Contains(text, s)) {
 			return v.ref, true
 		}

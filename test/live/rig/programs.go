@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // Program is something to build.
@@ -84,36 +86,19 @@ type Edit struct{ File, Old, New string }
 // Mutants builds changed infrastructure providers.
 type Mutants struct{ dir, source, modfile string }
 
-// PrepareMutants copies the module of the infrastructure provider into a folder, because
+// PrepareMutants copies the module of the infrastructure provider into a folder of the test, because
 // go build replaces files by others only outside the module cache.
-func PrepareMutants(ctx context.Context, dir string) (*Mutants, error) {
-	from, err := module(ctx, ".", infraModule)
-	if err != nil {
-		return nil, err
-	}
-	above, err := filepath.Abs("..")
-	if err != nil {
-		return nil, err
-	}
+func PrepareMutants(t testing.TB) *Mutants {
+	t.Helper()
+	dir := t.TempDir()
+	from := given.Value(module(t.Context(), ".", infraModule))(t)
+	above := given.Value(filepath.Abs(".."))(t)
 	m := &Mutants{dir: dir, source: filepath.Join(dir, "source"), modfile: filepath.Join(dir, "go.mod")}
-	if err := os.CopyFS(m.source, goFiles{os.DirFS(from)}); err != nil {
-		return nil, err
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		text := string(data)
-		if name == "go.mod" {
-			text = strings.ReplaceAll(text, "=> ../", "=> "+above+"/")
-			text += "\nreplace " + infraModule + " => " + m.source + "\n"
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	given.NoError(t, os.CopyFS(m.source, goFiles{os.DirFS(from)}))
+	text := strings.ReplaceAll(string(given.Read(t, "go.mod")), "=> ../", "=> "+above+"/")
+	given.File(t, m.modfile, text+"\nreplace "+infraModule+" => "+m.source+"\n")
+	given.File(t, filepath.Join(dir, "go.sum"), string(given.Read(t, "go.sum")))
+	return m
 }
 
 // goFiles hides the folders that the provider does not need.
@@ -131,7 +116,8 @@ func (g goFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // Build compiles the provider with edits and returns the path of the program.
-func (m *Mutants) Build(ctx context.Context, name string, edits []Edit) (string, error) {
+func (m *Mutants) Build(t testing.TB, name string, edits []Edit) string {
+	t.Helper()
 	overlay := map[string]map[string]string{"Replace": {}}
 	for i, e := range edits {
 		original := filepath.Join(m.source, "infrastructure/docker", e.File)
@@ -139,26 +125,16 @@ func (m *Mutants) Build(ctx context.Context, name string, edits []Edit) (string,
 		if changed := overlay["Replace"][original]; changed != "" {
 			from = changed
 		}
-		data, err := os.ReadFile(from)
-		if err != nil {
-			return "", err
-		}
-		if n := strings.Count(string(data), e.Old); n != 1 {
-			return "", fmt.Errorf("%s: the text to change is there %d times; update the edit of the mutant:\n%s", e.File, n, e.Old)
+		text := string(given.Read(t, from))
+		if n := strings.Count(text, e.Old); n != 1 {
+			t.Fatalf("%s: the text to change is there %d times; update the edit of the mutant:\n%s", e.File, n, e.Old)
 		}
 		changed := filepath.Join(m.dir, fmt.Sprintf("%s-%d.go", name, i))
-		if err := os.WriteFile(changed, []byte(strings.Replace(string(data), e.Old, e.New, 1)), 0o600); err != nil {
-			return "", err
-		}
+		given.File(t, changed, strings.Replace(text, e.Old, e.New, 1))
 		overlay["Replace"][original] = changed
 	}
-	text, err := json.Marshal(overlay)
-	if err != nil {
-		return "", err
-	}
 	file := filepath.Join(m.dir, name+".json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return "", err
-	}
-	return Build(ctx, m.dir, Program{Name: name, Package: managers[infra].program, Dir: ".", Flags: []string{"-overlay", file, "-modfile", m.modfile}}, false)
+	given.File(t, file, string(given.Value(json.Marshal(overlay))(t)))
+	p := Program{Name: name, Package: managers[infra].program, Dir: ".", Flags: []string{"-overlay", file, "-modfile", m.modfile}}
+	return given.Value(Build(t.Context(), m.dir, p, false))(t)
 }

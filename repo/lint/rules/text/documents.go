@@ -71,7 +71,7 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 		case strings.Contains(r.Default, `"`) && insideQuotes(f, r.Start):
 			return cause{"VAR021", fmt.Sprintf("the quotes in the default of %s end the quotes around it: %s", expression(f, &r), err), d.Err.Pos}
 		case startsValue(f, r.Start) && strings.ContainsAny(r.Default[:min(len(r.Default), 1)], `"'`) &&
-			r.End < to && !strings.ContainsRune(" \t\r\n,]}:", rune(f.Raw.Data[r.End])):
+			r.End < to && goesOn(f.Raw.Data[r.End:]):
 			return cause{"VAR021", fmt.Sprintf("the value ends with the quotes in the default of %s, but more text follows: %s", expression(f, &r), err), d.Err.Pos}
 		case punctuation().MatchString(r.Default) && !strings.Contains(r.Default, "\n"):
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
@@ -106,8 +106,19 @@ func invalidUTF8(data string) int {
 
 // startsValue reports whether a value may begin at an offset.
 func startsValue(f *lint.File, off int) bool {
-	before := strings.TrimRight(f.Raw.Data[lineStart(f, off):off], " \t")
-	return before == "" || strings.IndexByte(":-,[{", before[len(before)-1]) >= 0
+	line := f.Raw.Data[lineStart(f, off):off]
+	before := strings.TrimRight(line, " \t")
+	if before == "" {
+		return true
+	}
+	last := before[len(before)-1]
+	return strings.IndexByte(",[{", last) >= 0 || strings.IndexByte(":-", last) >= 0 && len(before) < len(line)
+}
+
+// goesOn reports whether a value goes on with a text, and neither ends nor is a key.
+func goesOn(text string) bool {
+	rest := strings.TrimPrefix(text, ":")
+	return rest != "" && strings.IndexByte(" \t\r\n,]}", rest[0]) < 0
 }
 
 // insideQuotes reports whether a double quote is open on the line before off.

@@ -154,6 +154,8 @@ func TestVAR021(t *testing.T) {
 		`'{"b":${A:=""}}'`:                     {0, 0}, // JSON
 		"|\n    A=${A:=\"\"}":                  {0, 0},
 		"'x${A:=\"\"}y'\nb: ]":                 {0, 0}, // YAML001
+		"'x-${A:=\"\"}y'\nb: ]":                {0, 0},
+		`${A:="x"}:80`:                         {1, 1},
 		"x\nb: '${CLUSTER_NAME}${A:=\"c d\"}'": {0, 0},
 	} {
 		errors, all, _ := findings(t, "VAR021", "cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: "+value+"\n")

@@ -711,7 +711,8 @@ func nulByte(p *lint.Pass) {
 }
 
 // scalarsFromDefaults visits the scalars that a default became a part of, for
-// the expressions that match. Of a scalar with several it knows the first. It walks the documents only if there are any.
+// the expressions that match. Only the first expression of a scalar counts. It walks the
+// documents only if there are any.
 func scalarsFromDefaults(f *lint.File, match func(r *vars.Ref) bool, visit func(d *yamldoc.Document, n *yamldoc.Node, r vars.Ref)) {
 	wanted := map[string]bool{}
 	for name, r := range firsts(view.Refs(f)) {

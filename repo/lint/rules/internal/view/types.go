@@ -61,6 +61,8 @@ func MisfitFix(o *manifest.Object, problem gotypes.Problem) string {
 	scalar := n.Kind != yamldoc.Map && n.Kind != yamldoc.List && n.Kind != yamldoc.Null
 	switch {
 	case problem.Kind != gotypes.WrongType || !scalar:
+	case problem.Want == "a string" && !o.Doc.Placed():
+		return "Put the value in quotes."
 	case problem.Want == "a string":
 		return "Put the value in quotes: \"" + Spelling(o, n) + "\"."
 	case n.Style == yamldoc.Quoted && Variable(o, n) && o.Doc.Placed():
