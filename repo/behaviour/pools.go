@@ -178,7 +178,7 @@ func poolCount(c *change) {
 			return
 		}
 		n, want := int64(len(machines)), c.cur.Get("status", "replicas").Number()
-		ids := c.cur.Get("spec", "providerIDList").Strings()
+		ids := slices.Compact(slices.Sorted(slices.Values(c.cur.Get("spec", "providerIDList").Strings()))) // twice: BEH303
 		for _, m := range machines {
 			if id := m.get("spec", "providerID").Str(); id != "" && n == want && len(ids) == len(machines) && !slices.Contains(ids, id) {
 				c.report([]string{"spec.providerIDList"}, "providerIDList lacks %q, the provider ID of %s", id, m)

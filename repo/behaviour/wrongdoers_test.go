@@ -497,6 +497,12 @@ var wrong = map[string]func(*life){
 			l.poolStatus("p1")
 		})
 	},
+	"BEH303 at rest": instead("pool filled", func(l *life) {
+		l.poolMachine("p1")
+		l.poolMachine("p2")
+		l.poolStatus("p1", "p1")
+		l.status("MachinePool", "mp", "status.initialization.infrastructureProvisioned", true)
+	}),
 	"BEH304": func(l *life) {
 		l.instead("pool filled", func(l *life) {
 			l.fillPool()
