@@ -848,8 +848,8 @@ func (w *attackedWorld) judge(t *testing.T, dir string, before map[string]string
 
 // highWater returns a function that ends watching and returns how much memory
 // was in use at most, as the collector found it: how much garbage waits for the
-// collector depends on how busy the machine is. Up to
-// about 30 MB may be left from earlier tests; above that, they are collected first.
+// collector depends on how busy the machine is. Up to about
+// 30 MB may be left from earlier tests; more is collected first.
 func highWater() func() uint64 {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	if metrics.Read(live); live[0].Value.Uint64() > 30<<20 {

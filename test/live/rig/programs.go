@@ -86,8 +86,8 @@ type Edit struct{ File, Old, New string }
 // Mutants builds changed infrastructure providers.
 type Mutants struct{ dir, source, modfile string }
 
-// PrepareMutants copies the module of the infrastructure provider into a folder of the test, because
-// go build replaces files by others only outside the module cache.
+// PrepareMutants copies the module of the infrastructure provider into a folder of the
+// test, because go build replaces files by others only outside the module cache.
 func PrepareMutants(t testing.TB) *Mutants {
 	t.Helper()
 	dir := t.TempDir()
