@@ -406,18 +406,12 @@ func (j *Judge) machinesOf(plane *object) []*object {
 // calm looks again when neither the ControlPlane nor its Machines came or went for the
 // bound.
 func (c *change) calm(do func(*change, []*object)) {
-	c.rests(func(c *change) {
-		all := c.machinesOf(c.o)
-		for _, m := range all {
-			if m.isDeleting() || c.now.Sub(m.born) < c.opts.Settle {
-				return
-			}
-		}
-		if s := c.clusters[c.o.cluster]; s == nil || c.now.Sub(s.cause) < c.opts.Settle-apart {
-			return
-		}
-		do(c, all)
-	})
+	changing := func(c *change) bool {
+		return slices.ContainsFunc(c.machinesOf(c.o), func(m *object) bool {
+			return m.isDeleting() || c.now.Sub(m.born) < c.opts.Settle
+		})
+	}
+	c.settled(changing, func(c *change) { do(c, c.machinesOf(c.o)) })
 }
 
 func planeGoesLast(c *change) { c.outlived("the ControlPlane", apart+apart, c.machinesOf(c.o)) }

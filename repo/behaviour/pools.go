@@ -116,6 +116,19 @@ func (c *change) rests(do func(*change)) {
 	})
 }
 
+// settled looks again when the object has not changed, and nothing made the controllers of
+// its Cluster work, for the bound; what is busy then is looked at later.
+func (c *change) settled(busy func(*change) bool, do func(*change)) {
+	c.rests(func(c *change) {
+		s := c.clusters[c.o.cluster]
+		if s != nil && c.now.Sub(s.cause) < c.opts.Settle-apart || busy(c) {
+			c.settled(busy, do)
+			return
+		}
+		do(c)
+	})
+}
+
 func poolReplicas(c *change) {
 	replicas := c.cur.Get("status", "replicas")
 	if c.user || !replicas.Exists() && !c.cur.PoolProvisioned() || int64(c.cur.Get("spec", "providerIDList").Len()) == replicas.Number() {
@@ -169,14 +182,11 @@ func poolCount(c *change) {
 	if c.cur.Get("status", "infrastructureMachineKind").Str() == "" || !c.cur.Get("status", "replicas").Exists() {
 		return
 	}
-	c.rests(func(c *change) {
+	changing := func(c *change) bool {
+		return slices.ContainsFunc(c.childrenTagged(c.o.uid, infraMachine), (*object).isDeleting)
+	}
+	c.settled(changing, func(c *change) {
 		machines := c.childrenTagged(c.o.uid, infraMachine)
-		if slices.ContainsFunc(machines, (*object).isDeleting) {
-			return
-		}
-		if s := c.clusters[c.o.cluster]; s != nil && c.now.Sub(s.cause) < c.opts.Settle-apart {
-			return
-		}
 		n, want := int64(len(machines)), c.cur.Get("status", "replicas").Number()
 		ids := slices.Compact(slices.Sorted(slices.Values(c.cur.Get("spec", "providerIDList").Strings()))) // twice: BEH303
 		for _, m := range machines {
