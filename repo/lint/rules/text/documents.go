@@ -70,8 +70,7 @@ func causeOf(f *lint.File, d *yamldoc.Document) cause {
 		switch {
 		case strings.Contains(r.Default, `"`) && insideQuotes(f, r.Start):
 			return cause{"VAR021", fmt.Sprintf("the quotes in the default of %s end the quotes around it: %s", expression(f, &r), err), d.Err.Pos}
-		case startsValue(f, r.Start) && strings.ContainsAny(r.Default[:min(len(r.Default), 1)], `"'`) &&
-			r.End < to && goesOn(f.Raw.Data[r.End:]):
+		case r.End < to && strings.ContainsAny(r.Default[:min(len(r.Default), 1)], `"'`) && isCutShort(f, r.Start, r.End):
 			return cause{"VAR021", fmt.Sprintf("the value ends with the quotes in the default of %s, but more text follows: %s", expression(f, &r), err), d.Err.Pos}
 		case punctuation().MatchString(r.Default) && !strings.Contains(r.Default, "\n"):
 			return cause{"VAR022", fmt.Sprintf("the default %q of %s is not in quotes: %s", r.Default, r.Name, err), d.Err.Pos}
@@ -104,20 +103,19 @@ func invalidUTF8(data string) int {
 	return 0
 }
 
-// startsValue reports whether a value may begin at an offset.
-func startsValue(f *lint.File, off int) bool {
-	line := f.Raw.Data[lineStart(f, off):off]
-	before := strings.TrimRight(line, " \t")
-	if before == "" {
-		return true
+// isCutShort reports whether a value may begin at start, and its text goes on after end.
+func isCutShort(f *lint.File, start, end int) bool {
+	line, rest := f.Raw.Data[lineStart(f, start):start], f.Raw.Data[end:]
+	switch before := strings.TrimRight(line, " \t"); {
+	case before == "" || strings.HasSuffix(line, `":`):
+	case strings.ContainsAny(before[len(before)-1:], ",[{"):
+		if strings.HasPrefix(rest, ":") {
+			return false // a key in quotes needs no space after its colon there
+		}
+	case !strings.ContainsAny(before[len(before)-1:], ":-") || before == line:
+		return false
 	}
-	last := before[len(before)-1]
-	return strings.IndexByte(",[{", last) >= 0 || strings.IndexByte(":-", last) >= 0 && len(before) < len(line)
-}
-
-// goesOn reports whether a value goes on with a text, and neither ends nor is a key.
-func goesOn(text string) bool {
-	rest := strings.TrimPrefix(text, ":")
+	rest = strings.TrimPrefix(rest, ":")
 	return rest != "" && strings.IndexByte(" \t\r\n,]}", rest[0]) < 0
 }
 

@@ -156,6 +156,9 @@ func TestVAR021(t *testing.T) {
 		"'x${A:=\"\"}y'\nb: ]":                 {0, 0}, // YAML001
 		"'x-${A:=\"\"}y'\nb: ]":                {0, 0},
 		`${A:="x"}:80`:                         {1, 1},
+		`{b: ${A:="x"}:80}`:                    {1, 1},
+		`{"b":${A:=""}x}`:                      {1, 1},
+		"{${A:=\"x\"}:80}\nb: ]":               {0, 0}, // YAML001
 		"x\nb: '${CLUSTER_NAME}${A:=\"c d\"}'": {0, 0},
 	} {
 		errors, all, _ := findings(t, "VAR021", "cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: "+value+"\n")
