@@ -117,10 +117,8 @@ func secretOf(objects []*manifest.Object, service *manifest.Object) string {
 		if !o.Is("cert-manager.io", "Certificate") {
 			continue
 		}
-		for _, name := range o.Get("spec", "dnsNames").List() {
-			if name.Str() == service.Name+"."+service.Namespace+".svc" {
-				return o.Get("spec", "secretName").Str()
-			}
+		if yamldoc.Has(o.Get("spec", "dnsNames").List(), service.Name+"."+service.Namespace+".svc") {
+			return o.Get("spec", "secretName").Str()
 		}
 	}
 	return ""
@@ -154,11 +152,9 @@ func targets(objects []*manifest.Object, service *manifest.Object, port int64) [
 			if !selects(service.Get("spec", "selector"), pod.Get("metadata", "labels")) {
 				continue
 			}
-			for _, container := range pod.Get("spec", "containers").List() {
-				for _, declared := range container.Get("ports").List() {
-					if n, ok := declared.Get("containerPort").Int(); ok && declared.Get("name").Str() == target.Str() {
-						out = append(out, strconv.FormatInt(n, 10))
-					}
+			for _, declared := range pod.All("spec", "containers", "*", "ports", "*") {
+				if n, ok := declared.Get("containerPort").Int(); ok && declared.Get("name").Str() == target.Str() {
+					out = append(out, strconv.FormatInt(n, 10))
 				}
 			}
 		}

@@ -45,7 +45,7 @@ func (o *object) empty(n *edit.Node, schema *yamldoc.Node, at string) {
 			case !vanishes(e.Value, field):
 				o.optional(e, field)
 				o.empty(e.Value, field, here)
-			case slices.ContainsFunc(schema.Get("required").List(), func(r *yamldoc.Node) bool { return r.Str() == e.Name }):
+			case yamldoc.Has(schema.Get("required").List(), e.Name):
 				o.row = table.Row{Path: e.Name}
 				o.manual(e, o.kind.To+" demands that "+e.Name+" holds something", "set a field in it, even if only to its default")
 			default:

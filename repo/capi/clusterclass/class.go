@@ -432,21 +432,14 @@ func (c *Class) Durations() []*yamldoc.Node {
 		return nil
 	}
 	var out []*yamldoc.Node
-	add := func(n *yamldoc.Node) {
-		if n != nil {
-			out = append(out, n)
-		}
-	}
 	place := func(n *yamldoc.Node) {
 		for _, name := range durations {
-			add(n.Get(name))
+			out = append(out, n.All(name)...)
 		}
 		check := n.Get("machineHealthCheck")
-		add(check.Get("nodeStartupTimeout"))
+		out = append(out, check.All("nodeStartupTimeout")...)
 		for _, list := range [...]string{"unhealthyConditions", "unhealthyMachineConditions"} {
-			for _, condition := range check.Get(list).List() {
-				add(condition.Get("timeout"))
-			}
+			out = append(out, check.All(list, "*", "timeout")...)
 		}
 	}
 	place(c.Spec.Get("controlPlane"))

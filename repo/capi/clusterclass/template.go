@@ -238,13 +238,10 @@ func (c *Class) Used() (used map[string]bool, all bool) {
 			return nil, true
 		}
 		template(p.EnabledIf.Str())
-		for _, d := range p.Definitions.List() {
-			for _, j := range d.Get("jsonPatches").List() {
-				from := j.Get("valueFrom")
-				template(from.Get("template").Str())
-				if name := VariableName(from.Get("variable").Str()); name != "" {
-					used[name] = true
-				}
+		for _, from := range p.Definitions.All("*", "jsonPatches", "*", "valueFrom") {
+			template(from.Get("template").Str())
+			if name := VariableName(from.Get("variable").Str()); name != "" {
+				used[name] = true
 			}
 		}
 	}

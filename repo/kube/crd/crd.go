@@ -152,7 +152,7 @@ func (s Schema) Type() string {
 
 // Required reports whether an object must have the field.
 func (s Schema) Required(name string) bool {
-	return slices.ContainsFunc(s.Node.Get("required").List(), func(n *yamldoc.Node) bool { return n.Str() == name })
+	return yamldoc.Has(s.Node.Get("required").List(), name)
 }
 
 // ListType returns the x-kubernetes-list-type; atomic if it is not set.

@@ -200,6 +200,26 @@ func (n *Node) Get(path ...string) *Node {
 	return n
 }
 
+// All is Get for many values: a star in the path stands for all entries of a list.
+func (n *Node) All(path ...string) (out []*Node) {
+	star := slices.Index(path, "*")
+	if star < 0 {
+		if n = n.Get(path...); n != nil {
+			out = append(out, n)
+		}
+		return out
+	}
+	for _, item := range n.Get(path[:star]...).List() {
+		out = append(out, item.All(path[star+1:]...)...)
+	}
+	return out
+}
+
+// Has reports whether one of the values is that string.
+func Has(list []*Node, text string) bool {
+	return slices.ContainsFunc(list, func(n *Node) bool { return n.Str() == text })
+}
+
 // Field returns the entry that counts for a key, or nil.
 func (n *Node) Field(name string) *Field {
 	fields := n.Fields()

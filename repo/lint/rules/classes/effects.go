@@ -191,7 +191,7 @@ func isOptional(c *clusterclass.Class, name string) bool {
 
 // setsVariable reports whether a Cluster has a value for a variable.
 func setsVariable(o *manifest.Object, name string) bool {
-	return slices.ContainsFunc(o.Get("spec", "topology", "variables").List(), func(n *yamldoc.Node) bool { return n.Get("name").Str() == name })
+	return yamldoc.Has(o.Get("spec", "topology", "variables").All("*", "name"), name)
 }
 
 // clustersOf returns the Clusters of the release that use a class.
@@ -224,9 +224,7 @@ func openValues(o *manifest.Object) map[string]bool {
 	topology := o.Get("spec", "topology")
 	lists := []*yamldoc.Node{topology.Get("variables"), topology.Get("controlPlane", "variables", "overrides")}
 	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
-		for _, w := range topology.Get("workers", list).List() {
-			lists = append(lists, w.Get("variables", "overrides"))
-		}
+		lists = append(lists, topology.All("workers", list, "*", "variables", "overrides")...)
 	}
 	for _, list := range lists {
 		for _, v := range list.List() {

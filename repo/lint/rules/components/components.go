@@ -211,18 +211,14 @@ func textsWithNamespace(o *manifest.Object) []*yamldoc.Node {
 	for _, c := range view.ContainersOf(o) {
 		out = append(out, c.Get("command").List()...)
 		out = append(out, c.Get("args").List()...)
-		for _, e := range c.Get("env").List() {
-			out = append(out, e.Get("value"))
-		}
+		out = append(out, c.All("env", "*", "value")...)
 	}
 	out = append(out, o.Get("metadata", "annotations", "cert-manager.io/inject-ca-from-secret"))
 	switch o.Kind {
 	case "APIService":
 		out = append(out, o.Get("spec", "service", "namespace"), o.Get("metadata", "annotations", view.InjectCAFrom))
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
-		for _, w := range o.Get("webhooks").List() {
-			out = append(out, w.Get("clientConfig", "url"))
-		}
+		out = append(out, o.Get("webhooks").All("*", "clientConfig", "url")...)
 	case crd.Kind:
 		out = append(out, o.Get("spec", "conversion", "webhook", "clientConfig", "url"))
 	}
@@ -346,11 +342,8 @@ func managerContainer(p *lint.Pass) {
 	switch {
 	case deployment != nil:
 		n := view.PodOf(deployment)
-		for _, c := range n.Get("containers").List() {
-			if c.Get("name") != nil {
-				n = c.Get("name")
-				break
-			}
+		if names := n.All("containers", "*", "name"); len(names) > 0 {
+			n = names[0]
 		}
 		p.On(deployment, n, "no container of a Deployment is named %s", view.ManagerName)
 	case first != nil:
@@ -577,11 +570,7 @@ func droppedStorageVersion(p *lint.Pass) {
 			said[stored] = true
 			n := view.Nearest(c.Object, "spec", "versions")
 			f := lint.On(c.Object, n, "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
-			var names []*yamldoc.Node
-			for _, v := range c.Object.Get("spec", "versions").List() {
-				names = append(names, v.Get("name"))
-			}
-			view.Settle(p, c.Object, f, names...)
+			view.Settle(p, c.Object, f, c.Object.Get("spec", "versions").All("*", "name")...)
 		}
 	}
 }

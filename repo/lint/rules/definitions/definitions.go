@@ -542,7 +542,7 @@ var _ = definitionRules.Add(lint.Rule{
 func category(p *lint.Pass) {
 	kinds := slices.DeleteFunc(slices.Clone(view.Definitions(p)), func(k *contract.Kind) bool {
 		categories := k.Object.Get("spec", "names", "categories").List()
-		return !k.Role.Referenced() || slices.ContainsFunc(categories, func(n *yamldoc.Node) bool { return n.Str() == "cluster-api" })
+		return !k.Role.Referenced() || yamldoc.Has(categories, "cluster-api")
 	})
 	if len(kinds) > 0 {
 		at := view.Nearest(kinds[0].Object, "spec", "names", "categories")

@@ -616,7 +616,7 @@ func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
 	all := r.Installed()
 	complete = true
 	for _, b := range all.Objects {
-		if b.Group != view.RbacGroup || !view.IsBinding(b) || !slices.ContainsFunc(b.Get("subjects").List(), func(s *yamldoc.Node) bool { return s.Get("kind").Str() == "ServiceAccount" }) {
+		if b.Group != view.RbacGroup || !view.IsBinding(b) || !yamldoc.Has(b.Get("subjects").All("*", "kind"), "ServiceAccount") {
 			continue
 		}
 		role := all.Find(view.RbacGroup, b.Get("roleRef", "kind").Str(), b.Get("roleRef", "name").Str())

@@ -137,17 +137,15 @@ var coreDemands = map[string]map[string][]demand{
 		{"endpoints.*.hostname", form(validation.IsDNS1123Label)},
 		{"", func(n *yamldoc.Node, fail view.Failure) {
 			of := n.Get("addressType")
-			for _, e := range n.Get("endpoints").List() {
-				for _, at := range e.Get("addresses").List() {
-					a, err := netip.ParseAddr(at.Str())
-					text := strings.TrimSuffix(at.Str(), ".")
-					name := strings.Contains(text, ".") && len(validation.IsDNS1123Subdomain(text)) == 0
-					fits := map[string]bool{"IPv4": a.Is4(), "IPv6": a.Is6() && !a.Is4In6(), "FQDN": name}
-					if ok, known := fits[of.Str()]; known && !ok {
-						fail.By(at, of).Says("has the address %q, which is not of the type %s", at.Text(), of.Str())
-					} else if err == nil && of.Str() != "FQDN" {
-						reachable(at, fail.By(at, of))
-					}
+			for _, at := range n.All("endpoints", "*", "addresses", "*") {
+				a, err := netip.ParseAddr(at.Str())
+				text := strings.TrimSuffix(at.Str(), ".")
+				name := strings.Contains(text, ".") && len(validation.IsDNS1123Subdomain(text)) == 0
+				fits := map[string]bool{"IPv4": a.Is4(), "IPv6": a.Is6() && !a.Is4In6(), "FQDN": name}
+				if ok, known := fits[of.Str()]; known && !ok {
+					fail.By(at, of).Says("has the address %q, which is not of the type %s", at.Text(), of.Str())
+				} else if err == nil && of.Str() != "FQDN" {
+					reachable(at, fail.By(at, of))
 				}
 			}
 		}},
@@ -508,11 +506,8 @@ func scopeExpression(n *yamldoc.Node, fail view.Failure) {
 
 // scoped demands that a ResourceQuota limits what its scopes are about.
 func scoped(n *yamldoc.Node, fail view.Failure) {
-	scopes := n.Get("scopes").List()
-	for _, e := range n.Get("scopeSelector", "matchExpressions").List() {
-		scopes = append(scopes, e.Get("scopeName"))
-	}
-	for _, scope := range scopes {
+	named := n.All("scopeSelector", "matchExpressions", "*", "scopeName")
+	for _, scope := range slices.Concat(n.Get("scopes").List(), named) {
 		for _, f := range view.Fields(n.Get("hard")) {
 			known := "pods cpu memory requests.cpu requests.memory limits.cpu limits.memory"
 			switch scope.Str() {

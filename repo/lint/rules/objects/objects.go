@@ -403,25 +403,19 @@ func podFields(p *lint.Pass, o *manifest.Object) {
 // volumes are the demands for a volume that the pods of an object have, and for one that
 // may be a device.
 func volumes(o *manifest.Object, pod *yamldoc.Node) (mounted, device test) {
-	var names, files []*yamldoc.Node
+	names := append(pod.All("volumes", "*", "name"), o.Get("spec", "volumeClaimTemplates").All("*", "metadata", "name")...)
+	var files []*yamldoc.Node
 	for _, v := range pod.Get("volumes").List() {
-		names = append(names, v.Get("name"))
 		if v.Get("persistentVolumeClaim") == nil && v.Get("ephemeral") == nil {
 			files = append(files, v.Get("name"))
 		}
 	}
-	for _, v := range o.Get("spec", "volumeClaimTemplates").List() {
-		names = append(names, v.Get("metadata", "name"))
-	}
-	has := func(list []*yamldoc.Node, n *yamldoc.Node) bool {
-		return slices.ContainsFunc(list, func(name *yamldoc.Node) bool { return n.Str() != "" && name.Str() == n.Text() })
-	}
 	return func(n *yamldoc.Node, fail view.Failure) {
-			if n.Str() != "" && !has(names, n) {
+			if n.Str() != "" && !yamldoc.Has(names, n.Str()) {
 				fail.By(n).By(names...).Says("is %q, but the pod has no volume of that name", n.Text())
 			}
 		}, func(n *yamldoc.Node, fail view.Failure) {
-			if has(files, n) {
+			if n.Str() != "" && yamldoc.Has(files, n.Str()) {
 				fail.By(n).By(files...).Says("is %q, but a device needs a volume with persistentVolumeClaim or ephemeral", n.Text())
 			}
 		}
@@ -569,18 +563,14 @@ var zone = view.Pattern(`^[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)*$`)
 // exitCodes demands that the rules about failed pods name containers that there are, and
 // exit codes in order.
 func exitCodes(n *yamldoc.Node, fail view.Failure) {
-	var names []*yamldoc.Node
-	for _, list := range [...]string{"containers", "initContainers"} {
-		for _, c := range n.Get("template", "spec", list).List() {
-			names = append(names, c.Get("name"))
-		}
-	}
+	pod := n.Get("template", "spec")
+	names := append(pod.All("containers", "*", "name"), pod.All("initContainers", "*", "name")...)
 	for _, rule := range n.Get("podFailurePolicy", "rules").List() {
 		if at, limit := rule.Get("action"), n.Get("backoffLimitPerIndex"); at.Str() == "FailIndex" && unset(limit) {
 			fail.By(at, limit).Says("has the action FailIndex, which needs a backoffLimitPerIndex")
 		}
 		codes := rule.Get("onExitCodes")
-		if of := codes.Get("containerName"); of.Is(yamldoc.String) && !slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == of.Text() }) {
+		if of := codes.Get("containerName"); of.Is(yamldoc.String) && !yamldoc.Has(names, of.Str()) {
 			fail.By(of).By(names...).Says("has a rule for the container %q, which the pod does not have", of.Text())
 		}
 		last := int64(-1 << 31)
@@ -866,7 +856,7 @@ func ofPod(n *yamldoc.Node, fail view.Failure) {
 	if !ok {
 		limit = 30
 	}
-	claims := phrase.List(n.Get("resourceClaims").List(), func(c *yamldoc.Node) *yamldoc.Node { return c.Get("name") })
+	claims := n.All("resourceClaims", "*", "name")
 	for _, c := range slices.Concat(n.Get("containers").List(), n.Get("initContainers").List()) {
 		for _, hook := range [...]string{"postStart", "preStop"} {
 			sleep := c.Get("lifecycle", hook, "sleep", "seconds")
@@ -874,8 +864,8 @@ func ofPod(n *yamldoc.Node, fail view.Failure) {
 				fail.By(sleep, grace).Says("has a %s that sleeps %d seconds; it must be between 0 and terminationGracePeriodSeconds, %d", hook, v, limit)
 			}
 		}
-		for _, claim := range c.Get("resources", "claims").List() {
-			if name := claim.Get("name"); name.Str() != "" && !slices.ContainsFunc(claims, func(of *yamldoc.Node) bool { return of.Str() == name.Str() }) {
+		for _, name := range c.All("resources", "claims", "*", "name") {
+			if name.Str() != "" && !yamldoc.Has(claims, name.Str()) {
 				fail.By(name).By(claims...).Says("has no resourceClaims entry named %s, which a container uses", name.Str())
 			}
 		}
@@ -916,9 +906,7 @@ func distinctPaths(n *yamldoc.Node, fail view.Failure) {
 	for _, source := range n.List() {
 		paths := []*yamldoc.Node{source.Get("clusterTrustBundle", "path")}
 		for _, list := range [...]string{"secret", "configMap", "downwardAPI"} {
-			for _, item := range source.Get(list, "items").List() {
-				paths = append(paths, item.Get("path"))
-			}
+			paths = append(paths, source.All(list, "items", "*", "path")...)
 		}
 		for _, at := range paths {
 			if first := seen[at.Str()]; first != nil && at.Str() != "" {
@@ -981,20 +969,18 @@ func address(n *yamldoc.Node, fail view.Failure) {
 // pod in its network are the ports of the containers.
 func hostPorts(n *yamldoc.Node, fail view.Failure) {
 	seen := map[string]*yamldoc.Node{}
-	for _, c := range n.Get("containers").List() {
-		for _, port := range c.Get("ports").List() {
-			at, own := port.Get("hostPort"), port.Get("containerPort")
-			if unset(at) || isZero(at) {
-				continue
-			}
-			key := strings.Join([]string{cmp.Or(port.Get("protocol").Str(), "TCP"), port.Get("hostIP").Str(), at.Text()}, " ")
-			if first := seen[key]; first != nil {
-				fail.By(at, port.Get("protocol"), port.Get("hostIP"), first).Says("the pod has two ports %s of the node", at.Text())
-			}
-			seen[key] = at
-			if n.Get("hostNetwork").Bool() && own != nil && own.Text() != at.Text() {
-				fail.By(at, own, n.Get("hostNetwork")).Says("the pod uses the network of the node, so the hostPort %s must be the containerPort %s", at.Text(), own.Text())
-			}
+	for _, port := range n.All("containers", "*", "ports", "*") {
+		at, own := port.Get("hostPort"), port.Get("containerPort")
+		if unset(at) || isZero(at) {
+			continue
+		}
+		key := strings.Join([]string{cmp.Or(port.Get("protocol").Str(), "TCP"), port.Get("hostIP").Str(), at.Text()}, " ")
+		if first := seen[key]; first != nil {
+			fail.By(at, port.Get("protocol"), port.Get("hostIP"), first).Says("the pod has two ports %s of the node", at.Text())
+		}
+		seen[key] = at
+		if n.Get("hostNetwork").Bool() && own != nil && own.Text() != at.Text() {
+			fail.By(at, own, n.Get("hostNetwork")).Says("the pod uses the network of the node, so the hostPort %s must be the containerPort %s", at.Text(), own.Text())
 		}
 	}
 }
@@ -1113,7 +1099,7 @@ var containerDemands = []demand{
 	{"securityContext.appArmorProfile", profile},
 	{"securityContext", func(n *yamldoc.Node, fail view.Failure) {
 		added := n.Get("capabilities", "add").List()
-		admin := slices.ContainsFunc(added, func(c *yamldoc.Node) bool { return c.Str() == "CAP_SYS_ADMIN" })
+		admin := yamldoc.Has(added, "CAP_SYS_ADMIN")
 		if at := n.Get("allowPrivilegeEscalation"); isFalse(at) && (n.Get("privileged").Bool() || admin) {
 			fail.By(at, n.Get("privileged")).By(added...).Says("forbids privilege escalation for a privileged container")
 		}

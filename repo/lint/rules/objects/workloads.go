@@ -187,8 +187,7 @@ func unrestricted(pod, c *yamldoc.Node) (missing []string) {
 	if !isFalse(own.Get("allowPrivilegeEscalation")) {
 		missing = append(missing, "allowPrivilegeEscalation: false")
 	}
-	drop := own.Get("capabilities", "drop").List()
-	if !slices.ContainsFunc(drop, func(n *yamldoc.Node) bool { return n.Str() == "ALL" }) {
+	if !yamldoc.Has(own.Get("capabilities", "drop").List(), "ALL") {
 		missing = append(missing, "capabilities.drop: [ALL]")
 	}
 	return missing
@@ -225,14 +224,9 @@ func links(o *manifest.Object) []link {
 	case o.Is(admissionGroup, "ValidatingAdmissionPolicyBinding"):
 		other = append(other, link{group: admissionGroup, kind: "ValidatingAdmissionPolicy", name: spec.Get("policyName")})
 	case o.Is("networking.k8s.io", "Ingress"):
-		backends := []*yamldoc.Node{spec.Get("defaultBackend")}
-		for _, rule := range spec.Get("rules").List() {
-			for _, path := range rule.Get("http", "paths").List() {
-				backends = append(backends, path.Get("backend"))
-			}
-		}
-		for _, b := range backends {
-			other = append(other, link{kind: "Service", name: b.Get("service", "name")})
+		other = append(other, link{kind: "Service", name: spec.Get("defaultBackend", "service", "name")})
+		for _, name := range spec.All("rules", "*", "http", "paths", "*", "backend", "service", "name") {
+			other = append(other, link{kind: "Service", name: name})
 		}
 	}
 	out = slices.DeleteFunc(other, func(l link) bool { return l.name.Str() == "" })
@@ -326,11 +320,11 @@ var _ = workloadRules.Add(lint.Rule{
 
 func probePort(p *lint.Pass, o *manifest.Object) {
 	for _, c := range view.ContainersOf(o) {
-		names := phrase.List(c.Get("ports").List(), func(port *yamldoc.Node) *yamldoc.Node { return port.Get("name") })
+		names := c.All("ports", "*", "name")
 		for _, probe := range probes {
 			for _, handler := range [...]string{"httpGet", "tcpSocket"} {
 				n := c.Get(probe, handler, "port")
-				if n.Str() == "" || len(validation.IsValidPortName(n.Text())) > 0 || slices.ContainsFunc(names, func(name *yamldoc.Node) bool { return name.Str() == n.Text() }) {
+				if n.Str() == "" || len(validation.IsValidPortName(n.Text())) > 0 || yamldoc.Has(names, n.Str()) {
 					continue
 				}
 				view.Failure{Pass: p, Object: o, Value: n}.By(n, c.Get("ports")).By(names...).Says("%s of container %s uses the port %s, which the container does not have", probe, c.Get("name").Str(), n.Text())

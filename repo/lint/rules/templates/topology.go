@@ -64,10 +64,7 @@ func (t *topology) workers() []topologyWorker {
 
 // parts returns the control plane and the workers, which have fields in common.
 func (t *topology) parts() []*yamldoc.Node {
-	var out []*yamldoc.Node
-	if n := t.node.Get("controlPlane"); n != nil {
-		out = append(out, n)
-	}
+	out := t.node.All("controlPlane")
 	for _, w := range t.workers() {
 		out = append(out, w.node)
 	}

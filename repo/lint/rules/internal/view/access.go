@@ -18,12 +18,8 @@ func IsBinding(o *manifest.Object) bool {
 
 // Holds reports whether a list of a rule names something, or everything.
 func Holds(rule *yamldoc.Node, field, name string) bool {
-	for _, n := range rule.Get(field).List() {
-		if s := n.Str(); s == name || s == "*" {
-			return true
-		}
-	}
-	return false
+	list := rule.Get(field).List()
+	return yamldoc.Has(list, name) || yamldoc.Has(list, "*")
 }
 
 // About reports whether a rule is about all objects of a resource.

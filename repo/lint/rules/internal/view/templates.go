@@ -41,15 +41,10 @@ func ClassTemplates(f *lint.File) map[*manifest.Object]bool {
 // Mutated reports whether a webhook of the release sees new objects of a kind
 // before the API server compares them with the schema.
 func Mutated(r *lint.Release, d *crd.CRD) bool {
-	has := func(list *yamldoc.Node, name string) bool {
-		return slices.ContainsFunc(list.List(), func(n *yamldoc.Node) bool { return n.Str() == name || n.Str() == "*" })
-	}
 	for _, o := range r.Installed().Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration") {
-		for _, w := range o.Get("webhooks").List() {
-			for _, rule := range w.Get("rules").List() {
-				if has(rule.Get("apiGroups"), d.Group) && (has(rule.Get("resources"), d.Plural) || has(rule.Get("resources"), "*/*")) {
-					return true
-				}
+		for _, rule := range o.Get("webhooks").All("*", "rules", "*") {
+			if Holds(rule, "apiGroups", d.Group) && (Holds(rule, "resources", d.Plural) || Holds(rule, "resources", "*/*")) {
+				return true
 			}
 		}
 	}
