@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -183,8 +184,8 @@ func entries(n *yamldoc.Node) []yamldoc.Field {
 // sampleText is one of the texts that fit a schema.
 func sampleText(schema *yamldoc.Node, round int) string {
 	checker := crd.Checker{}
-	fit := slices.DeleteFunc(slices.Clone(texts[:]), func(text string) bool {
-		return len(checker.Check(crd.Schema{Node: schema}, yamldoc.NewScalar(yamldoc.String, yamldoc.Quoted, text), false)) > 0
+	fit := phrase.Only(texts[:], func(text string) bool {
+		return len(checker.Check(crd.Schema{Node: schema}, yamldoc.NewScalar(yamldoc.String, yamldoc.Quoted, text), false)) == 0
 	})
 	if len(fit) == 0 {
 		return texts[0]

@@ -76,13 +76,7 @@ func (r *Release) index(profile contract.Profile) {
 	})
 	r.forgotten = map[*File]bool{}
 	r.classes = sync.OnceValue(func() []*File {
-		var out []*File
-		for _, f := range r.Files {
-			if !r.forgotten[f] && hasClass(f) {
-				out = append(out, f)
-			}
-		}
-		return out
+		return phrase.Only(r.Files, func(f *File) bool { return !r.forgotten[f] && hasClass(f) })
 	})
 	r.installed = sync.OnceValue(func() *Index {
 		components := r.Components() // nil if several files may be it
@@ -165,13 +159,7 @@ func (r *Release) File(name string) *File {
 
 // OfKind returns the files of a kind.
 func (r *Release) OfKind(kind layouts.FileKind) []*File {
-	var out []*File
-	for _, f := range r.Files {
-		if f.Kind == kind {
-			out = append(out, f)
-		}
-	}
-	return out
+	return phrase.Only(r.Files, func(f *File) bool { return f.Kind == kind })
 }
 
 // WithClasses are the files that hold a ClusterClass or a Cluster that uses one. Rules

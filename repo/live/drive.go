@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // driverName is the field manager of the driver.
@@ -349,8 +350,8 @@ func (d *driver) descends(o *object) bool {
 // active are ours of the kinds that controllers work on, without what the driver adds to
 // the template.
 func (d *driver) active(ctx context.Context) ([]*object, error) {
-	all, err := d.ours(ctx, slices.DeleteFunc(slices.Clone(d.all), func(r resource) bool {
-		return strings.HasSuffix(r.kind, "Template") || r.kind == "ClusterClass" || r.group != coreGroup && !ofProvider(r.group)
+	all, err := d.ours(ctx, phrase.Only(d.all, func(r resource) bool {
+		return !strings.HasSuffix(r.kind, "Template") && r.kind != "ClusterClass" && (r.group == coreGroup || ofProvider(r.group))
 	}))
 	return slices.DeleteFunc(all, func(o *object) bool { return strings.HasPrefix(o.GetName(), extra) }), err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // target is what JSON patches of kustomize apply to.
@@ -327,12 +328,9 @@ func (k *kustomizations) inline(f *file, d *edit.Document, e *edit.Entry, t *tar
 // run migrates the list of JSON patches of a unit.
 func (k *kustomizations) run(f *file, list *edit.Node, t *target, unit string) {
 	o := &object{file: f, kind: t.kind, root: &edit.Node{Kind: edit.Map}, name: strings.TrimSpace("patch of " + t.kind.Kind + " " + t.name), step: f.step, partial: true}
-	var targets []*edit.Node
-	for _, n := range f.opts.Targets[t.kind.Group+"/"+t.kind.Kind] {
-		if t.name == "" || n.Text("metadata", "name") == t.name {
-			targets = append(targets, n)
-		}
-	}
+	targets := phrase.Only(f.opts.Targets[t.kind.Group+"/"+t.kind.Kind], func(n *edit.Node) bool {
+		return t.name == "" || n.Text("metadata", "name") == t.name
+	})
 	p := operations{object: o, kind: t.kind, list: list, targets: targets, created: map[string]bool{}, lists: map[string]*argumentList{}}
 	p.places = func(path string) [][]argument { return k.places(unit, t, path) }
 	p.migrate()

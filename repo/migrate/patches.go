@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // patches migrates the patches of a ClusterClass. They follow the kind that they
@@ -84,13 +85,8 @@ func (o *object) selected(selector *edit.Node, k *table.Kind) []*edit.Node {
 		}
 	}
 	for _, all := range [][]*edit.Node{o.file.seen[k.Group+"/"+k.Kind], o.file.opts.Targets[k.Group+"/"+k.Kind]} {
-		var out []*edit.Node
-		for _, n := range all {
-			if slices.Contains(names, n.Text("metadata", "name")) {
-				out = append(out, n)
-			}
-		}
-		if out != nil {
+		named := func(n *edit.Node) bool { return slices.Contains(names, n.Text("metadata", "name")) }
+		if out := phrase.Only(all, named); out != nil {
 			return out
 		}
 	}

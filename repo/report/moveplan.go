@@ -338,8 +338,8 @@ const mostBoxes = 400
 // drawn are the objects worth drawing: not those without links that are left where
 // they belong.
 func drawn(g *owners.Graph) []*owners.Node {
-	return slices.DeleteFunc(slices.Clone(g.Nodes), func(n *owners.Node) bool {
-		return !n.Lost && n.Verdict == owners.Left && len(n.In)+len(n.Out) == 0 && n.Object == nil
+	return phrase.Only(g.Nodes, func(n *owners.Node) bool {
+		return n.Lost || n.Verdict != owners.Left || len(n.In)+len(n.Out) > 0 || n.Object != nil
 	})
 }
 

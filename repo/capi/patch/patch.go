@@ -159,7 +159,7 @@ func (e *engine) patch(p clusterclass.Patch) {
 		if s.failed {
 			continue
 		}
-		matching := slices.DeleteFunc(slices.Clone(definitions), func(d definition) bool { return !d.matches(s) })
+		matching := phrase.Only(definitions, func(d definition) bool { return d.matches(s) })
 		if len(matching) == 0 {
 			continue
 		}

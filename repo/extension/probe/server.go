@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 type schemas = func(group, kind, version string) (crd.Schema, bool)
@@ -66,7 +67,7 @@ type member struct {
 func (p *probe) crowds(ctx context.Context, found *extension.DiscoveryResponse) {
 	w := place{hook: p.discoveryHook.Name}
 	p.crowd(ctx, parallelCalls, member{w, p.in, func(r reply) { p.sameHandlers(w, r, found, "one of many calls at once") }})
-	steady := slices.DeleteFunc(slices.Clone(p.pure), func(h *handler) bool { return h.found("LIV078") || h.found(unsteady...) })
+	steady := phrase.Only(p.pure, func(h *handler) bool { return !h.found("LIV078") && !h.found(unsteady...) })
 	for _, h := range steady {
 		var all []member
 		for range max(1, min(parallelCalls, p.repetitions())/2) {

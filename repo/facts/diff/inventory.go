@@ -28,7 +28,7 @@ func (c *comparison) variables(ctx context.Context) error {
 			found = append(found, Change{Area: InVariables, Kind: kind, Impact: impact, Subject: name, Old: old, New: new, File: file})
 		}
 		shared := func(v *inventory.Variable, other *side) []inventory.InFile {
-			return slices.DeleteFunc(slices.Clone(deref(v).Files), func(f inventory.InFile) bool { return other.Artifact(f.File) == nil })
+			return phrase.Only(deref(v).Files, func(f inventory.InFile) bool { return other.Artifact(f.File) != nil })
 		}
 		pairs(shared(a, c.new), shared(b, c.old), func(f inventory.InFile) string { return f.File }, func(file string, x, y *inventory.InFile) {
 			given := a != nil && a.Option != "" || b != nil && b.Option != ""

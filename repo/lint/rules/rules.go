@@ -38,7 +38,7 @@ func list() (all, catalogue []*lint.Rule) {
 		catalogue = append(catalogue, f.Rules...)
 	}
 	slices.SortFunc(catalogue, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
-	all = slices.DeleteFunc(slices.Clone(catalogue), func(r *lint.Rule) bool { return r.Scope == lint.ScopeLive })
+	all = phrase.Only(catalogue, func(r *lint.Rule) bool { return r.Scope != lint.ScopeLive })
 	return all, catalogue
 }
 
@@ -88,7 +88,7 @@ func Matching(list []*lint.Rule, words []string) ([]*lint.Rule, error) {
 			return nil, Unknown(word)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool { return !chosen[r] }), nil
+	return phrase.Only(list, func(r *lint.Rule) bool { return chosen[r] }), nil
 }
 
 // Unknown is the error for a word that is neither a rule nor a family. It names the rule

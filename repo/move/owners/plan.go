@@ -582,13 +582,10 @@ func (b *planner) keep() {
 // that have owners, none of which still exists.
 func (b *planner) collect() {
 	waits := map[*Node]int{} // owners that are still there
-	var gone []*Node
-	for _, n := range b.Nodes {
+	gone := phrase.Only(b.Nodes, func(n *Node) bool {
 		// Of a kind that clusterctl does not list the snapshot need not have all.
-		if n.Verdict == Moves || n.Absent && !n.Missing && n.Scope == discovered {
-			gone = append(gone, n)
-		}
-	}
+		return n.Verdict == Moves || n.Absent && !n.Missing && n.Scope == discovered
+	})
 	for len(gone) > 0 {
 		owner := gone[0]
 		gone = gone[1:]

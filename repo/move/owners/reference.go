@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -93,13 +94,7 @@ func (f *finder) below(n *yamldoc.Node, key string) {
 
 // ofKind keeps the nodes of a kind; an empty group stands for any.
 func ofKind(nodes []*Node, group, kind string) []*Node {
-	var out []*Node
-	for _, n := range nodes {
-		if n.Kind == kind && (n.Group == group || group == "") {
-			out = append(out, n)
-		}
-	}
-	return out
+	return phrase.Only(nodes, func(n *Node) bool { return n.Kind == kind && (n.Group == group || group == "") })
 }
 
 // best keeps the nodes whose kind fits best to the name of a field, if it fits at

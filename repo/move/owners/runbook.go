@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // book is what people do before, during and after a move.
@@ -278,13 +279,9 @@ func (r *runbook) run() section {
 
 // of returns the objects of a kind of Cluster API in the plan.
 func (r *runbook) of(kind string, moved bool) []*Node {
-	var out []*Node
-	for _, n := range r.Nodes {
-		if n.Group == coreGroup && n.Kind == kind && n.movable() && (!moved || n.Verdict.moves()) {
-			out = append(out, n)
-		}
-	}
-	return out
+	return phrase.Only(r.Nodes, func(n *Node) bool {
+		return n.Group == coreGroup && n.Kind == kind && n.movable() && (!moved || n.Verdict.moves())
+	})
 }
 
 func (r *runbook) after() section {

@@ -45,6 +45,16 @@ func List[E, T any](all []E, of func(E) T) (out []T) {
 	return out
 }
 
+// Only returns the elements that are wanted, in their order; nil if there are none.
+func Only[E any](all []E, wanted func(E) bool) (out []E) {
+	for _, e := range all {
+		if wanted(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // Groups puts together what has the same key, in the order of the first of each.
 func Groups[T any, K comparable](all []T, key func(T) K) [][]T {
 	var out [][]T

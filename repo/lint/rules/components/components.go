@@ -650,12 +650,7 @@ var _ = componentRules.Add(lint.Rule{
 })
 
 func sharedSelector(p *lint.Pass) {
-	var deployments []*manifest.Object
-	for _, o := range p.File.Objects() {
-		if o.Is("apps", "Deployment") {
-			deployments = append(deployments, o)
-		}
-	}
+	deployments := phrase.Only(p.File.Objects(), func(o *manifest.Object) bool { return o.Is("apps", "Deployment") })
 	// Only those that have the rarest label of a selector can match it.
 	type label struct{ name, value string }
 	having := map[label][]*manifest.Object{}

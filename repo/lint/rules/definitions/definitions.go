@@ -540,9 +540,8 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func category(p *lint.Pass) {
-	kinds := slices.DeleteFunc(slices.Clone(view.Definitions(p)), func(k *contract.Kind) bool {
-		categories := k.Object.Get("spec", "names", "categories").List()
-		return !k.Role.Referenced() || yamldoc.Has(categories, "cluster-api")
+	kinds := phrase.Only(view.Definitions(p), func(k *contract.Kind) bool {
+		return k.Role.Referenced() && !yamldoc.Has(k.Object.Get("spec", "names", "categories").List(), "cluster-api")
 	})
 	if len(kinds) > 0 {
 		at := view.Nearest(kinds[0].Object, "spec", "names", "categories")
@@ -674,8 +673,8 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func kindsWithoutRole(p *lint.Pass) {
-	kinds := slices.DeleteFunc(slices.Clone(view.Definitions(p)), func(k *contract.Kind) bool {
-		return k.Role != contract.Aux || !strings.HasSuffix(k.Group, "cluster.x-k8s.io") && len(contractFields(k)) == 0
+	kinds := phrase.Only(view.Definitions(p), func(k *contract.Kind) bool {
+		return k.Role == contract.Aux && (strings.HasSuffix(k.Group, "cluster.x-k8s.io") || len(contractFields(k)) > 0)
 	})
 	if len(kinds) > 0 {
 		at := view.Nearest(kinds[0].Object, "spec", "names", "kind")

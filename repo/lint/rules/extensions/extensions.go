@@ -24,13 +24,7 @@ const extensionAdmission = "cluster-api core/webhooks/admission, ExtensionConfig
 
 // extensions returns the ExtensionConfigs among objects.
 func extensions(objects []*manifest.Object) []*manifest.Object {
-	var out []*manifest.Object
-	for _, o := range objects {
-		if o.Is(view.RuntimeGroup, view.ExtensionKind) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return phrase.Only(objects, func(o *manifest.Object) bool { return o.Is(view.RuntimeGroup, view.ExtensionKind) })
 }
 
 // eachExtension applies a check to every ExtensionConfig of a file.

@@ -122,13 +122,7 @@ var (
 
 // lacking returns the verbs that are not allowed.
 func lacking(verbs map[string]bool, want []string) []string {
-	var out []string
-	for _, v := range want {
-		if !verbs[v] && !verbs["*"] {
-			out = append(out, v)
-		}
-	}
-	return out
+	return phrase.Only(want, func(v string) bool { return !verbs[v] && !verbs["*"] })
 }
 
 var _ = accessRules.Add(lint.Rule{
@@ -493,7 +487,6 @@ func rolesInUse(r *lint.Release) []*manifest.Object {
 // machinesOf returns the kinds that may stand for the replicas of a pool: the one
 // that is named after it, or all machines of its group if none is.
 func machinesOf(pool *contract.Kind, kinds []*contract.Kind) []*contract.Kind {
-	var all []*contract.Kind
 	for _, name := range []string{pool.Kind + "Machine", strings.TrimSuffix(pool.Kind, "Pool")} {
 		for _, k := range kinds {
 			if k.Group == pool.Group && k.Kind == name {
@@ -501,12 +494,9 @@ func machinesOf(pool *contract.Kind, kinds []*contract.Kind) []*contract.Kind {
 			}
 		}
 	}
-	for _, k := range kinds {
-		if k.Group == pool.Group && strings.HasSuffix(k.Kind, "Machine") {
-			all = append(all, k)
-		}
-	}
-	return all
+	return phrase.Only(kinds, func(k *contract.Kind) bool {
+		return k.Group == pool.Group && strings.HasSuffix(k.Kind, "Machine")
+	})
 }
 
 // poolMachineRights reports pools that say which kind stands for their replicas, if

@@ -194,7 +194,7 @@ func only(name, other string, values ...string) test {
 
 // named are the words without the empty one, which messages do not show.
 func named(words []string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" })
+	return phrase.Only(words, func(s string) bool { return s != "" })
 }
 
 // like demands a text of some form.

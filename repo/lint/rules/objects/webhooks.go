@@ -138,7 +138,7 @@ var _ = webhookRules.Add(lint.Rule{
 
 func serviceSelector(p *lint.Pass) {
 	all := p.Release.Installed()
-	workloads := slices.DeleteFunc(slices.Clone(all.Objects), func(o *manifest.Object) bool { return o.PodTemplate == nil })
+	workloads := phrase.Only(all.Objects, func(o *manifest.Object) bool { return o.PodTemplate != nil })
 	if len(workloads) == 0 {
 		return // which is a greater fault
 	}
@@ -155,12 +155,9 @@ func serviceSelector(p *lint.Pass) {
 		if len(view.Fields(selector)) == 0 {
 			continue // another controller manages its endpoints
 		}
-		var behind []*manifest.Object
-		for _, w := range workloads {
-			if view.Selects(selector, w.PodTemplate.Get("metadata", "labels")) {
-				behind = append(behind, w)
-			}
-		}
+		behind := phrase.Only(workloads, func(w *manifest.Object) bool {
+			return view.Selects(selector, w.PodTemplate.Get("metadata", "labels"))
+		})
 		switch len(behind) {
 		case 0:
 			report(o, selector, "the Service selects no pods of the components")

@@ -184,12 +184,7 @@ func seriesNodes(f *lint.File) (d *yamldoc.Document, entries []*yamldoc.Node) {
 	if d = firstDocument(f); d == nil {
 		return nil, nil
 	}
-	for _, n := range d.Root.Get("releaseSeries").List() {
-		if n.Is(yamldoc.Map) {
-			entries = append(entries, n)
-		}
-	}
-	return d, entries
+	return d, phrase.Only(d.Root.Get("releaseSeries").List(), func(n *yamldoc.Node) bool { return n.Is(yamldoc.Map) })
 }
 
 var _ = metadataRules.Add(lint.Rule{

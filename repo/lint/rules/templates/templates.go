@@ -35,13 +35,9 @@ func contractual(group string) bool {
 // clusters returns the Clusters of a file in the versions that clusterctl looks
 // into.
 func clusters(f *lint.File) []*manifest.Object {
-	var out []*manifest.Object
-	for _, o := range f.Objects() {
-		if o.Is(view.CoreGroup, view.ClusterKind) && (o.Version == "v1beta1" || o.Version == "v1beta2") {
-			out = append(out, o)
-		}
-	}
-	return out
+	return phrase.Only(f.Objects(), func(o *manifest.Object) bool {
+		return o.Is(view.CoreGroup, view.ClusterKind) && (o.Version == "v1beta1" || o.Version == "v1beta2")
+	})
 }
 
 // className returns the path in spec.topology of the class name in a version of

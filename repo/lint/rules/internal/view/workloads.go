@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -57,11 +58,7 @@ func Managers(o *manifest.Object) []*yamldoc.Node {
 	if o.Kind != "Deployment" {
 		return nil
 	}
-	var out []*yamldoc.Node
-	for _, c := range PodOf(o).Get("containers").List() {
-		if c.Get("name").Str() == ManagerName {
-			out = append(out, c)
-		}
-	}
-	return out
+	return phrase.Only(PodOf(o).Get("containers").List(), func(c *yamldoc.Node) bool {
+		return c.Get("name").Str() == ManagerName
+	})
 }
