@@ -74,21 +74,6 @@ func (a asset) sum() (repo.Sum, bool) {
 	return repo.ParseSum(digits)
 }
 
-// unhurried hides the rate limits from go-github, which would refuse requests
-// by the local clock. Package transport has obeyed them by the clock of the
-// server.
-type unhurried struct{ http.RoundTripper }
-
-func (u unhurried) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := u.RoundTripper.RoundTrip(req)
-	if err == nil {
-		for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After"} {
-			resp.Header.Del(name)
-		}
-	}
-	return resp, err
-}
-
 // refusal is an answer of the API that is not a success.
 type refusal struct {
 	*transport.Status
@@ -136,11 +121,11 @@ func again(err error) error {
 
 // refuse makes the error of an answer.
 func (d *Repository) refuse(resp *http.Response) error {
+	err := transport.StatusError(resp)
 	var said sdk.ErrorResponse
 	if data, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10)); err == nil {
 		_ = json.Unmarshal(data, &said) // a proxy may say it in HTML
 	}
-	err := transport.StatusError(resp)
 	status, _ := errors.AsType[*transport.Status](err)
 	r := &refusal{Status: status, message: d.secrets.Quote(said.Message), advice: d.advice(resp)}
 	for _, e := range said.Errors {
@@ -151,12 +136,8 @@ func (d *Repository) refuse(resp *http.Response) error {
 		}
 		r.message += ", " + d.secrets.Quote(text)
 	}
-	// A limit that lasted longer than patience has its times no more.
-	limited := resp.StatusCode == http.StatusForbidden && strings.Contains(strings.ToLower(r.message), "rate limit")
-	if limited {
-		r.advice = ""
-	}
-	if limited || transport.IsTemporary(err) {
+	if transport.IsTemporary(err) {
+		r.advice = "" // a limit of requests comes as 403, too
 		return &publish.Temporary{Err: r}
 	}
 	return r
@@ -190,7 +171,7 @@ var errCut = errors.New("the answer is truncated or does not come from GitHub")
 
 // send makes one request, and reads the answer into out.
 func (d *Repository) send(ctx context.Context, req *http.Request, out any) (next int, err error) {
-	resp, err := d.api.BareDo(ctx, req)
+	resp, err := d.api().BareDo(ctx, req)
 	if resp != nil {
 		defer resp.Body.Close()
 	}
@@ -246,7 +227,7 @@ func decode(body io.Reader, out any) error {
 func (d *Repository) call(ctx context.Context, method, path string, in, out any, options ...sdk.RequestOption) (next int, err error) {
 	again := func(err error) bool { return method == http.MethodGet && errors.Is(err, errCut) }
 	err = d.opt.Policy.Repeat(ctx, again, func() error {
-		req, err := d.api.NewRequest(method, strings.TrimSuffix("repos/"+d.full()+"/"+path, "/"), in, options...)
+		req, err := d.api().NewRequest(method, strings.TrimSuffix("repos/"+d.full()+"/"+path, "/"), in, options...)
 		if err == nil {
 			next, err = d.send(ctx, req, out)
 		}
@@ -262,7 +243,7 @@ func (d *Repository) get(ctx context.Context, path string, out any) error {
 
 // list reads all pages, entry by entry, and returns those to keep.
 func list[T any](ctx context.Context, d *Repository, path string, keep func(*T) bool) (all []T, err error) {
-	err = transport.Pages(ctx, d.opt.Policy, d.api.BaseURL.Host, func(ctx context.Context, page int, add func(int) error) (int, error) {
+	err = transport.Pages(ctx, d.opt.Policy, d.base.Host, func(ctx context.Context, page int, add func(int) error) (int, error) {
 		before := len(all)
 		return d.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=100&page=%d", path, page), nil, func(in *json.Decoder) error {
 			all = all[:before] // the answer may be read again

@@ -60,7 +60,8 @@ type Options struct {
 // concurrent use, also by several processes.
 type Repository struct {
 	opt Options
-	api *sdk.Client
+	// base is the root of the API.
+	base *url.URL
 	// elsewhere is true if the API is not where that of the server usually is.
 	elsewhere bool
 	// hosts may see the token.
@@ -128,19 +129,26 @@ func New(o Options) (*Repository, error) {
 	}
 	d := &Repository{
 		opt:       o,
+		base:      api,
 		elsewhere: api.String() != usual.String(),
 		hosts:     hosts,
 		client:    transport.New(o.Base, o.Policy, transport.Credential{Hosts: hosts, Header: "Authorization", Value: bearer(o.Token)}),
 		anonymous: transport.New(o.Base, o.Policy),
 	}
 	d.secrets.Add(o.Token)
-	quiet := transport.Bounded(d.client)
-	quiet.Transport = unhurried{quiet.Transport}
-	d.api = sdk.NewClient(quiet)
-	d.api.UserAgent = o.Tool
-	api.Path += "/"
-	d.api.BaseURL, d.api.UploadURL = api, api // uploads bring their own URL
 	return d, nil
+}
+
+// api returns a client of the library. A field of d with one would keep all its
+// services in the program, which is a megabyte; and one that has made a request
+// remembers rate limits, and refuses further requests by the local clock, while
+// package transport has obeyed them by the clock of the server.
+func (d *Repository) api() *sdk.Client {
+	client := sdk.NewClient(transport.Bounded(d.client))
+	client.UserAgent = d.opt.Tool
+	client.BaseURL = d.base.JoinPath("/")
+	client.UploadURL = client.BaseURL // uploads bring their own URL
+	return client
 }
 
 func bearer(token string) string {

@@ -178,7 +178,7 @@ func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact)
 	var turn sync.Mutex
 	errs := make([]error, len(files))
 	var failed atomic.Bool
-	slow := len(files) > many && strings.HasPrefix(j.api.BaseURL.Host, "api.")
+	slow := len(files) > many && strings.HasPrefix(j.base.Host, "api.")
 	parallel.Limited(wide, len(files), func(i int) {
 		if slow && i > 0 {
 			turn.Lock()
@@ -204,7 +204,7 @@ func (j *job) uploadAll(ctx context.Context, r *release, files []*repo.Artifact)
 func (j *job) upload(ctx context.Context, r *release, a *repo.Artifact) error {
 	at, _, _ := strings.Cut(r.UploadURL, "{") // a template for the query
 	body := publish.NewBody(a)
-	req, err := j.api.NewUploadRequest(at+"?name="+url.QueryEscape(a.Name), body, a.Size, publish.MediaType(a.Name))
+	req, err := j.api().NewUploadRequest(at+"?name="+url.QueryEscape(a.Name), body, a.Size, publish.MediaType(a.Name))
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (d *Repository) authorize(req *http.Request) error {
 	if slices.ContainsFunc(d.hosts, func(host string) bool { return strings.EqualFold(host, at.Host) }) {
 		return nil // the transport does it
 	}
-	if api := d.api.BaseURL; !transport.Loopback(api.Host) || api.Hostname() != at.Hostname() {
+	if !transport.Loopback(d.base.Host) || d.base.Hostname() != at.Hostname() {
 		return fmt.Errorf("%s requires uploads to %s, but the token in %s is not for that host", d, at.Host, d.opt.TokenName)
 	}
 	req.Header.Set("Authorization", bearer(d.opt.Token))

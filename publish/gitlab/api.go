@@ -20,11 +20,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// newAPI returns the library's client. It adds no token, repeats nothing and
-// waits for nothing: the transport below knows better when.
-func newAPI(server string, client *http.Client) (*gitlab.Client, error) {
-	return gitlab.NewClient("", gitlab.WithBaseURL(server), gitlab.WithHTTPClient(client), gitlab.WithoutRetries(),
+// api returns the library's client. It adds no token, repeats nothing and waits
+// for nothing: the transport below knows better when. As a field of p it would
+// keep all its services in the program: a megabyte.
+func (p *Package) api() *gitlab.Client {
+	// The only error would be an address that is no URL, and base was parsed.
+	client, _ := gitlab.NewClient("", gitlab.WithBaseURL(p.base), gitlab.WithHTTPClient(p.wire), gitlab.WithoutRetries(),
 		gitlab.WithCustomLimiter(unlimited{}), gitlab.WithRequestOptions(plainDots))
+	return client
 }
 
 // plainDots undoes that the library escapes dots. Asking as clusterctl asks meets
@@ -97,7 +100,7 @@ type listed struct {
 func (p *Package) packages(ctx context.Context, version, status string) (out []listed, err error) {
 	err = p.read(ctx, func() error {
 		out, err = all(ctx, p, func(ctx context.Context, page gitlab.ListOptions) ([]*gitlab.Package, *gitlab.Response, error) {
-			return p.api.Packages.ListProjectPackages(p.o.Project, &gitlab.ListProjectPackagesOptions{
+			return p.api().Packages.ListProjectPackages(p.o.Project, &gitlab.ListProjectPackagesOptions{
 				ListOptions: page, PackageType: gitlab.Ptr("generic"),
 				PackageName: &p.o.Package, PackageVersion: transport.Optional(version), Status: transport.Optional(status),
 			}, gitlab.WithContext(ctx))
@@ -123,7 +126,7 @@ func (p *Package) packages(ctx context.Context, version, status string) (out []l
 func (p *Package) files(ctx context.Context, id int) (out []stored, err error) {
 	err = p.read(ctx, func() error {
 		out, err = all(ctx, p, func(ctx context.Context, page gitlab.ListOptions) ([]*gitlab.PackageFile, *gitlab.Response, error) {
-			return p.api.Packages.ListPackageFiles(p.o.Project, id, (*gitlab.ListPackageFilesOptions)(&page), gitlab.WithContext(ctx))
+			return p.api().Packages.ListPackageFiles(p.o.Project, id, (*gitlab.ListPackageFilesOptions)(&page), gitlab.WithContext(ctx))
 		}, func(f *gitlab.PackageFile) (stored, bool) {
 			if f == nil {
 				return stored{}, false
@@ -143,7 +146,7 @@ const maxName = 255
 // returns the checksum of what it sent, and what GitLab says that it stored: the
 // zero value if it says nothing. The file is streamed.
 func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, status gitlab.GenericPackageStatusValue) (sent repo.Sum, got stored, err error) {
-	path, err := p.api.GenericPackages.FormatPackageURL(p.o.Project, p.o.Package, version, a.Name)
+	path, err := p.api().GenericPackages.FormatPackageURL(p.o.Project, p.o.Package, version, a.Name)
 	if err != nil {
 		return sent, got, err
 	}
@@ -153,7 +156,7 @@ func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, 
 	if status != "" {
 		query.Status = &status
 	}
-	req, err := p.api.NewRequest(http.MethodGet, path, query, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
+	req, err := p.api().NewRequest(http.MethodGet, path, query, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
 	if err != nil {
 		return sent, got, err
 	}
@@ -170,7 +173,7 @@ func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, 
 	}
 	req.ContentLength = a.Size
 	var said gitlab.GenericPackagesFile
-	if _, err := p.api.Do(req, &said); err != nil {
+	if _, err := p.api().Do(req, &said); err != nil {
 		return sent, got, p.explain(err)
 	}
 	got = newStored(said.PackageID, said.ID, said.FileName, said.Size, said.FileSHA256)
@@ -185,7 +188,7 @@ func (p *Package) upload(ctx context.Context, version string, a *repo.Artifact, 
 
 // deleteFile removes a file of a package, if it is still there.
 func (p *Package) deleteFile(ctx context.Context, pkg, file int) error {
-	_, err := p.api.Packages.DeletePackageFile(p.o.Project, pkg, file, gitlab.WithContext(ctx))
+	_, err := p.api().Packages.DeletePackageFile(p.o.Project, pkg, file, gitlab.WithContext(ctx))
 	if err = p.explain(err); refused(err, http.StatusNotFound) {
 		return nil
 	}
@@ -226,9 +229,9 @@ func (p *Package) preflight(ctx context.Context) error {
 	}
 	var got project
 	err := p.read(ctx, func() error {
-		req, err := p.api.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(p.o.Project), nil, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
+		req, err := p.api().NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(p.o.Project), nil, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
 		if err == nil {
-			_, err = p.api.Do(req, &got)
+			_, err = p.api().Do(req, &got)
 		}
 		return err
 	})

@@ -1,15 +1,11 @@
 package gitlab
 
-//lint:file-ignore SA1019 go-gitlab v0.115.0 is the library that users of this project fixed; its successor has another module path.
-
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/xanzy/go-gitlab"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -69,7 +65,6 @@ type Package struct {
 	unreadable error
 	http       *http.Client
 	wire       *http.Client
-	api        *gitlab.Client
 	secrets    transport.Secrets
 }
 
@@ -112,9 +107,6 @@ func New(o Options) (*Package, error) {
 	p.secrets.Add(o.Token)
 	p.http = transport.New(o.Base, o.Policy, o.TokenKind.credential(o.Token, api.Host))
 	p.wire = onWire(transport.Bounded(p.http), &p.secrets)
-	if p.api, err = newAPI(p.base, p.wire); err != nil {
-		return fail(err)
-	}
 	return p, nil
 }
 

@@ -38,7 +38,7 @@ func (p *Package) tagged(ctx context.Context, r *repo.Release) error {
 		return err
 	}
 	err = p.read(ctx, func() error {
-		_, _, err := p.api.Tags.GetTag(p.o.Project, r.Version, gitlab.WithContext(ctx))
+		_, _, err := p.api().Tags.GetTag(p.o.Project, r.Version, gitlab.WithContext(ctx))
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +139,7 @@ func (p *Package) lookAtRelease(ctx context.Context, r *repo.Release) (*projectR
 	s := new(projectRelease)
 	var found *gitlab.Release
 	err := p.read(ctx, func() (err error) {
-		found, _, err = p.api.Releases.GetRelease(p.o.Project, r.Version, gitlab.WithContext(ctx))
+		found, _, err = p.api().Releases.GetRelease(p.o.Project, r.Version, gitlab.WithContext(ctx))
 		return err
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -167,12 +167,12 @@ func (p *Package) createRelease(ctx context.Context, version string, links []*gi
 		TagName: &version, Name: &version, Ref: transport.Optional(p.o.Ref), Description: transport.Optional(p.o.Notes),
 		Assets: &gitlab.ReleaseAssetsOptions{Links: links},
 	}
-	_, _, err := p.api.Releases.CreateRelease(p.o.Project, o, gitlab.WithContext(ctx))
+	_, _, err := p.api().Releases.CreateRelease(p.o.Project, o, gitlab.WithContext(ctx))
 	return p.explain(err)
 }
 
 func (p *Package) createLink(ctx context.Context, version string, l *gitlab.ReleaseAssetLinkOptions) error {
 	o := &gitlab.CreateReleaseLinkOptions{Name: l.Name, URL: l.URL, LinkType: l.LinkType}
-	_, _, err := p.api.ReleaseLinks.CreateReleaseLink(p.o.Project, version, o, gitlab.WithContext(ctx))
+	_, _, err := p.api().ReleaseLinks.CreateReleaseLink(p.o.Project, version, o, gitlab.WithContext(ctx))
 	return p.explain(err)
 }
