@@ -331,7 +331,7 @@ func (a *moveAgreement) make(t *testing.T, p part, namespace string) bool {
 	ctx := t.Context()
 	one := int64(1)
 	c, err := clusterctl.RenderCluster(ctx, clusterctl.ClusterInput{
-		Provider: p.provider, Template: p.file, Variables: plausible(p.required), Name: "c", Namespace: namespace, WorkerMachineCount: &one,
+		Provider: p.provider, Template: p.file, Variables: plausible(p.required).Get, Name: "c", Namespace: namespace, WorkerMachineCount: &one,
 	})
 	if err != nil {
 		return false

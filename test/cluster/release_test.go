@@ -70,7 +70,7 @@ func parts(t *testing.T, r *repo.Release) []part {
 // as `generate cluster --from` does.
 func (p part) render(v values) ([]unstructured.Unstructured, error) {
 	if p.kind == layouts.Components {
-		c, err := clusterctl.RenderProvider(context.Background(), clusterctl.ProviderInput{Provider: p.provider, File: p.file, Variables: v})
+		c, err := clusterctl.RenderProvider(context.Background(), clusterctl.ProviderInput{Provider: p.provider, File: p.file, Variables: v.Get})
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (p part) render(v values) ([]unstructured.Unstructured, error) {
 	}
 	one := int64(1)
 	c, err := clusterctl.RenderCluster(context.Background(), clusterctl.ClusterInput{
-		Provider: p.provider, Template: p.file, Variables: v,
+		Provider: p.provider, Template: p.file, Variables: v.Get,
 		Name: manifest.Sample("CLUSTER_NAME"), Namespace: manifest.Sample("NAMESPACE"), WorkerMachineCount: &one,
 	})
 	if err != nil {

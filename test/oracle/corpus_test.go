@@ -42,7 +42,7 @@ func TestProviders(t *testing.T) {
 				}
 				want, wantErr := b.Run(background, cfg, v.env(), args...)
 				c, err := rendering.RenderProvider(background, rendering.ProviderInput{
-					Provider: provider(r), File: f, TargetNamespace: namespace, Variables: v,
+					Provider: provider(r), File: f, TargetNamespace: namespace, Variables: v.Get,
 				})
 				var got []byte
 				if err == nil {
@@ -75,7 +75,7 @@ func TestProviders(t *testing.T) {
 func compareComponents(t *testing.T, r real.Release, f *yamldoc.File, v values) {
 	t.Helper()
 	want, wantErr := components(r, []byte(f.Data), v, nil, "", false)
-	got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: provider(r), File: f, Variables: v})
+	got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: provider(r), File: f, Variables: v.Get})
 	if (wantErr == nil) != (err == nil) {
 		t.Errorf("clusterctl: %v, the tool: %v", wantErr, err)
 	}
@@ -186,7 +186,7 @@ func TestTemplates(t *testing.T) {
 				v := dummies(texts...)
 				in := rendering.ClusterInput{
 					Provider: provider(r), Template: f, Class: classOf(r), Name: "dummy", Namespace: "default",
-					KubernetesVersion: "v1.36.0", Variables: v,
+					KubernetesVersion: "v1.36.0", Variables: v.Get,
 				}
 				args := []string{"generate", "cluster", "dummy", "-i", r.Name + ":" + r.Version, "-n", "default", "--kubernetes-version", "v1.36.0", "--flavor", flavor}
 				cfg := settings(t, r, "")
@@ -253,12 +253,12 @@ func compareRelease(t *testing.T, r real.Release, verdicts []real.Verdict) {
 		var err error
 		if _, ok := layouts.Flavor(verdict.File); ok {
 			out, err = rendering.RenderCluster(background, rendering.ClusterInput{
-				Provider: provider(r), Template: f, Class: classOf(r), Name: "dummy", Namespace: "default", KubernetesVersion: "v1.36.0", Variables: v,
+				Provider: provider(r), Template: f, Class: classOf(r), Name: "dummy", Namespace: "default", KubernetesVersion: "v1.36.0", Variables: v.Get,
 			})
 		} else {
 			if err = checkFolder(r, r.Version); err == nil {
 				out, err = rendering.RenderProvider(background, rendering.ProviderInput{
-					Provider: provider(r), File: f, Raw: strings.HasSuffix(verdict.Use, "--raw"), Variables: v,
+					Provider: provider(r), File: f, Raw: strings.HasSuffix(verdict.Use, "--raw"), Variables: v.Get,
 				})
 			}
 		}

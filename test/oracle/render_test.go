@@ -253,13 +253,13 @@ func compareManifest(t testing.TB, data []byte, v values) (n int) {
 				want, wantErr = c.Yaml()
 				want = append(want, '\n')
 			}
-			out, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: f, TargetNamespace: target, Raw: raw, Variables: v})
+			out, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: f, TargetNamespace: target, Raw: raw, Variables: v.Get})
 			var got []byte
 			if err == nil {
 				got, err = out.YAML()
 			}
 			compare(t, what, want, wantErr, got, err)
-			printed, printErr := printProvider(rendering.ProviderInput{Provider: foo, File: f, TargetNamespace: target, Raw: raw, Variables: v})
+			printed, printErr := printProvider(rendering.ProviderInput{Provider: foo, File: f, TargetNamespace: target, Raw: raw, Variables: v.Get})
 			if !bytes.Equal(printed, got) || fmt.Sprint(printErr) != fmt.Sprint(err) {
 				t.Errorf("%s: printed %q, %v; rendered %q, %v", what, printed, printErr, got, err)
 			}
@@ -285,7 +285,7 @@ func compareManifest(t testing.TB, data []byte, v values) (n int) {
 			want, wantErr = tmpl.Yaml()
 			want = append(want, '\n')
 		}
-		out, err := rendering.RenderCluster(background, rendering.ClusterInput{Template: f, Name: "c", Namespace: "other", Variables: v, ListVariablesOnly: list})
+		out, err := rendering.RenderCluster(background, rendering.ClusterInput{Template: f, Name: "c", Namespace: "other", Variables: v.Get, ListVariablesOnly: list})
 		var got []byte
 		if err == nil {
 			got, err = out.YAML()

@@ -45,7 +45,7 @@ func TestImages(t *testing.T) {
 			n++
 			data := []byte(namespace + container(image))
 			want, wantErr := components(fooRelease, data, values{}, overrides[name], "", false)
-			got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: yamldoc.NewFile("c.yaml", data), Variables: values{}, Images: overrides[name]})
+			got, err := rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: yamldoc.NewFile("c.yaml", data), Variables: values{}.Get, Images: overrides[name]})
 			if core(wantErr) != core(err) || err == nil && !slices.Equal(want.Images(), got.Images) {
 				t.Errorf("%s, %q:\nclusterctl: %v\nthe tool:   %v %v", name, image, core(wantErr), err, got)
 			}
@@ -143,7 +143,7 @@ func renderWith(t *testing.T, r real.Release, path string, env values) ([]byte, 
 	}
 	out, err := rendering.RenderCluster(background, rendering.ClusterInput{
 		Provider: provider(r), Template: read(t, filepath.Join(r.Dir(), "cluster-template.yaml")), Class: classOf(r),
-		Name: "dummy", Namespace: "default", Variables: cfg,
+		Name: "dummy", Namespace: "default", Variables: cfg.Get,
 	})
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func TestImageSettings(t *testing.T) {
 			var got []byte
 			if err == nil {
 				var c *rendering.Components
-				if c, err = rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: read(t, file), Variables: cfg, Images: overrides}); err == nil {
+				if c, err = rendering.RenderProvider(background, rendering.ProviderInput{Provider: foo, File: read(t, file), Variables: cfg.Get, Images: overrides}); err == nil {
 					got, err = c.YAML()
 				}
 			}

@@ -114,21 +114,7 @@ func render(ctx context.Context, f *yamldoc.File, values variables, namespace st
 	return t, objs, ctx.Err()
 }
 
-// overlay puts the options of the command line over other variables. Names are
-// in lower case, as clusterctl does not tell case.
-type overlay struct {
-	values map[string]string
-	under  variables
-}
-
-func (o overlay) Get(name string) (string, bool) {
-	if v, ok := o.values[strings.ToLower(name)]; ok {
-		return v, true
-	}
-	return o.under.Get(name)
-}
-
-// options checks the options and turns them into variables (clusterctl:
+// options checks the options and puts them over the other variables (clusterctl:
 // client/config.go, templateOptionsToVariables).
 func (in *ClusterInput) options() (variables, error) {
 	if errs := validation.IsDNS1123Label(in.Namespace); len(errs) > 0 {
@@ -137,6 +123,7 @@ func (in *ClusterInput) options() (variables, error) {
 	if errs := validation.IsDNS1123Subdomain(in.Name); len(errs) > 0 {
 		return nil, fmt.Errorf("invalid cluster name: %s", strings.Join(errs, "; "))
 	}
+	// Names are in lower case, as clusterctl does not tell case.
 	values := map[string]string{"namespace": in.Namespace, "cluster_name": in.Name}
 	if in.KubernetesVersion != "" {
 		if _, err := version.ParseSemantic(in.KubernetesVersion); err != nil {
@@ -155,7 +142,7 @@ func (in *ClusterInput) options() (variables, error) {
 		n := count.least
 		if count.option != nil {
 			n = *count.option
-		} else if text, ok := in.Variables.Get(count.variable); ok {
+		} else if text, ok := in.Variables(count.variable); ok {
 			var err error
 			if n, err = strconv.ParseInt(text, 10, 64); err != nil {
 				return nil, fmt.Errorf("invalid value for %s set", count.variable)
@@ -166,7 +153,12 @@ func (in *ClusterInput) options() (variables, error) {
 		}
 		values[strings.ToLower(count.variable)] = strconv.FormatInt(n, 10)
 	}
-	return overlay{values, in.Variables}, nil
+	return func(name string) (string, bool) {
+		if v, ok := values[strings.ToLower(name)]; ok {
+			return v, true
+		}
+		return in.Variables(name)
+	}, nil
 }
 
 // classRef is the use of a ClusterClass by a Cluster.

@@ -50,7 +50,7 @@ func TestProviderErrorsHavePlaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := RenderProvider(context.Background(), ProviderInput{
 				Provider: foo, File: yamldoc.NewFile("f.yaml", []byte(c.manifest)),
-				Variables: values{"LONG": "value of a variable", "COLON": "a: b: c"},
+				Variables: values{"LONG": "value of a variable", "COLON": "a: b: c"}.Get,
 			})
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
@@ -68,7 +68,7 @@ func TestReferencesMoveToTheNamespace(t *testing.T) {
 	render := func(object, rest string) (string, error) {
 		kind, version, _ := strings.Cut(object, " ")
 		out, err := RenderProvider(context.Background(), ProviderInput{
-			Provider: foo, TargetNamespace: "other", Variables: values{},
+			Provider: foo, TargetNamespace: "other", Variables: values{}.Get,
 			File: yamldoc.NewFile("f.yaml", []byte(namespace+"kind: "+kind+"\napiVersion: "+version+"\n"+rest+"\n")),
 		})
 		if err != nil {
@@ -107,7 +107,7 @@ func TestClassErrorsHavePlaces(t *testing.T) {
 		"1":    `t.yaml:6:22: failed to convert object to Cluster`,
 	} {
 		_, err := RenderCluster(context.Background(), ClusterInput{
-			Provider: foo, Template: yamldoc.NewFile("t.yaml", []byte(strings.Replace(cluster, "%", class, 1))), Name: "c", Namespace: "ns", Variables: values{},
+			Provider: foo, Template: yamldoc.NewFile("t.yaml", []byte(strings.Replace(cluster, "%", class, 1))), Name: "c", Namespace: "ns", Variables: values{}.Get,
 			Class: func(name string) (*yamldoc.File, error) {
 				data, ok := classes[name]
 				if !ok {
@@ -125,7 +125,7 @@ func TestClassErrorsHavePlaces(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := RenderProvider(ctx, ProviderInput{Provider: foo, File: yamldoc.NewFile("f.yaml", []byte(namespace)), Variables: values{}}); !errors.Is(err, context.Canceled) {
+	if _, err := RenderProvider(ctx, ProviderInput{Provider: foo, File: yamldoc.NewFile("f.yaml", []byte(namespace)), Variables: values{}.Get}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -134,7 +134,7 @@ func BenchmarkRenderProvider(b *testing.B) {
 	manifest := []byte(namespace + strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  script: |\n    echo $$HOME ${A:=b}\n", 3000))
 	b.SetBytes(int64(len(manifest)))
 	for b.Loop() {
-		c, err := RenderProvider(context.Background(), ProviderInput{Provider: foo, File: yamldoc.NewFile("f.yaml", manifest), Variables: values{}})
+		c, err := RenderProvider(context.Background(), ProviderInput{Provider: foo, File: yamldoc.NewFile("f.yaml", manifest), Variables: values{}.Get})
 		given.NoError(b, err)
 		given.Value(c.YAML())(b)
 	}

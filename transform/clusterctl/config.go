@@ -26,8 +26,6 @@ type Config struct {
 	env  Env
 }
 
-var _ variables = (*Config)(nil)
-
 // Read parses a configuration file. Name is shown in messages; its extension
 // tells the format: yaml, yml, json, toml, dotenv or env. Empty data is a
 // configuration without entries, which is what clusterctl works with if there is

@@ -17,12 +17,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// variables delivers the values of template variables.
-type variables interface {
-	// Get returns a value and whether the variable is set. A variable may be
-	// set to the empty text.
-	Get(name string) (value string, ok bool)
-}
+// variables returns the value of a template variable and whether it is set, which
+// it may be to the empty text.
+type variables func(name string) (value string, ok bool)
 
 // source is a file on its way from raw text to objects.
 type source struct {
@@ -85,7 +82,7 @@ func located(f *yamldoc.File, err error) error {
 // substitute replaces the variables (clusterctl: SimpleProcessor, Process).
 // Missing variables are reported where the first of them stands.
 func substitute(f *yamldoc.File, t *vars.Template, values variables) (*source, error) {
-	text, err := t.Execute(values.Get)
+	text, err := t.Execute(values)
 	if err == nil {
 		return newSource(f, text.Data, text.RawOffset), nil
 	}

@@ -48,7 +48,7 @@ rules.
 			if err != nil {
 				return err
 			}
-			in.Provider, in.Template, in.Name, in.Variables, in.ListVariablesOnly = r.release.Provider, f, args[1], r.values, list
+			in.Provider, in.Template, in.Name, in.Variables, in.ListVariablesOnly = r.release.Provider, f, args[1], r.values.Get, list
 			in.Class = func(name string) (*yamldoc.File, error) { return r.file(env, layouts.ClusterClassFile(name)) }
 			if cmd.Flags().Changed("control-plane-machine-count") {
 				in.ControlPlaneMachineCount = &controlPlane

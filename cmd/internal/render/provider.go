@@ -56,7 +56,7 @@ environment and from clusterctl's configuration file, by clusterctl's rules.
 			}
 			in := clusterctl.ProviderInput{
 				Provider: r.release.Provider, Version: r.release.Version, File: f,
-				TargetNamespace: namespace, Raw: raw || describe, Variables: r.values, Images: images,
+				TargetNamespace: namespace, Raw: raw || describe, Variables: r.values.Get, Images: images,
 			}
 			if describe {
 				c, err := clusterctl.RenderProvider(ctx, in)
