@@ -63,8 +63,6 @@ type Options struct {
 	// from several goroutines. Without it, rules with the flag CheckImages are not
 	// applied.
 	Images func([]ImageName) []Image
-	// Platforms are those that images should be built for, such as linux/arm64.
-	Platforms []string
 	// Watch is told how many files of all the rules have seen. It may be called from
 	// several goroutines.
 	Watch func(done, all int)
@@ -93,7 +91,7 @@ func (i ImageName) String() string {
 type Image struct {
 	// Missing is set if the registry does not have it.
 	Missing bool
-	// Lacks are those of Options.Platforms that it is not built for.
+	// Lacks are the platforms asked for that it is not built for, such as linux/arm64.
 	Lacks []string
 	// Err is why the registry could not be asked.
 	Err error

@@ -34,10 +34,8 @@ type Options struct {
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
-	// Images asks registries for images, and Platforms are those that they should be
-	// built for; see lint.Options.
-	Images    func([]lint.ImageName) []lint.Image
-	Platforms []string
+	// Images asks registries for images; see lint.Options.
+	Images func([]lint.ImageName) []lint.Image
 	// Watch is told how many files have been judged; see lint.Options.
 	Watch func(done, all int)
 	// Foreign says that the releases are those of others: comments in them suppress
@@ -241,7 +239,7 @@ func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*R
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Foreign: o.Foreign, Images: o.Images, Platforms: o.Platforms, Watch: o.Watch}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Foreign: o.Foreign, Images: o.Images, Watch: o.Watch}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

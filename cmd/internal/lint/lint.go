@@ -199,7 +199,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return cli.Usagef("--platform only works together with --check-images")
 	}
 	if f.checkImages {
-		o.Images, o.Platforms = askRegistries(ctx, env, f.platforms), f.platforms
+		o.Images = askRegistries(ctx, env, f.platforms)
 	}
 	known := map[string]bool{}
 	if f.baseline != "" {

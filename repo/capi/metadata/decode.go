@@ -14,15 +14,9 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// decoded is what matters of the file.
-type decoded struct {
-	apiVersion, kind string
-	series           []Series
-}
-
 // decode does what the universal decoder of apimachinery does with the type
-// Metadata in clusterctl's scheme.
-func decode(data []byte) (*decoded, error) {
+// Metadata in clusterctl's scheme. The places are not known yet.
+func decode(data []byte) (*Metadata, error) {
 	if !bytes.HasPrefix(bytes.TrimLeftFunc(data, unicode.IsSpace), []byte("{")) {
 		var err error
 		if data, err = yamldoc.ToJSON(data); err != nil {
@@ -32,6 +26,7 @@ func decode(data []byte) (*decoded, error) {
 	if err := checkIdentity(data); err != nil {
 		return nil, err
 	}
+	out := &Metadata{}
 	// The type of every field of the standard metadata is checked, too. The
 	// names of these types occur in messages.
 	type OwnerReference struct {
@@ -83,11 +78,11 @@ func decode(data []byte) (*decoded, error) {
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &m); err != nil {
 		return nil, err
 	}
-	d := &decoded{apiVersion: m.APIVersion, kind: m.Kind}
+	out.APIVersion = m.APIVersion
 	for _, s := range m.ReleaseSeries {
-		d.series = append(d.series, Series{Major: s.Major, Minor: s.Minor, Contract: s.Contract})
+		out.Series = append(out.Series, Series{Major: s.Major, Minor: s.Minor, Contract: s.Contract})
 	}
-	return d, nil
+	return out, nil
 }
 
 // timestamp accepts what metav1.Time accepts.

@@ -18,9 +18,8 @@ const (
 // Metadata is the content of metadata.yaml.
 type Metadata struct {
 	File *yamldoc.File
-	// APIVersion and Kind may be empty: Read accepts that, Validate an empty
-	// kind only.
-	APIVersion, Kind string
+	// APIVersion may be empty: Read accepts that, Validate does not.
+	APIVersion string
 	// Series are in the order of the file. They must not be changed.
 	Series []Series
 
@@ -52,21 +51,22 @@ type numbers struct{ major, minor int64 }
 // ignored; of two equal keys the last wins. The error is a *doc.Error.
 func Read(f *yamldoc.File) (*Metadata, error) {
 	root := outlineOf(f)
-	w, err := decode([]byte(f.Data))
+	m, err := decode([]byte(f.Data))
 	if err != nil {
 		return nil, root.locate(err)
 	}
-	m := &Metadata{File: f, APIVersion: w.apiVersion, Kind: w.kind, first: map[numbers]int{}, versionPos: root.pos("apiVersion"), seriesPos: root.pos("releaseSeries")}
+	m.File, m.first = f, map[numbers]int{}
+	m.versionPos, m.seriesPos = root.pos("apiVersion"), root.pos("releaseSeries")
 	entries := root.get("releaseSeries").List()
-	for i, s := range w.series {
-		if len(entries) == len(w.series) {
+	for i := range m.Series {
+		s := &m.Series[i]
+		if len(entries) == len(m.Series) {
 			s.Pos = root.doc.Pos(entries[i])
 			s.ContractPos = s.Pos
 			if c := entries[i].Get("contract"); c != nil {
 				s.ContractPos = root.doc.Pos(c)
 			}
 		}
-		m.Series = append(m.Series, s)
 		key := numbers{int64(s.Major), int64(s.Minor)}
 		if _, ok := m.first[key]; !ok {
 			m.first[key] = i

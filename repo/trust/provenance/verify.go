@@ -86,10 +86,9 @@ func Verify(ctx context.Context, r *repo.Release) error {
 
 // facts are what a statement says about the source of a release.
 type facts struct {
-	// Providers are the labels of the providers in the release, and Version is
-	// its version; empty for a statement of another build type.
+	// Providers are the labels of the providers in the release; empty for a
+	// statement of another build type.
 	Providers []string
-	Version   string
 	// Source is the URI of the source repository, and Commit the git commit;
 	// empty if the statement names none.
 	Source, Commit string
@@ -128,7 +127,7 @@ func Read(ctx context.Context, r *repo.Release) (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &facts{Version: p.Version}
+	out := &facts{}
 	if p.Provider != "" {
 		out.Providers = []string{p.Provider}
 	}

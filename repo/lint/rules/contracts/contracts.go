@@ -90,7 +90,8 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Why:    `"kubectl scale" and autoscalers do not work.`,
 	Fix:    "Add the marker +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector.",
 	Check: both(
-		demanded(contract.Replicas, contract.ControlPlane), demanded(contract.Scale, contract.ControlPlane), eachRole(scaleSubresource, contract.ControlPlane)),
+		demanded(contract.Replicas, contract.ControlPlane), demanded(contract.Scale, contract.ControlPlane),
+		eachRole(scaleSubresource, contract.ControlPlane)),
 })
 
 func scaleSubresource(p *lint.Pass, k *contract.Kind) {
@@ -117,7 +118,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Source: "contract page ControlPlane, replicas; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
 	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, availableReplicas and upToDateReplicas.",
-	Check:  underContract(contract.V1Beta2, contract.Counters, contract.ControlPlane),
+	Check:  counters(contract.V1Beta2),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
@@ -126,12 +127,12 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Source: "contract page ControlPlane, replicas, compatibility with v1beta1; core/reconcilers/cluster/cluster_controller_status.go, setControlPlaneReplicas",
 	Why:    countersMissing,
 	Fix:    "Add status.replicas, readyReplicas, updatedReplicas and unavailableReplicas.",
-	Check:  underContract(contract.V1Beta1, contract.Counters, contract.ControlPlane),
+	Check:  counters(contract.V1Beta1),
 })
 
-// underContract is demanded for the kinds of one contract.
-func underContract(c contract.Contract, section contract.Section, roles ...contract.Role) func(*lint.Pass) {
-	return fieldCheck{section: section, roles: roles, contract: c}.check
+// counters demands the counters of replicas of the kinds of one contract.
+func counters(c contract.Contract) func(*lint.Pass) {
+	return fieldCheck{section: contract.Counters, roles: []contract.Role{contract.ControlPlane}, contract: c}.check
 }
 
 // fieldCheck compares definitions with rows of contract.Fields.
@@ -690,7 +691,7 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
 	Why:    "Cluster API cannot create machines without spec.template.spec, and drops labels and annotations without spec.template.metadata.",
 	Fix:    generateAgain,
-	Check:  both(demanded(contract.TemplateSpec, contract.InfraMachine), noted(contract.TemplateMetadata, contract.InfraMachine)),
+	Check:  templateFields(contract.InfraMachine),
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
@@ -699,7 +700,7 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Check: both(eachRole(templateMissing, contract.InfraMachinePool), demanded(contract.TemplateSpec, contract.InfraMachinePool), noted(contract.TemplateMetadata, contract.InfraMachinePool)),
+	Check: both(eachRole(templateMissing, contract.InfraMachinePool), templateFields(contract.InfraMachinePool)),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
@@ -708,7 +709,7 @@ var _ = bootstrapConfigRules.Add(lint.Rule{
 	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
 	Why:    "Cluster API cannot create bootstrap configurations without spec.template.spec, and drops labels and annotations without spec.template.metadata.",
 	Fix:    generateAgain,
-	Check:  both(demanded(contract.TemplateSpec, contract.BootstrapConfig), noted(contract.TemplateMetadata, contract.BootstrapConfig)),
+	Check:  templateFields(contract.BootstrapConfig),
 })
 
 var _ = controlPlaneRules.Add(lint.Rule{
@@ -717,12 +718,13 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Check: both(eachRole(templateMissing, contract.ControlPlane), demanded(contract.TemplateSpec, contract.ControlPlane), noted(contract.TemplateMetadata, contract.ControlPlane)),
+	Check: both(eachRole(templateMissing, contract.ControlPlane), templateFields(contract.ControlPlane)),
 })
 
-// noted is demanded with notes instead of warnings.
-func noted(section contract.Section, roles ...contract.Role) func(*lint.Pass) {
-	return fieldCheck{section: section, roles: roles, most: lint.Info}.check
+// templateFields demands the spec of a template, and only notes that the metadata are missing.
+func templateFields(role contract.Role) func(*lint.Pass) {
+	metadata := fieldCheck{section: contract.TemplateMetadata, roles: []contract.Role{role}, most: lint.Info}
+	return both(demanded(contract.TemplateSpec, role), metadata.check)
 }
 
 var _ = infraMachineRules.Add(lint.Rule{

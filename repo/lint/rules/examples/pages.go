@@ -33,7 +33,7 @@ func Findings(ctx context.Context, files Files) (_ []lint.Finding, err error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}, Images: registries, Platforms: []string{"linux/amd64", "linux/arm64"}})
+	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}, Images: registries})
 	if err != nil {
 		return nil, err
 	}

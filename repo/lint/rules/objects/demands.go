@@ -88,13 +88,11 @@ func oneOf(words ...string) test {
 	}
 }
 
-// alone demands that a word is the only entry of a list.
-func alone(word string) test {
-	return func(n *yamldoc.Node, fail view.Failure) {
-		for _, item := range n.List() {
-			if item.Str() == word && len(n.List()) > 1 {
-				fail.By(item).Says("has other entries besides %q", word)
-			}
+// alone demands that a star is the only entry of a list.
+func alone(n *yamldoc.Node, fail view.Failure) {
+	for _, item := range n.List() {
+		if item.Str() == "*" && len(n.List()) > 1 {
+			fail.By(item).Says("has other entries besides %q", "*")
 		}
 	}
 }

@@ -129,10 +129,10 @@ func under(path string, rows []demand) (out []demand) {
 // matchedDemands are those of the requests that a webhook or policy is for.
 var matchedDemands = []demand{
 	{"", needs("operations", "apiGroups", "apiVersions", "resources")},
-	{"operations", alone("*")},
+	{"operations", alone},
 	{"operations.*", oneOf("*", "CREATE", "UPDATE", "DELETE", "CONNECT")},
-	{"apiGroups", alone("*")},
-	{"apiVersions", alone("*")},
+	{"apiGroups", alone},
+	{"apiVersions", alone},
 	{"apiVersions.*", notEmpty},
 	{"resources", webhookedResources},
 	{"resources.*", notEmpty},
