@@ -73,7 +73,8 @@ func (a *Artifact) compare(sum Sum) error {
 	if a.stated == nil || *a.stated == sum {
 		return nil
 	}
-	return fmt.Errorf("%s: the content has the checksum %s, but %s was stated; it was changed or damaged in transit", a.Path, sum, a.stated)
+	return fmt.Errorf("%s: the content has the checksum %s, but %s was stated; it was changed or damaged in transit",
+		a.Path, sum, a.stated)
 }
 
 // Sum reads the content, unless that is Hashed, and returns its checksum. Errors

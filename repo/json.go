@@ -41,7 +41,8 @@ func UnambiguousJSON(data []byte) error {
 			top := &open[len(open)-1]
 			folded := fold(name)
 			if other, again := top.keys[folded]; again {
-				return fmt.Errorf("has both the keys %q and %q in one object, and readers differ in which one they use", other, name)
+				return fmt.Errorf("has both the keys %q and %q in one object, and readers differ in which one they use",
+					other, name)
 			}
 			top.keys[folded], top.key = name, false
 			continue

@@ -336,7 +336,8 @@ func (r *Release) Kinds() func(*Artifact) layouts.FileKind {
 // demands of components. It opens files only if no name tells. The error is that
 // of reading a file; ComponentsFile stays empty if no file, or several, qualify.
 func (r *Release) Identify() error {
-	if r.ComponentsFile != "" || r.Provider.Name == "" || slices.ContainsFunc(r.Artifacts, func(a *Artifact) bool { return a.Kind() == layouts.Components }) {
+	if r.ComponentsFile != "" || r.Provider.Name == "" ||
+		slices.ContainsFunc(r.Artifacts, func(a *Artifact) bool { return a.Kind() == layouts.Components }) {
 		return nil
 	}
 	label := layouts.ProviderLabel + ": " + r.Provider.Label() + "\n"

@@ -259,7 +259,8 @@ func domainsForm(c *change) {
 }
 
 func domainsStay(c *change) {
-	if c.user || c.wiped || !c.prev.Exists() || c.prev.Get("status", "failureDomains").Equal(c.cur.Get("status", "failureDomains")) || c.o.isDeleting() {
+	if c.user || c.wiped || !c.prev.Exists() ||
+		c.prev.Get("status", "failureDomains").Equal(c.cur.Get("status", "failureDomains")) || c.o.isDeleting() {
 		return
 	}
 	now := c.cur.FailureDomains()
@@ -299,7 +300,8 @@ func externallyManaged(c *change) {
 	}
 	for _, w := range c.o.writers {
 		if w.Subresource == "status" && w.Manager != "manager" && c.kinds[c.writerKey(w)] {
-			c.report([]string{"status", "metadata.annotations"}, "the controller %s wrote the status of an externally managed object", w.Manager)
+			c.report([]string{"status", "metadata.annotations"},
+				"the controller %s wrote the status of an externally managed object", w.Manager)
 			return
 		}
 	}
@@ -354,7 +356,8 @@ func orphanDeleted(c *change) {
 		if len(c.o.owners) > 0 || !c.pausedSince(c.o).IsZero() {
 			return
 		}
-		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted without an owner at %s, but still there %s later", clock(c.o.deleting), 2*c.opts.Settle)
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"},
+			"deleted without an owner at %s, but still there %s later", clock(c.o.deleting), 2*c.opts.Settle)
 	})
 }
 
@@ -396,7 +399,8 @@ func machineNode(c *change) {
 		case !c.runs(2*c.opts.Settle) || c.now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
 			return true
 		case c.planeReady(cl):
-			c.report([]string{"spec.providerID", "status.initialization"}, "provisioned, but Machine %s has no Node %s later", m.name, c.now.Sub(since).Round(time.Second))
+			c.report([]string{"spec.providerID", "status.initialization"},
+				"provisioned, but Machine %s has no Node %s later", m.name, c.now.Sub(since).Round(time.Second))
 		}
 		return false
 	})
@@ -407,7 +411,8 @@ func machineNode(c *change) {
 func (c *change) youngerHasNode(m *object) bool {
 	return slices.ContainsFunc(c.membersTagged(m.cluster, machine), func(other *object) bool {
 		ref := other.get("spec", "infrastructureRef").Ref()
-		return other.born.After(m.born) && other.get("status", "nodeRef").Exists() && ref.Kind == c.o.kind && ref.Group == c.o.group &&
+		return other.born.After(m.born) && other.get("status", "nodeRef").Exists() &&
+			ref.Kind == c.o.kind && ref.Group == c.o.group &&
 			c.now.Sub(other.born) > 2*c.opts.Settle
 	})
 }
@@ -507,7 +512,8 @@ func machineAddresses(c *change) {
 
 func machineInPlace(c *change) {
 	before := c.prev.Get("status", "addresses")
-	if c.user || c.wiped || c.o.seen.patched.IsZero() || !c.prev.Provisioned() || before.Len() == 0 || c.now.Sub(c.o.seen.patched) > c.opts.Settle || c.o.isDeleting() {
+	if c.user || c.wiped || c.o.seen.patched.IsZero() || !c.prev.Provisioned() ||
+		before.Len() == 0 || c.now.Sub(c.o.seen.patched) > c.opts.Settle || c.o.isDeleting() {
 		return
 	}
 	c.demand(before.Equal(c.cur.Get("status", "addresses")), []string{"status.addresses"},
@@ -552,7 +558,8 @@ func machineHooks(c *change) {
 		}
 		for a := range m.get("metadata", "annotations").Items() {
 			if strings.HasPrefix(a.Key(), preTerminate) {
-				c.report([]string{"metadata.deletionTimestamp"}, "the InfraMachine is gone, but Machine %s still has the hook %s", m.name, a.Key())
+				c.report([]string{"metadata.deletionTimestamp"},
+					"the InfraMachine is gone, but Machine %s still has the hook %s", m.name, a.Key())
 				return
 			}
 		}

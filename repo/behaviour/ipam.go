@@ -118,7 +118,8 @@ func (c *change) answered() {
 			c.held()
 			return
 		}
-		if c.pools[claimPool(c.cur)] == nil || c.o.isDeleting() || !c.runs(c.opts.Settle) || c.o.cluster != "" && c.clusterOf(c.o) == nil {
+		if c.pools[claimPool(c.cur)] == nil || c.o.isDeleting() ||
+			!c.runs(c.opts.Settle) || c.o.cluster != "" && c.clusterOf(c.o) == nil {
 			return
 		}
 		for item := range c.cur.Get("status", "conditions").Items() {
@@ -126,7 +127,8 @@ func (c *change) answered() {
 				return
 			}
 		}
-		c.report([]string{"spec.poolRef", "status.addressRef"}, "the claim has no address %s later, although its pool gives addresses", c.opts.Settle)
+		c.report([]string{"spec.poolRef", "status.addressRef"},
+			"the claim has no address %s later, although its pool gives addresses", c.opts.Settle)
 	})
 }
 
@@ -184,7 +186,8 @@ func claimPaused(c *change) {
 	case since.IsZero():
 		c.held()
 	case cl.born.After(since.Add(apart/2)) || c.now.Sub(since) > c.opts.Pause:
-		c.report([]string{"spec.claimRef", "spec.address"}, "the address was given %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+		c.report([]string{"spec.claimRef", "spec.address"},
+			"the address was given %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
 	}
 }
 
@@ -397,7 +400,8 @@ func claimReleased(c *change) {
 	}
 	c.until(2*c.opts.Settle, 2*c.opts.Settle, func(c *change) bool {
 		if m.gone && m.isDeleting() && !c.o.isDeleting() && c.now.Sub(m.proof.At) >= 2*c.opts.Settle {
-			c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"}, "%s is gone, but its claim is not being deleted", m)
+			c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"},
+				"%s is gone, but its claim is not being deleted", m)
 			return false
 		}
 		return !c.o.isDeleting()

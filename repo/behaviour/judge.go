@@ -781,7 +781,8 @@ var plurals = []struct{ end, kind string }{
 func tagOfResource(resource string) string {
 	plural, group, _ := strings.Cut(resource, ".")
 	for _, p := range plurals {
-		if before, ok := strings.CutSuffix(plural, p.end); ok && (before == "" || group != coreGroup && group != ipamGroup || p.kind == "Pool") {
+		if before, ok := strings.CutSuffix(plural, p.end); ok &&
+			(before == "" || group != coreGroup && group != ipamGroup || p.kind == "Pool") {
 			if p.kind == lease {
 				group = "coordination.k8s.io"
 			}

@@ -248,7 +248,8 @@ func (c *change) quiet(since time.Time, when string) {
 	if c.o.tag == secret {
 		who = c.objects[controllerOf(c.o.owners).uid]
 	}
-	if c.user || c.gap || len(c.o.owners) == 0 || !who.alive() || !slices.Contains(providerRoles, who.tag) || c.made.Before(c.noticed(who, since)) {
+	if c.user || c.gap || len(c.o.owners) == 0 || !who.alive() ||
+		!slices.Contains(providerRoles, who.tag) || c.made.Before(c.noticed(who, since)) {
 		return
 	}
 	done := append(record.Work(c.prev, c.cur), c.wishes()...)
@@ -263,7 +264,8 @@ func (c *change) quiet(since time.Time, when string) {
 		c.held()
 		return
 	}
-	c.report(shown, "the controller changed %s %s, %s after it began", fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
+	c.report(shown, "the controller changed %s %s, %s after it began",
+		fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
 }
 
 // wishes are the changes of the spec, the labels and the annotations by a controller of the kind: one that
@@ -297,7 +299,8 @@ func (c *change) quietBirth(since time.Time, when string) {
 		return
 	}
 	for _, r := range c.o.owners {
-		if p := c.objects[r.uid]; r.controller && p.alive() && slices.Contains(providerRoles, p.tag) && c.now.After(since.Add(c.opts.Pause)) {
+		if p := c.objects[r.uid]; r.controller && p.alive() &&
+			slices.Contains(providerRoles, p.tag) && c.now.After(since.Add(c.opts.Pause)) {
 			c.reportOn(p, []string{"metadata.name"}, "the controller created %s %s", c.o, when)
 		}
 	}
@@ -334,7 +337,8 @@ func resumes(format string) func(*change) {
 	return func(c *change) {
 		ended := c.o.resumed
 		c.later(c.opts.Settle, func(c *change) {
-			if !c.pausedSince(c.o).IsZero() || !c.o.resumed.Equal(ended) || len(c.o.owners) == 0 && c.o.tag != cluster || !c.cur.Condition("Paused").Exists() {
+			if !c.pausedSince(c.o).IsZero() || !c.o.resumed.Equal(ended) ||
+				len(c.o.owners) == 0 && c.o.tag != cluster || !c.cur.Condition("Paused").Exists() {
 				return
 			}
 			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
@@ -354,7 +358,8 @@ func missingPaused(c *change) {
 		}
 		shows := c.cur.Condition("Paused").Exists() || !c.pausedSince(c.o).IsZero()
 		c.kinds[key] = !shows
-		c.demand(shows, []string{"metadata.finalizers", "status.conditions"}, "%s is reconciled, but has no condition Paused", c.o.kind)
+		c.demand(shows, []string{"metadata.finalizers", "status.conditions"},
+			"%s is reconciled, but has no condition Paused", c.o.kind)
 	})
 }
 
@@ -421,7 +426,8 @@ func pausedFinalizer(c *change) {
 	if c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(c.o, since)) {
 		return
 	}
-	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
+	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"},
+		"the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
 }
 
 func pausedGone(c *change) {
@@ -430,7 +436,8 @@ func pausedGone(c *change) {
 		c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(c.o, since)) || c.driven() {
 		return
 	}
-	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"}, "the object disappeared %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"},
+		"the object disappeared %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
 }
 
 // begins reports whether the outside resource shows for the first time in this version.
@@ -445,7 +452,8 @@ func (c *change) begins() bool {
 
 // byUserID reports whether the only sign is a provider ID that the maker gave.
 func (o *object) byUserID(v record.Value) bool {
-	return o.byUser && !initialization(o.tag, v) && o.seen.kept[providerIDPath] != "" && o.seen.kept[providerIDPath] == v.Get("spec", "providerID").Str()
+	return o.byUser && !initialization(o.tag, v) && o.seen.kept[providerIDPath] != "" &&
+		o.seen.kept[providerIDPath] == v.Get("spec", "providerID").Str()
 }
 
 func finalizerFirst(c *change) {
@@ -474,7 +482,8 @@ func finalizerKept(c *change) {
 		if len(lost) > 0 {
 			last := c.o.proof
 			c.o.proof = proof
-			c.report([]string{"metadata.finalizers"}, "the finalizer %s was removed, but the object is not being deleted", lost[0])
+			c.report([]string{"metadata.finalizers"},
+				"the finalizer %s was removed, but the object is not being deleted", lost[0])
 			c.o.proof = last
 		}
 	})
@@ -514,7 +523,8 @@ func deletionEnds(c *change) {
 // returns whether it has one.
 func (c *change) stays(waits bool, paths ...string) bool {
 	if !waits {
-		c.report(append([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, paths...), "deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
+		c.report(append([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, paths...),
+			"deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
 	}
 	return waits
 }
@@ -544,7 +554,8 @@ func (j *Judge) warn(e *record.Event) {
 	if o := j.objects[about.Get("uid").Str()]; o.alive() {
 		refuses := All[slices.IndexFunc(All, func(c *check) bool { return c.ID == "BEH012" })]
 		c := &change{Judge: j, check: refuses, o: o, cur: o.cur, old: o.proof}
-		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "the API server refused a new finalizer, because the object is being deleted")
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"},
+			"the API server refused a new finalizer, because the object is being deleted")
 	}
 }
 
@@ -564,7 +575,8 @@ func comesToRest(c *change) {
 	if p := c.objects[controllerOf(c.o.owners).uid]; c.o.tag == secret && p.alive() {
 		who = p
 	}
-	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || who.tag == bootstrapRole && who.ownedBy(machinePool) {
+	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() ||
+		who.tag == bootstrapRole && who.ownedBy(machinePool) {
 		return
 	}
 	// Each write of the spec is a cause for others to work, so that nothing ever seems to
@@ -578,7 +590,8 @@ func comesToRest(c *change) {
 	case c.often(&seen.writes, restWrites, time.Minute):
 		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
 	case (c.o.tag == secret || slices.Contains(providerRoles, c.o.tag) && initialization(c.o.tag, c.prev)) && c.often(&seen.slow, mostWrites, slowly):
-		c.report(nil, "more than %d writes within %g minutes, although nothing changed since %s", mostWrites, slowly.Minutes(), clock(s.cause))
+		c.report(nil, "more than %d writes within %g minutes, although nothing changed since %s",
+			mostWrites, slowly.Minutes(), clock(s.cause))
 	}
 }
 
@@ -621,7 +634,8 @@ func noFight(c *change) {
 			most = restWrites
 		}
 		if f.count == most {
-			c.report([]string{strings.TrimSuffix(d.Path, ".status")}, "%s changes back and forth between %s and %s", d.Path, f.before, f.last)
+			c.report([]string{strings.TrimSuffix(d.Path, ".status")},
+				"%s changes back and forth between %s and %s", d.Path, f.before, f.last)
 		}
 	}
 }
@@ -635,7 +649,8 @@ func (c *change) fields() (out []record.Change) {
 		}
 	}
 	for _, d := range record.Diff(c.prev.Conditions(), c.cur.Conditions()) {
-		if d.Path = "status.conditions" + d.Path; strings.HasSuffix(d.Path, "].status") && d.Path != "status.conditions[Paused].status" {
+		if d.Path = "status.conditions" + d.Path; strings.HasSuffix(d.Path, "].status") &&
+			d.Path != "status.conditions[Paused].status" {
 			out = append(out, d)
 		}
 	}
@@ -691,7 +706,8 @@ func conditionComplete(c *change) {
 		case seen[kind]:
 			c.report([]string{"status.conditions"}, "the condition %s is listed twice", kind)
 		case !words().MatchString(reason) && reason != "":
-			c.report([]string{"status.conditions"}, "the condition %s has the reason %q; it must be one CamelCase word", kind, reason)
+			c.report([]string{"status.conditions"},
+				"the condition %s has the reason %q; it must be one CamelCase word", kind, reason)
 		case strings.ContainsAny(kind, " ,:;()"):
 			c.report([]string{"status.conditions"}, "the condition %q must have a type of one CamelCase word", kind)
 		case status != "True" && status != "False" && status != "Unknown":
@@ -715,12 +731,14 @@ func observedGeneration(c *change) {
 	}
 	generation := c.cur.Generation()
 	if n, ok := c.cur.Get("status", "observedGeneration").Int(); ok && n > generation {
-		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration is %d, but the generation is %d", n, generation)
+		c.report([]string{"metadata.generation", "status.observedGeneration"},
+			"status.observedGeneration is %d, but the generation is %d", n, generation)
 		return
 	}
 	for now := range c.cur.Conditions().Items() {
 		if n, ok := now.Get("observedGeneration").Int(); ok && n > generation {
-			c.report([]string{"metadata.generation", "status.conditions"}, "observedGeneration of %s is %d, but the generation is %d", now.Get("type").Str(), n, generation)
+			c.report([]string{"metadata.generation", "status.conditions"},
+				"observedGeneration of %s is %d, but the generation is %d", now.Get("type").Str(), n, generation)
 			return
 		}
 	}
@@ -730,7 +748,8 @@ func observedGeneration(c *change) {
 func generationFollows(c *change) {
 	before, _ := c.prev.Get("status", "observedGeneration").Int()
 	if now, ok := c.cur.Get("status", "observedGeneration").Int(); ok && now < before && !c.user {
-		c.report([]string{"metadata.generation", "status.observedGeneration"}, "status.observedGeneration went back from %d to %d", before, now)
+		c.report([]string{"metadata.generation", "status.observedGeneration"},
+			"status.observedGeneration went back from %d to %d", before, now)
 		return
 	}
 	for was := range c.prev.Conditions().Items() {
@@ -748,7 +767,8 @@ func generationFollows(c *change) {
 	want := c.cur.Generation()
 	c.later(2*c.opts.Settle, func(c *change) {
 		got, ok := c.cur.Get("status", "observedGeneration").Int()
-		if !ok || c.o.isDeleting() || !c.runs(2*c.opts.Settle+apart) || len(c.o.owners) == 0 || c.cur.Annotated(managedAnnotation) {
+		if !ok || c.o.isDeleting() || !c.runs(2*c.opts.Settle+apart) ||
+			len(c.o.owners) == 0 || c.cur.Annotated(managedAnnotation) {
 			return
 		}
 		c.demand(got >= want, []string{"metadata.generation", "status.observedGeneration"},
@@ -760,7 +780,8 @@ func readyStays(c *change) { c.conditionStays("Ready") }
 
 func (c *change) conditionStays(kind string) {
 	if !c.user && !c.wiped && c.prev.Condition(kind).Exists() {
-		c.demand(c.cur.Condition(kind).Exists(), []string{"status.conditions[" + kind + "]"}, "the condition %s disappeared", kind)
+		c.demand(c.cur.Condition(kind).Exists(), []string{"status.conditions[" + kind + "]"},
+			"the condition %s disappeared", kind)
 	}
 }
 
@@ -909,7 +930,8 @@ func restartQuiet(c *change) {
 		c.held()
 		return
 	}
-	c.report(nil, "%s changed %s after the controller restarted, although nothing else happened", fewChanges(done), c.now.Sub(at).Round(100*time.Millisecond))
+	c.report(nil, "%s changed %s after the controller restarted, although nothing else happened",
+		fewChanges(done), c.now.Sub(at).Round(100*time.Millisecond))
 }
 
 func statusRebuilt(c *change) {
@@ -972,7 +994,8 @@ func pausedFalsely(c *change) {
 	}
 	c.later(c.opts.Settle, func(c *change) {
 		if c.clusterOf(c.o) != nil && c.runs(2*c.opts.Settle) && c.o.wiped.IsZero() {
-			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"}, "the condition Paused has been True for %s, but nothing is paused", c.opts.Settle)
+			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"},
+				"the condition Paused has been True for %s, but nothing is paused", c.opts.Settle)
 		}
 	})
 }
@@ -1017,7 +1040,8 @@ func editsKept(c *change) {
 
 func noLeak(c *change) {
 	p := c.objects[controllerOf(c.o.owners).uid]
-	if c.prev.Exists() || !c.o.watched || c.o.byUser || !p.alive() || p.tag == infraPool && c.o.tag != secret || !slices.Contains(providerRoles, p.tag) {
+	if c.prev.Exists() || !c.o.watched || c.o.byUser || !p.alive() ||
+		p.tag == infraPool && c.o.tag != secret || !slices.Contains(providerRoles, p.tag) {
 		return
 	}
 	if c.often(&p.seen.births, mostWrites, slowly) {
@@ -1080,8 +1104,10 @@ func statusTypes(c *change) {
 func clusterLabelFixed(c *change) {
 	before, now := c.prev.Label(clusterLabel), c.o.label(clusterLabel)
 	for _, r := range c.o.owners {
-		if p := c.objects[r.uid]; p.alive() && before == "" && now != "" && p.label(clusterLabel) != "" && p.label(clusterLabel) != now && !c.user {
-			c.report([]string{"metadata.labels"}, "the label %s is %q, but the owner %s has %q", clusterLabel, now, p, p.label(clusterLabel))
+		if p := c.objects[r.uid]; p.alive() && before == "" && now != "" &&
+			p.label(clusterLabel) != "" && p.label(clusterLabel) != now && !c.user {
+			c.report([]string{"metadata.labels"},
+				"the label %s is %q, but the owner %s has %q", clusterLabel, now, p, p.label(clusterLabel))
 			return
 		}
 	}
@@ -1104,7 +1130,8 @@ func readyInitialized(c *change) {
 	}
 	c.rests(func(c *change) {
 		if len(c.o.owners) > 0 && c.o.wiped.IsZero() && !c.cur.Annotated(managedAnnotation) && lacks(c.cur) {
-			c.report([]string{"status.conditions[Ready]", "status.initialization"}, "the condition Ready is True, but the initialization is not reported %s later", c.opts.Settle)
+			c.report([]string{"status.conditions[Ready]", "status.initialization"},
+				"the condition Ready is True, but the initialization is not reported %s later", c.opts.Settle)
 		}
 	})
 }

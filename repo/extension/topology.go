@@ -59,7 +59,8 @@ func ReadTopology(files ...*manifest.File) (*Topology, error) {
 	}
 	given := *t
 	for _, o := range ordinary() {
-		if given.Class != nil && !o.Is(clusterclass.Group, "Cluster") || given.Cluster != nil && o.Is(clusterclass.Group, "Cluster") {
+		if given.Class != nil && !o.Is(clusterclass.Group, "Cluster") ||
+			given.Cluster != nil && o.Is(clusterclass.Group, "Cluster") {
 			continue
 		}
 		if err := t.add(o); err != nil {
@@ -117,7 +118,8 @@ func (t *Topology) add(o *manifest.Object) error {
 	switch {
 	case o.Is(clusterclass.Group, clusterclass.Kind):
 		if t.Class != nil {
-			return fmt.Errorf("%s: there are several ClusterClasses, %s and %s; keep only one", o.File.Artifact.Path, t.Class.Name(), o.Name)
+			return fmt.Errorf("%s: there are several ClusterClasses, %s and %s; keep only one",
+				o.File.Artifact.Path, t.Class.Name(), o.Name)
 		}
 		t.Class = clusterclass.Of(o)
 	case o.Is(clusterclass.Group, "Cluster"):

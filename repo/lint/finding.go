@@ -266,7 +266,8 @@ func (r *Report) Rename(rename func(file string) string) {
 		f := &r.Findings[i]
 		before := f.File
 		f.File = rename(before)
-		if about := f.Rule.Scope; (about == ScopeComments || about == ScopeKustomizations) && filepath.Base(f.File) != filepath.Base(before) {
+		if about := f.Rule.Scope; (about == ScopeComments || about == ScopeKustomizations) &&
+			filepath.Base(f.File) != filepath.Base(before) {
 			f.Fingerprint = "" // it was made from the old name
 		}
 		for j := range r.Findings[i].Also {
@@ -284,7 +285,8 @@ func (r *Report) Rename(rename func(file string) string) {
 func (r *Report) Without(fingerprints map[string]bool) int {
 	before := len(r.Findings)
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-		return fingerprints[f.Fingerprint] || slices.ContainsFunc(f.Also, func(p Place) bool { return fingerprints[p.Fingerprint] })
+		return fingerprints[f.Fingerprint] ||
+			slices.ContainsFunc(f.Also, func(p Place) bool { return fingerprints[p.Fingerprint] })
 	})
 	return before - len(r.Findings)
 }

@@ -70,7 +70,8 @@ func comment(line string) (at int, rest string) {
 		return -1, ""
 	}
 	at = strings.LastIndexByte(line[:mark], '#')
-	if at < 0 || strings.TrimSpace(line[at+1:mark]) != "" || at > 0 && line[at-1] != ' ' && line[at-1] != '\t' || quoted(line[:at]) {
+	if at < 0 || strings.TrimSpace(line[at+1:mark]) != "" ||
+		at > 0 && line[at-1] != ' ' && line[at-1] != '\t' || quoted(line[:at]) {
 		return -1, ""
 	}
 	return at, line[mark+len(IgnoreMark):]

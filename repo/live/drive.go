@@ -286,7 +286,8 @@ const tries = 5
 func (d *driver) again(ctx context.Context, do func() error) (err error) {
 	for range tries {
 		var answer apierrors.APIStatus
-		if err = do(); err == nil || ctx.Err() != nil || errors.As(err, &answer) && answer.Status().Code < 500 && !apierrors.IsTooManyRequests(err) {
+		if err = do(); err == nil || ctx.Err() != nil ||
+			errors.As(err, &answer) && answer.Status().Code < 500 && !apierrors.IsTooManyRequests(err) {
 			break
 		}
 		sleep(ctx, min(d.Settle/tries, time.Second))
@@ -449,7 +450,8 @@ func with(all map[string]string, key, value string) map[string]string {
 
 // replaced reports whether an object is gone, or another one has its name.
 func replaced(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.uid")
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) ||
+		apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.uid")
 }
 
 // patch writes a merge patch, which the server refuses if the name belongs to another

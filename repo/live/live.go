@@ -49,7 +49,8 @@ func Open(path, kubeContext string) (*Cluster, error) {
 	loaded, readErr := rules.Load()
 	if err != nil && readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 		// The words of the library are about its types.
-		return nil, fmt.Errorf("%s is not a kubeconfig file, which is YAML with kind: Config", cmp.Or(path, strings.Join(rules.Precedence, ", ")))
+		return nil, fmt.Errorf("%s is not a kubeconfig file, which is YAML with kind: Config",
+			cmp.Or(path, strings.Join(rules.Precedence, ", ")))
 	}
 	if loaded != nil && kubeContext != "" && loaded.Contexts[kubeContext] == nil {
 		return nil, fmt.Errorf("%s: %s", cmp.Or(path, strings.Join(rules.Precedence, ", ")), phrase.Unknown("context", kubeContext, slices.Sorted(maps.Keys(loaded.Contexts))))
@@ -173,7 +174,8 @@ func (c *Cluster) kinds(ctx context.Context) ([]resource, error) {
 				continue
 			}
 			for _, r := range list.APIResources {
-				if i := seen[r.Name]; i == 0 && !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "list") {
+				if i := seen[r.Name]; i == 0 && !strings.Contains(r.Name, "/") &&
+					slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "list") {
 					out = append(out, resource{group: g.Name, version: v.Version, plural: r.Name, kind: r.Kind, global: !r.Namespaced})
 					seen[r.Name] = len(out)
 				}

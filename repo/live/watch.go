@@ -252,7 +252,8 @@ func (s *stream) list(ctx context.Context) error {
 	for uid, old := range s.known {
 		if !seen[uid] {
 			delete(s.known, uid)
-			s.emit(record.Deleted, true, fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q}}`,
+			s.emit(record.Deleted, true, fmt.Appendf(nil,
+				`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q}}`,
 				s.apiVersion(), s.kind, old.name, old.namespace, uid, old.version))
 		}
 	}

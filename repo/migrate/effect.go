@@ -124,7 +124,8 @@ func clusters(all []*manifest.Object, class string) []*manifest.Object {
 	var out []*manifest.Object
 	for _, o := range all {
 		topology := o.Get("spec", "topology")
-		if o.Is(clusterclass.Group, "Cluster") && class != "" && (topology.Get("classRef", "name").Str() == class || topology.Get("class").Str() == class) {
+		if o.Is(clusterclass.Group, "Cluster") && class != "" &&
+			(topology.Get("classRef", "name").Str() == class || topology.Get("class").Str() == class) {
 			out = append(out, o)
 		}
 	}

@@ -271,7 +271,8 @@ func (k *kustomizations) effective(name, until string, want holding, args []argu
 			if u.targeted {
 				target = u.name
 			}
-			if h.kind == want.kind && h.path == want.path && (target == want.name || matches(target, want.name) || want.name == "") {
+			if h.kind == want.kind && h.path == want.path &&
+				(target == want.name || matches(target, want.name) || want.name == "") {
 				out = repeated(out, h.args)
 			}
 		}
@@ -387,7 +388,8 @@ func (o *object) repeat(e *edit.Entry, list *edit.Node) {
 	}
 	base, sure := o.file.opts.base(o.kind.Kind, o.root.Text("metadata", "name"), o.row.Path)
 	if !sure {
-		o.manual(e, "kustomize replaces lists, and the patch is merged into objects with different "+e.Name, "write a separate patch for each object with all its arguments")
+		o.manual(e, "kustomize replaces lists, and the patch is merged into objects with different "+e.Name,
+			"write a separate patch for each object with all its arguments")
 		return
 	}
 	for _, a := range base {

@@ -109,7 +109,8 @@ func (p *operations) operation(item *edit.Entry) {
 		if !concerns(row, path) {
 			continue
 		}
-		if row.Value == table.Args && len(segments) > 1 && !isIndex(segments[len(segments)-1]) && row.Path == dotted(segments[:len(segments)-1]) {
+		if row.Value == table.Args && len(segments) > 1 && !isIndex(segments[len(segments)-1]) &&
+			row.Path == dotted(segments[:len(segments)-1]) {
 			p.argument(item, op, segments)
 			return
 		}
@@ -302,7 +303,8 @@ func (p *operations) write(item *edit.Entry, op string, s *skeleton) {
 				return
 			}
 			if p.created[key] {
-				p.object.manual(to, "another patch also creates "+key+", and one would overwrite the other", "merge the two patches")
+				p.object.manual(to, "another patch also creates "+key+", and one would overwrite the other",
+					"merge the two patches")
 			}
 			p.created[key] = true
 			for range len(path) - cut - 1 {

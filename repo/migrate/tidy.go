@@ -41,13 +41,15 @@ func (o *object) empty(n *edit.Node, schema *yamldoc.Node, at string) {
 			case field == nil:
 			case o.file.patched(o.kind.Kind, here) && vanishes(e.Value, field):
 				o.row = table.Row{Path: here}
-				o.manual(e, here+" is empty, which "+o.kind.To+" refuses, and was kept because a patch adds to it", "remove it where no patch adds to it, and let the patches create it")
+				o.manual(e, here+" is empty, which "+o.kind.To+" refuses, and was kept because a patch adds to it",
+					"remove it where no patch adds to it, and let the patches create it")
 			case !vanishes(e.Value, field):
 				o.optional(e, field)
 				o.empty(e.Value, field, here)
 			case yamldoc.Has(schema.Get("required").List(), e.Name):
 				o.row = table.Row{Path: e.Name}
-				o.manual(e, o.kind.To+" demands that "+e.Name+" holds something", "set a field in it, even if only to its default")
+				o.manual(e, o.kind.To+" demands that "+e.Name+" holds something",
+					"set a field in it, even if only to its default")
 			default:
 				o.remove(e)
 			}

@@ -61,7 +61,8 @@ func (o *object) unknown() []unknownField {
 					walk(e.Value, next, here)
 					continue
 				}
-				if len(known) == 0 || strings.HasPrefix(e.Name, "$") || e.Name == "<<" || len(path) == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, e.Name) {
+				if len(known) == 0 || strings.HasPrefix(e.Name, "$") || e.Name == "<<" ||
+					len(path) == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, e.Name) {
 					continue
 				}
 				out = append(out, unknownField{e, strings.Join(here, "."), version})

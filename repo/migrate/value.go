@@ -112,7 +112,8 @@ func (o *object) seconds(e *edit.Entry) {
 
 // unknownSeconds leaves a value whose seconds cannot be written.
 func (o *object) unknownSeconds(e *edit.Entry, raw string) {
-	o.manual(e, fmt.Sprintf("the value must be a number of seconds, but %s is a duration", raw), "use a variable that holds seconds")
+	o.manual(e, fmt.Sprintf("the value must be a number of seconds, but %s is a duration", raw),
+		"use a variable that holds seconds")
 }
 
 // users says what they must write for a variable now.
@@ -150,11 +151,13 @@ func (o *object) args(e *edit.Entry) {
 		v.SetRaw("[]")
 		return
 	case v.BlockVariables():
-		o.manual(e, "a variable stands for arguments, which are a list of name and value now", "let the variable hold items with name and value")
+		o.manual(e, "a variable stands for arguments, which are a list of name and value now",
+			"let the variable hold items with name and value")
 		return
 	}
 	for _, c := range v.Entries {
-		if c.Value.IsMap() || c.Value.IsList() || strings.HasPrefix(c.Name, "$") && !edit.HasVariables(c.Name) || o.partial && c.Value.Empty() && c.Value.Raw != "" {
+		if c.Value.IsMap() || c.Value.IsList() || strings.HasPrefix(c.Name, "$") && !edit.HasVariables(c.Name) ||
+			o.partial && c.Value.Empty() && c.Value.Raw != "" {
 			o.manual(c, "arguments are now a list of name and value, and this entry does not fit", "write the list by hand")
 			return
 		}

@@ -92,7 +92,8 @@ func impacts(changes []diff.Change) string {
 	for i := range changes {
 		n[changes[i].Impact]++
 	}
-	return fmt.Sprintf("%s: %d breaking, %d that need attention, %d neutral", phrase.Count(len(changes), "change"), n[diff.Breaking], n[diff.Attention], n[diff.Neutral])
+	return fmt.Sprintf("%s: %d breaking, %d that need attention, %d neutral",
+		phrase.Count(len(changes), "change"), n[diff.Breaking], n[diff.Attention], n[diff.Neutral])
 }
 
 // signs begin a line of text.

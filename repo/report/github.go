@@ -29,7 +29,8 @@ func findingsGitHub(w io.Writer, r *lint.Report, below string) error {
 			case f.End.Line > f.Pos.Line: // columns are for one line only
 				properties = append(properties, fmt.Sprintf("endLine=%d", f.End.Line))
 			case f.End.Line == f.Pos.Line && f.End.Column > f.Pos.Column:
-				properties = append(properties, fmt.Sprintf("endLine=%d,col=%d,endColumn=%d", f.End.Line, f.Pos.Column, f.End.Column))
+				properties = append(properties, fmt.Sprintf("endLine=%d,col=%d,endColumn=%d",
+					f.End.Line, f.Pos.Column, f.End.Column))
 			default:
 				properties = append(properties, fmt.Sprintf("col=%d", f.Pos.Column))
 			}
@@ -83,7 +84,8 @@ const (
 func WriteGitHubSummary(w io.Writer, r *lint.Report, o Options, used int) error {
 	if used+commentSize/10 > summarySize {
 		// GitHub shows nothing of a step whose summary is too long.
-		note := fmt.Sprintf("\n%s: %s. The summary of this step is full, so the findings are only in the log.\n", job(r), verdict(r))
+		note := fmt.Sprintf("\n%s: %s. The summary of this step is full, so the findings are only in the log.\n",
+			job(r), verdict(r))
 		if used+len(note) > summaryLimit {
 			return nil
 		}

@@ -37,7 +37,8 @@ func (s *junitSuite) add(name, attrs, result, text string) {
 
 // element is the suite, or all of them.
 func (s *junitSuite) element(name string) markup.Element {
-	tag := fmt.Sprintf(`%s%s tests="%d" failures="%d" errors="%d" skipped="%d"`, name, markup.Attrs("name", s.name), s.tests, s.failures, s.errors, s.skipped)
+	tag := fmt.Sprintf(`%s%s tests="%d" failures="%d" errors="%d" skipped="%d"`,
+		name, markup.Attrs("name", s.name), s.tests, s.failures, s.errors, s.skipped)
 	return markup.Tag(tag, markup.Element("\n"), s.cases) + "\n"
 }
 

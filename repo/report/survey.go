@@ -67,7 +67,8 @@ func ReadSurvey(name string, data []byte) (*inventory.Survey, error) {
 	case file.Kind != d.Kind || file.Providers == nil || file.Source == "":
 		return nil, fmt.Errorf("%s is not a survey; write one with: survey SOURCE -o json=FILE", name)
 	case file.SchemaVersion != d.Version:
-		return nil, fmt.Errorf("%s: unsupported schemaVersion %d of a survey (supported: %d)", name, file.SchemaVersion, d.Version)
+		return nil, fmt.Errorf("%s: unsupported schemaVersion %d of a survey (supported: %d)",
+			name, file.SchemaVersion, d.Version)
 	case shard != nil && (shard.Of < 1 || shard.Index < 1 || shard.Index > shard.Of):
 		return nil, fmt.Errorf("%s: %s is not a valid shard", name, shard)
 	}
@@ -93,7 +94,8 @@ func surveySummary(s *inventory.Survey) string {
 			errors++
 		}
 	}
-	text := fmt.Sprintf("%s: %d ready for v1beta2, %d with errors in the newest release", phrase.Count(len(s.Providers), "provider"), ready, errors)
+	text := fmt.Sprintf("%s: %d ready for v1beta2, %d with errors in the newest release",
+		phrase.Count(len(s.Providers), "provider"), ready, errors)
 	if n := s.Failed(); n > 0 {
 		text += fmt.Sprintf(", %d could not be surveyed", n)
 	}

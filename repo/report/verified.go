@@ -25,7 +25,8 @@ func ReadMovePlan(in io.Reader) ([]owners.Expected, error) {
 	case file.Objects == nil:
 		return nil, errors.New("not a plan: the list objects is missing; make one with move-plan -o json=FILE")
 	case file.SchemaVersion < 1 || file.SchemaVersion > documentOf("move-plan").Version:
-		return nil, fmt.Errorf("unsupported schemaVersion %d (supported: 1 to %d)", file.SchemaVersion, documentOf("move-plan").Version)
+		return nil, fmt.Errorf("unsupported schemaVersion %d (supported: 1 to %d)",
+			file.SchemaVersion, documentOf("move-plan").Version)
 	}
 	out := make([]owners.Expected, 0, len(*file.Objects))
 	for _, o := range *file.Objects {
@@ -76,7 +77,8 @@ func WriteVerified(w io.Writer, format string, v Verified, paint painter) error 
 	}
 	switch {
 	case len(v.Deviations) > 0:
-		fmt.Fprintln(b, paint.Red(fmt.Sprintf("%s in %s, of %s that should have arrived.", phrase.Count(len(v.Deviations), "deviation"), phrase.Visible(v.Target), phrase.Count(expected, "object"))))
+		fmt.Fprintln(b, paint.Red(fmt.Sprintf("%s in %s, of %s that should have arrived.",
+			phrase.Count(len(v.Deviations), "deviation"), phrase.Visible(v.Target), phrase.Count(expected, "object"))))
 	case len(v.Problems) > 0:
 		fmt.Fprintln(b, paint.Yellow("Not everything could be read, so it is unknown whether all objects arrived."))
 	default:

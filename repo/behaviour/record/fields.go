@@ -195,7 +195,8 @@ func Work(prev, cur Value) (out []string) {
 			}
 			return
 		}
-		if !strings.Contains(c.Path, "[Paused]") && !strings.HasSuffix(c.Path, "bservedGeneration") && !strings.Contains(c.Path, ".deprecated") {
+		if !strings.Contains(c.Path, "[Paused]") && !strings.HasSuffix(c.Path, "bservedGeneration") &&
+			!strings.Contains(c.Path, ".deprecated") {
 			out = append(out, c.String())
 		}
 	}

@@ -162,7 +162,8 @@ func (c *Class) References() []Reference {
 		c.reference(contract.InfraCluster, c.Spec, at, infrastructurePlace),
 		c.reference(contract.ControlPlane, c.Spec, at, controlPlanePlace),
 	}
-	if machines := c.MachineInfrastructure(); machines.Node != nil || c.Spec.Get("controlPlane", "machineInfrastructure").Given() != nil {
+	if machines := c.MachineInfrastructure(); machines.Node != nil ||
+		c.Spec.Get("controlPlane", "machineInfrastructure").Given() != nil {
 		out = append(out, machines)
 	}
 	remediation := func(n *yamldoc.Node, at []string) {

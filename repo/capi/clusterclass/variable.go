@@ -184,7 +184,8 @@ func (k *schemaCheck) decodes(s *yamldoc.Node, name string) {
 // structure checks what a schema must say about the form of values.
 func (k *schemaCheck) structure(s *yamldoc.Node, name string, typ *yamldoc.Node) {
 	intOrString, open := s.Get("x-kubernetes-int-or-string"), s.Get("x-kubernetes-preserve-unknown-fields")
-	if typ.Str() == "" && (typ == nil || typ.Is(yamldoc.String) || typ.Kind == yamldoc.Null) && !intOrString.Bool() && !open.Bool() {
+	if typ.Str() == "" && (typ == nil || typ.Is(yamldoc.String) || typ.Kind == yamldoc.Null) &&
+		!intOrString.Bool() && !open.Bool() {
 		k.add(OfStructure, cmp.Or(typ, s), "%s has no type", name)
 	}
 	if typ.Str() == "array" && s.Get("items").Given() == nil {

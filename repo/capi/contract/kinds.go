@@ -221,7 +221,8 @@ func (c *candidate) contractual() bool {
 // infrastructure reports whether the group is one of infrastructure providers.
 // Outside of cluster.x-k8s.io a group with another name is taken for one too.
 func (c *candidate) infrastructure() bool {
-	return c.place("infrastructure") || !strings.HasSuffix(c.Group, apiGroup) && !c.place("bootstrap", "controlplane", "ipam", "addons")
+	return c.place("infrastructure") ||
+		!strings.HasSuffix(c.Group, apiGroup) && !c.place("bootstrap", "controlplane", "ipam", "addons")
 }
 
 // classes say how a kind is recognized. The first row that applies counts. The
@@ -258,13 +259,16 @@ var classes = [...]struct {
 	{InfraMachinePool, "it has spec.providerIDList", func(c *candidate) bool { return c.has("spec", "providerIDList") }},
 	{MachinePoolMachine, "its name ends with MachinePoolMachine", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePoolMachine") }},
 	{InfraMachine, "its name ends with Machine, and it has a template, a provider ID or reports that it is initialized", func(c *candidate) bool {
-		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") && (c.sibling() || !c.templated("Machine") && (c.has("spec", "providerID") || c.initialized()))
+		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") &&
+			(c.sibling() || !c.templated("Machine") && (c.has("spec", "providerID") || c.initialized()))
 	}},
 	{InfraCluster, "its name ends with Cluster", func(c *candidate) bool {
-		return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") && (c.sibling() || !c.templated("Cluster") || c.has("spec", "controlPlaneEndpoint") || c.initialized())
+		return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") &&
+			(c.sibling() || !c.templated("Cluster") || c.has("spec", "controlPlaneEndpoint") || c.initialized())
 	}},
 	{InfraCluster, "it has a control plane endpoint and reports that it is initialized", func(c *candidate) bool {
-		return c.infrastructure() && c.has("spec", "controlPlaneEndpoint") && c.initialized() && (c.sibling() || !c.named("Cluster"))
+		return c.infrastructure() && c.has("spec", "controlPlaneEndpoint") &&
+			c.initialized() && (c.sibling() || !c.named("Cluster"))
 	}},
 	{BootstrapConfig, "its name ends with Config in a group for bootstrapping", func(c *candidate) bool {
 		return c.place("bootstrap") && strings.HasSuffix(c.base, "Config")

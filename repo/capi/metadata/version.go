@@ -36,7 +36,8 @@ func Check(f *yamldoc.File, p layouts.Provider, v string) error {
 	}
 	s := m.seriesOf(parsed)
 	if s == nil {
-		return m.errorf(m.seriesPos, "invalid provider metadata: version %s for the provider %s does not match any release series", v, p.Name)
+		return m.errorf(m.seriesPos,
+			"invalid provider metadata: version %s for the provider %s does not match any release series", v, p.Name)
 	}
 	if !slices.Contains(Compatible(), s.Contract) {
 		return &yamldoc.Error{File: f.Name, Pos: s.ContractPos, Err: fmt.Errorf("current version of clusterctl is only compatible with provider implementing %s contract versions, detected %s for provider %s", strings.Join(Compatible(), ", "), s.Contract, p.Name)}

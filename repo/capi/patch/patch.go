@@ -212,7 +212,8 @@ func (e *engine) patch(p clusterclass.Patch) {
 func (e *engine) see(i int) (*seen, error) {
 	own := e.subjects[i].Values
 	if i > 0 {
-		if before := e.subjects[i-1]; before.seen != nil && maps.EqualFunc(before.Values, own, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+		if before := e.subjects[i-1]; before.seen != nil &&
+			maps.EqualFunc(before.Values, own, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 			return before.seen, nil
 		}
 	}

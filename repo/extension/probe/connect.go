@@ -167,7 +167,8 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, at time.Time) error
 func trust(err error) string {
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
-		return fmt.Sprintf("the certificate was issued by %q, which is not the given CA; check --ca-file", short(unknown.Cert.Issuer.String()))
+		return fmt.Sprintf("the certificate was issued by %q, which is not the given CA; check --ca-file",
+			short(unknown.Cert.Issuer.String()))
 	}
 	return err.Error()
 }

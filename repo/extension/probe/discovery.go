@@ -50,7 +50,8 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 		return nil
 	}
 	if len(found.Handlers) > extension.MaxHandlers {
-		p.add("LIV008", w, "there are %d handlers, but the status of an ExtensionConfig can only hold %d", len(found.Handlers), extension.MaxHandlers)
+		p.add("LIV008", w, "there are %d handlers, but the status of an ExtensionConfig can only hold %d",
+			len(found.Handlers), extension.MaxHandlers)
 		return nil
 	}
 	p.strict(w, p.discoveryHook, found, r.body)
@@ -156,7 +157,8 @@ func (p *probe) judge(found *extension.DiscoveryResponse) {
 		if h.TimeoutSeconds != nil && *h.TimeoutSeconds == 0 {
 			p.note("LIV014", w, "handler %q: timeoutSeconds is 0, which means %d", h.Name, extension.DefaultTimeout)
 		}
-		if hook := extension.Find(h.RequestHook.Hook); hook != nil && hook.Needed && h.FailurePolicy != nil && *h.FailurePolicy == "Ignore" {
+		if hook := extension.Find(h.RequestHook.Hook); hook != nil &&
+			hook.Needed && h.FailurePolicy != nil && *h.FailurePolicy == "Ignore" {
 			p.add("LIV080", w, "handler %q: failurePolicy is Ignore, but Cluster API needs the answer of %s", h.Name, hook.Name)
 		}
 		count[h.RequestHook.Hook] = append(count[h.RequestHook.Hook], h.Name)
@@ -254,6 +256,7 @@ func (p *probe) registered() {
 		report("its path is %q, but the server was checked at %q", "/"+want, "/"+have)
 	}
 	if port := p.o.URL.Port(); port != "" && len(r.Ports) > 0 && !slices.Contains(r.Ports, port) {
-		report("the Service and its pods have the port %s, but the server was checked at port %s", strings.Join(r.Ports, " and "), port)
+		report("the Service and its pods have the port %s, but the server was checked at port %s",
+			strings.Join(r.Ports, " and "), port)
 	}
 }

@@ -100,7 +100,8 @@ func (p *probe) rounds() {
 			agree = agree && answers[name].RetryAfterSeconds == list[0].RetryAfterSeconds
 		}
 		if !agree {
-			p.add("LIV070", place{hook: hook}, "retryAfterSeconds is %s; Cluster API waits for %d seconds and then calls all of them again",
+			p.add("LIV070", place{hook: hook},
+				"retryAfterSeconds is %s; Cluster API waits for %d seconds and then calls all of them again",
 				strings.Join(wishes, ", "), extension.Together(list).RetryAfterSeconds)
 		}
 	}
@@ -152,7 +153,8 @@ func (h *handler) refusable(ctx context.Context, what string, body []byte) reply
 func (h *handler) sameRefusal(ctx context.Context, first reply, body []byte) {
 	if h.kind(first) == extension.Failure {
 		if n := len(h.message(first)); n > longestMessage && !h.found("LIV022") {
-			h.as(lint.Error, "LIV022", h.place, "the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
+			h.as(lint.Error, "LIV022", h.place,
+				"the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
 		}
 		h.echoes(h.place, h.message(first), nil)
 		h.sameError(first, h.send(ctx, bytes.ReplaceAll(body, []byte(`"uid":"0000`), []byte(`"uid":"f000`))))
@@ -307,7 +309,8 @@ func (h *handler) semantics(answer extension.Response, body []byte) bool {
 	case c.Status == extension.Failure:
 		h.add("LIV027", h.place, "retryAfterSeconds is %s, with the status %s", seconds, extension.Failure)
 	case !h.hook.Blocks(h.o.Core):
-		h.add("LIV026", h.place, "retryAfterSeconds is %s, but v1.%d of Cluster API does not wait for %s", seconds, h.o.Core, h.hook.Name)
+		h.add("LIV026", h.place,
+			"retryAfterSeconds is %s, but v1.%d of Cluster API does not wait for %s", seconds, h.o.Core, h.hook.Name)
 	case usable:
 		h.blocking(r)
 	}
@@ -383,7 +386,8 @@ func (h *handler) tolerant(ctx context.Context) {
 		variants = nil
 	}
 	for _, v := range variants {
-		if body := extension.RequestJSON(h.maker.For(v).Make(h.hook)); !bytes.Equal(body, h.in.body) && (h.hook.Level == extension.Pure || !v.Other) {
+		if body := extension.RequestJSON(h.maker.For(v).Make(h.hook)); !bytes.Equal(body, h.in.body) &&
+			(h.hook.Level == extension.Pure || !v.Other) {
 			work = append(work, func(ctx context.Context) { h.refusable(ctx, v.What, body) })
 		}
 	}

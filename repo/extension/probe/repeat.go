@@ -136,7 +136,8 @@ func (p *probe) scope(handlers int) string {
 func (h *handler) unsteady(ctx context.Context) {
 	if h.older != nil {
 		r := h.older.do(ctx, h.in)
-		if status, _ := h.outcome(r); (!r.ok() || h.kind(r) != h.kind(h.first)) && ctx.Err() == nil && h.older.alike(ctx, h, r) && !h.client.alike(ctx, h, r) {
+		if status, _ := h.outcome(r); (!r.ok() || h.kind(r) != h.kind(h.first)) &&
+			ctx.Err() == nil && h.older.alike(ctx, h, r) && !h.client.alike(ctx, h, r) {
 			h.add("LIV055", h.place, "in HTTP/1.1: %s", short(status))
 			return
 		}
@@ -294,10 +295,12 @@ func (h *handler) blocking(r *extension.RetryResponse) {
 	case n == 0:
 		h.add("LIV073", h.place, "retryAfterSeconds is %d, without a message", r.RetryAfterSeconds)
 	case n > longestMessage:
-		h.as(lint.Error, "LIV073", h.place, "the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
+		h.as(lint.Error, "LIV073", h.place,
+			"the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
 	}
 	if r.RetryAfterSeconds > longestRetry {
-		h.add("LIV074", h.place, "retryAfterSeconds is %d, which is %d days", r.RetryAfterSeconds, r.RetryAfterSeconds/longestRetry)
+		h.add("LIV074", h.place,
+			"retryAfterSeconds is %d, which is %d days", r.RetryAfterSeconds, r.RetryAfterSeconds/longestRetry)
 	}
 }
 
@@ -370,7 +373,8 @@ func (h *handler) follow(ctx context.Context) {
 	}
 	switch spent := time.Since(start).Round(time.Second); {
 	case due > 0 && r.RetryAfterSeconds >= 2*h.answer.(*extension.RetryResponse).RetryAfterSeconds:
-		say("LIV075", h.place, "it still blocks after %s and %d calls that were due, and asks for more time with each: %d s, and now %d s",
+		say("LIV075", h.place,
+			"it still blocks after %s and %d calls that were due, and asks for more time with each: %d s, and now %d s",
 			spent, due, h.answer.(*extension.RetryResponse).RetryAfterSeconds, r.RetryAfterSeconds)
 	case due >= leastRounds:
 		say("LIV075", h.place, "it still blocks after %s and %d calls that were due", spent, due)

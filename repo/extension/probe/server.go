@@ -149,7 +149,8 @@ func (p *probe) slow(ctx context.Context, config *tls.Config) {
 	}
 	for _, c := range clients {
 		// A server may have closed the connection already, which is no answer.
-		if status := c.end(in.timeout); status != 0 && status != http.StatusOK && status != http.StatusRequestTimeout && ctx.Err() == nil {
+		if status := c.end(in.timeout); status != 0 && status != http.StatusOK &&
+			status != http.StatusRequestTimeout && ctx.Err() == nil {
 			p.add("LIV069", w, "for a request that comes in two parts it answers %d", status)
 			return
 		}
@@ -185,7 +186,8 @@ func (p *probe) begin(ctx context.Context, config *tls.Config) *slowClient {
 	}
 	half := len(p.in.body) / 2
 	u := p.client.address(p.in)
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n", u.RequestURI(), cmp.Or(p.client.host, u.Host), len(p.in.body))
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n",
+		u.RequestURI(), cmp.Or(p.client.host, u.Host), len(p.in.body))
 	if t := p.in.contentType; t != "" {
 		head += "Content-Type: " + t + "\r\n"
 	}
@@ -248,7 +250,8 @@ func (p *probe) again(ctx context.Context, found *extension.DiscoveryResponse) {
 		if err != nil {
 			return fmt.Errorf("discovery cannot be read: %s", extension.Explain(err))
 		}
-		if last := set(decoded.(*extension.DiscoveryResponse)); !slices.Equal(first, last) && !p.reported("LIV018", place{hook: p.discoveryHook.Name}) {
+		if last := set(decoded.(*extension.DiscoveryResponse)); !slices.Equal(first, last) &&
+			!p.reported("LIV018", place{hook: p.discoveryHook.Name}) {
 			return fmt.Errorf("discovery has other handlers: %s", difference(first, last))
 		}
 		return nil

@@ -69,7 +69,8 @@ func (p *probe) conflicts() {
 			for _, n := range p.defined[handler] {
 				name := n.Get("name").Str()
 				if other, ok := first[name]; ok && definition(n) != definition(other.Node) {
-					p.add("LIV038", place{"DiscoverVariables", handler}, "variable %q: %s defines it differently", name, other.who)
+					p.add("LIV038", place{"DiscoverVariables", handler},
+						"variable %q: %s defines it differently", name, other.who)
 				}
 				first[name] = origin{n, fmt.Sprintf("handler %q, which the ClusterClass %s also uses,", handler, c.Name())}
 			}
@@ -309,7 +310,8 @@ func (h *handler) scope(i item, before, after, kept json.RawMessage) {
 		h.add("LIV032", h.place, "the patch for the %s changes %s, which Cluster API drops", name, strings.Join(dropped, ", "))
 	}
 	if len(undone) > 0 {
-		h.add("LIV033", h.place, "the patch for the %s changes %s, which Cluster API sets itself", name, strings.Join(undone, ", "))
+		h.add("LIV033", h.place,
+			"the patch for the %s changes %s, which Cluster API sets itself", name, strings.Join(undone, ", "))
 	}
 }
 
@@ -576,7 +578,8 @@ func (h *handler) plan(ctx context.Context) {
 		unknown := i >= len(known) && h.kind(r) == extension.Failure
 		h.sameRefusal(ctx, r, h.request(up.Ask))
 		if what := verdict(r); what != "" && !unknown && ctx.Err() == nil {
-			h.add("LIV041", h.place, "for an upgrade from %s (workers: %s) to %s: %s", up.ControlPlane, cmp.Or(up.Workers, "none"), up.To, short(what))
+			h.add("LIV041", h.place, "for an upgrade from %s (workers: %s) to %s: %s",
+				up.ControlPlane, cmp.Or(up.Workers, "none"), up.To, short(what))
 			return
 		}
 	}

@@ -17,7 +17,8 @@ func (c *comparison) class(a, b *clusterclass.Class) {
 		change := Change{Area: InClasses, Subject: subject, Path: "variable " + name}
 		switch {
 		case x == nil && y.Required && y.Default() == nil:
-			c.at(b.Object, y.Node, change.is(Added, Breaking, needsValue, "%s has a new variable %s that is required", subject, name))
+			c.at(b.Object, y.Node, change.is(Added, Breaking, needsValue,
+				"%s has a new variable %s that is required", subject, name))
 		case x == nil:
 			c.at(b.Object, y.Node, change.is(Added, Neutral, "", "%s has a new variable %s", subject, name))
 		case y == nil:
@@ -43,7 +44,8 @@ func (c *comparison) class(a, b *clusterclass.Class) {
 		case x == nil:
 			c.at(b.Object, y.Node, change.is(Added, Neutral, "", "%s has new workers %s", subject, name))
 		case y == nil:
-			c.at(a.Object, x.Node, change.is(Removed, Breaking, "the class cannot change while clusters use these workers", "%s loses the workers %s", subject, name))
+			c.at(a.Object, x.Node, change.is(Removed, Breaking,
+				"the class cannot change while clusters use these workers", "%s loses the workers %s", subject, name))
 		}
 	})
 }
@@ -76,7 +78,8 @@ func (c *comparison) classContent(old, before, b *clusterclass.Class) {
 			c.at(b.Object, y.Node, row.is(Added, Attention, effect(rolls), "%s has a new patch %s of %s", subject, name, where))
 		case y == nil:
 			where, rolls := targets(*x)
-			c.at(old.Object, place(x.Node), row.is(Removed, Attention, effect(rolls), "%s loses the patch %s of %s", subject, name, where))
+			c.at(old.Object, place(x.Node), row.is(Removed, Attention, effect(rolls),
+				"%s loses the patch %s of %s", subject, name, where))
 		default:
 			names[0] = append(names[0], name)
 			c.fields(b, x.Node, y.Node, row, func(string) bool {

@@ -31,7 +31,8 @@ func (c *comparison) metadata() {
 		case a.Contract != b.Contract:
 			change.Old, change.New, change.Line, change.Column = a.Contract, b.Contract, b.ContractPos.Line, b.ContractPos.Column
 			const advice = "releases of that series keep the contract they were made for; give the new contract a new series"
-			c.note(change.is(Changed, Breaking, advice, "series %s changes its contract from %s to %s", name, a.Contract, b.Contract))
+			c.note(change.is(Changed, Breaking, advice,
+				"series %s changes its contract from %s to %s", name, a.Contract, b.Contract))
 		}
 	})
 	from, to := contractOf(c.old, old), contractOf(c.new, new)
@@ -119,7 +120,8 @@ func (c *comparison) definitions() {
 			part.at(p.new.Object, nil, change.is(Added, Neutral, "", "new API %s, in %s", p.new.Kind, strings.Join(versions, ", ")))
 		case p.new == nil:
 			const advice = "clusterctl leaves the definition and its objects in the cluster, but nothing reconciles them; delete or migrate the objects before the upgrade"
-			part.at(p.old.Object, nil, change.is(Removed, Breaking, advice, "the API %s is no longer part of the release", p.old.Kind))
+			part.at(p.old.Object, nil, change.is(Removed, Breaking, advice,
+				"the API %s is no longer part of the release", p.old.Kind))
 		default:
 			part.definition(whole(p.old), whole(p.new), change)
 		}
@@ -138,8 +140,9 @@ func (c *comparison) stored(versions map[string][]string) {
 			}
 			c.at(d.Object, d.Object.Get("spec", "versions"), Change{
 				Area: InAPI, Subject: crd.Kind + " " + d.Object.Name, Path: version, Kind: Removed, Impact: Breaking, Old: version,
-				Message: fmt.Sprintf("the cluster may hold %s objects stored as %s, which the new definition lacks", d.Kind, version),
-				Advice:  fmt.Sprintf("the API server refuses the definition; before the upgrade, write all objects again in a newer version and remove %s from status.storedVersions", version),
+				Message: fmt.Sprintf("the cluster may hold %s objects stored as %s, which the new definition lacks",
+					d.Kind, version),
+				Advice: fmt.Sprintf("the API server refuses the definition; before the upgrade, write all objects again in a newer version and remove %s from status.storedVersions", version),
 			})
 		}
 	}
@@ -165,7 +168,8 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 		{"spec.names.listKind", a.ListKind, b.ListKind},
 	} {
 		if f.old != f.new {
-			row := change.is(Changed, Breaking, "the API server does not allow this while the definition exists", "%s changes from %s to %s", f.path, f.old, f.new)
+			row := change.is(Changed, Breaking, "the API server does not allow this while the definition exists",
+				"%s changes from %s to %s", f.path, f.old, f.new)
 			row.Path, row.Old, row.New = f.path, f.old, f.new
 			c.at(b.Object, b.Object.Get(strings.Split(f.path, ".")...), row)
 		}
@@ -194,7 +198,8 @@ func (c *comparison) definition(a, b *crd.CRD, change Change) {
 			c.at(b.Object, w.Node.Get("storage"), row.is(Changed, Neutral, "", "%s is stored as %s", b.Kind, name))
 		}
 		if !v.Node.Get("deprecated").Bool() && w.Node.Get("deprecated").Bool() {
-			c.at(b.Object, w.Node.Get("deprecated"), row.is(Changed, Attention, "move manifests to a newer version", "%s of %s is deprecated", name, b.Kind))
+			c.at(b.Object, w.Node.Get("deprecated"), row.is(Changed, Attention, "move manifests to a newer version",
+				"%s of %s is deprecated", name, b.Kind))
 		}
 	})
 	c.schemas(a, b, change)
@@ -227,7 +232,8 @@ func (c *comparison) contractLabels(a, b *crd.CRD, change Change) {
 			const advice = "versions of Cluster API that know only this contract cannot use the kind; check the version of the core provider"
 			row = row.is(Removed, Attention, advice, "%s no longer follows contract %s", b.Kind, k)
 		default:
-			row = row.is(Changed, Neutral, "", "for contract %s, %s has the versions %s instead of %s", k, b.Kind, spaced(new), spaced(old))
+			row = row.is(Changed, Neutral, "",
+				"for contract %s, %s has the versions %s instead of %s", k, b.Kind, spaced(new), spaced(old))
 		}
 		c.at(b.Object, b.Object.Get("metadata", "labels", k.Label()), row)
 	}

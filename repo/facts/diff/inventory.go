@@ -64,11 +64,13 @@ func (c *comparison) variables(ctx context.Context) error {
 			case change.Kind == Removed:
 				change.Message = fmt.Sprintf("%s is no longer used %s", name, where)
 			case change.Impact == Breaking:
-				change.Message, change.Advice = fmt.Sprintf("%s no longer has a default %s; it was %q", name, where, change.Old), "set the variable before the upgrade"
+				change.Message, change.Advice = fmt.Sprintf("%s no longer has a default %s; it was %q", name, where, change.Old),
+					"set the variable before the upgrade"
 			case change.Impact == Neutral:
 				change.Message = fmt.Sprintf("%s no longer needs to be set %s; the default is %q", name, where, change.New)
 			default:
-				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, change.Old, change.New, where), "set the variable to keep the old value"
+				change.Message, change.Advice = fmt.Sprintf("the default of %s changes from %q to %q %s", name, change.Old, change.New, where),
+					"set the variable to keep the old value"
 			}
 			for _, u := range cmp.Or(b, a).Uses {
 				if u.File == change.File {

@@ -250,7 +250,8 @@ func (c *check) form(s, r *yamldoc.Node) bool {
 		c.add(c.path(), expression, "a messageExpression of %s is blank", on)
 	}
 	if reason.Is(yamldoc.String) && reason.Text() != "" && !slices.Contains(reasons[:], reason.Text()) {
-		c.add(c.path(), reason, "the reason of a rule of %s is %q; it must be one of %s", on, reason.Text(), strings.Join(reasons[:], ", "))
+		c.add(c.path(), reason,
+			"the reason of a rule of %s is %q; it must be one of %s", on, reason.Text(), strings.Join(reasons[:], ", "))
 	}
 	if blank(path) || broken(path.Str()) {
 		c.add(c.path(), path, "the fieldPath of a rule of %s is blank or has line breaks", on)
@@ -304,7 +305,8 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place, id ident
 		if err != nil {
 			c.add(c.path(), expression, "a messageExpression of %s does not compile: %v", c.named(), err)
 		} else if message.cost > mostCost {
-			c.add(c.path(), expression, "a messageExpression of %s costs %s the limit of the API server", c.named(), factor(message.cost, mostCost))
+			c.add(c.path(), expression, "a messageExpression of %s costs %s the limit of the API server",
+				c.named(), factor(message.cost, mostCost))
 		}
 	}
 }

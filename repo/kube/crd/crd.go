@@ -131,7 +131,8 @@ func (s Schema) At(path ...string) (Schema, Presence) {
 // Open reports whether a value may have fields that the schema does not
 // describe.
 func (s Schema) Open() bool {
-	if s.Node == nil || s.Node.Get("x-kubernetes-preserve-unknown-fields").Bool() || s.Node.Get("x-kubernetes-embedded-resource").Bool() {
+	if s.Node == nil || s.Node.Get("x-kubernetes-preserve-unknown-fields").Bool() ||
+		s.Node.Get("x-kubernetes-embedded-resource").Bool() {
 		return true
 	}
 	extra := s.Node.Get("additionalProperties")

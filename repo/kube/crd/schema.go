@@ -321,7 +321,8 @@ func (k *check) below(name string, base, s, n *yamldoc.Node) {
 // counts.
 func (k *check) fields(base, s, n *yamldoc.Node) {
 	properties, extra := s.Get("properties"), s.Get("additionalProperties")
-	open := !k.strict || s != base || s.Get("x-kubernetes-preserve-unknown-fields").Bool() || extra.Bool() || extra.Is(yamldoc.Map)
+	open := !k.strict || s != base || s.Get("x-kubernetes-preserve-unknown-fields").Bool() ||
+		extra.Bool() || extra.Is(yamldoc.Map)
 	for f := range n.Entries() {
 		name := f.Name
 		if name == "" || name[0] == '[' {

@@ -223,7 +223,8 @@ func Below(dir string) (found []string) {
 		}
 		switch parent := filepath.Dir(name); {
 		case e.IsDir():
-			if base := e.Name(); name != dir && (base[0] == '.' || slices.Contains([]string{"vendor", "node_modules", "testdata", "patches"}, base)) {
+			if base := e.Name(); name != dir &&
+				(base[0] == '.' || slices.Contains([]string{"vendor", "node_modules", "testdata", "patches"}, base)) {
 				return fs.SkipDir
 			}
 		case filepath.Ext(name) == ".yaml" && e.Type().IsRegular() && parent != dir && !slices.Contains(found, parent):

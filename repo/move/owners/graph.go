@@ -231,7 +231,8 @@ func Classes(objects []*manifest.Object) []string {
 			continue
 		}
 		topology := o.Get("spec", "topology")
-		if class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str()); class != "" && !slices.Contains(out, class) {
+		if class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str()); class != "" &&
+			!slices.Contains(out, class) {
 			out = append(out, class)
 		}
 	}

@@ -201,7 +201,8 @@ func (b *planner) judge(i int32, all []alias) {
 			continue
 		}
 		id, right := ID{Group: a.Group, Kind: a.Kind, Namespace: o.Namespace, Name: a.Name}, apiVersion(o.Group, o.Version)
-		a.fix = fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s", a.by, n, right, o.Kind, o.Name)
+		a.fix = fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s",
+			a.by, n, right, o.Kind, o.Name)
 		a.cure = cure{at: a.edge}
 		if id == n.ID {
 			a.fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, right)
@@ -238,7 +239,8 @@ func (b *planner) misread(i int32, id ID, a alias) Step {
 		when = fmt.Sprintf(" if it lists the kind %s before %s, which varies between runs", a.by.Kind, n.Kind)
 	}
 	if step := b.mistaken(n, id); step != never {
-		b.Refusals = append(b.Refusals, a.fault(step, n, "%s refers to it as %s; clusterctl fails to read that%s", where, id, when))
+		b.Refusals = append(b.Refusals, a.fault(step, n,
+			"%s refers to it as %s; clusterctl fails to read that%s", where, id, when))
 		return step
 	}
 	soft := n.first(func(e *Edge) bool { return e.Link == SoftOwner })
@@ -255,7 +257,8 @@ func (b *planner) misread(i int32, id ID, a alias) Step {
 		return never // because it is not read
 	}
 	if left {
-		b.Failures = append(b.Failures, a.fault(After, n, "%s refers to it as %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s",
+		b.Failures = append(b.Failures, a.fault(After, n,
+			"%s refers to it as %s %s, so clusterctl does not see that it belongs to %s, and leaves it behind%s",
 			where, version, id, soft.From, when))
 		n.below(func(to *Node) bool {
 			if always, seen := b.behind[to]; seen && (always || !a.always) || !to.Verdict.moves() {
@@ -270,15 +273,18 @@ func (b *planner) misread(i int32, id ID, a alias) Step {
 	other, exists := b.lookup(id)
 	switch {
 	case b.served(a.Group, a.Kind, a.Version) == no:
-		b.Failures = append(b.Failures, a.fault(Create, n, "%s refers to it as %s %s, a version that is not served; clusterctl fails to read it by that name%s",
+		b.Failures = append(b.Failures, a.fault(Create, n,
+			"%s refers to it as %s %s, a version that is not served; clusterctl fails to read it by that name%s",
 			where, version, a.Kind, when))
 		return Create
 	case !exists:
-		b.Failures = append(b.Failures, a.fault(Create, n, "%s refers to it as %s %s %s, which does not exist; clusterctl fails to read it by that name%s",
+		b.Failures = append(b.Failures, a.fault(Create, n,
+			"%s refers to it as %s %s %s, which does not exist; clusterctl fails to read it by that name%s",
 			where, version, a.Kind, a.Name, when))
 		return Create
 	case other != i:
-		b.Failures = append(b.Failures, a.fault(After, n, "%s refers to it as %s, so clusterctl moves that object instead%s", where, id, when))
+		b.Failures = append(b.Failures, a.fault(After, n,
+			"%s refers to it as %s, so clusterctl moves that object instead%s", where, id, when))
 	}
 	return never
 }

@@ -565,7 +565,8 @@ func (b *planner) keep() {
 	}
 	used := map[string]bool{} // classes of this namespace that Clusters of others use
 	for i := range b.s.Objects {
-		if c, ok := b.s.Objects[i].Detail.(*snapshot.Cluster); ok && b.s.Objects[i].Namespace != b.Namespace && c.ClassNamespace == b.Namespace {
+		if c, ok := b.s.Objects[i].Detail.(*snapshot.Cluster); ok &&
+			b.s.Objects[i].Namespace != b.Namespace && c.ClassNamespace == b.Namespace {
 			used[c.Class] = true
 		}
 	}

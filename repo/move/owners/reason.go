@@ -134,7 +134,8 @@ func (n *Node) Fix() string {
 	switch n.Cause {
 	case Unowned, noOwner, NotOwned, ReferrerLeft:
 		if n.Global {
-			return fmt.Sprintf("give it or the definition of its kind the label %s, or create it in the target by hand", MoveLabel)
+			return fmt.Sprintf("give it or the definition of its kind the label %s, or create it in the target by hand",
+				MoveLabel)
 		}
 		return fmt.Sprintf("give it the label %s, or an owner that is moved", MoveLabel)
 	case OwnerLeft:

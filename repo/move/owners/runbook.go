@@ -260,7 +260,8 @@ func (r *runbook) before() section {
 	}
 	in := " -n " + word(r.Namespace)
 	r.add(&s, "Keep the plan, to compare it with what arrives.", []string{`clusterctl-repo move-plan --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in + " -o json=plan.json"})
-	r.add(&s, "Save a backup. It pauses the Clusters while it runs, and resumes them at the end.", []string{"mkdir backup", `clusterctl move --kubeconfig "$SOURCE"` + in + " --to-directory backup"})
+	r.add(&s, "Save a backup. It pauses the Clusters while it runs, and resumes them at the end.",
+		[]string{"mkdir backup", `clusterctl move --kubeconfig "$SOURCE"` + in + " --to-directory backup"})
 	return s
 }
 
@@ -272,7 +273,8 @@ func (r *runbook) run() section {
 	}
 	in := " -n " + word(r.Namespace)
 	s.Text = "Nothing else may change the objects while it runs: stop GitOps controllers and autoscalers first."
-	r.add(&s, "Do a dry run, which changes nothing. This does not check the target, nor whether Clusters are ready.", []string{`clusterctl move --kubeconfig "$SOURCE"` + in + " --dry-run"})
+	r.add(&s, "Do a dry run, which changes nothing. This does not check the target, nor whether Clusters are ready.",
+		[]string{`clusterctl move --kubeconfig "$SOURCE"` + in + " --dry-run"})
 	r.add(&s, "Move.", []string{`clusterctl move --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in})
 	return s
 }
@@ -296,7 +298,8 @@ func (r *runbook) after() section {
 		if len(watch) == mostTasks/4 {
 			break
 		}
-		watch = append(watch, fmt.Sprintf(`clusterctl describe cluster %s --kubeconfig "$TARGET" -n %s`, word(n.Name), word(n.Namespace)))
+		watch = append(watch, fmt.Sprintf(`clusterctl describe cluster %s --kubeconfig "$TARGET" -n %s`,
+			word(n.Name), word(n.Namespace)))
 	}
 	if len(watch) > 0 {
 		r.add(&s, "Check that the controllers in the target take over.", watch)
@@ -392,7 +395,8 @@ func Verify(plan []Expected, to, from *snapshot.Snapshot) []Deviation {
 		}
 		core := e.Group == coreGroup && (e.Kind == "Cluster" || e.Kind == "ClusterClass")
 		if old := remains[e.ID]; old != nil && e.Verdict == Moves.String() {
-			add(show(inSource, n), "delete it in the source without its finalizers, once the target is complete", "it is still in the source")
+			add(show(inSource, n), "delete it in the source without its finalizers, once the target is complete",
+				"it is still in the source")
 		} else if old != nil && core && isPaused(old) {
 			add(resume(inSource, n), "resume it in the source", "it is still in the source, and paused")
 		}
@@ -401,7 +405,8 @@ func Verify(plan []Expected, to, from *snapshot.Snapshot) []Deviation {
 		}
 		o := there[e.ID]
 		if o == nil {
-			add(nil, "run clusterctl move again if the source still has it; restore it from the backup if not", "it did not arrive in the target")
+			add(nil, "run clusterctl move again if the source still has it; restore it from the backup if not",
+				"it did not arrive in the target")
 			continue
 		}
 		if core && isPaused(o) {
@@ -418,9 +423,11 @@ func Verify(plan []Expected, to, from *snapshot.Snapshot) []Deviation {
 		}
 		switch {
 		case missing > 0:
-			add(show(inTarget, n), "correct its ownerReferences, or Kubernetes deletes it", "%d of its owners do not exist in the target", missing)
+			add(show(inTarget, n), "correct its ownerReferences, or Kubernetes deletes it",
+				"%d of its owners do not exist in the target", missing)
 		case len(o.Owners) < e.Owners:
-			add(show(inTarget, n), "add the missing ownerReferences", "it has %d owners in the target, and had %d in the source", len(o.Owners), e.Owners)
+			add(show(inTarget, n), "add the missing ownerReferences",
+				"it has %d owners in the target, and had %d in the source", len(o.Owners), e.Owners)
 		}
 	}
 	return out

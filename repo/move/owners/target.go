@@ -273,7 +273,8 @@ func users(t *target, class *Node) string {
 	var names []string
 	for i := range t.s.Objects {
 		o := &t.s.Objects[i]
-		if c, ok := o.Detail.(*snapshot.Cluster); ok && c.Class == class.Name && cmp.Or(c.ClassNamespace, o.Namespace) == class.Namespace {
+		if c, ok := o.Detail.(*snapshot.Cluster); ok && c.Class == class.Name &&
+			cmp.Or(c.ClassNamespace, o.Namespace) == class.Namespace {
 			names = append(names, o.Namespace+"/"+o.Name)
 		}
 	}

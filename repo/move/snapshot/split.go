@@ -245,7 +245,8 @@ func (s *splitter) document() error {
 		return err
 	}
 	if s.documents++; !s.whole && (s.documents > 1 || depth >= 0) {
-		return s.failure(s.line-1, "the file ends in the middle of a line; what comes after it is missing, or it needs a line break")
+		return s.failure(s.line-1,
+			"the file ends in the middle of a line; what comes after it is missing, or it needs a line break")
 	}
 	return nil
 }

@@ -98,7 +98,8 @@ func (n *Node) reading() *yamldoc.Node {
 // Scalar is what a text means as the value of a key; nil if it cannot be one.
 // Variables have no values yet.
 func Scalar(text string) *yamldoc.Node {
-	if s := yamldoc.Parse(yamldoc.NewFile("", mask("v: "+text+"\n"))); len(s.Docs) == 1 && s.Docs[0].Err == nil && len(s.Docs[0].Root.Fields()) == 1 {
+	if s := yamldoc.Parse(yamldoc.NewFile("", mask("v: "+text+"\n"))); len(s.Docs) == 1 &&
+		s.Docs[0].Err == nil && len(s.Docs[0].Root.Fields()) == 1 {
 		return s.Docs[0].Root.Get("v")
 	}
 	return nil

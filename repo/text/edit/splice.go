@@ -53,7 +53,8 @@ func Replace(text string, splices []Splice) (string, error) {
 				}
 				uses[i]++
 				v := Scalar(s.Text)
-				return spelling(text[s.Start:s.End], s.Text) || s.Start == start && s.End == end && v != nil && v.Kind == got.Kind && v.Text() == got.Text()
+				return spelling(text[s.Start:s.End], s.Text) ||
+					s.Start == start && s.End == end && v != nil && v.Kind == got.Kind && v.Text() == got.Text()
 			}
 			return false
 		})

@@ -185,7 +185,8 @@ func (f *Field) Spot() Spot { return Spot{f.line, f.col} }
 
 // IsKey reports whether n is what Key returned.
 func (f *Field) IsKey(n *Node) bool {
-	return n != nil && n.line == f.line && n.col == f.col && n.Style == f.style && (f.key == n || f.key == nil && n.Kind == String && n.Text() == f.Name)
+	return n != nil && n.line == f.line && n.col == f.col && n.Style == f.style &&
+		(f.key == n || f.key == nil && n.Kind == String && n.Text() == f.Name)
 }
 
 // Get follows the keys down through maps and returns the value, or nil.

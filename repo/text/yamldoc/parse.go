@@ -348,7 +348,8 @@ func hasOtherBreak(data string) bool {
 			return true
 		}
 	}
-	return strings.ContainsRune(data, nextLine) || strings.ContainsRune(data, lineSeparator) || strings.ContainsRune(data, paragraphSeparator)
+	return strings.ContainsRune(data, nextLine) || strings.ContainsRune(data, lineSeparator) ||
+		strings.ContainsRune(data, paragraphSeparator)
 }
 
 // otherLines returns where the lines of a text begin for a YAML parser, or nil if

@@ -43,7 +43,8 @@ func decrypt(data []byte, password func() ([]byte, error)) ([]byte, error) {
 	var b box
 	err := json.Unmarshal(data, &b)
 	p := b.KDF.Params
-	if err != nil || b.KDF.Name != "scrypt" || b.Cipher.Name != "nacl/secretbox" || len(b.Cipher.Nonce) != 24 || !slices.Contains(costs, p.N) || p.R != 8 || p.P != 1 {
+	if err != nil || b.KDF.Name != "scrypt" || b.Cipher.Name != "nacl/secretbox" ||
+		len(b.Cipher.Nonce) != 24 || !slices.Contains(costs, p.N) || p.R != 8 || p.P != 1 {
 		return nil, errBox
 	}
 	if password == nil {

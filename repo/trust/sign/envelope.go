@@ -50,7 +50,8 @@ func (k *PrivateKey) Envelope(payloadType string, payload []byte) ([]byte, error
 func InEnvelope(lines []byte, payloadType string, payload []byte, keys ...*PublicKey) bool {
 	for line := range bytes.Lines(lines) {
 		var e envelope
-		if json.Unmarshal(line, &e) != nil || repo.UnambiguousJSON(line) != nil || e.PayloadType != payloadType || !bytes.Equal(e.Payload, payload) {
+		if json.Unmarshal(line, &e) != nil || repo.UnambiguousJSON(line) != nil ||
+			e.PayloadType != payloadType || !bytes.Equal(e.Payload, payload) {
 			continue
 		}
 		message := e.signed()

@@ -91,7 +91,8 @@ func (p *Policy) Check(ctx context.Context, r *repo.Release, as ...layouts.Provi
 	}
 	for _, label := range labels {
 		if !slices.Contains(v.Providers, label) {
-			return nil, fmt.Errorf("%s is used as %s, but its signature is for %s", r.Path, label, strings.Join(v.Providers, ", "))
+			return nil, fmt.Errorf("%s is used as %s, but its signature is for %s",
+				r.Path, label, strings.Join(v.Providers, ", "))
 		}
 		if !p.trusts(v.Key, label) {
 			return nil, fmt.Errorf("%s is signed with the %s, which the policy does not trust for %s", r.Path, v.Key, label)
@@ -149,7 +150,8 @@ func sourced(ctx context.Context, r *repo.Release) error {
 	case facts.Commit == "" || facts.Source == "":
 		return fmt.Errorf("%s: %s names no source with its commit, which is required; release from a clean clone with a remote", r.Path, layouts.ProvenanceFile)
 	case len(facts.Loose) > 0:
-		return fmt.Errorf("%s: the commit %s does not have all inputs of the release: %s", r.Path, facts.Commit, strings.Join(facts.Loose, ", "))
+		return fmt.Errorf("%s: the commit %s does not have all inputs of the release: %s",
+			r.Path, facts.Commit, strings.Join(facts.Loose, ", "))
 	}
 	return nil
 }

@@ -228,7 +228,8 @@ func plain(r *repo.Release) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s holds more than its signature can cover; remove it, or replace links with files\n  %s", r.Path, strings.Join(problems, "\n  "))
+	return fmt.Errorf("%s holds more than its signature can cover; remove it, or replace links with files\n  %s",
+		r.Path, strings.Join(problems, "\n  "))
 }
 
 // verifyEnvelope compares the provenance with its signed form.
@@ -267,7 +268,8 @@ func (e *SignatureError) Error() string {
 		return fmt.Sprintf("%s exists, but no key is trusted to make it; name the key, or add it to the policy", e.Path)
 	}
 	names := strings.Join(phrase.List(e.Keys, (*PublicKey).String), " or the ")
-	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed", e.Path, e.Of, names)
+	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed",
+		e.Path, e.Of, names)
 }
 
 // pinAll returns r with the content that it has now: reading a file that was changed

@@ -204,7 +204,8 @@ func target(c *clusterclass.Class, r *clusterclass.Reference) *manifest.Object {
 // complete reports whether a reference says what it refers to, and not by
 // variables but for the name.
 func complete(c *clusterclass.Class, r *clusterclass.Reference) bool {
-	return len(r.Problems()) == 0 && r.Kind != "" && r.APIVersion != "" && r.Name != "" && !sampled(c.Object, r.Node.Get("kind"), r.Node.Get("apiVersion"))
+	return len(r.Problems()) == 0 && r.Kind != "" && r.APIVersion != "" &&
+		r.Name != "" && !sampled(c.Object, r.Node.Get("kind"), r.Node.Get("apiVersion"))
 }
 
 var _ = classRules.Add(lint.Rule{
@@ -231,7 +232,8 @@ func classTemplateMissing(p *lint.Pass, c *clusterclass.Class, r clusterclass.Re
 	if same {
 		return // it depends on the values of variables
 	}
-	f := lint.On(c.Object, r.Node.Get("name"), "%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
+	f := lint.On(c.Object, r.Node.Get("name"),
+		"%s refers to %s %s of %s, which the file does not contain", r.String(), r.Kind, r.Name, r.Group())
 	if len(names) > 0 {
 		f.Fix = "Add the template, or refer to one that is in the file: " + strings.Join(names, ", ") + "."
 	}
@@ -286,7 +288,8 @@ func classTemplateRole(p *lint.Pass, c *clusterclass.Class, r clusterclass.Refer
 	case r.Role == contract.InfraCluster && role == contract.ControlPlane:
 		// One object may be both, as control planes of clouds were.
 	default:
-		p.On(c.Object, r.Node.Get("kind"), "%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
+		p.On(c.Object, r.Node.Get("kind"),
+			"%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)
 	}
 }
 
@@ -329,7 +332,8 @@ func classReferenceVersion(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	if first != nil {
-		p.On(c.Object, first.Node.Get("apiVersion"), "the references use versions that Cluster API does not choose: %s", strings.Join(old, ", "))
+		p.On(c.Object, first.Node.Get("apiVersion"),
+			"the references use versions that Cluster API does not choose: %s", strings.Join(old, ", "))
 	}
 }
 
@@ -363,7 +367,8 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class, r clusterclass.Refere
 	if !own && near == "" {
 		return // a kind of another provider
 	}
-	f := lint.On(c.Object, r.Node.Get("kind"), "%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
+	f := lint.On(c.Object, r.Node.Get("kind"),
+		"%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
 	if near != "" && slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
 		f.Fix += " Correct the kind of the object as well."
 	}
@@ -619,7 +624,8 @@ func classTemplateShared(p *lint.Pass) {
 				if first == nil {
 					within[key] = c
 				} else if first.Object != c.Object && first.Name() != c.Name() {
-					p.On(c.Object, r.Node.Get("name"), "%s %s also belongs to ClusterClass %s in %s", r.Kind, r.Name, first.Name(), first.Object.File.Artifact.Name)
+					p.On(c.Object, r.Node.Get("name"), "%s %s also belongs to ClusterClass %s in %s",
+						r.Kind, r.Name, first.Name(), first.Object.File.Artifact.Name)
 				}
 			}
 		}
@@ -655,7 +661,8 @@ func classTemplateUnused(p *lint.Pass) {
 		}
 	}
 	for _, o := range p.File.Objects() {
-		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) || !strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || broken[[2]string{o.Group, o.Kind}] {
+		if used[o] || !strings.HasSuffix(o.Kind, contract.Suffix) ||
+			!strings.HasSuffix(o.Group, clusterclass.Group) || o.Name == "" || broken[[2]string{o.Group, o.Kind}] {
 			continue
 		}
 		if !mentioned(p.File, o) {
@@ -696,7 +703,8 @@ func classNamespace(p *lint.Pass) {
 	for _, c := range clusterclass.In(p.File) {
 		for _, r := range c.References() {
 			n := r.Node.Get("namespace")
-			if n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 && view.Spelling(c.Object, n) != view.Spelling(c.Object, c.Object.Get("metadata", "namespace")) {
+			if n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 &&
+				view.Spelling(c.Object, n) != view.Spelling(c.Object, c.Object.Get("metadata", "namespace")) {
 				p.Report(lint.On(c.Object, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text()).As(lint.Warning))
 			}
 		}
@@ -809,7 +817,8 @@ func classLimits(p *lint.Pass, c *clusterclass.Class) {
 		view.JudgeMetadata(p, c.Object, m)
 	}
 	for _, n := range c.Taints() {
-		if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" && n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
+		if problem := clusterclass.TaintProblem(n.Get("key").Str()); problem != "" &&
+			n.Get("key").Is(yamldoc.String) && !sampled(c.Object, n.Get("key")) {
 			p.On(c.Object, n.Get("key"), "a taint with the key %q %s", n.Get("key").Text(), problem)
 		}
 	}
@@ -857,10 +866,12 @@ func classFileName(p *lint.Pass) {
 		n := c.Object.Get("metadata", "name")
 		switch {
 		case i > 0:
-			p.On(c.Object, n, "the file contains a second ClusterClass %q, which clusterctl looks for in %s", c.Name(), layouts.ClusterClassFile(c.Name()))
+			p.On(c.Object, n, "the file contains a second ClusterClass %q, which clusterctl looks for in %s",
+				c.Name(), layouts.ClusterClassFile(c.Name()))
 		case c.Name() == want || n.Str() == "":
 		case sampled(c.Object, n):
-			p.Report(lint.On(c.Object, n, "clusterctl finds the class only if the variable makes its name %q", want).As(lint.Info))
+			p.Report(lint.On(c.Object, n,
+				"clusterctl finds the class only if the variable makes its name %q", want).As(lint.Info))
 		default:
 			p.On(c.Object, n, "the ClusterClass is named %q, but the file name is for %q", c.Name(), want)
 		}

@@ -389,7 +389,8 @@ func (s situation) guessed(reads, made map[string]bool, err error) bool {
 			continue
 		}
 		v := s.class.Variable(name)
-		if strings.Contains(err.Error(), "error calling fail") || strings.Contains(err.Error(), "error calling must") || v == nil || open(v.Schema.Node) {
+		if strings.Contains(err.Error(), "error calling fail") ||
+			strings.Contains(err.Error(), "error calling must") || v == nil || open(v.Schema.Node) {
 			return true
 		}
 	}
@@ -443,7 +444,8 @@ func jsonPatchError(err error) string {
 		{"unable to remove nonexistent key", "remove needs an existing value"},
 		{"add operation does not apply", "add needs an existing parent"},
 	} {
-		if strings.Contains(text, known.part) && strings.Contains(text, "missing") || strings.Contains(text, "nonexistent") && strings.Contains(text, known.part) {
+		if strings.Contains(text, known.part) && strings.Contains(text, "missing") ||
+			strings.Contains(text, "nonexistent") && strings.Contains(text, known.part) {
 			return known.short
 		}
 	}
@@ -475,7 +477,8 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 			continue
 		}
 		f := fault{rule: rule, node: n, reads: reads(n), webhook: webhook && v.Fault == crd.Missing}
-		if v.Fault == crd.Value && slices.ContainsFunc(slices.Collect(maps.Keys(f.reads)), func(name string) bool { return made[name] }) {
+		if v.Fault == crd.Value &&
+			slices.ContainsFunc(slices.Collect(maps.Keys(f.reads)), func(name string) bool { return made[name] }) {
 			continue
 		}
 		f.message = fmt.Sprintf("in %s, %s %s", holderText(t), v.Path, v.Message)

@@ -220,12 +220,14 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 			violations(p, c, d.apiVersion, append(slices.Clip(path), "apiVersion")...)
 			violations(p, c, d.kind, append(slices.Clip(path), "kind")...)
 		case near != nil:
-			f := lint.On(o, d.apiVersion, "patch %q selects %s in version %s, but %s refers to version %s", d.patch.Name, near.Kind, d.apiVersion.Text(), near, near.APIVersion)
+			f := lint.On(o, d.apiVersion, "patch %q selects %s in version %s, but %s refers to version %s",
+				d.patch.Name, near.Kind, d.apiVersion.Text(), near, near.APIVersion)
 			f.Fix = "Write " + near.APIVersion + "."
 			p.Report(f)
 		default:
 			kinds := phrase.List(refs, func(r clusterclass.Reference) string { return r.Kind })
-			f := lint.On(o, d.kind, "patch %q selects %s of %s, to which the class does not refer", d.patch.Name, d.kind.Text(), d.apiVersion.Text())
+			f := lint.On(o, d.kind, "patch %q selects %s of %s, to which the class does not refer",
+				d.patch.Name, d.kind.Text(), d.apiVersion.Text())
 			p.Report(f.Meant(phrase.Nearest(d.kind.Text(), kinds)))
 		}
 	}
@@ -294,9 +296,11 @@ func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
 						sampled(o, w.Node.Get("class"), w.Bootstrap.Node.Get("kind"), w.Bootstrap.Node.Get("apiVersion"), w.Infrastructure.Node.Get("kind"), w.Infrastructure.Node.Get("apiVersion"))
 				}) {
 					if exists {
-						p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s", d.patch.Name, m.list, n.Text(), d.kind.Str())
+						p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s",
+							d.patch.Name, m.list, n.Text(), d.kind.Str())
 					} else {
-						p.On(o, n, "patch %q selects %s of class %s, which the ClusterClass does not have", d.patch.Name, m.list, n.Text())
+						p.On(o, n, "patch %q selects %s of class %s, which the ClusterClass does not have",
+							d.patch.Name, m.list, n.Text())
 					}
 				}
 			}
@@ -357,7 +361,8 @@ var _ = patchRules.Add(lint.Rule{
 })
 
 func patchOperation(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text()) && !sampled(c.Object, j.op) {
+	if j.op.Is(yamldoc.String) && !slices.Contains([]string{"add", "replace", "remove"}, j.op.Text()) &&
+		!sampled(c.Object, j.op) {
 		p.On(c.Object, j.op, "the operation is %q; it must be add, replace or remove", j.op.Text())
 	}
 }
@@ -400,7 +405,8 @@ func patchPath(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
 func definedIn(p *lint.Pass, d *patchDefinition) (s crd.Schema, prefix []string, ok bool) {
 	t := patch.Template{APIVersion: d.apiVersion.Str(), Kind: d.kind.Str()}
 	machines := d.match.Get("machineDeploymentClass") != nil
-	if !machines && (d.match.Get("infrastructureCluster").Bool() || d.match.Get("controlPlane").Bool()) && !strings.HasSuffix(t.Kind, "MachineTemplate") {
+	if !machines && (d.match.Get("infrastructureCluster").Bool() || d.match.Get("controlPlane").Bool()) &&
+		!strings.HasSuffix(t.Kind, "MachineTemplate") {
 		t.Holder.Kind = "Cluster"
 	}
 	s, prefix, _, ok = definitionOf(p, &t)
@@ -444,7 +450,8 @@ patches:
 			switch presence {
 			case crd.Absent:
 				names := phrase.List(s.Node.Get("properties").Fields(), func(field yamldoc.Field) string { return field.Name })
-				f := lint.On(c.Object, j.to, "%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text()).As(lint.Warning)
+				f := lint.On(c.Object, j.to,
+					"%s has no field %s in %s", j.definition.kind.Str(), name, j.to.Text()).As(lint.Warning)
 				if !seen[f.Pos] {
 					p.Report(f.Meant(phrase.Nearest(name, names)))
 				}
@@ -564,10 +571,12 @@ var _ = patchRules.Add(lint.Rule{
 
 func patchBuiltin(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
 	n := j.from.Get("variable")
-	if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) || !strings.HasPrefix(n.Text(), clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text()) {
+	if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) ||
+		!strings.HasPrefix(n.Text(), clusterclass.Builtin+".") || clusterclass.IsBuiltin(n.Text()) {
 		return
 	}
-	p.Report(lint.On(c.Object, n, "builtin variable %s does not exist", n.Text()).Meant(phrase.Nearest(n.Text(), clusterclass.Builtins())))
+	p.Report(lint.On(c.Object, n,
+		"builtin variable %s does not exist", n.Text()).Meant(phrase.Nearest(n.Text(), clusterclass.Builtins())))
 }
 
 var _ = patchRules.Add(lint.Rule{

@@ -180,7 +180,8 @@ func variableUnused(p *lint.Pass, c *clusterclass.Class) {
 		}
 	}
 	for _, v := range list {
-		if n := v.Node.Get("name"); clusterclass.VariableName(v.Name) == v.Name && v.Name != "" && !used[v.Name] && !sampled(c.Object, n) {
+		if n := v.Node.Get("name"); clusterclass.VariableName(v.Name) == v.Name &&
+			v.Name != "" && !used[v.Name] && !sampled(c.Object, n) {
 			p.On(c.Object, n, "variable %q is not used by any patch", v.Name)
 		}
 	}

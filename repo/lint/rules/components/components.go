@@ -36,7 +36,8 @@ func oneNamespace(p *lint.Pass) {
 	past := false
 	for _, o := range p.File.Objects() {
 		if past && o.Kind == "Namespace" {
-			p.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d", first.Name, first.Doc.Pos(first.Get("kind")).Line)
+			p.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d",
+				first.Name, first.Doc.Pos(first.Get("kind")).Line)
 		}
 		past = past || o == first
 	}
@@ -174,7 +175,8 @@ func subjectNamespace(p *lint.Pass, o *manifest.Object) {
 	}
 	for _, s := range o.Get("subjects").List() {
 		n := s.Get("namespace")
-		if s.Get("kind").Str() == "ServiceAccount" && (n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" && !view.Open(o, n)) {
+		if s.Get("kind").Str() == "ServiceAccount" &&
+			(n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" && !view.Open(o, n)) {
 			p.On(o, s, "the ServiceAccount %s has no namespace", s.Get("name").Str())
 		}
 	}
@@ -253,7 +255,8 @@ func fixedNamespace(p *lint.Pass) {
 		case 1:
 			p.On(o, first, "clusterctl does not replace the namespace in %q, which stays %s", first.Text(), name)
 		default:
-			p.On(o, first, "clusterctl does not replace the namespace in %q and %d more values, which stays %s", first.Text(), count-1, name)
+			p.On(o, first, "clusterctl does not replace the namespace in %q and %d more values, which stays %s",
+				first.Text(), count-1, name)
 		}
 	}
 }
@@ -347,7 +350,8 @@ func managerContainer(p *lint.Pass) {
 		}
 		p.On(deployment, n, "no container of a Deployment is named %s", view.ManagerName)
 	case first != nil:
-		p.On(first, first.Get("kind"), "the controller is in a %s; want a Deployment with a container named %s", first.Kind, view.ManagerName)
+		p.On(first, first.Get("kind"),
+			"the controller is in a %s; want a Deployment with a container named %s", first.Kind, view.ManagerName)
 	case len(p.Release.CRDs()) > 0:
 		c := p.Release.CRDs()[0].Object
 		p.Path(c.File.Raw.Name, "the components have CRDs, but no Deployment with a controller for them")
@@ -522,7 +526,8 @@ func providerLabel(p *lint.Pass) {
 	}
 	if missing.count > 0 {
 		metadata := missing.first.Get("metadata")
-		p.On(missing.first, cmp.Or(metadata.Get("labels"), metadata), "%d of %d objects lack the label %s: %s", missing.count, len(all), layouts.ProviderLabel, want)
+		p.On(missing.first, cmp.Or(metadata.Get("labels"), metadata),
+			"%d of %d objects lack the label %s: %s", missing.count, len(all), layouts.ProviderLabel, want)
 	}
 	for _, value := range wrong {
 		g := byValue[value]
@@ -547,7 +552,8 @@ func migratesStorage(r *lint.Release) bool {
 	}
 	for _, role := range r.Installed().Kind("rbac.authorization.k8s.io", "ClusterRole") {
 		for _, rule := range role.Get("rules").List() {
-			if has(rule.Get("resources"), "customresourcedefinitions/status", "*", "*/*", "*/status") && has(rule.Get("apiGroups"), crd.Group, "*") && has(rule.Get("verbs"), "update", "patch", "*") {
+			if has(rule.Get("resources"), "customresourcedefinitions/status", "*", "*/*", "*/status") &&
+				has(rule.Get("apiGroups"), crd.Group, "*") && has(rule.Get("verbs"), "update", "patch", "*") {
 				return true
 			}
 		}
@@ -593,14 +599,16 @@ func leftBehind(p *lint.Pass) {
 	var first *manifest.Object
 	count := 0
 	for _, o := range p.File.Objects() {
-		if !layouts.ClusterScopedByClusterctl[o.Kind] || o.Kind == "Namespace" || view.CallsWebhooks(o) || o.Name == "" || strings.HasPrefix(o.Name, prefix) {
+		if !layouts.ClusterScopedByClusterctl[o.Kind] || o.Kind == "Namespace" ||
+			view.CallsWebhooks(o) || o.Name == "" || strings.HasPrefix(o.Name, prefix) {
 			continue
 		}
 		first = cmp.Or(first, o)
 		count++
 	}
 	if count > 0 {
-		p.On(first, first.Get("metadata", "name"), "%s without %s in front of the name", phrase.Count(count, "cluster-wide object"), prefix)
+		p.On(first, first.Get("metadata", "name"),
+			"%s without %s in front of the name", phrase.Count(count, "cluster-wide object"), prefix)
 	}
 }
 
@@ -674,7 +682,8 @@ func sharedSelector(p *lint.Pass) {
 		}
 		for _, other := range candidates {
 			if other != o && view.Selects(labels, other.Get("spec", "template", "metadata", "labels")) {
-				f := lint.At(p.File, o.Doc, labels, "the selector also matches the pods of %s, so both fight for them", other.Name)
+				f := lint.At(p.File, o.Doc, labels,
+					"the selector also matches the pods of %s, so both fight for them", other.Name)
 				f.Severity, f.Fix = lint.Warning, "Add a label to selector and pods that is different in each Deployment."
 				p.Report(f)
 				break

@@ -100,7 +100,8 @@ func scaleSubresource(p *lint.Pass, k *contract.Kind) {
 	}
 	scale := k.Judged.Subresources.Get("scale")
 	if scale == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), lint.Warning, "%s %s has spec.replicas but no scale subresource", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), lint.Warning,
+			"%s %s has spec.replicas but no scale subresource", k.Kind, k.Judged.Name)
 		return
 	}
 	for _, row := range [...]struct{ name, path string }{
@@ -228,7 +229,8 @@ func machineLists(p *lint.Pass, k *contract.Kind) {
 		want := slices.Sorted(slices.Values(row.keys))
 		most, limited := s.Node.Get("maxItems").Int()
 		if s.ListType() != "map" || !slices.Equal(keys, want) || limited && most > row.most {
-			view.Accuse(p, k, s.Node, lint.Info, "%s of %s %s are not a map by %s with at most %d entries", row.name, k.Kind, k.Judged.Name, strings.Join(row.keys, " and "), row.most)
+			view.Accuse(p, k, s.Node, lint.Info, "%s of %s %s are not a map by %s with at most %d entries",
+				row.name, k.Kind, k.Judged.Name, strings.Join(row.keys, " and "), row.most)
 		}
 	}
 }
@@ -567,7 +569,8 @@ func endpointRequired(p *lint.Pass, k *contract.Kind) {
 	if k.Contract == contract.V1Beta1 || presence != crd.Present || !s.Required("host") && !s.Required("port") {
 		return
 	}
-	view.Accuse(p, k, s.Node.Get("required"), 0, "host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+	view.Accuse(p, k, s.Node.Get("required"), 0,
+		"host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -589,7 +592,8 @@ func failureDomainsMap(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	if name, presence := s.At(crd.Items, "name"); presence == crd.Present && name.Type() != "string" {
-		view.Accuse(p, k, name.Node, 0, "the name of failure domains of %s %s has type %s; it must be string", k.Kind, k.Judged.Name, name.Type())
+		view.Accuse(p, k, name.Node, 0,
+			"the name of failure domains of %s %s has type %s; it must be string", k.Kind, k.Judged.Name, name.Type())
 	}
 }
 
@@ -652,7 +656,8 @@ func managed(p *lint.Pass, k *contract.Kind) bool {
 }
 
 func reportTemplate(p *lint.Pass, k *contract.Kind, severity lint.Severity) {
-	view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), severity, "the kind %s%s is missing in group %s", k.Kind, contract.Suffix, k.Group)
+	view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), severity,
+		"the kind %s%s is missing in group %s", k.Kind, contract.Suffix, k.Group)
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -666,7 +671,8 @@ var _ = infraClusterRules.Add(lint.Rule{
 
 func clusterName(p *lint.Pass, k *contract.Kind) {
 	if !strings.HasSuffix(k.Kind, "Cluster") {
-		view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0, "%s is used as an InfraCluster (%s), but its name does not end in Cluster", k.Kind, k.Reason)
+		view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0,
+			"%s is used as an InfraCluster (%s), but its name does not end in Cluster", k.Kind, k.Reason)
 	}
 }
 
@@ -770,20 +776,23 @@ func nodeInfo(p *lint.Pass, k *contract.Kind) {
 	_, capacity := status.At("capacity")
 	info, present := status.At("nodeInfo")
 	if (capacity == crd.Present || present == crd.Present) && k.Judged.Subresources.Get("status") == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0,
+			"%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
 	}
 	if present != crd.Present {
 		return
 	}
 	for _, name := range [...]string{"architecture", "operatingSystem"} {
 		if s, presence := info.At(name); presence == crd.Present && s.Type() != "string" {
-			view.Accuse(p, k, s.Node, 0, "status.nodeInfo.%s of %s %s has type %s; it must be string", name, k.Kind, k.Judged.Name, s.Type())
+			view.Accuse(p, k, s.Node, 0,
+				"status.nodeInfo.%s of %s %s has type %s; it must be string", name, k.Kind, k.Judged.Name, s.Type())
 		}
 	}
 	s, _ := info.At("architecture")
 	for _, n := range s.Node.Get("enum").List() {
 		if !slices.Contains(architectures[:], n.Str()) {
-			view.Accuse(p, k, n, 0, "the architecture is %s; it must be one of %s", n.Text(), strings.Join(architectures[:], ", "))
+			view.Accuse(p, k, n, 0,
+				"the architecture is %s; it must be one of %s", n.Text(), strings.Join(architectures[:], ", "))
 		}
 	}
 }
@@ -825,7 +834,8 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
 			below, ok := fixedField(rule.Get("rule").Str())
 			field := strings.TrimPrefix(path+below, ".")
-			if !ok || !strings.HasPrefix("spec.template.spec", field) && !strings.HasPrefix(field, "spec.template.spec") || field == "" && path != "" {
+			if !ok || !strings.HasPrefix("spec.template.spec", field) &&
+				!strings.HasPrefix(field, "spec.template.spec") || field == "" && path != "" {
 				continue
 			}
 			if first == nil {
@@ -847,7 +857,8 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 	}
 	visit(k.Judged.Schema, "")
 	if first != nil {
-		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run", phrase.Few(fields, 3), k.Kind, k.Judged.Name)
+		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run",
+			phrase.Few(fields, 3), k.Kind, k.Judged.Name)
 	}
 }
 
@@ -870,7 +881,8 @@ func poolMachines(p *lint.Pass, k *contract.Kind) {
 		return other.Group == k.Group && strings.HasSuffix(other.Kind, "Machine") && v != nil && v.Served
 	}
 	if !slices.ContainsFunc(view.Definitions(p), machine) {
-		view.Accuse(p, k, s.Node, 0, "group %s serves no machine kind in version %s, which Cluster API takes from %s", k.Group, k.Judged.Name, k.Kind)
+		view.Accuse(p, k, s.Node, 0, "group %s serves no machine kind in version %s, which Cluster API takes from %s",
+			k.Group, k.Judged.Name, k.Kind)
 	}
 }
 
@@ -952,7 +964,8 @@ func claimsAndAddresses(p *lint.Pass) {
 		granted := map[string]bool{}
 		for _, role := range roles {
 			for _, rule := range role.Get("rules").List() {
-				if listNames(rule, "apiGroups", need.group) && listNames(rule, "resources", need.resource) && rule.Get("resourceNames") == nil {
+				if listNames(rule, "apiGroups", need.group) &&
+					listNames(rule, "resources", need.resource) && rule.Get("resourceNames") == nil {
 					for _, verb := range rule.Get("verbs").List() {
 						granted[verb.Str()] = true
 					}
@@ -966,7 +979,8 @@ func claimsAndAddresses(p *lint.Pass) {
 			}
 		}
 		if len(missing) > 0 {
-			p.On(roles[0], roles[0].Get("rules"), "no role allows %s on %s in %s", strings.Join(missing, ", "), need.resource, need.group)
+			p.On(roles[0], roles[0].Get("rules"),
+				"no role allows %s on %s in %s", strings.Join(missing, ", "), need.resource, need.group)
 		}
 	}
 }
@@ -975,7 +989,8 @@ func claimsAndAddresses(p *lint.Pass) {
 func listNames(rule *yamldoc.Node, list, name string) bool {
 	return slices.ContainsFunc(rule.Get(list).List(), func(n *yamldoc.Node) bool {
 		prefix, all := strings.CutSuffix(n.Str(), "*")
-		return n.Str() == name || all && (prefix == "" || list == "resources" && prefix == "*/" && strings.HasSuffix(name, n.Str()[1:]))
+		return n.Str() == name ||
+			all && (prefix == "" || list == "resources" && prefix == "*/" && strings.HasSuffix(name, n.Str()[1:]))
 	})
 }
 

@@ -117,7 +117,8 @@ func definitionName(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	if want := contract.CRDName(k.Group, k.Kind); k.Object.Name != want {
-		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0, "the CRD of %s is named %s, but Cluster API looks for %s", k.Kind, k.Object.Name, want)
+		view.Accuse(p, k, view.Nearest(k.Object, "metadata", "name"), 0,
+			"the CRD of %s is named %s, but Cluster API looks for %s", k.Kind, k.Object.Name, want)
 	}
 }
 
@@ -133,7 +134,8 @@ var _ = definitionRules.Add(lint.Rule{
 func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
 	n := k.Object.Get("metadata", "annotations", skipNameCheck)
 	if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
-		f := lint.At(p.File, k.Object.Doc, n, "%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.Role, want)
+		f := lint.At(p.File, k.Object.Doc, n,
+			"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.Role, want)
 		view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
 	}
 }
@@ -168,7 +170,8 @@ func listKind(p *lint.Pass, k *contract.Kind) {
 	if k.Role == contract.Aux || k.ListKind == "" || k.ListKind == k.Kind+"List" {
 		return
 	}
-	view.Accuse(p, k, k.Object.Get("spec", "names", "listKind"), 0, "the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
+	view.Accuse(p, k, k.Object.Get("spec", "names", "listKind"), 0,
+		"the list of %s is named %s; it must be %sList", k.Kind, k.ListKind, k.Kind)
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -182,7 +185,8 @@ var _ = definitionRules.Add(lint.Rule{
 
 func definitionVersion(p *lint.Pass, k *contract.Kind) {
 	if k.Object.Version != "v1" {
-		view.Accuse(p, k, view.Nearest(k.Object, "apiVersion"), 0, "Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version)
+		view.Accuse(p, k, view.Nearest(k.Object, "apiVersion"), 0,
+			"Kubernetes has not served CRDs in version %s since 1.22", k.Object.Version)
 	}
 }
 
@@ -256,7 +260,8 @@ func typeAndObjectMeta(p *lint.Pass, k *contract.Kind) {
 		}
 	}
 	if len(missing) > 0 {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Schema.Node, "properties"), 0, "the schema of %s %s lacks %s", k.Kind, k.Judged.Name, strings.Join(missing, ", "))
+		view.Accuse(p, k, view.NearestOf(k.Judged.Schema.Node, "properties"), 0,
+			"the schema of %s %s lacks %s", k.Kind, k.Judged.Name, strings.Join(missing, ", "))
 	}
 }
 
@@ -293,7 +298,8 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 	if k.Template {
 		what += contract.Suffix
 	}
-	view.Accuse(p, k, at, 0, "%s has the role %s (%s) but no label %s with a version", k.Kind, what, k.Reason, strings.Join(labels, " or "))
+	view.Accuse(p, k, at, 0,
+		"%s has the role %s (%s) but no label %s with a version", k.Kind, what, k.Reason, strings.Join(labels, " or "))
 }
 
 // separated reports whether a label value has an element that looks like several
@@ -327,7 +333,8 @@ var _ = definitionRules.Add(lint.Rule{
 
 func contractVersionMissing(p *lint.Pass, k *contract.Kind) {
 	if label, version, ok := chosen(k); ok && version == nil {
-		view.Accuse(p, k, label, 0, "Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
+		view.Accuse(p, k, label, 0,
+			"Cluster API uses version %s of %s, which the CRD lacks; it has %s", k.Chosen, k.Kind, versionNames(k))
 	}
 }
 
@@ -563,7 +570,8 @@ func statusSubresource(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	if _, presence := k.Judged.Schema.At("status"); presence == crd.Present && k.Judged.Subresources.Get("status") == nil {
-		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0, "%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
+		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0,
+			"%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
 	}
 }
 
@@ -597,7 +605,8 @@ func conditionsMap(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	s, presence := k.Judged.Schema.At("status", "conditions")
-	if presence == crd.Present && s.Type() == "array" && (s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
+	if presence == crd.Present && s.Type() == "array" &&
+		(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
 		view.Accuse(p, k, s.Node, 0, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name)
 	}
 }
@@ -659,7 +668,8 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 		if at == nil {
 			at = k.Judged.Node
 		}
-		view.Accuse(p, k, at, 0, "cannot check %s of %s %s: the schema accepts any field here", strings.Join(paths, ", "), k.Kind, k.Judged.Name)
+		view.Accuse(p, k, at, 0, "cannot check %s of %s %s: the schema accepts any field here",
+			strings.Join(paths, ", "), k.Kind, k.Judged.Name)
 	}
 }
 

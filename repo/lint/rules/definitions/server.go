@@ -225,16 +225,19 @@ func conversionSettings(p *lint.Pass, k *contract.Kind) {
 		case service != nil && (service.Get("name").Str() == "" || service.Get("namespace").Str() == ""):
 			view.Accuse(p, k, service, 0, "the service of the conversion webhook of %s needs a name and a namespace", k.Kind)
 		case url != nil && view.URLFault(url.Str()) != "":
-			view.Accuse(p, k, url, 0, "the url %q of the conversion webhook of %s %s", url.Str(), k.Kind, view.URLFault(url.Str()))
+			view.Accuse(p, k, url, 0,
+				"the url %q of the conversion webhook of %s %s", url.Str(), k.Kind, view.URLFault(url.Str()))
 		case service != nil && view.PathFault(service.Get("path").Str()) != "":
-			view.Accuse(p, k, service.Get("path"), 0, "the path %q of the conversion webhook of %s %s", service.Get("path").Str(), k.Kind, view.PathFault(service.Get("path").Str()))
+			view.Accuse(p, k, service.Get("path"), 0, "the path %q of the conversion webhook of %s %s",
+				service.Get("path").Str(), k.Kind, view.PathFault(service.Get("path").Str()))
 		case service != nil:
 			if port, ok := service.Get("port").Int(); ok && (port < 1 || port > math.MaxUint16) {
 				view.Accuse(p, k, service.Get("port"), 0, "the port of the conversion webhook of %s is %d; it must be between 1 and %d", k.Kind, port, math.MaxUint16)
 			}
 		}
 	default:
-		view.Accuse(p, k, view.NearestOf(n, "strategy"), 0, "the conversion strategy of %s is %q; it must be None or Webhook", k.Kind, strategy)
+		view.Accuse(p, k, view.NearestOf(n, "strategy"), 0,
+			"the conversion strategy of %s is %q; it must be None or Webhook", k.Kind, strategy)
 	}
 }
 
@@ -267,7 +270,8 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 	switch {
 	case name == "":
 	case object == nil:
-		view.Accuse(p, k, service.Get("name"), called, "the conversion webhook of %s uses Service %s, which is not in this file%s", k.Kind, name, when)
+		view.Accuse(p, k, service.Get("name"), called,
+			"the conversion webhook of %s uses Service %s, which is not in this file%s", k.Kind, name, when)
 	default:
 		port, ok := service.Get("port").Int()
 		if !ok {
@@ -275,7 +279,8 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		}
 		serves := func(n *yamldoc.Node) bool { got, _ := n.Get("port").Int(); return got == port }
 		if ports := object.Get("spec", "ports").List(); !slices.ContainsFunc(ports, serves) {
-			view.Accuse(p, k, view.NearestOf(service, "port"), called, "the conversion webhook of %s uses port %d, which Service %s does not have%s", k.Kind, port, name, when)
+			view.Accuse(p, k, view.NearestOf(service, "port"), called,
+				"the conversion webhook of %s uses port %d, which Service %s does not have%s", k.Kind, port, name, when)
 		}
 	}
 	trusted := n.Get("webhook", "clientConfig", "caBundle").Str() != ""
@@ -284,7 +289,8 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		trusted = trusted || ok
 	}
 	if !trusted {
-		view.Accuse(p, k, n.Get("webhook", "clientConfig"), called, "the conversion webhook of %s has no CA bundle and no annotation that injects one%s", k.Kind, when)
+		view.Accuse(p, k, n.Get("webhook", "clientConfig"), called,
+			"the conversion webhook of %s has no CA bundle and no annotation that injects one%s", k.Kind, when)
 	}
 }
 
@@ -310,7 +316,8 @@ func conversionReviews(p *lint.Pass) {
 		var names []string
 		for _, v := range list.List() {
 			if len(validation.IsDNS1035Label(v.Str())) > 0 || slices.Contains(names, v.Str()) {
-				view.Accuse(p, k, v, 0, "%q in conversionReviewVersions of %s is not a version, or is listed twice", v.Str(), k.Kind)
+				view.Accuse(p, k, v, 0,
+					"%q in conversionReviewVersions of %s is not a version, or is listed twice", v.Str(), k.Kind)
 			}
 			names = append(names, v.Str())
 		}
@@ -331,7 +338,8 @@ func conversionReviews(p *lint.Pass) {
 	case 1:
 		view.Accuse(p, first, at, lint.Info, "the conversion webhook of %s only accepts ConversionReview v1beta1", first.Kind)
 	default:
-		view.Accuse(p, first, at, lint.Info, "the conversion webhooks of %s only accept ConversionReview v1beta1", phrase.Few(old, 3))
+		view.Accuse(p, first, at, lint.Info,
+			"the conversion webhooks of %s only accept ConversionReview v1beta1", phrase.Few(old, 3))
 	}
 }
 
@@ -376,7 +384,8 @@ func nameCollisions(p *lint.Pass) {
 			owners[key] = k.Kind
 		}
 		if at != nil {
-			view.Accuse(p, k, at, 0, "%s of group %s has names that kubectl uses for other resources: %s", k.Kind, k.Group, strings.Join(taken, ", "))
+			view.Accuse(p, k, at, 0, "%s of group %s has names that kubectl uses for other resources: %s",
+				k.Kind, k.Group, strings.Join(taken, ", "))
 		}
 	}
 }
@@ -443,7 +452,8 @@ func unknownColumn(s crd.Schema, path string) string {
 		s, rest = next, rest[end:]
 		for strings.HasPrefix(rest, "[") {
 			closing := strings.IndexByte(rest, ']')
-			if closing < 0 || strings.ContainsAny(rest[:1+min(1, closing)], `'"`) || strings.HasPrefix(rest, "['") || strings.HasPrefix(rest, `["`) {
+			if closing < 0 || strings.ContainsAny(rest[:1+min(1, closing)], `'"`) ||
+				strings.HasPrefix(rest, "['") || strings.HasPrefix(rest, `["`) {
 				return ""
 			}
 			if s, presence = s.At(crd.Items); presence != crd.Present {
@@ -500,7 +510,8 @@ func definitionSize(p *lint.Pass) {
 		case size > requestLimit:
 			view.Accuse(p, k, nil, 0, "%s has %d KiB; etcd accepts at most 1536 KiB", k.Object.Name, size>>10)
 		case size > annotationLimit && p.Asked():
-			view.Accuse(p, k, nil, lint.Info, "%s has %d KiB; kubectl apply without --server-side accepts at most 256 KiB", k.Object.Name, size>>10)
+			view.Accuse(p, k, nil, lint.Info,
+				"%s has %d KiB; kubectl apply without --server-side accepts at most 256 KiB", k.Object.Name, size>>10)
 		}
 	}
 }
@@ -585,11 +596,13 @@ func definitionFields(p *lint.Pass, k *contract.Kind) {
 		}
 	}
 	if n := k.Object.Get("spec", "preserveUnknownFields"); n.Bool() {
-		view.Accuse(p, k, n, 0, "spec.preserveUnknownFields is true; set x-kubernetes-preserve-unknown-fields in the schema instead")
+		view.Accuse(p, k, n, 0,
+			"spec.preserveUnknownFields is true; set x-kubernetes-preserve-unknown-fields in the schema instead")
 	}
 	if domain := "." + k.Group; strings.HasSuffix(domain, ".k8s.io") || strings.HasSuffix(domain, ".kubernetes.io") {
 		text, _ := k.Object.Annotation(approval)
-		if u, err := url.ParseRequestURI(text); !strings.HasPrefix(text, "unapproved") && (err != nil || u.Host == "" || u.Scheme == "") {
+		if u, err := url.ParseRequestURI(text); !strings.HasPrefix(text, "unapproved") &&
+			(err != nil || u.Host == "" || u.Scheme == "") {
 			view.Accuse(p, k, at("group"), 0, "the group %s belongs to Kubernetes, and the annotation %s has neither a URL nor \"unapproved\"", k.Group, approval)
 		}
 	}
@@ -620,11 +633,14 @@ func versionFields(f *faults, v *crd.Version) {
 		case name == "":
 			f.add(v.Name, column, "a printer column has no name")
 		case !slices.Contains(columnTypes[:], kind.Str()):
-			f.add(v.Name, view.NearestOf(column, "type"), "column %q has type %q; it must be one of %s", name, kind.Str(), strings.Join(columnTypes[:], ", "))
+			f.add(v.Name, view.NearestOf(column, "type"),
+				"column %q has type %q; it must be one of %s", name, kind.Str(), strings.Join(columnTypes[:], ", "))
 		case column.Get("format").Str() != "" && !slices.Contains(columnFormats[:], column.Get("format").Str()):
-			f.add(v.Name, column.Get("format"), "column %q has format %q; it must be one of %s", name, column.Get("format").Str(), strings.Join(columnFormats[:], ", "))
+			f.add(v.Name, column.Get("format"), "column %q has format %q; it must be one of %s",
+				name, column.Get("format").Str(), strings.Join(columnFormats[:], ", "))
 		case !strings.HasPrefix(path.Str(), "."):
-			f.add(v.Name, view.NearestOf(column, "jsonPath"), "column %q has the path %q, which does not begin with a dot", name, path.Str())
+			f.add(v.Name, view.NearestOf(column, "jsonPath"),
+				"column %q has the path %q, which does not begin with a dot", name, path.Str())
 		}
 	}
 	scale := set(v.Subresources.Get("scale"))
@@ -643,7 +659,8 @@ func versionFields(f *faults, v *crd.Version) {
 		path := scale.Get(row.name).Str()
 		fits := slices.ContainsFunc(row.prefixes, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 		if !fits && (path != "" || !row.optional) {
-			f.add(v.Name, view.NearestOf(scale, row.name), "%s of the scale subresource is %q; it must begin with %s", row.name, path, strings.Join(row.prefixes, " or "))
+			f.add(v.Name, view.NearestOf(scale, row.name), "%s of the scale subresource is %q; it must begin with %s",
+				row.name, path, strings.Join(row.prefixes, " or "))
 		}
 	}
 }

@@ -164,7 +164,8 @@ func (w *walk) schema(n *yamldoc.Node, at place) {
 	}
 	if at == root && w.status {
 		for _, f := range n.Fields() {
-			zero := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() && f.Name != "additionalProperties"
+			zero := f.Value.Kind == yamldoc.Null ||
+				f.Value.Is(yamldoc.Bool) && !f.Value.Bool() && f.Name != "additionalProperties"
 			if slices.Contains(besideStatus[:], f.Name) && !zero {
 				w.fail(f.Value, "has %s, which is not allowed at the root of a schema with a status subresource", f.Name)
 			}
@@ -435,7 +436,8 @@ func (w *walk) nested(n, structure *yamldoc.Node, skipAnyOf bool) {
 		return
 	}
 	for _, f := range n.Fields() {
-		empty := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() || f.Value.Is(yamldoc.String) && f.Value.Text() == ""
+		empty := f.Value.Kind == yamldoc.Null || f.Value.Is(yamldoc.Bool) && !f.Value.Bool() ||
+			f.Value.Is(yamldoc.String) && f.Value.Text() == ""
 		if slices.Contains(describing[:], f.Name) && (!empty || f.Name == "additionalProperties" && f.Value.Is(yamldoc.Bool)) {
 			w.fail(f.Value, "has %s below allOf, anyOf, oneOf or not, where it is not allowed", f.Name)
 		}

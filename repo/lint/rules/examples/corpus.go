@@ -41,7 +41,8 @@ func corpus(ctx context.Context, root string) (string, error) {
 	}
 	c := report.Count()
 	var b strings.Builder
-	fmt.Fprintf(&b, corpusIntro, report.Releases, fmt.Sprintf("%d errors, %d warnings and %d infos in %d files", c.Errors, c.Warnings, c.Infos, report.Files))
+	fmt.Fprintf(&b, corpusIntro, report.Releases, fmt.Sprintf("%d errors, %d warnings and %d infos in %d files",
+		c.Errors, c.Warnings, c.Infos, report.Files))
 	b.WriteString("\n## Errors\n\n| rule | proof | place | what is wrong |\n|---|---|---|---|\n")
 	type count struct{ errors, warnings, infos, releases int }
 	counts := map[*lint.Rule]*count{}
@@ -85,7 +86,8 @@ func corpus(ctx context.Context, root string) (string, error) {
 	slices.SortFunc(fired, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
 	for _, rule := range fired {
 		n := counts[rule]
-		fmt.Fprintf(&b, "| [%s](rules.md#%s) | %s | %d | %d | %d | %d |\n", rule.ID, strings.ToLower(rule.ID), escape(rule.Title), n.errors, n.warnings, n.infos, n.releases)
+		fmt.Fprintf(&b, "| [%s](rules.md#%s) | %s | %d | %d | %d | %d |\n",
+			rule.ID, strings.ToLower(rule.ID), escape(rule.Title), n.errors, n.warnings, n.infos, n.releases)
 	}
 	fmt.Fprintf(&b, "\n%d of %d rules fire here.\n", len(fired), len(rules.All))
 	return b.String(), nil

@@ -201,7 +201,8 @@ func (o *object) change(lines []line) error {
 	var places []edit
 	for _, side := range []mark{goodOnly, badOnly, both} {
 		for _, e := range o.fit(lines, side) {
-			if !slices.ContainsFunc(places, func(p edit) bool { return p.at == e.at && p.n == e.n }) && (side != both || len(places) == 0) {
+			if !slices.ContainsFunc(places, func(p edit) bool { return p.at == e.at && p.n == e.n }) &&
+				(side != both || len(places) == 0) {
 				places = append(places, e)
 			}
 		}

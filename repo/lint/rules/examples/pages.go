@@ -105,12 +105,14 @@ func pages(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	for _, family := range rules.Families {
 		file := "rules/" + strings.ToLower(family.Prefix) + ".md"
-		fmt.Fprintf(&index, "\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
+		fmt.Fprintf(&index,
+			"\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
 		var page strings.Builder
 		fmt.Fprintf(&page, "# %s: %s\n\n<!-- Generated from the rows of the rules and from repo/lint/rules/examples; do not edit. -->\n\nAll rules: [rules.md](../rules.md)\n", family.Prefix, family.Title)
 		for _, r := range family.Rules {
 			id := strings.ToLower(r.ID)
-			fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s |\n", id, r.ID, file, id, r.Severity, r.Proof, escape(r.Title))
+			fmt.Fprintf(&index, "| <a id=%q></a>[%s](%s#%s) | %s | %s | %s |\n",
+				id, r.ID, file, id, r.Severity, r.Proof, escape(r.Title))
 			if err := rule(ctx, &page, r); err != nil {
 				return nil, fmt.Errorf("%s: %w", r.ID, err)
 			}
@@ -128,8 +130,10 @@ func escape(text string) string {
 
 func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	if r.Scope == lint.ScopeLive {
-		fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s, checked by `%s`)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since, r.Command)
-		fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n", escape(r.Why), escape(r.Fix), escape(r.Source), escape(r.Example))
+		fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s, checked by `%s`)\n\n",
+			r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since, r.Command)
+		fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n",
+			escape(r.Why), escape(r.Fix), escape(r.Source), escape(r.Example))
 		return nil
 	}
 	e, err := Load(r.ID)
@@ -142,7 +146,8 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 			return err
 		}
 	}
-	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s)\n\n", r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since)
+	fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s)\n\n",
+		r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since)
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
 	if r.Flag != "" {
 		fmt.Fprintf(b, "Only applied by `lint %s`.\n\n", r.Flag)

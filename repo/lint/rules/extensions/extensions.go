@@ -57,7 +57,8 @@ func servers(p *lint.Pass) []server {
 		}
 		s := server{workload: o}
 		for _, service := range all.Kind("", "Service") {
-			if selector := service.Get("spec", "selector"); len(selector.Fields()) > 0 && view.Selects(selector, template.Get("metadata", "labels")) {
+			if selector := service.Get("spec", "selector"); len(selector.Fields()) > 0 &&
+				view.Selects(selector, template.Get("metadata", "labels")) {
 				s.services = append(s.services, service)
 			}
 		}
@@ -336,7 +337,8 @@ func extensionCA(p *lint.Pass, o *manifest.Object) {
 	_, injected := o.Annotation(view.InjectCAFromSecret)
 	switch {
 	case n.Str() == "" && !injected:
-		p.Report(lint.On(o, cmp.Or(config, o.Doc.Root), "the ExtensionConfig has no CA bundle and no annotation that injects one").As(lint.Warning))
+		p.Report(lint.On(o, cmp.Or(config, o.Doc.Root),
+			"the ExtensionConfig has no CA bundle and no annotation that injects one").As(lint.Warning))
 	case n.Str() == "" || view.Open(o, n):
 	default:
 		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text()), ""))
@@ -442,7 +444,8 @@ var _ = extensionRules.Add(lint.Rule{
 func extensionNamespaces(p *lint.Pass, o *manifest.Object) {
 	selector := o.Get("spec", "namespaceSelector")
 	if selector == nil || selector.Is(yamldoc.Null) {
-		p.Report(lint.On(o, cmp.Or(o.Get("spec"), o.Doc.Root), "the extension has no namespaceSelector, so it is called for clusters of all namespaces").As(lint.Info))
+		p.Report(lint.On(o, cmp.Or(o.Get("spec"), o.Doc.Root),
+			"the extension has no namespaceSelector, so it is called for clusters of all namespaces").As(lint.Info))
 		return
 	}
 	for _, f := range selector.Get("matchLabels").Fields() {
@@ -614,7 +617,8 @@ func extensionRights(p *lint.Pass) {
 				continue // which a rule about all rights reports
 			}
 			for _, row := range rights {
-				if row.rule != p.Rule.ID || row.clusterWide && o.Kind != "ClusterRole" || !view.About(rule, row.group, row.resource) {
+				if row.rule != p.Rule.ID || row.clusterWide && o.Kind != "ClusterRole" ||
+					!view.About(rule, row.group, row.resource) {
 					continue
 				}
 				if slices.ContainsFunc(row.verbs, func(verb string) bool { return view.Holds(rule, "verbs", verb) }) {
@@ -644,7 +648,8 @@ func extensionHardening(p *lint.Pass) {
 		}) {
 			missing = append(missing, "readOnlyRootFilesystem: true")
 		}
-		if v, ok := s.workload.Get("spec", "replicas").Int(); (!ok || v < 2) && s.workload.Kind == "Deployment" && len(all.Kind("autoscaling", "HorizontalPodAutoscaler")) == 0 {
+		if v, ok := s.workload.Get("spec", "replicas").Int(); (!ok || v < 2) &&
+			s.workload.Kind == "Deployment" && len(all.Kind("autoscaling", "HorizontalPodAutoscaler")) == 0 {
 			missing = append(missing, "second replica")
 		}
 		if len(all.Kind("networking.k8s.io", "NetworkPolicy")) == 0 {
@@ -676,7 +681,8 @@ func extensionCertificateFolder(p *lint.Pass) {
 			}
 			for _, m := range list {
 				path := m.node.Get("mountPath")
-				if m.container == c && made[m.secret] != nil && path.Str() != "" && strings.TrimRight(path.Text(), "/") != strings.TrimRight(dir, "/") {
+				if m.container == c && made[m.secret] != nil && path.Str() != "" &&
+					strings.TrimRight(path.Text(), "/") != strings.TrimRight(dir, "/") {
 					p.On(s.workload, n, "the server reads %s, but Secret %s is mounted in %s", dir, m.secret, path.Text())
 				}
 			}

@@ -90,7 +90,8 @@ func aggregationRole(p *lint.Pass) {
 	aggregated := labelled(p.Release, aggregate)
 	for _, k := range foreignKinds(p) {
 		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			p.On(k.Object, k.Object.Get("spec", "group"), "no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
+			p.On(k.Object, k.Object.Get("spec", "group"),
+				"no role labelled %s gives Cluster API access to %s", aggregate, k.Plural)
 		}
 	}
 }
@@ -162,7 +163,8 @@ func aggregatedVerbs(p *lint.Pass) {
 			f := lint.On(role, rule.Get("verbs"), "Cluster API may not %s %s", phrase.And(append(missing, more...)), k.Plural)
 			view.Settle(p, role, f, view.Within(rule)...)
 		case len(more) > 0:
-			p.Report(lint.On(role, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass", phrase.And(more), k.Plural).As(lint.Warning))
+			p.Report(lint.On(role, rule.Get("verbs"), "Cluster API may not %s %s, which it does for a ClusterClass",
+				phrase.And(more), k.Plural).As(lint.Warning))
 		}
 	}
 }
@@ -215,11 +217,13 @@ func resourceNames(p *lint.Pass) {
 					p.On(o, n, "%s is not a verb of Kubernetes; did you mean %s?", n.Str(), right)
 				}
 			}
-			if names := r.Get("resourceNames"); !unset(names) && len(allowed) == 1 && allowed[0].Str() == "create" && !view.Open(o, names) && !slices.ContainsFunc(r.Get("resources").List(), isSubresource) {
+			if names := r.Get("resourceNames"); !unset(names) && len(allowed) == 1 && allowed[0].Str() == "create" &&
+				!view.Open(o, names) && !slices.ContainsFunc(r.Get("resources").List(), isSubresource) {
 				p.On(o, names, "resourceNames has no effect on create, because the request does not name the object")
 			}
 			for _, n := range r.Get("nonResourceURLs").List() {
-				if text := n.Str(); text != "*" && !strings.HasPrefix(text, "/") || strings.Contains(strings.TrimSuffix(text, "*"), "*") {
+				if text := n.Str(); text != "*" && !strings.HasPrefix(text, "/") ||
+					strings.Contains(strings.TrimSuffix(text, "*"), "*") {
 					p.On(o, n, "%q matches no request path; begin it with / and put * only at the end", text)
 				}
 			}
@@ -373,7 +377,8 @@ func missingRole(p *lint.Pass) {
 		}
 		n := o.Get("roleRef", "name")
 		kind, name := o.Get("roleRef", "kind").Str(), n.Str()
-		if name == "" || kind == "ClusterRole" && builtInRole(name) || all.Find(view.RbacGroup, kind, name) != nil || view.Open(o, n) {
+		if name == "" || kind == "ClusterRole" && builtInRole(name) ||
+			all.Find(view.RbacGroup, kind, name) != nil || view.Open(o, n) {
 			continue
 		}
 		f := lint.On(o, n, "the %s %s is not in the components", kind, name)
@@ -454,7 +459,8 @@ func ownKinds(p *lint.Pass) {
 		}
 		names := phrase.List(missing, func(c *crd.CRD) string { return c.Plural + suffix })
 		o := missing[0].Object
-		f := lint.On(o, o.Get("spec", "names", "plural"), "no role of an account in the components covers %s", phrase.Few(names, 3))
+		f := lint.On(o, o.Get("spec", "names", "plural"),
+			"no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity
 		p.Report(f)
 	}
@@ -570,7 +576,8 @@ func ownerFinalizers(p *lint.Pass) {
 			continue
 		}
 		if verbs, _, _ := allowed(all, k.Group, k.Plural+"/finalizers"); !verbs["update"] && !verbs["*"] {
-			p.On(k.Object, k.Object.Get("spec", "names", "plural"), "no role of an account allows update on %s/finalizers, which the owner of Machines needs", k.Plural)
+			p.On(k.Object, k.Object.Get("spec", "names", "plural"),
+				"no role of an account allows update on %s/finalizers, which the owner of Machines needs", k.Plural)
 		}
 	}
 }

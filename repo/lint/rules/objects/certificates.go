@@ -57,7 +57,8 @@ var certificateDemands = []demand{
 		group, kind := n.Get("group"), n.Get("kind")
 		if group.Str() == "" || group.Str() == view.CertManagerGroup {
 			if !slices.Contains([]string{"", "Issuer", "ClusterIssuer"}, kind.Str()) {
-				fail.By(kind, group).Says("has the kind %q; in the group %s it must be Issuer or ClusterIssuer", kind.Text(), view.CertManagerGroup)
+				fail.By(kind, group).Says("has the kind %q; in the group %s it must be Issuer or ClusterIssuer",
+					kind.Text(), view.CertManagerGroup)
 			}
 		}
 	}},
@@ -104,7 +105,8 @@ var certificateDemands = []demand{
 		signature, algorithm := n.Get("signatureAlgorithm"), n.Get("privateKey", "algorithm")
 		key := cmp.Or(algorithm.Str(), "RSA")
 		if allowed, ok := signatures[key]; ok && signature.Str() != "" && !slices.Contains(allowed, signature.Str()) {
-			fail.By(signature, algorithm).Says("has the signatureAlgorithm %s; with %s keys it must be %s", signature.Text(), key, phrase.Or(allowed))
+			fail.By(signature, algorithm).Says("has the signatureAlgorithm %s; with %s keys it must be %s",
+				signature.Text(), key, phrase.Or(allowed))
 		}
 	}},
 	{"spec", lifetime},
@@ -210,10 +212,12 @@ func certificateIssuer(p *lint.Pass) {
 	for _, c := range all.Kind(view.CertManagerGroup, "Certificate") {
 		ref := c.Get("spec", "issuerRef")
 		name, kind, group := ref.Get("name"), cmp.Or(ref.Get("kind").Str(), "Issuer"), ref.Get("group").Str()
-		if at := ref.Get("group"); group != "" && group != view.CertManagerGroup && all.Find(view.CertManagerGroup, kind, name.Text()) != nil && !view.Open(c, at) {
+		if at := ref.Get("group"); group != "" && group != view.CertManagerGroup &&
+			all.Find(view.CertManagerGroup, kind, name.Text()) != nil && !view.Open(c, at) {
 			p.On(c, at, "the group is %q, but the %s %s is in %s", group, kind, name.Text(), view.CertManagerGroup)
 		}
-		if name.Str() == "" || group != "" && group != view.CertManagerGroup || view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
+		if name.Str() == "" || group != "" && group != view.CertManagerGroup ||
+			view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
 			continue
 		}
 		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text())

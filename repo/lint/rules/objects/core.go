@@ -40,7 +40,8 @@ func ofTypes(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		version := o.Get("apiVersion").Str()
 		t := gotypes.Lookup(version, o.Kind)
-		if _, converted := gotypes.Converted(p.File.Kind, version, o.Kind); t == nil || converted != nil || strings.HasSuffix(o.Group, "x-k8s.io") {
+		if _, converted := gotypes.Converted(p.File.Kind, version, o.Kind); t == nil ||
+			converted != nil || strings.HasSuffix(o.Group, "x-k8s.io") {
 			continue
 		}
 		view.Settled(o, gotypes.Check(t, o.Doc.Root), func(problem gotypes.Problem) {
@@ -182,7 +183,8 @@ var coreDemands = map[string]map[string][]demand{
 		}},
 		{"", func(n *yamldoc.Node, fail view.Failure) {
 			name, version, group := n.Get("metadata", "name"), n.Get("spec", "version"), n.Get("spec", "group")
-			if want := version.Str() + "." + group.Str(); name.Is(yamldoc.String) && version.Is(yamldoc.String) && name.Str() != want {
+			if want := version.Str() + "." + group.Str(); name.Is(yamldoc.String) &&
+				version.Is(yamldoc.String) && name.Str() != want {
 				fail.By(name, version, group).Says("has the name %q; it must be %q", name.Str(), want)
 			}
 		}},
@@ -260,7 +262,8 @@ var coreDemands = map[string]map[string][]demand{
 		{"spec.scaleTargetRef.kind", form(content.IsPathSegmentName)},
 		{"spec.scaleTargetRef.name", form(content.IsPathSegmentName)},
 		{"spec.scaleTargetRef", func(n *yamldoc.Node, fail view.Failure) {
-			if at := n.Get("apiVersion"); at.Str() != "" && !strings.Contains(at.Str(), "/") && n.Get("kind").Str() != "ReplicationController" {
+			if at := n.Get("apiVersion"); at.Str() != "" && !strings.Contains(at.Str(), "/") &&
+				n.Get("kind").Str() != "ReplicationController" {
 				fail.By(at, n.Get("kind")).Says("has the apiVersion %q, which lacks a group", at.Str())
 			}
 		}},
@@ -269,7 +272,8 @@ var coreDemands = map[string]map[string][]demand{
 		{"spec", func(n *yamldoc.Node, fail view.Failure) {
 			low, _ := n.Get("minReplicas").Int()
 			if high, ok := n.Get("maxReplicas").Int(); ok && high < low {
-				fail.By(n.Get("maxReplicas"), n.Get("minReplicas")).Says("has maxReplicas %d, less than minReplicas %d", high, low)
+				fail.By(n.Get("maxReplicas"), n.Get("minReplicas")).Says("has maxReplicas %d, less than minReplicas %d",
+					high, low)
 			}
 		}},
 		{"spec.metrics.*", choice(true, metricSources...)},
@@ -452,7 +456,8 @@ var peerDemands = []demand{
 	{"ipBlock", func(n *yamldoc.Node, fail view.Failure) {
 		whole := prefix(n.Get("cidr"), fail)
 		for _, item := range n.Get("except").List() {
-			if part := prefix(item, fail); part.IsValid() && whole.IsValid() && (part.Bits() <= whole.Bits() || !whole.Contains(part.Addr())) {
+			if part := prefix(item, fail); part.IsValid() && whole.IsValid() &&
+				(part.Bits() <= whole.Bits() || !whole.Contains(part.Addr())) {
 				fail.By(item, n.Get("cidr")).Says("excepts %s, which is not a part of %s", part, whole)
 			}
 		}
@@ -499,7 +504,8 @@ var quotaScopes = []string{"Terminating", "NotTerminating", "BestEffort", "NotBe
 func scopeExpression(n *yamldoc.Node, fail view.Failure) {
 	scope := n.Get("scopeName")
 	operator, _ := expression(n, fail, "In", "NotIn", "Exists", "DoesNotExist")
-	if op := operator.Str(); op != "Exists" && slices.Contains(quotaScopes, scope.Str()) && !strings.HasSuffix(scope.Str(), "Class") {
+	if op := operator.Str(); op != "Exists" && slices.Contains(quotaScopes, scope.Str()) &&
+		!strings.HasSuffix(scope.Str(), "Class") {
 		fail.By(operator, scope).Says("has the operator %s; the scope %s allows Exists only", op, scope.Str())
 	}
 }
@@ -634,7 +640,8 @@ func dataOfType(n *yamldoc.Node, fail view.Failure) {
 			fail.By(cmp.Or(plain, value), of).Says("has a value under %s that is not JSON", key)
 		}
 	}
-	if of.Str() == "kubernetes.io/service-account-token" && unset(n.Get("metadata", "annotations", "kubernetes.io/service-account.name")) {
+	if of.Str() == "kubernetes.io/service-account-token" &&
+		unset(n.Get("metadata", "annotations", "kubernetes.io/service-account.name")) {
 		fail.By(of, n.Get("metadata", "annotations", "kubernetes.io/service-account.name")).Says("is of the type %s, but has no annotation kubernetes.io/service-account.name", of.Str())
 	}
 	if of.Str() == "kubernetes.io/basic-auth" && !slices.ContainsFunc([]string{"data", "stringData"}, func(list string) bool {

@@ -65,7 +65,8 @@ func (j judge) walk(n *yamldoc.Node, at []string, path string, t test) {
 
 // unset reports whether the API server takes a value for none.
 func unset(n *yamldoc.Node) bool {
-	return n == nil || n.Kind == yamldoc.Null || n.Is(yamldoc.String) && n.Text() == "" || n.Is(yamldoc.List) && len(n.List()) == 0
+	return n == nil || n.Kind == yamldoc.Null ||
+		n.Is(yamldoc.String) && n.Text() == "" || n.Is(yamldoc.List) && len(n.List()) == 0
 }
 
 // needs demands fields that are set.

@@ -240,7 +240,8 @@ var serviceDemands = []demand{
 		}
 		for _, port := range ports.List() {
 			if len(ports.List()) > 1 && unset(port.Get("name")) {
-				fail.By(port, port.Get("name")).Says("has several ports, so each needs a name; port %s has none", port.Get("port").Text())
+				fail.By(port, port.Get("name")).Says("has several ports, so each needs a name; port %s has none",
+					port.Get("port").Text())
 			}
 			inside := unset(n.Get("type")) || n.Get("type").Str() == "ClusterIP"
 			if v, _ := port.Get("nodePort").Int(); inside && v != 0 {
@@ -278,7 +279,8 @@ var serviceDemands = []demand{
 	{"spec", only("healthCheckNodePort", "type", "LoadBalancer")},
 	{"spec", only("healthCheckNodePort", "externalTrafficPolicy", "Local")},
 	{"spec", func(n *yamldoc.Node, fail view.Failure) {
-		if none, of := n.Get("clusterIP"), n.Get("type"); none.Str() == "None" && (of.Str() == "NodePort" || of.Str() == "LoadBalancer") {
+		if none, of := n.Get("clusterIP"), n.Get("type"); none.Str() == "None" &&
+			(of.Str() == "NodePort" || of.Str() == "LoadBalancer") {
 			fail.By(none, of).Says("has the clusterIP None, which the type %s does not allow", of.Str())
 		}
 	}},
@@ -1068,7 +1070,8 @@ var containerDemands = []demand{
 	{"volumeMounts.*.recursiveReadOnly", oneOf("Disabled", "IfPossible", "Enabled")},
 	{"volumeMounts.*", func(n *yamldoc.Node, fail view.Failure) {
 		at, only, propagation := n.Get("recursiveReadOnly"), n.Get("readOnly"), n.Get("mountPropagation")
-		if (at.Str() == "IfPossible" || at.Str() == "Enabled") && (!only.Bool() || !unset(propagation) && propagation.Str() != "None") {
+		if (at.Str() == "IfPossible" || at.Str() == "Enabled") &&
+			(!only.Bool() || !unset(propagation) && propagation.Str() != "None") {
 			fail.By(at, only, propagation).Says("has recursiveReadOnly, which needs readOnly: true and no mountPropagation")
 		}
 	}},
@@ -1128,7 +1131,8 @@ func fieldOf(shown string, fields ...string) test {
 
 func resourceOfContainer(text string) []string {
 	of, name, _ := strings.Cut(text, ".")
-	if of != "limits" && of != "requests" || !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, name) && !strings.HasPrefix(name, "hugepages-") {
+	if of != "limits" && of != "requests" || !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, name) &&
+		!strings.HasPrefix(name, "hugepages-") {
 		return []string{"must be limits or requests of cpu, memory or ephemeral-storage"}
 	}
 	return nil
@@ -1168,7 +1172,8 @@ func resources(lists ...string) test {
 				case list != "requests":
 					limits[f.Name] = quantity
 				case limited && quantity.Cmp(limit) > 0:
-					fail.By(f.Value, values.Get(f.Name)).Says("requests %s %s, more than its limit of %s", f.Name, f.Value.Text(), fmt.Sprint(&limit))
+					fail.By(f.Value, values.Get(f.Name)).Says("requests %s %s, more than its limit of %s",
+						f.Name, f.Value.Text(), fmt.Sprint(&limit))
 				case (huge || !bare && !strings.Contains(f.Name, "kubernetes.io/")) && (!limited || quantity.Cmp(limit) != 0):
 					fail.By(f.Value, values.Get(f.Name)).Says("requests %s without an equal limit", f.Name)
 				}

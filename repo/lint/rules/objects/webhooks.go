@@ -173,7 +173,8 @@ func serviceSelector(p *lint.Pass) {
 			if n == nil {
 				n = port.Get("port")
 			}
-			if n == nil || view.Open(o, n) || slices.ContainsFunc(behind, func(w *manifest.Object) bool { return hasPort(w, n) }) {
+			if n == nil || view.Open(o, n) ||
+				slices.ContainsFunc(behind, func(w *manifest.Object) bool { return hasPort(w, n) }) {
 				continue
 			}
 			if n.Is(yamldoc.String) {
@@ -271,7 +272,8 @@ func webhookCA(p *lint.Pass) {
 		brought := slices.ContainsFunc(bringsCA, func(key string) bool { _, ok := w.object.Annotation(key); return ok })
 		bundle := w.node.Get("clientConfig", "caBundle")
 		// Generators write a line break in base64 where the CA is to be.
-		if brought || said[w.object] || w.service() == nil || bundle != nil && bundle.Text() != "" && bundle.Text() != "Cg==" && bundle.Text() != "Cgo=" {
+		if brought || said[w.object] || w.service() == nil ||
+			bundle != nil && bundle.Text() != "" && bundle.Text() != "Cg==" && bundle.Text() != "Cgo=" {
 			continue
 		}
 		said[w.object] = true
@@ -338,7 +340,8 @@ func certificateForService(p *lint.Pass) {
 	for _, call := range calls(p.Release) {
 		at := call.service.Get("name")
 		_, _, c := certificateOf(p.Release, call.object)
-		if c == nil || p.Release.Installed().Find("", "Service", at.Text()) == nil || view.Open(call.object, at) || view.IsFor(c, at.Text(), namespace) || said[c.Name+" "+at.Text()] {
+		if c == nil || p.Release.Installed().Find("", "Service", at.Text()) == nil ||
+			view.Open(call.object, at) || view.IsFor(c, at.Text(), namespace) || said[c.Name+" "+at.Text()] {
 			continue
 		}
 		said[c.Name+" "+at.Text()] = true
@@ -481,7 +484,8 @@ func templateDryRun(p *lint.Pass) {
 		}
 	}
 	if len(names) > 0 {
-		p.On(object, first, "a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", phrase.Few(names, 3))
+		p.On(object, first,
+			"a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", phrase.Few(names, 3))
 	}
 }
 

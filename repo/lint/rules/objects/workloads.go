@@ -164,7 +164,8 @@ func podSecurity(p *lint.Pass, o *manifest.Object) {
 	}
 	for _, c := range view.ContainersOf(o) {
 		if missing := unrestricted(pod, c); len(missing) > 0 {
-			p.Report(lint.At(p.File, o.Doc, c.Get("name"), "the pod does not meet the restricted standard: no %s", phrase.And(missing)).As(lint.Info))
+			p.Report(lint.At(p.File, o.Doc, c.Get("name"),
+				"the pod does not meet the restricted standard: no %s", phrase.And(missing)).As(lint.Info))
 			break
 		}
 	}

@@ -146,7 +146,8 @@ func metadataFault(p *lint.Pass) {
 	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
 		for _, field := range d[0].Root.Fields() {
 			if field.Name != "releaseSeries" && strings.EqualFold(field.Name, "releaseSeries") {
-				f = lint.At(p.File, d[0], field.Key(), "the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
+				f = lint.At(p.File, d[0], field.Key(),
+					"the key must be spelled releaseSeries, not %s, so the list is empty for clusterctl", field.Name)
 				f.Severity, f.Fix = lint.Error, "Write releaseSeries."
 			}
 		}
@@ -168,7 +169,8 @@ func metadataKind(p *lint.Pass) {
 	if d := firstDocument(p.File); d != nil && d.Root.Is(yamldoc.Map) {
 		if n := d.Root.Get("kind"); n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" {
 			if rule, _ := faultOf(p); rule == "" {
-				f := lint.At(p.File, d, n, "kind is missing, although the contract demands it and clusterctl v1.11.0 refuses the file")
+				f := lint.At(p.File, d, n,
+					"kind is missing, although the contract demands it and clusterctl v1.11.0 refuses the file")
 				f.Severity = lint.Warning
 				if n == nil {
 					f.Edit = completed(p)
@@ -237,7 +239,8 @@ func seriesContract(p *lint.Pass) {
 		case n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "":
 			f = lint.At(p.File, d, cmp.Or(n, e), "series %s has no contract", seriesName(e))
 		case n.Is(yamldoc.String) && !contractForm().MatchString(n.Text()) && !strings.Contains(n.Text(), "${"):
-			f = lint.At(p.File, d, n, "%q is not a contract version; clusterctl supports %s", n.Text(), strings.Join(metadata.Compatible(), ", "))
+			f = lint.At(p.File, d, n, "%q is not a contract version; clusterctl supports %s",
+				n.Text(), strings.Join(metadata.Compatible(), ", "))
 		default:
 			continue
 		}
@@ -249,8 +252,10 @@ func seriesContract(p *lint.Pass) {
 		p.Report(f)
 	}
 	// Its entry may be written in a way that only clusterctl's decoder reads.
-	if _, s := ownSeries(p); s != nil && !reported && !contractForm().MatchString(s.Contract) && !strings.Contains(s.Contract, "${") {
-		p.Report(view.AtPos(p.File, s.Pos, fmt.Sprintf("series %s has contract %q; clusterctl supports %s", s, s.Contract, strings.Join(metadata.Compatible(), ", "))))
+	if _, s := ownSeries(p); s != nil && !reported &&
+		!contractForm().MatchString(s.Contract) && !strings.Contains(s.Contract, "${") {
+		p.Report(view.AtPos(p.File, s.Pos, fmt.Sprintf("series %s has contract %q; clusterctl supports %s",
+			s, s.Contract, strings.Join(metadata.Compatible(), ", "))))
 	}
 }
 
@@ -327,7 +332,8 @@ var _ = metadataRules.Add(lint.Rule{
 
 func seriesMissing(p *lint.Pass) {
 	if m, s := ownSeries(p); m != nil && s == nil {
-		f := atSeries(m, "%s belongs to series %s, but metadata.yaml lists only %s", p.Release.Version, p.Release.Parsed.Series(), listed(m))
+		f := atSeries(m, "%s belongs to series %s, but metadata.yaml lists only %s",
+			p.Release.Version, p.Release.Parsed.Series(), listed(m))
 		if _, err := metadata.WithSeries(m.File, metadata.NewSeries{Version: p.Release.Parsed}); err == nil {
 			f.Edit = completed(p)
 		}
@@ -468,7 +474,8 @@ func earlierSeriesMissing(p *lint.Pass) {
 	missing := map[string][]string{}
 	var order []string
 	for _, r := range s.releases[:len(s.releases)-1] {
-		if series := r.Parsed.Series(); newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil && series != newest.Parsed.Series() {
+		if series := r.Parsed.Series(); newest.Metadata.SeriesOf(r.Parsed.Major(), r.Parsed.Minor()) == nil &&
+			series != newest.Parsed.Series() {
 			if missing[series] == nil {
 				order = append(order, series)
 			}
@@ -481,7 +488,8 @@ func earlierSeriesMissing(p *lint.Pass) {
 	f := atSeries(newest.Metadata, "")
 	for _, series := range order {
 		versions := missing[series]
-		f.Message = fmt.Sprintf("series %s is missing, so clusterctl upgrade plan fails for users of %s", series, versions[len(versions)-1])
+		f.Message = fmt.Sprintf("series %s is missing, so clusterctl upgrade plan fails for users of %s",
+			series, versions[len(versions)-1])
 		p.Report(f)
 	}
 }
@@ -639,7 +647,8 @@ func metadataDocuments(p *lint.Pass) {
 			p.Span(0, 0, "the first document is empty, but clusterctl reads no other")
 			return
 		}
-		p.Node(first, nil, "the first document is %s instead of Metadata, but clusterctl reads no other", cmp.Or(lint.ObjectName(first), "something else"))
+		p.Node(first, nil, "the first document is %s instead of Metadata, but clusterctl reads no other",
+			cmp.Or(lint.ObjectName(first), "something else"))
 		return
 	}
 	if docs := p.File.Docs().Docs; len(docs) > 1 {
@@ -731,7 +740,8 @@ func metadataKeys(p *lint.Pass) {
 			p.Node(d, f.Key(), "clusterctl ignores the unknown key %s%s", f.Name, phrase.DidYouMean(f.Name, known))
 		}
 		view.Repeated(n, func(first, again *yamldoc.Field) {
-			p.Node(d, again.Key(), "the key %s is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
+			p.Node(d, again.Key(),
+				"the key %s is already on line %d; only the last one is used", again.Name, d.Pos(first.Key()).Line)
 		})
 	}
 	check(d.Root, metadataFields)
@@ -816,7 +826,8 @@ func siblingsDiffer(p *lint.Pass) {
 			case first == nil:
 				first, label = m, r.Provider.Label()
 			case !sameSeries(first.Series, m.Series):
-				p.Report(atSeries(m, "%s and %s have the same name and version %s, but not the same series", r.Provider.Label(), label, r.Version))
+				p.Report(atSeries(m, "%s and %s have the same name and version %s, but not the same series",
+					r.Provider.Label(), label, r.Version))
 			}
 		}
 	}

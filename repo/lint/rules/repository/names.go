@@ -116,8 +116,10 @@ var _ = nameRules.Add(lint.Rule{
 func shadowsBuiltIn(p *lint.Pass, e entry) {
 	built, ok := layouts.EmbeddedProvider(e.Provider)
 	l, rule, _, _ := e.location()
-	if ok && rule == "" && l.Kind == layouts.GitHub && l.Owner != "" && !strings.EqualFold(l.Owner+"/"+l.Repository, built.Repository) {
-		p.Report(lint.At(p.Config, e.doc, e.url, "the entry overrides the built-in %s %s of %s", e.Type, e.Name, built.Repository))
+	if ok && rule == "" && l.Kind == layouts.GitHub && l.Owner != "" &&
+		!strings.EqualFold(l.Owner+"/"+l.Repository, built.Repository) {
+		p.Report(lint.At(p.Config, e.doc, e.url,
+			"the entry overrides the built-in %s %s of %s", e.Type, e.Name, built.Repository))
 	}
 }
 
@@ -133,10 +135,12 @@ var _ = nameRules.Add(lint.Rule{
 func organisationPrefix(p *lint.Pass, e entry) {
 	_, known := layouts.EmbeddedProvider(e.Provider)
 	l, rule, _, _ := e.location()
-	if known || e.Type == layouts.Core || rule != "" || l.Kind != layouts.GitHub || l.Owner == "" || l.Owner == "kubernetes-sigs" {
+	if known || e.Type == layouts.Core || rule != "" ||
+		l.Kind != layouts.GitHub || l.Owner == "" || l.Owner == "kubernetes-sigs" {
 		return
 	}
 	if owner := strings.ToLower(l.Owner); e.Name != owner && !strings.HasPrefix(e.Name, owner+"-") {
-		p.Report(lint.At(p.Config, e.doc, e.name, "the name does not begin with %s-, the GitHub organization of its repository", owner))
+		p.Report(lint.At(p.Config, e.doc, e.name,
+			"the name does not begin with %s-, the GitHub organization of its repository", owner))
 	}
 }

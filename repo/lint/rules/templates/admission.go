@@ -85,7 +85,8 @@ var admissions = map[string]func(admitted, view.Failure){
 		skipped := a.Get("metadata", "annotations", "machineset.cluster.x-k8s.io/skip-preflight-checks")
 		for check := range strings.SplitSeq(skipped.Str(), ",") {
 			if check = strings.TrimSpace(check); skipped.Str() != "" && !slices.Contains(preflightChecks, check) {
-				refuse.By(skipped).Says("the annotation skips the preflight check %q; it must be one of %s", check, strings.Join(preflightChecks, ", "))
+				refuse.By(skipped).Says("the annotation skips the preflight check %q; it must be one of %s",
+					check, strings.Join(preflightChecks, ", "))
 			}
 		}
 		tainted(a.spec.Get("template", "spec"), refuse)
@@ -128,7 +129,8 @@ var admissions = map[string]func(admitted, view.Failure){
 		selector := a.spec.Get("selector")
 		selective(selector, refuse)
 		if n := selector.Get("matchLabels", clusterNameLabel); n != nil && n.Str() != a.spec.Get("clusterName").Str() {
-			refuse.By(n, a.spec.Get("clusterName")).Says("the selector asks for cluster %s, but clusterName is %q", n.Text(), a.spec.Get("clusterName").Str())
+			refuse.By(n, a.spec.Get("clusterName")).Says("the selector asks for cluster %s, but clusterName is %q",
+				n.Text(), a.spec.Get("clusterName").Str())
 		}
 		timeout := a.at("checks.nodeStartupTimeoutSeconds", "nodeStartupTimeout")
 		seconds, ok := timeout.Int()
@@ -312,7 +314,8 @@ func sameCluster(a admitted, refuse view.Failure) {
 		if view.ByClusterName(a.Object, in) && view.ByClusterName(a.Object, of) { // they are equal for one name of the Cluster at most
 			refuse = refuse.Always()
 		}
-		refuse.By(of, in).Says("the clusterName of the template is %q, but that of the %s is %q", view.Spelling(a.Object, in), a.Kind, view.Spelling(a.Object, of))
+		refuse.By(of, in).Says("the clusterName of the template is %q, but that of the %s is %q",
+			view.Spelling(a.Object, in), a.Kind, view.Spelling(a.Object, of))
 	}
 }
 

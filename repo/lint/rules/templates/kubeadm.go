@@ -91,7 +91,8 @@ func kubeadmFields(p *lint.Pass, o *manifest.Object) {
 	for _, row := range kubeadmValues {
 		each(config, strings.Split(row.path, "."), func(n *yamldoc.Node) {
 			if (n.Is(yamldoc.String) || n.Is(yamldoc.Int)) && n.Text() != "" && !row.valid(n.Text()) {
-				fail.By(n).Says("%s is %q; it must be %s", strings.ReplaceAll(strings.TrimSuffix(row.path, ".*"), "*.", ""), n.Text(), row.words)
+				fail.By(n).Says("%s is %q; it must be %s",
+					strings.ReplaceAll(strings.TrimSuffix(row.path, ".*"), "*.", ""), n.Text(), row.words)
 			}
 		})
 	}

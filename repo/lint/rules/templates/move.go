@@ -256,7 +256,8 @@ func blockMove(p *lint.Pass, o *manifest.Object) {
 	if at == nil || owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == owners.Ignored {
 		return
 	}
-	f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed", owners.BlockMoveAnnotation, o.Kind)
+	f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed",
+		owners.BlockMoveAnnotation, o.Kind)
 	if owners.Foreign(o.Group, o.Kind) {
 		f.Severity = lint.Warning // the controller of the provider may do that
 	}
@@ -304,7 +305,8 @@ func identityHierarchy(p *lint.Pass) {
 		switch t := owners.TypeOf(c); {
 		case t.Hierarchy:
 		case t.Move:
-			p.On(c.Object, c.Object.Get("metadata", "labels", owners.MoveLabel), "clusterctl move takes %s objects, but leaves the Secrets that they own behind", c.Kind)
+			p.On(c.Object, c.Object.Get("metadata", "labels", owners.MoveLabel),
+				"clusterctl move takes %s objects, but leaves the Secrets that they own behind", c.Kind)
 		default:
 			p.On(c.Object, c.Object.Get("metadata", "name"), "clusterctl move leaves %s objects behind", c.Kind)
 		}

@@ -141,7 +141,8 @@ func defaultTemplate(p *lint.Pass) {
 	}
 	switch list := p.Release.OfKind(layouts.ClusterTemplate); {
 	case len(list) > 0:
-		p.Path(p.Release.Path, "the release has templates for flavors, such as %s, but no %s", list[0].Artifact.Name, layouts.TemplateFile(""))
+		p.Path(p.Release.Path, "the release has templates for flavors, such as %s, but no %s",
+			list[0].Artifact.Name, layouts.TemplateFile(""))
 	case !slices.ContainsFunc(p.Release.Artifacts, meantAsTemplate):
 		p.Path(p.Release.Path, "the release has no cluster template, neither %s nor one for a flavor", layouts.TemplateFile(""))
 	}
@@ -257,9 +258,11 @@ func uncommon(o *manifest.Object, n *yamldoc.Node, way []string, variable string
 		return lint.On(o, n, "%s comes from ${%s}, so %s of clusterctl has no effect", field, ref.Name, flagOf[variable]), true
 	case open:
 	case !elsewhere:
-		return lint.On(o, n, "%s is always %s, because the template does not use ${%s}", field, view.ScalarText(n), variable), true
+		return lint.On(o, n,
+			"%s is always %s, because the template does not use ${%s}", field, view.ScalarText(n), variable), true
 	case variable == "KUBERNETES_VERSION":
-		return lint.On(o, n, "%s is always %s, although the template uses ${%s} elsewhere", field, view.ScalarText(n), variable), true
+		return lint.On(o, n,
+			"%s is always %s, although the template uses ${%s} elsewhere", field, view.ScalarText(n), variable), true
 	}
 	return f, false
 }
@@ -288,7 +291,8 @@ func defaultWithoutEffect(p *lint.Pass) {
 			continue
 		}
 		seen[r.Name] = true
-		f := lint.Spanning(p.File, r.Start, r.End, "the default %[2]q is never used: clusterctl always sets %[1]s", r.Name, r.Default)
+		f := lint.Spanning(p.File, r.Start, r.End,
+			"the default %[2]q is never used: clusterctl always sets %[1]s", r.Name, r.Default)
 		if value != "" {
 			f.Message = fmt.Sprintf("the default %[3]q is never used: clusterctl sets %[1]s to %[2]s unless the user gives another value", r.Name, value, r.Default)
 		} else {
@@ -356,7 +360,8 @@ func severalNamespaces(p *lint.Pass) {
 			first = o
 		case o.Namespace != first.Namespace:
 			different = true
-			p.On(o, n, "the namespace is %s here and %s for %s %s, but clusterctl puts both objects into one namespace", o.Namespace, first.Namespace, first.Kind, first.Name)
+			p.On(o, n, "the namespace is %s here and %s for %s %s, but clusterctl puts both objects into one namespace",
+				o.Namespace, first.Namespace, first.Kind, first.Name)
 		}
 	}
 	if first != nil && other != nil && !different {
@@ -452,10 +457,12 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 	}
 	index := lint.NewIndex(all)
 	references(p.File, func(r objectRef) {
-		if index.Find(r.group, r.kind, r.name.Text()) != nil || p.Release.Installed().Find(r.group, r.kind, r.name.Text()) != nil {
+		if index.Find(r.group, r.kind, r.name.Text()) != nil ||
+			p.Release.Installed().Find(r.group, r.kind, r.name.Text()) != nil {
 			return
 		}
-		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) || view.Open(r.object, r.node.Get("apiGroup")) {
+		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) ||
+			view.Open(r.object, r.node.Get("apiGroup")) {
 			return // the target is unknown
 		}
 		visit(r, all, index)
@@ -468,7 +475,8 @@ func referenceTarget(p *lint.Pass) {
 		return // a document that cannot be read may have the object
 	}
 	index := dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
-		f := lint.At(r.object.File, r.object.Doc, r.name, "%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text())
+		f := lint.At(r.object.File, r.object.Doc, r.name,
+			"%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text())
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {
 			if view.DiffersByVariable(r.object, r.name, o) {
@@ -502,7 +510,8 @@ func resources(p *lint.Pass, index *lint.Index) {
 			if o.File != p.File || kind == "" || name.Str() == "" || index.Find("", kind, name.Text()) != nil {
 				continue
 			}
-			p.Report(lint.On(o, name, "the template does not define %s %s; the user must create it first", kind, name.Text()).As(lint.Info))
+			p.Report(lint.On(o, name,
+				"the template does not define %s %s; the user must create it first", kind, name.Text()).As(lint.Info))
 		}
 	}
 }
@@ -511,7 +520,8 @@ func resources(p *lint.Pass, index *lint.Index) {
 // another kind or group.
 func sameName(all []*manifest.Object, r objectRef) *manifest.Object {
 	for _, o := range all {
-		if o.Name == r.name.Text() && o.Group != view.CoreGroup && contractual(o.Group) && (o.Kind == r.kind || o.Group == r.group) {
+		if o.Name == r.name.Text() && o.Group != view.CoreGroup &&
+			contractual(o.Group) && (o.Kind == r.kind || o.Group == r.group) {
 			return o
 		}
 	}
@@ -599,7 +609,8 @@ func classFileMissing(p *lint.Pass) {
 			}
 			continue
 		}
-		f := lint.On(o, n, "class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text()))
+		f := lint.On(o, n,
+			"class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text()))
 		if c := classElsewhere(p, n.Text()); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
@@ -830,7 +841,8 @@ func oldContract(p *lint.Pass) {
 		}
 		version := o.Get("apiVersion")
 		if k := view.Newest().Find(version.Str(), o.Kind); k != nil {
-			f := lint.At(p.File, o.Doc, version, "the file uses %s of Cluster API, which is deprecated; the version is %s now", o.Version, k.To)
+			f := lint.At(p.File, o.Doc, version,
+				"the file uses %s of Cluster API, which is deprecated; the version is %s now", o.Version, k.To)
 			f.Object = ""
 			f.Edit = view.Migration(p, p.File)
 			p.Report(f)

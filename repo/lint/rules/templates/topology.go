@@ -138,7 +138,8 @@ func coreSchema(p *lint.Pass) {
 			case o.Is(view.CoreGroup, view.ClusterKind) && v.Path == "": // TOP002
 				return missing
 			case o.Is(view.CoreGroup, view.ClusterKind) && classless(o) && otherClassName(o) != nil: // of which another rule says all
-				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" || v.Path == "spec.topology" && missing && (v.Fields[0] == "class" || v.Fields[0] == "classRef")
+				return v.Path == "spec.topology.class" || v.Path == "spec.topology.classRef" ||
+					v.Path == "spec.topology" && missing && (v.Fields[0] == "class" || v.Fields[0] == "classRef")
 			case o.Is(view.RuntimeGroup, view.ExtensionKind):
 				return v.Fault != crd.Unknown && ofExtensionRule(v)
 			case o.Is(view.CoreGroup, "MachineDeployment"): // the webhook of Cluster API adds the selector
@@ -166,7 +167,8 @@ func ofExtensionRule(v crd.Violation) bool {
 	case field == ".caBundle":
 		return v.Fault == crd.Value && v.Node.Text() != ""
 	}
-	return strings.HasPrefix(v.Path, "spec.namespaceSelector.matchExpressions[") && (missing || strings.HasSuffix(v.Path, ".operator"))
+	return strings.HasPrefix(v.Path, "spec.namespaceSelector.matchExpressions[") &&
+		(missing || strings.HasSuffix(v.Path, ".operator"))
 }
 
 // isDuration reports whether a field of v1beta1 holds a time such as 10m, for
@@ -184,7 +186,8 @@ func isDuration(field string) bool {
 // be converted to v1beta2.
 func conversionFails(p *lint.Pass, o *manifest.Object) {
 	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
-		if n := o.Get("spec", field, "apiVersion"); o.Kind == view.ClusterKind && strings.Count(n.Str(), "/") > 1 && !view.Open(o, n) {
+		if n := o.Get("spec", field, "apiVersion"); o.Kind == view.ClusterKind &&
+			strings.Count(n.Str(), "/") > 1 && !view.Open(o, n) {
 			p.On(o, n, "spec.%s.apiVersion is %q; it must have the form GROUP/VERSION", field, n.Text())
 		}
 	}
@@ -345,7 +348,8 @@ func requiredVariable(p *lint.Pass, t *topology) {
 	}
 	for _, v := range t.class.Variables() {
 		if v.Name != "" && v.Required && !set[v.Name] && v.Default() == nil && !view.Open(t.class.Object, v.Node.Get("name")) {
-			p.On(t.Object, cmp.Or(list, t.node), "class %s requires variable %q, which the Cluster does not set", t.class.Name(), v.Name)
+			p.On(t.Object, cmp.Or(list, t.node),
+				"class %s requires variable %q, which the Cluster does not set", t.class.Name(), v.Name)
 			set[v.Name] = true
 		}
 	}
@@ -520,7 +524,8 @@ func topologyHealthCheck(p *lint.Pass, t *topology) {
 			report(h.startup, fmt.Sprintf("the startup timeout is %s; it must be 0 or at least 30 seconds", h.startup.Text()))
 		}
 		for _, n := range []*yamldoc.Node{h.unhealthy, h.inFlight} {
-			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) && !(controlPlane && n == h.inFlight && n.Is(yamldoc.String)) {
+			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) &&
+				!(controlPlane && n == h.inFlight && n.Is(yamldoc.String)) {
 				report(n, problem)
 			}
 		}

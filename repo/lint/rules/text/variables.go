@@ -132,7 +132,8 @@ func variableSyntax(p *lint.Pass) {
 	if newCursor(p.File).to(bad.Offset).comment {
 		where = ", even in a comment"
 	}
-	p.Span(bad.Offset, end, "clusterctl cannot read %s%s%s; it reports %q and refuses the whole file", short(text), where, hint, bad.Err)
+	p.Span(bad.Offset, end,
+		"clusterctl cannot read %s%s%s; it reports %q and refuses the whole file", short(text), where, hint, bad.Err)
 }
 
 var _ = variableRules.Add(lint.Rule{
@@ -179,9 +180,11 @@ func notLikeBash(p *lint.Pass) {
 	for _, r := range view.Refs(p.File) {
 		switch r.Op {
 		case ":+":
-			p.Span(r.Start, r.End, "%s uses the text %q when %s is not set, not when it is set", expression(p.File, &r), r.Default, r.Name)
+			p.Span(r.Start, r.End,
+				"%s uses the text %q when %s is not set, not when it is set", expression(p.File, &r), r.Default, r.Name)
 		case ":?":
-			p.Span(r.Start, r.End, "%s does not fail when %s is not set; its value becomes %q", expression(p.File, &r), r.Name, r.Default)
+			p.Span(r.Start, r.End,
+				"%s does not fail when %s is not set; its value becomes %q", expression(p.File, &r), r.Name, r.Default)
 		}
 	}
 }
@@ -225,7 +228,8 @@ var _ = variableRules.Add(lint.Rule{
 func emptyDefault(p *lint.Pass) {
 	for name, r := range firsts(view.Refs(p.File)) {
 		if r.IsDefault() && r.Default == "" && !p.File.IsOption(name) {
-			p.Span(r.Start, r.End, "clusterctl treats the empty default of %s as no default and requires a value", expression(p.File, r))
+			p.Span(r.Start, r.End,
+				"clusterctl treats the empty default of %s as no default and requires a value", expression(p.File, r))
 		}
 	}
 }
@@ -253,7 +257,8 @@ func defaultNotEverywhere(p *lint.Pass) {
 		optional := first.IsDefault() && first.Default != ""
 		switch {
 		case optional && !r.IsDefault():
-			f := lint.Spanning(p.File, r.Start, r.End, "%s is empty here if %s is not set, because only other uses have a default, such as %s on line %d",
+			f := lint.Spanning(p.File, r.Start, r.End,
+				"%s is empty here if %s is not set, because only other uses have a default, such as %s on line %d",
 				expression(p.File, &r), r.Name, expression(p.File, first), p.File.Raw.Pos(first.Start).Line)
 			if r.Op == "len" {
 				f.Message = strings.Replace(f.Message, "is empty here", "is 0 here", 1)
@@ -263,7 +268,8 @@ func defaultNotEverywhere(p *lint.Pass) {
 			}
 			p.Report(f)
 		case first.Default == "" && r.IsDefault() && r.Default != "" && r.Depth == 0:
-			p.Report(lint.Spanning(p.File, r.Start, r.End, "the default in %s is never used, because %s on line %d has none and makes the variable required",
+			p.Report(lint.Spanning(p.File, r.Start, r.End,
+				"the default in %s is never used, because %s on line %d has none and makes the variable required",
 				expression(p.File, &r), expression(p.File, first), p.File.Raw.Pos(first.Start).Line).As(lint.Warning))
 		default:
 			continue
@@ -294,7 +300,8 @@ func differentDefaults(p *lint.Pass) {
 			first[r.Name] = &rs[i]
 		case strings.Trim(other.Default, `"'`) != strings.Trim(r.Default, `"'`) && !reported[r.Name]:
 			reported[r.Name] = true
-			p.Span(r.Start, r.End, "the default of %s is %q here and %q on line %d", r.Name, r.Default, other.Default, p.File.Raw.Pos(other.Start).Line)
+			p.Span(r.Start, r.End, "the default of %s is %q here and %q on line %d",
+				r.Name, r.Default, other.Default, p.File.Raw.Pos(other.Start).Line)
 		}
 	}
 }
@@ -394,7 +401,8 @@ func differByCase(p *lint.Pass) {
 			seen[key] = &rs[i]
 		case other.Name != r.Name && !reported[r.Name]:
 			reported[r.Name] = true
-			p.Span(r.Start, r.End, "%s and %s (line %d) are the same variable for clusterctl", r.Name, other.Name, p.File.Raw.Pos(other.Start).Line)
+			p.Span(r.Start, r.End, "%s and %s (line %d) are the same variable for clusterctl",
+				r.Name, other.Name, p.File.Raw.Pos(other.Start).Line)
 		}
 	}
 }
@@ -689,7 +697,8 @@ func backslashEscape(p *lint.Pass) {
 		before := p.File.Raw.Data[:r.Start]
 		n := len(before) - len(strings.TrimRight(before[max(0, len(before)-8):], `\`)) - max(0, len(before)-8)
 		if n%2 == 1 && r.Depth == 0 {
-			p.Span(r.Start-1, r.End, `\%s is not an escape: clusterctl replaces the variable and keeps the backslash`, expression(p.File, &r))
+			p.Span(r.Start-1, r.End, `\%s is not an escape: clusterctl replaces the variable and keeps the backslash`,
+				expression(p.File, &r))
 		}
 	}
 }
@@ -800,7 +809,8 @@ func quotesInQuotes(p *lint.Pass) {
 		case text == r.Default:
 			p.Report(lint.At(p.File, d, n, "inside quotes the default %s of %s is a string of two quotes, not an empty string", r.Default, r.Name).As(lint.Warning))
 		case !strings.ContainsAny(text, " \t\n{[="): // commands, flags and JSON may have quotes
-			p.Report(lint.At(p.File, d, n, "the quotes in the default %s of %s become part of the value", r.Default, r.Name).As(lint.Warning))
+			p.Report(lint.At(p.File, d, n,
+				"the quotes in the default %s of %s become part of the value", r.Default, r.Name).As(lint.Warning))
 		}
 	})
 }

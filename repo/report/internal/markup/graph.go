@@ -77,7 +77,8 @@ func (g *Graph) SVG(id string) string {
 	w, h := px(p.width), px(p.height)
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg"%s font-family="ui-sans-serif, system-ui, sans-serif">`,
 		Attrs("id", id, "class", "graph", "role", "img", "aria-labelledby", id+"-title "+id+"-desc", "width", w, "height", h, "viewBox", "0 0 "+w+" "+h))
-	fmt.Fprintf(&b, `<title%s>%s</title><desc%s>%s</desc>`, Attrs("id", id+"-title"), Text(g.Title), Attrs("id", id+"-desc"), Text(g.inWords(p)))
+	fmt.Fprintf(&b, `<title%s>%s</title><desc%s>%s</desc>`,
+		Attrs("id", id+"-title"), Text(g.Title), Attrs("id", id+"-desc"), Text(g.inWords(p)))
 	for i := range p.links {
 		p.edge(&b, &p.links[i])
 	}
@@ -105,7 +106,8 @@ func (b *box) draw(out *strings.Builder) {
 	if n.Tooltip != "" {
 		fmt.Fprintf(out, `<title>%s</title>`, Text(n.Tooltip))
 	}
-	fmt.Fprintf(out, `<rect x="%s" y="%s" width="%s" height="%s" rx="6" fill="%s" stroke="%s"></rect>`, px(left), px(top), px(b.w), px(b.h), paper, line)
+	fmt.Fprintf(out, `<rect x="%s" y="%s" width="%s" height="%s" rx="6" fill="%s" stroke="%s"></rect>`,
+		px(left), px(top), px(b.w), px(b.h), paper, line)
 	baseline := b.y + 4.5
 	if n.Sublabel != "" {
 		baseline = b.y - 3

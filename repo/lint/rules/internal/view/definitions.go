@@ -76,7 +76,8 @@ func CheckConditions(p *lint.Pass, k *contract.Kind) {
 			case presence == crd.Absent && f.Need == contract.Must:
 				Accuse(p, k, at.Node, 0, "the entries of status.conditions of %s %s lack %s", k.Kind, k.Judged.Name, f.Path)
 			case presence == crd.Present && at.Type() != "" && at.Type() != f.Type:
-				Accuse(p, k, at.Node, lint.Error, "%s of status.conditions of %s %s has type %s; it must be %s", f.Path, k.Kind, k.Judged.Name, at.Type(), f.Type)
+				Accuse(p, k, at.Node, lint.Error, "%s of status.conditions of %s %s has type %s; it must be %s",
+					f.Path, k.Kind, k.Judged.Name, at.Type(), f.Type)
 			}
 		}
 	}

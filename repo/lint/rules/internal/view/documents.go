@@ -165,7 +165,8 @@ func inBroken(f *lint.File, of map[string][]string) []string {
 				continue
 			}
 			for _, r := range Refs(f) {
-				if r.Start >= c.Start && r.End <= c.Start+len(c.Data) && of[r.Name] != nil && !slices.Contains(out, r.Name) && len(out) < few {
+				if r.Start >= c.Start && r.End <= c.Start+len(c.Data) &&
+					of[r.Name] != nil && !slices.Contains(out, r.Name) && len(out) < few {
 					out = append(out, r.Name)
 				}
 			}
