@@ -61,15 +61,17 @@ func about(part string, f func(*server)) func(*server) {
 	}
 }
 
-// apart returns the pure handlers that share nothing with those of a fault: they are
-// healthy, and have rows of their own.
-func (s *server) apart() (names []string) {
+// apart returns the handlers that share nothing with those of a fault, of those that the
+// level calls: they are healthy, and have rows of their own.
+func (s *server) apart(level extension.Level) (names []string) {
 	kind := func(part string) int {
 		return slices.IndexFunc([]string{"canupdate", "generateupgradeplan", ""}, func(of string) bool { return strings.Contains(part, of) })
 	}
 	for _, h := range extension.Hooks(contract.NewestCore) {
-		near := func(part string) bool { return part == "" || kind(part) == kind(name(h.Name)) }
-		if h.Level == extension.Pure && len(s.about) > 0 && !slices.ContainsFunc(s.about, near) {
+		near := func(part string) bool {
+			return part == "" || strings.Contains(h.Path(name(h.Name)), part) || level == extension.Pure && kind(part) == kind(name(h.Name))
+		}
+		if level == extension.All && h.Level == extension.Pure || h.Level == level && len(s.about) > 0 && !slices.ContainsFunc(s.about, near) {
 			names = append(names, name(h.Name))
 		}
 	}
@@ -1001,7 +1003,7 @@ func followed(o *probe.Options) { o.RetryBudget = 4 * time.Second }
 // waiting lets a hook wait for the first call, the second and three early ones, and then
 // gives answers, of which the last one remains.
 func waiting(hook string, then ...object) func(*server) {
-	return func(s *server) {
+	return about(name(hook), func(s *server) {
 		var mu sync.Mutex
 		var first string
 		calls := 0
@@ -1019,7 +1021,7 @@ func waiting(hook string, then ...object) func(*server) {
 			}
 			return then[min(calls-6, len(then)-1)]
 		}
-	}
+	})
 }
 
 // often repeats requests as users of the command do.
@@ -1126,15 +1128,8 @@ func TestEachFaultHasItsCheck(t *testing.T) {
 				ca = authorityUntil(t, time.Now().Add(-24*time.Hour))
 			}
 			o := options(t, s.start(t, ca), ca)
-			if o.Level = max(checks.ByID(f.id).Level, f.level); o.Level == extension.All {
-				for _, h := range extension.Hooks(contract.NewestCore) { // these have rows of their own
-					if h.Level == extension.Pure {
-						o.Skip = append(o.Skip, name(h.Name))
-					}
-				}
-			} else {
-				o.Skip = s.apart()
-			}
+			o.Level = max(checks.ByID(f.id).Level, f.level)
+			o.Skip = s.apart(o.Level)
 			if f.restart != nil {
 				o.Restart = func(context.Context) error { f.restart(s); return nil }
 			}

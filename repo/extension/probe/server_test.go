@@ -1,3 +1,6 @@
+// Post-quantum keys would be a good part of what the many connections cost.
+//
+//go:debug tlsmlkem=0
 package probe_test
 
 import (
