@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func (d *detection) places() []string {
 			wholes[p] = dir
 		}
 	}
-	var out []string
+	out := slices.Collect(maps.Values(wholes))
 	for _, dir := range d.kustomizations {
 		whole, ok := wholes[dir]
 		switch {
@@ -34,9 +35,6 @@ func (d *detection) places() []string {
 		case inPlace(dir):
 			out = append(out, dir)
 		}
-	}
-	for _, whole := range wholes {
-		out = append(out, whole)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

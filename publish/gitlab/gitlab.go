@@ -106,7 +106,8 @@ func New(o Options) (*Package, error) {
 	p.base, p.host = api.String(), api.Host
 	p.secrets.Add(o.Token)
 	p.http = transport.New(o.Base, o.Policy, o.TokenKind.credential(o.Token, api.Host))
-	p.wire = onWire(transport.Bounded(p.http), &p.secrets)
+	p.wire = transport.Bounded(p.http)
+	p.wire.Transport = wire{p.wire.Transport, &p.secrets}
 	return p, nil
 }
 

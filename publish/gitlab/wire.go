@@ -16,13 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 )
 
-// onWire returns a client whose refusals are errors.
-func onWire(client *http.Client, secrets *transport.Secrets) *http.Client {
-	out := *client
-	out.Transport = wire{client.Transport, secrets}
-	return &out
-}
-
 // wire corrects what the library does to requests and answers.
 type wire struct {
 	next    http.RoundTripper

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -336,11 +337,7 @@ func (c *checker) sizes(name string) {
 
 // contents reads every file that is listed.
 func (c *checker) contents(ctx context.Context) error {
-	names := make([]string, 0, len(c.wanted))
-	for name := range c.wanted {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(c.wanted))
 	type verdict struct {
 		size int64
 		kind problemKind

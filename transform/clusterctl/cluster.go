@@ -103,7 +103,7 @@ func render(ctx context.Context, f *yamldoc.File, values variables, namespace st
 	if err != nil {
 		return nil, nil, err
 	}
-	objs, err := src.objects(ctx)
+	objs, err := src.work(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}

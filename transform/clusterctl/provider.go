@@ -111,7 +111,7 @@ func renderProvider(ctx context.Context, in ProviderInput, print bool) (*Compone
 	if err != nil {
 		return nil, nil, err
 	}
-	src := rawSource(in.File)
+	src := newSource(in.File, in.File.Data, nil)
 	if !in.Raw {
 		if src, err = substitute(in.File, template, in.Variables); err != nil {
 			return nil, nil, within(err, "failed to perform variable substitution")

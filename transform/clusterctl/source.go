@@ -50,9 +50,6 @@ type outcome struct {
 	text []byte
 }
 
-// rawSource is a source whose text is the file.
-func rawSource(f *yamldoc.File) *source { return newSource(f, f.Data, nil) }
-
 func newSource(f *yamldoc.File, text string, raw func(int) int) *source {
 	s := &source{file: f, text: text, raw: raw}
 	s.docs = sync.OnceValue(func() []*yamldoc.Document { return yamldoc.ParseText(f, text, raw).Docs })
@@ -98,13 +95,10 @@ func substitute(f *yamldoc.File, t *vars.Template, values variables) (*source, e
 	return nil, err
 }
 
-// objects cuts the text into documents (clusterctl: util/yaml, ToUnstructured).
-// The message of clusterctl quotes the whole document; this one names its place
-// instead.
-func (s *source) objects(ctx context.Context) ([]object, error) { return s.work(ctx, nil) }
-
-// work does something with each object, beside others. The error is that of the
-// first document that cannot be read.
+// work cuts the text into documents (clusterctl: util/yaml, ToUnstructured), and does
+// something with each object, beside others, unless do is nil. The error is that of the
+// first document that cannot be read. The message of clusterctl quotes the whole
+// document; this one names its place instead.
 func (s *source) work(ctx context.Context, do func(o *object)) ([]object, error) {
 	chunks, split := s.chunks()
 	objs := make([]object, len(chunks))

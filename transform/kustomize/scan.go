@@ -296,7 +296,7 @@ func (s *scan) file(dir, rel, target string, kind refKind) error {
 		return fmt.Errorf("%s cannot be read: %w", target, files.Cause(err))
 	}
 	s.files = append(s.files, rel)
-	if kind != fileOrDir && reaches(string(data), patchFields[s.field]) {
+	if kind != fileOrDir && reaches(string(data), slices.Contains(patchFields, s.field)) {
 		s.reaches = true
 	}
 	if kind != plugin && !mayAlias(data) {

@@ -321,20 +321,20 @@ func (s *scan) use(rel string, resource bool) {
 // resourceFields are the fields of a kustomization that only name other files,
 // and patchFields those with patches.
 var (
-	resourceFields = map[string]bool{"resources": true, "bases": true, "components": true, "apiVersion": true, "kind": true, "metadata": true}
-	patchFields    = map[string]bool{"patches": true, "patchesStrategicMerge": true, "patchesJson6902": true}
+	resourceFields = []string{"resources", "bases", "components", "apiVersion", "kind", "metadata"}
+	patchFields    = []string{"patches", "patchesStrategicMerge", "patchesJson6902"}
 	// schemaFields load what describes objects, or what changes them in unknown ways.
-	schemaFields = map[string]bool{"openapi": true, "crds": true, "generators": true, "transformers": true, "validators": true, "helmCharts": true, "helmChartInflationGenerator": true}
+	schemaFields = []string{"openapi", "crds", "generators", "transformers", "validators", "helmCharts", "helmChartInflationGenerator"}
 )
 
 // mayReach reports whether what a kustomization says may look into a schema.
 func mayReach(kustomization *yamldoc.Node) bool {
 	for _, f := range kustomization.Fields() {
-		patch := patchFields[f.Name]
+		patch := slices.Contains(patchFields, f.Name)
 		switch {
-		case resourceFields[f.Name]:
+		case slices.Contains(resourceFields, f.Name):
 			continue
-		case schemaFields[f.Name]:
+		case slices.Contains(schemaFields, f.Name):
 			return true
 		}
 		found := false
