@@ -27,12 +27,14 @@ func (d *detection) components() {
 	given := c.Providers
 	for _, product := range d.release.Products {
 		typ, dir := layouts.TypeOfComponents(product.Name), product.Kustomize
-		if typ == "" || !config.IsKustomization(d.fsys, dir) || slices.ContainsFunc(given, func(p config.Provider) bool { return clean(p.Components.Path) == dir }) {
+		named := func(p config.Provider) bool { return clean(p.Components.Path) == dir }
+		if typ == "" || !config.IsKustomization(d.fsys, dir) || slices.ContainsFunc(given, named) {
 			continue
 		}
 		id, err := identify(dir, d.facts(dir), d.repo)
 		label := layouts.Provider{Type: typ, Name: id.Name}.Label()
-		if id.Name == "" || id.Type == "" && err != nil || slices.ContainsFunc(given, func(p config.Provider) bool { return p.Label() == label && p.Components.Path != "" }) {
+		placed := func(p config.Provider) bool { return p.Label() == label && p.Components.Path != "" }
+		if id.Name == "" || id.Type == "" && err != nil || slices.ContainsFunc(given, placed) {
 			continue // detection says what is missing, or the configuration knows better
 		}
 		e := entry(product)

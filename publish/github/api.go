@@ -107,7 +107,8 @@ func refused(err error, statuses ...int) bool {
 // state that the request was made for.
 func overtaken(err error) bool {
 	e, ok := errors.AsType[*refusal](err)
-	return ok && (e.Code == http.StatusNotFound || e.Code == http.StatusConflict || e.Code == http.StatusUnprocessableEntity && slices.Contains(e.codes, "already_exists"))
+	exists := ok && e.Code == http.StatusUnprocessableEntity && slices.Contains(e.codes, "already_exists")
+	return exists || refused(err, http.StatusNotFound, http.StatusConflict)
 }
 
 // again makes an error of a request that changes something one after which it

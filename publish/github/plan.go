@@ -175,7 +175,8 @@ func (j *job) see(ctx context.Context, whole bool) (*state, error) {
 		}
 	}
 	// A list may be some moments old.
-	if known := func(r *release) bool { return r.ID == j.draft }; j.draft != 0 && !slices.ContainsFunc(s.drafts, known) && s.published == nil {
+	known := func(r *release) bool { return r.ID == j.draft }
+	if j.draft != 0 && !slices.ContainsFunc(s.drafts, known) && s.published == nil {
 		r := new(release)
 		switch err := j.get(ctx, fmt.Sprintf("releases/%d", j.draft), r); {
 		case refused(err, http.StatusNotFound):

@@ -138,7 +138,10 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 		if err != nil {
 			return err
 		}
-		copying := &copier{run: m, plan: plan, tokens: make(chan struct{}, m.Jobs), ahead: make(chan struct{}, m.Jobs), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		copying := &copier{
+			run: m, plan: plan, tokens: make(chan struct{}, m.Jobs), ahead: make(chan struct{}, m.Jobs),
+			parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		}
 		err = copying.copy(ctx, tasks)
 		if closeErr := m.closeJournal(); err == nil {
 			err = closeErr

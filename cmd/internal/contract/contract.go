@@ -32,7 +32,8 @@ namespace created for this.`,
   clusterctl-repo contract check config/crd/bases
   clusterctl-repo contract replay recording.jsonl.gz`,
 	}
-	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env), matrixCommand(env), watchCommand(env), driveCommand(env), replayCommand(env))
+	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env), matrixCommand(env))
+	cmd.AddCommand(watchCommand(env), driveCommand(env), replayCommand(env))
 	return cmd
 }
 

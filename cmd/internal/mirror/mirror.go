@@ -110,7 +110,10 @@ version whose files have changed since they were mirrored is refused.
 		Annotations: map[string]string{cli.TakesTargets: "yes", cli.Stepwise: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
-			f.given = documents.Given{ImageRegistry: given("image-registry"), ConfigMaps: given("config-maps"), Images: given("images"), Platforms: given("platform"), CertManager: given("cert-manager")}
+			f.given = documents.Given{
+				ImageRegistry: given("image-registry"), ConfigMaps: given("config-maps"), Images: given("images"),
+				Platforms: given("platform"), CertManager: given("cert-manager"),
+			}
 			return f.run(cmd.Context(), env, args)
 		},
 	}
@@ -188,7 +191,8 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }; !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
+	core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }
+	if !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
 		env.Say("info: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
 	}
 	if f.pushImages && !f.dryRun {

@@ -114,7 +114,8 @@ func checkReleases(ctx context.Context, env *cli.Env, name string, keys *targets
 	}
 	defer reading.Close()
 	for _, l := range report.Lock.Releases {
-		at := mirror.Problem{Kind: mirror.Unsigned, Path: filepath.ToSlash(filepath.Join(report.Lock.Settings.Folder, l.Provider, l.Version)), Provider: l.Provider, Version: l.Version}
+		folder := filepath.ToSlash(filepath.Join(report.Lock.Settings.Folder, l.Provider, l.Version))
+		at := mirror.Problem{Kind: mirror.Unsigned, Path: folder, Provider: l.Provider, Version: l.Version}
 		p := l.Identity()
 		to, err := opts.To.Of(p)
 		if err != nil {

@@ -35,7 +35,8 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(args, func(arg string) bool { _, err := layouts.ParseVersion(arg); return err == nil }); i >= 0 && f.certManager == usualCertManager {
+	version := func(arg string) bool { _, err := layouts.ParseVersion(arg); return err == nil }
+	if i := slices.IndexFunc(args, version); i >= 0 && f.certManager == usualCertManager {
 		return nil, cli.Usagef("%s is not a TARGET; to give cert-manager a version, write --cert-manager=%[1]s", args[i])
 	}
 	urls := map[layouts.Provider]string{}

@@ -38,7 +38,8 @@ rules.
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if there := func(name string) bool { _, err := os.Stat(env.Path(name)); return err == nil || open.IsURL(name) }; !there(args[0]) && there(args[1]) {
+			there := func(name string) bool { _, err := os.Stat(env.Path(name)); return err == nil || open.IsURL(name) }
+			if !there(args[0]) && there(args[1]) {
 				return cli.Usagef("%s does not exist; TARGET comes before NAME: render cluster %s %[1]s", args[0], args[1])
 			}
 			if err := r.prepare(ctx, env, args[0]); err != nil {
