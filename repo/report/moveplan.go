@@ -286,19 +286,14 @@ func (t *tally) sentence() string {
 
 // kinds are the rows of the summary, with a heading.
 func (t *tally) kinds() [][]string {
-	var columns []int
-	heading := []string{"KIND"}
-	for i := len(fates) - 1; i >= 0; i-- {
-		if t.all[fates[i].word] > 0 {
-			columns = append(columns, i)
-			heading = append(heading, fates[i].heading)
-		}
-	}
-	rows := [][]string{heading}
+	columns := phrase.Only(fates, func(f fateWords) bool { return t.all[f.word] > 0 })
+	slices.Reverse(columns)
+	headings := phrase.List(columns, func(f fateWords) string { return f.heading })
+	rows := [][]string{append([]string{"KIND"}, headings...)}
 	for _, kind := range slices.Sorted(maps.Keys(t.byKind)) {
 		row := []string{markup.Printable(kind)}
-		for _, i := range columns {
-			row = append(row, strconv.Itoa(t.byKind[kind][fates[i].word]))
+		for _, f := range columns {
+			row = append(row, strconv.Itoa(t.byKind[kind][f.word]))
 		}
 		rows = append(rows, row)
 	}

@@ -116,9 +116,7 @@ func addSurvey(p *markup.Page, s *inventory.Survey) {
 		one := &s.Providers[i]
 		row := []any{markup.Link{To: anchor(i), Label: surveyName(one)}, "–", strconv.Itoa(one.Versions)}
 		if len(one.Releases) == 0 {
-			for range len(contracts) + 4 {
-				row = append(row, "–")
-			}
+			row = append(row, slices.Repeat([]any{"–"}, len(contracts)+4)...)
 		} else {
 			r := &one.Releases[0]
 			row[1] = r.Version
