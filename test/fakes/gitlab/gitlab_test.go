@@ -262,25 +262,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDuplicates has a second file of one name.
-func TestDuplicates(t *testing.T) {
-	for refuse, status := range map[bool]int{false: 201, true: 400} {
-		s := start(t, gitlab.Options{}, gitlab.Project{NoDuplicates: refuse})
-		at := address(s, pack, "v1.0.0", "a")
-		if resp, body := do(t, "PUT", at, "old", token(secret)); resp.StatusCode != 201 {
-			t.Fatalf("first: %s", body)
-		}
-		resp, body := do(t, "PUT", at, "new", token(secret))
-		if resp.StatusCode != status || refuse && !strings.Contains(body, "Duplicate package is not allowed") {
-			t.Errorf("refuse=%v: %d %s", refuse, resp.StatusCode, body)
-		}
-		want := map[int]string{201: "new", 400: "old"}[status]
-		if _, body := do(t, "GET", at, "", nil); body != want {
-			t.Errorf("refuse=%v: readers get %q, want %q", refuse, body, want)
-		}
-	}
-}
-
 func TestProtected(t *testing.T) {
 	for _, tt := range []struct {
 		role, need gitlab.Role
@@ -322,21 +303,17 @@ func TestStatus(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
-		why     string
-		o       gitlab.Options
-		p       gitlab.Project
-		project string
-		status  int
-		text    string
+		why    string
+		o      gitlab.Options
+		p      gitlab.Project
+		status int
+		text   string
 	}{
-		{"large", gitlab.Options{MaxFileSize: 3}, gitlab.Project{}, project, 400, "File is too large"},
-		{"registry off", gitlab.Options{}, gitlab.Project{NoPackages: true}, project, 403, "403 Forbidden"},
-		{"archived", gitlab.Options{}, gitlab.Project{Archived: true}, project, 403, "403 Forbidden"},
-		{"absent", gitlab.Options{}, gitlab.Project{}, "acme/other", 404, "404 Project Not Found"},
+		{"large", gitlab.Options{MaxFileSize: 3}, gitlab.Project{}, 400, "File is too large"},
+		{"archived", gitlab.Options{}, gitlab.Project{Archived: true}, 403, "403 Forbidden"},
 	} {
 		s := start(t, tt.o, tt.p)
-		at := strings.Replace(address(s, pack, "v1.0.0", "a"), url.PathEscape(project), url.PathEscape(tt.project), 1)
-		if resp, body := do(t, "PUT", at, "four", token(secret)); resp.StatusCode != tt.status || !strings.Contains(body, tt.text) {
+		if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "four", token(secret)); resp.StatusCode != tt.status || !strings.Contains(body, tt.text) {
 			t.Errorf("%s: %d %s", tt.why, resp.StatusCode, body)
 		}
 	}
