@@ -343,7 +343,8 @@ func (r *Release) Identify() error {
 	label := layouts.ProviderLabel + ": " + r.Provider.Label() + "\n"
 	found := ""
 	for _, a := range r.Artifacts {
-		if ext := path.Ext(a.Name); a.Kind() != layouts.Asset || ext != ".yaml" && ext != ".yml" || a.Size > MaxFileSize {
+		if ext := path.Ext(a.Name); a.Kind() != layouts.Asset || ext != ".yaml" && ext != ".yml" ||
+			a.Size > MaxFileSize {
 			continue
 		}
 		text, err := a.Text()

@@ -184,7 +184,8 @@ func (p *building) judgeImages(objs []object, meant map[string]bool) {
 			ref, _ := c["image"].(string)
 			name, _ := c["name"].(string)
 			i := splitImage(ref)
-			if ref == "" || meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") || sidecar.MatchString(i.name) {
+			if ref == "" || meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") ||
+				sidecar.MatchString(i.name) {
 				continue
 			}
 			p.mu.Lock()

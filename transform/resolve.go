@@ -69,7 +69,8 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 // Finished takes releases as they are.
 func Finished(r *repo.Repository) *Resolved {
 	out := &Resolved{Repository: r}
-	if len(r.Providers) == 1 && len(r.Providers[0].Releases) == 1 && filepath.Clean(r.Providers[0].Releases[0].Path) == filepath.Clean(r.Path) {
+	if len(r.Providers) == 1 && len(r.Providers[0].Releases) == 1 &&
+		filepath.Clean(r.Providers[0].Releases[0].Path) == filepath.Clean(r.Path) {
 		out.Version, out.Partial = r.Providers[0].Releases[0].Version, true
 	}
 	return out

@@ -356,7 +356,8 @@ func (e *BuildError) Places() []*yamldoc.Error {
 			return
 		}
 		placed := *at
-		if dir := filepath.ToSlash(e.Dir); at.File != e.config && !filepath.IsAbs(at.File) && !strings.HasPrefix(at.File, dir+"/") {
+		if dir := filepath.ToSlash(e.Dir); at.File != e.config && !filepath.IsAbs(at.File) &&
+			!strings.HasPrefix(at.File, dir+"/") {
 			placed.File = path.Join(dir, at.File)
 		}
 		out = append(out, &placed)

@@ -83,7 +83,8 @@ func PullPolicy(fsys fs.FS, release *recipes.Release, c *config.Config, i int) (
 	}
 	for n, image := range release.Images {
 		dir := path.Dir(image.File)
-		if _, data := config.Kustomization(fsys, dir); image.PullPolicy != "" && bytes.Contains(data, []byte(path.Base(image.File))) && Nearest(c, i, dir) {
+		if _, data := config.Kustomization(fsys, dir); image.PullPolicy != "" &&
+			bytes.Contains(data, []byte(path.Base(image.File))) && Nearest(c, i, dir) {
 			out = &release.Images[n]
 		}
 	}

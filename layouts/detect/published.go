@@ -137,7 +137,8 @@ func (d *detection) published(c *config.Config) (err error) {
 // said is what the configuration says about a provider.
 func (d *detection) said(p config.Provider) config.Provider {
 	if i := slices.IndexFunc(d.file.Providers, func(f config.Provider) bool {
-		return f.Components.Path != "" && clean(f.Components.Path) == clean(p.Components.Path) || f.Type == p.Type && f.Name == p.Name
+		return f.Components.Path != "" && clean(f.Components.Path) == clean(p.Components.Path) ||
+			f.Type == p.Type && f.Name == p.Name
 	}); i >= 0 {
 		return d.file.Providers[i]
 	}
@@ -213,7 +214,8 @@ func (d *detection) allOf(dir, pattern string) bool {
 
 // asset is the entry for a file that clusterctl does not read.
 func (d *detection) asset(c *config.Config, product recipes.Product) (a config.Asset, ok bool) {
-	if layouts.KindOfFile(product.Name) != layouts.Asset || product.Kustomize != "" || slices.ContainsFunc(product.Through, func(p string) bool { return p != "cat" && p != "tee" }) {
+	if layouts.KindOfFile(product.Name) != layouts.Asset || product.Kustomize != "" ||
+		slices.ContainsFunc(product.Through, func(p string) bool { return p != "cat" && p != "tee" }) {
 		return a, false
 	}
 	a.Name = product.Name
@@ -258,12 +260,14 @@ func (d *detection) generated(c *config.Config) {
 		dir, from := path.Dir(g.To), g.From[0]
 		_, file := d.kustomization(dir)
 		data, err := fs.ReadFile(d.fsys, file)
-		if err != nil || !bytes.Contains(data, []byte(g.Name)) || !config.IsFile(d.fsys, from) || path.Dir(from) != dir {
+		if err != nil || !bytes.Contains(data, []byte(g.Name)) || !config.IsFile(d.fsys, from) ||
+			path.Dir(from) != dir {
 			continue
 		}
 		for i := range c.Providers {
 			p := &c.Providers[i]
-			if at := Base(p.Components.Path); at != "." && !strings.HasPrefix(dir, at+"/") || p.SourceReplacements != nil && !p.Origin.IsZero() {
+			if at := Base(p.Components.Path); at != "." && !strings.HasPrefix(dir, at+"/") ||
+				p.SourceReplacements != nil && !p.Origin.IsZero() {
 				continue
 			}
 			p.SourceReplacements = append(p.SourceReplacements, config.SourceReplacement{File: file, Old: g.Name, New: path.Base(from)})

@@ -321,7 +321,8 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 			default:
 				known = false
 			}
-			if i := slices.IndexFunc(s.out.Products, func(p Product) bool { return p.To == file }); i >= 0 && !known && inPlace && s.follower != nil {
+			if i := slices.IndexFunc(s.out.Products, func(p Product) bool { return p.To == file }); i >= 0 &&
+				!known && inPlace && s.follower != nil {
 				p := &s.out.Products[i]
 				if !slices.Contains(p.Through, "sed") {
 					p.Through = append(slices.Clone(p.Through), "sed")
@@ -414,7 +415,8 @@ func (s *shell) filter(program string, args []string, in stream, sc *scope, at P
 		if _, value, ok := strings.Cut(a, "="); ok {
 			a = value
 		}
-		if s.follower != nil && len(s.opaque) < maxNoted && !strings.HasPrefix(a, "-") && program != "sed" && program != "go" && program != "test" && program != "[" {
+		if s.follower != nil && len(s.opaque) < maxNoted && !strings.HasPrefix(a, "-") && program != "sed" &&
+			program != "go" && program != "test" && program != "[" {
 			s.opaque = append(s.opaque, opaque{at, program, sc.path(a)})
 		}
 	}
@@ -485,7 +487,8 @@ func (s *shell) product(p Product) {
 		}
 		return
 	}
-	if i := slices.IndexFunc(s.out.Products, func(q Product) bool { return q.To == p.To }); i >= 0 && s.follower != nil {
+	if i := slices.IndexFunc(s.out.Products, func(q Product) bool { return q.To == p.To }); i >= 0 &&
+		s.follower != nil {
 		s.out.Products[i] = p
 		return
 	}

@@ -201,7 +201,8 @@ func (m *rules) read(name, text string) {
 		}
 		r := ruleLine.FindStringSubmatch(flat(l.text))
 		if r == nil {
-			if uncommented(strings.TrimSpace(l.text)) != "" && !slices.Contains(directives, first) && !strings.HasPrefix(first, "$(") {
+			if uncommented(strings.TrimSpace(l.text)) != "" && !slices.Contains(directives, first) &&
+				!strings.HasPrefix(first, "$(") {
 				m.unread(Place{name, l.at}, true, "a line of make is skipped")
 			}
 			continue

@@ -201,7 +201,8 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		}
 	}
 	for _, u := range r.uploads {
-		if name := path.Base(u.pattern); isYAML(name) && !strings.ContainsAny(u.pattern, "*?[") && published[name].Name == "" {
+		if name := path.Base(u.pattern); isYAML(name) && !strings.ContainsAny(u.pattern, "*?[") &&
+			published[name].Name == "" {
 			published[name] = Product{Place: u.Place, To: u.pattern, Name: name, images: len(r.out.Images)}
 			out.Open = u.Place.String() + " uploads " + u.pattern + ", but what makes it was not recognized"
 		}
@@ -223,7 +224,8 @@ func follow(fsys fs.FS, run func(*reader)) *Release {
 		}
 		// What is set last counts: docker-build sets the image of one platform first.
 		same := func(i Image) bool {
-			return i.Dir == image.Dir && i.File == image.File && i.Name == image.Name && i.OldTag == image.OldTag && (i.PullPolicy == "") == (image.PullPolicy == "")
+			return i.Dir == image.Dir && i.File == image.File && i.Name == image.Name &&
+				i.OldTag == image.OldTag && (i.PullPolicy == "") == (image.PullPolicy == "")
 		}
 		out.Images = append(slices.DeleteFunc(out.Images, same), image)
 	}
@@ -281,7 +283,8 @@ func (r *reader) uploaded(u upload, add func(Product)) {
 		return
 	}
 	for _, name := range names {
-		if info, err := fs.Stat(r.fsys, name); err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(r.out.Products, func(p Product) bool { return p.To == name }) {
+		if info, err := fs.Stat(r.fsys, name); err == nil && info.Mode().IsRegular() &&
+			!slices.ContainsFunc(r.out.Products, func(p Product) bool { return p.To == name }) {
 			add(Product{Place: u.Place, To: name, Name: path.Base(name), From: []string{name}})
 		}
 	}
@@ -331,7 +334,8 @@ func (r *reader) uses(n *yamldoc.Node, at Place) {
 	if action+n.Get("run").Str() != "" {
 		r.step = n.Get("id").Str()
 	}
-	if m := versionOf.FindStringSubmatch(n.Get("with", "tags").Str()); m != nil && strings.Contains(action, "metadata-action") {
+	if m := versionOf.FindStringSubmatch(n.Get("with", "tags").Str()); m != nil &&
+		strings.Contains(action, "metadata-action") {
 		if m[2] == "raw" {
 			m[1] = "v"
 		}

@@ -198,7 +198,8 @@ func (s *shell) absent(cond []*syntax.Stmt, in *scope) bool {
 		return false
 	}
 	args := s.fields(call.Args, in)
-	if !(len(args) == 3 && args[0] == "test" || len(args) == 4 && args[0] == "[") || args[1] != "-f" || isUnknown(args[2]) {
+	if !(len(args) == 3 && args[0] == "test" || len(args) == 4 && args[0] == "[") || args[1] != "-f" ||
+		isUnknown(args[2]) {
 		return false
 	}
 	dir, name := path.Split(in.path(args[2]))

@@ -74,7 +74,8 @@ func (s shelf) Verify(ctx context.Context, r *repo.Release) error {
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", publish.Name(r), err)
 	}
-	if was, ok := s.read.LoadAndDelete(got.Path); ok && len(got.Artifacts) == len(r.Artifacts) && same(was.([]fs.FileInfo), got.Path) {
+	if was, ok := s.read.LoadAndDelete(got.Path); ok && len(got.Artifacts) == len(r.Artifacts) &&
+		same(was.([]fs.FileInfo), got.Path) {
 		return nil
 	}
 	return publish.VerifyFiles(ctx, got, r)
@@ -522,7 +523,8 @@ func stampsOf(dir string) (out []fs.FileInfo) {
 // same reports whether a folder holds the very files that have the stamps.
 func same(stamps []fs.FileInfo, dir string) bool {
 	return stamps != nil && slices.EqualFunc(stamps, stampsOf(dir), func(a, b fs.FileInfo) bool {
-		return os.SameFile(a, b) && a.Name() == b.Name() && a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+		return os.SameFile(a, b) && a.Name() == b.Name() && a.Mode() == b.Mode() && a.Size() == b.Size() &&
+			a.ModTime().Equal(b.ModTime())
 	})
 }
 

@@ -228,7 +228,8 @@ func (c *checker) lists() error {
 		for _, f := range l.Files {
 			name := releasePath(lock, l) + "/" + f.Name
 			if w := c.wanted[name]; sums != nil && (w == nil || w.sum != f.Sum()) {
-				c.add(Damaged, layouts.ChecksumFile, "it lacks the checksum of %s that %s has; %s", name, layouts.LockFile, c.again)
+				c.add(Damaged, layouts.ChecksumFile,
+					"it lacks the checksum of %s that %s has; %s", name, layouts.LockFile, c.again)
 			}
 			c.wanted[name] = &wanted{sum: f.Sum(), size: f.Size, by: layouts.LockFile, of: l}
 		}
@@ -262,7 +263,8 @@ func strangers(lock *documents.Lock, names []string) (out []string) {
 	}
 	for _, name := range names {
 		folder, _, _ := strings.Cut(name, "/")
-		if !known[name] && !slices.Contains(layouts.RootFiles, name) && folder != layouts.ConfigMapFolder && folder != layouts.ImagesFolder {
+		if !known[name] && !slices.Contains(layouts.RootFiles, name) && folder != layouts.ConfigMapFolder &&
+			folder != layouts.ImagesFolder {
 			out = append(out, name)
 		}
 	}

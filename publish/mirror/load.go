@@ -185,7 +185,8 @@ const small = 1 << 20
 // being kept: its checksum is known, and nobody else has to read it.
 func (m *copier) passes(a *repo.Artifact, r *repo.Release) bool {
 	_, stated := a.Stated()
-	return stated && a.Size > small && a.Kind() == layouts.Asset && m.Verify == nil && r.Artifact(layouts.ChecksumFile) == nil
+	return stated && a.Size > small && a.Kind() == layouts.Asset && m.Verify == nil &&
+		r.Artifact(layouts.ChecksumFile) == nil
 }
 
 // fill downloads the files of the wanted releases, each once, and checks them.
@@ -264,7 +265,8 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 // says they are.
 func (m *copier) check(ctx context.Context, c *cargo) error {
 	// Of cert-manager one file is copied, whatever else there is.
-	if c.whole.Incomplete != "" && c.whole.Artifact(layouts.ChecksumFile) == nil && c.releases[0].Provider != layouts.CertManager {
+	if c.whole.Incomplete != "" && c.whole.Artifact(layouts.ChecksumFile) == nil &&
+		c.releases[0].Provider != layouts.CertManager {
 		return fmt.Errorf("%s from %s %s; a release without %s can only be copied from a place that lists its files", publish.Name(c.whole), c.from, c.whole.Incomplete, layouts.ChecksumFile)
 	}
 	if m.Verify != nil && !c.trusted {

@@ -283,7 +283,8 @@ func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result,
 		defer m.release()
 	}
 	result, err := p.Publish(ctx)
-	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || m.Folder == nil || !m.AcceptChanged && !m.Repair {
+	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || m.Folder == nil ||
+		!m.AcceptChanged && !m.Repair {
 		return result, err
 	}
 	return m.Folder.Replace(ctx, p.Release)

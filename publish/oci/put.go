@@ -437,7 +437,8 @@ func (m *marks) List(ctx context.Context) (out []string, err error) {
 		return nil
 	})
 	if err = m.p.d.explain(ctx, err); err != nil {
-		if _, refused := errors.AsType[*transport.Status](err); !refused && ctx.Err() == nil && !transport.IsExcess(err) {
+		if _, refused := errors.AsType[*transport.Status](err); !refused && ctx.Err() == nil &&
+			!transport.IsExcess(err) {
 			err = &publish.Temporary{Err: err} // an answer that broke off
 		}
 		return nil, fmt.Errorf("list the tags of %s: %w", m.p.d, err)

@@ -121,7 +121,8 @@ func (d *Repository) open(ctx context.Context, reference string, desc v1.Descrip
 	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
 		layer := files[a.Name]
 		of, ok := files[layer.Annotations[aliasOf]]
-		return ok && of.Annotations[aliasOf] == "" && of.Digest == layer.Digest && aliasFits(a.Name, layer.Annotations[aliasOf], r)
+		return ok && of.Annotations[aliasOf] == "" && of.Digest == layer.Digest &&
+			aliasFits(a.Name, layer.Annotations[aliasOf], r)
 	})
 	if len(files) == 0 {
 		packed, err := d.packed(ctx, where, m)

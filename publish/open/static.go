@@ -36,7 +36,8 @@ func Static(name string) (folder string, ok bool) {
 func Served(d publish.Destination, label, address string) (publish.Destination, error) {
 	if address != "" {
 		u, err := url.Parse(address)
-		if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" || !strings.HasPrefix(u.Host, "gitlab.") {
+		if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+			strings.Trim(u.Path, "/") != "" || !strings.HasPrefix(u.Host, "gitlab.") {
 			return nil, fmt.Errorf("the address %q must have the form https://gitlab.HOST: clusterctl reads web servers only under such names, over https and without a path", address)
 		}
 	}

@@ -42,7 +42,8 @@ func Protected(u *url.URL) bool {
 // error shows the form of such URLs.
 func ParseServer(raw, form string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(raw, "/"))
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("the address of the server must have the form %s, without user, password, query and fragment; pass a token separately", form)
 	}
 	return u, nil

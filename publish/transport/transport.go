@@ -335,7 +335,8 @@ func passing(err error) bool {
 	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
-	return !certificate && !noTLS && !errors.Is(err, http.ErrSchemeMismatch) && !strings.Contains(err.Error(), "unsupported protocol scheme")
+	return !certificate && !noTLS && !errors.Is(err, http.ErrSchemeMismatch) &&
+		!strings.Contains(err.Error(), "unsupported protocol scheme")
 }
 
 // drain lets the connection be used again, unless there is much to read.

@@ -174,7 +174,8 @@ func (j *Judge) secretNamed(namespace, secretName string) *object {
 func bootstrapSecret(c *change) {
 	c.withSecret(func(c *change, n string, s *object) {
 		if c.read["secrets"] && c.denied["secrets"] == "" && !c.o.isDeleting() {
-			c.demand(s != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"}, "the Secret %s does not exist", n)
+			c.demand(s != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"},
+				"the Secret %s does not exist", n)
 		}
 	})
 }
@@ -189,7 +190,8 @@ func secretGone(c *change) {
 	}
 	for _, r := range c.o.owners {
 		p := c.objects[r.uid]
-		if !p.alive() || p.tag != string(c.check.Role) || !initialization(p.tag, p.cur) || !needs(p) || c.user || c.driven() {
+		if !p.alive() || p.tag != string(c.check.Role) || !initialization(p.tag, p.cur) || !needs(p) ||
+			c.user || c.driven() {
 			continue
 		}
 		c.even(c.opts.Settle, func(c *change) {
@@ -221,7 +223,8 @@ func (c *change) withSecret(do func(c *change, named string, s *object)) {
 func (c *change) stillWhole() {
 	p := c.objects[controllerOf(c.o.owners).uid]
 	whole := func(v record.Value) bool { return v.Get("data", "value").Filled() && v.Label(clusterLabel) != "" }
-	if c.user || !p.alive() || p.tag != string(c.check.Role) || p.isDeleting() || !whole(c.prev) || !c.pausedSince(c.o).IsZero() ||
+	if c.user || !p.alive() || p.tag != string(c.check.Role) || p.isDeleting() || !whole(c.prev) ||
+		!c.pausedSince(c.o).IsZero() ||
 		p.tag == controlPlane && !strings.HasSuffix(c.o.name, "-kubeconfig") {
 		return
 	}
@@ -234,7 +237,8 @@ func bootstrapValue(c *change) {
 	}
 	c.withSecret(func(c *change, n string, s *object) {
 		if s != nil {
-			c.demand(s.get("data", "value").Filled(), []string{"status.dataSecretName"}, "the Secret %s has no data under the key value", n)
+			c.demand(s.get("data", "value").Filled(), []string{"status.dataSecretName"},
+				"the Secret %s has no data under the key value", n)
 		}
 	})
 }
@@ -263,8 +267,10 @@ func bootstrapOneInit(c *change) {
 	}
 	for _, other := range c.membersTagged(c.o.cluster, bootstrapRole) {
 		om := c.machineOf(other)
-		if other != c.o && om != nil && om.get("metadata", "labels", controlPlaneLabel).Exists() && other.cur.DataCreated() && !other.isDeleting() {
-			c.report([]string{"status.initialization", "status.dataSecretName"}, "%s has bootstrap data too, and the control plane is not initialized", other)
+		if other != c.o && om != nil && om.get("metadata", "labels", controlPlaneLabel).Exists() &&
+			other.cur.DataCreated() && !other.isDeleting() {
+			c.report([]string{"status.initialization", "status.dataSecretName"},
+				"%s has bootstrap data too, and the control plane is not initialized", other)
 			return
 		}
 	}
@@ -280,7 +286,8 @@ func bootstrapInPlace(c *change) {
 		if !config.alive() || config.tag != bootstrapRole || config.ownedBy(machinePool) {
 			continue
 		}
-		if patched := config.seen.patched; !patched.IsZero() && c.now.Sub(patched) <= c.opts.Settle && config.get("status", "dataSecretName").Str() == c.o.name {
+		if patched := config.seen.patched; !patched.IsZero() && c.now.Sub(patched) <= c.opts.Settle &&
+			config.get("status", "dataSecretName").Str() == c.o.name {
 			c.reportOn(config, []string{"status.dataSecretName", "metadata.generation"}, "the data in Secret %s changed %s after the spec", c.o.name, c.now.Sub(patched).Round(100*time.Millisecond))
 		}
 	}
@@ -340,7 +347,8 @@ func planeCertificates(c *change) {
 			for _, key := range []string{"tls.crt", "tls.key"} {
 				external := purpose == "etcd" && key == "tls.key" // its key may be elsewhere
 				if !external && !s.get("data", key).Filled() {
-					c.report([]string{"status.initialization"}, "the Secret %s has no data under the key %s", s.name, key)
+					c.report([]string{"status.initialization"},
+						"the Secret %s has no data under the key %s", s.name, key)
 					return
 				}
 			}
@@ -389,7 +397,8 @@ func planeCounters(c *change) {
 	}
 	for _, counter := range []string{"readyReplicas", "availableReplicas", "upToDateReplicas", "updatedReplicas"} {
 		if n := status.Get(counter).Number(); n < 0 || n > status.Get("replicas").Number() {
-			c.report([]string{"status.replicas", "status." + counter}, "status.%s is %d, but status.replicas is %d", counter, n, status.Get("replicas").Number())
+			c.report([]string{"status.replicas", "status." + counter},
+				"status.%s is %d, but status.replicas is %d", counter, n, status.Get("replicas").Number())
 			return
 		}
 	}
@@ -574,8 +583,10 @@ func planeVersion(c *change) {
 			return
 		}
 		for _, m := range all {
-			if is := m.get("spec", "version").Str(); is != "" && record.CompareVersions(now, is) > 0 && m.born.Before(c.o.proof.At) {
-				c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s", now, m.name, is)
+			if is := m.get("spec", "version").Str(); is != "" && record.CompareVersions(now, is) > 0 &&
+				m.born.Before(c.o.proof.At) {
+				c.report([]string{"spec.version", "status.version"},
+					"status.version is %s, but Machine %s has %s", now, m.name, is)
 				return
 			}
 		}
@@ -675,7 +686,8 @@ func planeDomains(c *change) {
 			}
 		}
 		if all := cl.get("status", "failureDomains"); all.Len() > 0 {
-			c.report([]string{"spec.failureDomain"}, "the control plane Machine is in the failure domain %s, which the Cluster does not have", now)
+			c.report([]string{"spec.failureDomain"},
+				"the control plane Machine is in the failure domain %s, which the Cluster does not have", now)
 		}
 	})
 }
@@ -687,7 +699,8 @@ func planeExternal(c *change) {
 	c.later(c.opts.Settle, func(c *change) {
 		all := c.machinesOf(c.o)
 		if len(all) > 0 && c.cur.Get("status", "externalManagedControlPlane").True() {
-			c.report([]string{"status.externalManagedControlPlane"}, "the control plane is external, but owns %s", all[0])
+			c.report([]string{"status.externalManagedControlPlane"},
+				"the control plane is external, but owns %s", all[0])
 			return
 		}
 		c.held()
@@ -716,10 +729,12 @@ func planeEarly(c *change) {
 		all := c.machinesOf(c.o)
 		begun := slices.ContainsFunc(all, func(m *object) bool {
 			infra := c.referred(m, m.get("spec", "infrastructureRef"))
-			return m.get("spec", "bootstrap", "dataSecretName").Str() != "" || infra != nil && (infra.cur.Provisioned() || infra.get("spec", "providerID").Exists())
+			return m.get("spec", "bootstrap", "dataSecretName").Str() != "" ||
+				infra != nil && (infra.cur.Provisioned() || infra.get("spec", "providerID").Exists())
 		})
 		if len(all) > 0 {
-			c.demand(begun, []string{"status.initialization", "status.initialized"}, "initialized, but %s has neither bootstrap data nor infrastructure", all[0])
+			c.demand(begun, []string{"status.initialization", "status.initialized"},
+				"initialized, but %s has neither bootstrap data nor infrastructure", all[0])
 		}
 	})
 }
@@ -727,7 +742,8 @@ func planeEarly(c *change) {
 // certificate reports whether a Secret holds a certificate that a running ControlPlane made.
 func (c *change) certificate() bool {
 	p, cl := c.planeOf(c.o), c.clusterOf(c.o)
-	if p == nil || cl == nil || p.isDeleting() || cl.isDeleting() || !p.cur.Initialized() || !c.pausedSince(c.o).IsZero() {
+	if p == nil || cl == nil || p.isDeleting() || cl.isDeleting() || !p.cur.Initialized() ||
+		!c.pausedSince(c.o).IsZero() {
 		return false
 	}
 	purpose, ok := strings.CutPrefix(c.o.name, cl.name+"-")
@@ -758,7 +774,8 @@ func certificateGone(c *change) {
 }
 
 func planeOwned(c *change) {
-	if c.o.byUser || !c.cur.Get("metadata", "labels", controlPlaneLabel).Exists() || c.prev.Exists() && c.prev.At("metadata.ownerReferences").Equal(c.cur.At("metadata.ownerReferences")) {
+	if c.o.byUser || !c.cur.Get("metadata", "labels", controlPlaneLabel).Exists() ||
+		c.prev.Exists() && c.prev.At("metadata.ownerReferences").Equal(c.cur.At("metadata.ownerReferences")) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
@@ -786,7 +803,8 @@ func planeWhole(c *change) {
 			return false
 		}
 		if c.cur.Get("spec", "version").Str() == "" && p.get("spec", "version").Str() != "" {
-			c.report([]string{"spec.version"}, "the Machine has no version, but %s has %s", p, p.get("spec", "version").Str())
+			c.report([]string{"spec.version"},
+				"the Machine has no version, but %s has %s", p, p.get("spec", "version").Str())
 		}
 		if named := c.cur.Get("spec", "clusterName").Str(); named != "" && named != c.o.label(clusterLabel) {
 			c.report([]string{"spec.clusterName", "metadata.labels"},
@@ -821,9 +839,11 @@ func planeSurplus(c *change) {
 	c.later(wait, func(c *change) {
 		all, want := c.machinesOf(p), p.get("spec", "replicas")
 		stirs := slices.ContainsFunc(all, func(m *object) bool {
-			return m.isDeleting() || m != c.o && m.cur.Condition("UpToDate").Get("status").Str() != "True" || m.cur.Condition("OwnerRemediated").Exists()
+			return m.isDeleting() || m != c.o && m.cur.Condition("UpToDate").Get("status").Str() != "True" ||
+				m.cur.Condition("OwnerRemediated").Exists()
 		})
-		if stirs || !p.alive() || p.isDeleting() || !want.Exists() || p.cur.Generation() != generation || !c.runs(wait) {
+		if stirs || !p.alive() || p.isDeleting() || !want.Exists() || p.cur.Generation() != generation ||
+			!c.runs(wait) {
 			return
 		}
 		c.demandOn(p, int64(len(all)) <= want.Number(), []string{"spec.replicas", "status.replicas"},

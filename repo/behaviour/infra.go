@@ -283,7 +283,8 @@ func externallyManaged(c *change) {
 		return
 	}
 	if f := c.cur.Get("metadata", "finalizers"); f.Len() > c.prev.Get("metadata", "finalizers").Len() {
-		c.report([]string{"metadata.finalizers", "metadata.annotations"}, "a finalizer was added to an externally managed object")
+		c.report([]string{"metadata.finalizers", "metadata.annotations"},
+			"a finalizer was added to an externally managed object")
 		return
 	}
 	done := c.wishes()
@@ -533,7 +534,8 @@ func goneUnasked(c *change) {
 	if c.check.Role == "" {
 		_, m = c.ownerTagged(c.o, coreOwners[c.o.tag][0])
 	}
-	if !c.once(c.check.ID) || c.user || c.gap || c.driven() || m == nil || (pool != nil) != (c.check.Role == contract.InfraMachinePool) ||
+	if !c.once(c.check.ID) || c.user || c.gap || c.driven() || m == nil ||
+		(pool != nil) != (c.check.Role == contract.InfraMachinePool) ||
 		c.cur.Annotated(deleteForMove) {
 		return
 	}
@@ -579,7 +581,8 @@ func templateCapacity(c *change) {
 	}
 	for item := range status.Get("capacity").Items() {
 		if text := strings.Trim(item.Text(), `"`); !quantities().MatchString(text) {
-			c.report([]string{"status.capacity"}, "%s of the capacity is %s, which is not a quantity", item.Key(), item.Text())
+			c.report([]string{"status.capacity"},
+				"%s of the capacity is %s, which is not a quantity", item.Key(), item.Text())
 			return
 		}
 	}
@@ -594,7 +597,8 @@ func machineFailures(c *change) {
 	}
 	for _, field := range []string{"failureReason", "failureMessage"} {
 		if text := c.cur.Get("status", field).Str(); text != "" {
-			c.report([]string{"status." + field}, "status.%s is %q, which core ignores under contract v1beta2", field, text)
+			c.report([]string{"status." + field},
+				"status.%s is %q, which core ignores under contract v1beta2", field, text)
 			return
 		}
 	}

@@ -250,7 +250,8 @@ func (j *Judge) add(e *record.Event) {
 	}
 	o.tag = tag
 	c := &change{Judge: j, o: o, prev: o.cur, cur: e.Object, old: o.proof, gap: e.Initial, made: e.At}
-	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] || record.ByPeople(o.writers, e.Writers)
+	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] ||
+		record.ByPeople(o.writers, e.Writers)
 	if e.Type == record.Deleted {
 		j.end(c, e)
 	} else {

@@ -761,7 +761,8 @@ func generationFollows(c *change) {
 			return
 		}
 	}
-	if !c.prev.Exists() || c.prev.Generation() == c.cur.Generation() || !c.cur.Get("status", "observedGeneration").Exists() {
+	if !c.prev.Exists() || c.prev.Generation() == c.cur.Generation() ||
+		!c.cur.Get("status", "observedGeneration").Exists() {
 		return
 	}
 	want := c.cur.Generation()
@@ -850,7 +851,8 @@ func controllerOf(list []owner) owner {
 func ownerChain(c *change) {
 	own := func(r owner) bool { return r.uid == c.o.uid }
 	if slices.ContainsFunc(c.o.owners, own) && !slices.ContainsFunc(ownersOf(c.prev), own) && !c.user {
-		c.report([]string{"metadata.ownerReferences"}, "the object is its own owner, so garbage collection never deletes it")
+		c.report([]string{"metadata.ownerReferences"},
+			"the object is its own owner, so garbage collection never deletes it")
 		return
 	}
 	if c.prev.Exists() || !c.o.watched || c.o.byUser || c.o.label(clusterLabel) == "" {
@@ -964,7 +966,8 @@ func (c *change) rebuilt(before map[string]string) {
 				continue
 			}
 			if path == "initialized" {
-				c.report([]string{"status"}, "the wiped status does not report the initialization again %s later", c.opts.Settle)
+				c.report([]string{"status"},
+					"the wiped status does not report the initialization again %s later", c.opts.Settle)
 			} else {
 				c.report([]string{path}, "%s was %s before the status was wiped and is %q after it", path, was, is)
 			}
@@ -1004,7 +1007,8 @@ func pausedFalsely(c *change) {
 // identities, and labels and annotations whose keys have no prefix.
 func (c *change) wanted() []record.Change {
 	out := slices.DeleteFunc(c.fields(), func(d record.Change) bool {
-		return !strings.HasPrefix(d.Path, "spec.") || d.Path == providerIDPath || strings.HasPrefix(d.Path, endpointPath) ||
+		return !strings.HasPrefix(d.Path, "spec.") || d.Path == providerIDPath ||
+			strings.HasPrefix(d.Path, endpointPath) ||
 			d.Old.Str() == "" && d.Old.Number() == 0 || d.New.Str() == "" && d.New.Number() == 0
 	})
 	for _, part := range []string{"metadata.labels", "metadata.annotations"} {
@@ -1112,7 +1116,8 @@ func clusterLabelFixed(c *change) {
 		}
 	}
 	labelled := now == "" && (c.planeOf(c.o) != nil || c.poolOf(c.o) != nil) // see the labels of their Machines
-	if before == "" || before == now || labelled || c.user || c.driven() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
+	if before == "" || before == now || labelled || c.user || c.driven() || c.o.isDeleting() ||
+		!c.pausedSince(c.o).IsZero() {
 		return
 	}
 	c.report([]string{"metadata.labels"}, "the label %s changed from %q to %q", clusterLabel, before, now)

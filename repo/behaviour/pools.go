@@ -73,7 +73,8 @@ func poolProvisioned(c *change) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if !c.cur.HasInstances() || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() || !c.o.wiped.IsZero() {
+		if !c.cur.HasInstances() || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() ||
+			!c.o.wiped.IsZero() {
 			return
 		}
 		c.demand(c.cur.PoolProvisioned(), []string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"},
@@ -131,7 +132,8 @@ func (c *change) settled(busy func(*change) bool, do func(*change)) {
 
 func poolReplicas(c *change) {
 	replicas := c.cur.Get("status", "replicas")
-	if c.user || !replicas.Exists() && !c.cur.PoolProvisioned() || int64(c.cur.Get("spec", "providerIDList").Len()) == replicas.Number() {
+	if c.user || !replicas.Exists() && !c.cur.PoolProvisioned() ||
+		int64(c.cur.Get("spec", "providerIDList").Len()) == replicas.Number() {
 		return
 	}
 	c.rests(func(c *change) {
@@ -140,13 +142,15 @@ func poolReplicas(c *change) {
 }
 
 func poolFollows(c *change) {
-	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) || c.cur.Annotated(replicasManaged) {
+	if !c.prev.Exists() || c.prev.Get("spec", "replicas").Equal(c.cur.Get("spec", "replicas")) ||
+		c.cur.Annotated(replicasManaged) {
 		return
 	}
 	want := c.cur.Get("spec", "replicas")
 	c.later(c.opts.Delete, func(c *change) {
 		infra := c.referred(c.o, c.cur.Get("spec", "template", "spec", "infrastructureRef"))
-		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) || !c.runs(c.opts.Delete) || c.cur.Annotated(replicasManaged) {
+		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) ||
+			!c.runs(c.opts.Delete) || c.cur.Annotated(replicasManaged) {
 			return
 		}
 		n := infra.get("spec", "providerIDList").Len()
@@ -190,7 +194,8 @@ func poolCount(c *change) {
 		n, want := int64(len(machines)), c.cur.Get("status", "replicas").Number()
 		ids := slices.Compact(slices.Sorted(slices.Values(c.cur.Get("spec", "providerIDList").Strings()))) // twice: BEH303
 		for _, m := range machines {
-			if id := m.get("spec", "providerID").Str(); id != "" && n == want && len(ids) == len(machines) && !slices.Contains(ids, id) {
+			if id := m.get("spec", "providerID").Str(); id != "" && n == want && len(ids) == len(machines) &&
+				!slices.Contains(ids, id) {
 				c.report([]string{"spec.providerIDList"}, "providerIDList lacks %q, the provider ID of %s", id, m)
 				return
 			}
@@ -260,7 +265,8 @@ var coreChecks = []*check{
 
 func coreReads(c *change) {
 	status := c.cur.Get("status")
-	if !status.Get("initialization", "provisioned").True() || status.Get("ready").True() || len(c.o.owners) == 0 || !c.once("reads") {
+	if !status.Get("initialization", "provisioned").True() || status.Get("ready").True() ||
+		len(c.o.owners) == 0 || !c.once("reads") {
 		return
 	}
 	c.later(max(apart, c.opts.Pause-lag), func(c *change) { // core takes no time for it

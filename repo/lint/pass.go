@@ -239,7 +239,8 @@ func (p *Pass) Report(f Finding) {
 	f.Rule = p.Rule
 	if f.Severity == Off {
 		f.Severity = p.Rule.Severity
-		if a := f.about; f.Severity == Error && p.Rule.Proof != Clusterctl && a != nil && a.node != nil && a.in.Artifact != nil {
+		if a := f.about; f.Severity == Error && p.Rule.Proof != Clusterctl && a != nil && a.node != nil &&
+			a.in.Artifact != nil {
 			if name := a.in.Default(a.doc, a.node); name != "" {
 				f.Unless(name)
 			}

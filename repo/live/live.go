@@ -393,7 +393,8 @@ const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // fetch reads an answer into the snapshot.
 func (r *reader) fetch(ctx context.Context, kind resource, path string, query url.Values) (next string, err error) {
 	accept := metadataOnly
-	if query == nil || snapshot.HasDetail(kind.group, kind.kind) || !r.lean && snapshot.NeedsSpec(kind.group, kind.kind) {
+	if query == nil || snapshot.HasDetail(kind.group, kind.kind) ||
+		!r.lean && snapshot.NeedsSpec(kind.group, kind.kind) {
 		accept = "application/json"
 	}
 	request := r.client.Get().AbsPath(path).SetHeader("Accept", accept)

@@ -273,7 +273,8 @@ func (k *kustomizations) file(name string, s *source, o Options) *Result {
 			if t == nil {
 				continue
 			}
-			if v := e.Value.At("target", "version"); v != nil && slices.Contains(t.kind.From, edit.Unquote(v.Value.Raw)) {
+			if v := e.Value.At("target", "version"); v != nil &&
+				slices.Contains(t.kind.From, edit.Unquote(v.Value.Raw)) {
 				setText(v, t.kind.To)
 			}
 		}

@@ -124,7 +124,8 @@ func (p *operations) operation(item *edit.Entry) {
 	switch op {
 	case "add", "replace", "remove", "test":
 	default:
-		p.object.manual(item, "the operation \""+op+"\" of "+joined(segments)+" is about a field that changes", "change the patch by hand")
+		p.object.manual(item, "the operation \""+op+"\" of "+joined(segments)+" is about a field that changes",
+			"change the patch by hand")
 		return
 	}
 	s := p.skeleton(item, op, segments)
@@ -298,7 +299,8 @@ func (p *operations) write(item *edit.Entry, op string, s *skeleton) {
 		if cut >= 0 && cut < len(path)-1 && op == "add" {
 			key := joined(path[:cut+1])
 			if s.from == nil || s.text {
-				p.object.manual(to, "the value must be put into "+key+", which the template does not have", "add "+key+" with a template that creates all of it")
+				p.object.manual(to, "the value must be put into "+key+", which the template does not have",
+					"add "+key+" with a template that creates all of it")
 				s.restore(item)
 				return
 			}

@@ -43,7 +43,8 @@ func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
 		}
 		return
 	}
-	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version), ": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
+	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version),
+		": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
 	if len(images) == 0 {
 		return
 	}

@@ -101,7 +101,8 @@ func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variabl
 			required++
 		}
 	}
-	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version), ": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
+	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version),
+		": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
 	if len(variables) > 0 {
 		p.Gap()
 		p.Table("Variables", "VARIABLE", "TYPE", "DEFAULT", "USED AT")

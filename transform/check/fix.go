@@ -374,7 +374,8 @@ func checksums(ctx context.Context, dir string) ([]byte, error) {
 	r := &repo.Release{Path: dir}
 	for _, e := range entries {
 		info, err := tree.Stat(e.Name())
-		if err != nil || !info.Mode().IsRegular() || e.Name() == layouts.ChecksumFile || strings.HasPrefix(e.Name(), ".") {
+		if err != nil || !info.Mode().IsRegular() || e.Name() == layouts.ChecksumFile ||
+			strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		data, err := tree.ReadFile(e.Name())

@@ -110,7 +110,8 @@ func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.
 			at, ok = m.At(f.Provider + "/" + f.Version)
 		}
 		if ok {
-			if file := strings.TrimPrefix(f.File, ".fetched/"); file != "" && !strings.Contains(f.Message, path.Base(file)) {
+			if file := strings.TrimPrefix(f.File, ".fetched/"); file != "" &&
+				!strings.Contains(f.Message, path.Base(file)) {
 				f.Message = fmt.Sprintf("%s: %s", file, f.Message)
 			}
 			f.File, f.Pos, f.End, f.Source, f.Edit = j.Config.Name, at, yamldoc.Pos{}, "", nil
@@ -225,7 +226,8 @@ var machine = regexp.MustCompile(`MACHINE|NODE|INSTANCE|SERVER|VM|BASTION`)
 // flavors looks for flavors of clusters in variables.
 func (j *suiteJudge) flavors(m *localrepo.Made) {
 	for _, v := range j.Config.Variables {
-		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") || machine.MatchString(v.Name) {
+		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") ||
+			machine.MatchString(v.Name) {
 			continue
 		}
 		file := layouts.TemplateFile(v.Value.Value)

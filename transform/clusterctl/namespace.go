@@ -123,7 +123,8 @@ func webhookServices(kind, version string) (runtime.Object, func() []*string) {
 		c := &apiextensionsv1.CustomResourceDefinition{}
 		return c, func() []*string {
 			conversion := c.Spec.Conversion
-			if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil || conversion.Webhook.ClientConfig.Service == nil {
+			if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil ||
+				conversion.Webhook.ClientConfig.Service == nil {
 				return nil
 			}
 			return []*string{&conversion.Webhook.ClientConfig.Service.Namespace}
@@ -132,7 +133,8 @@ func webhookServices(kind, version string) (runtime.Object, func() []*string) {
 		c := &apiextensionsv1beta1.CustomResourceDefinition{}
 		return c, func() []*string {
 			conversion := c.Spec.Conversion
-			if conversion == nil || conversion.WebhookClientConfig == nil || conversion.WebhookClientConfig.Service == nil {
+			if conversion == nil || conversion.WebhookClientConfig == nil ||
+				conversion.WebhookClientConfig.Service == nil {
 				return nil
 			}
 			return []*string{&conversion.WebhookClientConfig.Service.Namespace}

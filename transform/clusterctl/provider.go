@@ -133,7 +133,8 @@ func renderProvider(ctx context.Context, in ProviderInput, print bool) (*Compone
 		return nil
 	}
 	objs, err := src.work(ctx, func(o *object) {
-		if o.images, o.imageErr = applyImages(o, in.Provider.Label(), in.Images); o.imageErr == nil && targetErr == nil && target != "" {
+		if o.images, o.imageErr = applyImages(o, in.Provider.Label(), in.Images); o.imageErr == nil &&
+			targetErr == nil && target != "" {
 			o.moveErr = finish(o)
 		}
 	})

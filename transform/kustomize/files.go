@@ -31,7 +31,8 @@ func Kustomizations(tree *Tree, dir string) []*yamldoc.Stream {
 			for _, field := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
 				for _, n := range d.Root.Get(field).List() {
 					target := n.Str()
-					if target == "" || strings.Contains(target, "\n") || path.IsAbs(target) || layouts.IsRemoteBase(target) {
+					if target == "" || strings.Contains(target, "\n") || path.IsAbs(target) ||
+						layouts.IsRemoteBase(target) {
 						continue
 					}
 					sub := path.Join(dir, target)

@@ -136,7 +136,8 @@ func clone(v any) any {
 // hide cuts the schemas out of a file. It returns nil if it finds none of which it
 // is certain.
 func hide(name string, data []byte) *hiding {
-	if !bytes.Contains(data, []byte("openAPIV3Schema:")) || bytes.Contains(data, []byte(markPrefix)) || bytes.IndexByte(data, '\r') >= 0 {
+	if !bytes.Contains(data, []byte("openAPIV3Schema:")) || bytes.Contains(data, []byte(markPrefix)) ||
+		bytes.IndexByte(data, '\r') >= 0 {
 		return nil
 	}
 	f := yamldoc.NewFile(name, data)
@@ -184,7 +185,8 @@ func hide(name string, data []byte) *hiding {
 // that is not deeper than the key.
 func schemaText(f *yamldoc.File, d *yamldoc.Document, field *yamldoc.Field) (start, end int) {
 	key, value := d.Pos(field.Key()), d.Pos(field.Value)
-	if field.Value.Kind != yamldoc.Map || field.Key().Style != yamldoc.Plain || value.Line <= key.Line || value.Column <= key.Column {
+	if field.Value.Kind != yamldoc.Map || field.Key().Style != yamldoc.Plain || value.Line <= key.Line ||
+		value.Column <= key.Column {
 		return 0, 0
 	}
 	colon := f.Offset(key) + len(field.Key().Text())
@@ -221,7 +223,8 @@ func (h *hiding) sound(whole *yamldoc.Stream) bool {
 			found++
 			return a.Is(yamldoc.Map)
 		}
-		if a.Kind != b.Kind || a.Style != b.Style || a.Text() != b.Text() || len(a.Fields()) != len(b.Fields()) || len(a.List()) != len(b.List()) {
+		if a.Kind != b.Kind || a.Style != b.Style || a.Text() != b.Text() ||
+			len(a.Fields()) != len(b.Fields()) || len(a.List()) != len(b.List()) {
 			return false
 		}
 		for i := range a.Fields() {

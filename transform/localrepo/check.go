@@ -152,7 +152,8 @@ func (k *checker) set(byType map[string][]provider) (own string) {
 	}
 	kubeadm := func(p provider) bool { return p.Name.Value == "kubeadm" }
 	others, planes := byType[string(layouts.Bootstrap)], byType[string(layouts.ControlPlane)]
-	if len(faults) > 0 && len(others) > 0 && len(planes) > 0 && !slices.ContainsFunc(others, kubeadm) && !slices.ContainsFunc(planes, kubeadm) {
+	if len(faults) > 0 && len(others) > 0 && len(planes) > 0 && !slices.ContainsFunc(others, kubeadm) &&
+		!slices.ContainsFunc(planes, kubeadm) {
 		return faults[0].Error()
 	}
 	k.faults = append(k.faults, faults...)

@@ -165,7 +165,8 @@ func (c *suiteConfig) path(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.Dir, name)
 	}
-	if real, err := filepath.EvalSymlinks(name); err == nil && real != c.real && !strings.HasPrefix(real, c.real+string(filepath.Separator)) {
+	if real, err := filepath.EvalSymlinks(name); err == nil && real != c.real &&
+		!strings.HasPrefix(real, c.real+string(filepath.Separator)) {
 		return real
 	}
 	return name

@@ -175,7 +175,8 @@ func (p *proposer) components(i int, c *config.Components) error {
 	built := func(product recipes.Product) bool { return product.Kustomize == dir }
 	if other := p.sibling(i, dir); other != "" && !(remote && slices.ContainsFunc(p.release.Products, built)) {
 		p.notes = slices.DeleteFunc(p.notes, func(n config.Note) bool { return n.Key == keyOf(i, "components") })
-		p.decide(keyOf(i, "components.path"), "%s does not build, and %s builds the same provider: %s", dir, other, firstLine(err))
+		p.decide(keyOf(i, "components.path"),
+			"%s does not build, and %s builds the same provider: %s", dir, other, firstLine(err))
 		c.Path = other
 		return nil
 	}

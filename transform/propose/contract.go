@@ -296,7 +296,8 @@ func (s *side) try(name string, old, text []byte, wanted map[string]string, refe
 			return false, nil
 		}
 	}
-	if !gained || !reflect.DeepEqual(now.objects, s.now.objects) || !maps.EqualFunc(now.others, s.now.others, bytes.Equal) {
+	if !gained || !reflect.DeepEqual(now.objects, s.now.objects) ||
+		!maps.EqualFunc(now.others, s.now.others, bytes.Equal) {
 		undo()
 		return false, nil
 	}

@@ -160,7 +160,8 @@ func (p *proposer) detected(notes []config.Note) {
 			p.leave("%s", n.Text)
 		case !own || !strings.HasSuffix(n.Key, ".components"):
 			p.notes = append(p.notes, n)
-			if strings.Contains(n.Text, " builds ") || strings.Contains(n.Text, " publishes ") || strings.Contains(n.Text, " puts ") || strings.HasSuffix(n.Key, ".sourceReplacements") {
+			if strings.Contains(n.Text, " builds ") || strings.Contains(n.Text, " publishes ") ||
+				strings.Contains(n.Text, " puts ") || strings.HasSuffix(n.Key, ".sourceReplacements") {
 				p.decisions = append(p.decisions, n.Text)
 			}
 		}
@@ -220,7 +221,8 @@ func (p *proposer) chooseFolder(e *detect.AmbiguousError) bool {
 	if err != nil {
 		return false
 	}
-	p.add(config.Provider{Type: id.Type.Short(), Name: id.Name, Components: config.Components{Path: a}}, "%s builds the same provider and is not used", b)
+	p.add(config.Provider{Type: id.Type.Short(), Name: id.Name, Components: config.Components{Path: a}},
+		"%s builds the same provider and is not used", b)
 	return true
 }
 

@@ -24,7 +24,8 @@ func (p *proposer) clusters() []string {
 	const most = 1 << 20
 	var out []string
 	p.walk(".", func(name string, entry fs.DirEntry) {
-		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" || !entry.Type().IsRegular() || config.IsKustomization(p.fsys, path.Dir(name)) {
+		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" || !entry.Type().IsRegular() ||
+			config.IsKustomization(p.fsys, path.Dir(name)) {
 			return
 		}
 		if info, err := entry.Info(); err != nil || info.Size() > most {

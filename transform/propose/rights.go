@@ -89,7 +89,8 @@ func (s *side) lacking(r released, group, resource string, verbs []string) []str
 	allowed := map[string]bool{}
 	for key, value := range s.now.objects {
 		o, _ := value.(map[string]any)
-		if kind := o["kind"]; !strings.HasPrefix(key, r.Provider.Label()+"/") || kind != "ClusterRole" && kind != "Role" {
+		if kind := o["kind"]; !strings.HasPrefix(key, r.Provider.Label()+"/") ||
+			kind != "ClusterRole" && kind != "Role" {
 			continue
 		}
 		list, _ := o["rules"].([]any)

@@ -28,7 +28,8 @@ func (p *proposer) templates() {
 			continue
 		}
 		p.joinTemplates(i)
-		if c := p.c.Providers[i]; len(c.Templates) == 0 && c.Type == layouts.Infrastructure.Short() && p.release.Open != "" {
+		if c := p.c.Providers[i]; len(c.Templates) == 0 && c.Type == layouts.Infrastructure.Short() &&
+			p.release.Open != "" {
 			p.foundTemplates(i)
 		}
 	}
@@ -83,7 +84,8 @@ func (p *proposer) builtTemplates(i int) {
 			}
 		}
 		if t.LoadRestrictor != before {
-			p.decide(fmt.Sprintf("%s[%d].loadRestrictor", keyOf(i, "templates"), n), "%s loads files from outside their folder", t.Kustomize)
+			p.decide(fmt.Sprintf("%s[%d].loadRestrictor", keyOf(i, "templates"), n),
+				"%s loads files from outside their folder", t.Kustomize)
 		}
 		t.Exclude = append(slices.Clone(t.Exclude), bad...)
 		if good == 0 {
@@ -119,7 +121,8 @@ func (p *proposer) joinTemplates(i int) {
 	before := p.outputs(i)
 	byParent := map[string][]config.Template{}
 	for _, t := range c.Templates {
-		if t.Kustomize != "" && !strings.Contains(t.Kustomize, "*") && t.Name == path.Base(t.Kustomize) && len(t.Exclude) == 0 {
+		if t.Kustomize != "" && !strings.Contains(t.Kustomize, "*") && t.Name == path.Base(t.Kustomize) &&
+			len(t.Exclude) == 0 {
 			byParent[path.Dir(t.Kustomize)] = append(byParent[path.Dir(t.Kustomize)], t)
 		}
 	}
@@ -178,7 +181,8 @@ func (p *proposer) foundTemplates(i int) {
 			if p.build(dir, false, nil).err != nil {
 				t.LoadRestrictor = config.NoRestrictions
 			}
-			p.decide(keyOf(i, "templates"), "%s: %s builds a Cluster; its flavor is named after the folder", c.Label(), dir)
+			p.decide(keyOf(i, "templates"),
+				"%s: %s builds a Cluster; its flavor is named after the folder", c.Label(), dir)
 			c.Templates = append(slices.Clone(c.Templates), t)
 		}
 	}

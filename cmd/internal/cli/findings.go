@@ -139,7 +139,8 @@ func pictures(r *repo.Repository) []report.Picture {
 		for _, release := range p.Releases {
 			number := 0
 			owners.EachTemplate(release, func(a *repo.Artifact, kind layouts.FileKind, graph *owners.Graph) {
-				if graph == nil || kind != layouts.ClusterTemplate || number == mostPictures || a.Name != layouts.TemplateFile("") && !graph.Leaves() {
+				if graph == nil || kind != layouts.ClusterTemplate || number == mostPictures ||
+					a.Name != layouts.TemplateFile("") && !graph.Leaves() {
 					return
 				}
 				number++

@@ -70,7 +70,8 @@ func matching(words []string) ([]*lint.Rule, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(r *lint.Rule) bool {
-		return len(severities) > 0 && !slices.Contains(severities, r.Severity) || len(proven) > 0 && !slices.Contains(proven, r.Proof)
+		return len(severities) > 0 && !slices.Contains(severities, r.Severity) ||
+			len(proven) > 0 && !slices.Contains(proven, r.Proof)
 	}), nil
 }
 

@@ -189,7 +189,8 @@ func (m *migration) provider(ctx context.Context, name, prefix string, r *migrat
 // anything refuses what holds no manifests at all: it was not migrated, and is not what
 // the user meant.
 func anything(r *migrate.Report, name string) error {
-	if slices.ContainsFunc(r.Files, func(f *migrate.File) bool { return f.Changed(f.Old) }) || slices.ContainsFunc(r.All, func(f *migrate.File) bool { return bytes.Contains(f.Old, []byte("kind")) }) {
+	if slices.ContainsFunc(r.Files, func(f *migrate.File) bool { return f.Changed(f.Old) }) ||
+		slices.ContainsFunc(r.All, func(f *migrate.File) bool { return bytes.Contains(f.Old, []byte("kind")) }) {
 		return nil
 	}
 	return cli.Usagef("%s holds no Kubernetes object; name a manifest, or a folder with .yaml or .yml files", name)

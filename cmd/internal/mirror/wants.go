@@ -106,7 +106,8 @@ func configuration(env *cli.Env, args []string) (others []string, config string,
 	for _, arg := range args {
 		info, err := os.Stat(env.Path(arg))
 		ext := filepath.Ext(arg)
-		if ext != ".yaml" && ext != ".yml" && ext != ".json" || err == nil && info.IsDir() || open.IsURL(arg) || localrepo.Is(env.Path(arg)) {
+		if ext != ".yaml" && ext != ".yml" && ext != ".json" || err == nil && info.IsDir() || open.IsURL(arg) ||
+			localrepo.Is(env.Path(arg)) {
 			others = append(others, arg)
 			continue
 		}
@@ -144,7 +145,8 @@ func builtIn() []string { return phrase.List(layouts.EmbeddedProviders, layouts.
 func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
 	name, version := arg, ""
 	if _, err := os.Lstat(env.Path(arg)); err != nil {
-		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') && !strings.HasPrefix(arg[i:], "@sha256:") {
+		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') &&
+			!strings.HasPrefix(arg[i:], "@sha256:") {
 			name, version = arg[:i], arg[i+1:]
 			if version == "" {
 				return nil, cli.Usagef("%s: missing version after \"@\"", arg)

@@ -143,7 +143,8 @@ func wrapArgs(cmd *cobra.Command) {
 				if _, coded := cli.Code(err); coded {
 					return err
 				}
-				if first, _, _ := strings.Cut(err.Error(), " "); first == "accepts" || first == "requires" || first == "unknown" {
+				if first, _, _ := strings.Cut(err.Error(), " "); first == "accepts" || first == "requires" ||
+					first == "unknown" {
 					err = fmt.Errorf("wrong number of arguments: %d given%s; usage: %s", len(args), strings.TrimSuffix(" ("+phrase.Few(args, 4)+")", " ()"), c.UseLine())
 				}
 				return cli.UsageError(err)

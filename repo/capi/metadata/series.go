@@ -120,7 +120,8 @@ func below(a, b [2]int64) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[
 // insertSeries puts an entry next to the lower series, or at the low end of the list.
 func insertSeries(d *edit.Document, series *yamldoc.Node, s scanned, add NewSeries) error {
 	var list *edit.Node
-	if e := d.Root.Get("releaseSeries"); e != nil && e.Value.IsList() && !e.Value.Flow && len(series.List()[0].Fields()) > 0 {
+	if e := d.Root.Get("releaseSeries"); e != nil && e.Value.IsList() && !e.Value.Flow &&
+		len(series.List()[0].Fields()) > 0 {
 		list = e.Value
 	} else {
 		return errors.New("the list is not written as a block with one entry per line")

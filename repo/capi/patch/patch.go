@@ -293,7 +293,8 @@ func selects(names []string, class *string) bool {
 	return class != nil && slices.ContainsFunc(names, func(name string) bool {
 		prefix, atEnd := strings.CutSuffix(name, "*")
 		suffix, atStart := strings.CutPrefix(name, "*")
-		return name == *class || atStart && strings.HasSuffix(*class, suffix) || atEnd && strings.HasPrefix(*class, prefix)
+		return name == *class || atStart && strings.HasSuffix(*class, suffix) ||
+			atEnd && strings.HasPrefix(*class, prefix)
 	})
 }
 

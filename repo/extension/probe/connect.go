@@ -191,7 +191,8 @@ func (p *probe) plain(ctx context.Context) {
 	u.Scheme, u.Host = "http", p.address()
 	c := newClient(&u, nil, false)
 	r := c.do(ctx, p.discovery())
-	if response, err := p.discoveryHook.Decode(r.body); r.ok() && err == nil && response.Common().Status == extension.Success {
+	if response, err := p.discoveryHook.Decode(r.body); r.ok() && err == nil &&
+		response.Common().Status == extension.Success {
 		p.add("LIV006", here, "discovery over plain http answers %s", extension.Success)
 	}
 }

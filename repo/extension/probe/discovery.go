@@ -146,7 +146,8 @@ var faults = map[extension.Fault]string{
 func (p *probe) judge(found *extension.DiscoveryResponse) {
 	w := place{hook: p.discoveryHook.Name}
 	for _, problem := range found.Problems(p.o.Core) {
-		p.add(faults[problem.Fault], place{w.hook, ""}, "handler %q: %s", found.Handlers[problem.Handler].Name, problem.Message)
+		p.add(faults[problem.Fault], place{w.hook, ""},
+			"handler %q: %s", found.Handlers[problem.Handler].Name, problem.Message)
 	}
 	if len(found.Handlers) == 0 {
 		p.add("LIV009", w, "the list of handlers is empty")

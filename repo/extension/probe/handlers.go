@@ -201,7 +201,8 @@ func (h *handler) check(ctx context.Context) {
 		return
 	}
 	h.sameRefusal(ctx, h.first, h.in.body)
-	if r, can := h.answer.(*extension.RetryResponse); can && h.succeeded() && h.hook.Blocks(h.o.Core) && !h.hook.Single {
+	if r, can := h.answer.(*extension.RetryResponse); can && h.succeeded() && h.hook.Blocks(h.o.Core) &&
+		!h.hook.Single {
 		h.keep(r)
 	}
 	work := []func(context.Context){h.robust}

@@ -319,7 +319,8 @@ const leastRounds = 3
 // as other extensions may cause it, when it is due, and late.
 func (h *handler) follow(ctx context.Context) {
 	r, can := h.answer.(*extension.RetryResponse)
-	if !can || !h.succeeded() || r.RetryAfterSeconds <= 0 || !h.hook.Blocks(h.o.Core) && h.hook.Name != "UpdateMachine" {
+	if !can || !h.succeeded() || r.RetryAfterSeconds <= 0 ||
+		!h.hook.Blocks(h.o.Core) && h.hook.Name != "UpdateMachine" {
 		return
 	}
 	budget := h.o.RetryBudget

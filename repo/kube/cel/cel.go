@@ -292,7 +292,8 @@ func (c *check) rules(s *yamldoc.Node, rules []*yamldoc.Node, at place, id ident
 		case cost > mostCost:
 			c.add(c.path(), r.Get("rule"), "a rule of %s costs %s the limit of the API server; limit lists, maps and strings with maxItems, maxProperties and maxLength", c.named(), factor(cost, mostCost))
 		case compiled.usesOld && at.unrelated:
-			c.add(c.path(), r.Get("rule"), "a rule of %s uses oldSelf, which does not exist in an atomic list or map", c.named())
+			c.add(c.path(), r.Get("rule"),
+				"a rule of %s uses oldSelf, which does not exist in an atomic list or map", c.named())
 		case !compiled.usesOld && optional.Given() != nil:
 			c.add(c.path(), optional, "a rule of %s has optionalOldSelf but does not use oldSelf", c.named())
 		}

@@ -429,7 +429,8 @@ func (e *evaluation) convertObject(s, n *yamldoc.Node, resource bool) ref.Val {
 	})
 	if resource {
 		texts(out, n, "apiVersion", "kind")
-		if t := s.Get("properties", "metadata"); t.Get("properties", "name") != nil && n.Get("metadata").Is(yamldoc.Map) {
+		if t := s.Get("properties", "metadata"); t.Get("properties", "name") != nil &&
+			n.Get("metadata").Is(yamldoc.Map) {
 			out["metadata"] = e.convert(t, n.Get("metadata"), false)
 			sure = sure && out["metadata"] != nil
 		} else {

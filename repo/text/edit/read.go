@@ -235,7 +235,8 @@ func (r *reader) mapping(y *yamldoc.Node) (*Node, error) {
 		r.last = e
 		var value *yamldoc.Node
 		start, end := r.at, r.at+len("<<")
-		if merge := strings.TrimLeft(r.rest(), "<"); len(r.rest())-len(merge) == 2 && isColon(strings.TrimLeft(merge, " ")) {
+		if merge := strings.TrimLeft(r.rest(), "<"); len(r.rest())-len(merge) == 2 &&
+			isColon(strings.TrimLeft(merge, " ")) {
 			for r.anchors = true; i < len(fields) && fields[i].Merged; i++ {
 				e.merged = append(e.merged, fields[i])
 			}

@@ -75,7 +75,8 @@ func (d *Document) Unwritable(lost func(*Field) bool, visit func(n *Node, err er
 // mayHoldOdd reports whether a text may hold values that are not plainText: through
 // escapes, through base64, or because the characters stand there.
 func mayHoldOdd(text string) bool {
-	return strings.IndexByte(text, '\\') >= 0 || strings.IndexByte(text, 0xC2) >= 0 || strings.IndexByte(text, 0xEF) >= 0 ||
+	return strings.IndexByte(text, '\\') >= 0 || strings.IndexByte(text, 0xC2) >= 0 ||
+		strings.IndexByte(text, 0xEF) >= 0 ||
 		strings.Contains(text, "binary")
 }
 

@@ -550,7 +550,8 @@ func patchVariable(p *lint.Pass, c *clusterclass.Class) {
 	for _, j := range jsonPatches(c) {
 		template(j.from.Get("template"))
 		n := j.from.Get("variable")
-		if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) || strings.HasPrefix(n.Text(), clusterclass.Builtin+".") {
+		if !n.Is(yamldoc.String) || !j.writes() || sampled(c.Object, n) ||
+			strings.HasPrefix(n.Text(), clusterclass.Builtin+".") {
 			continue
 		}
 		name := clusterclass.VariableName(n.Text())

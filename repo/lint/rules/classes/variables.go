@@ -200,7 +200,8 @@ var _ = variableRules.Add(lint.Rule{
 })
 
 func variableSecret(p *lint.Pass, c *clusterclass.Class, v clusterclass.Variable) {
-	if d := v.Default(); d.Is(yamldoc.String) && d.Text() != "" && secret().MatchString(v.Name) && !sampled(c.Object, d) {
+	if d := v.Default(); d.Is(yamldoc.String) && d.Text() != "" && secret().MatchString(v.Name) &&
+		!sampled(c.Object, d) {
 		p.On(c.Object, d, "variable %q looks like a secret and has a default", v.Name)
 	}
 }

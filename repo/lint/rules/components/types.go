@@ -29,7 +29,8 @@ func convertibleVersion(kinds ...string) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, o := range p.File.Objects() {
 			if n := o.Get("apiVersion"); n.Str() != "" && slices.Contains(kinds, o.Kind) {
-				if t, known := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t == nil && known != nil && !view.Open(o, n) {
+				if t, known := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t == nil && known != nil &&
+					!view.Open(o, n) {
 					p.On(o, n, "clusterctl converts every %s to %s and refuses %s", o.Kind, known[0], n.Text())
 				}
 			}
@@ -151,7 +152,8 @@ func rawObject(kind layouts.FileKind, d *yamldoc.Document, found func(n *yamldoc
 		return
 	}
 	for _, problem := range gotypes.Check(t, d.Root) {
-		if problem.Kind.Fatal() && hasVariable(problem.Node) && !(view.Overwritten(of) && problem.Path == "metadata.namespace") {
+		if problem.Kind.Fatal() && hasVariable(problem.Node) &&
+			!(view.Overwritten(of) && problem.Path == "metadata.namespace") {
 			found(problem.Node, "with variables unreplaced clusterctl refuses this %s: %s", of, view.Misfit(problem))
 		}
 	}
@@ -209,7 +211,8 @@ func numberWraps(p *lint.Pass, o *manifest.Object) {
 	}
 	view.Misfits(o, func(problem gotypes.Problem) {
 		// Numbers that no field can hold are the business of another rule.
-		if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok && -view.MaxExact <= i && i <= view.MaxExact {
+		if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok && -view.MaxExact <= i &&
+			i <= view.MaxExact {
 			p.On(o, problem.Node,
 				"%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
 		}

@@ -648,7 +648,8 @@ func managed(p *lint.Pass, k *contract.Kind) bool {
 		if other == k {
 			return true
 		}
-		if family, ok := strings.CutSuffix(other.Kind, "ControlPlane"); ok && family != "" && strings.HasPrefix(k.Kind, family) {
+		if family, ok := strings.CutSuffix(other.Kind, "ControlPlane"); ok && family != "" &&
+			strings.HasPrefix(k.Kind, family) {
 			return true
 		}
 	}
@@ -1015,6 +1016,7 @@ func poolClusterName(p *lint.Pass, o *manifest.Object) {
 		moved = moved || ok || defined
 	}
 	if !moved {
-		p.On(o, view.Nearest(o, "metadata", "labels"), "%s %s lacks the label cluster.x-k8s.io/cluster-name", o.Kind, o.Name)
+		p.On(o, view.Nearest(o, "metadata", "labels"),
+			"%s %s lacks the label cluster.x-k8s.io/cluster-name", o.Kind, o.Name)
 	}
 }

@@ -569,7 +569,8 @@ func statusSubresource(p *lint.Pass, k *contract.Kind) {
 	if !k.Role.Referenced() || k.Template || k.Judged == nil {
 		return
 	}
-	if _, presence := k.Judged.Schema.At("status"); presence == crd.Present && k.Judged.Subresources.Get("status") == nil {
+	if _, presence := k.Judged.Schema.At("status"); presence == crd.Present &&
+		k.Judged.Subresources.Get("status") == nil {
 		view.Accuse(p, k, view.NearestOf(k.Judged.Node, "subresources"), 0,
 			"%s %s has a status but no status subresource", k.Kind, k.Judged.Name)
 	}

@@ -132,7 +132,8 @@ func extensionCertificateMount(p *lint.Pass) {
 			}
 		}
 		if len(list) == 0 {
-			p.On(s.workload, s.workload.Get("metadata", "name"), "no container mounts a Secret, so the server has no certificate")
+			p.On(s.workload, s.workload.Get("metadata", "name"),
+				"no container mounts a Secret, so the server has no certificate")
 		}
 	}
 }
@@ -613,7 +614,8 @@ func extensionRights(p *lint.Pass) {
 	}
 	for _, o := range view.Roles(p.Release) {
 		for _, rule := range o.Get("rules").List() {
-			if view.Holds(rule, "apiGroups", "*") && view.Holds(rule, "resources", "*") && view.Holds(rule, "verbs", "*") {
+			if view.Holds(rule, "apiGroups", "*") && view.Holds(rule, "resources", "*") &&
+				view.Holds(rule, "verbs", "*") {
 				continue // which a rule about all rights reports
 			}
 			for _, row := range rights {

@@ -278,7 +278,8 @@ func controlPlaneAggregation(p *lint.Pass) {
 			continue
 		}
 		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			p.On(k.Object, k.Object.Get("spec", "group"), "the kubeadm control plane provider has no access to %s", k.Plural)
+			p.On(k.Object, k.Object.Get("spec", "group"),
+				"the kubeadm control plane provider has no access to %s", k.Plural)
 		}
 	}
 }
@@ -422,7 +423,8 @@ func leaderElection(p *lint.Pass) {
 				continue
 			}
 			verbs, _, _ := allowed(view.Roles(p.Release), "coordination.k8s.io", "leases")
-			if _, bound := subjects(p.Release)[view.ServiceAccount(view.PodOf(o)).Str()]; !bound || unlimited(p.Release) {
+			if _, bound := subjects(p.Release)[view.ServiceAccount(view.PodOf(o)).Str()]; !bound ||
+				unlimited(p.Release) {
 				continue // the account is the fault, or has all rights
 			}
 			if missing := lacking(verbs, []string{"get", "create", "update"}); len(missing) > 0 {
@@ -613,7 +615,8 @@ func granted(r *lint.Release) (list []*manifest.Object, complete bool) {
 	all := r.Installed()
 	complete = true
 	for _, b := range all.Objects {
-		if b.Group != view.RbacGroup || !view.IsBinding(b) || !yamldoc.Has(b.Get("subjects").All("*", "kind"), "ServiceAccount") {
+		if b.Group != view.RbacGroup || !view.IsBinding(b) ||
+			!yamldoc.Has(b.Get("subjects").All("*", "kind"), "ServiceAccount") {
 			continue
 		}
 		role := all.Find(view.RbacGroup, b.Get("roleRef", "kind").Str(), b.Get("roleRef", "name").Str())
@@ -677,7 +680,8 @@ func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource,
 		return
 	}
 	list, complete := granted(p.Release)
-	if verbs, _, _ := allowed(list, group, resource); !complete || len(list) == 0 || len(lacking(verbs, []string{verb})) == 0 {
+	if verbs, _, _ := allowed(list, group, resource); !complete || len(list) == 0 ||
+		len(lacking(verbs, []string{verb})) == 0 {
 		return
 	}
 	// The role with the most rules is that of the controller, not that of leader

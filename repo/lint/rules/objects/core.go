@@ -45,7 +45,8 @@ func ofTypes(p *lint.Pass) {
 			continue
 		}
 		view.Settled(o, gotypes.Check(t, o.Doc.Root), func(problem gotypes.Problem) {
-			if strings.HasPrefix(problem.Path, "metadata.labels.") || strings.HasPrefix(problem.Path, "metadata.annotations.") {
+			if strings.HasPrefix(problem.Path, "metadata.labels.") ||
+				strings.HasPrefix(problem.Path, "metadata.annotations.") {
 				return
 			}
 			f := lint.On(o, problem.Node, "the API server drops the unknown field %s", problem.Path)
@@ -81,7 +82,8 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.limits", distinct("type")},
 			{"spec.limits.*", needs("type")},
 			{"spec.limits.*.type", form(func(text string) []string {
-				if !strings.Contains(text, "/") && text != "Pod" && text != "Container" && text != "PersistentVolumeClaim" {
+				if !strings.Contains(text, "/") && text != "Pod" && text != "Container" &&
+					text != "PersistentVolumeClaim" {
 					return []string{"must be Pod, Container, PersistentVolumeClaim or have a domain"}
 				}
 				return validation.IsQualifiedName(text)
@@ -523,7 +525,8 @@ func scoped(n *yamldoc.Node, fail view.Failure) {
 				known = "persistentvolumeclaims requests.storage"
 			}
 			standard := slices.Contains(quotaNames, f.Name) || strings.Contains(f.Name, "hugepages-")
-			if standard && slices.Contains(quotaScopes, scope.Str()) && !slices.Contains(strings.Fields(known), f.Name) {
+			if standard && slices.Contains(quotaScopes, scope.Str()) &&
+				!slices.Contains(strings.Fields(known), f.Name) {
 				fail.By(f.Key(), scope).Says("limits %s, which the scope %s does not know", f.Name, scope.Str())
 			}
 		}
@@ -596,7 +599,8 @@ func ascending(n *yamldoc.Node, fail view.Failure) {
 		}
 		order = []string{"min", "max"}
 	}
-	if n.Get("type").Str() == "PersistentVolumeClaim" && n.Get("min", "storage") == nil && n.Get("max", "storage") == nil {
+	if n.Get("type").Str() == "PersistentVolumeClaim" && n.Get("min", "storage") == nil &&
+		n.Get("max", "storage") == nil {
 		fail.By(n, n.Get("type"), n.Get("min"), n.Get("max")).Says("has neither min nor max of storage")
 	}
 	for _, f := range view.Fields(n.Get("maxLimitRequestRatio")) {

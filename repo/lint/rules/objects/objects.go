@@ -450,7 +450,8 @@ var workloadDemands = map[string][]demand{
 		{"spec.strategy.type", oneOf("", "Recreate", "RollingUpdate")},
 		{"spec.strategy", func(n *yamldoc.Node, fail view.Failure) {
 			update := n.Get("rollingUpdate")
-			if n.Get("type").Str() != "Recreate" && isNone(update.Get("maxSurge")) && isNone(update.Get("maxUnavailable")) {
+			if n.Get("type").Str() != "Recreate" && isNone(update.Get("maxSurge")) &&
+				isNone(update.Get("maxUnavailable")) {
 				fail.By(update, update.Get("maxSurge"), update.Get("maxUnavailable")).Says("allows neither a new pod nor a missing one: maxSurge and maxUnavailable are both 0")
 			}
 		}},
@@ -487,7 +488,8 @@ var workloadDemands = map[string][]demand{
 		{"spec.volumeClaimTemplates.*", needs("spec")},
 	}, under("spec.volumeClaimTemplates.*.spec", claimDemands)),
 	"Job": append(under("spec", jobDemands), demand{"spec", func(n *yamldoc.Node, fail view.Failure) {
-		if at, manual := n.Get("selector"), n.Get("manualSelector"); !unset(at) && len(view.Fields(at)) > 0 && !manual.Bool() {
+		if at, manual := n.Get("selector"), n.Get("manualSelector"); !unset(at) && len(view.Fields(at)) > 0 &&
+			!manual.Bool() {
 			fail.By(at, manual).Says("has a selector, which needs manualSelector: true")
 		}
 	}}),
@@ -1122,7 +1124,8 @@ func fieldOf(shown string, fields ...string) test {
 		of, key, opened := strings.Cut(rest, "['")
 		switch {
 		case closed && opened && of == "metadata.labels" && len(validation.IsQualifiedName(key)) == 0:
-		case closed && opened && of == "metadata.annotations" && len(validation.IsQualifiedName(strings.ToLower(key))) == 0:
+		case closed && opened && of == "metadata.annotations" &&
+			len(validation.IsQualifiedName(strings.ToLower(key))) == 0:
 		case text != "" && !slices.Contains(fields, text):
 			fail.Says("is %q, which %s cannot show", text, shown)
 		}

@@ -776,7 +776,8 @@ func contractAndCRDs(p *lint.Pass) {
 				return
 			}
 			for _, l := range d.Root.Get("metadata", "labels").Fields() {
-				if contract, ok := strings.CutPrefix(l.Name, contractLabel); ok && contractForm().MatchString(contract) {
+				if contract, ok := strings.CutPrefix(l.Name, contractLabel); ok &&
+					contractForm().MatchString(contract) {
 					found[contract] = true
 					if labelled == nil {
 						labelled, label = d, l.Key()

@@ -93,7 +93,8 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 	if n.Str() == "" {
 		return nil
 	}
-	if in := o.Get("spec", "topology", "classRef", "namespace"); in.Str() != "" && in.Text() != o.Namespace && !view.Open(o, in) {
+	if in := o.Get("spec", "topology", "classRef", "namespace"); in.Str() != "" && in.Text() != o.Namespace &&
+		!view.Open(o, in) {
 		return nil // clusterctl puts the class of the release where the Cluster is
 	}
 	named := func(f *lint.File) *clusterclass.Class {
@@ -107,7 +108,8 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 		}
 		return nil
 	}
-	if c := cmp.Or(named(p.Release.File(layouts.ClusterClassFile(n.Text()))), named(p.File)); c != nil || view.Variable(o, n) {
+	if c := cmp.Or(named(p.Release.File(layouts.ClusterClassFile(n.Text()))), named(p.File)); c != nil ||
+		view.Variable(o, n) {
 		return c
 	}
 	return named(classElsewhere(p, n.Text()))
@@ -347,7 +349,8 @@ func requiredVariable(p *lint.Pass, t *topology) {
 		set[name.Str()] = true
 	}
 	for _, v := range t.class.Variables() {
-		if v.Name != "" && v.Required && !set[v.Name] && v.Default() == nil && !view.Open(t.class.Object, v.Node.Get("name")) {
+		if v.Name != "" && v.Required && !set[v.Name] && v.Default() == nil &&
+			!view.Open(t.class.Object, v.Node.Get("name")) {
 			p.On(t.Object, cmp.Or(list, t.node),
 				"class %s requires variable %q, which the Cluster does not set", t.class.Name(), v.Name)
 			set[v.Name] = true

@@ -383,7 +383,8 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 		switch {
 		case isList(o) && name == "metadata.name":
 		case n == nil && name == "metadata.name" && o.Get("metadata", "generateName") != nil:
-			p.On(o, o.Get("metadata", "generateName"), "generateName instead of metadata.name: clusterctl asks for objects by name")
+			p.On(o, o.Get("metadata", "generateName"),
+				"generateName instead of metadata.name: clusterctl asks for objects by name")
 		case n == nil || n.Is(yamldoc.Null):
 			p.On(o, n, "document %d of the file has no %s", o.Doc.Index, name)
 		case !n.Is(yamldoc.String):
