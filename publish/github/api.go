@@ -138,7 +138,7 @@ func (d *Repository) refuse(resp *http.Response) error {
 		r.message += ", " + d.secrets.Quote(text)
 	}
 	if transport.IsTemporary(err) {
-		r.advice = "" // a limit of requests comes as 403, too
+		r.advice = "" // it is about rights, and a rate limit may come as 403, too
 		return &publish.Temporary{Err: r}
 	}
 	return r

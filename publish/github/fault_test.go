@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
@@ -364,4 +365,18 @@ func (x headers) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return resp, err
+}
+
+// TestLastingLimit does not take a limit that outlasts all attempts for a lack of rights.
+func TestLastingLimit(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	for _, wait := range []string{"0", ""} { // without a time, only the body tells
+		h.Faults.Reset()
+		h.Faults.Add(rule("create-release", 1, fault.Always, fake.SecondaryLimit(http.StatusForbidden, wait)))
+		_, err := h.open(t, h.fresh()).Put(t.Context(), sample("v1.0.0"))
+		if !transport.IsTemporary(err) || !strings.Contains(err.Error(), "rate limit") || strings.Contains(err.Error(), "needs the right") {
+			t.Errorf("%q: %v", wait, err)
+		}
+	}
 }

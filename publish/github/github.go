@@ -139,10 +139,11 @@ func New(o Options) (*Repository, error) {
 	return d, nil
 }
 
-// api returns a client of the library. A field of d with one would keep all its
-// services in the program, which is a megabyte; and one that has made a request
-// remembers rate limits, and refuses further requests by the local clock, while
-// package transport has obeyed them by the clock of the server.
+// api returns a new client of the library. Kept in a field, one would add a megabyte to
+// the program: templates call methods by name, so the linker keeps all methods of what a
+// Destination holds. A client that has made a request also remembers rate limits, and
+// refuses requests by the local clock; package transport obeys the limits by the clock
+// of the server.
 func (d *Repository) api() *sdk.Client {
 	client := sdk.NewClient(transport.Bounded(d.client))
 	client.UserAgent = d.opt.Tool

@@ -20,11 +20,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// api returns the library's client. It adds no token, repeats nothing and waits
-// for nothing: the transport below knows better when. As a field of p it would
-// keep all its services in the program: a megabyte.
+// api returns a new client of the library, which adds no token, repeats nothing and
+// waits for nothing: the transport below knows better when. Kept in a field, it would
+// add a megabyte to the program, as in package github.
 func (p *Package) api() *gitlab.Client {
-	// The only error would be an address that is no URL, and base was parsed.
+	// The error would be an address that is not a URL; net/url has written base.
 	client, _ := gitlab.NewClient("", gitlab.WithBaseURL(p.base), gitlab.WithHTTPClient(p.wire), gitlab.WithoutRetries(),
 		gitlab.WithCustomLimiter(unlimited{}), gitlab.WithRequestOptions(plainDots))
 	return client

@@ -224,8 +224,7 @@ func (c *change) stillWhole() {
 	p := c.objects[controllerOf(c.o.owners).uid]
 	whole := func(v record.Value) bool { return v.Get("data", "value").Filled() && v.Label(clusterLabel) != "" }
 	if c.user || !p.alive() || p.tag != string(c.check.Role) || p.isDeleting() || !whole(c.prev) ||
-		!c.pausedSince(c.o).IsZero() ||
-		p.tag == controlPlane && !strings.HasSuffix(c.o.name, "-kubeconfig") {
+		!c.pausedSince(c.o).IsZero() || p.tag == controlPlane && !strings.HasSuffix(c.o.name, "-kubeconfig") {
 		return
 	}
 	c.demand(whole(c.cur), []string{"metadata.labels"}, "the Secret lost its value or the label %s", clusterLabel)
@@ -415,12 +414,7 @@ func (j *Judge) machinesOf(plane *object) []*object {
 // calm looks again when neither the ControlPlane nor its Machines came or went for the
 // bound.
 func (c *change) calm(do func(*change, []*object)) {
-	changing := func(c *change) bool {
-		return slices.ContainsFunc(c.machinesOf(c.o), func(m *object) bool {
-			return m.isDeleting() || c.now.Sub(m.born) < c.opts.Settle
-		})
-	}
-	c.settled(changing, func(c *change) { do(c, c.machinesOf(c.o)) })
+	c.settled(machine, func(c *change) { do(c, c.machinesOf(c.o)) })
 }
 
 func planeGoesLast(c *change) { c.outlived("the ControlPlane", apart+apart, c.machinesOf(c.o)) }

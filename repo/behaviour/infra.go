@@ -413,8 +413,7 @@ func (c *change) youngerHasNode(m *object) bool {
 	return slices.ContainsFunc(c.membersTagged(m.cluster, machine), func(other *object) bool {
 		ref := other.get("spec", "infrastructureRef").Ref()
 		return other.born.After(m.born) && other.get("status", "nodeRef").Exists() &&
-			ref.Kind == c.o.kind && ref.Group == c.o.group &&
-			c.now.Sub(other.born) > 2*c.opts.Settle
+			ref.Kind == c.o.kind && ref.Group == c.o.group && c.now.Sub(other.born) > 2*c.opts.Settle
 	})
 }
 
@@ -535,8 +534,7 @@ func goneUnasked(c *change) {
 		_, m = c.ownerTagged(c.o, coreOwners[c.o.tag][0])
 	}
 	if !c.once(c.check.ID) || c.user || c.gap || c.driven() || m == nil ||
-		(pool != nil) != (c.check.Role == contract.InfraMachinePool) ||
-		c.cur.Annotated(deleteForMove) {
+		(pool != nil) != (c.check.Role == contract.InfraMachinePool) || c.cur.Annotated(deleteForMove) {
 		return
 	}
 	after := apart

@@ -373,8 +373,8 @@ func (c *change) once(what string) bool {
 // reconciled reports whether a controller works on the object: it has a finalizer, or a
 // status that no person wrote.
 func (c *change) reconciled() bool {
-	return c.cur.Get("metadata", "finalizers").Len() > 0 || c.cur.Get("status").Len() > 0 &&
-		!slices.ContainsFunc(c.o.writers, func(w record.Writer) bool {
+	return c.cur.Get("metadata", "finalizers").Len() > 0 ||
+		c.cur.Get("status").Len() > 0 && !slices.ContainsFunc(c.o.writers, func(w record.Writer) bool {
 			return w.Subresource == "status" && record.ByPeople(nil, []record.Writer{w})
 		})
 }

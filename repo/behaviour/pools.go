@@ -109,21 +109,22 @@ func poolUnique(c *change) {
 
 // rests looks again when the object has not changed for the bound.
 func (c *change) rests(do func(*change)) {
-	version := c.o.version
+	last := c.o.proof
 	c.later(c.opts.Settle, func(c *change) {
-		if c.o.version == version && !c.o.isDeleting() && c.pausedSince(c.o).IsZero() {
+		if c.o.proof == last && !c.o.isDeleting() && c.pausedSince(c.o).IsZero() {
 			do(c)
 		}
 	})
 }
 
-// settled looks again when the object has not changed, and nothing made the controllers of
-// its Cluster work, for the bound; what is busy then is looked at later.
-func (c *change) settled(busy func(*change) bool, do func(*change)) {
+// settled looks again when the object has not changed for the bound, and later if something
+// made the controllers of its Cluster work meanwhile, or one of its children is being deleted.
+func (c *change) settled(children string, do func(*change)) {
 	c.rests(func(c *change) {
 		s := c.clusters[c.o.cluster]
-		if s != nil && c.now.Sub(s.cause) < c.opts.Settle-apart || busy(c) {
-			c.settled(busy, do)
+		if s != nil && c.now.Sub(s.cause) < c.opts.Settle+lag ||
+			slices.ContainsFunc(c.childrenTagged(c.o.uid, children), (*object).isDeleting) {
+			c.settled(children, do)
 			return
 		}
 		do(c)
@@ -186,10 +187,7 @@ func poolCount(c *change) {
 	if c.cur.Get("status", "infrastructureMachineKind").Str() == "" || !c.cur.Get("status", "replicas").Exists() {
 		return
 	}
-	changing := func(c *change) bool {
-		return slices.ContainsFunc(c.childrenTagged(c.o.uid, infraMachine), (*object).isDeleting)
-	}
-	c.settled(changing, func(c *change) {
+	c.settled(infraMachine, func(c *change) {
 		machines := c.childrenTagged(c.o.uid, infraMachine)
 		n, want := int64(len(machines)), c.cur.Get("status", "replicas").Number()
 		ids := slices.Compact(slices.Sorted(slices.Values(c.cur.Get("spec", "providerIDList").Strings()))) // twice: BEH303

@@ -32,6 +32,23 @@ func found(j *Judge) []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
+// TestLateCause has a pool that follows what was done a while after its own last change.
+func TestLateCause(t *testing.T) {
+	l := newLife()
+	l.before("work", func(l *life) {
+		l.poolStatus("p1", "p2")
+		l.wait(10 * time.Second)
+		l.put(user, "MachinePool", "mp", "spec.replicas", 3)
+		l.wait(33 * time.Second)
+		l.poolMachine("p3")
+		l.wait(29 * time.Second) // within the bound
+		l.poolStatus("p1", "p2", "p3")
+	})
+	if got := found(judge(l, 0)); slices.Contains(got, "BEH308") {
+		t.Errorf("found %v", got)
+	}
+}
+
 func TestHealthy(t *testing.T) {
 	l := newLife()
 	l.before("work", func(l *life) { // the user has second thoughts, and nothing follows the first ones

@@ -663,7 +663,7 @@ var wrong = map[string]func(*life){
 	"BEH505":          after("work", status("AcmeControlPlane", "c", "status.readyReplicas", 2)),
 	"BEH505 negative": after("work", status("AcmeControlPlane", "c", "status.readyReplicas", -1)),
 	"BEH506":          after("work", status("AcmeControlPlane", "c", "status.replicas", 2, "status.versions", []any{m{"version": "v1.34.0", "replicas": 2}})),
-	"BEH506 while others work": after("work",
+	"BEH506 while the Cluster changes": after("work",
 		status("AcmeControlPlane", "c", "status.readyReplicas", 0),
 		wait(20*time.Second), sets(user, "Cluster", "c", "metadata.annotations|note", "x"), wait(2*minute)),
 	"BEH506 ready": after("work", status("AcmeControlPlane", "c", "status.readyReplicas", 0)),

@@ -53,7 +53,8 @@ func (o *object) converts(e *edit.Entry, name string) {
 		if n := f.shared[name]; n > 1 {
 			times = fmt.Sprintf("%d times", n)
 		}
-		o.manual(e, fmt.Sprintf("%s is a number of seconds here, but is also used %s, where seconds may be wrong",
-			name, times), "use another variable here")
+		o.manual(e,
+			fmt.Sprintf("%s is a number of seconds here, but is also used %s, where seconds may be wrong", name, times),
+			"use another variable here")
 	}
 }

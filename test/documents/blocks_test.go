@@ -93,11 +93,10 @@ cp ../cluster-api-provider-acme/metadata.yaml test/e2e/config/components.yaml
 for p in cluster-api:Core kubeadm:Bootstrap kubeadm:ControlPlane acme:Infrastructure; do
 	printf -- '- {name: %s, type: %sProvider, versions: [{name: v1.2.3, type: url, value: components.yaml}]}\n' ${p%:*} ${p#*:}
 done | sed '1i providers:' > test/e2e/config/docker.yaml
-git init -q -b main --template= . && printf 'out/\nexamples/\n' > .gitignore && git add . && git -c user.name=a -c user.email=a@example.com commit -q -m example
-git update-ref refs/remotes/origin/main HEAD
+git init -q -b main --template= && printf 'out/\nexamples/\n' > .gitignore && git add . && git -c user.name=a -c user.email=a@example.com commit -q -m example
+git update-ref refs/remotes/origin/main HEAD && git repack -q -a -d
 for version in v1.2.0 v1.2.3; do ` + command + ` -q build --version $version --out $version && ` + command + ` -q publish $version --to ../srv/repository; done
 rm -r v1.2.0 && mv v1.2.3 out
-git repack -q -a -d
 touch ca.crt && mkdir -p artifacts mirror path/to && cp -r out path/to/repository && cp -r out repository
 `
 	if out, err := exec.Command("bash", "-e", "-c", script).CombinedOutput(); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// variables returns the value of a template variable and whether it is set, which
-// it may be to the empty text.
+// variables returns the value of a template variable, and whether it is set; it may be
+// set to the empty string.
 type variables func(name string) (value string, ok bool)
 
 // source is a file on its way from raw text to objects.
@@ -95,10 +95,10 @@ func substitute(f *yamldoc.File, t *vars.Template, values variables) (*source, e
 	return nil, err
 }
 
-// work cuts the text into documents (clusterctl: util/yaml, ToUnstructured), and does
-// something with each object, beside others, unless do is nil. The error is that of the
-// first document that cannot be read. The message of clusterctl quotes the whole
-// document; this one names its place instead.
+// work splits the text into documents (clusterctl: util/yaml, ToUnstructured), and calls
+// do, if it is given, for each object, several at a time. The error is that of the first
+// document that cannot be read. The message of clusterctl quotes the whole document; this
+// one names its place instead.
 func (s *source) work(ctx context.Context, do func(o *object)) ([]object, error) {
 	chunks, split := s.chunks()
 	objs := make([]object, len(chunks))

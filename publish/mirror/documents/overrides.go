@@ -118,8 +118,8 @@ func target(all map[string]override, u use) string {
 
 // useOf returns an image if clusterctl rewrites it.
 func useOf(label string, img *inventory.Image) (use, bool) {
-	return use{label, img.Repository, img.Name, img.Tag, img.Digest}, img.SeenByClusterctl && img.Canonical &&
-		img.Variable == ""
+	return use{label, img.Repository, img.Name, img.Tag, img.Digest},
+		img.SeenByClusterctl && img.Canonical && img.Variable == ""
 }
 
 // Refused returns what clusterctl says of images that are not written in full:

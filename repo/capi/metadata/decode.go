@@ -15,7 +15,7 @@ import (
 )
 
 // decode does what the universal decoder of apimachinery does with the type
-// Metadata in clusterctl's scheme. The places are not known yet.
+// Metadata in clusterctl's scheme. Read adds the positions.
 func decode(data []byte) (*Metadata, error) {
 	if !bytes.HasPrefix(bytes.TrimLeftFunc(data, unicode.IsSpace), []byte("{")) {
 		var err error
@@ -26,7 +26,7 @@ func decode(data []byte) (*Metadata, error) {
 	if err := checkIdentity(data); err != nil {
 		return nil, err
 	}
-	out := &Metadata{}
+	out := &Metadata{} // a type of that name hides it below
 	// The type of every field of the standard metadata is checked, too. The
 	// names of these types occur in messages.
 	type OwnerReference struct {

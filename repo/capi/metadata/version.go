@@ -97,8 +97,8 @@ func Latest(versions []string, fetch func(version string) ([]byte, error)) (stri
 }
 
 func (s *Series) matches(v *version.Version) bool {
-	return v.Major() <= math.MaxInt32 && v.Minor() <= math.MaxInt32 && int32(v.Major()) == s.Major &&
-		int32(v.Minor()) == s.Minor
+	return v.Major() <= math.MaxInt32 && v.Minor() <= math.MaxInt32 &&
+		int32(v.Major()) == s.Major && int32(v.Minor()) == s.Minor
 }
 
 // tag spells a version as clusterctl asks for it.

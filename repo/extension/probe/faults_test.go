@@ -61,17 +61,20 @@ func about(part string, f func(*server)) func(*server) {
 	}
 }
 
-// apart returns the handlers that share nothing with those of a fault, of those that the
-// level calls: they are healthy, and have rows of their own.
+// apart returns the handlers that a row need not call, as they are healthy and have rows of
+// their own: those of the level that share nothing with the handlers of the fault, and at
+// level All the pure ones too. Pure hooks of one kind share what they are asked about.
 func (s *server) apart(level extension.Level) (names []string) {
 	kind := func(part string) int {
 		return slices.IndexFunc([]string{"canupdate", "generateupgradeplan", ""}, func(of string) bool { return strings.Contains(part, of) })
 	}
 	for _, h := range extension.Hooks(contract.NewestCore) {
 		near := func(part string) bool {
-			return part == "" || strings.Contains(h.Path(name(h.Name)), part) || level == extension.Pure && kind(part) == kind(name(h.Name))
+			return part == "" || strings.Contains(h.Path(name(h.Name)), part) ||
+				level == extension.Pure && kind(part) == kind(name(h.Name))
 		}
-		if level == extension.All && h.Level == extension.Pure || h.Level == level && len(s.about) > 0 && !slices.ContainsFunc(s.about, near) {
+		if level == extension.All && h.Level == extension.Pure ||
+			h.Level == level && len(s.about) > 0 && !slices.ContainsFunc(s.about, near) {
 			names = append(names, name(h.Name))
 		}
 	}

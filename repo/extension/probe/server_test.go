@@ -1,6 +1,6 @@
-// Post-quantum keys would be a good part of what the many connections cost.
-//
+// The tests open thousands of connections, of which post-quantum keys would be a large cost.
 //go:debug tlsmlkem=0
+
 package probe_test
 
 import (

@@ -201,7 +201,8 @@ func (n *Node) Get(path ...string) *Node {
 	return n
 }
 
-// All is Get for many values: a star in the path stands for all entries of a list.
+// All is Get for many values: a star in the path stands for all entries of a list. Missing
+// values are left out.
 func (n *Node) All(path ...string) (out []*Node) {
 	star := slices.Index(path, "*")
 	if star < 0 {

@@ -76,8 +76,7 @@ func (d *Document) Unwritable(lost func(*Field) bool, visit func(n *Node, err er
 // escapes, through base64, or because the characters stand there.
 func mayHoldOdd(text string) bool {
 	return strings.IndexByte(text, '\\') >= 0 || strings.IndexByte(text, 0xC2) >= 0 ||
-		strings.IndexByte(text, 0xEF) >= 0 ||
-		strings.Contains(text, "binary")
+		strings.IndexByte(text, 0xEF) >= 0 || strings.Contains(text, "binary")
 }
 
 // mayHoldLongKeys reports whether a key may have more than safeKey bytes: on a long

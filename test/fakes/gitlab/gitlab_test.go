@@ -310,6 +310,7 @@ func TestRefused(t *testing.T) {
 		text   string
 	}{
 		{"large", gitlab.Options{MaxFileSize: 3}, gitlab.Project{}, 400, "File is too large"},
+		{"registry off", gitlab.Options{}, gitlab.Project{NoPackages: true}, 403, "403 Forbidden"},
 		{"archived", gitlab.Options{}, gitlab.Project{Archived: true}, 403, "403 Forbidden"},
 	} {
 		s := start(t, tt.o, tt.p)

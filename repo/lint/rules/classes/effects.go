@@ -444,8 +444,8 @@ func jsonPatchError(err error) string {
 		{"unable to remove nonexistent key", "remove needs an existing value"},
 		{"add operation does not apply", "add needs an existing parent"},
 	} {
-		if strings.Contains(text, known.part) && strings.Contains(text, "missing") ||
-			strings.Contains(text, "nonexistent") && strings.Contains(text, known.part) {
+		if strings.Contains(text, known.part) &&
+			(strings.Contains(text, "missing") || strings.Contains(text, "nonexistent")) {
 			return known.short
 		}
 	}

@@ -211,8 +211,8 @@ func numberWraps(p *lint.Pass, o *manifest.Object) {
 	}
 	view.Misfits(o, func(problem gotypes.Problem) {
 		// Numbers that no field can hold are the business of another rule.
-		if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok && -view.MaxExact <= i &&
-			i <= view.MaxExact {
+		if i, ok := problem.Node.Int(); problem.Kind == gotypes.Wraps && ok &&
+			-view.MaxExact <= i && i <= view.MaxExact {
 			p.On(o, problem.Node,
 				"%s is not %s: clusterctl makes it %s instead of %d", problem.Path, problem.Want, problem.Got, i)
 		}

@@ -728,7 +728,7 @@ var _ = controlPlaneRules.Add(lint.Rule{
 	Check: both(eachRole(templateMissing, contract.ControlPlane), templateFields(contract.ControlPlane)),
 })
 
-// templateFields demands the spec of a template, and only notes that the metadata are missing.
+// templateFields demands the spec of a template; missing metadata is only an info.
 func templateFields(role contract.Role) func(*lint.Pass) {
 	metadata := fieldCheck{section: contract.TemplateMetadata, roles: []contract.Role{role}, most: lint.Info}
 	return both(demanded(contract.TemplateSpec, role), metadata.check)
@@ -835,8 +835,8 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
 			below, ok := fixedField(rule.Get("rule").Str())
 			field := strings.TrimPrefix(path+below, ".")
-			if !ok || !strings.HasPrefix("spec.template.spec", field) &&
-				!strings.HasPrefix(field, "spec.template.spec") || field == "" && path != "" {
+			if !ok || field == "" && path != "" ||
+				!strings.HasPrefix("spec.template.spec", field) && !strings.HasPrefix(field, "spec.template.spec") {
 				continue
 			}
 			if first == nil {

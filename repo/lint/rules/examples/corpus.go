@@ -41,8 +41,8 @@ func corpus(ctx context.Context, root string) (string, error) {
 	}
 	c := report.Count()
 	var b strings.Builder
-	fmt.Fprintf(&b, corpusIntro, report.Releases, fmt.Sprintf("%d errors, %d warnings and %d infos in %d files",
-		c.Errors, c.Warnings, c.Infos, report.Files))
+	fmt.Fprintf(&b, corpusIntro, report.Releases,
+		fmt.Sprintf("%d errors, %d warnings and %d infos in %d files", c.Errors, c.Warnings, c.Infos, report.Files))
 	b.WriteString("\n## Errors\n\n| rule | proof | place | what is wrong |\n|---|---|---|---|\n")
 	type count struct{ errors, warnings, infos, releases int }
 	counts := map[*lint.Rule]*count{}

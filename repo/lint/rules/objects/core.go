@@ -599,8 +599,8 @@ func ascending(n *yamldoc.Node, fail view.Failure) {
 		}
 		order = []string{"min", "max"}
 	}
-	if n.Get("type").Str() == "PersistentVolumeClaim" && n.Get("min", "storage") == nil &&
-		n.Get("max", "storage") == nil {
+	if n.Get("type").Str() == "PersistentVolumeClaim" &&
+		n.Get("min", "storage") == nil && n.Get("max", "storage") == nil {
 		fail.By(n, n.Get("type"), n.Get("min"), n.Get("max")).Says("has neither min nor max of storage")
 	}
 	for _, f := range view.Fields(n.Get("maxLimitRequestRatio")) {

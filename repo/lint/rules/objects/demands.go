@@ -93,7 +93,7 @@ func oneOf(words ...string) test {
 func alone(n *yamldoc.Node, fail view.Failure) {
 	for _, item := range n.List() {
 		if item.Str() == "*" && len(n.List()) > 1 {
-			fail.By(item).Says("has other entries besides %q", "*")
+			fail.By(item).Says(`has other entries besides "*"`)
 		}
 	}
 }

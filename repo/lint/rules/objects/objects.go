@@ -450,8 +450,8 @@ var workloadDemands = map[string][]demand{
 		{"spec.strategy.type", oneOf("", "Recreate", "RollingUpdate")},
 		{"spec.strategy", func(n *yamldoc.Node, fail view.Failure) {
 			update := n.Get("rollingUpdate")
-			if n.Get("type").Str() != "Recreate" && isNone(update.Get("maxSurge")) &&
-				isNone(update.Get("maxUnavailable")) {
+			if n.Get("type").Str() != "Recreate" &&
+				isNone(update.Get("maxSurge")) && isNone(update.Get("maxUnavailable")) {
 				fail.By(update, update.Get("maxSurge"), update.Get("maxUnavailable")).Says("allows neither a new pod nor a missing one: maxSurge and maxUnavailable are both 0")
 			}
 		}},
@@ -1134,8 +1134,9 @@ func fieldOf(shown string, fields ...string) test {
 
 func resourceOfContainer(text string) []string {
 	of, name, _ := strings.Cut(text, ".")
-	if of != "limits" && of != "requests" || !slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, name) &&
-		!strings.HasPrefix(name, "hugepages-") {
+	resources := []string{"cpu", "memory", "ephemeral-storage"}
+	if of != "limits" && of != "requests" ||
+		!slices.Contains(resources, name) && !strings.HasPrefix(name, "hugepages-") {
 		return []string{"must be limits or requests of cpu, memory or ephemeral-storage"}
 	}
 	return nil

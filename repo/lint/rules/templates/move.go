@@ -116,8 +116,8 @@ func unowned(p *lint.Pass) {
 				others = append(others, n)
 			}
 		case owners.Unowned, owners.NotOwned:
-			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) && !meant[n.Kind] &&
-				!meant[name.Text()] {
+			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) &&
+				!meant[n.Kind] && !meant[name.Text()] {
 				p.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
 			}
 		}

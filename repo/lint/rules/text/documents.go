@@ -103,14 +103,16 @@ func invalidUTF8(data string) int {
 	return 0
 }
 
-// isCutShort reports whether a value may begin at start, and its text goes on after end.
+// isCutShort reports whether a value may begin at start and more text follows end. A key in
+// quotes needs no space after its colon in a flow collection.
 func isCutShort(f *lint.File, start, end int) bool {
 	line, rest := f.Raw.Data[lineStart(f, start):start], f.Raw.Data[end:]
+	quoted := strings.HasSuffix(line, `":`) || strings.HasSuffix(line, `':`)
 	switch before := strings.TrimRight(line, " \t"); {
-	case before == "" || strings.HasSuffix(line, `":`):
+	case before == "" || quoted && strings.ContainsAny(line, "{["):
 	case strings.ContainsAny(before[len(before)-1:], ",[{"):
 		if strings.HasPrefix(rest, ":") {
-			return false // a key in quotes needs no space after its colon there
+			return false // the default is such a key
 		}
 	case !strings.ContainsAny(before[len(before)-1:], ":-") || before == line:
 		return false
