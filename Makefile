@@ -131,11 +131,11 @@ verify: lint ## Check the code, and that generated documents are not stale
 
 .PHONY: oracle
 oracle: ## Compare with the real clusterctl (builds it first)
-	cd test/oracle && $(GO) test -vet=off -timeout 30m ./...
+	cd test/oracle && $(GO) test -vet=off -timeout 60m ./...
 
 .PHONY: cluster-test
 cluster-test: ## Compare with a real API server (builds it first)
-	cd test/cluster && $(GO) test -vet=off -timeout 30m ./...
+	cd test/cluster && $(GO) test -vet=off -timeout 60m ./...
 
 # These build the program, whose changes the cache of test results does not see.
 .PHONY: live-test

@@ -1,6 +1,6 @@
-// Package edit is the one editor of YAML. A document is a tree whose entries can be
-// set, renamed, moved and removed while every other byte stays as it was written:
-// comments, order, quotes, blank lines and variables. Scalars can also be replaced
+// Package edit is the one editor of YAML, and leaves every other byte as it was written.
+// A document is a tree whose entries can be set, renamed, moved and removed; comments,
+// order, quotes, blank lines and variables stay. Scalars can also be replaced
 // in the text itself, by position. Both are checked the same way: the text is read
 // again, and every value must be the one that it was, or that it was set to.
 //
