@@ -411,8 +411,7 @@ func (j *Judge) machinesOf(plane *object) []*object {
 	})
 }
 
-// calm looks again when neither the ControlPlane nor its Machines came or went for the
-// bound.
+// calm is settled for a ControlPlane, and passes on the Machines that it controls.
 func (c *change) calm(do func(*change, []*object)) {
 	c.settled(machine, func(c *change) { do(c, c.machinesOf(c.o)) })
 }

@@ -39,9 +39,9 @@ func TestLateCause(t *testing.T) {
 		l.poolStatus("p1", "p2")
 		l.wait(10 * time.Second)
 		l.put(user, "MachinePool", "mp", "spec.replicas", 3)
-		l.wait(33 * time.Second)
+		l.wait(31 * time.Second)
 		l.poolMachine("p3")
-		l.wait(29 * time.Second) // within the bound
+		l.wait(31 * time.Second) // within the bound and the lag
 		l.poolStatus("p1", "p2", "p3")
 	})
 	if got := found(judge(l, 0)); slices.Contains(got, "BEH308") {

@@ -94,7 +94,8 @@ for p in cluster-api:Core kubeadm:Bootstrap kubeadm:ControlPlane acme:Infrastruc
 	printf -- '- {name: %s, type: %sProvider, versions: [{name: v1.2.3, type: url, value: components.yaml}]}\n' ${p%:*} ${p#*:}
 done | sed '1i providers:' > test/e2e/config/docker.yaml
 git init -q -b main --template= && printf 'out/\nexamples/\n' > .gitignore && git add . && git -c user.name=a -c user.email=a@example.com commit -q -m example
-git update-ref refs/remotes/origin/main HEAD && git repack -q -a -d
+git update-ref refs/remotes/origin/main HEAD
+git repack -q -a -d
 for version in v1.2.0 v1.2.3; do ` + command + ` -q build --version $version --out $version && ` + command + ` -q publish $version --to ../srv/repository; done
 rm -r v1.2.0 && mv v1.2.3 out
 touch ca.crt && mkdir -p artifacts mirror path/to && cp -r out path/to/repository && cp -r out repository

@@ -1,4 +1,4 @@
-// The tests open thousands of connections, of which post-quantum keys would be a large cost.
+// The tests open thousands of connections; post-quantum keys would make each one expensive.
 //go:debug tlsmlkem=0
 
 package probe_test

@@ -1,4 +1,4 @@
-// Package edit is the one editor of YAML, and leaves every other byte as it was written.
+// Package edit is the one editor of YAML, and changes no byte that it need not.
 // A document is a tree whose entries can be set, renamed, moved and removed; comments,
 // order, quotes, blank lines and variables stay. Scalars can also be replaced
 // in the text itself, by position. Both are checked the same way: the text is read

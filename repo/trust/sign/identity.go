@@ -30,7 +30,7 @@ func identityOf(r *repo.Release, in []layouts.Provider) ([]identity, error) {
 	}
 	var out []identity
 	for _, p := range in {
-		if p != layouts.CertManager && (p.Type == "" || len(p.Problems()) > 0) {
+		if len(p.Problems()) > 0 {
 			return nil, fmt.Errorf("%s cannot be signed: its provider is unknown", r.Path)
 		}
 		out = append(out, identity{p.Label(), r.Version})

@@ -104,7 +104,8 @@ func invalidUTF8(data string) int {
 }
 
 // isCutShort reports whether a value may begin at start and more text follows end. A key in
-// quotes needs no space after its colon in a flow collection.
+// quotes needs no space after its colon in a flow collection, which a bracket on its line
+// makes likely.
 func isCutShort(f *lint.File, start, end int) bool {
 	line, rest := f.Raw.Data[lineStart(f, start):start], f.Raw.Data[end:]
 	quoted := strings.HasSuffix(line, `":`) || strings.HasSuffix(line, `':`)
