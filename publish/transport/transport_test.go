@@ -786,3 +786,9 @@ func TestAdvice(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestPrintable(t *testing.T) {
+	if got := Printable("a\u202eb\x1b\u2028c\n\td\xff"); got != "abc\n\td?" {
+		t.Errorf("%q", got)
+	}
+}
