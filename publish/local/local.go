@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -216,26 +214,6 @@ func Writable(dir string) error {
 	}
 }
 
-// Put publishes a release. It refuses to write through a label or version that
-// is a symbolic link, and next to a name that differs only by case. If r has a
-// checksum file, that must be true.
-func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	return d.put(ctx, r, d.open, false)
-}
-
-// Replace is Put for a build folder: a version that is there with other content
-// is exchanged with the new one, so that a reader sees the old files or the new
-// ones, and nothing waits for the disk. Where folders cannot be exchanged, the
-// version is away for a moment, which the notes say. After a power cut the folder has to be built
-// again.
-func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
-	open := func(root string) (disk, error) {
-		disk, err := d.open(root)
-		return volatile{disk}, err
-	}
-	return d.put(ctx, r, open, true)
-}
-
 // Remove takes a release away in one step for readers, or else says in the note
 // that it took more. The folder of the provider goes too when it is empty. A
 // missing release is not an error.
@@ -280,44 +258,6 @@ func (d *Folder) Remove(ctx context.Context, p layouts.Provider, version string)
 // folders of a lower layer, such as those of a container image.
 const fixed = "the file system cannot rename this folder"
 
-// aside makes a version give room to another one. Where its folder cannot be
-// renamed, it is copied, so that it can be put back, and the note says so.
-func (d *Folder) aside(disk disk, dir, old string) (note string, err error) {
-	if err := disk.rename(dir, old); err == nil || !errors.Is(err, syscall.EXDEV) {
-		return "", err
-	}
-	entries, err := os.ReadDir(d.path(dir))
-	made := old + "-copy"
-	if err == nil {
-		err = disk.mkdir(made)
-	}
-	for _, e := range entries {
-		if err == nil && !e.Type().IsRegular() {
-			err = fmt.Errorf("%s, and it holds %s, which is not a plain file; remove that", fixed, e.Name())
-		}
-		if err != nil {
-			break
-		}
-		err = disk.write(path.Join(made, e.Name()), func(w io.Writer) error {
-			f, err := os.Open(d.path(path.Join(dir, e.Name())))
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = io.Copy(w, f)
-			return err
-		})
-	}
-	if err == nil {
-		err = disk.rename(made, old) // where new folders cannot be renamed either, nothing is removed
-	}
-	if err != nil {
-		return "", err
-	}
-	note = fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
-	return note, disk.removeAll(dir)
-}
-
 // Sweep removes what publishers left that were killed.
 func (d *Folder) Sweep() error {
 	entries, err := os.ReadDir(d.root)
@@ -338,54 +278,6 @@ func (d *Folder) Sweep() error {
 		}
 	}
 	return nil
-}
-
-func (d *Folder) put(ctx context.Context, r *repo.Release, open func(string) (disk, error), replace bool) (publish.Result, error) {
-	fail := func(err error) (publish.Result, error) {
-		if _, ok := errors.AsType[*publish.ConflictError](err); ok {
-			return publish.Result{}, err // names itself
-		}
-		verb := "publish"
-		if replace {
-			verb = "write"
-		}
-		return publish.Result{}, fmt.Errorf("%s %s to %s: %w", verb, publish.Name(r), d, err)
-	}
-	if err := publish.Check(r); err != nil {
-		return publish.Result{}, err
-	}
-	dir, err := releaseDir(r.Provider, r.Version)
-	if err != nil {
-		return fail(err)
-	}
-	unchanged, err := d.compare(ctx, r)
-	_, conflict := errors.AsType[*publish.ConflictError](err)
-	if err != nil && !(conflict && replace) {
-		return fail(err)
-	}
-	disk, err := open(d.root)
-	if err != nil {
-		return fail(err)
-	}
-	defer disk.close()
-	d.clean(disk, r.Provider.Label())
-	result := publish.Result{Where: d.path(dir)}
-	if !unchanged {
-		var note string
-		unchanged, note, err = d.publish(ctx, disk, dir, r, conflict)
-		if note != "" {
-			result.Notes = []string{note}
-		}
-	}
-	if err == nil && unchanged {
-		// Who published it may have died before this.
-		err = disk.sync(path.Dir(dir))
-	}
-	if err != nil {
-		return fail(err)
-	}
-	result.Unchanged = unchanged
-	return result, nil
 }
 
 // compare reports whether r is already published. The error is a
@@ -434,117 +326,4 @@ func (d *Folder) find(dir, name string) (found bool, err error) {
 		}
 	}
 	return found, nil
-}
-
-// publish stages, reads back and switches. With replace set, what is there makes
-// room; the note says if that took more than one step. It reports whether another
-// publisher was first, with the same content.
-func (d *Folder) publish(ctx context.Context, disk disk, dir string, r *repo.Release, replace bool) (lost bool, note string, err error) {
-	s, err := stage(ctx, disk, path.Dir(dir))
-	if err != nil {
-		return false, "", err
-	}
-	defer func() { s.close(err != nil) }()
-	sums, err := s.write(ctx, r)
-	if err != nil {
-		return false, "", err
-	}
-	stamps := stampsOf(d.path(s.release()))
-	staged, err := d.verify(ctx, s.release(), r, sums)
-	if err != nil {
-		return false, "", err
-	}
-	if staged.Artifact(layouts.ChecksumFile) != nil {
-		if err := repo.VerifyChecksums(ctx, staged); err != nil {
-			return false, "", err
-		}
-	}
-	// visible makes durable that the release is in its place. It is read there only
-	// if it is no longer what was moved.
-	visible := func() error {
-		err := disk.sync(path.Dir(dir))
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if err == nil && !same(stamps, d.path(dir)) {
-			_, err = d.verify(ctx, dir, r, sums)
-		}
-		if err == nil {
-			d.read.Store(d.path(dir), stamps)
-		}
-		return err
-	}
-	if replace {
-		switch err := disk.exchange(s.release(), dir); {
-		case err == nil:
-			return false, "", visible()
-		case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EXDEV):
-			return false, "", err
-		}
-		if note, err = d.aside(disk, dir, s.old()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, "", err
-		}
-		defer func() {
-			if err != nil {
-				disk.rename(s.old(), dir) // fails if something else is there by now
-			}
-		}()
-	}
-	// Renaming a folder onto another one fails unless that is empty, on every
-	// platform, so nothing published can get lost here.
-	if err := disk.rename(s.release(), dir); err != nil {
-		// What is there now decides, not how the file system puts it.
-		same, compareErr := d.compare(ctx, r)
-		if _, conflict := errors.AsType[*publish.ConflictError](compareErr); same || conflict {
-			return same, "", compareErr
-		}
-		return false, "", err
-	}
-	return false, note, visible()
-}
-
-// stampsOf returns what tells the files of a folder from others, and from what they
-// were before something wrote to them; nil if that cannot be told.
-func stampsOf(dir string) (out []fs.FileInfo) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return nil
-		}
-		out = append(out, info)
-	}
-	return out
-}
-
-// same reports whether a folder holds the very files that have the stamps.
-func same(stamps []fs.FileInfo, dir string) bool {
-	return stamps != nil && slices.EqualFunc(stamps, stampsOf(dir), func(a, b fs.FileInfo) bool {
-		return os.SameFile(a, b) && a.Name() == b.Name() && a.Mode() == b.Mode() && a.Size() == b.Size() &&
-			a.ModTime().Equal(b.ModTime())
-	})
-}
-
-// verify reads a release back and compares it with what was written.
-func (d *Folder) verify(ctx context.Context, dir string, r *repo.Release, sums map[string]repo.Sum) (*repo.Release, error) {
-	got, err := folder.OpenRelease(ctx, d.root, dir, r.Provider, r.Version)
-	if err != nil {
-		return nil, err
-	}
-	if len(got.Artifacts) != len(sums) {
-		return nil, fmt.Errorf("read back %s: it holds %d files, but %d were written; something else changes the folder", got.Path, len(got.Artifacts), len(sums))
-	}
-	for _, a := range got.Artifacts {
-		sum, err := a.Sum(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if sum != sums[a.Name] {
-			return nil, fmt.Errorf("read back %s: it is not what was written; something else changes the folder", a.Path)
-		}
-	}
-	return got, nil
 }

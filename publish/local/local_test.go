@@ -264,7 +264,12 @@ func TestObstacles(t *testing.T) {
 			given.NoError(t, tc.make(root))
 			before := tree(t, top)
 			d, r := destination(t, root), sample("v1.0.0-rc.1")
-			for _, do := range []func(context.Context, *repo.Release) (publish.Result, error){d.Plan, d.Put} {
+			refusing := []func(context.Context, *repo.Release) (publish.Result, error){d.Plan, d.Put}
+			_, err := d.Plan(t.Context(), r)
+			if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict {
+				refusing = append(refusing, d.Replace) // that replaces a conflict
+			}
+			for _, do := range refusing {
 				if _, err := do(t.Context(), r); err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("got %v, want %q", err, tc.want)
 				}
@@ -274,6 +279,17 @@ func TestObstacles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A link does not hinder what has another name.
+func TestLinksBesideARelease(t *testing.T) {
+	root := given.MemoryDir(t)
+	d := destination(t, root)
+	given.Value(d.Put(t.Context(), sample("v1.0.0")))(t)
+	given.NoError(t, os.Symlink("v1.0.0", filepath.Join(root, "infrastructure-foo", "current")))
+	given.NoError(t, os.Symlink("infrastructure-foo", filepath.Join(root, "foo")))
+	given.Value(d.Put(t.Context(), sample("v1.1.0")))(t)
+	holds(t, d, sample("v1.1.0"))
 }
 
 // TestWritable also runs as root, for whom every file is writable.

@@ -1,0 +1,259 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+)
+
+// Put publishes a release. It refuses to write through a label or version that
+// is a symbolic link, and next to a name that differs only by case. If r has a
+// checksum file, that must be true.
+func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	return d.put(ctx, r, "publish", false)
+}
+
+// Replace is Put for a build folder: a version that is there with other content
+// is exchanged with the new one, so that a reader sees the old files or the new
+// ones, and nothing waits for the disk. Where folders cannot be exchanged, the
+// version is away for a moment, which the notes say. After a power cut the folder
+// has to be built again.
+func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, error) {
+	return d.put(ctx, r, "write", true)
+}
+
+// put does what Put and Replace promise. What can be refused is refused before
+// the disk is opened; publish does the rest.
+func (d *Folder) put(ctx context.Context, r *repo.Release, verb string, replace bool) (result publish.Result, err error) {
+	if err := publish.Check(r); err != nil {
+		return result, err
+	}
+	defer func() {
+		if _, conflict := errors.AsType[*publish.ConflictError](err); err != nil && !conflict {
+			err = fmt.Errorf("%s %s to %s: %w", verb, publish.Name(r), d, err)
+		}
+	}()
+	dir, err := releaseDir(r.Provider, r.Version)
+	if err != nil {
+		return result, err
+	}
+	published, err := d.compare(ctx, r)
+	_, conflict := errors.AsType[*publish.ConflictError](err)
+	if err != nil && !(conflict && replace) {
+		return result, err
+	}
+	disk, err := d.open(d.root)
+	if err != nil {
+		return result, err
+	}
+	defer disk.close()
+	if replace {
+		disk = volatile{disk}
+	}
+	d.clean(disk, r.Provider.Label())
+	var notes []string
+	if !published {
+		published, notes, err = d.publish(ctx, disk, dir, r, conflict)
+	}
+	if err == nil && published {
+		err = disk.sync(path.Dir(dir)) // who published it may have died before this
+	}
+	if err != nil {
+		return result, err
+	}
+	return publish.Result{Where: d.path(dir), Unchanged: published, Notes: notes}, nil
+}
+
+// publish writes r beside its place, reads it back, and switches. With replace
+// set, what is there makes room; the notes say if that took more than one step. It
+// reports whether another publisher was first, with the same content.
+func (d *Folder) publish(
+	ctx context.Context, disk disk, dir string, r *repo.Release, replace bool,
+) (lost bool, notes []string, err error) {
+	s, err := stage(ctx, disk, path.Dir(dir))
+	if err != nil {
+		return false, nil, err
+	}
+	defer func() { s.close(err != nil) }()
+	sums, stamps, err := d.writeAndReadBack(ctx, s, r)
+	if err != nil {
+		return false, nil, err
+	}
+	exchanged := false
+	if replace {
+		if exchanged, notes, err = d.exchangeOrMoveAway(s, dir); err != nil {
+			return false, nil, err
+		}
+	}
+	if !exchanged {
+		lost, err = d.moveIn(ctx, s, dir, r)
+		if err != nil && replace {
+			disk.rename(s.old(), dir) // fails if something else is there by now
+		}
+		if err != nil || lost {
+			return lost, nil, err
+		}
+	}
+	return false, notes, d.confirm(ctx, disk, dir, r, sums, stamps)
+}
+
+// writeAndReadBack stages r. The files on the disk are what was read from r, and
+// if one of them holds checksums, these are true.
+func (d *Folder) writeAndReadBack(
+	ctx context.Context, s *staging, r *repo.Release,
+) (sums map[string]repo.Sum, stamps []fs.FileInfo, err error) {
+	if sums, err = s.write(ctx, r); err != nil {
+		return nil, nil, err
+	}
+	stamps = stampsOf(d.path(s.release()))
+	staged, err := d.verify(ctx, s.release(), r, sums)
+	if err == nil && staged.Artifact(layouts.ChecksumFile) != nil {
+		err = repo.VerifyChecksums(ctx, staged)
+	}
+	return sums, stamps, err
+}
+
+// exchangeOrMoveAway swaps a version with the staged one in one step. Where that
+// cannot be done, the version makes room, unless it has gone already.
+func (d *Folder) exchangeOrMoveAway(s *staging, dir string) (exchanged bool, notes []string, err error) {
+	switch err := s.disk.exchange(s.release(), dir); {
+	case err == nil:
+		return true, nil, nil
+	case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EXDEV):
+		return false, nil, err
+	}
+	notes, err = d.moveAway(s.disk, dir, s.old())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return false, notes, err
+}
+
+// moveAway makes a version give room to another one. Where its folder cannot be
+// renamed, it is copied, so that it can be put back, and the notes say so.
+func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error) {
+	if err := disk.rename(dir, old); err == nil || !errors.Is(err, syscall.EXDEV) {
+		return nil, err
+	}
+	entries, err := os.ReadDir(d.path(dir))
+	made := old + "-copy"
+	if err == nil {
+		err = disk.mkdir(made)
+	}
+	for _, e := range entries {
+		if err == nil && !e.Type().IsRegular() {
+			err = fmt.Errorf("%s, and it holds %s, which is not a plain file; remove that", fixed, e.Name())
+		}
+		if err != nil {
+			break
+		}
+		err = disk.write(path.Join(made, e.Name()), func(w io.Writer) error {
+			f, err := os.Open(d.path(path.Join(dir, e.Name())))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.Copy(w, f)
+			return err
+		})
+	}
+	if err == nil {
+		err = disk.rename(made, old) // where new folders cannot be renamed either, nothing is removed
+	}
+	if err != nil {
+		return nil, err
+	}
+	note := fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
+	return []string{note}, disk.removeAll(dir)
+}
+
+// moveIn renames the staged release to its place, over nothing that is published:
+// renaming a folder onto another one fails unless that is empty, on every
+// platform. If it fails, what is there now decides, not how the file system puts
+// it: lost means the same release.
+func (d *Folder) moveIn(ctx context.Context, s *staging, dir string, r *repo.Release) (lost bool, err error) {
+	err = s.disk.rename(s.release(), dir)
+	if err == nil {
+		return false, nil
+	}
+	lost, compareErr := d.compare(ctx, r)
+	if _, conflict := errors.AsType[*publish.ConflictError](compareErr); lost || conflict {
+		return lost, compareErr
+	}
+	return false, err
+}
+
+// confirm makes durable that the release is in its place. It is read there only
+// if it is no longer what was moved.
+func (d *Folder) confirm(
+	ctx context.Context, disk disk, dir string, r *repo.Release, sums map[string]repo.Sum, stamps []fs.FileInfo,
+) error {
+	err := disk.sync(path.Dir(dir))
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil && !same(stamps, d.path(dir)) {
+		_, err = d.verify(ctx, dir, r, sums)
+	}
+	if err == nil {
+		d.read.Store(d.path(dir), stamps)
+	}
+	return err
+}
+
+// verify reads a release back and compares it with what was written.
+func (d *Folder) verify(ctx context.Context, dir string, r *repo.Release, sums map[string]repo.Sum) (*repo.Release, error) {
+	got, err := folder.OpenRelease(ctx, d.root, dir, r.Provider, r.Version)
+	if err != nil {
+		return nil, err
+	}
+	if len(got.Artifacts) != len(sums) {
+		return nil, fmt.Errorf("read back %s: it holds %d files, but %d were written; something else changes the folder", got.Path, len(got.Artifacts), len(sums))
+	}
+	for _, a := range got.Artifacts {
+		sum, err := a.Sum(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if sum != sums[a.Name] {
+			return nil, fmt.Errorf("read back %s: it is not what was written; something else changes the folder", a.Path)
+		}
+	}
+	return got, nil
+}
+
+// stampsOf returns what tells the files of a folder from others, and from what they
+// were before something wrote to them; nil if that cannot be told.
+func stampsOf(dir string) (out []fs.FileInfo) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+// same reports whether a folder holds the very files that have the stamps.
+func same(stamps []fs.FileInfo, dir string) bool {
+	return stamps != nil && slices.EqualFunc(stamps, stampsOf(dir), func(a, b fs.FileInfo) bool {
+		return os.SameFile(a, b) && a.Name() == b.Name() && a.Mode() == b.Mode() && a.Size() == b.Size() &&
+			a.ModTime().Equal(b.ModTime())
+	})
+}
