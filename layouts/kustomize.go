@@ -3,6 +3,7 @@ package layouts
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // KustomizationFiles are the names of files that make a folder a kustomization, in the
@@ -29,8 +30,10 @@ func IsRemoteBase(target string) bool {
 			return true
 		}
 	}
-	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") || userAtHost.MatchString(target)
+	return strings.Contains(target, "?ref=") || strings.Contains(target, ".git//") || strings.Contains(target, "_git/") || userAtHost().MatchString(target)
 }
 
 // userAtHost is the form user@host:path, also with a slash for the colon.
-var userAtHost = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*@[^/:]+(:|/[^/]+/|/.*\.git)`)
+var userAtHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*@[^/:]+(:|/[^/]+/|/.*\.git)`)
+})

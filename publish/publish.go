@@ -9,7 +9,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -260,9 +259,9 @@ const maxName = 255
 var (
 	// The letters that keep their meaning everywhere: in URLs, on every file
 	// system, and as the name of a GitHub asset or GitLab package file.
-	fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	fileName = phrase.Pattern(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 	// Windows opens a device for these, with any extension.
-	deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+	deviceName = phrase.Pattern(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 )
 
 // CheckFileName reports whether a file of that name can be published to every
@@ -272,11 +271,11 @@ func CheckFileName(name string) error {
 	switch {
 	case len(name) > maxName:
 		why = fmt.Sprintf("has %d characters, more than %d", len(name), maxName)
-	case !fileName.MatchString(name):
+	case !fileName().MatchString(name):
 		why = "must begin with a letter or digit and consist of letters, digits and . _ + -"
 	case strings.HasSuffix(name, "."):
 		why = "must not end with a dot"
-	case deviceName.MatchString(name):
+	case deviceName().MatchString(name):
 		why = "is the name of a device on Windows"
 	default:
 		return nil

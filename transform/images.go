@@ -3,13 +3,13 @@ package transform
 import (
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // image is a container image taken apart.
@@ -171,7 +171,7 @@ type unsetImage struct {
 }
 
 // sidecar are the images that run next to controllers of others.
-var sidecar = regexp.MustCompile(`(^|/)(kube-rbac-proxy|cloud-sql-proxy|envoy|istio-proxy|proxyv2|oauth2-proxy)$`)
+var sidecar = phrase.Pattern(`(^|/)(kube-rbac-proxy|cloud-sql-proxy|envoy|istio-proxy|proxyv2|oauth2-proxy)$`)
 
 // judgeImages notes the images of the controllers that were not chosen, each once.
 func (p *building) judgeImages(objs []object, meant map[string]bool) {
@@ -185,7 +185,7 @@ func (p *building) judgeImages(objs []object, meant map[string]bool) {
 			name, _ := c["name"].(string)
 			i := splitImage(ref)
 			if ref == "" || meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") ||
-				sidecar.MatchString(i.name) {
+				sidecar().MatchString(i.name) {
 				continue
 			}
 			p.mu.Lock()

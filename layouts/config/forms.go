@@ -35,20 +35,20 @@ var forms = map[string]form{
 var placeholders = []string{"version", "number", "label", "type", "name"}
 
 var (
-	brace  = regexp.MustCompile(`\{([^{}/]*)\}`)
-	dollar = regexp.MustCompile(`\$(\w+|\{[^}]*\}?|\([^)]*\)?)`)
-	drive  = regexp.MustCompile(`^[A-Za-z]:`)
-	number = regexp.MustCompile(`^[1-9]$`)
-	digest = regexp.MustCompile(`^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-f]{32,}$`)
+	brace  = phrase.Pattern(`\{([^{}/]*)\}`)
+	dollar = phrase.Pattern(`\$(\w+|\{[^}]*\}?|\([^)]*\)?)`)
+	drive  = phrase.Pattern(`^[A-Za-z]:`)
+	number = phrase.Pattern(`^[1-9]$`)
+	digest = phrase.Pattern(`^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-f]{32,}$`)
 )
 
 // checkVariables checks the placeholders in a text, which may be stars too: {1}.
 func checkVariables(s string, stars bool) error {
-	if v := dollar.FindString(s); v != "" {
+	if v := dollar().FindString(s); v != "" {
 		return fmt.Errorf("%q: the environment is not used here; the variables are {%s}", v, strings.Join(placeholders, "}, {"))
 	}
-	for _, m := range brace.FindAllStringSubmatch(s, -1) {
-		if !slices.Contains(placeholders, m[1]) && !(stars && number.MatchString(m[1])) {
+	for _, m := range brace().FindAllStringSubmatch(s, -1) {
+		if !slices.Contains(placeholders, m[1]) && !(stars && number().MatchString(m[1])) {
 			return fmt.Errorf("unknown variable %q; known: {%s}%s", m[0], strings.Join(placeholders, "}, {"), phrase.DidYouMean(m[1], placeholders))
 		}
 	}
@@ -62,7 +62,7 @@ func checkPath(s string) error {
 	switch {
 	case strings.Contains(s, `\`):
 		return fmt.Errorf("%q: folders are separated by /, also on Windows", s)
-	case path.IsAbs(s) || drive.MatchString(s):
+	case path.IsAbs(s) || drive().MatchString(s):
 		return fmt.Errorf("%q is absolute; paths are relative to the root of the source tree", s)
 	case strings.HasPrefix(path.Clean(s)+"/", "../"):
 		return fmt.Errorf("%q leads out of the source tree; copy its target into the tree", s)
@@ -98,7 +98,7 @@ func checkName(s string) error {
 }
 
 func checkDigest(s string) error {
-	if !digest.MatchString(s) {
+	if !digest().MatchString(s) {
 		return fmt.Errorf("%q is not a digest such as sha256:4355a46b…", s)
 	}
 	return nil
@@ -112,7 +112,7 @@ func expand(s string, vars map[string]string) string {
 	}
 	var b strings.Builder
 	last := 0
-	for _, m := range brace.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range brace().FindAllStringSubmatchIndex(s, -1) {
 		value, ok := vars[s[m[2]:m[3]]]
 		if !ok || m[0] > 0 && s[m[0]-1] == '$' {
 			continue

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -210,7 +210,7 @@ func (s *survey) manifest(file string) (m manifest, ok bool) {
 	}
 	// CRDs are large and have no label: look before the slow search.
 	if at := bytes.Index(data, []byte(layouts.ProviderLabel+":")); at >= 0 {
-		if v := objectLabel.FindSubmatch(data[bytes.LastIndexByte(data[:at], '\n')+1:]); v != nil {
+		if v := objectLabel().FindSubmatch(data[bytes.LastIndexByte(data[:at], '\n')+1:]); v != nil {
 			m.label = string(v[1])
 		}
 	}
@@ -219,8 +219,8 @@ func (s *survey) manifest(file string) (m manifest, ok bool) {
 }
 
 var (
-	specGroup   = regexp.MustCompile(`^ +group: *["']?([a-z0-9.-]+)["']?\s*$`)
-	objectLabel = regexp.MustCompile(`(?m)^\s+cluster\.x-k8s\.io/provider: *["']?([A-Za-z0-9._-]+)["']?\s*$`)
+	specGroup   = phrase.Pattern(`^ +group: *["']?([a-z0-9.-]+)["']?\s*$`)
+	objectLabel = phrase.Pattern(`(?m)^\s+cluster\.x-k8s\.io/provider: *["']?([A-Za-z0-9._-]+)["']?\s*$`)
 )
 
 // crdGroup returns the API group of a document that is a CRD. CRDs are by far
@@ -235,7 +235,7 @@ func crdGroup(data string) string {
 			if text := strings.TrimRight(line, " \r\n"); text != "" && text[0] != ' ' && text[0] != '#' {
 				break
 			}
-			if m := specGroup.FindStringSubmatch(line); m != nil {
+			if m := specGroup().FindStringSubmatch(line); m != nil {
 				return m[1]
 			}
 		}

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // repository is what the name of the source repository tells.
@@ -29,13 +29,13 @@ type repository struct {
 }
 
 var (
-	remoteSection = regexp.MustCompile(`^\s*\[remote "(.*)"\]`)
-	remoteURL     = regexp.MustCompile(`^\s*url\s*=\s*(\S+)`)
-	modulePath    = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?`)
-	majorSuffix   = regexp.MustCompile(`/v[0-9]+$`)
-	gitHubForm    = regexp.MustCompile(`(?:^|[/@.])github\.com(?::[0-9]+)?[:/]([^/:]+/[^/:]+)$`)
-	repoForm      = regexp.MustCompile(`^cluster-api-(?:([a-z-]+)-)?provider-(.+)$`)
-	notName       = regexp.MustCompile(`[^a-z0-9]+`)
+	remoteSection = phrase.Pattern(`^\s*\[remote "(.*)"\]`)
+	remoteURL     = phrase.Pattern(`^\s*url\s*=\s*(\S+)`)
+	modulePath    = phrase.Pattern(`(?m)^module\s+"?([^\s"]+)"?`)
+	majorSuffix   = phrase.Pattern(`/v[0-9]+$`)
+	gitHubForm    = phrase.Pattern(`(?:^|[/@.])github\.com(?::[0-9]+)?[:/]([^/:]+/[^/:]+)$`)
+	repoForm      = phrase.Pattern(`^cluster-api-(?:([a-z-]+)-)?provider-(.+)$`)
+	notName       = phrase.Pattern(`[^a-z0-9]+`)
 )
 
 // typeWords are the words for provider types in names of repositories and
@@ -86,12 +86,12 @@ func newRepository(fsys fs.FS, hints Hints) repository {
 		return r
 	}
 	for _, at := range []string{module, remote} {
-		if m := gitHubForm.FindStringSubmatch(at); m != nil && lastName(at) == r.name {
+		if m := gitHubForm().FindStringSubmatch(at); m != nil && lastName(at) == r.name {
 			r.github = m[1]
 			break
 		}
 	}
-	switch m := repoForm.FindStringSubmatch(r.name); {
+	switch m := repoForm().FindStringSubmatch(r.name); {
 	case r.name == layouts.CoreName:
 		r.typ = layouts.Core
 	case m != nil:
@@ -102,7 +102,7 @@ func newRepository(fsys fs.FS, hints Hints) repository {
 	default:
 		r.provider = strings.TrimPrefix(r.name, "cluster-api-")
 	}
-	r.provider = strings.Trim(notName.ReplaceAllString(r.provider, "-"), "-")
+	r.provider = strings.Trim(notName().ReplaceAllString(r.provider, "-"), "-")
 	return r
 }
 
@@ -123,7 +123,7 @@ func lastName(at string) string { return strings.ToLower(at[strings.LastIndexAny
 
 // providerName reports whether a repository of that name is one of Cluster API.
 func providerName(name string) bool {
-	return name == layouts.CoreName || repoForm.MatchString(name)
+	return name == layouts.CoreName || repoForm().MatchString(name)
 }
 
 func trimGit(url string) string { return strings.TrimSuffix(strings.TrimRight(url, "/"), ".git") }
@@ -152,12 +152,12 @@ func gitRemote(fsys fs.FS) string {
 	}
 	var section, first, origin string
 	for line := range strings.Lines(string(data)) {
-		if m := remoteSection.FindStringSubmatch(line); m != nil {
+		if m := remoteSection().FindStringSubmatch(line); m != nil {
 			section = m[1]
 		} else if strings.HasPrefix(strings.TrimSpace(line), "[") {
 			section = ""
 		}
-		m := remoteURL.FindStringSubmatch(line)
+		m := remoteURL().FindStringSubmatch(line)
 		if m == nil || section == "" {
 			continue
 		}
@@ -176,11 +176,11 @@ func goModule(fsys fs.FS) string {
 	if err != nil {
 		return ""
 	}
-	m := modulePath.FindSubmatch(data)
+	m := modulePath().FindSubmatch(data)
 	if m == nil {
 		return ""
 	}
-	return majorSuffix.ReplaceAllString(string(m[1]), "")
+	return majorSuffix().ReplaceAllString(string(m[1]), "")
 }
 
 // identity is the type and name of a provider, with the reasons.

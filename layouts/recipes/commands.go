@@ -4,13 +4,13 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // call follows one command and returns what it prints.
@@ -151,7 +151,7 @@ func (s *shell) removes(names []string, sc *scope) {
 	}
 }
 
-var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+var majorVersion = phrase.Pattern(`^v[0-9]+$`)
 
 // programName is the program without its folder, version and mark.
 func programName(arg string) string {
@@ -159,7 +159,7 @@ func programName(arg string) string {
 		arg = strings.ToLower(arg[strings.LastIndex(arg, string(markStart)):])
 	}
 	arg, _, _ = strings.Cut(arg, "@") // go run MODULE/v5@VERSION
-	if majorVersion.MatchString(path.Base(arg)) {
+	if majorVersion().MatchString(path.Base(arg)) {
 		arg = path.Dir(arg)
 	}
 	name := strings.Trim(path.Base(arg), string(markStart)+string(markEnd))
@@ -263,7 +263,7 @@ func tagged(ref string) (name string, ok bool) {
 }
 
 // plainTag is a text that sed replaces and that may be the tag of an image.
-var plainTag = regexp.MustCompile(`^[\w.-]+$`)
+var plainTag = phrase.Pattern(`^[\w.-]+$`)
 
 // sed notes the images and pull policies that a call of sed writes, and the products
 // that it changes otherwise.
@@ -315,7 +315,7 @@ func (s *shell) sed(args []string, sc *scope, at Place, inPlace bool) {
 			case hasTag && strings.Contains(oldName, "/") && !strings.ContainsAny(oldName, `*\[ `):
 				image.Name = oldName
 				s.image(image, new)
-			case plainTag.MatchString(old) && strings.Contains(tagOf(new), "{"):
+			case plainTag().MatchString(old) && strings.Contains(tagOf(new), "{"):
 				image.OldTag, image.Tag = old, tagOf(new)
 				s.out.Images = append(s.out.Images, image)
 			default:
@@ -399,7 +399,7 @@ func (s *shell) paths(args []string, sc *scope) []string {
 
 // imageEntry is an entry for the images of a kustomization, as programs such as yq
 // write it.
-var imageEntry = regexp.MustCompile(`"name": *"([^"]+)", *"newName": *"([^"]+)", *"newTag": *"([^"]+)"`)
+var imageEntry = phrase.Pattern(`"name": *"([^"]+)", *"newName": *"([^"]+)", *"newTag": *"([^"]+)"`)
 
 // queries are the programs that edit the images of a kustomization as a tree.
 var queries = []string{"yq", "gojq", "jq"}
@@ -409,7 +409,7 @@ var queries = []string{"yq", "gojq", "jq"}
 func (s *shell) filter(program string, args []string, in stream, sc *scope, at Place) stream {
 	out := in
 	for _, a := range args {
-		if m := imageEntry.FindStringSubmatch(a); m != nil && slices.Contains(queries, program) && !isUnknown(m[1]) {
+		if m := imageEntry().FindStringSubmatch(a); m != nil && slices.Contains(queries, program) && !isUnknown(m[1]) {
 			s.image(Image{Place: at, Dir: s.real(sc.dir), Name: m[1]}, m[2]+":"+m[3])
 		}
 		if _, value, ok := strings.Cut(a, "="); ok {
@@ -438,7 +438,7 @@ func (s *shell) filter(program string, args []string, in stream, sc *scope, at P
 // write notes that a stream goes to a file.
 func (s *shell) write(file string, in stream, appended bool, sc *scope, at Place) {
 	p := Product{Place: at, To: sc.path(file), Kustomize: in.kustomize, Unrestricted: in.unrestricted, Unsorted: in.unsorted, From: in.from, Through: in.through}
-	open := slices.ContainsFunc(gap.FindAllString(p.Kustomize, -1), func(part string) bool { return !strings.Contains(p.To, part) })
+	open := slices.ContainsFunc(gap().FindAllString(p.Kustomize, -1), func(part string) bool { return !strings.Contains(p.To, part) })
 	if in.bad != "" && (open || s.follower != nil) {
 		s.unread(at, false, in.bad)
 		return

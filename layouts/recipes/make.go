@@ -4,9 +4,10 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // The marks around the name of a value that cannot be told. They are characters
@@ -20,7 +21,7 @@ const (
 func unknown(name string) string { return string(markStart) + name + string(markEnd) }
 
 // tagName are the names of variables for the version of a release.
-var tagName = regexp.MustCompile(`(?i)(^|_)(tag|version|ref_name)$`)
+var tagName = phrase.Pattern(`(?i)(^|_)(tag|version|ref_name)$`)
 
 // untold stands for the value of a variable. That of a version begins with a v,
 // so that a recipe can cut it off.
@@ -28,7 +29,7 @@ func untold(name string) string {
 	switch {
 	case name == "GITHUB_REF":
 		return "refs/tags/v" + unknown(name)
-	case tagName.MatchString(name):
+	case tagName().MatchString(name):
 		return "v" + unknown(name)
 	}
 	return unknown(name)
@@ -47,7 +48,7 @@ func tagOf(text string) string {
 	switch {
 	case !isUnknown(text):
 		return text
-	case number && (tagName.MatchString(strings.TrimSuffix(name, string(markEnd))) || strings.HasPrefix(name, "GITHUB_REF")):
+	case number && (tagName().MatchString(strings.TrimSuffix(name, string(markEnd))) || strings.HasPrefix(name, "GITHUB_REF")):
 		return "{number}"
 	}
 	return ""
@@ -56,7 +57,7 @@ func tagOf(text string) string {
 // named is the value that a variable gets, or what stands for one that cannot be told or
 // is too long.
 func named(name, value string) string {
-	if len(value) > maxValue || isUnknown(value) && tagOf(value) == "" && tagName.MatchString(name) {
+	if len(value) > maxValue || isUnknown(value) && tagOf(value) == "" && tagName().MatchString(name) {
 		return untold(name)
 	}
 	return value
@@ -65,11 +66,11 @@ func named(name, value string) string {
 func isUnknown(text string) bool { return strings.ContainsRune(text, markStart) }
 
 var (
-	assignment = regexp.MustCompile(`^\s*(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:::?=|:=|=|\+=|!=)\s*(.*)$`)
-	ruleLine   = regexp.MustCompile(`^([^\s#:=][^:=#]*?)\s*::?(?:\s*([^:=\s].*)|\s*)$`)
-	included   = regexp.MustCompile(`^\s*-?s?include\s+(.+)$`)
+	assignment = phrase.Pattern(`^\s*(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:::?=|:=|=|\+=|!=)\s*(.*)$`)
+	ruleLine   = phrase.Pattern(`^([^\s#:=][^:=#]*?)\s*::?(?:\s*([^:=\s].*)|\s*)$`)
+	included   = phrase.Pattern(`^\s*-?s?include\s+(.+)$`)
 	// rootNames are what variables for the root of the tree are called.
-	rootNames = regexp.MustCompile(`(?i)^((repo|project|git)_?)?(root|root_?dir|dir|root_?directory|curdir|pwd|topdir|top_?level)$`)
+	rootNames = phrase.Pattern(`(?i)^((repo|project|git)_?)?(root|root_?dir|dir|root_?directory|curdir|pwd|topdir|top_?level)$`)
 )
 
 // rules is a Makefile that is being read.
@@ -184,7 +185,7 @@ func (m *rules) read(name, text string) {
 			}
 			continue
 		}
-		if i := included.FindStringSubmatch(flat(l.text)); i != nil {
+		if i := included().FindStringSubmatch(flat(l.text)); i != nil {
 			for _, f := range strings.Fields(m.expand(i[1], nil, 0)) {
 				if data, ok := m.file(path.Join(m.dir, f)); ok {
 					m.read(path.Join(m.dir, f), data)
@@ -193,13 +194,13 @@ func (m *rules) read(name, text string) {
 			open = false
 			continue
 		}
-		if a := assignment.FindStringSubmatch(flat(l.text)); a != nil {
+		if a := assignment().FindStringSubmatch(flat(l.text)); a != nil {
 			if _, set := m.vars[a[1]]; !set || !slices.Contains(others, true) {
 				m.assign(a[1], a[2], strings.TrimSpace(uncommented(a[3])))
 			}
 			continue
 		}
-		r := ruleLine.FindStringSubmatch(flat(l.text))
+		r := ruleLine().FindStringSubmatch(flat(l.text))
 		if r == nil {
 			if uncommented(strings.TrimSpace(l.text)) != "" && !slices.Contains(directives, first) &&
 				!strings.HasPrefix(first, "$(") {
@@ -208,7 +209,7 @@ func (m *rules) read(name, text string) {
 			continue
 		}
 		needs, inline, has := strings.Cut(uncommented(r[2]), ";")
-		if open = !assignment.MatchString(needs); !open {
+		if open = !assignment().MatchString(needs); !open {
 			continue // a variable of the target
 		}
 		m.list = append(m.list, rule{file: name, targets: r[1], needs: needs, whole: whole})
@@ -424,7 +425,7 @@ func (m *rules) value(ref string, auto map[string]string, depth int) string {
 	raw, ok := m.vars[ref]
 	v := m.expand(raw, auto, depth)
 	switch {
-	case rootNames.MatchString(ref) && (!ok || isUnknown(v)):
+	case rootNames().MatchString(ref) && (!ok || isUnknown(v)):
 		return "/"
 	case !ok || raw == "":
 		return untold(ref)

@@ -12,6 +12,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -48,19 +49,19 @@ type Product struct {
 	images int // that were set before it
 }
 
-var gap = regexp.MustCompile(`%|` + string(markStart) + `[^` + string(markEnd) + `]*` + string(markEnd))
+var gap = phrase.Pattern(`%|` + string(markStart) + `[^` + string(markEnd) + `]*` + string(markEnd))
 
 // For returns what a recipe for several files says about one of them, by its path: the
 // % and what could not be told stand for a part of the path, the same in Kustomize and
 // From. It is false if the recipe does not make that file.
 func (p Product) For(name string) (Product, bool) {
-	if !gap.MatchString(p.To) {
+	if !gap().MatchString(p.To) {
 		return p, p.To == name
 	}
 	var values []string // each gap and its value, as strings.NewReplacer takes them
 	var rx strings.Builder
 	last := 0
-	for _, at := range gap.FindAllStringIndex(p.To, -1) {
+	for _, at := range gap().FindAllStringIndex(p.To, -1) {
 		rx.WriteString(regexp.QuoteMeta(p.To[last:at[0]]) + "([^/]+)")
 		values = append(values, p.To[at[0]:at[1]], "")
 		last = at[1]
@@ -160,7 +161,7 @@ const (
 	workflow
 )
 
-var workflowFile = regexp.MustCompile(`^(\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.goreleaser[^/]*\.ya?ml)$`)
+var workflowFile = phrase.Pattern(`^(\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.goreleaser[^/]*\.ya?ml)$`)
 
 func kindOf(name string) kind {
 	base := path.Base(name)
@@ -169,7 +170,7 @@ func kindOf(name string) kind {
 		return makefile
 	case strings.HasSuffix(base, ".sh"):
 		return script
-	case workflowFile.MatchString(name):
+	case workflowFile().MatchString(name):
 		return workflow
 	}
 	return other

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -83,7 +83,7 @@ func Follow(fsys fs.FS, repository string) *Release {
 	var part *Release
 	for _, name := range workflows {
 		text, ok := r.file(name)
-		if !ok || !uploading.MatchString(text) {
+		if !ok || !uploading().MatchString(text) {
 			continue
 		}
 		out := follow(fsys, func(r *reader) {
@@ -123,11 +123,11 @@ func Follow(fsys fs.FS, repository string) *Release {
 }
 
 var (
-	uploading = regexp.MustCompile(`(?m)uses:.*release|\bgh release (create|upload)|goreleaser`)
+	uploading = phrase.Pattern(`(?m)uses:.*release|\bgh release (create|upload)|goreleaser`)
 	// goalName are the goals that make a release, devGoal the parts of names of those
 	// that make something else.
-	goalName = regexp.MustCompile(`(^|-)(release|dist|artifacts|publish)(-|$)`)
-	devGoal  = regexp.MustCompile(`(^|-)(staging|nightly|alias|dev|local|notes?|e2e|test|tests|verify|check|clean|git|binary|binaries|docker|image|images|tool|tools|chart|helm|push|tag|upload)(-|$)`)
+	goalName = phrase.Pattern(`(^|-)(release|dist|artifacts|publish)(-|$)`)
+	devGoal  = phrase.Pattern(`(^|-)(staging|nightly|alias|dev|local|notes?|e2e|test|tests|verify|check|clean|git|binary|binaries|docker|image|images|tool|tools|chart|helm|push|tag|upload)(-|$)`)
 )
 
 // releaseGoals are the goals of a Makefile to follow: first the one called release,
@@ -138,8 +138,8 @@ func releaseGoals(m *rules) (out [][]string) {
 		writes := slices.ContainsFunc(r.lines, func(l line) bool { return strings.Contains(l.text, "components.yaml") })
 		for target := range strings.FieldsSeq(m.expand(r.targets, nil, 0)) {
 			switch {
-			case devGoal.MatchString(target):
-			case goalName.MatchString(target):
+			case devGoal().MatchString(target):
+			case goalName().MatchString(target):
 				all = append(all, target)
 			case writes:
 				builders = append(builders, target)
@@ -326,7 +326,7 @@ var uploadKeys = []string{"files", "file", "artifacts", "asset_path", "asset_pat
 
 // versionOf finds the first pattern of docker/metadata-action, which its output
 // "version" follows.
-var versionOf = regexp.MustCompile(`pattern=(v?)\{\{\s*(version|raw)\s*\}\}`)
+var versionOf = phrase.Pattern(`pattern=(v?)\{\{\s*(version|raw)\s*\}\}`)
 
 // uses reads a step of a workflow: its ID, its version if it makes one, and what it uploads.
 func (r *reader) uses(n *yamldoc.Node, at Place) {
@@ -334,7 +334,7 @@ func (r *reader) uses(n *yamldoc.Node, at Place) {
 	if action+n.Get("run").Str() != "" {
 		r.step = n.Get("id").Str()
 	}
-	if m := versionOf.FindStringSubmatch(n.Get("with", "tags").Str()); m != nil &&
+	if m := versionOf().FindStringSubmatch(n.Get("with", "tags").Str()); m != nil &&
 		strings.Contains(action, "metadata-action") {
 		if m[2] == "raw" {
 			m[1] = "v"
@@ -430,7 +430,7 @@ func Guess(fsys fs.FS) *Release {
 	}
 	for _, p := range r.Products {
 		switch kind := layouts.KindOfFile(p.Name); {
-		case !p.Ships(), gap.MatchString(p.Name + p.Kustomize):
+		case !p.Ships(), gap().MatchString(p.Name + p.Kustomize):
 		case kind == layouts.Components && p.Kustomize != "", kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
 			add(p)
 			into[path.Dir(p.To)] = into[path.Dir(p.To)] || kind == layouts.Components
@@ -440,7 +440,7 @@ func Guess(fsys fs.FS) *Release {
 	}
 	delete(into, ".")
 	for _, p := range r.Products {
-		if into[path.Dir(p.To)] && !gap.MatchString(p.Name+p.Kustomize) {
+		if into[path.Dir(p.To)] && !gap().MatchString(p.Name+p.Kustomize) {
 			add(p)
 		}
 	}

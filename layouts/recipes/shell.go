@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -45,11 +44,11 @@ type shell struct {
 	first int
 }
 
-var expression = regexp.MustCompile(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
+var expression = phrase.Pattern(`\$?\{\{[^{}]*\}\}`) // of workflows and goreleaser
 
 // variableOf are the expressions for a variable of a workflow and for an output of a
 // step or of another job.
-var variableOf = regexp.MustCompile(`^\$\{\{\s*(env|steps|needs)\.(?:([\w-]+)\.outputs\.)?([\w-]+)\s*\}\}$`)
+var variableOf = phrase.Pattern(`^\$\{\{\s*(env|steps|needs)\.(?:([\w-]+)\.outputs\.)?([\w-]+)\s*\}\}$`)
 
 // variable is the key in env of what such an expression means in a job.
 func variable(m []string, job string) string {
@@ -64,10 +63,10 @@ func variable(m []string, job string) string {
 
 // told is what an expression of a workflow or of goreleaser stands for.
 func (r *reader) told(at Place, text string) string {
-	if m := variableOf.FindStringSubmatch(text); m != nil {
+	if m := variableOf().FindStringSubmatch(text); m != nil {
 		value, ok := r.env[variable(m, r.job)]
 		if m[1] == "needs" && strings.Contains(value, "{{") {
-			of := variableOf.FindStringSubmatch(value)
+			of := variableOf().FindStringSubmatch(value)
 			if ok = of != nil && of[1] == "steps"; ok {
 				value, ok = r.env[variable(of, m[2])]
 			} else {
@@ -95,7 +94,7 @@ func (r *reader) told(at Place, text string) string {
 
 // expressions replaces those of a text, unless that makes it too long.
 func (r *reader) expressions(at Place, text string) string {
-	out := expression.ReplaceAllStringFunc(text, func(e string) string { return r.told(at, e) })
+	out := expression().ReplaceAllStringFunc(text, func(e string) string { return r.told(at, e) })
 	if len(out) > len(text)+maxValue {
 		return unknown("expression")
 	}
@@ -277,14 +276,14 @@ func multiplies(w *syntax.Word) bool {
 				return true
 			}
 		}
-		if sequence.MatchString(lit.Value) {
+		if sequence().MatchString(lit.Value) {
 			return true
 		}
 	}
 	return false
 }
 
-var sequence = regexp.MustCompile(`[0-9]{3}|[a-zA-Z]\.\.`)
+var sequence = phrase.Pattern(`[0-9]{3}|[a-zA-Z]\.\.`)
 
 // fields expands words as the shell does, with the files of the tree. Words that
 // stand for something else than text, such as <(…), give nil and are noted.
@@ -356,7 +355,7 @@ func (s *shell) variable(name string, in *scope) string {
 		return " \t\n"
 	case name == "PWD":
 		return "/" + in.dir
-	case name != "HOME" && rootNames.MatchString(name):
+	case name != "HOME" && rootNames().MatchString(name):
 		return "/"
 	}
 	return untold(name)

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -466,7 +465,7 @@ func skip(e fs.DirEntry) error {
 }
 
 // urls are the values of url in the clusterctl.yaml of a mirror.
-var urls = regexp.MustCompile(`(?m)^\s*(?:- )?url: (.*)$`)
+var urls = phrase.Pattern(`(?m)^\s*(?:- )?url: (.*)$`)
 
 // place notes that the mirror was moved.
 func (c *checker) place() {
@@ -475,7 +474,7 @@ func (c *checker) place() {
 	if err != nil || absErr != nil {
 		return
 	}
-	for _, m := range urls.FindAllSubmatch(data, -1) {
+	for _, m := range urls().FindAllSubmatch(data, -1) {
 		made := documents.MadeIn(strings.Trim(string(m[1]), `"' `))
 		if made == "" || made == documents.Portable || made == dir {
 			continue

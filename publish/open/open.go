@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Places opens the places of one run. It is safe for concurrent use. Every
@@ -169,14 +170,14 @@ func (p *Places) Misread(name string) error {
 		return fmt.Errorf("%s would be a folder; write %s for the server, or ./%[1]s for the folder", name, url)
 	}
 	scheme, rest, _ := strings.Cut(name, ":")
-	if _, err := os.Lstat(p.path(name)); err == nil || rest == "" || IsURL(name) || !schemes.MatchString(scheme) {
+	if _, err := os.Lstat(p.path(name)); err == nil || rest == "" || IsURL(name) || !schemes().MatchString(scheme) {
 		return nil
 	}
 	return fmt.Errorf("%s: unknown scheme %q; write %s, or ./%[1]s for a file or folder of that name", name, scheme+":", rest)
 }
 
 // schemes are more than the letter of a Windows drive.
-var schemes = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+-]+$`)
+var schemes = phrase.Pattern(`^[a-zA-Z][a-zA-Z0-9+-]+$`)
 
 // isArchive reports whether a name is that of an archive, which a user expects to
 // be a file. A hidden one is the folder in which mirror makes a bundle.

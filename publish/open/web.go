@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -17,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // WebOptions say how files are fetched.
@@ -70,14 +70,14 @@ func (w *Web) Components(ctx context.Context, _ layouts.Provider, version, at st
 	return data, nil
 }
 
-var markup = regexp.MustCompile(`^\x{FEFF}?\s*<[!?A-Za-z]`)
+var markup = phrase.Pattern(`^\x{FEFF}?\s*<[!?A-Za-z]`)
 
 // unfit says what a file is that cannot be components; empty if it may be.
 func unfit(data []byte) string {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return "an empty file"
-	case markup.Match(data):
+	case markup().Match(data):
 		return "an HTML or XML page"
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
 		return "binary data"

@@ -2,15 +2,14 @@ package behaviour
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // clusterChecks are about InfraClusters.
@@ -568,9 +567,7 @@ func machineHooks(c *change) {
 }
 
 // quantities are those of Kubernetes (k8s.io/apimachinery pkg/api/resource).
-var quantities = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\+?([0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
-})
+var quantities = phrase.Pattern(`^\+?([0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
 
 func templateCapacity(c *change) {
 	status := c.cur.Get("status")

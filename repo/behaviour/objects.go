@@ -2,15 +2,14 @@ package behaviour
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // The pages of the Cluster API book that the sources name.
@@ -689,9 +688,7 @@ func transitionTime(c *change) {
 }
 
 // words are the reasons of conditions (k8s.io/apimachinery pkg/apis/meta/v1, Condition).
-var words = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
-})
+var words = phrase.Pattern(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 func conditionComplete(c *change) {
 	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) {

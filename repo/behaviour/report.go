@@ -5,13 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -41,9 +40,7 @@ func (j *Judge) Report(command, subject string) *lint.Report {
 
 // generated are the ends that Kubernetes adds to names: that of generateName, and the
 // hash of a MachineSet before it (k8s.io/apimachinery pkg/util/rand, SafeEncodeString).
-var generated = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(-[bcdfghjklmnpqrstvwxz2456789]{5,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
-})
+var generated = phrase.Pattern(`(-[bcdfghjklmnpqrstvwxz2456789]{5,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
 // fingerprint is the same for the same fault in another run: it holds neither times nor
 // what Kubernetes or a test generates, as the namespace. Equal ones are counted.

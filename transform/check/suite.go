@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -60,7 +59,7 @@ func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) 
 var ofReleases = []string{"COMP016", "NAME005"}
 
 // variable is what a message about a variable begins with.
-var variable = regexp.MustCompile(`^\$\{(\w+)\}`)
+var variable = phrase.Pattern(`^\$\{(\w+)\}`)
 
 type suiteJudge struct {
 	*localrepo.Suite
@@ -122,7 +121,7 @@ func (j *suiteJudge) releases(ctx context.Context, m *localrepo.Made, opts lint.
 		return nil, err
 	}
 	found.Findings = slices.DeleteFunc(found.Findings, func(f lint.Finding) bool {
-		if name := variable.FindStringSubmatch(f.Message); f.Rule.ID == "VAR006" && name != nil {
+		if name := variable().FindStringSubmatch(f.Message); f.Rule.ID == "VAR006" && name != nil {
 			if value, _ := j.Value(name[1]); value != "" {
 				return true // it is never empty in this suite
 			}
@@ -221,13 +220,13 @@ func (j *suiteJudge) images(ctx context.Context, m *localrepo.Made) {
 }
 
 // machine is what variables are called that hold flavors of machines.
-var machine = regexp.MustCompile(`MACHINE|NODE|INSTANCE|SERVER|VM|BASTION`)
+var machine = phrase.Pattern(`MACHINE|NODE|INSTANCE|SERVER|VM|BASTION`)
 
 // flavors looks for flavors of clusters in variables.
 func (j *suiteJudge) flavors(m *localrepo.Made) {
 	for _, v := range j.Config.Variables {
 		if v.Value.Value == "" || v.Name != "FLAVOR" && !strings.HasSuffix(v.Name, "_FLAVOR") ||
-			machine.MatchString(v.Name) {
+			machine().MatchString(v.Name) {
 			continue
 		}
 		file := layouts.TemplateFile(v.Value.Value)

@@ -6,16 +6,17 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // notFound are the messages of kustomize about a patch without a target, and
 // about two objects that are the same. Both name an object as
 // Kind.version.group/name.namespace (kustomize: kyaml/resid, ResId.String).
-var notFound = []*regexp.Regexp{
-	regexp.MustCompile(`no matches for Id ([^;\s]+)`),
-	regexp.MustCompile(`no resource matches strategic merge patch "([^"]+)"`),
-	regexp.MustCompile(`already registered id: ([^;\s]+)`),
+var notFound = []func() *regexp.Regexp{
+	phrase.Pattern(`no matches for Id ([^;\s]+)`),
+	phrase.Pattern(`no resource matches strategic merge patch "([^"]+)"`),
+	phrase.Pattern(`already registered id: ([^;\s]+)`),
 }
 
 // blamed finds the document that a message of kustomize is about: the last one of
@@ -23,7 +24,7 @@ var notFound = []*regexp.Regexp{
 // there is none.
 func (s *scan) blamed(err error) *yamldoc.Error {
 	for _, re := range notFound {
-		m := re.FindStringSubmatch(err.Error())
+		m := re().FindStringSubmatch(err.Error())
 		if m == nil {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -363,13 +363,13 @@ func reaches(text string, patch bool) bool {
 		return true
 	}
 	if patch {
-		return testOperation.MatchString(text)
+		return testOperation().MatchString(text)
 	}
 	return strings.Contains(text, "versions") || strings.Contains(text, "*")
 }
 
 // testOperation is the word test, an operation of JSON patches.
-var testOperation = regexp.MustCompile(`(?:^|[^A-Za-z])test(?:$|[^A-Za-z])`)
+var testOperation = phrase.Pattern(`(?:^|[^A-Za-z])test(?:$|[^A-Za-z])`)
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 

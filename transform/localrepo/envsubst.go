@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,10 +22,10 @@ const (
 
 var (
 	// substituting is the line of a recipe that prepares a configuration of tests.
-	substituting = regexp.MustCompile(`(?im)^\t.*envsubst[^|\n]*<\s*"?(?:\$[({]\w*E2E\w*CONF\w*[)}]|\S*e2e\S*\.yaml)`)
-	strict       = regexp.MustCompile(`(?im)^\t.*envsubst[^|\n]*-no-(?:unset|empty)[^|\n]*<\s*"?\$[({]\w*E2E\w*CONF`)
-	simple       = regexp.MustCompile(`\$(?:\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)`)
-	withDefault  = regexp.MustCompile(`\$(?:\{[A-Za-z_]\w*(?::?[-=+][^{}]*)?\}|[A-Za-z_]\w*)`)
+	substituting = phrase.Pattern(`(?im)^\t.*envsubst[^|\n]*<\s*"?(?:\$[({]\w*E2E\w*CONF\w*[)}]|\S*e2e\S*\.yaml)`)
+	strict       = phrase.Pattern(`(?im)^\t.*envsubst[^|\n]*-no-(?:unset|empty)[^|\n]*<\s*"?\$[({]\w*E2E\w*CONF`)
+	simple       = phrase.Pattern(`\$(?:\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)`)
+	withDefault  = phrase.Pattern(`\$(?:\{[A-Za-z_]\w*(?::?[-=+][^{}]*)?\}|[A-Za-z_]\w*)`)
 )
 
 // dialect is the envsubst that the recipes of the tree put E2EConfigs through;
@@ -40,9 +39,9 @@ func (s *Suite) dialect() (name string, demanding bool) {
 			all = append(append(all, data...), '\n')
 		}
 	}
-	line := substituting.FindString(string(all))
+	line := substituting().FindString(string(all))
 	module, _ := os.ReadFile(filepath.Join(s.top, "go.mod"))
-	demanding = strict.Match(all)
+	demanding = strict().Match(all)
 	switch text := string(all) + string(module); {
 	case line == "":
 		return "", false
@@ -117,7 +116,7 @@ func replaced(data string, plain bool, lookup func(string) (string, bool), unset
 	steps := []step{{}}
 	last := 0
 	var b strings.Builder
-	for _, at := range rx.FindAllStringIndex(data, -1) {
+	for _, at := range rx().FindAllStringIndex(data, -1) {
 		ref := strings.Trim(data[at[0]+1:at[1]], "{}")
 		end := strings.IndexFunc(ref, func(r rune) bool { return strings.ContainsRune(":-=+", r) })
 		name, rest := ref, ""

@@ -9,12 +9,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
@@ -92,10 +92,10 @@ func (s *Suite) copied(name string, times int) (out config.Output, joined []reci
 	return out, nil, missing
 }
 
-var targetLine = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
+var targetLine = phrase.Pattern(`^([A-Za-z0-9][A-Za-z0-9_./-]*)\s*:`)
 
 // patternLine begins a pattern rule, which has no single target.
-var patternLine = regexp.MustCompile(`^[^\t#:=]*%[^:=]*:`)
+var patternLine = phrase.Pattern(`^[^\t#:=]*%[^:=]*:`)
 
 // target names the make target that a place belongs to.
 func (m *made) target(at recipes.Place) string {
@@ -105,8 +105,8 @@ func (m *made) target(at recipes.Place) string {
 		return ""
 	}
 	for i := min(at.Line, len(lines)) - 1; i >= 0; i-- {
-		t := targetLine.FindStringSubmatch(lines[i])
-		if t == nil && patternLine.MatchString(lines[i]) {
+		t := targetLine().FindStringSubmatch(lines[i])
+		if t == nil && patternLine().MatchString(lines[i]) {
 			return ""
 		}
 		if t != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -32,7 +32,7 @@ func (p *proposer) clusters() []string {
 			return
 		}
 		data, err := fs.ReadFile(p.fsys, name)
-		if err == nil && clusterObject.Match(data) {
+		if err == nil && clusterObject().Match(data) {
 			out = append(out, name)
 		}
 	})
@@ -41,7 +41,7 @@ func (p *proposer) clusters() []string {
 
 // clusterObject finds a Cluster by its first lines, because templates need not be
 // YAML before their variables are set.
-var clusterObject = regexp.MustCompile(`(?m)^apiVersion: *["']?cluster\.x-k8s\.io/v[0-9a-z]+["']?\s*\r?\nkind: *["']?Cluster["']?\s*$`)
+var clusterObject = phrase.Pattern(`(?m)^apiVersion: *["']?cluster\.x-k8s\.io/v[0-9a-z]+["']?\s*\r?\nkind: *["']?Cluster["']?\s*$`)
 
 // released reports whether a template is among those of a provider.
 func (p *proposer) released(file string) bool {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -47,7 +46,7 @@ type build struct {
 }
 
 // pseudo is the end of a version that Go derived from a commit.
-var pseudo = regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(\+.*)?$`)
+var pseudo = phrase.Pattern(`[-.](\d{14})-([0-9a-f]{12})(\+.*)?$`)
 
 // buildOf combines what the release build set with what Go recorded. A version
 // that Go derived from a commit tells the time and the first digits of the
@@ -72,7 +71,7 @@ func buildOf(info *debug.BuildInfo) build {
 			b.Modified = s.Value == "true" && version == ""
 		}
 	}
-	if m := pseudo.FindStringSubmatch(b.Version); m != nil {
+	if m := pseudo().FindStringSubmatch(b.Version); m != nil {
 		b.Commit = cmp.Or(b.Commit, m[2])
 		if at, err := time.Parse("20060102150405", m[1]); err == nil {
 			b.Date = cmp.Or(b.Date, at.Format(time.RFC3339))

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Places opens what URLs name.
@@ -44,8 +44,8 @@ func (e *Env) Printable(text string) string {
 	if !e.Style.Enabled {
 		return e.Places().Printable(text)
 	}
-	parts := colour.Split(text, -1)
-	codes := append(colour.FindAllString(text, -1), "")
+	parts := colour().Split(text, -1)
+	codes := append(colour().FindAllString(text, -1), "")
 	var b strings.Builder
 	for i, part := range parts {
 		b.WriteString(e.Places().Printable(part) + codes[i])
@@ -53,4 +53,4 @@ func (e *Env) Printable(text string) string {
 	return b.String()
 }
 
-var colour = regexp.MustCompile(`\x1b[A-Z2-7]*\[[0-9;]*m`)
+var colour = phrase.Pattern(`\x1b[A-Z2-7]*\[[0-9;]*m`)

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Rarity and Chance are the defaults of the options of the same names.
@@ -410,18 +410,18 @@ const mostEcho = 200
 
 // secret matches the names of settings whose values must not be told. Others, such as secretName
 // and passwordKey, only name something.
-var secret = regexp.MustCompile(`(?i)(token|password|passwd|passphrase|` +
+var secret = phrase.Pattern(`(?i)(token|password|passwd|passphrase|` +
 	`(api|client|app|application|access|consumer|session|shared)[-_.]?secret|` +
 	`(api|access|account|auth|encryption|hmac|join|license|master|private|sas|service|signing|subscription)[-_.]?key)$`)
 
 // either matches the names of settings that have secrets or the names of Secrets, which aName matches.
 var (
-	either = regexp.MustCompile(`(?i)(secret|secret[-_.]?key|credentials?)$`)
-	aName  = regexp.MustCompile(`^[a-z]([-a-z0-9./]*[a-z0-9])?$`)
+	either = phrase.Pattern(`(?i)(secret|secret[-_.]?key|credentials?)$`)
+	aName  = phrase.Pattern(`^[a-z]([-a-z0-9./]*[a-z0-9])?$`)
 )
 
 func isSecret(setting, value string) bool {
-	return len(value) >= leastSecret && (secret.MatchString(setting) || either.MatchString(setting) && !aName.MatchString(value))
+	return len(value) >= leastSecret && (secret().MatchString(setting) || either().MatchString(setting) && !aName().MatchString(value))
 }
 
 // leastSecret is how long the value of such a setting is at least, in bytes.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -81,11 +81,11 @@ func (p *probe) conflicts() {
 // definition is what two definitions of a variable must agree in.
 func definition(variable *yamldoc.Node) string {
 	schema, _ := json.Marshal(variable.Get("schema", "openAPIV3Schema").Value())
-	return fmt.Sprint(variable.Get("required").Bool()) + meaningless.ReplaceAllString(string(schema), "")
+	return fmt.Sprint(variable.Get("required").Bool()) + meaningless().ReplaceAllString(string(schema), "")
 }
 
 // meaningless are fields that are false, which is as if they were missing, and commas.
-var meaningless = regexp.MustCompile(`"(uniqueItems|exclusiveM\w+|x-kubernetes-[a-z-]+)":false|,`)
+var meaningless = phrase.Pattern(`"(uniqueItems|exclusiveM\w+|x-kubernetes-[a-z-]+)":false|,`)
 
 // variableChecks are the checks of problems with variables.
 var variableChecks = [...]string{extension.InvalidVariable: "LIV038", extension.OtherVersion: "LIV040", extension.UnknownInVariable: "LIV063"}

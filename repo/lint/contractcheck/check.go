@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/contracts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/definitions"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -228,7 +228,7 @@ func Below(dir string) (found []string) {
 				return fs.SkipDir
 			}
 		case filepath.Ext(name) == ".yaml" && e.Type().IsRegular() && parent != dir && !slices.Contains(found, parent):
-			if head, err := head(name); err == nil && definitionLine.Match(head) {
+			if head, err := head(name); err == nil && definitionLine().Match(head) {
 				found = append(found, parent)
 			}
 		}
@@ -237,7 +237,7 @@ func Below(dir string) (found []string) {
 	return found
 }
 
-var definitionLine = regexp.MustCompile(`(?m)^kind: ["']?` + crd.Kind + `["']?\s*$`)
+var definitionLine = phrase.Pattern(`(?m)^kind: ["']?` + crd.Kind + `["']?\s*$`)
 
 // head reads the beginning of a file.
 func head(name string) ([]byte, error) {

@@ -3,9 +3,9 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -71,11 +71,11 @@ func Replace(text string, splices []Splice) (string, error) {
 }
 
 // spaced is an expression that means the same without its spaces.
-var spaced = regexp.MustCompile(`^\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}$`)
+var spaced = phrase.Pattern(`^\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}$`)
 
 // spelling reports whether two texts are the same expression.
 func spelling(a, b string) bool {
-	x, y := spaced.FindStringSubmatch(a), spaced.FindStringSubmatch(b)
+	x, y := spaced().FindStringSubmatch(a), spaced().FindStringSubmatch(b)
 	return x != nil && y != nil && x[1] == y[1]
 }
 

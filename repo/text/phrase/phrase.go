@@ -1,6 +1,6 @@
 // Package phrase puts words into messages: numbers with their nouns, lists that are
-// made of other lists or cut, texts that may hold anything, and the word that was
-// probably meant. It must not know what the words are about.
+// made of other lists or cut, texts that may hold anything, the word that was probably
+// meant, and the patterns that find words. It must not know what the words are about.
 package phrase
 
 import (

@@ -527,7 +527,7 @@ func classUnhealthyRange(p *lint.Pass, c *clusterclass.Class) {
 	}
 }
 
-var unhealthyRange = view.Pattern(`^\[[0-9]+-[0-9]+\]$`)
+var unhealthyRange = phrase.Pattern(`^\[[0-9]+-[0-9]+\]$`)
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC013", Name: "class-naming-template", Severity: lint.Error, Proof: lint.APIServer,

@@ -695,7 +695,7 @@ var _ = patchRules.Add(lint.Rule{
 	Check:  each(jsonPatches, patchOneDocument),
 })
 
-var actions = view.Pattern(`(?s)\{\{.*?\}\}`)
+var actions = phrase.Pattern(`(?s)\{\{.*?\}\}`)
 
 func patchOneDocument(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
 	n := j.from.Get("template")

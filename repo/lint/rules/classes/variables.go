@@ -6,6 +6,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -188,7 +189,7 @@ func variableUnused(p *lint.Pass, c *clusterclass.Class) {
 }
 
 // secret are the words in the names of variables that hold a secret.
-var secret = view.Pattern(`(?i)(password|passwd|secret|token|private_?key|api_?key|credential)s?$`)
+var secret = phrase.Pattern(`(?i)(password|passwd|secret|token|private_?key|api_?key|credential)s?$`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "CV012", Name: "variable-secret", Severity: lint.Info, Proof: lint.Practice,

@@ -810,7 +810,7 @@ var _ = infraMachineRules.Add(lint.Rule{
 // unchanged matches a part of an expression that holds only as long as a value
 // equals its former self, whatever else the expression allows: the first value is
 // not set yet when a rule with an alternative is written.
-var unchanged = view.Pattern(`(?:^|[^\w.])self((?:\.\w+)*)==oldSelf((?:\.\w+)*)(?:\.value\(\))?(?:$|[^\w.=(])|(?:^|[^\w.])oldSelf((?:\.\w+)*)(?:\.value\(\))?==self((?:\.\w+)*)(?:$|[^\w.=(])`)
+var unchanged = phrase.Pattern(`(?:^|[^\w.])self((?:\.\w+)*)==oldSelf((?:\.\w+)*)(?:\.value\(\))?(?:$|[^\w.=(])|(?:^|[^\w.])oldSelf((?:\.\w+)*)(?:\.value\(\))?==self((?:\.\w+)*)(?:$|[^\w.=(])`)
 
 // fixedField returns the path below self that an expression keeps as it is.
 func fixedField(rule string) (path string, ok bool) {

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 
 	"golang.org/x/tools/txtar"
 )
@@ -144,15 +145,10 @@ const separator = "\n---\n"
 const quotedText = "(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)"
 
 var (
-	wantComment = pattern(`[ \t]*# want ([A-Z]+[0-9]+) ` + quotedText + `[ \t]*$`)
-	wantLine    = pattern(`^want (\S+?)(?::([0-9]+))? ([A-Z]+[0-9]+) ` + quotedText + `$`)
-	oracleLine  = pattern(`^oracle (\S+) ` + quotedText + `$`)
+	wantComment = phrase.Pattern(`[ \t]*# want ([A-Z]+[0-9]+) ` + quotedText + `[ \t]*$`)
+	wantLine    = phrase.Pattern(`^want (\S+?)(?::([0-9]+))? ([A-Z]+[0-9]+) ` + quotedText + `$`)
+	oracleLine  = phrase.Pattern(`^oracle (\S+) ` + quotedText + `$`)
 )
-
-// pattern is compiled when it is first used, which only explain does.
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // comment separates the prose from the instructions.
 func (e *Example) comment(text string) (asShown bool, err error) {

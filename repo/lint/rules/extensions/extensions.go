@@ -491,7 +491,7 @@ func labelValue(p *lint.Pass, o *manifest.Object, n *yamldoc.Node) {
 }
 
 // secretive are names of settings that probably hold a secret.
-var secretive = view.Pattern(`(?i)(password|passwd|secret|token|credential|private[-_]?key|api[-_]?key)$`)
+var secretive = phrase.Pattern(`(?i)(password|passwd|secret|token|credential|private[-_]?key|api[-_]?key)$`)
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS019", Name: "extension-settings", Severity: lint.Error, Proof: lint.APIServer,

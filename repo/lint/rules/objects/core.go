@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -118,7 +119,7 @@ var coreDemands = map[string]map[string][]demand{
 	"coordination.k8s.io": {"Lease": {
 		{"spec.leaseDurationSeconds", between(1, many)},
 		{"spec.leaseTransitions", notNegative},
-		{"spec.strategy", like(view.Pattern(`^(OldestEmulationVersion|.*/.*|)$`), "OldestEmulationVersion or have a domain")},
+		{"spec.strategy", like(phrase.Pattern(`^(OldestEmulationVersion|.*/.*|)$`), "OldestEmulationVersion or have a domain")},
 		{"spec", func(n *yamldoc.Node, fail view.Failure) {
 			if at, of := n.Get("preferredHolder"), n.Get("strategy"); !unset(at) && unset(of) {
 				fail.By(at, of).Says("has a preferredHolder, which needs a strategy")
@@ -208,7 +209,7 @@ var coreDemands = map[string]map[string][]demand{
 			{"", needs("spec")},
 			{"spec", needs("controller")},
 			{"spec.controller", domainPath},
-			{"spec.controller", like(view.Pattern(`^.{0,250}$`), "at most 250 characters long")},
+			{"spec.controller", like(phrase.Pattern(`^.{0,250}$`), "at most 250 characters long")},
 			{"spec.parameters", needs("kind", "name")},
 			{"spec.parameters.kind", form(content.IsPathSegmentName)},
 			{"spec.parameters.name", form(content.IsPathSegmentName)},
@@ -315,9 +316,9 @@ var coreDemands = map[string]map[string][]demand{
 			{"spec.matchConstraints", needs("resourceRules")},
 			{"spec", policyExpressions},
 			{"spec.variables.*", needs("name", "expression")},
-			{"spec.variables.*.name", like(view.Pattern(`^[A-Za-z_]\w*$`), "an identifier of CEL")},
+			{"spec.variables.*.name", like(phrase.Pattern(`^[A-Za-z_]\w*$`), "an identifier of CEL")},
 			{"spec.validations.*", needs("expression")},
-			{"spec.validations.*.message", like(view.Pattern(`^\s*[^\r\n]*\s*$`), "a single line")},
+			{"spec.validations.*.message", like(phrase.Pattern(`^\s*[^\r\n]*\s*$`), "a single line")},
 			{"spec.validations.*.reason", oneOf("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")},
 			{"spec.auditAnnotations", distinct("key")},
 			{"spec.auditAnnotations.*.key", form(func(text string) []string { return validation.IsQualifiedName("a/" + text) })},

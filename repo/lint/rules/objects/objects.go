@@ -499,7 +499,7 @@ var workloadDemands = map[string][]demand{
 		{"spec.jobTemplate", needs("spec")},
 		{"spec.schedule", fault(scheduleFault)},
 		{"spec.concurrencyPolicy", oneOf("", "Allow", "Forbid", "Replace")},
-		{"metadata.name", like(view.Pattern(`^.{0,52}$`), "at most 52 characters long, because the Jobs are named after it")},
+		{"metadata.name", like(phrase.Pattern(`^.{0,52}$`), "at most 52 characters long, because the Jobs are named after it")},
 		{"spec.timeZone", like(zone, "a time zone such as Europe/Berlin")},
 		{"spec.timeZone", fault(func(text string) string {
 			if strings.EqualFold(text, "Local") {
@@ -557,12 +557,12 @@ var jobDemands = []demand{
 	{"successPolicy.rules.*", choiceOfAny("succeededCount", "succeededIndexes")},
 }
 
-var domainPath = like(view.Pattern(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/.+$`),
+var domainPath = like(phrase.Pattern(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/.+$`),
 	"a domain and a path, such as example.com/controller")
 
 // zone is the form of the name of a time zone; which ones there are, the machine of the
 // API server decides.
-var zone = view.Pattern(`^[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)*$`)
+var zone = phrase.Pattern(`^[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)*$`)
 
 // exitCodes demands that the rules about failed pods name containers that there are, and
 // exit codes in order.
@@ -789,7 +789,7 @@ var podDemands = slices.Concat([]demand{
 	{"volumes.*.persistentVolumeClaim", needs("claimName")},
 	{"volumes.*.csi", needs("driver")},
 	{"volumes.*.nfs", needs("server", "path")},
-	{"volumes.*.nfs.path", like(view.Pattern(`^(/|$)`), "a path that begins with a slash")},
+	{"volumes.*.nfs.path", like(phrase.Pattern(`^(/|$)`), "a path that begins with a slash")},
 	{"volumes.*.ephemeral", needs("volumeClaimTemplate")},
 	{"volumes.*.image.pullPolicy", oneOf("", "Always", "IfNotPresent", "Never")},
 	{"volumes.*.secret.defaultMode", between(0, 0o777)},
@@ -877,7 +877,7 @@ func ofPod(n *yamldoc.Node, fail view.Failure) {
 }
 
 // sysctl is the name of a kernel parameter.
-var sysctl = view.Pattern(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$`)
+var sysctl = phrase.Pattern(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$`)
 
 var fileDemands = []demand{
 	{"", needs("path")},

@@ -216,7 +216,7 @@ func seriesNumbers(p *lint.Pass) {
 }
 
 // contractForm is a version of the Kubernetes API machinery.
-var contractForm = view.Pattern(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+var contractForm = phrase.Pattern(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META005", Name: "series-contract", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -599,7 +599,7 @@ func contractRank(contract string) int {
 	return (number(m[1])*(stable+1)+rank)*step + number(m[3])
 }
 
-var contractParts = view.Pattern(`^v(\d+)(?:(alpha|beta)(\d+))?$`)
+var contractParts = phrase.Pattern(`^v(\d+)(?:(alpha|beta)(\d+))?$`)
 
 var _ = metadataRules.Add(lint.Rule{
 	ID: "META013", Name: "contract-order", Severity: lint.Warning, Proof: lint.Practice,

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -58,7 +59,7 @@ var kubeadmValues = []struct {
 func isDomain(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
 
 func matches(pattern string) func(string) bool {
-	compiled := view.Pattern(pattern)
+	compiled := phrase.Pattern(pattern)
 	return func(text string) bool { return compiled().MatchString(text) }
 }
 

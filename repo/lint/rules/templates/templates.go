@@ -68,10 +68,10 @@ func classFiles(p *lint.Pass) []*lint.File {
 }
 
 // similar are names that users may give to a template or a class.
-var similar = view.Pattern(`(?i)^(?:(cluster[-_]?templates?[-_.]?|template[-_.]|template$)|(cluster[-_]?class(?:es)?[-_.]?))(.*)$`)
+var similar = phrase.Pattern(`(?i)^(?:(cluster[-_]?templates?[-_.]?|template[-_.]|template$)|(cluster[-_]?class(?:es)?[-_.]?))(.*)$`)
 
 // suffixed are names of templates with the flavor in front.
-var suffixed = view.Pattern(`(?i)^(.+)[-_.]cluster[-_]?templates?$`)
+var suffixed = phrase.Pattern(`(?i)^(.+)[-_.]cluster[-_]?templates?$`)
 
 // meant returns the name that clusterctl requests for a file whose name is similar
 // to that of a template or a class; ok is false for other files, and the name is

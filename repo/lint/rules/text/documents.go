@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -216,7 +217,7 @@ func duplicateKey(p *lint.Pass) {
 }
 
 // maybeTyped are the plain scalars that might be no text.
-var maybeTyped = view.Pattern(`^[-+.]?[0-9]|^(?i:y|n|yes|no|on|off)$`)
+var maybeTyped = phrase.Pattern(`^[-+.]?[0-9]|^(?i:y|n|yes|no|on|off)$`)
 
 // reread returns what becomes of a plain scalar that is a boolean or a number,
 // or "" if it stays as it is written.
@@ -239,7 +240,7 @@ func reread(n *yamldoc.Node) string {
 }
 
 // versionLike is a number that was probably meant as a version.
-var versionLike = view.Pattern(`^[0-9]+\.[0-9]*0$`)
+var versionLike = phrase.Pattern(`^[0-9]+\.[0-9]*0$`)
 
 var _ = documentRules.Add(lint.Rule{
 	ID: "YAML004", Name: "encoding", Severity: lint.Error, Proof: lint.Clusterctl,

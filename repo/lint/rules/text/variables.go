@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -87,15 +88,15 @@ var syntaxHints = []struct {
 	form func() *regexp.Regexp
 	hint string
 }{
-	{view.Pattern(`^\$\{\w+[-+?]`), "write a colon before the operators - + ?"},
-	{view.Pattern(`^\$\{\{`), "for another template language write $${{"},
-	{view.Pattern(`^\$\{!`), "clusterctl does not support indirection"},
-	{view.Pattern(`^\$\{\}`), "the name is missing"},
-	{view.Pattern(`^\$\{\s+\w+\s*[^\w\s}]|^\$\{\w+\s`), "remove the spaces around the name"},
-	{view.Pattern(`^\$\{\w+/[^/]*\}`), "a replacement needs a second slash: ${A/old/new}"},
-	{view.Pattern(`^\$\{\w+\[`), "clusterctl does not support arrays"},
-	{view.Pattern(`^\$\{[\w.]+\}`), "a name consists of letters, digits and _"},
-	{view.Pattern(`^\$\{[^}\n]*(\n|$)`), "the closing brace is missing"},
+	{phrase.Pattern(`^\$\{\w+[-+?]`), "write a colon before the operators - + ?"},
+	{phrase.Pattern(`^\$\{\{`), "for another template language write $${{"},
+	{phrase.Pattern(`^\$\{!`), "clusterctl does not support indirection"},
+	{phrase.Pattern(`^\$\{\}`), "the name is missing"},
+	{phrase.Pattern(`^\$\{\s+\w+\s*[^\w\s}]|^\$\{\w+\s`), "remove the spaces around the name"},
+	{phrase.Pattern(`^\$\{\w+/[^/]*\}`), "a replacement needs a second slash: ${A/old/new}"},
+	{phrase.Pattern(`^\$\{\w+\[`), "clusterctl does not support arrays"},
+	{phrase.Pattern(`^\$\{[\w.]+\}`), "a name consists of letters, digits and _"},
+	{phrase.Pattern(`^\$\{[^}\n]*(\n|$)`), "the closing brace is missing"},
 }
 
 var _ = variableRules.Add(lint.Rule{
@@ -355,7 +356,7 @@ func crashAt(f *lint.File) int {
 }
 
 // shellName is what a shell can export.
-var shellName = view.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var shellName = phrase.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR010", Name: "variable-case", Severity: lint.Error, Proof: lint.Clusterctl,
@@ -447,10 +448,10 @@ func nameTaken(p *lint.Pass) {
 
 // wellKnown are variables that belong to no provider: those of clusterctl, and
 // the switches and settings that Cluster API shares between providers.
-var wellKnown = view.Pattern(`^(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|CONTROL_PLANE_MACHINE_COUNT|WORKER_MACHINE_COUNT|CLUSTER_CLASS_NAME|CLUSTER_CLASS_NAMESPACE|(EXP|CAPI|CLUSTER_TOPOLOGY)(_.*)?)$`)
+var wellKnown = phrase.Pattern(`^(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|CONTROL_PLANE_MACHINE_COUNT|WORKER_MACHINE_COUNT|CLUSTER_CLASS_NAME|CLUSTER_CLASS_NAMESPACE|(EXP|CAPI|CLUSTER_TOPOLOGY)(_.*)?)$`)
 
 // abbreviation is how Cluster API providers call themselves: CAPA, CAPZ, CABPK.
-var abbreviation = view.Pattern(`^CA(P|BP|CP|IP)[A-Z0-9]+_`)
+var abbreviation = phrase.Pattern(`^CA(P|BP|CP|IP)[A-Z0-9]+_`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR013", Name: "variable-prefix", Severity: lint.Info, Proof: lint.Contract,
@@ -562,7 +563,7 @@ var _ = variableRules.Add(lint.Rule{
 
 // escapedName is what follows $$ in Kubernetes' escape of a variable; names are taken to be
 // in upper case.
-var escapedName = view.Pattern(`^\([A-Z_][A-Z0-9_]*\)`)
+var escapedName = phrase.Pattern(`^\([A-Z_][A-Z0-9_]*\)`)
 
 func collapsingDollars(p *lint.Pass) {
 	t, _ := p.File.Template()
@@ -604,7 +605,7 @@ func collapsingDollars(p *lint.Pass) {
 }
 
 // dollarWord is a variable in the notation that clusterctl does not know.
-var dollarWord = view.Pattern(`\$[A-Za-z_][A-Za-z0-9_]*`)
+var dollarWord = phrase.Pattern(`\$[A-Za-z_][A-Za-z0-9_]*`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR015", Name: "dollar-in-default", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -650,7 +651,7 @@ func braceInDefault(p *lint.Pass) {
 }
 
 // spacedName is what follows an escaped dollar where spaces will be lost.
-var spacedName = view.Pattern(`^\{(\s+\w+\s*|\w+\s+)\}`)
+var spacedName = phrase.Pattern(`^\{(\s+\w+\s*|\w+\s+)\}`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR017", Name: "spaces-in-variable", Severity: lint.Warning, Proof: lint.Clusterctl,
@@ -816,7 +817,7 @@ func quotesInQuotes(p *lint.Pass) {
 }
 
 // punctuation is what a plain scalar must not begin with, or hold.
-var punctuation = view.Pattern("^[*&!|>%@`#]|: | #")
+var punctuation = phrase.Pattern("^[*&!|>%@`#]|: | #")
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR022", Name: "default-needs-quotes", Severity: lint.Warning, Proof: lint.Clusterctl,

@@ -1,4 +1,4 @@
-package view
+package phrase
 
 import (
 	"regexp"
@@ -6,7 +6,7 @@ import (
 )
 
 // Pattern is a regular expression that is compiled when it is first used, so
-// that commands that do not lint need not wait for it.
+// that commands that do not need it need not wait for it.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
