@@ -235,6 +235,7 @@ func TestRefused(t *testing.T) {
 		}, edit: func(o *Options) { o.Target = younger }, want: "is at the commit " + older},
 		"unknown commit":    {edit: func(o *Options) { o.Target = older }, want: "has no commit " + older + "; push it first"},
 		"foreign draft":     {before: &fake.Release{Tag: "v1.0.0", Draft: true}, want: "adopt it with --allow draft"},
+		"draft and commit":  {before: &fake.Release{Tag: "v1.0.0", Draft: true}, edit: func(o *Options) { o.Target = older }, want: "adopt it with --allow draft"},
 		"empty file":        {r: files("v1.0.0", "metadata.yaml", ""), want: "is empty"},
 		"too many files":    {r: many, want: "at most 1000"},
 		"too big":           {r: big, want: "accepts less than"},

@@ -319,7 +319,7 @@ func TestPages(t *testing.T) {
 		add(foo.Label(), want[i], "")
 		add(foo.Label()+"-bar", fmt.Sprintf("v2.%d.0", i), "")
 	}
-	add(foo.Label(), "v3.0.0", "hidden")
+	add(foo.Label(), "v3.0.0", "hidden", fake.File{Name: "infrastructure-components.yaml", Data: []byte("x")})
 	add(foo.Label(), "v3.0.1", "error")
 	add(foo.Label(), "v3.0.2", "pending_destruction")
 	add(foo.Label(), "nightly", "")

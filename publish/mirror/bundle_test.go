@@ -104,6 +104,10 @@ func TestDamage(t *testing.T) {
 			}
 		}
 	}
+	given.NoError(t, os.WriteFile(name, whole[:bytes.Index(whole, []byte("xxx"))+1], 0o644))
+	if _, err := OpenBundle(name); err == nil || !strings.Contains(err.Error(), `ends within "a/v1.0.0/x.yaml"`) {
+		t.Errorf("cut within a file: %v", err)
+	}
 	if refused < len(whole)/3 {
 		t.Errorf("only %d damaged bundles were refused", refused)
 	}

@@ -28,6 +28,7 @@ func TestIgnores(t *testing.T) {
 		"behind quotes":        {"a: \"x # y\" # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
 		"behind an apostrophe": {"a: it's # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
 		"behind an escape":     {"a: \"\\\"\" # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
+		"behind no escape":     {"a: 'x\\' # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
 		"without a sharp":      {"a: clusterctl-repo:ignore X001\n", ""},
 	} {
 		var got []string

@@ -50,6 +50,9 @@ spec:
       machineTemplate:
         nodeDrainTimeout: 1m
       kubeadmConfigSpec:
+        users:
+        - {name: b, shell: sh, sudo: all}
+        - {name: a, shell: sh, sudo: all}
         clusterConfiguration:
           apiServer:
             extraArgs: {audit: "1"}
@@ -96,6 +99,7 @@ func TestCompare(t *testing.T) {
 		"another value":    {[]string{"value: 90", "value: 91"}, "KubeadmControlPlaneTemplate.spec.template.spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds is 91 instead of 90"},
 		"another selector": {[]string{"matchResources: {controlPlane: true}", "matchResources: {infrastructureCluster: true}"}, "instead of"},
 		"another argument": {[]string{"name: region\n", "name: regions\n"}, "extraArgs[1].name is \"regions\" instead of \"region\""},
+		"another order":    {[]string{"name: b, shell", "name: a, shell", "name: a, shell", "name: b, shell"}, "users[0].name is \"a\" instead of \"b\""},
 		"a field too much": {[]string{"value: 90", "value: 90\n      - op: add\n        path: /spec/template/spec/machineNaming\n        value: {template: x}"}, "machineNaming is {\"template\":\"x\"} instead of null"},
 		"a path that is not there": {
 			[]string{"deletion/nodeDrainTimeoutSeconds", "gone/nodeDrainTimeoutSeconds"}, "a patch of KubeadmControlPlaneTemplate fails",

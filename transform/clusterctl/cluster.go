@@ -47,8 +47,6 @@ type ClusterInput struct {
 // Template is a rendered cluster template, with the ClusterClasses it uses in
 // front.
 type Template struct {
-	// TargetNamespace is empty if the parts go to different ones.
-	TargetNamespace string
 	// Variables are sorted by name. Those of ClusterClasses are only known
 	// after rendering.
 	Variables []vars.Variable
@@ -95,7 +93,7 @@ func render(ctx context.Context, f *yamldoc.File, values variables, namespace st
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &Template{TargetNamespace: namespace, Variables: template.Variables()}
+	t := &Template{Variables: template.Variables()}
 	if variablesOnly {
 		return t, nil, nil
 	}
@@ -219,16 +217,13 @@ func (in *ClusterInput) class(ctx context.Context, ref classRef, values variable
 // merge joins templates (clusterctl: client/repository/template.go,
 // MergeTemplates): of two defaults for a variable the first counts.
 func merge(parts []*Template) *Template {
-	merged := &Template{TargetNamespace: parts[0].TargetNamespace}
+	merged := &Template{}
 	defaults := map[string]*string{}
 	for _, t := range parts {
 		for _, v := range t.Variables {
 			if defaults[v.Name] == nil {
 				defaults[v.Name] = v.Default
 			}
-		}
-		if t.TargetNamespace != merged.TargetNamespace {
-			merged.TargetNamespace = ""
 		}
 		merged.Objects, merged.sources = append(merged.Objects, t.Objects...), append(merged.sources, t.sources...)
 	}

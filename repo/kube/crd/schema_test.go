@@ -168,6 +168,7 @@ func TestFormats(t *testing.T) {
 		{"{type: integer, format: date}", "abc", true, "2:4  is a string, but must be an integer"},
 		{"{x-kubernetes-int-or-string: true, format: uuid}", "abc", false, `2:4  is "abc", want uuid`},
 		{"{x-kubernetes-int-or-string: true, format: uuid}", "1", false, ""},
+		{"{x-kubernetes-int-or-string: true}", "true", true, ""},
 	} {
 		got := strings.Join(check(t, &crd.Checker{Loose: tc.loose}, "s: "+tc.s+"\nv: "+tc.v+"\n", true), "\n")
 		if got != tc.want {

@@ -89,7 +89,7 @@ func (f *flow) value(y *yamldoc.Node, at int) (*Node, int) {
 				return false
 			}
 			e.Key, e.Name = f.raw[from:to], Unquote(f.raw[from:to])
-			if at = f.blank(to, "") + 1; e.Name != key.Name || key.Merged {
+			if at = f.blank(to, "") + 1; e.Name != key.Name {
 				return false
 			}
 		}
