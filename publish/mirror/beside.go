@@ -150,7 +150,9 @@ func (b beside) readLockFile() (l *documents.Lock, data []byte, err error) {
 	if data, err = b.read(layouts.LockFile); data == nil || err != nil {
 		return nil, nil, err
 	}
-	l, err = ParseLock(b.path(layouts.LockFile), data)
+	if l, err = documents.ParseLock(data); err != nil {
+		err = fmt.Errorf("%s: %w", b.path(layouts.LockFile), err)
+	}
 	return l, data, err
 }
 
@@ -297,7 +299,7 @@ func (m *run) vouch(l *documents.Lock, data []byte) error {
 		return nil // what was signed is not this lock
 	}
 	for _, r := range l.Releases {
-		m.vouched[[2]string{r.Provider, r.Version}] = true
+		m.vouched[r.ReleaseName] = true
 	}
 	const index = layouts.ImagesFolder + "/index.json"
 	if data, err = m.beside.read(index); err != nil || data == nil {
@@ -366,7 +368,7 @@ func (m *run) loadImages() error {
 // remember adds a copied release to what is known.
 func (m *run) remember(e entry) {
 	m.book.Add(&documents.Lock{Sources: []documents.Listing{e.Listing}, Releases: []documents.Locked{e.Release}})
-	m.images[[2]string{e.Release.Provider, e.Release.Version}] = e.Images
+	m.images[e.Release.ReleaseName] = e.Images
 }
 
 // checksums returns the content of the checksum file of the mirror: a line for

@@ -80,15 +80,6 @@ func ReadLock(dir string) (*documents.Lock, error) {
 	return l, err
 }
 
-// ParseLock reads the content of a lock file, whose name is for messages.
-func ParseLock(name string, data []byte) (*documents.Lock, error) {
-	l, err := documents.ParseLock(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return l, nil
-}
-
 // Check compares a mirror, which is a folder or a bundle, with its lock file and its
 // checksums, without network. What is wrong is in the report; the error is about the
 // folder, which has to be a mirror and readable.

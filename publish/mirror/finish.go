@@ -136,7 +136,7 @@ func finish(ctx context.Context, of *run) error {
 	return m.beside.remove([]string{journalFile})
 }
 
-func newFinisher(m *run) *finisher { return &finisher{m, map[[2]string]bool{}} }
+func newFinisher(m *run) *finisher { return &finisher{m, map[documents.ReleaseName]bool{}} }
 
 // document is a file next to the releases that follows from them. Its content is nil
 // if there should be none.
@@ -282,9 +282,8 @@ func (m *finisher) standing(ctx context.Context) ([]documents.Locked, error) {
 	gone := make([]bool, len(all))
 	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
 		l := &all[i]
-		key := [2]string{l.Provider, l.Version}
 		m.mu.Lock()
-		touched, images := m.touched[key], m.images[key] != nil
+		touched, images := m.touched[l.ReleaseName], m.images[l.ReleaseName] != nil
 		m.mu.Unlock()
 		// What repair copies is what the lock says, which may itself be forged.
 		judge := (!touched || m.Repair) && m.Sign != nil
@@ -293,7 +292,7 @@ func (m *finisher) standing(ctx context.Context) ([]documents.Locked, error) {
 		}
 		r, err := m.at(ctx, l)
 		if errors.Is(err, fs.ErrNotExist) && !touched {
-			if gone[i] = true; judge && !m.vouched[key] {
+			if gone[i] = true; judge && !m.vouched[l.ReleaseName] {
 				return fmt.Errorf("the mirror cannot be signed, because it lacks %s %s; %s", l.Provider, l.Version, lostAdvice)
 			}
 			return nil
@@ -310,7 +309,7 @@ func (m *finisher) standing(ctx context.Context) ([]documents.Locked, error) {
 			return err
 		}
 		m.mu.Lock()
-		m.images[key] = found
+		m.images[l.ReleaseName] = found
 		m.mu.Unlock()
 		return nil
 	})
@@ -319,7 +318,7 @@ func (m *finisher) standing(ctx context.Context) ([]documents.Locked, error) {
 	}
 	for i, l := range all {
 		if gone[i] {
-			m.lost[[2]string{l.Provider, l.Version}] = true
+			m.lost[l.ReleaseName] = true
 			m.warn("%s %s is missing from the mirror; %s", l.Provider, l.Version, lostAdvice)
 		}
 	}
@@ -333,7 +332,7 @@ const lostAdvice = "restore it with mirror repair, or drop it with mirror prune"
 // standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is no longer what was.
 func (m *finisher) standsUp(ctx context.Context, l *documents.Locked, r *repo.Release) error {
-	if m.vouched[[2]string{l.Provider, l.Version}] {
+	if m.vouched[l.ReleaseName] {
 		own := m.own(l, r)
 		if len(own.Artifacts) != len(l.Files) {
 			return fmt.Errorf("%s %s in the mirror does not match %s; run mirror repair", l.Provider, l.Version, layouts.LockFile)
@@ -371,7 +370,6 @@ func (m *finisher) own(l *documents.Locked, r *repo.Release) *repo.Release {
 func (m *finisher) configMaps(ctx context.Context, releases []documents.Locked, sums map[string]repo.Sum) (docs []document, err error) {
 	for i := range releases {
 		l := &releases[i]
-		key := [2]string{l.Provider, l.Version}
 		name := documents.ConfigMapName(l)
 		if name == "" {
 			continue
@@ -381,11 +379,11 @@ func (m *finisher) configMaps(ctx context.Context, releases []documents.Locked, 
 		if err != nil {
 			return nil, err
 		}
-		if old != nil && !m.Repair && !m.fresh[key] {
+		if old != nil && !m.Repair && !m.fresh[l.ReleaseName] {
 			sums[name] = sumOf(old)
 			continue
 		}
-		if !m.Settings.ConfigMaps && old == nil || m.lost[key] {
+		if !m.Settings.ConfigMaps && old == nil || m.lost[l.ReleaseName] {
 			continue
 		}
 		docs = append(docs, document{name, func() ([]byte, error) {

@@ -190,10 +190,10 @@ func newRun(opts Options) (*run, error) {
 		Options: opts,
 		beside:  beside{dir: opts.Dir, in: opts.in},
 		book:    documents.NewBook(),
-		images:  map[[2]string][]inventory.Image{},
-		touched: map[[2]string]bool{},
-		fresh:   map[[2]string]bool{},
-		vouched: map[[2]string]bool{},
+		images:  map[documents.ReleaseName][]inventory.Image{},
+		touched: map[documents.ReleaseName]bool{},
+		fresh:   map[documents.ReleaseName]bool{},
+		vouched: map[documents.ReleaseName]bool{},
 	}
 	if r := opts.Settings.ImageRegistry; r != "" {
 		if err := documents.CheckRegistry(r); err != nil {
@@ -246,7 +246,7 @@ type copier struct {
 type finisher struct {
 	*run
 	// lost releases are in the lock, but not in the mirror.
-	lost map[[2]string]bool
+	lost map[documents.ReleaseName]bool
 }
 
 // run is what a run knows of the mirror that it works on, and says about it.
@@ -258,16 +258,15 @@ type run struct {
 	// opening guards To.Of, which need not be safe for concurrent use.
 	opening sync.Mutex
 
-	// What follows is guarded by mu as long as releases are copied. Keys are
-	// label and version.
+	// What follows is guarded by mu as long as releases are copied.
 	mu     sync.Mutex
 	book   *documents.Book
-	images map[[2]string][]inventory.Image
+	images map[documents.ReleaseName][]inventory.Image
 	// touched releases are those that this run has seen, fresh those among them
 	// that it has copied.
-	touched, fresh map[[2]string]bool
+	touched, fresh map[documents.ReleaseName]bool
 	// vouched releases are those in a lock that was signed.
-	vouched map[[2]string]bool
+	vouched map[documents.ReleaseName]bool
 	// vouchedImages says so of the index of the container images.
 	vouchedImages bool
 	journal       *os.File
@@ -374,7 +373,7 @@ func (m *run) done(o Outcome, entry *entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.result.Outcomes = append(m.result.Outcomes, o)
-	key := [2]string{o.Provider.Label(), o.Version}
+	key := documents.ReleaseName{Provider: o.Provider.Label(), Version: o.Version}
 	m.touched[key] = true
 	if entry != nil {
 		m.fresh[key] = true

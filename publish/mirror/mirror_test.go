@@ -855,7 +855,7 @@ func TestLockRefuses(t *testing.T) {
 		release(strings.Replace(file, "0", "x", 1)):       "is not a SHA-256 of a",
 		release(strings.Replace(file, `"a"`, `"a/b"`, 1)): "a/b",
 	} {
-		_, err := ParseLock("lock", []byte(`{"schemaVersion": 1, "sources": [], "releases": [`+releases+`]}`))
+		_, err := documents.ParseLock([]byte(`{"schemaVersion": 1, "sources": [], "releases": [` + releases + `]}`))
 		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", releases, err)
 		}

@@ -33,7 +33,7 @@ func (m *finisher) prune(ctx context.Context, gone []documents.Locked, unlisted 
 	for i := range gone {
 		l := &gone[i]
 		m.book.Forget(l)
-		if delete(m.images, [2]string{l.Provider, l.Version}); !m.Apart {
+		if delete(m.images, l.ReleaseName); !m.Apart {
 			continue
 		}
 		// Elsewhere nothing is removed, but what was removed there can be forgotten.

@@ -39,8 +39,8 @@ func (m *planner) isAcross(c *cargo) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range locked {
-		if name := (documents.ReleaseName{Provider: l.Provider, Version: l.Version}); !slices.Contains(m.book.Requires, name) {
-			m.book.Requires = append(m.book.Requires, name)
+		if !slices.Contains(m.book.Requires, l.ReleaseName) {
+			m.book.Requires = append(m.book.Requires, l.ReleaseName)
 		}
 		m.result.Notes = append(m.result.Notes, fmt.Sprintf("%s %s is left out, because the other side has it", l.Provider, l.Version))
 	}

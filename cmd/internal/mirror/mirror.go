@@ -168,8 +168,8 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		if err != nil {
 			return cli.Usagef("--since: %w", err)
 		}
-		if opts.Since, err = mirror.ParseLock(f.since, data); err != nil {
-			return cli.Usagef("--since: %w", err)
+		if opts.Since, err = documents.ParseLock(data); err != nil {
+			return cli.Usagef("--since: %s: %w", f.since, err)
 		}
 	}
 	if err := bundleTo(env, f, &opts); err != nil {

@@ -104,11 +104,11 @@ lists.`,
 
 // pruned are the releases that the arguments of prune mean, each once.
 func pruned(lock *documents.Lock, args []string, keep int) (out []documents.Locked, err error) {
-	seen := map[[2]string]bool{}
+	seen := map[documents.ReleaseName]bool{}
 	add := func(list []documents.Locked) {
 		for _, l := range list {
-			if key := [2]string{l.Provider, l.Version}; !seen[key] {
-				seen[key] = true
+			if !seen[l.ReleaseName] {
+				seen[l.ReleaseName] = true
 				out = append(out, l)
 			}
 		}

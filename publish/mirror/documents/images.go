@@ -60,14 +60,13 @@ const (
 )
 
 // InventoryOf joins the images of releases. Overrides are those of clusterctl.yaml, or nil.
-func InventoryOf(releases []Locked, images map[[2]string][]inventory.Image, overrides map[string]override) *ImageInventory {
+func InventoryOf(releases []Locked, images map[ReleaseName][]inventory.Image, overrides map[string]override) *ImageInventory {
 	out := &ImageInventory{SchemaVersion: imagesVersion, Images: []MirroredImage{}, Releases: []ReleaseName{}}
 	index := map[string]int{}
 	for _, r := range releases {
-		name := ReleaseName{r.Provider, r.Version}
-		found := images[[2]string{r.Provider, r.Version}]
+		found := images[r.ReleaseName]
 		if found != nil {
-			out.Releases = append(out.Releases, name)
+			out.Releases = append(out.Releases, r.ReleaseName)
 		}
 		for _, img := range found {
 			i, known := index[img.Ref]
@@ -83,7 +82,7 @@ func InventoryOf(releases []Locked, images map[[2]string][]inventory.Image, over
 			if u, ok := useOf(r.Provider, &img); ok && overrides != nil {
 				to.Target = cmp.Or(to.Target, target(overrides, u))
 			}
-			to.Places = append(to.Places, imagePlace{name, img})
+			to.Places = append(to.Places, imagePlace{r.ReleaseName, img})
 		}
 	}
 	slices.SortFunc(out.Images, func(a, b MirroredImage) int { return strings.Compare(a.Ref, b.Ref) })
@@ -139,22 +138,21 @@ func (inv *ImageInventory) List() []byte {
 }
 
 // ParseImages takes an image inventory apart by release.
-func ParseImages(data []byte) (map[[2]string][]inventory.Image, bool) {
+func ParseImages(data []byte) (map[ReleaseName][]inventory.Image, bool) {
 	var inv ImageInventory
 	if json.Unmarshal(data, &inv) != nil || inv.SchemaVersion != imagesVersion {
 		return nil, false
 	}
-	out := map[[2]string][]inventory.Image{}
+	out := map[ReleaseName][]inventory.Image{}
 	for _, r := range inv.Releases {
-		out[[2]string{r.Provider, r.Version}] = []inventory.Image{}
+		out[r] = []inventory.Image{}
 	}
 	for _, img := range inv.Images {
 		for _, p := range img.Places {
-			key := [2]string{p.Provider, p.ReleaseName.Version}
 			if p.Provider == "" {
 				continue // the lock file has it
 			}
-			out[key] = append(out[key], p.Image)
+			out[p.ReleaseName] = append(out[p.ReleaseName], p.Image)
 		}
 	}
 	for _, images := range out {

@@ -74,9 +74,7 @@ type Listing struct {
 
 // Locked is a release of one provider in the mirror.
 type Locked struct {
-	// Provider is the label.
-	Provider string `json:"provider"`
-	Version  string `json:"version"`
+	ReleaseName
 	// Contract is that of Cluster API that the metadata gives for the version.
 	Contract string `json:"contract,omitempty"`
 	Source   string `json:"source"`
@@ -135,7 +133,8 @@ func ParseLabel(label string) (layouts.Provider, error) {
 // LockOf describes a release whose files state their checksums. Upstream holds
 // the files as the source lists them.
 func LockOf(r *repo.Release, source, components string, upstream *repo.Release) Locked {
-	l := Locked{Provider: r.Provider.Label(), Version: r.Version, Source: source, Components: components, Files: []lockedFile{}}
+	name := ReleaseName{r.Provider.Label(), r.Version}
+	l := Locked{ReleaseName: name, Source: source, Components: components, Files: []lockedFile{}}
 	for _, a := range r.Artifacts {
 		sum, _ := a.Stated()
 		f := lockedFile{Name: a.Name, URL: withoutQuery(a.Path), Size: a.Size, SHA256: sum.String()}
@@ -198,13 +197,13 @@ func (e *ChangedError) Error() string {
 type Book struct {
 	Settings Settings
 	Requires []ReleaseName
-	Listings map[[2]string]Listing  // by source and version
-	Releases map[[2]string]Locked   // by label and version
+	Listings map[[2]string]Listing // by source and version
+	Releases map[ReleaseName]Locked
 	Labels   map[[2]string][]string // of releases, by source and version
 }
 
 func NewBook() *Book {
-	return &Book{Listings: map[[2]string]Listing{}, Releases: map[[2]string]Locked{}, Labels: map[[2]string][]string{}}
+	return &Book{Listings: map[[2]string]Listing{}, Releases: map[ReleaseName]Locked{}, Labels: map[[2]string][]string{}}
 }
 
 func (b *Book) Add(l *Lock) {
@@ -212,7 +211,7 @@ func (b *Book) Add(l *Lock) {
 		b.Listings[[2]string{s.Source, s.Version}] = s
 	}
 	for _, r := range l.Releases {
-		b.Releases[[2]string{r.Provider, r.Version}] = r
+		b.Releases[r.ReleaseName] = r
 		if from := [2]string{r.Source, r.Version}; !slices.Contains(b.Labels[from], r.Provider) {
 			b.Labels[from] = append(b.Labels[from], r.Provider)
 		}
@@ -221,7 +220,7 @@ func (b *Book) Add(l *Lock) {
 
 // Release returns what is locked for a label and a version, or nil.
 func (b *Book) Release(label, version string) *Locked {
-	if l, ok := b.Releases[[2]string{label, version}]; ok {
+	if l, ok := b.Releases[ReleaseName{label, version}]; ok {
 		return &l
 	}
 	return nil
@@ -247,9 +246,7 @@ func (b *Book) Sorted() []Locked {
 	return out
 }
 
-func compareLocked(a, b Locked) int {
-	return cmp.Or(cmp.Compare(a.Provider, b.Provider), CompareVersions(a.Version, b.Version))
-}
+func compareLocked(a, b Locked) int { return a.compare(b.ReleaseName) }
 
 func CompareVersions(a, b string) int {
 	v, _ := layouts.ParseVersion(a)
@@ -260,9 +257,7 @@ func CompareVersions(a, b string) int {
 // Lock returns the content of the lock file.
 func (b *Book) Lock() *Lock {
 	l := &Lock{SchemaVersion: lockVersion, Settings: b.Settings, Requires: b.Requires, Sources: []Listing{}, Releases: b.Sorted()}
-	slices.SortFunc(l.Requires, func(x, y ReleaseName) int {
-		return cmp.Or(cmp.Compare(x.Provider, y.Provider), CompareVersions(x.Version, y.Version))
-	})
+	slices.SortFunc(l.Requires, ReleaseName.compare)
 	for _, s := range b.Listings {
 		l.Sources = append(l.Sources, s)
 	}
@@ -297,7 +292,7 @@ func (l *Lock) Keep(n int) (rest []Locked) {
 
 // Forget takes a release out of the lock.
 func (b *Book) Forget(l *Locked) {
-	delete(b.Releases, [2]string{l.Provider, l.Version})
+	delete(b.Releases, l.ReleaseName)
 	from := [2]string{l.Source, l.Version}
 	b.Labels[from] = slices.DeleteFunc(b.Labels[from], func(label string) bool { return label == l.Provider })
 	if len(b.Labels[from]) == 0 {
@@ -348,14 +343,13 @@ func (l *Lock) Check() error {
 	}
 	again := map[ReleaseName]bool{}
 	for _, r := range l.Releases {
-		name := ReleaseName{r.Provider, r.Version}
-		if err := name.check(); err != nil {
+		if err := r.check(); err != nil {
 			return err
 		}
-		if again[name] {
+		if again[r.ReleaseName] {
 			return fmt.Errorf("it lists %s %s twice", r.Provider, r.Version)
 		}
-		again[name] = true
+		again[r.ReleaseName] = true
 		files := map[string]bool{}
 		for _, f := range r.Files {
 			if err := publish.CheckFileName(f.Name); err != nil {
@@ -371,6 +365,10 @@ func (l *Lock) Check() error {
 		}
 	}
 	return nil
+}
+
+func (n ReleaseName) compare(other ReleaseName) int {
+	return cmp.Or(cmp.Compare(n.Provider, other.Provider), CompareVersions(n.Version, other.Version))
 }
 
 func (n ReleaseName) check() error {

@@ -36,10 +36,10 @@ func (u use) from() string { return u.repository + "/" + u.name }
 
 // Overrides returns the image overrides for clusterctl.yaml that make clusterctl take all
 // images of the releases from a registry, and what cannot be expressed by them.
-func Overrides(registry string, releases []Locked, images map[[2]string][]inventory.Image) (map[string]override, []string) {
+func Overrides(registry string, releases []Locked, images map[ReleaseName][]inventory.Image) (map[string]override, []string) {
 	var uses []use
 	for _, r := range releases {
-		for _, img := range images[[2]string{r.Provider, r.Version}] {
+		for _, img := range images[r.ReleaseName] {
 			if u, ok := useOf(r.Provider, &img); ok {
 				uses = append(uses, u)
 			}
@@ -125,9 +125,9 @@ func useOf(label string, img *inventory.Image) (use, bool) {
 // Refused returns what clusterctl says of images that are not written in full:
 // it parses every image that it sees, renamed or not, and gives up
 // (clusterctl: util/container, ImageFromString).
-func Refused(releases []Locked, images map[[2]string][]inventory.Image) (out []string) {
+func Refused(releases []Locked, images map[ReleaseName][]inventory.Image) (out []string) {
 	for _, r := range releases {
-		for _, img := range images[[2]string{r.Provider, r.Version}] {
+		for _, img := range images[r.ReleaseName] {
 			if !img.SeenByClusterctl || img.Canonical || img.Variable != "" {
 				continue
 			}
