@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
@@ -76,12 +77,9 @@ func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 		tree := tree
 		// A kustomization may not build without what is replaced in it. In other files the
 		// places are those of the file as it is.
-		var edited []config.SourceReplacement
-		for _, r := range p.SourceReplacements {
-			if slices.Contains(layouts.KustomizationFiles, path.Base(r.File)) {
-				edited = append(edited, r)
-			}
-		}
+		edited := phrase.Only(p.SourceReplacements, func(r config.SourceReplacement) bool {
+			return slices.Contains(layouts.KustomizationFiles, path.Base(r.File))
+		})
 		if len(edited) > 0 {
 			tree = t.tree(edited)
 		}

@@ -170,12 +170,7 @@ func (d *decoder) object(n *yamldoc.Node, v reflect.Value, key string) {
 		}
 	}
 	if choice := oneOf(t); choice != nil {
-		var have []string
-		for _, k := range choice {
-			if given[k] {
-				have = append(have, k)
-			}
-		}
+		have := phrase.Only(choice, func(k string) bool { return given[k] })
 		if len(have) != 1 {
 			d.errorf(n, "exactly one of %s must be given%s, not %s", quoted(choice), where, cmp.Or(quoted(have), "none"))
 		}

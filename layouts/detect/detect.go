@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Hints are what the tree itself cannot tell.
@@ -482,13 +483,7 @@ func (d *detection) filtered() *recipes.Product {
 // otherCRDs returns the kustomizations in the place of the convention that
 // build CRDs, if only of foreign API groups.
 func (d *detection) otherCRDs() []string {
-	var out []string
-	for _, dir := range d.kustomizations {
-		if inPlace(dir) && d.facts(dir).crds > 0 {
-			out = append(out, dir)
-		}
-	}
-	return out
+	return phrase.Only(d.kustomizations, func(dir string) bool { return inPlace(dir) && d.facts(dir).crds > 0 })
 }
 
 // metadata finds the metadata.yaml of the providers that have none yet.

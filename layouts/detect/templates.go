@@ -162,11 +162,7 @@ func (d *detection) nested(dir string) {
 // flavorFolders returns the patterns that cover the kustomizations one and two
 // levels below dir.
 func (d *detection) flavorFolders(dir string) []string {
-	var out []string
-	for _, pattern := range []string{path.Join(dir, "*"), path.Join(dir, "*", "*")} {
-		if slices.ContainsFunc(d.kustomizations, config.Matcher([]string{pattern})) {
-			out = append(out, pattern)
-		}
-	}
-	return out
+	return phrase.Only([]string{path.Join(dir, "*"), path.Join(dir, "*", "*")}, func(pattern string) bool {
+		return slices.ContainsFunc(d.kustomizations, config.Matcher([]string{pattern}))
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Plan looks at the project and at what is there of the version.
@@ -448,11 +449,8 @@ func (j *job) assess(s *state) {
 	if s.unseen != nil || s.conflict != nil || s.mixed != nil {
 		return
 	}
-	remove := func(files ...stored) (out []step) {
-		for _, f := range files {
-			out = append(out, step{delete: f})
-		}
-		return out
+	remove := func(files ...stored) []step {
+		return phrase.List(files, func(f stored) step { return step{delete: f} })
 	}
 	for _, name := range diff.Extra {
 		s.steps = append(s.steps, remove(s.files[name]...)...)

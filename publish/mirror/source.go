@@ -97,13 +97,8 @@ func (s Selector) fits(version string) bool {
 }
 
 // Of returns the releases of a provider in a lock that are meant.
-func (s Selector) Of(l *documents.Lock, p layouts.Provider) (out []documents.Locked) {
-	for _, r := range l.Releases {
-		if r.Provider == p.Label() && s.fits(r.Version) {
-			out = append(out, r)
-		}
-	}
-	return out
+func (s Selector) Of(l *documents.Lock, p layouts.Provider) []documents.Locked {
+	return phrase.Only(l.Releases, func(r documents.Locked) bool { return r.Provider == p.Label() && s.fits(r.Version) })
 }
 
 // choose returns the versions that are meant, oldest first. Metadata reads the

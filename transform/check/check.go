@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
@@ -186,11 +187,8 @@ func Deprecations(ctx context.Context, b *transform.Build) (*lint.Report, error)
 		return nil, err
 	}
 	opts.Kustomizations = b.Kustomizations
-	opts.Sources = func() (out []*yamldoc.File) {
-		for _, k := range b.Kustomizations {
-			out = append(out, k.File)
-		}
-		return out
+	opts.Sources = func() []*yamldoc.File {
+		return phrase.List(b.Kustomizations, func(k *yamldoc.Stream) *yamldoc.File { return k.File })
 	}
 	return lint.Run(ctx, &repo.Repository{}, opts)
 }
@@ -298,10 +296,9 @@ func rolesOf(c *config.Config) (map[string]contract.Role, error) {
 // unbuilt reports why a source tree cannot be built as findings, if the places
 // are known.
 func unbuilt(e *transform.BuildError, opts lint.Options) *lint.Report {
-	var faults []lint.Fault
-	for _, at := range e.Places() {
-		faults = append(faults, lint.Fault{File: at.File, Pos: at.Pos, Message: at.Err.Error()})
-	}
+	faults := phrase.List(e.Places(), func(at *yamldoc.Error) lint.Fault {
+		return lint.Fault{File: at.File, Pos: at.Pos, Message: at.Err.Error()}
+	})
 	if len(faults) == 0 {
 		return nil
 	}

@@ -74,10 +74,9 @@ func (j *suiteJudge) say(id string, faults ...*yamldoc.Error) {
 	if j.o.Rules != nil && !slices.Contains(j.o.Rules, rule) {
 		return
 	}
-	var out []lint.Fault
-	for _, at := range faults {
-		out = append(out, lint.Fault{File: path.Clean(at.File), Pos: at.Pos, Message: at.Err.Error()})
-	}
+	out := phrase.List(faults, func(at *yamldoc.Error) lint.Fault {
+		return lint.Fault{File: path.Clean(at.File), Pos: at.Pos, Message: at.Err.Error()}
+	})
 	j.report.Join(lint.Unbuilt(rule, out, j.severity))
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
@@ -372,10 +373,9 @@ func (s *Suite) Value(name string) (string, bool) {
 // ConfigFile returns the clusterctl-config.yaml of the repository in a folder, as
 // that is named.
 func (s *Suite) ConfigFile(out string) ([]byte, error) {
-	var entries []any
-	for _, p := range s.Config.Providers {
-		entries = append(entries, entry(p.Provider(), out, layouts.Latest, componentsFile))
-	}
+	entries := phrase.List(s.Config.Providers, func(p provider) any {
+		return entry(p.Provider(), out, layouts.Latest, componentsFile)
+	})
 	values := map[string]any{}
 	for _, v := range s.Config.Variables {
 		values[v.Name], _ = s.Value(v.Name)
@@ -385,10 +385,9 @@ func (s *Suite) ConfigFile(out string) ([]byte, error) {
 
 // ConfigFile returns the configuration of clusterctl for the repository in a folder.
 func (d *development) ConfigFile(out string) ([]byte, error) {
-	var entries []any
-	for _, r := range d.Releases {
-		entries = append(entries, entry(r.Provider, out, r.Version, r.Components().Name))
-	}
+	entries := phrase.List(d.Releases, func(r *repo.Release) any {
+		return entry(r.Provider, out, r.Version, r.Components().Name)
+	})
 	return configFile(out, entries, map[string]any{})
 }
 

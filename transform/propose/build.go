@@ -130,7 +130,12 @@ func (p *proposer) buildable() {
 
 // declared reports whether the user gave the entry of a folder.
 func (p *proposer) declared(dir string) bool {
-	return p.opts.Given != nil && slices.ContainsFunc(p.opts.Given.Providers, func(c config.Provider) bool { return path.Clean(c.Components.Path) == dir })
+	return p.wasGiven(func(c config.Provider) bool { return path.Clean(c.Components.Path) == dir })
+}
+
+// wasGiven reports whether the user gave such an entry.
+func (p *proposer) wasGiven(such func(config.Provider) bool) bool {
+	return p.opts.Given != nil && slices.ContainsFunc(p.opts.Given.Providers, such)
 }
 
 // drop removes the i-th provider and the notes on it.

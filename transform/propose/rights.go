@@ -15,6 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -30,12 +31,7 @@ var follow = []string{"get", "list", "watch"}
 // rights reports what roles lack for the contract. Roles are mostly made from
 // markers in Go, so that an edit of them would be lost.
 func (s *side) rights() error {
-	var chosen []*lint.Rule
-	for _, r := range rules.All {
-		if slices.Contains(rightsRules, r.ID) {
-			chosen = append(chosen, r)
-		}
-	}
+	chosen := phrase.Only(rules.All, func(r *lint.Rule) bool { return slices.Contains(rightsRules, r.ID) })
 	result, err := check.Build(s.ctx, s.now.build, check.Options{Rules: chosen, Profile: s.profile()})
 	if s.ctx.Err() != nil {
 		return err

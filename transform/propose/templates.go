@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // templates makes the cluster templates and ClusterClasses of every provider
@@ -24,7 +25,7 @@ func (p *proposer) templates() {
 			continue
 		}
 		label := p.c.Providers[i].Label()
-		if p.opts.Given != nil && slices.ContainsFunc(p.opts.Given.Providers, func(c config.Provider) bool { return c.Label() == label && c.Templates != nil }) {
+		if p.wasGiven(func(c config.Provider) bool { return c.Label() == label && c.Templates != nil }) {
 			continue
 		}
 		p.joinTemplates(i)
@@ -204,12 +205,9 @@ func commonRoot(byParent map[string][]string) string {
 // elsewhereTemplates tells where templates are that no command reads, with the
 // lines that release the first of them.
 func (p *proposer) elsewhereTemplates(i int, at string) {
-	var found []string
-	for _, file := range p.clusters() {
-		if !strings.HasPrefix(file, at+"/") && !p.released(file) {
-			found = append(found, file)
-		}
-	}
+	found := phrase.Only(p.clusters(), func(file string) bool {
+		return !strings.HasPrefix(file, at+"/") && !p.released(file)
+	})
 	for _, file := range found {
 		t := config.Template{Files: file}
 		if layouts.KindOfFile(path.Base(file)) != layouts.ClusterTemplate {

@@ -229,7 +229,7 @@ func subjects(ctx context.Context, env *cli.Env, source string) ([]subject, erro
 			return nil, err
 		}
 		return phrase.List(r.Providers, func(p *repo.Provider) subject {
-			return localSubject(env, p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider)
+			return localSubject(p.Label(), filepath.Dir(env.Path(filepath.FromSlash(p.Path))), p.Provider)
 		}), nil
 	}
 	data, err := env.ReadFile(source)
@@ -284,7 +284,7 @@ func configSubjects(env *cli.Env, name string, data []byte) ([]subject, error) {
 }
 
 // localSubject is a provider in the folder of a repository.
-func localSubject(env *cli.Env, name, root string, p layouts.Provider) subject {
+func localSubject(name, root string, p layouts.Provider) subject {
 	return subject{Name: name, Provider: p, Local: true, From: func() (publish.Destination, error) {
 		place, err := local.New(root)
 		if err != nil {
@@ -308,7 +308,7 @@ func subjectAt(env *cli.Env, raw string, p layouts.Provider) (subject, error) {
 		if err != nil {
 			return subject{}, cli.UsageError(err)
 		}
-		return localSubject(env, raw, filepath.FromSlash(l.Base), at), nil
+		return localSubject(raw, filepath.FromSlash(l.Base), at), nil
 	}
 	return subject{
 		Name: raw, Provider: p, File: l.File,

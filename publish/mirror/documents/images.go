@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // imagesVersion is the version of the form of the image inventory.
@@ -111,21 +112,15 @@ func (inv *ImageInventory) Unmapped() (out []string) {
 }
 
 // Pullable returns the images whose names are known without the user.
-func (inv *ImageInventory) Pullable() (out []MirroredImage) {
-	for _, img := range inv.Images {
-		if img.Places[0].Variable == "" && img.Places[0].Name != "" {
-			out = append(out, img)
-		}
-	}
-	return out
+func (inv *ImageInventory) Pullable() []MirroredImage {
+	return phrase.Only(inv.Images, func(img MirroredImage) bool {
+		return img.Places[0].Variable == "" && img.Places[0].Name != ""
+	})
 }
 
 // refs returns the references that can be pulled.
-func (inv *ImageInventory) refs() (out []string) {
-	for _, img := range inv.Pullable() {
-		out = append(out, img.Ref)
-	}
-	return out
+func (inv *ImageInventory) refs() []string {
+	return phrase.List(inv.Pullable(), func(img MirroredImage) string { return img.Ref })
 }
 
 // List returns the references that can be pulled, one on each line.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -238,10 +239,7 @@ func (b *Book) From(source, version string) (out []*Locked) {
 
 // Sorted returns the releases by label and version, oldest first.
 func (b *Book) Sorted() []Locked {
-	out := make([]Locked, 0, len(b.Releases))
-	for _, r := range b.Releases {
-		out = append(out, r)
-	}
+	out := slices.AppendSeq(make([]Locked, 0, len(b.Releases)), maps.Values(b.Releases))
 	slices.SortFunc(out, compareLocked)
 	return out
 }
