@@ -117,7 +117,9 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	}
 	// Cobra checks the number of arguments itself; that is wrong usage too.
 	wrapArgs(cmd)
-	completeValues(cmd)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeValues(cmd)
+	}
 	finish(cmd, "")
 	help(cmd)
 	return cmd
@@ -127,9 +129,9 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 // the empty value.
 func finish(cmd *cobra.Command, name string) {
 	cmd.InitDefaultHelpFlag()
-	cli.Explain(name, cmd.LocalNonPersistentFlags())
-	cli.Explain(name, cmd.PersistentFlags())
-	cli.RefuseEmpty(name, cmd.LocalFlags())
+	local := cmd.LocalFlags()
+	cli.Explain(name, local)
+	cli.RefuseEmpty(name, local)
 	for _, c := range cmd.Commands() {
 		finish(c, strings.TrimSpace(name+" "+c.Name()))
 	}
