@@ -377,7 +377,7 @@ func scalarAt(d *yamldoc.Document, off int) *yamldoc.Node {
 // find looks for a value in all that the file is made from. With key the name of
 // the field is meant, not its value.
 func (b *built) find(root *yamldoc.Node, way []string, text string, key bool) (located, bool) {
-	if s, ok := b.configured(root, way, text); ok {
+	if s, ok := b.configured(way, text); ok {
 		return located{Source: s}, true
 	}
 	var best located
@@ -402,7 +402,7 @@ func (b *built) find(root *yamldoc.Node, way []string, text string, key bool) (l
 }
 
 // configured finds an image that the configuration or the command line set.
-func (b *built) configured(root *yamldoc.Node, way []string, text string) (Source, bool) {
+func (b *built) configured(way []string, text string) (Source, bool) {
 	if b.output.Kind != layouts.Components || len(way) == 0 || way[len(way)-1] != "image" {
 		return Source{}, false
 	}

@@ -98,7 +98,9 @@ func (s Selector) fits(version string) bool {
 
 // Of returns the releases of a provider in a lock that are meant.
 func (s Selector) Of(l *documents.Lock, p layouts.Provider) []documents.Locked {
-	return phrase.Only(l.Releases, func(r documents.Locked) bool { return r.Provider == p.Label() && s.fits(r.Version) })
+	return phrase.Only(l.Releases, func(r documents.Locked) bool {
+		return r.Provider == p.Label() && s.fits(r.Version)
+	})
 }
 
 // choose returns the versions that are meant, oldest first. Metadata reads the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -143,7 +144,7 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	if f.retries == 0 {
 		o.RetryBudget = -1
 	}
-	if o.Settings, err = keyValues("--setting", f.settings); err != nil {
+	if o.Settings, err = keyValues(f.settings); err != nil {
 		return nil, err
 	}
 	if f.ready != "" {
@@ -203,23 +204,20 @@ func serverURL(address string, schemes ...string) (*url.URL, error) {
 		return nil, cli.Usagef("the URL has a user or a password; extensions accept neither")
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, cli.Usagef("%q is not a server address; the form is https://HOST:PORT/PATH", address)
-	}
-	for _, s := range schemes {
-		if u.Scheme == s {
-			return u, nil
-		}
+	case slices.Contains(schemes, u.Scheme):
+		return u, nil
 	}
 	return nil, cli.Usagef("%q does not begin with https://; Cluster API calls extensions only over TLS", address)
 }
 
-// keyValues reads values of a flag of the form KEY=VALUE.
-func keyValues(flag string, list []string) (map[string]string, error) {
+// keyValues reads the values of --setting, of the form KEY=VALUE.
+func keyValues(list []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range list {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok || key == "" {
 			// The value may be a secret.
-			return nil, cli.Usagef("%s must be KEY=VALUE", flag)
+			return nil, cli.Usagef("--setting must be KEY=VALUE")
 		}
 		out[key] = value
 	}

@@ -64,7 +64,7 @@ if it has one.
 					c.Name = s.Config.Name
 				}
 			}
-			if c.Settings, err = keyValues("--setting", settings); err != nil {
+			if c.Settings, err = keyValues(settings); err != nil {
 				return err
 			}
 			if caFile != "" {
