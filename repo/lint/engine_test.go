@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -270,6 +272,30 @@ func TestLargeReleasesAreAloneInMemory(t *testing.T) {
 	}}
 	if report := run(t, r, lint.Options{Rules: []*lint.Rule{rule}}); report.Releases != 12 {
 		t.Errorf("%d releases", report.Releases)
+	}
+}
+
+func TestFindingsHoldNoFiles(t *testing.T) {
+	var files []weak.Pointer[lint.File]
+	each := &lint.Rule{ID: "TEST003", Check: func(p *lint.Pass) {
+		files = append(files, weak.Make(p.File))
+		o := p.File.Objects()[0]
+		p.Report(lint.On(o, o.Get("spec", "group"), "a value"))
+		p.Report(lint.On(o, nil, "an object"))
+		p.Report(lint.Spanning(p.File, 0, 10, "a range"))
+	}}
+	last := &lint.Rule{ID: "TEST004", Scope: lint.ScopeRepository, Check: func(*lint.Pass) {
+		runtime.GC()
+		for _, f := range files {
+			if f.Value() != nil {
+				t.Errorf("%s is still in memory", f.Value().Raw.Name)
+			}
+		}
+	}}
+	text := widget("FooMachine", "v1", true)
+	r := releases(map[string]map[string]string{"v1.0.0": {"infrastructure-components.yaml": text}, "v1.0.1": {"infrastructure-components.yaml": text}})
+	if report := run(t, r, lint.Options{Rules: []*lint.Rule{each, last}}); len(report.Findings) != 6 || len(files) != 2 {
+		t.Errorf("%d findings in %d files", len(report.Findings), len(files))
 	}
 }
 

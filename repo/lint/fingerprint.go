@@ -59,7 +59,7 @@ func (p *Pass) identify(f *Finding) *origin {
 	if p.File != nil && f.File == p.File.Raw.Name {
 		i.file = p.File.Artifact.Name
 		if i.end > i.start && i.end <= len(p.File.Raw.Data) {
-			i.value = string(p.File.Raw.Data[i.start:i.end])
+			i.value = strings.Clone(p.File.Raw.Data[i.start:i.end])
 		}
 	}
 	if p.Release != nil {
@@ -130,11 +130,14 @@ func (p *places) of(path string) (provider, release, file string) {
 }
 
 // locate replaces the nodes of findings by their paths, with one walk through each
-// document, and lets go of the documents.
+// document, and lets go of the documents and files.
 func locate(findings []Finding) {
 	var wanted []*origin
 	for i := range findings {
 		id := findings[i].origin
+		if id != nil {
+			id.in = nil
+		}
 		switch {
 		case id == nil || id.doc == nil:
 		case id.node == nil:

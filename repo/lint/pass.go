@@ -259,7 +259,7 @@ func (p *Pass) Report(f Finding) {
 	if origin := p.part.opts.Origin; origin != nil {
 		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
-	f.Message, f.Object = short(f.Message), short(f.Object)
+	f.Message, f.Object, f.Source = short(f.Message), short(f.Object), strings.Clone(f.Source)
 	p.part.add(f)
 }
 

@@ -78,15 +78,15 @@ func requiredFields(s crd.Schema, path []string, kept bool, add func(n *yamldoc.
 	kept = kept || s.Node.Get("x-kubernetes-preserve-unknown-fields").Bool()
 	embedded := s.Node.Get("x-kubernetes-embedded-resource").Bool()
 	drops := s.Type() == "object" && !kept && (!s.Open() || embedded)
-	of := "the schema"
-	if len(path) > 0 {
-		of = crd.Join(path)
-	}
 	for _, one := range slices.Concat(s.Node.Get("allOf").List(), []*yamldoc.Node{s.Node}) {
 		for _, n := range one.Get("required").List() {
 			name := n.Str()
 			header := (len(path) == 0 || embedded) && (name == "apiVersion" || name == "kind" || name == "metadata")
 			if drops && !header && name != "" && s.Node.Get("properties", name) == nil {
+				of := "the schema"
+				if len(path) > 0 {
+					of = crd.Join(path)
+				}
 				add(n, "%s requires the field %s, but its properties lack it", of, name)
 			}
 		}
