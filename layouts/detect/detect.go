@@ -288,9 +288,7 @@ func clean(p string) string {
 func (d *detection) declared(p config.Provider, found []candidate, taken []bool, i int) (config.Provider, error) {
 	at := clean(p.Components.Path)
 	t, _ := layouts.TypeByWord(p.Type)
-	match := slices.IndexFunc(found, func(f candidate) bool { return f.dir == at })
-	if match < 0 && at != "" && (p.Type == "" || p.Name == "") {
-		// Not in the place of the convention, but it can still be asked.
+	if at != "" && (p.Type == "" || p.Name == "") {
 		id, err := identify(at, d.facts(at), d.repo)
 		var not notProvider
 		switch {
@@ -301,9 +299,7 @@ func (d *detection) declared(p config.Provider, found []candidate, taken []bool,
 		}
 		return d.refined(p, candidate{id, at}, found, taken, i), nil
 	}
-	if match < 0 {
-		match = slices.IndexFunc(found, func(f candidate) bool { return f.Type == t && f.Name == p.Name })
-	}
+	match := slices.IndexFunc(found, func(f candidate) bool { return f.Type == t && f.Name == p.Name })
 	if match < 0 {
 		if at == "" {
 			return p, p.Errorf("", "the source of the provider is unknown: no config/default in the tree builds %s. Add the folder of its kustomization:\n  components:\n    path: FOLDER",

@@ -52,6 +52,7 @@ func TestFailures(t *testing.T) {
 		"no such field":   {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: net.mtuu}}\n", "net.mtuu", `"net.mtuu" has no value`, value},
 		"no such element": {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: 'zones[1]'}}\n", "zones[1]", "has only 1 elements", value},
 		"not YAML":        {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: 'a: b: c'}}\n", "a: b: c", "which is not YAML", value},
+		"below nothing":   {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: zones.-1}}\n", "zones.-1", "has no value", value},
 		"nil":             {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: '{{ .zones.deep }}'}}\n", "{{ .zones.deep }}", "can't evaluate field deep", value},
 		"condition":       {strings.Replace(selector, "name: p", "name: p\n    enabledIf: '{{ .zones.deep }}'", 1) + "      - {op: remove, path: /spec/template/spec/a}\n", "{{ .zones.deep }}", "can't evaluate field deep", EnabledIf},
 	} {

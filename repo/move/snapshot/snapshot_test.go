@@ -55,6 +55,7 @@ func TestRead(t *testing.T) {
 		"a document":           {yaml("A", "a"), []string{"A a"}},
 		"documents":            {"---\n" + yaml("A", "a") + "---\n# only this\n---\n" + yaml("B", "b") + "...\n", []string{"A a", "B b"}},
 		"a mark and more":      {yaml("A", "a") + "--- # and\n" + yaml("B", "b") + "--- " + json("c") + "\n", []string{"A a", "B b", "A c"}},
+		"a mark and a brace":   {yaml("A", "a") + "--- {\n" + json("b")[1:] + "\n", []string{"A a", "A b"}},
 		"Windows":              {strings.ReplaceAll(yaml("A", "a")+"---\n"+yaml("B", "b"), "\n", "\r\n"), []string{"A a", "B b"}},
 		"a mark of order":      {"\xef\xbb\xbf" + yaml("A", "a"), []string{"A a"}},
 		"an indented document": {"  apiVersion: v1\n  kind: A\n  metadata: {name: a}\n", []string{"A a"}},
