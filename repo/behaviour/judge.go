@@ -112,7 +112,7 @@ type Judge struct {
 	Events   int
 }
 
-type name struct{ group, kind, namespace, name string }
+type name struct{ Group, Kind, Namespace, Name string }
 
 // clusterState is what is known of a Cluster, also before it is seen.
 type clusterState struct {
@@ -248,10 +248,10 @@ func (j *Judge) add(e *record.Event) {
 	if o == nil {
 		return
 	}
-	o.tag = tag
-	c := &change{Judge: j, o: o, prev: o.cur, cur: e.Object, old: o.proof, gap: e.Initial, made: e.At}
-	c.user = j.journal[o.uid][e.Object.Get("metadata", "resourceVersion").Str()] ||
-		record.ByPeople(o.writers, e.Writers)
+	o.Tag = tag
+	c := &change{Judge: j, o: o, prev: o.Cur, cur: e.Object, old: o.Proof, gap: e.Initial, made: e.At}
+	c.user = j.journal[o.UID][e.Object.Get("metadata", "resourceVersion").Str()] ||
+		record.ByPeople(o.Writers, e.Writers)
 	if e.Type == record.Deleted {
 		j.end(c, e)
 	} else {
@@ -279,26 +279,26 @@ func (j *Judge) find(e *record.Event, group, kind string) *object {
 	case o == nil && e.Type == record.Deleted, o != nil && o.replaced:
 		return nil
 	case o == nil:
-	case o.gone || version != 0 && version < o.version && e.Type != record.Deleted:
+	case o.Gone || version != 0 && version < o.Version && e.Type != record.Deleted:
 		j.stale++
 		j.staleAt = cmp.Or(j.staleAt, fmt.Sprintf("%s:%d", e.File, e.Line))
 		return nil
-	case version != 0 && version == o.version && e.Type != record.Deleted:
+	case version != 0 && version == o.Version && e.Type != record.Deleted:
 		return nil
 	default:
 		return o
 	}
 	n := nameOf(e)
-	o = &object{group: group, kind: kind, namespace: n.namespace, name: n.name, uid: uid, born: e.At}
-	if before := j.named[n]; before != nil && !before.gone {
+	o = &object{Group: group, Kind: kind, Namespace: n.Namespace, Name: n.Name, UID: uid, Born: e.At}
+	if before := j.named[n]; before != nil && !before.Gone {
 		// Its end was missed, or there are two servers.
-		before.gone, before.replaced = true, true
+		before.Gone, before.replaced = true, true
 		j.forget(before)
 	}
 	created, _ := time.Parse(time.RFC3339, e.Object.Get("metadata", "creationTimestamp").Str())
 	// Recordings of others do not tell what a list held, so the age does.
-	o.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.Best()).Sub(created).Abs() < lag+apart
-	o.byUser = record.ByPeople(nil, e.Writers)
+	o.Watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.Best()).Sub(created).Abs() < lag+apart
+	o.ByUser = record.ByPeople(nil, e.Writers)
 	j.objects[uid], j.named[n] = o, o
 	return o
 }
@@ -311,7 +311,7 @@ func nameOf(e *record.Event) name {
 // uidOf is the UID of an object, or its full name if a recording leaves UIDs out.
 func uidOf(e *record.Event) string {
 	n := nameOf(e)
-	return cmp.Or(e.Object.Get("metadata", "uid").Str(), strings.Join([]string{n.group, n.kind, n.namespace, n.name}, "/"))
+	return cmp.Or(e.Object.Get("metadata", "uid").Str(), strings.Join([]string{n.Group, n.Kind, n.Namespace, n.Name}, "/"))
 }
 
 // turns notes that objects of the same name take turns, which is so if two servers write
@@ -326,7 +326,7 @@ func (j *Judge) turns(e *record.Event) {
 	case before != "" && before != uid && j.older[uid] && !j.mixed:
 		j.mixed = true
 		j.problems = append(j.problems, fmt.Errorf("%s:%d: events of two servers are mixed: %s alternates between two UIDs; judge the recordings one by one",
-			e.File, e.Line, &object{kind: n.kind, namespace: n.namespace, name: n.name}))
+			e.File, e.Line, &object{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}))
 	case before != "" && before != uid:
 		j.older[before] = true
 	}
@@ -346,24 +346,24 @@ func (j *Judge) header(e *record.Event) {
 
 func (j *Judge) update(c *change, e *record.Event) {
 	o := c.o
-	anonymous := len(record.Over(o.writers, e.Writers)) == 0
-	c.wrote = record.Wrote(o.writers, e.Writers)
-	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
-	o.version = max(o.version, e.Version())
-	before := o.writers
-	o.cur, o.writers = c.cur, e.Writers
-	o.owners = ownersOf(c.cur)
+	anonymous := len(record.Over(o.Writers, e.Writers)) == 0
+	c.wrote = record.Wrote(o.Writers, e.Writers)
+	o.Proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
+	o.Version = max(o.Version, e.Version())
+	before := o.Writers
+	o.Cur, o.Writers = c.cur, e.Writers
+	o.Owners = ownersOf(c.cur)
 	j.index(c)
 	j.late(c, e, before)
-	if !o.isDeleting() && c.cur.Get("metadata", "deletionTimestamp").Exists() {
-		o.deleting = e.At
+	if !o.IsDeleting() && c.cur.Get("metadata", "deletionTimestamp").Exists() {
+		o.Deleting = e.At
 	}
-	c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 && (c.user || anonymous && !j.pausedSince(o).IsZero())
+	c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 && (c.user || anonymous && !j.PausedSince(o).IsZero())
 	c.user = c.user || anonymous && c.wiped
 	j.track(c, e.At)
-	if (c.prev.Exists() || o.watched) && !c.gap {
+	if (c.prev.Exists() || o.Watched) && !c.gap {
 		for _, f := range record.LostFinalizers(c.cur, c.prev) { // from now to before: the new ones
-			put(&o.seen.late, f, c.prev.Exists())
+			put(&o.Seen.late, f, c.prev.Exists())
 			key := c.finalizerKey(f)
 			for _, w := range c.wrote {
 				if !slices.ContainsFunc(j.added[key], func(known record.Writer) bool { return known.Manager == w.Manager }) {
@@ -377,21 +377,21 @@ func (j *Judge) update(c *change, e *record.Event) {
 	}
 	c.tell(func(check *check) func(*change) { return check.version })
 	if c.wiped {
-		o.wiped = e.At
-		o.seen.before = valuesOf(o.tag, c.prev)
-		delete(o.seen.kept, secretPath)
+		o.Wiped = e.At
+		o.Seen.before = valuesOf(o.Tag, c.prev)
+		delete(o.Seen.kept, secretPath)
 	}
 	j.remember(o)
 	j.pauses(c, e.At)
 	if !c.prev.Exists() {
-		j.cause(o.cluster, e.At)
+		j.cause(o.Cluster, e.At)
 	}
 }
 
 // late looks at whether the version, or one before it that is missing, was made long before
 // it came: what was judged meanwhile was judged too early.
 func (j *Judge) late(c *change, e *record.Event, before []record.Writer) {
-	kind := c.o.group + "/" + c.o.kind
+	kind := c.o.Group + "/" + c.o.Kind
 	from := j.last[kind]
 	if from.IsZero() || !e.Initial { // a list has many
 		j.last[kind] = e.At
@@ -426,8 +426,8 @@ func (j *Judge) late(c *change, e *record.Event, before []record.Writer) {
 // withdraw takes back the findings in the Cluster of an object since a time.
 func (j *Judge) withdraw(o *object, from time.Time) {
 	j.findings = slices.DeleteFunc(j.findings, func(f *Finding) bool {
-		near := f.cluster == o.cluster || (o.cluster == "" || f.cluster == "") && f.namespace == o.namespace
-		if !near && f.UID != o.uid || f.made.Before(from) {
+		near := f.cluster == o.Cluster || (o.Cluster == "" || f.cluster == "") && f.namespace == o.Namespace
+		if !near && f.UID != o.UID || f.made.Before(from) {
 			return false
 		}
 		delete(j.found, [2]string{f.Check.ID, f.UID})
@@ -461,14 +461,14 @@ func lasting(v record.Value, path string) string {
 
 // remember keeps the last values that must not change.
 func (j *Judge) remember(o *object) {
-	s := &o.seen
+	s := &o.Seen
 	for _, path := range lastingPaths {
-		if v := lasting(o.cur, path); v != "" {
+		if v := lasting(o.Cur, path); v != "" {
 			put(&s.kept, path, v)
 		}
 	}
-	if s.finalized == 0 && o.get("metadata", "finalizers").Len() > 0 {
-		s.finalized = o.version
+	if s.finalized == 0 && o.Get("metadata", "finalizers").Len() > 0 {
+		s.finalized = o.Version
 	}
 }
 
@@ -491,19 +491,19 @@ func valuesOf(tag string, v record.Value) map[string]string {
 func (j *Judge) track(c *change, at time.Time) {
 	o := c.o
 	if c.prev.Exists() && (c.prev.Generation() != c.cur.Generation() || c.user) {
-		j.cause(o.cluster, at)
+		j.cause(o.Cluster, at)
 		if c.user && !c.prev.Get("spec").Equal(c.cur.Get("spec")) {
-			o.seen.patched = at
+			o.Seen.patched = at
 		}
 	}
-	if o.tag == lease && c.prev.Exists() {
+	if o.Tag == lease && c.prev.Exists() {
 		before, now := c.prev.Get("spec", "holderIdentity").Str(), c.cur.Get("spec", "holderIdentity").Str()
 		if before != "" && now != "" && before != now {
 			j.restarts = append(j.restarts, at)
 		}
 	}
-	if o.tag == cluster {
-		j.state(o.namespace + "/" + o.name).object = o
+	if o.Tag == cluster {
+		j.state(o.Namespace + "/" + o.Name).object = o
 	}
 }
 
@@ -526,20 +526,20 @@ func (j *Judge) cause(cluster string, at time.Time) {
 func (j *Judge) index(c *change) {
 	o := c.o
 	key := clusterOf(o)
-	if key != o.cluster {
-		delete(j.members[o.cluster], o)
+	if key != o.Cluster {
+		delete(j.members[o.Cluster], o)
 		if key != "" {
 			add(j.members, key, o)
 		}
-		o.cluster = key
+		o.Cluster = key
 	}
 	for r := range c.prev.Get("metadata", "ownerReferences").Items() {
 		delete(j.children[r.Get("uid").Str()], o)
 	}
-	for _, r := range o.owners {
-		add(j.children, r.uid, o)
+	for _, r := range o.Owners {
+		add(j.children, r.UID, o)
 	}
-	switch o.tag {
+	switch o.Tag {
 	case cluster:
 		j.learn(c.cur.Get("spec", "infrastructureRef").Ref(), infraCluster)
 		j.learn(c.cur.Get("spec", "controlPlaneRef").Ref(), controlPlane)
@@ -550,7 +550,7 @@ func (j *Judge) index(c *change) {
 		j.learn(c.cur.Get("spec", "template", "spec", "infrastructureRef").Ref(), infraPool)
 		j.learn(c.cur.Get("spec", "template", "spec", "bootstrap", "configRef").Ref(), bootstrapRole)
 	case infraPool:
-		j.learn(record.Ref{Group: o.group, Kind: c.cur.At(poolKindPath).Str()}, infraMachine)
+		j.learn(record.Ref{Group: o.Group, Kind: c.cur.At(poolKindPath).Str()}, infraMachine)
 	}
 }
 
@@ -564,28 +564,28 @@ func (j *Judge) learn(r record.Ref, tag string) {
 
 // clusterOf returns the Cluster that an object says it belongs to.
 func clusterOf(o *object) string {
-	if o.tag == cluster {
-		return o.namespace + "/" + o.name
+	if o.Tag == cluster {
+		return o.Namespace + "/" + o.Name
 	}
-	for _, r := range o.owners {
-		if r.kind == cluster && record.GroupOf(r.apiVersion) == coreGroup {
-			return o.namespace + "/" + r.name
+	for _, r := range o.Owners {
+		if r.Kind == cluster && record.GroupOf(r.APIVersion) == coreGroup {
+			return o.Namespace + "/" + r.Name
 		}
 	}
-	n := cmp.Or(o.label(clusterLabel), o.get("spec", "clusterName").Str())
-	if o.tag == claim { // its label is what older versions of the contract read
-		n = cmp.Or(o.get("spec", "clusterName").Str(), n)
+	n := cmp.Or(o.Label(clusterLabel), o.Get("spec", "clusterName").Str())
+	if o.Tag == claim { // its label is what older versions of the contract read
+		n = cmp.Or(o.Get("spec", "clusterName").Str(), n)
 	}
 	if n == "" {
 		return ""
 	}
-	return o.namespace + "/" + n
+	return o.Namespace + "/" + n
 }
 
 // pausedSince returns since when an object is paused, zero if it is not.
-func (j *Judge) pausedSince(o *object) time.Time {
-	since := o.annotated
-	if s := j.clusters[o.cluster]; s != nil && !s.paused.IsZero() && (since.IsZero() || s.paused.Before(since)) {
+func (j *Judge) PausedSince(o *object) time.Time {
+	since := o.Annotated
+	if s := j.clusters[o.Cluster]; s != nil && !s.paused.IsZero() && (since.IsZero() || s.paused.Before(since)) {
 		since = s.paused
 	}
 	return since
@@ -593,45 +593,45 @@ func (j *Judge) pausedSince(o *object) time.Time {
 
 // runs reports whether the object is not paused, and has not been for some time.
 func (c *change) runs(d time.Duration) bool {
-	return c.pausedSince(c.o).IsZero() && c.now.Sub(c.o.resumed) >= d
+	return c.PausedSince(c.o).IsZero() && c.now.Sub(c.o.Resumed) >= d
 }
 
 // pauses follows spec.paused of Clusters, the annotation, and the condition.
 func (j *Judge) pauses(c *change, at time.Time) {
 	o := c.o
 	switch shows := c.cur.Paused(); {
-	case shows && o.acked.IsZero():
-		o.acked = at
+	case shows && o.Acked.IsZero():
+		o.Acked = at
 	case !shows && !c.wiped: // who wipes the status does not take back what was seen
-		o.acked = time.Time{}
+		o.Acked = time.Time{}
 	}
 	switch has := c.cur.Annotated(pausedAnnotation); {
-	case has && o.annotated.IsZero():
-		already := !j.pausedSince(o).IsZero()
-		o.annotated = at
+	case has && o.Annotated.IsZero():
+		already := !j.PausedSince(o).IsZero()
+		o.Annotated = at
 		if !already {
 			j.begin(o, c.gap || !c.prev.Exists())
 		}
-	case !has && !o.annotated.IsZero():
-		o.annotated = time.Time{}
-		if j.pausedSince(o).IsZero() {
+	case !has && !o.Annotated.IsZero():
+		o.Annotated = time.Time{}
+		if j.PausedSince(o).IsZero() {
 			j.resume(o, at)
 		}
 	}
-	if o.tag != cluster {
+	if o.Tag != cluster {
 		return
 	}
-	s, paused := j.state(o.cluster), c.cur.Get("spec", "paused").True()
+	s, paused := j.state(o.Cluster), c.cur.Get("spec", "paused").True()
 	if paused == !s.paused.IsZero() {
 		return
 	}
 	if s.paused = at; !paused {
 		s.paused = time.Time{}
 	}
-	j.cause(o.cluster, at)
-	for _, m := range sorted(j.members[o.cluster]) {
+	j.cause(o.Cluster, at)
+	for _, m := range sorted(j.members[o.Cluster]) {
 		switch {
-		case !m.annotated.IsZero():
+		case !m.Annotated.IsZero():
 		case paused:
 			j.begin(m, false)
 		default:
@@ -642,70 +642,70 @@ func (j *Judge) pauses(c *change, at time.Time) {
 
 // begin and resume tell the checks of an object that it is paused, and that it no longer is.
 func (j *Judge) begin(o *object, unknown bool) {
-	o.stamp = o.cur.Generation()
+	o.stamp = o.Cur.Generation()
 	o.lost = nil
-	o.seen.owners = map[string]string{}
-	for _, r := range o.owners {
-		o.seen.owners[r.uid] = r.apiVersion
+	o.Seen.owners = map[string]string{}
+	for _, r := range o.Owners {
+		o.Seen.owners[r.UID] = r.APIVersion
 	}
 	if unknown {
 		return
 	}
-	c := &change{Judge: j, o: o, cur: o.cur, old: o.proof}
+	c := &change{Judge: j, o: o, cur: o.Cur, old: o.Proof}
 	c.tell(func(check *check) func(*change) { return check.paused })
 }
 
 func (j *Judge) resume(o *object, at time.Time) {
-	o.resumed = at
-	c := &change{Judge: j, o: o, cur: o.cur, old: o.proof}
+	o.Resumed = at
+	c := &change{Judge: j, o: o, cur: o.Cur, old: o.Proof}
 	c.tell(func(check *check) func(*change) { return check.resumed })
 }
 
 // end judges that an object is gone.
 func (j *Judge) end(c *change, e *record.Event) {
 	o := c.o
-	o.proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
-	o.cur = e.Object
-	j.late(c, e, o.writers)
+	o.Proof = Proof{c.cur.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
+	o.Cur = e.Object
+	j.late(c, e, o.Writers)
 	if e.Version() > 0 {
-		c.user = j.journal[o.uid][strconv.FormatUint(e.Version(), 10)]
+		c.user = j.journal[o.UID][strconv.FormatUint(e.Version(), 10)]
 	}
 	if !e.Initial {
 		c.tell(func(check *check) func(*change) { return check.gone })
 	}
-	o.gone = true
-	j.cause(o.cluster, e.At)
+	o.Gone = true
+	j.cause(o.Cluster, e.At)
 	j.forget(o)
 	// A late event of the object must not bring it back; its name may.
-	j.after(time.Minute, func() { delete(j.objects, o.uid) })
+	j.after(time.Minute, func() { delete(j.objects, o.UID) })
 }
 
 // forget takes an object out of all indexes but that of UIDs.
 func (j *Judge) forget(o *object) {
-	if n := (name{o.group, o.kind, o.namespace, o.name}); j.named[n] == o {
+	if n := (name{o.Group, o.Kind, o.Namespace, o.Name}); j.named[n] == o {
 		delete(j.named, n)
 	}
-	delete(j.members[o.cluster], o)
-	if len(j.members[o.cluster]) == 0 {
-		delete(j.members, o.cluster)
+	delete(j.members[o.Cluster], o)
+	if len(j.members[o.Cluster]) == 0 {
+		delete(j.members, o.Cluster)
 	}
-	for _, r := range o.owners {
-		delete(j.children[r.uid], o)
-		if len(j.children[r.uid]) == 0 {
-			delete(j.children, r.uid)
+	for _, r := range o.Owners {
+		delete(j.children[r.UID], o)
+		if len(j.children[r.UID]) == 0 {
+			delete(j.children, r.UID)
 		}
 	}
-	if o.tag == cluster {
-		delete(j.clusters, o.cluster)
+	if o.Tag == cluster {
+		delete(j.clusters, o.Cluster)
 	}
-	if id := o.seen.kept[providerIDPath]; id != "" && j.ids[id] == o {
+	if id := o.Seen.kept[providerIDPath]; id != "" && j.ids[id] == o {
 		delete(j.ids, id)
 	}
-	if o.tag == address && j.ips[ipKey(o)] == o {
+	if o.Tag == address && j.ips[ipKey(o)] == o {
 		delete(j.ips, ipKey(o))
 	}
-	delete(j.journal, o.uid)
-	delete(j.acted, o.uid)
+	delete(j.journal, o.UID)
+	delete(j.acted, o.UID)
 }
 
 // act notes what a driver did.
@@ -723,7 +723,7 @@ func (j *Judge) act(e *record.Event) {
 		add(j.journal, uid, version)
 	}
 	if o := j.objects[uid]; o != nil {
-		j.cause(o.cluster, e.At)
+		j.cause(o.Cluster, e.At)
 	}
 }
 
@@ -795,7 +795,7 @@ func tagOfResource(resource string) string {
 
 // tell calls what the checks of the object do about the change.
 func (c *change) tell(of func(*check) func(*change)) {
-	for _, check := range c.byTag[c.o.tag] {
+	for _, check := range c.byTag[c.o.Tag] {
 		if do := of(check); do != nil {
 			one := *c
 			one.check = check
@@ -818,8 +818,8 @@ func (c *change) until(first, again time.Duration, look func(*change) (wait bool
 func (c *change) later(d time.Duration, do func(*change)) {
 	saved := *c
 	c.even(d, func(*change) {
-		if !saved.o.gone {
-			saved.cur = saved.o.cur
+		if !saved.o.Gone {
+			saved.cur = saved.o.Cur
 			do(&saved)
 		}
 	})
@@ -838,7 +838,7 @@ func (c *change) even(d time.Duration, do func(*change)) {
 
 // driven reports whether the driver acted on the object just before.
 func (c *change) driven() bool {
-	at, ok := c.acted[c.o.uid]
+	at, ok := c.acted[c.o.UID]
 	return ok && c.now.Sub(at) < apart+lag
 }
 
@@ -869,7 +869,7 @@ func (c *change) report(paths []string, format string, args ...any) {
 
 func (c *change) reportOn(o *object, paths []string, format string, args ...any) {
 	c.verdicts[c.check.ID].Violated++
-	key := [2]string{c.check.ID, o.uid}
+	key := [2]string{c.check.ID, o.UID}
 	if f := c.found[key]; f != nil {
 		f.Repeated++
 		return
@@ -881,7 +881,7 @@ func (c *change) reportOn(o *object, paths []string, format string, args ...any)
 	if severity == lint.Off || len(c.findings) >= mostFindings {
 		return
 	}
-	f := &Finding{Check: c.check, Severity: severity, Object: o.String(), UID: o.uid, Message: fmt.Sprintf(format, args...), New: o.proof, namespace: o.namespace, cluster: o.cluster, made: c.now}
+	f := &Finding{Check: c.check, Severity: severity, Object: o.String(), UID: o.UID, Message: fmt.Sprintf(format, args...), New: o.Proof, namespace: o.Namespace, cluster: o.Cluster, made: c.now}
 	if o == c.o {
 		f.Old = c.old
 		if f.Old.Line == f.New.Line && f.Old.File == f.New.File && f.Old.ResourceVersion == f.New.ResourceVersion {
@@ -889,24 +889,24 @@ func (c *change) reportOn(o *object, paths []string, format string, args ...any)
 		}
 		f.Diff = record.Shown(c.prev, c.cur, paths)
 	} else {
-		f.Diff = record.Shown(record.Value{}, o.cur, paths)
+		f.Diff = record.Shown(record.Value{}, o.Cur, paths)
 	}
 	c.found[key] = f
 	c.findings = append(c.findings, f)
 }
 
-func (j *Judge) clusterOf(o *object) *object {
-	if s := j.clusters[o.cluster]; s != nil && s.object.alive() {
+func (j *Judge) ClusterOf(o *object) *object {
+	if s := j.clusters[o.Cluster]; s != nil && s.object.Alive() {
 		return s.object
 	}
 	return nil
 }
 
 // owner finds the live object that an owner reference of the kind leads to.
-func (j *Judge) owner(o *object, kind string) *object {
-	for _, r := range o.owners {
-		if r.kind == kind {
-			if found := j.objects[r.uid]; found.alive() {
+func (j *Judge) Owner(o *object, kind string) *object {
+	for _, r := range o.Owners {
+		if r.Kind == kind {
+			if found := j.objects[r.UID]; found.Alive() {
 				return found
 			}
 		}
@@ -915,9 +915,9 @@ func (j *Judge) owner(o *object, kind string) *object {
 }
 
 // ownerTagged finds the owner of a role or a core kind, also one that is gone.
-func (j *Judge) ownerTagged(o *object, tag string) (owner, *object) {
-	for _, r := range o.owners {
-		if found := j.objects[r.uid]; found != nil && found.tag == tag {
+func (j *Judge) OwnerTagged(o *object, tag string) (owner, *object) {
+	for _, r := range o.Owners {
+		if found := j.objects[r.UID]; found != nil && found.Tag == tag {
 			return r, found
 		}
 	}
@@ -925,33 +925,33 @@ func (j *Judge) ownerTagged(o *object, tag string) (owner, *object) {
 }
 
 // live finds an object that is not gone by its name.
-func (j *Judge) live(n name) *object {
-	if o := j.named[n]; o.alive() {
+func (j *Judge) Live(n name) *object {
+	if o := j.named[n]; o.Alive() {
 		return o
 	}
 	return nil
 }
 
 // referred finds the object that a reference of a core object leads to.
-func (j *Judge) referred(from *object, v record.Value) *object {
+func (j *Judge) Referred(from *object, v record.Value) *object {
 	r := v.Ref()
-	return j.live(name{r.Group, r.Kind, from.namespace, r.Name})
+	return j.Live(name{r.Group, r.Kind, from.Namespace, r.Name})
 }
 
 // membersTagged are the live members of a Cluster with a tag, in a stable order.
-func (j *Judge) membersTagged(cluster, tag string) []*object { return tagged(j.members[cluster], tag) }
+func (j *Judge) MembersTagged(cluster, tag string) []*object { return tagged(j.members[cluster], tag) }
 
 // childrenTagged are the live objects with a tag that an object owns.
-func (j *Judge) childrenTagged(uid, tag string) []*object { return tagged(j.children[uid], tag) }
+func (j *Judge) ChildrenTagged(uid, tag string) []*object { return tagged(j.children[uid], tag) }
 
 func tagged(set map[*object]bool, tag string) []*object {
-	return slices.DeleteFunc(sorted(set), func(m *object) bool { return m.tag != tag || m.gone })
+	return slices.DeleteFunc(sorted(set), func(m *object) bool { return m.Tag != tag || m.Gone })
 }
 
 func sorted(set map[*object]bool) []*object {
 	out := slices.Collect(maps.Keys(set))
 	slices.SortFunc(out, func(a, b *object) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	return out
 }

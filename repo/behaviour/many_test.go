@@ -42,7 +42,7 @@ func TestManyMachines(t *testing.T) {
 		t.Errorf("%s %s: %s", f.Check.ID, f.Object, f.Message)
 	}
 	for _, o := range j.objects {
-		if o.tag == machine || o.tag == infraMachine {
+		if o.Tag == machine || o.Tag == infraMachine {
 			t.Fatalf("%s is kept half an hour after it was deleted", o)
 		}
 	}

@@ -59,33 +59,33 @@ var (
 
 // object is one of the cluster, from its first version to its end.
 type object struct {
-	group, kind, namespace, name, uid string
+	Group, Kind, Namespace, Name, UID string
 	// tag is the role or the core kind.
-	tag string
+	Tag string
 
-	cur     record.Value
-	writers []record.Writer
-	proof   Proof
-	version uint64
-	born    time.Time // of the first version
+	Cur     record.Value
+	Writers []record.Writer
+	Proof   Proof
+	Version uint64
+	Born    time.Time // of the first version
 	// watched says that the first version was seen when it was made.
-	watched  bool
-	byUser   bool // made by a person or the driver
-	deleting time.Time
-	gone     bool
+	Watched  bool
+	ByUser   bool // made by a person or the driver
+	Deleting time.Time
+	Gone     bool
 	replaced bool // by another one of the same name, without having been seen to go
 
-	cluster   string // namespace/name
-	owners    []owner
-	annotated time.Time // paused by the annotation since
-	acked     time.Time // shows Paused=True since
-	resumed   time.Time
-	wiped     time.Time
+	Cluster   string // namespace/name
+	Owners    []owner
+	Annotated time.Time // paused by the annotation since
+	Acked     time.Time // shows Paused=True since
+	Resumed   time.Time
+	Wiped     time.Time
 	lost      []string // finalizers that went while paused
 	stamp     int64    // generation when it was paused
 
 	// What checks remember.
-	seen memory
+	Seen memory
 }
 
 // memory is what checks remember of earlier versions.
@@ -113,8 +113,8 @@ type flip struct {
 }
 
 type owner struct {
-	apiVersion, kind, name, uid string
-	controller, block           bool
+	APIVersion, Kind, Name, UID string
+	Controller, Block           bool
 }
 
 func ownersOf(v record.Value) []owner {
@@ -126,19 +126,19 @@ func ownersOf(v record.Value) []owner {
 }
 
 func (o *object) String() string {
-	if o.namespace == "" {
-		return o.kind + " " + o.name
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
 	}
-	return o.kind + " " + o.namespace + "/" + o.name
+	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-func (o *object) get(keys ...string) record.Value { return o.cur.Get(keys...) }
+func (o *object) Get(keys ...string) record.Value { return o.Cur.Get(keys...) }
 
-func (o *object) label(key string) string { return o.cur.Label(key) }
+func (o *object) Label(key string) string { return o.Cur.Label(key) }
 
-func (o *object) alive() bool { return o != nil && !o.gone }
+func (o *object) Alive() bool { return o != nil && !o.Gone }
 
-func (o *object) isDeleting() bool { return !o.deleting.IsZero() }
+func (o *object) IsDeleting() bool { return !o.Deleting.IsZero() }
 
 // initialization is what the role reports when its work is done for the first time.
 func initialization(tag string, v record.Value) bool {

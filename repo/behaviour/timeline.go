@@ -84,8 +84,8 @@ func (t *timelines) Add(e *record.Event) {
 		return
 	}
 	n := nameOf(e)
-	if n.group == coreGroup && n.kind == cluster {
-		t.pause(n.namespace+"/"+n.name, e)
+	if n.Group == coreGroup && n.Kind == cluster {
+		t.pause(n.Namespace+"/"+n.Name, e)
 	}
 	line := t.byUID[uidOf(e)]
 	if line == nil || e.Version() != 0 && e.Version() <= line.version && e.Type != record.Deleted {
@@ -98,7 +98,7 @@ func (t *timelines) Add(e *record.Event) {
 	}
 	line.prev = e.Object
 	if name := cmp.Or(e.Object.Label(clusterLabel), e.Object.Get("spec", "clusterName").Str()); name != "" {
-		line.cluster = n.namespace + "/" + name
+		line.cluster = n.Namespace + "/" + name
 	}
 	line.add(m)
 }
