@@ -167,13 +167,13 @@ var controlPlaneChecks = []*check{
 				"bound has passed, or that another Machine refers to"}),
 }
 
-func (j *Judge) secretNamed(namespace, secretName string) *object {
-	return j.Live(name{"", secret, namespace, secretName})
+func (c *change) secretNamed(namespace, secretName string) *object {
+	return c.Live("", secret, namespace, secretName)
 }
 
 func bootstrapSecret(c *change) {
 	c.withSecret(func(c *change, n string, s *object) {
-		if c.read["secrets"] && c.denied["secrets"] == "" && !c.o.IsDeleting() {
+		if c.Read["secrets"] && c.Denied["secrets"] == "" && !c.o.IsDeleting() {
 			c.demand(s != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"},
 				"the Secret %s does not exist", n)
 		}
@@ -189,8 +189,8 @@ func secretGone(c *change) {
 			p.Tag == controlPlane && strings.HasSuffix(c.o.Name, "-kubeconfig")
 	}
 	for _, r := range c.o.Owners {
-		p := c.objects[r.UID]
-		if !p.Alive() || p.Tag != string(c.check.Role) || !initialization(p.Tag, p.Cur) || !needs(p) ||
+		p := c.Object(r.UID)
+		if !p.Alive() || p.Tag != string(c.check.Role) || !p.Cur.Begun(p.Tag) || !needs(p) ||
 			c.user || c.driven() {
 			continue
 		}
@@ -221,7 +221,7 @@ func (c *change) withSecret(do func(c *change, named string, s *object)) {
 
 // stillWhole demands that a Secret that an object of the role controls keeps its value and its label.
 func (c *change) stillWhole() {
-	p := c.objects[controllerOf(c.o.Owners).UID]
+	p := c.Controller(c.o)
 	whole := func(v record.Value) bool { return v.Get("data", "value").Filled() && v.Label(clusterLabel) != "" }
 	if c.user || !p.Alive() || p.Tag != string(c.check.Role) || p.IsDeleting() || !whole(c.prev) ||
 		!c.PausedSince(c.o).IsZero() || p.Tag == controlPlane && !strings.HasSuffix(c.o.Name, "-kubeconfig") {
@@ -248,7 +248,7 @@ func bootstrapForm(c *change) {
 		case s == nil:
 		case s.Label(clusterLabel) == "" || c.ClusterOf(c.o) != nil && s.Label(clusterLabel) != c.ClusterOf(c.o).Name:
 			c.report([]string{"status.dataSecretName"}, "the Secret %s has the label %s=%q; it must name the Cluster", s.Name, clusterLabel, s.Label(clusterLabel))
-		case controllerOf(s.Owners).UID != c.o.UID:
+		case record.ControllerOf(s.Owners).UID != c.o.UID:
 			c.report([]string{"status.dataSecretName"}, "the Secret %s is not controlled by the configuration", s.Name)
 		default:
 			c.held()
@@ -281,13 +281,13 @@ func bootstrapInPlace(c *change) {
 		return
 	}
 	for _, r := range c.o.Owners {
-		config := c.objects[r.UID]
+		config := c.Object(r.UID)
 		if !config.Alive() || config.Tag != bootstrapRole || config.OwnedBy(machinePool) {
 			continue
 		}
-		if patched := config.Seen.patched; !patched.IsZero() && c.now.Sub(patched) <= c.opts.Settle &&
+		if patched := config.Seen.patched; !patched.IsZero() && c.Now.Sub(patched) <= c.opts.Settle &&
 			config.Get("status", "dataSecretName").Str() == c.o.Name {
-			c.reportOn(config, []string{"status.dataSecretName", "metadata.generation"}, "the data in Secret %s changed %s after the spec", c.o.Name, c.now.Sub(patched).Round(100*time.Millisecond))
+			c.reportOn(config, []string{"status.dataSecretName", "metadata.generation"}, "the data in Secret %s changed %s after the spec", c.o.Name, c.Now.Sub(patched).Round(100*time.Millisecond))
 		}
 	}
 }
@@ -301,7 +301,7 @@ func planeKubeconfig(c *change) {
 	}
 	c.later(c.opts.Pause, func(c *change) {
 		cl := c.ClusterOf(c.o)
-		if cl == nil || !c.read["secrets"] || c.denied["secrets"] != "" || c.o.IsDeleting() {
+		if cl == nil || !c.Read["secrets"] || c.Denied["secrets"] != "" || c.o.IsDeleting() {
 			return
 		}
 		n := cl.Name + "-kubeconfig"
@@ -336,7 +336,7 @@ func planeCertificates(c *change) {
 		}
 		for _, purpose := range certificates {
 			s := c.secretNamed(c.o.Namespace, cl.Name+"-"+purpose)
-			if s == nil || s.ByUser || controllerOf(s.Owners).UID == "" { // what users provide has other types
+			if s == nil || s.ByUser || record.ControllerOf(s.Owners).UID == "" { // what users provide has other types
 				continue
 			}
 			if s.Get("type").Str() != secretType || s.Label(clusterLabel) != cl.Name {
@@ -357,8 +357,8 @@ func planeCertificates(c *change) {
 }
 
 // planeOf finds the ControlPlane that controls a Machine.
-func (j *Judge) planeOf(o *object) *object {
-	if p := j.objects[controllerOf(o.Owners).UID]; p.Alive() && p.Tag == controlPlane {
+func (c *change) planeOf(o *object) *object {
+	if p := c.Controller(o); p.Alive() && p.Tag == controlPlane {
 		return p
 	}
 	return nil
@@ -405,9 +405,9 @@ func planeCounters(c *change) {
 }
 
 // machinesOf are the Machines that a ControlPlane controls.
-func (j *Judge) machinesOf(plane *object) []*object {
-	return slices.DeleteFunc(j.ChildrenTagged(plane.UID, machine), func(m *object) bool {
-		return controllerOf(m.Owners).UID != plane.UID
+func (c *change) machinesOf(plane *object) []*object {
+	return slices.DeleteFunc(c.ChildrenTagged(plane.UID, machine), func(m *object) bool {
+		return record.ControllerOf(m.Owners).UID != plane.UID
 	})
 }
 
@@ -437,7 +437,7 @@ func planeReplicas(c *change) {
 			n, known := int64(0), c.cur.Get("status", "initialization").Exists() && counted.Exists()
 			for _, m := range all {
 				is := m.Cur.Condition(counter.condition)
-				known = known && is.Exists() && c.now.Sub(m.Proof.At) >= c.opts.Settle
+				known = known && is.Exists() && c.Now.Sub(m.Proof.At) >= c.opts.Settle
 				if is.Get("status").Str() == "True" {
 					n++
 				}
@@ -486,9 +486,9 @@ func (c *change) reaches(field string) {
 			return false
 		}
 		waits := slices.ContainsFunc(all, func(m *object) bool {
-			return m.IsDeleting() || !m.Get("status", "nodeRef").Exists() || c.now.Sub(m.Proof.At) < wait
+			return m.IsDeleting() || !m.Get("status", "nodeRef").Exists() || c.Now.Sub(m.Proof.At) < wait
 		})
-		if waits || c.now.Sub(c.o.Proof.At) < wait || !c.runs(wait) {
+		if waits || c.Now.Sub(c.o.Proof.At) < wait || !c.runs(wait) {
 			return true
 		}
 		c.report([]string{"spec." + field, "status." + field},
@@ -643,13 +643,13 @@ func planeRollout(c *change) {
 		return
 	}
 	wait := 4 * c.opts.Settle // the write itself wakes the controller
-	if d := at.Sub(c.now.Add(-c.skew.Best())); d > 0 {
+	if d := at.Sub(c.Now.Add(-c.skew.Best())); d > 0 {
 		wait = c.opts.Delete + d
 	}
 	if wait > 24*time.Hour {
 		return
 	}
-	start := c.now
+	start := c.Now
 	c.later(wait, func(c *change) {
 		if c.cur.RolloutAfter() != after || c.o.IsDeleting() || !c.runs(wait) {
 			return
@@ -777,7 +777,7 @@ func planeOwned(c *change) {
 			return
 		}
 		if p := c.Referred(cl, cl.Get("spec", "controlPlaneRef")); p != nil && !p.IsDeleting() {
-			c.demand(slices.ContainsFunc(c.o.Owners, func(r owner) bool { return r.Kind != cluster }), []string{"metadata.ownerReferences"},
+			c.demand(slices.ContainsFunc(c.o.Owners, func(r record.Owner) bool { return r.Kind != cluster }), []string{"metadata.ownerReferences"},
 				"the control plane Machine is not owned by %s", p)
 		}
 	})

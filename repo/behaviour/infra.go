@@ -131,19 +131,19 @@ var machineChecks = []*check{
 			"architecture.",
 		"Write quantities such as 4 or 16Gi into status.capacity, and amd64, arm64, s390x or ppc64le into "+
 			"status.nodeInfo.architecture.",
-		check{Role: contract.InfraMachine, on: []string{infraTemplate}, version: templateCapacity,
+		check{Role: contract.InfraMachine, on: []string{record.InfraTemplate}, version: templateCapacity,
 			Violation: "an entry of status.capacity is not a quantity, or the architecture is not amd64, arm64, s390x or " +
 				"ppc64le"}),
 }
 
 // machineOf finds the Machine of an InfraMachine or a BootstrapConfig.
-func (j *Judge) machineOf(o *object) *object { return j.Owner(o, machine) }
+func (c *change) machineOf(o *object) *object { return c.Owner(o, machine) }
 
 func staysProvisioned(c *change) {
-	if c.user || c.wiped || !initialization(c.o.Tag, c.prev) {
+	if c.user || c.wiped || !c.prev.Begun(c.o.Tag) {
 		return
 	}
-	c.demand(initialization(c.o.Tag, c.cur), []string{"status.initialization", "status.ready"},
+	c.demand(c.cur.Begun(c.o.Tag), []string{"status.initialization", "status.ready"},
 		"the object was initialized, but no longer is")
 }
 
@@ -180,7 +180,7 @@ func endpointFixed(c *change) {
 // fixed demands that a value that was seen neither changes nor is removed before the end.
 func fixed(path, what, verb string) func(*change) {
 	return func(c *change) {
-		before, now := c.o.Seen.kept[path], lasting(c.cur, path)
+		before, now := c.o.Seen.kept[path], c.cur.Lasting(path)
 		switch {
 		case before == "" || c.user || now == "" && (c.o.IsDeleting() || c.gap):
 		case now == "":
@@ -287,7 +287,7 @@ func externallyManaged(c *change) {
 		return
 	}
 	done := c.wishes()
-	if c.ours(c.wrote) && !c.prev.At(endpointPath).Equal(c.cur.At(endpointPath)) {
+	if c.Ours(c.o, c.wrote...) && !c.prev.At(endpointPath).Equal(c.cur.At(endpointPath)) {
 		done = append(done, endpointPath)
 	}
 	if len(done) > 0 && c.wrote[0].Manager != "manager" {
@@ -299,30 +299,12 @@ func externallyManaged(c *change) {
 		return
 	}
 	for _, w := range c.o.Writers {
-		if w.Subresource == "status" && w.Manager != "manager" && c.kinds[c.writerKey(w)] {
+		if w.Subresource == "status" && w.Manager != "manager" && c.Ours(c.o, w) {
 			c.report([]string{"status", "metadata.annotations"},
 				"the controller %s wrote the status of an externally managed object", w.Manager)
 			return
 		}
 	}
-}
-
-// learnWriters notes who writes the status of objects of a kind.
-func (c *change) learnWriters() {
-	for _, w := range c.o.Writers {
-		if w.Subresource == "status" && !record.ByPeople(nil, []record.Writer{w}) {
-			c.kinds[c.writerKey(w)] = true
-		}
-	}
-}
-
-// ours reports whether a controller that writes the status of the kind is among the writers.
-func (c *change) ours(writers []record.Writer) bool {
-	return slices.ContainsFunc(writers, func(w record.Writer) bool { return c.kinds[c.writerKey(w)] })
-}
-
-func (c *change) writerKey(w record.Writer) string {
-	return "writer " + w.Manager + " " + c.o.Kind + "." + c.o.Group
 }
 
 func (c *change) finalizerKey(f string) string { return f + " " + c.o.Kind + "." + c.o.Group }
@@ -387,7 +369,7 @@ func machineNode(c *change) {
 	if !c.first(record.Value.Provisioned) || c.o.OwnedBy(machinePool) {
 		return
 	}
-	since := c.now
+	since := c.Now
 	c.until(2*c.opts.Settle, 2*c.opts.Settle, func(c *change) bool {
 		m, cl := c.machineOf(c.o), c.ClusterOf(c.o)
 		if m == nil || cl == nil || m.IsDeleting() || c.o.IsDeleting() {
@@ -396,11 +378,11 @@ func machineNode(c *change) {
 		switch {
 		case m.Get("status", "nodeRef").Exists():
 			c.held()
-		case !c.runs(2*c.opts.Settle) || c.now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
+		case !c.runs(2*c.opts.Settle) || c.Now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
 			return true
 		case c.planeReady(cl):
 			c.report([]string{"spec.providerID", "status.initialization"},
-				"provisioned, but Machine %s has no Node %s later", m.Name, c.now.Sub(since).Round(time.Second))
+				"provisioned, but Machine %s has no Node %s later", m.Name, c.Now.Sub(since).Round(time.Second))
 		}
 		return false
 	})
@@ -412,7 +394,7 @@ func (c *change) youngerHasNode(m *object) bool {
 	return slices.ContainsFunc(c.MembersTagged(m.Cluster, machine), func(other *object) bool {
 		ref := other.Get("spec", "infrastructureRef").Ref()
 		return other.Born.After(m.Born) && other.Get("status", "nodeRef").Exists() &&
-			ref.Kind == c.o.Kind && ref.Group == c.o.Group && c.now.Sub(other.Born) > 2*c.opts.Settle
+			ref.Kind == c.o.Kind && ref.Group == c.o.Group && c.Now.Sub(other.Born) > 2*c.opts.Settle
 	})
 }
 
@@ -441,10 +423,8 @@ func machineAfterBootstrap(c *change) {
 	}
 	c.later(apart, func(c *change) {
 		m := c.machineOf(c.o)
-		if m == nil || c.poolOf(c.o) != nil { // the bootstrap data is that of the pool
-			return
-		}
-		if !m.Get("spec", "bootstrap").Exists() {
+		if m == nil || c.poolOf(c.o) != nil || // the bootstrap data is that of the pool
+			!m.Get("spec", "bootstrap").Exists() {
 			return
 		}
 		c.demand(m.Get("spec", "bootstrap", "dataSecretName").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
@@ -512,11 +492,11 @@ func machineAddresses(c *change) {
 func machineInPlace(c *change) {
 	before := c.prev.Get("status", "addresses")
 	if c.user || c.wiped || c.o.Seen.patched.IsZero() || !c.prev.Provisioned() ||
-		before.Len() == 0 || c.now.Sub(c.o.Seen.patched) > c.opts.Settle || c.o.IsDeleting() {
+		before.Len() == 0 || c.Now.Sub(c.o.Seen.patched) > c.opts.Settle || c.o.IsDeleting() {
 		return
 	}
 	c.demand(before.Equal(c.cur.Get("status", "addresses")), []string{"status.addresses"},
-		"the addresses changed %s after the spec was changed", c.now.Sub(c.o.Seen.patched).Round(time.Second))
+		"the addresses changed %s after the spec was changed", c.Now.Sub(c.o.Seen.patched).Round(time.Second))
 }
 
 func deletedUnasked(c *change) {

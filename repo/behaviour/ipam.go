@@ -92,8 +92,8 @@ func claimPool(v record.Value) [2]string {
 }
 
 // claimOf finds the claim of an IPAddress.
-func (j *Judge) claimOf(a *object) *object {
-	return j.Live(name{ipamGroup, claim, a.Namespace, a.Get("spec", "claimRef", "name").Str()})
+func (c *change) claimOf(a *object) *object {
+	return c.Live(record.IPAMGroup, claim, a.Namespace, a.Get("spec", "claimRef", "name").Str())
 }
 
 // gives notes that a pool gives addresses, and with which finalizers on its claims.
@@ -150,7 +150,7 @@ func foreignClaims(c *change) {
 		return
 	}
 	added := slices.DeleteFunc(slices.Clone(now), func(f string) bool { return slices.Contains(c.prev.Finalizers(), f) })
-	old, cur, proof, since := c.prev, c.cur, c.o.Proof, c.now
+	old, cur, proof, since := c.prev, c.cur, c.o.Proof, c.Now
 	c.later(c.opts.Pause, func(c *change) {
 		pool := claimPool(cur)
 		if c.cur.Get("status", "addressRef", "name").Str() != "" || c.pools[pool] != nil {
@@ -185,9 +185,9 @@ func claimPaused(c *change) {
 	switch {
 	case since.IsZero():
 		c.held()
-	case cl.Born.After(since.Add(apart/2)) || c.now.Sub(since) > c.opts.Pause:
+	case cl.Born.After(since.Add(apart/2)) || c.Now.Sub(since) > c.opts.Pause:
 		c.report([]string{"spec.claimRef", "spec.address"},
-			"the address was given %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+			"the address was given %s after the pause began", c.Now.Sub(since).Round(100*time.Millisecond))
 	}
 }
 
@@ -236,7 +236,7 @@ func (c *change) fresh(part string, look func(*change)) {
 func addressOwners(c *change) {
 	c.fresh("metadata.ownerReferences", func(c *change) {
 		pool := c.cur.Get("spec", "poolRef").Ref()
-		var byClaim, byPool *owner
+		var byClaim, byPool *record.Owner
 		for i, r := range c.o.Owners {
 			switch {
 			case r.Kind == claim:
@@ -308,7 +308,7 @@ func addressReference(c *change) {
 		if c.o.IsDeleting() {
 			return
 		}
-		a := c.named[name{ipamGroup, address, c.o.Namespace, now}]
+		a := c.Live(record.IPAMGroup, address, c.o.Namespace, now)
 		if a.Alive() {
 			c.gives(claimPool(c.cur), c.o)
 		}
@@ -319,7 +319,7 @@ func addressReference(c *change) {
 
 func addressGoesFirst(c *change) {
 	n := c.cur.Get("status", "addressRef", "name").Str()
-	a := c.named[name{ipamGroup, address, c.o.Namespace, n}]
+	a := c.Live(record.IPAMGroup, address, c.o.Namespace, n)
 	if n == "" {
 		return
 	}
@@ -399,7 +399,7 @@ func claimReleased(c *change) {
 		return
 	}
 	c.until(2*c.opts.Settle, 2*c.opts.Settle, func(c *change) bool {
-		if m.Gone && m.IsDeleting() && !c.o.IsDeleting() && c.now.Sub(m.Proof.At) >= 2*c.opts.Settle {
+		if m.Gone && m.IsDeleting() && !c.o.IsDeleting() && c.Now.Sub(m.Proof.At) >= 2*c.opts.Settle {
 			c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"},
 				"%s is gone, but its claim is not being deleted", m)
 			return false

@@ -1,7 +1,6 @@
 package behaviour
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,19 +219,17 @@ func (c *change) noticed(o *object, since time.Time) time.Time {
 }
 
 func quietCluster(c *change) {
-	s := c.clusters[c.o.Cluster]
-	if s == nil || s.paused.IsZero() {
-		return
+	if since := c.ClusterPaused(c.o); !since.IsZero() {
+		c.quiet(since, "while the Cluster was paused")
 	}
-	c.quiet(s.paused, "while the Cluster was paused")
 }
 
 func quietObject(c *change) {
 	who := c.o
-	if p := c.objects[controllerOf(c.o.Owners).UID]; p.Alive() && (c.o.Tag == secret || !c.prev.Exists()) {
+	if p := c.Controller(c.o); p.Alive() && (c.o.Tag == secret || !c.prev.Exists()) {
 		who = p
 	}
-	if s := c.clusters[c.o.Cluster]; who.Annotated.IsZero() || s != nil && !s.paused.IsZero() {
+	if who.Annotated.IsZero() || !c.ClusterPaused(c.o).IsZero() {
 		return
 	}
 	c.quiet(who.Annotated, "while it had the paused annotation")
@@ -245,7 +242,7 @@ func (c *change) quiet(since time.Time, when string) {
 	}
 	who := c.o
 	if c.o.Tag == secret {
-		who = c.objects[controllerOf(c.o.Owners).UID]
+		who = c.Controller(c.o)
 	}
 	if c.user || c.gap || len(c.o.Owners) == 0 || !who.Alive() ||
 		!slices.Contains(providerRoles, who.Tag) || c.made.Before(c.noticed(who, since)) {
@@ -264,7 +261,7 @@ func (c *change) quiet(since time.Time, when string) {
 		return
 	}
 	c.report(shown, "the controller changed %s %s, %s after it began",
-		fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
+		fewChanges(done), when, c.Now.Sub(since).Round(100*time.Millisecond))
 }
 
 // wishes are the changes of the spec, the labels and the annotations by a controller of the kind: one that
@@ -285,7 +282,7 @@ func (c *change) wishes() []string {
 		return nil
 	}
 	for _, w := range c.wrote {
-		if w.Subresource != "" || !c.kinds[c.writerKey(w)] {
+		if w.Subresource != "" || !c.Ours(c.o, w) {
 			return nil
 		}
 	}
@@ -298,8 +295,8 @@ func (c *change) quietBirth(since time.Time, when string) {
 		return
 	}
 	for _, r := range c.o.Owners {
-		if p := c.objects[r.UID]; r.Controller && p.Alive() &&
-			slices.Contains(providerRoles, p.Tag) && c.now.After(since.Add(c.opts.Pause)) {
+		if p := c.Object(r.UID); r.Controller && p.Alive() &&
+			slices.Contains(providerRoles, p.Tag) && c.Now.After(since.Add(c.opts.Pause)) {
 			c.reportOn(p, []string{"metadata.name"}, "the controller created %s %s", c.o, when)
 		}
 	}
@@ -380,7 +377,7 @@ func (c *change) reconciled() bool {
 
 func catchesUp(c *change) {
 	observed := c.cur.Get("status", "observedGeneration")
-	if !observed.Exists() || c.cur.Generation() == c.o.stamp {
+	if !observed.Exists() || c.cur.Generation() == c.o.Seen.stamp {
 		return
 	}
 	want := c.cur.Generation()
@@ -396,7 +393,7 @@ func catchesUp(c *change) {
 
 // ownFinalizer reports whether the finalizer is one of the provider.
 func (c *change) ownFinalizer(f string) bool {
-	known := func(f string) bool { return c.ours(c.added[c.finalizerKey(f)]) }
+	known := func(f string) bool { return c.Ours(c.o, c.added[c.finalizerKey(f)]...) }
 	// What is there from the beginning is that of the provider, unless it adds another one to a new object.
 	return known(f) || strings.Contains(f, c.o.Group) ||
 		!c.o.Seen.late[f] && (!c.o.Watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
@@ -408,7 +405,7 @@ func (c *change) lostFinalizers() []string {
 	kept := slices.ContainsFunc(record.LostFinalizers(c.cur, record.Value{}), c.ownFinalizer) // without those of Kubernetes
 	return slices.DeleteFunc(record.LostFinalizers(c.prev, c.cur), func(f string) bool {
 		own := c.ownFinalizer(f)
-		return own && kept || !own && !c.ours(c.wrote)
+		return own && kept || !own && !c.Ours(c.o, c.wrote...)
 	})
 }
 
@@ -419,14 +416,14 @@ func pausedFinalizer(c *change) {
 		return
 	}
 	if !c.o.IsDeleting() || c.user {
-		c.o.lost = append(c.o.lost, lost...)
+		c.o.Seen.lost = append(c.o.Seen.lost, lost...)
 		return
 	}
 	if c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(c.o, since)) {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"},
-		"the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
+		"the finalizer %s was removed %s after the pause began", lost[0], c.Now.Sub(since).Round(100*time.Millisecond))
 }
 
 func pausedGone(c *change) {
@@ -436,7 +433,7 @@ func pausedGone(c *change) {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"},
-		"the object disappeared %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+		"the object disappeared %s after the pause began", c.Now.Sub(since).Round(100*time.Millisecond))
 }
 
 // begins reports whether the outside resource shows for the first time in this version.
@@ -444,14 +441,14 @@ func (c *change) begins() bool {
 	if c.user || c.gap || !c.prev.Exists() && !c.o.Watched || c.cur.Annotated(managedAnnotation) {
 		return false
 	}
-	now := initialization(c.o.Tag, c.cur) || c.cur.Get("spec", "providerID").Str() != "" && c.o.Tag != bootstrapRole
-	before := initialization(c.o.Tag, c.prev) || c.prev.Get("spec", "providerID").Str() != ""
-	return now && !before && !c.o.byUserID(c.cur)
+	now := c.cur.Begun(c.o.Tag) || c.cur.Get("spec", "providerID").Str() != "" && c.o.Tag != bootstrapRole
+	before := c.prev.Begun(c.o.Tag) || c.prev.Get("spec", "providerID").Str() != ""
+	return now && !before && !byUserID(c.o, c.cur)
 }
 
 // byUserID reports whether the only sign is a provider ID that the maker gave.
-func (o *object) byUserID(v record.Value) bool {
-	return o.ByUser && !initialization(o.Tag, v) && o.Seen.kept[providerIDPath] != "" &&
+func byUserID(o *object, v record.Value) bool {
+	return o.ByUser && !v.Begun(o.Tag) && o.Seen.kept[providerIDPath] != "" &&
 		o.Seen.kept[providerIDPath] == v.Get("spec", "providerID").Str()
 }
 
@@ -466,7 +463,7 @@ func finalizerFirst(c *change) {
 
 func finalizerKept(c *change) {
 	// Who uses a claim is gone before garbage collection deletes the claim.
-	unused := c.o.Tag == claim && slices.ContainsFunc(c.o.Owners, func(r owner) bool { p := c.objects[r.UID]; return !p.Alive() || p.IsDeleting() })
+	unused := c.o.Tag == claim && slices.ContainsFunc(c.o.Owners, func(r record.Owner) bool { p := c.Object(r.UID); return !p.Alive() || p.IsDeleting() })
 	if c.user || c.gap || unused || c.o.IsDeleting() || !c.PausedSince(c.o).IsZero() || c.driven() {
 		return
 	}
@@ -489,7 +486,7 @@ func finalizerKept(c *change) {
 }
 
 func finalizerRestored(c *change) {
-	lost := slices.Clone(c.o.lost)
+	lost := slices.Clone(c.o.Seen.lost)
 	if len(lost) == 0 || c.o.IsDeleting() {
 		return
 	}
@@ -523,7 +520,7 @@ func deletionEnds(c *change) {
 func (c *change) stays(waits bool, paths ...string) bool {
 	if !waits {
 		c.report(append([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, paths...),
-			"deleted at %s, but still there %s later", clock(c.o.Deleting), c.now.Sub(c.o.Deleting).Round(time.Second))
+			"deleted at %s, but still there %s later", clock(c.o.Deleting), c.Now.Sub(c.o.Deleting).Round(time.Second))
 	}
 	return waits
 }
@@ -535,8 +532,8 @@ func (c *change) waits() bool {
 		len(c.MembersTagged(c.o.Cluster, machine))+len(c.MembersTagged(c.o.Cluster, infraMachine)) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(slices.Collect(maps.Keys(c.children[c.o.UID])), func(o *object) bool {
-		return o.Tag != secret && (o.Tag != providerKind || o.IsDeleting())
+	return slices.ContainsFunc(c.Children(c.o.UID), func(o *object) bool {
+		return o.Tag != secret && (o.Tag != record.ProviderKind || o.IsDeleting())
 	})
 }
 
@@ -550,9 +547,9 @@ func (j *Judge) warn(e *record.Event) {
 	if !about.Exists() {
 		about = e.Object.Get("regarding")
 	}
-	if o := j.objects[about.Get("uid").Str()]; o.Alive() {
+	if o := j.world.Object(about.Get("uid").Str()); o.Alive() {
 		refuses := All[slices.IndexFunc(All, func(c *check) bool { return c.ID == "BEH012" })]
-		c := &change{Judge: j, check: refuses, o: o, cur: o.Cur, old: o.Proof}
+		c := &change{Judge: j, world: j.world, check: refuses, o: o, cur: o.Cur, old: o.Proof}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"},
 			"the API server refused a new finalizer, because the object is being deleted")
 	}
@@ -569,12 +566,12 @@ const (
 )
 
 func comesToRest(c *change) {
-	s, who := c.clusters[c.o.Cluster], c.o
+	who, stirred := c.o, c.Stirred(c.o)
 	// A BootstrapConfig of a MachinePool renews its token, so neither it nor its Secrets come to rest.
-	if p := c.objects[controllerOf(c.o.Owners).UID]; c.o.Tag == secret && p.Alive() {
+	if p := c.Controller(c.o); c.o.Tag == secret && p.Alive() {
 		who = p
 	}
-	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() ||
+	if stirred.IsZero() || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() ||
 		who.Tag == bootstrapRole && who.OwnedBy(machinePool) {
 		return
 	}
@@ -584,29 +581,25 @@ func comesToRest(c *change) {
 		c.report(nil, "more than %d writes of the spec within a minute", mostWrites)
 	}
 	switch seen := &c.o.Seen; {
-	case c.now.Sub(s.cause) < restAfter:
+	case c.Now.Sub(stirred) < restAfter:
 		seen.writes, seen.slow = nil, nil
 	case c.often(&seen.writes, restWrites, time.Minute):
-		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
-	case (c.o.Tag == secret || slices.Contains(providerRoles, c.o.Tag) && initialization(c.o.Tag, c.prev)) && c.often(&seen.slow, mostWrites, slowly):
+		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(stirred))
+	case (c.o.Tag == secret || slices.Contains(providerRoles, c.o.Tag) && c.prev.Begun(c.o.Tag)) && c.often(&seen.slow, mostWrites, slowly):
 		c.report(nil, "more than %d writes within %g minutes, although nothing changed since %s",
-			mostWrites, slowly.Minutes(), clock(s.cause))
+			mostWrites, slowly.Minutes(), clock(stirred))
 	}
 }
 
 // often notes a write, and reports whether more than most came within a time.
 func (c *change) often(last *[]time.Time, most int, within time.Duration) bool {
-	*last = append(*last, c.now)
+	*last = append(*last, c.Now)
 	if len(*last) <= most {
 		return false
 	}
 	first := (*last)[0]
 	*last = (*last)[1:]
-	return c.now.Sub(first) < within
-}
-
-func (o *object) OwnedBy(kind string) bool {
-	return slices.ContainsFunc(o.Owners, func(r owner) bool { return r.Kind == kind })
+	return c.Now.Sub(first) < within
 }
 
 func noFight(c *change) {
@@ -614,16 +607,16 @@ func noFight(c *change) {
 		return
 	}
 	s := &c.o.Seen
-	for _, d := range c.fields() {
+	for _, d := range record.Settings(c.prev, c.cur) {
 		f := s.flips[d.Path]
 		switch {
 		case f == nil:
 			if len(s.flips) < 100 {
-				put(&s.flips, d.Path, &flip{last: d.New.Text(), before: d.Old.Text(), first: c.now})
+				put(&s.flips, d.Path, &flip{last: d.New.Text(), before: d.Old.Text(), first: c.Now})
 			}
 			continue
-		case f.before != d.New.Text() || c.now.Sub(f.first) > time.Minute:
-			f.count, f.first = 0, c.now
+		case f.before != d.New.Text() || c.Now.Sub(f.first) > time.Minute:
+			f.count, f.first = 0, c.Now
 		default:
 			f.count++
 		}
@@ -639,23 +632,6 @@ func noFight(c *change) {
 	}
 }
 
-// fields are what changed of the spec, but for numbers of replicas, and the statuses of
-// conditions, but for Paused, which people change.
-func (c *change) fields() (out []record.Change) {
-	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
-		if d.Path = "spec." + d.Path; !strings.Contains(strings.ToLower(d.Path), "replicas") {
-			out = append(out, d)
-		}
-	}
-	for _, d := range record.Diff(c.prev.Conditions(), c.cur.Conditions()) {
-		if d.Path = "status.conditions" + d.Path; strings.HasSuffix(d.Path, "].status") &&
-			d.Path != "status.conditions[Paused].status" {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
 func transitionTime(c *change) {
 	if c.user || c.gap || !c.prev.Exists() || c.prev.Get("status", "conditions").Equal(c.cur.Get("status", "conditions")) && !c.cur.Get("status", "v1beta2").Exists() {
 		return
@@ -663,7 +639,7 @@ func transitionTime(c *change) {
 	before := c.prev.Conditions()
 	for now := range c.cur.Conditions().Items() {
 		b := now.Get("lastTransitionTime").Str()
-		if at, err := time.Parse(time.RFC3339, b); err == nil && (at.Add(c.skew.Best()).Sub(c.now) > ahead || at.Year() < 2000) {
+		if at, err := time.Parse(time.RFC3339, b); err == nil && (at.Add(c.skew.Best()).Sub(c.Now) > ahead || at.Year() < 2000) {
 			c.report(nil, "lastTransitionTime of %s is %s, which cannot be", now.Get("type").Str(), b)
 			return
 		}
@@ -800,8 +776,8 @@ func ownerKept(c *change) {
 	if c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() || !c.PausedSince(c.o).IsZero() {
 		return
 	}
-	old := ownersOf(c.prev)
-	before, now := controllerOf(old), controllerOf(c.o.Owners)
+	old := record.OwnersOf(c.prev)
+	before, now := record.ControllerOf(old), record.ControllerOf(c.o.Owners)
 	if lost := c.lostOwner(old); lost.UID != "" && lost.UID != before.UID && !c.driven() {
 		c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s disappeared", lost.Kind, lost.Name)
 		return
@@ -811,7 +787,7 @@ func ownerKept(c *change) {
 		return
 	}
 	paths := []string{"metadata.ownerReferences"}
-	switch p := c.objects[before.UID]; {
+	switch p := c.Object(before.UID); {
 	case now.UID != "":
 		c.report(paths, "the controlling owner changed from %s %s to %s %s", before.Kind, before.Name, now.Kind, now.Name)
 	case p.Alive() && !p.IsDeleting():
@@ -821,14 +797,14 @@ func ownerKept(c *change) {
 
 // lostOwner is the owner that core gave the object, if it still exists and the reference to it
 // does not. Core does not control InfraClusters and ControlPlanes.
-func (c *change) lostOwner(old []owner) owner {
+func (c *change) lostOwner(old []record.Owner) record.Owner {
 	for _, r := range old {
-		if p := c.objects[r.UID]; p.Alive() && !p.IsDeleting() && slices.Contains(coreOwners[c.o.Tag], p.Tag) &&
-			!slices.ContainsFunc(c.o.Owners, func(now owner) bool { return now.UID == r.UID }) {
+		if p := c.Object(r.UID); p.Alive() && !p.IsDeleting() && slices.Contains(coreOwners[c.o.Tag], p.Tag) &&
+			!slices.ContainsFunc(c.o.Owners, func(now record.Owner) bool { return now.UID == r.UID }) {
 			return r
 		}
 	}
-	return owner{}
+	return record.Owner{}
 }
 
 // coreOwners are the kinds of the owners that core gives to objects of a role.
@@ -836,26 +812,15 @@ var coreOwners = map[string][]string{
 	infraCluster: {cluster}, controlPlane: {cluster}, infraMachine: {machine}, infraPool: {machinePool}, bootstrapRole: {machine, machinePool},
 }
 
-func controllerOf(list []owner) owner {
-	for _, r := range list {
-		if r.Controller {
-			return r
-		}
-	}
-	return owner{}
-}
-
 func ownerChain(c *change) {
-	own := func(r owner) bool { return r.UID == c.o.UID }
-	if slices.ContainsFunc(c.o.Owners, own) && !slices.ContainsFunc(ownersOf(c.prev), own) && !c.user {
+	own := func(r record.Owner) bool { return r.UID == c.o.UID }
+	if slices.ContainsFunc(c.o.Owners, own) && !slices.ContainsFunc(record.OwnersOf(c.prev), own) && !c.user {
 		c.report([]string{"metadata.ownerReferences"},
 			"the object is its own owner, so garbage collection never deletes it")
 		return
 	}
-	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || c.o.Label(clusterLabel) == "" {
-		return
-	}
-	if c.o.Tag == secret && (c.cur.Get("type").Str() != secretType || len(c.o.Writers) == 0) {
+	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || c.o.Label(clusterLabel) == "" ||
+		c.o.Tag == secret && (c.cur.Get("type").Str() != secretType || len(c.o.Writers) == 0) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
@@ -874,8 +839,8 @@ func ownerOlder(c *change) {
 		return
 	}
 	c.o.Seen.owners = map[string]string{}
-	for _, r := range ownersOf(c.prev) {
-		if p := c.objects[r.UID]; p.Alive() && p.Get("apiVersion").Str() == r.APIVersion {
+	for _, r := range record.OwnersOf(c.prev) {
+		if p := c.Object(r.UID); p.Alive() && p.Get("apiVersion").Str() == r.APIVersion {
 			c.o.Seen.owners[r.UID] = r.APIVersion
 		}
 	}
@@ -912,13 +877,12 @@ func ownerVersion(c *change) {
 }
 
 func restartQuiet(c *change) {
-	if len(c.restarts) == 0 || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() {
+	if c.Restarted.IsZero() || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() {
 		return
 	}
-	at := c.restarts[len(c.restarts)-1]
-	s := c.clusters[c.o.Cluster]
+	at, stirred := c.Restarted, c.Stirred(c.o)
 	rest := at.Add(-c.opts.Settle)
-	if c.now.Sub(at) > c.opts.Settle || s == nil || s.cause.After(rest) || c.old.At.After(rest) {
+	if c.Now.Sub(at) > c.opts.Settle || stirred.IsZero() || stirred.After(rest) || c.old.At.After(rest) {
 		return
 	}
 	done := slices.DeleteFunc(record.Work(c.prev, c.cur), func(s string) bool { return strings.Contains(s, "onditions") })
@@ -930,12 +894,12 @@ func restartQuiet(c *change) {
 		return
 	}
 	c.report(nil, "%s changed %s after the controller restarted, although nothing else happened",
-		fewChanges(done), c.now.Sub(at).Round(100*time.Millisecond))
+		fewChanges(done), c.Now.Sub(at).Round(100*time.Millisecond))
 }
 
 func statusRebuilt(c *change) {
 	if c.wiped && c.PausedSince(c.o).IsZero() {
-		c.rebuilt(valuesOf(c.o.Tag, c.prev))
+		c.rebuilt(c.prev.Identity(c.o.Tag))
 	}
 }
 
@@ -956,8 +920,8 @@ func (c *change) rebuilt(before map[string]string) {
 		if !c.PausedSince(c.o).IsZero() || c.o.IsDeleting() || len(c.o.Owners) == 0 {
 			return
 		}
-		now := valuesOf(c.o.Tag, c.cur)
-		for _, path := range slices.Concat([]string{"initialized"}, identityPaths, []string{"status.addresses"}) {
+		now := c.cur.Identity(c.o.Tag)
+		for _, path := range slices.Concat([]string{"initialized"}, record.Identities, []string{"status.addresses"}) {
 			was, is := before[path], now[path]
 			if was == is || was == "" {
 				continue
@@ -1000,39 +964,17 @@ func pausedFalsely(c *change) {
 	})
 }
 
-// wanted are the changes of what belongs to users: strings and numbers of the spec but for
-// identities, and labels and annotations whose keys have no prefix.
-func (c *change) wanted() []record.Change {
-	out := slices.DeleteFunc(c.fields(), func(d record.Change) bool {
-		return !strings.HasPrefix(d.Path, "spec.") || d.Path == providerIDPath ||
-			strings.HasPrefix(d.Path, endpointPath) ||
-			d.Old.Str() == "" && d.Old.Number() == 0 || d.New.Str() == "" && d.New.Number() == 0
-	})
-	for _, part := range []string{"metadata.labels", "metadata.annotations"} {
-		before, now := c.prev.At(part), c.cur.At(part)
-		for _, list := range []record.Value{before, now} {
-			for item := range list.Items() {
-				k := item.Key()
-				if before.Get(k).Exists() != now.Get(k).Exists() && (!strings.Contains(k, "/") || k == pausedAnnotation) {
-					out = append(out, record.Change{Path: part + "." + k, Old: before.Get(k), New: now.Get(k)})
-				}
-			}
-		}
-	}
-	return out
-}
-
 func editsKept(c *change) {
 	if !c.prev.Exists() || c.gap {
 		return
 	}
-	for _, d := range c.wanted() {
+	for _, d := range record.OfUsers(c.prev, c.cur) {
 		before, edited := c.o.Seen.edits[d.Path]
 		switch {
 		case c.user:
 			put(&c.o.Seen.edits, d.Path, d)
 			continue
-		case edited && d.Old.Equal(before.New) && d.New.Equal(before.Old) && c.ours(c.wrote):
+		case edited && d.Old.Equal(before.New) && d.New.Equal(before.Old) && c.Ours(c.o, c.wrote...):
 			c.report(nil, "%s is %s again; a user had set it to %s", d.Path, d.New.Text(), d.Old.Text())
 		}
 		delete(c.o.Seen.edits, d.Path)
@@ -1040,7 +982,7 @@ func editsKept(c *change) {
 }
 
 func noLeak(c *change) {
-	p := c.objects[controllerOf(c.o.Owners).UID]
+	p := c.Controller(c.o)
 	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || !p.Alive() ||
 		p.Tag == infraPool && c.o.Tag != secret || !slices.Contains(providerRoles, p.Tag) {
 		return
@@ -1059,7 +1001,7 @@ func bornLate(c *change) {
 		return
 	}
 	for _, r := range c.o.Owners {
-		p := c.objects[r.UID]
+		p := c.Object(r.UID)
 		if !p.Alive() || !slices.Contains([]string{controlPlane, infraPool, infraMachine, claim}, p.Tag) {
 			continue
 		}
@@ -1070,42 +1012,18 @@ func bornLate(c *change) {
 	}
 }
 
-// isType tells whether a value has a type of contract.Fields; objects are not looked at.
-var isType = map[string]func(record.Value) bool{
-	"boolean": func(v record.Value) bool { return v.Kind() == record.Bool },
-	"integer": func(v record.Value) bool { _, ok := v.Int(); return ok },
-	"array":   func(v record.Value) bool { return v.Kind() == record.List },
-	"string":  func(v record.Value) bool { return v.Str() != "" || v.Text() == `""` },
-}
-
 func statusTypes(c *change) {
 	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) && c.prev.Get("spec").Equal(c.cur.Get("spec")) {
 		return
 	}
-	newer := c.cur.Get("status", "initialization").Exists()
-	for _, f := range contract.Fields {
-		is := isType[f.Type]
-		if string(f.Role) != c.o.Tag || !f.Read || f.Template || is == nil || strings.ContainsAny(f.Path, "[*") ||
-			f.Contract == contract.V1Beta1 && newer || f.Contract == contract.V1Beta2 && !newer {
-			continue
-		}
-		above := f.Path[:max(strings.LastIndexByte(f.Path, '.'), 0)]
-		if v := c.cur.At(above); v.Exists() && v.Kind() != record.Map {
-			c.report([]string{above}, "%s is %s; want type object", above, v.Text())
-			return
-		}
-		if v := c.cur.At(f.Path); v.Exists() && !is(v) {
-			c.report([]string{f.Path}, "%s is %s; want type %s", f.Path, v.Text(), f.Type)
-			return
-		}
-	}
-	c.held()
+	path, want := c.cur.Mistyped(c.o.Tag)
+	c.demand(path == "", []string{path}, "%s is %s; want type %s", path, c.cur.At(path).Text(), want)
 }
 
 func clusterLabelFixed(c *change) {
 	before, now := c.prev.Label(clusterLabel), c.o.Label(clusterLabel)
 	for _, r := range c.o.Owners {
-		if p := c.objects[r.UID]; p.Alive() && before == "" && now != "" &&
+		if p := c.Object(r.UID); p.Alive() && before == "" && now != "" &&
 			p.Label(clusterLabel) != "" && p.Label(clusterLabel) != now && !c.user {
 			c.report([]string{"metadata.labels"},
 				"the label %s is %q, but the owner %s has %q", clusterLabel, now, p, p.Label(clusterLabel))
@@ -1122,9 +1040,9 @@ func clusterLabelFixed(c *change) {
 
 func readyInitialized(c *change) {
 	lacks := func(v record.Value) bool {
-		return v.Condition("Ready").Get("status").Str() == "True" && !initialization(c.o.Tag, v)
+		return v.Condition("Ready").Get("status").Str() == "True" && !v.Begun(c.o.Tag)
 	}
-	if initialization(c.o.Tag, c.cur) {
+	if c.cur.Begun(c.o.Tag) {
 		c.once("initialized")
 	}
 	if c.user || !lacks(c.cur) || c.o.Seen.had["initialized"] { // see those that stay initialized

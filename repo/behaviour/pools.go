@@ -63,8 +63,8 @@ var poolChecks = []*check{
 }
 
 // poolOf finds the InfraMachinePool of an InfraMachine.
-func (j *Judge) poolOf(o *object) *object {
-	_, pool := j.OwnerTagged(o, infraPool)
+func (c *change) poolOf(o *object) *object {
+	_, pool := c.OwnerTagged(o, infraPool)
 	return pool
 }
 
@@ -121,8 +121,7 @@ func (c *change) rests(do func(*change)) {
 // made the controllers of its Cluster work meanwhile, or one of its children is being deleted.
 func (c *change) settled(children string, do func(*change)) {
 	c.rests(func(c *change) {
-		s := c.clusters[c.o.Cluster]
-		if s != nil && c.now.Sub(s.cause) < c.opts.Settle+lag ||
+		if c.Now.Sub(c.Stirred(c.o)) < c.opts.Settle+lag ||
 			slices.ContainsFunc(c.ChildrenTagged(c.o.UID, children), (*object).IsDeleting) {
 			c.settled(children, do)
 			return
@@ -270,13 +269,11 @@ func coreReads(c *change) {
 	c.later(max(apart, c.opts.Pause-lag), func(c *change) { // core takes no time for it
 		delete(c.o.Seen.had, "reads")
 		mp := c.Owner(c.o, machinePool)
-		if mp == nil || c.cur.Get("status", "ready").True() || !c.cur.Get("status", "initialization", "provisioned").True() || !c.PausedSince(c.o).IsZero() || c.o.IsDeleting() {
+		if mp == nil || !mp.Get("status").Exists() || c.cur.Get("status", "ready").True() ||
+			!c.cur.Get("status", "initialization", "provisioned").True() || !c.PausedSince(c.o).IsZero() || c.o.IsDeleting() {
 			return
 		}
 		accepts := mp.Get("status", "initialization", "infrastructureProvisioned").True() || mp.Get("status", "infrastructureReady").True()
-		if !mp.Get("status").Exists() {
-			return
-		}
 		c.demand(accepts, []string{"status.initialization", "status.ready"},
 			"the pool is provisioned, but MachinePool %s does not accept it; core reads only status.ready", mp.Name)
 	})
