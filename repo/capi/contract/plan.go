@@ -129,9 +129,6 @@ type goField struct {
 func (f *goField) put(row *Field, c Contract) {
 	path := strings.Split(row.Path, ".")
 	for i, name := range path {
-		if f.known != "" {
-			return
-		}
 		at := slices.IndexFunc(f.children, func(c *goField) bool { return c.name == name })
 		if at < 0 {
 			next := &goField{name: name, path: path[:i+1]}
