@@ -111,6 +111,18 @@ func TestCopyRefusesAFileThatChangedItsLength(t *testing.T) {
 	}
 }
 
+// A release of an unknown provider has no label to look for, so no file is read.
+func TestIdentify(t *testing.T) {
+	for name, want := range map[string]string{"": "", "foo": "other.yaml"} {
+		r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: name}, Artifacts: []*repo.Artifact{
+			repo.BytesArtifact("other.yaml", []byte("cluster.x-k8s.io/provider: infrastructure-"+name+"\n")),
+		}}
+		if err := r.Identify(); err != nil || r.ComponentsFile != want {
+			t.Errorf("%q: %q, %v", name, r.ComponentsFile, err)
+		}
+	}
+}
+
 // endless never ends by itself.
 type endless struct{ read func() }
 

@@ -215,6 +215,11 @@ func TestBuildRefuses(t *testing.T) {
 			opts: Options{Images: []Image{{Image: config.Image{Name: "nope", NewTag: "v1"}}}},
 			want: []string{"no container has the image nope", "controller, registry.example.com:5000/proxy; name one of them, such as --image controller=controller:v1"},
 		},
+		"image of the command line that is nowhere, beside one": {
+			edits: []string{"registry.example.com:5000/proxy:v1", "controller:latest"},
+			opts:  Options{Images: []Image{{Image: config.Image{Name: "nope", NewTag: "v1"}}}},
+			want:  []string{"the components have: controller; name one of them, such as --image controller=controller:v1"},
+		},
 		"image of the configuration that is nowhere": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  images:\n  - name: nope\n    newTag: v1\n"},
 			want:  []string{"clusterctl-repo.yaml:9:11: ", "has the image nope"},

@@ -781,6 +781,9 @@ var wrong = map[string]func(*life){
 			l.deleteClaim("k2")
 		})
 	},
+	"BEH604 at once": after("pause",
+		wait(2*time.Second),
+		func(l *life) { l.makeClaim("k2", "w1"); l.makeAddress("k2", "10.1.0.2"); l.deleteClaim("k2") }),
 	"BEH605": func(l *life) {
 		l.after("work", func(l *life) {
 			l.put(user, "IPAddressClaim", "k2", "spec.clusterName", "nowhere", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"})

@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
@@ -21,5 +23,12 @@ func TestSetsAreWhole(t *testing.T) {
 	verdicts := sets["verdict"]()
 	if len(verdicts) != len(between(owners.Left, owners.Deleted))+1 {
 		t.Errorf("%q does not have all verdicts", verdicts)
+	}
+}
+
+func TestOmittedMoments(t *testing.T) {
+	html := timelineHTML(&behaviour.Timeline{Moments: make([]behaviour.Moment, 1), Omitted: 1})
+	if !strings.Contains(string(html), "1 more version") {
+		t.Errorf("got %s", html)
 	}
 }

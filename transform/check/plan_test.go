@@ -43,6 +43,7 @@ func TestPlan(t *testing.T) {
 		"before what is no YAML":  {"a: 5\n---\na: ${A}: {${B}\n", "5", `"5"`, "a: \"5\"\n---\na: ${A}: {${B}\n", ""},
 		"after what is no YAML":   {"a: ${A}: {${B}\n---\na: 5\n", "5", `"5"`, "a: ${A}: {${B}\n---\na: \"5\"\n", ""},
 		"not YAML, other edit":    {"a: ${A}: {${ X }\nb: 5\n", "5", `"5"`, "", "without its variables"},
+		"one more document":       {"a: 5\n", "5", "5\n---\nb: 5", "", "a different number of documents"},
 		"another document":        {"a: 5\n---\na: 5\n", "5\n---\na: 5", "5\n", "", "a different number of documents"},
 	} {
 		if strings.Count(tc.data, tc.old) == 0 {

@@ -11,7 +11,7 @@ import (
 type Order struct {
 	Most int
 
-	waiting queue[waiting]
+	waiting Heap[waiting]
 	seq     int
 }
 
@@ -32,12 +32,12 @@ func (a waiting) Compare(b waiting) int {
 	return cmp.Compare(a.seq, b.seq)
 }
 
-// arrivals gives events back in the order in which they happened. The resourceVersions of
+// Arrivals gives events back in the order in which they happened. The resourceVersions of
 // one server come from one counter, so they order what happened across all kinds but Events,
 // which may have a store of their own; times of arrival do not. At most mostWaiting events wait
 // for those of slower watches.
-type arrivals struct {
-	waiting queue[arrived]
+type Arrivals struct {
+	waiting Heap[arrived]
 	counter uint64 // the largest resourceVersion that came
 	seq     int
 }
@@ -49,9 +49,9 @@ func (a arrived) Compare(b arrived) int {
 	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq))
 }
 
-// add takes an event. One that came later than what happened after it, by its
+// Add takes an event. One that came later than what happened after it, by its
 // resourceVersion, happened no later than that came, and its object was listed before.
-func (a *arrivals) add(e *Event) {
+func (a *Arrivals) Add(e *Event) {
 	a.seq++
 	version := uint64(0)
 	switch {
@@ -87,25 +87,25 @@ func (a *arrivals) add(e *Event) {
 // mostWaiting bounds the memory, and the search for what a late event came after.
 const mostWaiting = 10_000
 
-// until hands over the events until a time, and the oldest ones of too many.
-func (a *arrivals) until(t time.Time, next func(*Event)) {
+// Until hands over the events until a time, and the oldest ones of too many.
+func (a *Arrivals) Until(t time.Time, next func(*Event)) {
 	for len(a.waiting) > mostWaiting || len(a.waiting) > 0 && !a.waiting[0].At.After(t) {
 		next(heap.Pop(&a.waiting).(arrived).Event)
 	}
 }
 
-// queue implements heap.Interface: its first element is the smallest.
-type queue[T interface{ Compare(T) int }] []T
+// Heap implements heap.Interface: its first element is the smallest.
+type Heap[T interface{ Compare(T) int }] []T
 
-func (h queue[T]) Len() int           { return len(h) }
-func (h queue[T]) Less(i, j int) bool { return h[i].Compare(h[j]) < 0 }
-func (h queue[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h Heap[T]) Len() int           { return len(h) }
+func (h Heap[T]) Less(i, j int) bool { return h[i].Compare(h[j]) < 0 }
+func (h Heap[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push implements heap.Interface.
-func (h *queue[T]) Push(x any) { *h = append(*h, x.(T)) }
+func (h *Heap[T]) Push(x any) { *h = append(*h, x.(T)) }
 
 // Pop implements heap.Interface.
-func (h *queue[T]) Pop() any {
+func (h *Heap[T]) Pop() any {
 	var none T
 	last := (*h)[len(*h)-1]
 	(*h)[len(*h)-1] = none

@@ -149,12 +149,12 @@ func TestOrder(t *testing.T) {
 	if len(got) != 2 || got[0] != events[0] {
 		t.Errorf("wrong order")
 	}
-	var waiting arrivals
+	var waiting Arrivals
 	for range mostWaiting + 1 {
-		waiting.add(events[0])
+		waiting.Add(events[0])
 	}
 	handed := 0
-	waiting.until(events[0].At.Add(-1), func(*Event) { handed++ })
+	waiting.Until(events[0].At.Add(-1), func(*Event) { handed++ })
 	if handed != 1 {
 		t.Errorf("%d events of one too many are handed over", handed)
 	}
@@ -163,12 +163,12 @@ func TestOrder(t *testing.T) {
 		slow += fmt.Sprintf("{\"at\":\"2026-11-22T08:56:0%d.000\",\"type\":%s}}}\n", i, part)
 	}
 	events, faults := read(t, []byte(slow))
-	var lists arrivals
+	var lists Arrivals
 	for _, e := range events {
-		lists.add(e)
+		lists.Add(e)
 	}
 	var order []string
-	lists.until(events[2].At, func(e *Event) { order = append(order, e.Object.Get("metadata", "resourceVersion").Str()) })
+	lists.Until(events[2].At, func(e *Event) { order = append(order, e.Object.Get("metadata", "resourceVersion").Str()) })
 	if strings.Join(order, " ") != "3 5 9" || len(faults) > 0 {
 		t.Errorf("a list that came late: %v, %v", order, faults)
 	}

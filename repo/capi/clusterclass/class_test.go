@@ -11,6 +11,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -173,6 +174,22 @@ func TestTemplates(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q is %q", text, got)
+		}
+	}
+}
+
+// TestDefaulted gives values the defaults that an API server gives them: a null counts
+// as a value where the schema allows it.
+func TestDefaulted(t *testing.T) {
+	schema := yamldoc.Parse(yamldoc.NewFile("a", []byte("default: {}\nproperties:\n"+
+		"  a: {default: 1}\n  b: {default: 2, nullable: true}\n"))).Docs[0].Root
+	for want, value := range map[string]any{
+		"map[a:1 b:2]":     nil,
+		"map[a:1 b:<nil>]": map[string]any{"a": nil, "b": nil},
+		"map[a:3 b:2]":     map[string]any{"a": 3},
+	} {
+		if got, _ := clusterclass.Defaulted(schema, value, value != nil); fmt.Sprint(got) != want {
+			t.Errorf("%v becomes %v, want %s", value, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,18 @@ func TestComponents(t *testing.T) {
 		"the group of an issuer":                  {fooNamespace + "apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: a, namespace: foo-system}\n---\napiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\nspec: {issuerRef: {name: a, group: certmanager.io}}\n", "WH017", []string{"WH017:12"}},
 		"accounts that are not there":             {fooNamespace + "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: foo-system}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules:\n- {apiGroups: [core], resources: [pods], verbs: [get, manage, \"*\"]}\n- {apiGroups: [\"\"], resources: [pods], verbs: [wacth]}\n- {apiGroups: [\"\"], resources: [pods], resourceNames: [a], verbs: [create]}\n- {apiGroups: [\"\"], resources: [pods], resourceNames: [a], verbs: [create, get]}\n- {nonResourceURLs: [metrics, /a/*, \"*\", \"/a*b\"], verbs: [get]}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: a}\nsubjects:\n- {kind: ServiceAccount, name: a, namespace: foo-system}\n- {kind: ServiceAccount, name: b, namespace: foo-system}\n- {kind: ServiceAccount, name: default, namespace: foo-system}\n- {kind: ServiceAccount, name: b, namespace: elsewhere}\n", "RBAC009", []string{"RBAC009:25"}},
 		"timeout from the user":                   {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, timeoutSeconds: ${T}}, {name: a.b.c, timeoutSeconds: 0}]\n", "WH011", []string{"WH011:8"}},
+		"a policy for addresses": {fooNamespace + "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n" +
+			"metadata: {name: a, namespace: foo-system}\nspec:\n  podSelector: {}\n  policyTypes: [Ingress]\n" +
+			"  ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8}}, {podSelector: {}}]}]\n", "DEP008", nil},
+		"a name that no shell exports": {"-- cluster-template.yaml --\napiVersion: v1\nkind: ConfigMap\n" +
+			"metadata: {name: a}\ndata: {a: \"${1a}\"}\n", "VAR010", nil},
+		"a range of 33 characters": {"-- clusterclass-b.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\n" +
+			"metadata: {name: b}\nspec:\n  workers:\n    machineDeployments:\n" +
+			"    - {class: a, healthCheck: {remediation: {triggerIf: {unhealthyInRange: \"[1-" + strings.Repeat("2", 28) + "]\"}}}}\n" +
+			"    - {class: b, healthCheck: {remediation: {triggerIf: {unhealthyInRange: \"[1-" + strings.Repeat("2", 29) + "]\"}}}}\n",
+			"CC012", []string{"CC012:8"}},
+		"a fork at a download link": {"-- ../../clusterctl.yaml --\nproviders:\n- name: aws\n  type: InfrastructureProvider\n" +
+			"  url: https://github.com/foo/foo/releases/download/v1.0.0/infrastructure-components.yaml\n", "NAME006", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +122,7 @@ func TestComponents(t *testing.T) {
 				files.Files = []txtar.File{{Name: "infrastructure-components.yaml", Data: []byte(c.text)}}
 			}
 			for _, f := range files.Files {
-				text["infrastructure-foo/v1.0.0/"+f.Name] = string(f.Data)
+				text[path.Join("infrastructure-foo/v1.0.0", f.Name)] = string(f.Data)
 			}
 			for _, f := range lintFiles(t, examples.Files{Text: text}) {
 				if strings.HasPrefix(f.Rule.ID, c.families) && f.Severity > lint.Info || f.Rule.ID == c.families {

@@ -29,7 +29,7 @@ func TestStructuralSchema(t *testing.T) {
 		"default beside status":    {"type: object\ndefault: {}\n", true, []string{"has default, which is not allowed at the root of a schema with a status subresource"}},
 		"default without status":   {"type: object\ndefault: {}\n", false, nil},
 		"labels":                   {object + "  metadata: {type: object, properties: {labels: {type: object}}}\n", false, []string{"metadata sets properties; a schema may only restrict name and generateName"}},
-		"names":                    {object + "  metadata: {type: object, properties: {name: {type: string, maxLength: 5}}}\n", false, nil},
+		"names":                    {object + "  metadata: {type: object, properties: {name: {type: string, maxLength: 5}, generateName: {type: string}}}\n", false, nil},
 		"set of objects":           {object + "  a: {type: array, x-kubernetes-list-type: set, items: {type: object}}\n", false, []string{"a is a set, but its elements are not atomic"}},
 		"set of atomic objects":    {object + "  a: {type: array, x-kubernetes-list-type: set, items: {type: object, x-kubernetes-map-type: atomic}}\n", false, nil},
 		"map with an optional key": {object + "  a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [b], items: {type: object, properties: {b: {type: string}}}}\n", false, []string{"a lists the key b, which is neither required nor has a default"}},
