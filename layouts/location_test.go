@@ -133,6 +133,19 @@ func FuzzLocation(f *testing.F) {
 	})
 }
 
+// What kustomize would fetch, however it is written.
+func TestIsRemoteBase(t *testing.T) {
+	for target, want := range map[string]bool{
+		"https://host.test/a.yaml": true, "HTTPS://host.test/a.yaml": true, "GitHub.com/acme/foo": true,
+		"git@host.test:acme/foo": true, "me@host.test/acme/foo": true, "../base?ref=v1": true,
+		"../base": false, "github.com": false, "http": false, "me@here": false,
+	} {
+		if got := IsRemoteBase(target); got != want {
+			t.Errorf("%s: %v", target, got)
+		}
+	}
+}
+
 func TestEmbeddedProviders(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range EmbeddedProviders {

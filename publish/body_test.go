@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // The last bytes of a file that is not what it should be are kept back, however
@@ -42,6 +44,10 @@ func TestBody(t *testing.T) {
 			if tt.ok {
 				if err != nil || string(got) != listed || !whole || sum != sha256.Sum256(got) {
 					t.Errorf("%s, %s: %q, %v", tt.name, way, got, err)
+				}
+				given.NoError(t, b.Close())
+				if _, err := b.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
+					t.Errorf("%s, %s: reading after Close: %v", tt.name, way, err)
 				}
 				continue
 			}

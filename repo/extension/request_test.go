@@ -156,6 +156,11 @@ func TestGivenClassAndCluster(t *testing.T) {
 	if data := string(extension.RequestJSON(maker(t, 14, file(givenClass)).Make(extension.Find("ValidateTopology")))); !strings.Contains(data, "MineConfigTemplate") || strings.Contains(data, `"uid":"0`) {
 		t.Errorf("the class alone: %s", data)
 	}
+	// The machines of a pool are not made from its templates, but those of the control plane are.
+	pool := file(strings.Replace(givenClass, "machineDeployments", "machinePools", 1))
+	if data := string(extension.RequestJSON(maker(t, 14, pool).Make(extension.Find("UpdateMachine")))); strings.Contains(data, "MineConfig") || !strings.Contains(data, "MineMachine") {
+		t.Errorf("a pool alone: %s", data)
+	}
 }
 
 func TestDiscoveredVariables(t *testing.T) {

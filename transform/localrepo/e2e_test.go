@@ -53,6 +53,7 @@ func TestCheck(t *testing.T) {
 		"type":        {"InfrastructureProvider", "Infrastructure", `yaml:5:24: Providers[3].Type="Infrastructure"`},
 		"name":        {"{name: docker, ", "{", "yaml:5:3: Providers[3].Name is empty"},
 		"version":     {"v1.2.3", "v1.2", `yaml:2:61: Providers[0].Sources[0].Name="v1.2"`},
+		"no version":  {"v1.2.3", `""`, "yaml:2:61: Providers[0].Sources[0].Name is empty"},
 		"value":       {"../config", `""`, "Providers[0].Sources[0].Value is empty"},
 		"source type": {"value: ../config", "type: helm, value: x", `Providers[0].Sources[0].Type="helm"`},
 		"expression":  {"value: ../config", "value: ../config, replacements: [{old: 'a(['}]", `Replacements[0].Old="a([": error parsing regexp`},

@@ -70,6 +70,20 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// Only what is inside something else is deeper.
+func TestDepth(t *testing.T) {
+	for text, deep := range map[string]bool{
+		"[" + strings.Repeat(`[],{},`, maxDepth) + "[]]":                  false,
+		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth):     false,
+		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1): true,
+	} {
+		var p parser
+		if _, err := p.parse([]byte(text)); (err != nil) != deep {
+			t.Errorf("%.10s...: %v", text, err)
+		}
+	}
+}
+
 func validUTF8(in []byte) bool { return strings.ToValidUTF8(string(in), "") == string(in) }
 
 // duplicate reports whether an object has a key twice, where the last one counts.

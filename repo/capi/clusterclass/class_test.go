@@ -142,6 +142,7 @@ func TestTemplates(t *testing.T) {
 		{"{{ range .a }}{{ .b }}{{ $.c }}{{ else }}{{ .d }}{{ end }}", "a b? c d"},
 		{"{{ with $x := .a }}{{ $x.b }}{{ . }}{{ end }}", "a"},
 		{`{{ index . "a" }} {{ get $ "b" }} {{ (.c).d }}`, "a? b? c"},
+		{`{{ index $.a "b" }} {{ with $x := .c }}{{ get $x "d" }}{{ end }}`, "a c"},
 		{"{{ toJson . }}", "*"},
 		{`{{ define "x" }}{{ .a }}{{ end }}{{ template "x" .b }}`, "a? b"},
 	} {

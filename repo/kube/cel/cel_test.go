@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // check judges a schema of an object with a few fields and one rule.
@@ -25,6 +26,20 @@ x-kubernetes-validations:
 }
 
 // TestCheck says what is wrong in a rule; an empty text is nothing.
+// TestPolicyVariables uses a variable where a boolean is needed: that one of unknown
+// type may be one, but one of any type is not.
+func TestPolicyVariables(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"true": false, "1": true, "object.spec": true, "namespaceObject.metadata": false, "authorizer.serviceAccount('a', 'b')": false,
+	} {
+		c := cel.NewPolicy()
+		given.NoError(t, c.Declare("v", text))
+		if err := c.Condition("variables.v", "bool"); (err != nil) != refused {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for rule, want := range map[string]string{
 		`rule: self.name != ''`: "",
