@@ -61,6 +61,12 @@ func TestHealthy(t *testing.T) {
 		l.put(provider, "IPAddressClaim", "k", "metadata.finalizers", nil)
 		l.gone("IPAddressClaim", "k")
 	})
+	l.instead("delete plane", func(l *life) { // nothing observes what is deleted
+		l.put(user, "AcmeControlPlane", "c", "spec.extra", "x")
+		l.deleting("AcmeControlPlane", "c")
+		l.wait(10 * time.Minute)
+		l.gone("AcmeControlPlane", "c")
+	})
 	l.before("work", func(l *life) { // another controller's finalizer goes, and that of the provider is renamed
 		l.put("velero", "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io", "backup.example.com/hold"})
 		l.put("velero", "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io"})

@@ -11,11 +11,13 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -409,6 +411,29 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// A write that has begun outlasts the interruption, but not for ever.
+func TestWriteEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		server := rest.NewRequestWithClient(&url.URL{Scheme: "https", Host: "a"}, "", rest.ClientContentConfig{}, &http.Client{Transport: doing(func(r *http.Request) (*http.Response, error) {
+			cancel()
+			begun := time.Now()
+			<-r.Context().Done()
+			if took := time.Since(begun); took != finish {
+				t.Errorf("the write ended after %s", took)
+			}
+			return nil, r.Context().Err()
+		})})
+		if _, err := write(ctx, server.Verb("PUT")); err == nil {
+			t.Error("the write succeeded")
+		}
+	})
+}
+
+type doing func(*http.Request) (*http.Response, error)
+
+func (d doing) RoundTrip(r *http.Request) (*http.Response, error) { return d(r) }
 
 // TestLeft names what the controllers do not let go.
 func TestLeft(t *testing.T) {

@@ -25,7 +25,6 @@ x-kubernetes-validations:
 	return messages
 }
 
-// TestCheck says what is wrong in a rule; an empty text is nothing.
 // TestPolicyVariables uses a variable where a boolean is needed: that one of unknown
 // type may be one, but one of any type is not.
 func TestPolicyVariables(t *testing.T) {
@@ -40,6 +39,7 @@ func TestPolicyVariables(t *testing.T) {
 	}
 }
 
+// TestCheck says what is wrong in a rule; an empty text is nothing.
 func TestCheck(t *testing.T) {
 	for rule, want := range map[string]string{
 		`rule: self.name != ''`: "",
