@@ -186,6 +186,24 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// TestReplacedTraces builds the same sources for two providers, of which one replaces a text.
+func TestReplacedTraces(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range traced {
+		given.File(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+	}
+	given.File(t, filepath.Join(dir, "clusterctl-repo.yaml"), "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- {type: infrastructure, name: foo, components: {path: config/default}}\n- {type: infrastructure, name: bar, components: {path: config/default}, sourceReplacements: [{file: config/manager/manager.yaml, old: north, new: south}]}\n")
+	releases, tracer := buildTraced(t, dir, "v1.0.0", transform.Options{Tolerant: true})
+	for _, r := range releases {
+		a := r.Components()
+		start := strings.Index(string(given.Value(a.Bytes())(t)), "region: ")
+		s, ok := tracer.LocateSpan(a.Path, start+8, start+13)
+		if !ok || !s.Exact || s.Pos.Line != 11 {
+			t.Errorf("%s: %+v", a.Path, s)
+		}
+	}
+}
+
 // TestCorpusTraces asks for the place of values all over the built files of real
 // source trees. Nearly all are found in a line of the source, with the same
 // value.

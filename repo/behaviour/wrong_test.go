@@ -61,11 +61,13 @@ func TestHealthy(t *testing.T) {
 		l.put(provider, "IPAddressClaim", "k", "metadata.finalizers", nil)
 		l.gone("IPAddressClaim", "k")
 	})
-	l.instead("delete plane", func(l *life) { // nothing observes what is deleted
-		l.put(user, "AcmeControlPlane", "c", "spec.extra", "x")
-		l.deleting("AcmeControlPlane", "c")
-		l.wait(10 * time.Minute)
-		l.gone("AcmeControlPlane", "c")
+	l.instead("delete cluster", func(l *life) { // nothing observes what is deleted
+		l.put(user, "AcmeCluster", "c", "spec.extra", "x")
+		l.deleting("Cluster", "c")
+		l.deleting("AcmeCluster", "c")
+		l.wait(5 * time.Minute)
+		l.gone("AcmeCluster", "c")
+		l.gone("Cluster", "c")
 	})
 	l.before("work", func(l *life) { // another controller's finalizer goes, and that of the provider is renamed
 		l.put("velero", "AcmeMachine", "w1", "metadata.finalizers", []any{"acmemachine.acme.io", "backup.example.com/hold"})

@@ -3,9 +3,11 @@ package classes_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -179,5 +181,14 @@ spec: {template: {spec: {zone: a%s}}}
 		if got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
+	}
+	// The rules of a version that is not served are not asked.
+	findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{
+		"infrastructure-foo/v1.0.0/infrastructure-components.yaml": strings.Replace(definition, "served: true", "served: false", 1),
+		"infrastructure-foo/v1.0.0/clusterclass-a.yaml":            fmt.Sprintf(class, "", "value: 2", ""),
+	}})
+	given.NoError(t, err)
+	if slices.ContainsFunc(findings, func(f *lint.Finding) bool { return f.Rule.ID == "PA023" }) {
+		t.Errorf("PA023 for a version that is not served")
 	}
 }
