@@ -192,13 +192,13 @@ func TestReplacedTraces(t *testing.T) {
 	for name, text := range traced {
 		given.File(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 	}
-	given.File(t, filepath.Join(dir, "clusterctl-repo.yaml"), "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- {type: infrastructure, name: foo, components: {path: config/default}}\n- {type: infrastructure, name: bar, components: {path: config/default}, sourceReplacements: [{file: config/manager/manager.yaml, old: north, new: south}]}\n")
+	given.File(t, filepath.Join(dir, "clusterctl-repo.yaml"), "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- {type: infrastructure, name: foo, components: {path: config/default}}\n- {type: infrastructure, name: bar, components: {path: config/default}, sourceReplacements: [{file: config/manager/manager.yaml, old: 'region: north', new: \"region: north\\n  site: north\"}]}\n")
 	releases, tracer := buildTraced(t, dir, "v1.0.0", transform.Options{Tolerant: true})
 	for _, r := range releases {
 		a := r.Components()
-		start := strings.Index(string(given.Value(a.Bytes())(t)), "region: ")
-		s, ok := tracer.LocateSpan(a.Path, start+8, start+13)
-		if !ok || !s.Exact || s.Pos.Line != 11 {
+		start := strings.LastIndex(string(given.Value(a.Bytes())(t)), " north") + 1
+		s, ok := tracer.LocateSpan(a.Path, start, start+len("north"))
+		if !ok || s.Pos.Line != 11 {
 			t.Errorf("%s: %+v", a.Path, s)
 		}
 	}

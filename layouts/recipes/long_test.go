@@ -42,6 +42,14 @@ func TestLong(t *testing.T) {
 	}
 }
 
+// What may be a build is noted, after however many details.
+func TestManyUnread(t *testing.T) {
+	r := recipes.Read(fstest.MapFS{"Makefile": {Data: []byte("all:\n" + strings.Repeat("\t((\n", 5000) + "\tkustomize build ((\n")}})
+	if n := len(r.Unread); n > 3000 || r.Unread[n-1].Detail {
+		t.Errorf("%d, the last one %+v", n, r.Unread[n-1])
+	}
+}
+
 // numbered repeats a text with numbers for $.
 func numbered(text string, n int) string {
 	var b strings.Builder

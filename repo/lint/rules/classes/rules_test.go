@@ -188,7 +188,7 @@ spec: {template: {spec: {zone: a%s}}}
 		"infrastructure-foo/v1.0.0/clusterclass-a.yaml":            fmt.Sprintf(class, "", "value: 2", ""),
 	}})
 	given.NoError(t, err)
-	if slices.ContainsFunc(findings, func(f *lint.Finding) bool { return f.Rule.ID == "PA023" }) {
+	if slices.ContainsFunc(findings, func(f lint.Finding) bool { return f.Rule.ID == "PA023" }) {
 		t.Errorf("PA023 for a version that is not served")
 	}
 }
