@@ -125,3 +125,22 @@ func TestPlacesInLayers(t *testing.T) {
 	}
 	t.Error("the top kustomization did not change")
 }
+
+// A merged patch repeats an argument as the layers before left it.
+func TestRepeatedArguments(t *testing.T) {
+	dir := t.TempDir()
+	given.Files(t, dir, map[string]string{
+		"base/kcp.yaml": argumentsTemplate, "base/kustomization.yaml": "resources: [kcp.yaml]\npatches:\n" +
+			"- target: {kind: KubeadmControlPlaneTemplate}\n  patch: |-\n    - op: replace\n" +
+			"      path: " + argumentsPath + "/v\n      value: \"5\"\n",
+		"top/merge.yaml":         strings.NewReplacer("v:", "cloud:", "              audit: \"1\"\n", "").Replace(argumentsTemplate),
+		"top/kustomization.yaml": "resources: [../base]\npatches: [{path: merge.yaml}]\n",
+	})
+	r := given.Value(Folder(t.Context(), dir, "", options()))(t)
+	for _, f := range r.Files {
+		if f.Name == "top/merge.yaml" && strings.Contains(string(f.New), "- name: v\n                value: \"5\"\n") {
+			return
+		}
+	}
+	t.Errorf("v is not repeated in %+v", r)
+}

@@ -135,3 +135,17 @@ func TestPlaces(t *testing.T) {
 	}
 	t.Errorf("no finding at the changed file: %+v", r.Findings)
 }
+
+// Without a label, the newer contract counts if as much is missing for each.
+func TestNewerContract(t *testing.T) {
+	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n" +
+		"  group: infrastructure.cluster.x-k8s.io\n  names: {kind: FooCluster, plural: fooclusters}\n" +
+		"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n"
+	files := []contractcheck.File{{Name: "a.yaml", Data: []byte(text)}}
+	r := given.Value(contractcheck.Check(t.Context(), files, contractcheck.Options{}))(t)
+	if !slices.ContainsFunc(r.Findings, func(f lint.Finding) bool {
+		return f.Rule.ID == "IC001" && strings.HasSuffix(f.Message, " has no status.initialization.provisioned")
+	}) {
+		t.Errorf("got %+v", r.Findings)
+	}
+}
