@@ -108,9 +108,6 @@ func parsed(text []byte) (objs []map[string]any, ok bool) {
 // keep notes what a build made, and returns its text. Objects that YAML does not give
 // back as they are are not kept.
 func (t *Tree) keep(dir string, opts Options, objs []map[string]any) []byte {
-	o := t.observer
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if len(objs) == 0 {
 		return nil
 	}
@@ -118,7 +115,7 @@ func (t *Tree) keep(dir string, opts Options, objs []map[string]any) []byte {
 	if err != nil || bytes.Contains(text, []byte("!!binary")) {
 		return nil
 	}
-	t.Cache.Put(t.buildKey(dir, opts), o.seen, text)
+	t.Cache.Put(t.buildKey(dir, opts), t.observer.seen, text)
 	return text
 }
 
