@@ -192,13 +192,14 @@ func TestReplacedTraces(t *testing.T) {
 	for name, text := range traced {
 		given.File(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 	}
-	given.File(t, filepath.Join(dir, "clusterctl-repo.yaml"), "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- {type: infrastructure, name: foo, components: {path: config/default}}\n- {type: infrastructure, name: bar, components: {path: config/default}, sourceReplacements: [{file: config/manager/manager.yaml, old: 'region: north', new: \"region: north\\n  site: north\"}]}\n")
+	given.File(t, filepath.Join(dir, "clusterctl-repo.yaml"), "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- {type: infrastructure, name: foo, components: {path: config/default}}\n- {type: infrastructure, name: bar, components: {path: config/default}, sourceReplacements: [{file: config/default/kustomization.yaml, old: 'team: red', new: 'team: tan'}]}\n")
 	releases, tracer := buildTraced(t, dir, "v1.0.0", transform.Options{Tolerant: true})
 	for _, r := range releases {
 		a := r.Components()
-		start := strings.LastIndex(string(given.Value(a.Bytes())(t)), " north") + 1
-		s, ok := tracer.LocateSpan(a.Path, start, start+len("north"))
-		if !ok || s.Pos.Line != 11 {
+		text := string(given.Value(a.Bytes())(t))
+		start := strings.Index(text, "team: ") + len("team: ")
+		s, ok := tracer.LocateSpan(a.Path, start, start+len("red"))
+		if !ok || s.Pos.Line != 7 || !s.Exact {
 			t.Errorf("%s: %+v", a.Path, s)
 		}
 	}
