@@ -63,8 +63,7 @@ type Source struct {
 // newTracer prepares to trace what Make made with the same arguments.
 func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
 	t := &Tracer{ctx: ctx, dir: dir, opts: opts, builts: map[string]*built{}}
-	tree := t.tree(nil)
-	files := &sourceFiles{tree: tree, dir: filepath.ToSlash(dir)}
+	files := &sourceFiles{tree: t.tree(nil), dir: filepath.ToSlash(dir)}
 	tracers := map[string]func() *kustomize.Tracer{}
 	for _, r := range releases {
 		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool {
@@ -74,15 +73,6 @@ func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 			continue
 		}
 		p := &plan.Providers[i]
-		tree := tree
-		// A kustomization may not build without what is replaced in it. In other files the
-		// places are those of the file as it is.
-		edited := phrase.Only(p.SourceReplacements, func(r config.SourceReplacement) bool {
-			return slices.Contains(layouts.KustomizationFiles, path.Base(r.File))
-		})
-		if len(edited) > 0 {
-			tree = t.tree(edited)
-		}
 		for _, a := range r.Artifacts {
 			o := p.Output(a.Name)
 			if o == nil || o.File != "" && a.Path == path.Join(filepath.ToSlash(dir), o.File) {
@@ -95,7 +85,7 @@ func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 				}
 				return yamldoc.Parse(yamldoc.NewFile(a.Path, data))
 			})}
-			t.parts(plan, p, o, b, tree, files, tracers)
+			t.parts(plan, p, o, b, files, tracers)
 			if t.builts[a.Path] = b; o.Kind == layouts.Components && t.builts[r.Path] == nil {
 				t.builts[r.Path] = b // the release as a whole
 			}
@@ -122,12 +112,17 @@ func (t *Tracer) tree(replacements []config.SourceReplacement) func() *kustomize
 }
 
 // parts adds what an output is made from.
-func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.Output, b *built, tree func() *kustomize.Tree, files *sourceFiles, tracers map[string]func() *kustomize.Tracer) {
+func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.Output, b *built, files *sourceFiles, tracers map[string]func() *kustomize.Tracer) {
 	switch {
 	case o.Kustomize != "":
-		key := o.Kustomize + "\x00" + string(o.LoadRestrictor)
-		if len(p.SourceReplacements) > 0 {
-			key += "\x00" + p.Label()
+		key, tree := o.Kustomize+"\x00"+string(o.LoadRestrictor), files.tree
+		// A kustomization may not build without what is replaced in it. In other files the
+		// places are those of the file as it is.
+		edited := phrase.Only(p.SourceReplacements, func(r config.SourceReplacement) bool {
+			return slices.Contains(layouts.KustomizationFiles, path.Base(r.File))
+		})
+		if len(edited) > 0 {
+			key, tree = key+"\x00"+p.Label(), t.tree(edited)
 		}
 		if tracers[key] == nil {
 			opts := kustomize.Options{NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions, AllowRemote: t.opts.AllowRemote && plan.RemoteBases}
@@ -154,7 +149,7 @@ func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.O
 		label, name, _ := strings.Cut(part.Output, "/")
 		for i := range plan.Providers {
 			if other := &plan.Providers[i]; other.Label() == label && other.Output(name) != nil {
-				t.parts(plan, other, other.Output(name), b, tree, files, tracers)
+				t.parts(plan, other, other.Output(name), b, files, tracers)
 			}
 		}
 	}
