@@ -190,10 +190,19 @@ func TestTraces(t *testing.T) {
 // in a kustomization, and the other joins what is made of it.
 func TestReplacedTraces(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range traced {
-		given.File(t, filepath.Join(dir, filepath.FromSlash(name)), text)
-	}
-	given.File(t, filepath.Join(dir, "clusterctl-repo.yaml"), "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- {type: infrastructure, name: bar, components: {path: config/default}, assets: [{name: all.yaml, concat: [{output: infrastructure-foo/infrastructure-components.yaml}]}]}\n- {type: infrastructure, name: foo, components: {path: config/default}, sourceReplacements: [{file: config/default/kustomization.yaml, old: 'team: red', new: 'team: tan'}]}\n")
+	given.Files(t, dir, traced)
+	given.File(t, filepath.Join(dir, "clusterctl-repo.yaml"), `apiVersion: clusterctl-repo.dev/v1alpha1
+kind: Config
+providers:
+- type: infrastructure
+  name: bar
+  components: {path: config/default}
+  assets: [{name: all.yaml, concat: [{output: infrastructure-foo/infrastructure-components.yaml}]}]
+- type: infrastructure
+  name: foo
+  components: {path: config/default}
+  sourceReplacements: [{file: config/default/kustomization.yaml, old: "team: red", new: "team: tan"}]
+`)
 	releases, tracer := buildTraced(t, dir, "v1.0.0", transform.Options{Tolerant: true})
 	for _, r := range releases {
 		a := r.Components()

@@ -44,7 +44,8 @@ func TestLong(t *testing.T) {
 
 // What may be a build is noted, after however many details.
 func TestManyUnread(t *testing.T) {
-	r := recipes.Read(fstest.MapFS{"Makefile": {Data: []byte("all:\n" + strings.Repeat("\t((\n", 5000) + "\tkustomize build ((\n")}})
+	makefile := "all:\n" + strings.Repeat("\t((\n", 5000) + "\tkustomize build ((\n"
+	r := recipes.Read(fstest.MapFS{"Makefile": {Data: []byte(makefile)}})
 	if n := len(r.Unread); n > 3000 || r.Unread[n-1].Detail {
 		t.Errorf("%d, the last one %+v", n, r.Unread[n-1])
 	}

@@ -158,7 +158,8 @@ func TestGivenClassAndCluster(t *testing.T) {
 	}
 	// The machines of a pool are not made from its templates, but those of the control plane are.
 	pool := file(strings.Replace(givenClass, "machineDeployments", "machinePools", 1))
-	if data := string(extension.RequestJSON(maker(t, 14, pool).Make(extension.Find("UpdateMachine")))); strings.Contains(data, "MineConfig") || !strings.Contains(data, "MineMachine") {
+	data = string(extension.RequestJSON(maker(t, 14, pool).Make(extension.Find("UpdateMachine"))))
+	if strings.Contains(data, "MineConfig") || !strings.Contains(data, "MineMachine") {
 		t.Errorf("a pool alone: %s", data)
 	}
 }

@@ -416,7 +416,7 @@ func TestInterrupted(t *testing.T) {
 func TestWriteEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		server := rest.NewRequestWithClient(&url.URL{Scheme: "https", Host: "a"}, "", rest.ClientContentConfig{}, &http.Client{Transport: doing(func(r *http.Request) (*http.Response, error) {
+		client := &http.Client{Transport: doing(func(r *http.Request) (*http.Response, error) {
 			cancel()
 			begun := time.Now()
 			<-r.Context().Done()
@@ -424,8 +424,9 @@ func TestWriteEnds(t *testing.T) {
 				t.Errorf("the write ended after %s", took)
 			}
 			return nil, r.Context().Err()
-		})})
-		if _, err := write(ctx, server.Verb("PUT")); err == nil {
+		})}
+		r := rest.NewRequestWithClient(&url.URL{Scheme: "https", Host: "a"}, "", rest.ClientContentConfig{}, client)
+		if _, err := write(ctx, r.Verb("PUT")); err == nil {
 			t.Error("the write succeeded")
 		}
 	})

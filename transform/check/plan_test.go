@@ -1,11 +1,13 @@
 package check
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -14,6 +16,26 @@ import (
 func finding(data, old, text string) *lint.Finding {
 	start := strings.Index(data, old)
 	return &lint.Finding{File: "f.yaml", Rule: &lint.Rule{ID: "X001"}, Message: old, Edit: &lint.Edit{Start: start, End: start + len(old), Text: text, Linted: data}}
+}
+
+// TestToday compares files of a release with those of its tree, where each can be read.
+func TestToday(t *testing.T) {
+	old := t.TempDir()
+	given.Files(t, old, map[string]string{"a.yaml": "a", "empty.yaml": ""})
+	renamed := map[string]string{"b.yaml": "a.yaml", "full.yaml": "empty.yaml", "there.yaml": "gone.yaml"}
+	for _, tc := range []struct {
+		a    *repo.Artifact
+		want string
+	}{
+		{repo.BytesArtifact("a.yaml", []byte("a")), "b.yaml"},
+		{repo.BytesArtifact("a.yaml", []byte("b")), ""},
+		{repo.BytesArtifact("gone.yaml", nil), ""},
+		{repo.NewArtifact("empty.yaml", "", 0, func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }), ""},
+	} {
+		if got := today(tc.a, renamed, old); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.a.Name, got, tc.want)
+		}
+	}
 }
 
 func TestPlan(t *testing.T) {

@@ -92,6 +92,14 @@ func TestCacheIsBounded(t *testing.T) {
 	if _, ok := c.Get("11", same); !ok {
 		t.Error("the newest entry is gone")
 	}
+	c = OpenCache(t.TempDir(), "program")
+	full := filepath.Join(c.dir, "full")
+	given.File(t, full, "")
+	given.NoError(t, os.Truncate(full, cacheLimit))
+	c.shrink()
+	if _, err := os.Stat(full); err != nil {
+		t.Errorf("a cache that is just full: %v", err)
+	}
 }
 
 func TestCacheIsSafeForConcurrentUse(t *testing.T) {

@@ -1,6 +1,8 @@
 package probe_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +25,12 @@ func TestRetriesAreFollowed(t *testing.T) {
 			return object{"status": "Success", "retryAfterSeconds": 0}
 		}
 	}
+	var calls sync.Map // by request
+	s.answers["BeforeClusterUpgrade"] = func(r object) object {
+		n, _ := calls.LoadOrStore(encode(r), &atomic.Int64{})
+		n.(*atomic.Int64).Add(1)
+		return object{"status": "Success", "retryAfterSeconds": 0}
+	}
 	o := options(t, s.start(t, ca), ca)
 	o.RetryBudget = 10 * time.Second
 	o.Severity = map[string]lint.Severity{"LIV060": lint.Off}
@@ -30,4 +38,10 @@ func TestRetriesAreFollowed(t *testing.T) {
 	for _, f := range r.Findings {
 		t.Errorf("%s %s: %s", f.Rule.ID, f.Object, f.Message)
 	}
+	calls.Range(func(_, n any) bool {
+		if n := n.(*atomic.Int64).Load(); n > 2 {
+			t.Errorf("a hook that makes nothing wait is called %d times", n)
+		}
+		return true
+	})
 }

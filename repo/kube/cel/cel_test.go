@@ -29,7 +29,8 @@ x-kubernetes-validations:
 // type may be one, but one of any type is not.
 func TestPolicyVariables(t *testing.T) {
 	for text, refused := range map[string]bool{
-		"true": false, "1": true, "object.spec": true, "namespaceObject.metadata": false, "authorizer.serviceAccount('a', 'b')": false,
+		"true": false, "1": true, "object.spec": true, "namespaceObject.metadata": false,
+		"authorizer.serviceAccount('a', 'b')": false,
 	} {
 		c := cel.NewPolicy()
 		given.NoError(t, c.Declare("v", text))

@@ -183,8 +183,9 @@ spec: {template: {spec: {zone: a%s}}}
 		}
 	}
 	// The rules of a version that is not served are not asked.
+	unserved := strings.Replace(definition, "served: true", "served: false", 1)
 	findings, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{
-		"infrastructure-foo/v1.0.0/infrastructure-components.yaml": strings.Replace(definition, "served: true", "served: false", 1),
+		"infrastructure-foo/v1.0.0/infrastructure-components.yaml": unserved,
 		"infrastructure-foo/v1.0.0/clusterclass-a.yaml":            fmt.Sprintf(class, "", "value: 2", ""),
 	}})
 	given.NoError(t, err)
