@@ -251,9 +251,8 @@ func (b *planner) orphan(t *target, n *Node) {
 // doomed reports whether all owners of an object are kept as they are in the target,
 // or doomed themselves.
 func (b *planner) doomed(t *target, n *Node) bool {
-	known, ok := t.doomed[n]
-	if ok {
-		return known
+	if t.doomed[n] {
+		return true
 	}
 	all := false
 	for _, e := range n.In {
