@@ -26,6 +26,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -138,8 +139,8 @@ func kinds() map[string]kindOf {
 		"lint": {report.FindingsFormats, func(w io.Writer, format string, texts func() string) error {
 			r := lintReport(texts)
 			t := &behaviour.Timeline{
-				Object: texts(), Moments: filled[[]behaviour.Moment](texts), Pauses: make([]behaviour.Span, 1),
-				Findings: []*behaviour.Finding{{Check: behaviour.All[0], Message: texts(), New: filled[behaviour.Proof](texts)}},
+				Object: texts(), Moments: filled[[]record.Moment](texts), Pauses: make([]record.Span, 1),
+				Findings: []*behaviour.Finding{{Check: behaviour.All[0], Message: texts(), New: filled[record.Proof](texts)}},
 			}
 			begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			for i := range t.Moments {

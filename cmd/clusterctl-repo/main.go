@@ -8,7 +8,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
@@ -16,8 +15,6 @@ import (
 )
 
 func main() {
-	// Most work is short, so collecting garbage rarely saves time for little memory.
-	debug.SetGCPercent(400)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
 		signals = append(signals, syscall.SIGHUP)

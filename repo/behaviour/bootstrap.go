@@ -167,13 +167,13 @@ var controlPlaneChecks = []*check{
 				"bound has passed, or that another Machine refers to"}),
 }
 
-func (j *Judge) secretNamed(namespace, secretName string) *object {
-	return j.live(name{"", secret, namespace, secretName})
+func (c *change) secretNamed(namespace, secretName string) *object {
+	return c.Live("", secret, namespace, secretName)
 }
 
 func bootstrapSecret(c *change) {
 	c.withSecret(func(c *change, n string, s *object) {
-		if c.read["secrets"] && c.denied["secrets"] == "" && !c.o.isDeleting() {
+		if c.Read["secrets"] && c.Denied["secrets"] == "" && !c.o.IsDeleting() {
 			c.demand(s != nil, []string{"status.dataSecretName", "status.initialization", "status.ready"},
 				"the Secret %s does not exist", n)
 		}
@@ -185,19 +185,19 @@ func bootstrapSecret(c *change) {
 func secretGone(c *change) {
 	needs := func(p *object) bool {
 		m := c.machineOf(p)
-		return p.get("status", "dataSecretName").Str() == c.o.name && m != nil && !m.get("status", "nodeRef").Exists() ||
-			p.tag == controlPlane && strings.HasSuffix(c.o.name, "-kubeconfig")
+		return p.Get("status", "dataSecretName").Str() == c.o.Name && m != nil && !m.Get("status", "nodeRef").Exists() ||
+			p.Tag == controlPlane && strings.HasSuffix(c.o.Name, "-kubeconfig")
 	}
-	for _, r := range c.o.owners {
-		p := c.objects[r.uid]
-		if !p.alive() || p.tag != string(c.check.Role) || !initialization(p.tag, p.cur) || !needs(p) ||
+	for _, r := range c.o.Owners {
+		p := c.Object(r.UID)
+		if !p.Alive() || p.Tag != string(c.check.Role) || !p.Cur.Begun(p.Tag) || !needs(p) ||
 			c.user || c.driven() {
 			continue
 		}
 		c.even(c.opts.Settle, func(c *change) {
-			used := p.alive() && needs(p) && !p.isDeleting() && c.pausedSince(p).IsZero() && (c.clusterOf(p) == nil || !c.clusterOf(p).isDeleting())
-			c.demandOn(p, !used || c.secretNamed(c.o.namespace, c.o.name) != nil, []string{"status.dataSecretName", "status.initialization"},
-				"the Secret %s was deleted and is still missing %s later", c.o.name, c.opts.Settle)
+			used := p.Alive() && needs(p) && !p.IsDeleting() && c.PausedSince(p).IsZero() && (c.ClusterOf(p) == nil || !c.ClusterOf(p).IsDeleting())
+			c.demandOn(p, !used || c.secretNamed(c.o.Namespace, c.o.Name) != nil, []string{"status.dataSecretName", "status.initialization"},
+				"the Secret %s was deleted and is still missing %s later", c.o.Name, c.opts.Settle)
 		})
 	}
 }
@@ -216,27 +216,27 @@ func (c *change) withSecret(do func(c *change, named string, s *object)) {
 	if !c.first(record.Value.DataCreated) || n == "" {
 		return
 	}
-	c.later(apart, func(c *change) { do(c, n, c.secretNamed(c.o.namespace, n)) })
+	c.later(apart, func(c *change) { do(c, n, c.secretNamed(c.o.Namespace, n)) })
 }
 
 // stillWhole demands that a Secret that an object of the role controls keeps its value and its label.
 func (c *change) stillWhole() {
-	p := c.objects[controllerOf(c.o.owners).uid]
+	p := c.Controller(c.o)
 	whole := func(v record.Value) bool { return v.Get("data", "value").Filled() && v.Label(clusterLabel) != "" }
-	if c.user || !p.alive() || p.tag != string(c.check.Role) || p.isDeleting() || !whole(c.prev) ||
-		!c.pausedSince(c.o).IsZero() || p.tag == controlPlane && !strings.HasSuffix(c.o.name, "-kubeconfig") {
+	if c.user || !p.Alive() || p.Tag != string(c.check.Role) || p.IsDeleting() || !whole(c.prev) ||
+		!c.PausedSince(c.o).IsZero() || p.Tag == controlPlane && !strings.HasSuffix(c.o.Name, "-kubeconfig") {
 		return
 	}
 	c.demand(whole(c.cur), []string{"metadata.labels"}, "the Secret lost its value or the label %s", clusterLabel)
 }
 
 func bootstrapValue(c *change) {
-	if c.o.tag == secret {
+	if c.o.Tag == secret {
 		c.stillWhole()
 	}
 	c.withSecret(func(c *change, n string, s *object) {
 		if s != nil {
-			c.demand(s.get("data", "value").Filled(), []string{"status.dataSecretName"},
+			c.demand(s.Get("data", "value").Filled(), []string{"status.dataSecretName"},
 				"the Secret %s has no data under the key value", n)
 		}
 	})
@@ -246,10 +246,10 @@ func bootstrapForm(c *change) {
 	c.withSecret(func(c *change, _ string, s *object) {
 		switch {
 		case s == nil:
-		case s.label(clusterLabel) == "" || c.clusterOf(c.o) != nil && s.label(clusterLabel) != c.clusterOf(c.o).name:
-			c.report([]string{"status.dataSecretName"}, "the Secret %s has the label %s=%q; it must name the Cluster", s.name, clusterLabel, s.label(clusterLabel))
-		case controllerOf(s.owners).uid != c.o.uid:
-			c.report([]string{"status.dataSecretName"}, "the Secret %s is not controlled by the configuration", s.name)
+		case s.Label(clusterLabel) == "" || c.ClusterOf(c.o) != nil && s.Label(clusterLabel) != c.ClusterOf(c.o).Name:
+			c.report([]string{"status.dataSecretName"}, "the Secret %s has the label %s=%q; it must name the Cluster", s.Name, clusterLabel, s.Label(clusterLabel))
+		case record.ControllerOf(s.Owners).UID != c.o.UID:
+			c.report([]string{"status.dataSecretName"}, "the Secret %s is not controlled by the configuration", s.Name)
 		default:
 			c.held()
 		}
@@ -260,14 +260,14 @@ func bootstrapOneInit(c *change) {
 	if !c.first(record.Value.DataCreated) {
 		return
 	}
-	m, cl := c.machineOf(c.o), c.clusterOf(c.o)
-	if m == nil || cl == nil || !m.get("metadata", "labels", controlPlaneLabel).Exists() || c.planeReady(cl) {
+	m, cl := c.machineOf(c.o), c.ClusterOf(c.o)
+	if m == nil || cl == nil || !m.Get("metadata", "labels", controlPlaneLabel).Exists() || c.planeReady(cl) {
 		return
 	}
-	for _, other := range c.membersTagged(c.o.cluster, bootstrapRole) {
+	for _, other := range c.MembersTagged(c.o.Cluster, bootstrapRole) {
 		om := c.machineOf(other)
-		if other != c.o && om != nil && om.get("metadata", "labels", controlPlaneLabel).Exists() &&
-			other.cur.DataCreated() && !other.isDeleting() {
+		if other != c.o && om != nil && om.Get("metadata", "labels", controlPlaneLabel).Exists() &&
+			other.Cur.DataCreated() && !other.IsDeleting() {
 			c.report([]string{"status.initialization", "status.dataSecretName"},
 				"%s has bootstrap data too, and the control plane is not initialized", other)
 			return
@@ -280,41 +280,41 @@ func bootstrapInPlace(c *change) {
 	if !c.prev.Exists() || c.user || c.gap || c.prev.Get("data").Equal(c.cur.Get("data")) {
 		return
 	}
-	for _, r := range c.o.owners {
-		config := c.objects[r.uid]
-		if !config.alive() || config.tag != bootstrapRole || config.ownedBy(machinePool) {
+	for _, r := range c.o.Owners {
+		config := c.Object(r.UID)
+		if !config.Alive() || config.Tag != bootstrapRole || config.OwnedBy(machinePool) {
 			continue
 		}
-		if patched := config.seen.patched; !patched.IsZero() && c.now.Sub(patched) <= c.opts.Settle &&
-			config.get("status", "dataSecretName").Str() == c.o.name {
-			c.reportOn(config, []string{"status.dataSecretName", "metadata.generation"}, "the data in Secret %s changed %s after the spec", c.o.name, c.now.Sub(patched).Round(100*time.Millisecond))
+		if patched := config.Seen.patched; !patched.IsZero() && c.Now.Sub(patched) <= c.opts.Settle &&
+			config.Get("status", "dataSecretName").Str() == c.o.Name {
+			c.reportOn(config, []string{"status.dataSecretName", "metadata.generation"}, "the data in Secret %s changed %s after the spec", c.o.Name, c.Now.Sub(patched).Round(100*time.Millisecond))
 		}
 	}
 }
 
 func planeKubeconfig(c *change) {
-	if c.o.tag == secret {
+	if c.o.Tag == secret {
 		c.stillWhole()
 	}
 	if !c.first(record.Value.Initialized) {
 		return
 	}
 	c.later(c.opts.Pause, func(c *change) {
-		cl := c.clusterOf(c.o)
-		if cl == nil || !c.read["secrets"] || c.denied["secrets"] != "" || c.o.isDeleting() {
+		cl := c.ClusterOf(c.o)
+		if cl == nil || !c.Read["secrets"] || c.Denied["secrets"] != "" || c.o.IsDeleting() {
 			return
 		}
-		n := cl.name + "-kubeconfig"
-		s := c.secretNamed(c.o.namespace, n)
+		n := cl.Name + "-kubeconfig"
+		s := c.secretNamed(c.o.Namespace, n)
 		paths := []string{"status.initialization", "status.initialized"}
 		switch {
 		case s == nil:
 			c.report(paths, "the Secret %s does not exist %s after the initialization", n, c.opts.Pause)
-		case s.get("type").Str() != secretType:
-			c.report(paths, "the Secret %s has the type %q; want %s", n, s.get("type").Str(), secretType)
-		case s.label(clusterLabel) != cl.name:
-			c.report(paths, "the Secret %s has no label %s=%s", n, clusterLabel, cl.name)
-		case !s.get("data", "value").Filled():
+		case s.Get("type").Str() != secretType:
+			c.report(paths, "the Secret %s has the type %q; want %s", n, s.Get("type").Str(), secretType)
+		case s.Label(clusterLabel) != cl.Name:
+			c.report(paths, "the Secret %s has no label %s=%s", n, clusterLabel, cl.Name)
+		case !s.Get("data", "value").Filled():
 			c.report(paths, "the Secret %s has no data under the key value", n)
 		default:
 			c.held()
@@ -330,24 +330,24 @@ func planeCertificates(c *change) {
 		return
 	}
 	c.later(apart, func(c *change) {
-		cl := c.clusterOf(c.o)
+		cl := c.ClusterOf(c.o)
 		if cl == nil {
 			return
 		}
 		for _, purpose := range certificates {
-			s := c.secretNamed(c.o.namespace, cl.name+"-"+purpose)
-			if s == nil || s.byUser || controllerOf(s.owners).uid == "" { // what users provide has other types
+			s := c.secretNamed(c.o.Namespace, cl.Name+"-"+purpose)
+			if s == nil || s.ByUser || record.ControllerOf(s.Owners).UID == "" { // what users provide has other types
 				continue
 			}
-			if s.get("type").Str() != secretType || s.label(clusterLabel) != cl.name {
-				c.report([]string{"status.initialization"}, "the Secret %s has the type %q and the label %s=%q", s.name, s.get("type").Str(), clusterLabel, s.label(clusterLabel))
+			if s.Get("type").Str() != secretType || s.Label(clusterLabel) != cl.Name {
+				c.report([]string{"status.initialization"}, "the Secret %s has the type %q and the label %s=%q", s.Name, s.Get("type").Str(), clusterLabel, s.Label(clusterLabel))
 				return
 			}
 			for _, key := range []string{"tls.crt", "tls.key"} {
 				external := purpose == "etcd" && key == "tls.key" // its key may be elsewhere
-				if !external && !s.get("data", key).Filled() {
+				if !external && !s.Get("data", key).Filled() {
 					c.report([]string{"status.initialization"},
-						"the Secret %s has no data under the key %s", s.name, key)
+						"the Secret %s has no data under the key %s", s.Name, key)
 					return
 				}
 			}
@@ -357,8 +357,8 @@ func planeCertificates(c *change) {
 }
 
 // planeOf finds the ControlPlane that controls a Machine.
-func (j *Judge) planeOf(o *object) *object {
-	if p := j.objects[controllerOf(o.owners).uid]; p.alive() && p.tag == controlPlane {
+func (c *change) planeOf(o *object) *object {
+	if p := c.Controller(o); p.Alive() && p.Tag == controlPlane {
 		return p
 	}
 	return nil
@@ -378,10 +378,10 @@ func (c *change) labelled(what, one, two, value string) {
 	}
 	c.later(apart, func(c *change) {
 		switch {
-		case c.o.isDeleting() || !c.pausedSince(c.o).IsZero():
-		case !c.cur.Get("metadata", "labels", one).Exists() || one == clusterLabel && c.o.label(one) == "":
+		case c.o.IsDeleting() || !c.PausedSince(c.o).IsZero():
+		case !c.cur.Get("metadata", "labels", one).Exists() || one == clusterLabel && c.o.Label(one) == "":
 			c.report([]string{"metadata.labels"}, what+" has no label %s", one)
-		case c.o.label(two) == "" || value != "" && c.o.label(two) != value:
+		case c.o.Label(two) == "" || value != "" && c.o.Label(two) != value:
 			c.report([]string{"metadata.labels"}, what+" has no label %s", strings.TrimSuffix(two+"="+value, "="))
 		default:
 			c.held()
@@ -405,9 +405,9 @@ func planeCounters(c *change) {
 }
 
 // machinesOf are the Machines that a ControlPlane controls.
-func (j *Judge) machinesOf(plane *object) []*object {
-	return slices.DeleteFunc(j.childrenTagged(plane.uid, machine), func(m *object) bool {
-		return controllerOf(m.owners).uid != plane.uid
+func (c *change) machinesOf(plane *object) []*object {
+	return slices.DeleteFunc(c.ChildrenTagged(plane.UID, machine), func(m *object) bool {
+		return record.ControllerOf(m.Owners).UID != plane.UID
 	})
 }
 
@@ -436,8 +436,8 @@ func planeReplicas(c *change) {
 			counted := c.cur.Get("status", counter.field)
 			n, known := int64(0), c.cur.Get("status", "initialization").Exists() && counted.Exists()
 			for _, m := range all {
-				is := m.cur.Condition(counter.condition)
-				known = known && is.Exists() && c.now.Sub(m.proof.At) >= c.opts.Settle
+				is := m.Cur.Condition(counter.condition)
+				known = known && is.Exists() && c.Now.Sub(m.Proof.At) >= c.opts.Settle
 				if is.Get("status").Str() == "True" {
 					n++
 				}
@@ -466,7 +466,7 @@ func (c *change) reaches(field string) {
 	want, wait := c.cur.Get("spec", field), 4*c.opts.Settle
 	c.until(wait, wait, func(c *change) bool {
 		all := c.machinesOf(c.o)
-		if c.o.isDeleting() || len(all) == 0 || !want.Exists() || !c.cur.Get("spec", field).Equal(want) {
+		if c.o.IsDeleting() || len(all) == 0 || !want.Exists() || !c.cur.Get("spec", field).Equal(want) {
 			return false
 		}
 		has, state := int64(len(all)) == want.Number(), ""
@@ -476,9 +476,9 @@ func (c *change) reaches(field string) {
 					return false
 				}
 			}
-			state = fmt.Sprintf(", %s has the version %q", all[0], all[0].get("spec", field).Str())
+			state = fmt.Sprintf(", %s has the version %q", all[0], all[0].Get("spec", field).Str())
 			has = slices.ContainsFunc(all, func(m *object) bool {
-				return record.CompareVersions(m.get("spec", field).Str(), want.Str()) == 0
+				return record.CompareVersions(m.Get("spec", field).Str(), want.Str()) == 0
 			})
 		}
 		if has {
@@ -486,9 +486,9 @@ func (c *change) reaches(field string) {
 			return false
 		}
 		waits := slices.ContainsFunc(all, func(m *object) bool {
-			return m.isDeleting() || !m.get("status", "nodeRef").Exists() || c.now.Sub(m.proof.At) < wait
+			return m.IsDeleting() || !m.Get("status", "nodeRef").Exists() || c.Now.Sub(m.Proof.At) < wait
 		})
-		if waits || c.now.Sub(c.o.proof.At) < wait || !c.runs(wait) {
+		if waits || c.Now.Sub(c.o.Proof.At) < wait || !c.runs(wait) {
 			return true
 		}
 		c.report([]string{"spec." + field, "status." + field},
@@ -506,8 +506,8 @@ func planeSelector(c *change) {
 		if len(all) == 0 {
 			return
 		}
-		for _, m := range c.membersTagged(c.o.cluster, machine) {
-			match, known := record.Selects(selector, m.get("metadata", "labels"))
+		for _, m := range c.MembersTagged(c.o.Cluster, machine) {
+			match, known := record.Selects(selector, m.Get("metadata", "labels"))
 			if !known {
 				return
 			}
@@ -564,9 +564,9 @@ func planeVersion(c *change) {
 			}
 			return
 		}
-		newer := func(m *object) bool { return record.CompareVersions(now, m.get("spec", "version").Str()) < 0 }
+		newer := func(m *object) bool { return record.CompareVersions(now, m.Get("spec", "version").Str()) < 0 }
 		if len(all) > 0 && !slices.ContainsFunc(all, func(m *object) bool { return !newer(m) }) {
-			c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s and none is older", now, all[0].name, all[0].get("spec", "version").Str())
+			c.report([]string{"spec.version", "status.version"}, "status.version is %s, but Machine %s has %s and none is older", now, all[0].Name, all[0].Get("spec", "version").Str())
 		}
 	})
 	c.later(apart, func(c *change) {
@@ -576,10 +576,10 @@ func planeVersion(c *change) {
 			return
 		}
 		for _, m := range all {
-			if is := m.get("spec", "version").Str(); is != "" && record.CompareVersions(now, is) > 0 &&
-				m.born.Before(c.o.proof.At) {
+			if is := m.Get("spec", "version").Str(); is != "" && record.CompareVersions(now, is) > 0 &&
+				m.Born.Before(c.o.Proof.At) {
 				c.report([]string{"spec.version", "status.version"},
-					"status.version is %s, but Machine %s has %s", now, m.name, is)
+					"status.version is %s, but Machine %s has %s", now, m.Name, is)
 				return
 			}
 		}
@@ -608,20 +608,20 @@ func planeMetadata(c *change) {
 	had := c.machinesOf(c.o)
 	replicas := c.prev.Get("spec", "replicas")
 	c.later(2*c.opts.Settle, func(c *change) {
-		if !c.runs(2*c.opts.Settle) || c.o.isDeleting() || !c.cur.Get("spec", "machineTemplate").Equal(now) {
+		if !c.runs(2*c.opts.Settle) || c.o.IsDeleting() || !c.cur.Get("spec", "machineTemplate").Equal(now) {
 			return
 		}
 		all := c.machinesOf(c.o)
 		for _, m := range all {
 			if !slices.Contains(had, m) && len(had) > 0 && c.cur.Get("spec", "replicas").Equal(replicas) {
-				c.report([]string{"spec.machineTemplate"}, "a change that needs no rollout created Machine %s", m.name)
+				c.report([]string{"spec.machineTemplate"}, "a change that needs no rollout created Machine %s", m.Name)
 				return
 			}
 			for _, part := range []string{"metadata.labels", "metadata.annotations", "spec.deletion"} {
 				for item := range now.At(part).Items() {
-					if !m.cur.At(part).Get(item.Key()).Equal(item) {
+					if !m.Cur.At(part).Get(item.Key()).Equal(item) {
 						c.report([]string{"spec.machineTemplate"}, "%s.%s has not reached Machine %s after %s",
-							part, item.Key(), m.name, 2*c.opts.Settle)
+							part, item.Key(), m.Name, 2*c.opts.Settle)
 						return
 					}
 				}
@@ -643,19 +643,19 @@ func planeRollout(c *change) {
 		return
 	}
 	wait := 4 * c.opts.Settle // the write itself wakes the controller
-	if d := at.Sub(c.now.Add(-c.skew.Best())); d > 0 {
+	if d := at.Sub(c.Now.Add(-c.skew.Best())); d > 0 {
 		wait = c.opts.Delete + d
 	}
 	if wait > 24*time.Hour {
 		return
 	}
-	start := c.now
+	start := c.Now
 	c.later(wait, func(c *change) {
-		if c.cur.RolloutAfter() != after || c.o.isDeleting() || !c.runs(wait) {
+		if c.cur.RolloutAfter() != after || c.o.IsDeleting() || !c.runs(wait) {
 			return
 		}
 		if all := c.machinesOf(c.o); len(all) > 0 {
-			c.demand(slices.ContainsFunc(all, func(m *object) bool { return m.born.After(start) }), []string{"spec.rollout", "spec.rolloutAfter"},
+			c.demand(slices.ContainsFunc(all, func(m *object) bool { return m.Born.After(start) }), []string{"spec.rollout", "spec.rolloutAfter"},
 				"the time for the rollout was %s, but no Machine has been created since", after)
 		}
 	})
@@ -663,22 +663,22 @@ func planeRollout(c *change) {
 
 func planeDomains(c *change) {
 	now := c.cur.Get("spec", "failureDomain").Str()
-	if now == "" || c.prev.Exists() || !c.o.watched || c.planeOf(c.o) == nil {
+	if now == "" || c.prev.Exists() || !c.o.Watched || c.planeOf(c.o) == nil {
 		return
 	}
 	c.later(apart, func(c *change) {
-		cl := c.clusterOf(c.o)
+		cl := c.ClusterOf(c.o)
 		if cl == nil {
 			return
 		}
-		for d := range cl.get("status", "failureDomains").Items() {
+		for d := range cl.Get("status", "failureDomains").Items() {
 			if d.Get("name").Str() == now || d.Key() == now {
 				c.demand(d.Get("controlPlane").True(), []string{"spec.failureDomain"},
 					"the control plane Machine is in the failure domain %s, which is not for control planes", now)
 				return
 			}
 		}
-		if all := cl.get("status", "failureDomains"); all.Len() > 0 {
+		if all := cl.Get("status", "failureDomains"); all.Len() > 0 {
 			c.report([]string{"spec.failureDomain"},
 				"the control plane Machine is in the failure domain %s, which the Cluster does not have", now)
 		}
@@ -706,7 +706,7 @@ func planeUpToDate(c *change) {
 	}
 	c.later(c.opts.Settle, func(c *change) {
 		p := c.planeOf(c.o)
-		if p == nil || !p.get("status", "initialization").Exists() || c.o.isDeleting() || !c.runs(c.opts.Settle) {
+		if p == nil || !p.Get("status", "initialization").Exists() || c.o.IsDeleting() || !c.runs(c.opts.Settle) {
 			return
 		}
 		c.demand(c.cur.Condition("UpToDate").Exists(), []string{"status.conditions"},
@@ -721,9 +721,9 @@ func planeEarly(c *change) {
 	c.later(apart, func(c *change) {
 		all := c.machinesOf(c.o)
 		begun := slices.ContainsFunc(all, func(m *object) bool {
-			infra := c.referred(m, m.get("spec", "infrastructureRef"))
-			return m.get("spec", "bootstrap", "dataSecretName").Str() != "" ||
-				infra != nil && (infra.cur.Provisioned() || infra.get("spec", "providerID").Exists())
+			infra := c.Referred(m, m.Get("spec", "infrastructureRef"))
+			return m.Get("spec", "bootstrap", "dataSecretName").Str() != "" ||
+				infra != nil && (infra.Cur.Provisioned() || infra.Get("spec", "providerID").Exists())
 		})
 		if len(all) > 0 {
 			c.demand(begun, []string{"status.initialization", "status.initialized"},
@@ -734,12 +734,12 @@ func planeEarly(c *change) {
 
 // certificate reports whether a Secret holds a certificate that a running ControlPlane made.
 func (c *change) certificate() bool {
-	p, cl := c.planeOf(c.o), c.clusterOf(c.o)
-	if p == nil || cl == nil || p.isDeleting() || cl.isDeleting() || !p.cur.Initialized() ||
-		!c.pausedSince(c.o).IsZero() {
+	p, cl := c.planeOf(c.o), c.ClusterOf(c.o)
+	if p == nil || cl == nil || p.IsDeleting() || cl.IsDeleting() || !p.Cur.Initialized() ||
+		!c.PausedSince(c.o).IsZero() {
 		return false
 	}
-	purpose, ok := strings.CutPrefix(c.o.name, cl.name+"-")
+	purpose, ok := strings.CutPrefix(c.o.Name, cl.Name+"-")
 	return ok && slices.Contains(certificates, purpose)
 }
 
@@ -760,24 +760,24 @@ func certificateGone(c *change) {
 	if c.user || c.driven() || !c.certificate() {
 		return
 	}
-	p, cl := c.planeOf(c.o), c.clusterOf(c.o)
+	p, cl := c.planeOf(c.o), c.ClusterOf(c.o)
 	c.even(c.opts.Settle, func(c *change) { // a namespace that is deleted loses one kind after the other
-		c.demand(!p.alive() || p.isDeleting() || !cl.alive() || cl.isDeleting(), []string{"metadata.resourceVersion"}, "the Secret was deleted, but the Cluster uses it")
+		c.demand(!p.Alive() || p.IsDeleting() || !cl.Alive() || cl.IsDeleting(), []string{"metadata.resourceVersion"}, "the Secret was deleted, but the Cluster uses it")
 	})
 }
 
 func planeOwned(c *change) {
-	if c.o.byUser || !c.cur.Get("metadata", "labels", controlPlaneLabel).Exists() ||
+	if c.o.ByUser || !c.cur.Get("metadata", "labels", controlPlaneLabel).Exists() ||
 		c.prev.Exists() && c.prev.At("metadata.ownerReferences").Equal(c.cur.At("metadata.ownerReferences")) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		cl := c.clusterOf(c.o)
-		if cl == nil || cl.isDeleting() || c.o.isDeleting() || !c.runs(2*c.opts.Settle) {
+		cl := c.ClusterOf(c.o)
+		if cl == nil || cl.IsDeleting() || c.o.IsDeleting() || !c.runs(2*c.opts.Settle) {
 			return
 		}
-		if p := c.referred(cl, cl.get("spec", "controlPlaneRef")); p != nil && !p.isDeleting() {
-			c.demand(slices.ContainsFunc(c.o.owners, func(r owner) bool { return r.kind != cluster }), []string{"metadata.ownerReferences"},
+		if p := c.Referred(cl, cl.Get("spec", "controlPlaneRef")); p != nil && !p.IsDeleting() {
+			c.demand(slices.ContainsFunc(c.o.Owners, func(r record.Owner) bool { return r.Kind != cluster }), []string{"metadata.ownerReferences"},
 				"the control plane Machine is not owned by %s", p)
 		}
 	})
@@ -785,23 +785,23 @@ func planeOwned(c *change) {
 
 func planeWhole(c *change) {
 	p := c.planeOf(c.o)
-	if c.prev.Exists() || !c.o.watched || p == nil {
+	if c.prev.Exists() || !c.o.Watched || p == nil {
 		return
 	}
 	c.until(c.opts.Settle, c.opts.Settle, func(c *change) bool {
 		if !c.runs(c.opts.Settle) {
 			return true
 		}
-		if c.o.isDeleting() || !p.alive() {
+		if c.o.IsDeleting() || !p.Alive() {
 			return false
 		}
-		if c.cur.Get("spec", "version").Str() == "" && p.get("spec", "version").Str() != "" {
+		if c.cur.Get("spec", "version").Str() == "" && p.Get("spec", "version").Str() != "" {
 			c.report([]string{"spec.version"},
-				"the Machine has no version, but %s has %s", p, p.get("spec", "version").Str())
+				"the Machine has no version, but %s has %s", p, p.Get("spec", "version").Str())
 		}
-		if named := c.cur.Get("spec", "clusterName").Str(); named != "" && named != c.o.label(clusterLabel) {
+		if named := c.cur.Get("spec", "clusterName").Str(); named != "" && named != c.o.Label(clusterLabel) {
 			c.report([]string{"spec.clusterName", "metadata.labels"},
-				"the Machine has the label of Cluster %s, but spec.clusterName is %s", c.o.label(clusterLabel), named)
+				"the Machine has the label of Cluster %s, but spec.clusterName is %s", c.o.Label(clusterLabel), named)
 		}
 		for _, path := range []string{"spec.infrastructureRef", "spec.bootstrap.configRef"} {
 			ref := c.cur.At(path).Ref()
@@ -809,9 +809,9 @@ func planeWhole(c *change) {
 				continue // the kind is not in the stream
 			}
 			all := c.machinesOf(p)
-			shared := slices.IndexFunc(all, func(m *object) bool { return m != c.o && m.cur.At(path).Ref() == ref })
+			shared := slices.IndexFunc(all, func(m *object) bool { return m != c.o && m.Cur.At(path).Ref() == ref })
 			switch {
-			case c.referred(c.o, c.cur.At(path)) == nil:
+			case c.Referred(c.o, c.cur.At(path)) == nil:
 				c.report([]string{path}, "%s %s does not exist", ref.Kind, ref.Name)
 			case shared >= 0:
 				c.report([]string{path}, "%s %s also belongs to %s", ref.Kind, ref.Name, all[shared])
@@ -825,17 +825,17 @@ func planeWhole(c *change) {
 
 func planeSurplus(c *change) {
 	p := c.planeOf(c.o)
-	if c.prev.Exists() || !c.o.watched || p == nil {
+	if c.prev.Exists() || !c.o.Watched || p == nil {
 		return
 	}
-	generation, wait := p.cur.Generation(), 4*c.opts.Settle
+	generation, wait := p.Cur.Generation(), 4*c.opts.Settle
 	c.later(wait, func(c *change) {
-		all, want := c.machinesOf(p), p.get("spec", "replicas")
+		all, want := c.machinesOf(p), p.Get("spec", "replicas")
 		stirs := slices.ContainsFunc(all, func(m *object) bool {
-			return m.isDeleting() || m != c.o && m.cur.Condition("UpToDate").Get("status").Str() != "True" ||
-				m.cur.Condition("OwnerRemediated").Exists()
+			return m.IsDeleting() || m != c.o && m.Cur.Condition("UpToDate").Get("status").Str() != "True" ||
+				m.Cur.Condition("OwnerRemediated").Exists()
 		})
-		if stirs || !p.alive() || p.isDeleting() || !want.Exists() || p.cur.Generation() != generation ||
+		if stirs || !p.Alive() || p.IsDeleting() || !want.Exists() || p.Cur.Generation() != generation ||
 			!c.runs(wait) {
 			return
 		}

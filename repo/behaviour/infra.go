@@ -131,25 +131,25 @@ var machineChecks = []*check{
 			"architecture.",
 		"Write quantities such as 4 or 16Gi into status.capacity, and amd64, arm64, s390x or ppc64le into "+
 			"status.nodeInfo.architecture.",
-		check{Role: contract.InfraMachine, on: []string{infraTemplate}, version: templateCapacity,
+		check{Role: contract.InfraMachine, on: []string{record.InfraTemplate}, version: templateCapacity,
 			Violation: "an entry of status.capacity is not a quantity, or the architecture is not amd64, arm64, s390x or " +
 				"ppc64le"}),
 }
 
 // machineOf finds the Machine of an InfraMachine or a BootstrapConfig.
-func (j *Judge) machineOf(o *object) *object { return j.owner(o, machine) }
+func (c *change) machineOf(o *object) *object { return c.Owner(o, machine) }
 
 func staysProvisioned(c *change) {
-	if c.user || c.wiped || !initialization(c.o.tag, c.prev) {
+	if c.user || c.wiped || !c.prev.Begun(c.o.Tag) {
 		return
 	}
-	c.demand(initialization(c.o.tag, c.cur), []string{"status.initialization", "status.ready"},
+	c.demand(c.cur.Begun(c.o.Tag), []string{"status.initialization", "status.ready"},
 		"the object was initialized, but no longer is")
 }
 
 // first reports whether a controller made the object show something for the first time.
 func (c *change) first(shows func(record.Value) bool) bool {
-	return !c.user && !c.gap && shows(c.cur) && !shows(c.prev) && (c.prev.Exists() || c.o.watched)
+	return !c.user && !c.gap && shows(c.cur) && !shows(c.prev) && (c.prev.Exists() || c.o.Watched)
 }
 
 func clusterEndpoint(c *change) {
@@ -157,12 +157,12 @@ func clusterEndpoint(c *change) {
 		return
 	}
 	c.later(4*c.opts.Settle, func(c *change) {
-		cl := c.clusterOf(c.o)
-		if cl == nil || c.o.isDeleting() || !c.runs(4*c.opts.Settle) {
+		cl := c.ClusterOf(c.o)
+		if cl == nil || c.o.IsDeleting() || !c.runs(4*c.opts.Settle) {
 			return
 		}
-		has := c.cur.Endpoint() != "" || cl.cur.Endpoint() != ""
-		if cp := c.referred(cl, cl.get("spec", "controlPlaneRef")); !has && cp != nil && cp.cur.Endpoint() != "" {
+		has := c.cur.Endpoint() != "" || cl.Cur.Endpoint() != ""
+		if cp := c.Referred(cl, cl.Get("spec", "controlPlaneRef")); !has && cp != nil && cp.Cur.Endpoint() != "" {
 			return
 		}
 		c.demand(has, []string{"status.initialization", "spec.controlPlaneEndpoint"},
@@ -180,11 +180,11 @@ func endpointFixed(c *change) {
 // fixed demands that a value that was seen neither changes nor is removed before the end.
 func fixed(path, what, verb string) func(*change) {
 	return func(c *change) {
-		before, now := c.o.seen.kept[path], lasting(c.cur, path)
+		before, now := c.o.Seen.kept[path], c.cur.Lasting(path)
 		switch {
-		case before == "" || c.user || now == "" && (c.o.isDeleting() || c.gap):
+		case before == "" || c.user || now == "" && (c.o.IsDeleting() || c.gap):
 		case now == "":
-			delete(c.o.seen.kept, path)
+			delete(c.o.Seen.kept, path)
 			c.report([]string{path}, what+" "+verb+" was removed", before)
 		default:
 			c.demand(before == now, []string{path}, what+" changed from "+verb+" to "+verb, before, now)
@@ -194,15 +194,15 @@ func fixed(path, what, verb string) func(*change) {
 
 func endpointGiven(c *change) {
 	now := c.cur.Endpoint()
-	if now == "" || c.o.seen.kept[endpointPath] != "" || c.user || c.cur.Annotated(managedAnnotation) {
+	if now == "" || c.o.Seen.kept[endpointPath] != "" || c.user || c.cur.Annotated(managedAnnotation) {
 		return
 	}
-	cl := c.clusterOf(c.o)
-	if cl == nil || cl.cur.Endpoint() == "" {
+	cl := c.ClusterOf(c.o)
+	if cl == nil || cl.Cur.Endpoint() == "" {
 		return
 	}
-	c.demand(cl.cur.Endpoint() == now, []string{"spec.controlPlaneEndpoint"},
-		"the Cluster has the endpoint %s, but the InfraCluster got %s", cl.cur.Endpoint(), now)
+	c.demand(cl.Cur.Endpoint() == now, []string{"spec.controlPlaneEndpoint"},
+		"the Cluster has the endpoint %s, but the InfraCluster got %s", cl.Cur.Endpoint(), now)
 }
 
 func endpointWhole(c *change) {
@@ -259,7 +259,7 @@ func domainsForm(c *change) {
 
 func domainsStay(c *change) {
 	if c.user || c.wiped || !c.prev.Exists() ||
-		c.prev.Get("status", "failureDomains").Equal(c.cur.Get("status", "failureDomains")) || c.o.isDeleting() {
+		c.prev.Get("status", "failureDomains").Equal(c.cur.Get("status", "failureDomains")) || c.o.IsDeleting() {
 		return
 	}
 	now := c.cur.FailureDomains()
@@ -267,8 +267,8 @@ func domainsStay(c *change) {
 		if slices.Contains(now, d) {
 			continue
 		}
-		for _, m := range c.membersTagged(c.o.cluster, machine) {
-			if m.get("spec", "failureDomain").Str() == d && !m.isDeleting() {
+		for _, m := range c.MembersTagged(c.o.Cluster, machine) {
+			if m.Get("spec", "failureDomain").Str() == d && !m.IsDeleting() {
 				c.report([]string{"status.failureDomains"}, "the failure domain %s disappeared, but %s is in it", d, m)
 				return
 			}
@@ -278,7 +278,7 @@ func domainsStay(c *change) {
 }
 
 func externallyManaged(c *change) {
-	if !c.cur.Annotated(managedAnnotation) || c.user || !c.prev.Annotated(managedAnnotation) || c.o.isDeleting() {
+	if !c.cur.Annotated(managedAnnotation) || c.user || !c.prev.Annotated(managedAnnotation) || c.o.IsDeleting() {
 		return
 	}
 	if f := c.cur.Get("metadata", "finalizers"); f.Len() > c.prev.Get("metadata", "finalizers").Len() {
@@ -287,7 +287,7 @@ func externallyManaged(c *change) {
 		return
 	}
 	done := c.wishes()
-	if c.ours(c.wrote) && !c.prev.At(endpointPath).Equal(c.cur.At(endpointPath)) {
+	if c.Ours(c.o, c.wrote...) && !c.prev.At(endpointPath).Equal(c.cur.At(endpointPath)) {
 		done = append(done, endpointPath)
 	}
 	if len(done) > 0 && c.wrote[0].Manager != "manager" {
@@ -298,8 +298,8 @@ func externallyManaged(c *change) {
 		c.held()
 		return
 	}
-	for _, w := range c.o.writers {
-		if w.Subresource == "status" && w.Manager != "manager" && c.kinds[c.writerKey(w)] {
+	for _, w := range c.o.Writers {
+		if w.Subresource == "status" && w.Manager != "manager" && c.Ours(c.o, w) {
 			c.report([]string{"status", "metadata.annotations"},
 				"the controller %s wrote the status of an externally managed object", w.Manager)
 			return
@@ -307,28 +307,10 @@ func externallyManaged(c *change) {
 	}
 }
 
-// learnWriters notes who writes the status of objects of a kind.
-func (c *change) learnWriters() {
-	for _, w := range c.o.writers {
-		if w.Subresource == "status" && !record.ByPeople(nil, []record.Writer{w}) {
-			c.kinds[c.writerKey(w)] = true
-		}
-	}
-}
-
-// ours reports whether a controller that writes the status of the kind is among the writers.
-func (c *change) ours(writers []record.Writer) bool {
-	return slices.ContainsFunc(writers, func(w record.Writer) bool { return c.kinds[c.writerKey(w)] })
-}
-
-func (c *change) writerKey(w record.Writer) string {
-	return "writer " + w.Manager + " " + c.o.kind + "." + c.o.group
-}
-
-func (c *change) finalizerKey(f string) string { return f + " " + c.o.kind + "." + c.o.group }
+func (c *change) finalizerKey(f string) string { return f + " " + c.o.Kind + "." + c.o.Group }
 
 func goesLast(c *change) {
-	c.outlived("the InfraCluster", apart, slices.DeleteFunc(c.membersTagged(c.o.cluster, infraMachine), func(m *object) bool { return len(m.owners) == 0 }))
+	c.outlived("the InfraCluster", apart, slices.DeleteFunc(c.MembersTagged(c.o.Cluster, infraMachine), func(m *object) bool { return len(m.Owners) == 0 }))
 }
 
 // outlived demands that the members are gone soon after the object. Garbage collection soon
@@ -339,7 +321,7 @@ func (c *change) outlived(what string, within time.Duration, members []*object) 
 	}
 	c.even(within, func(c *change) {
 		for _, m := range members {
-			if !m.gone {
+			if !m.Gone {
 				c.report([]string{"metadata.deletionTimestamp"}, "%s is gone, but its %s still exists", what, m)
 				return
 			}
@@ -349,15 +331,15 @@ func (c *change) outlived(what string, within time.Duration, members []*object) 
 }
 
 func orphanDeleted(c *change) {
-	if !c.o.isDeleting() || len(c.o.owners) > 0 || c.cur.Get("metadata", "finalizers").Len() == 0 || !c.once("orphan") {
+	if !c.o.IsDeleting() || len(c.o.Owners) > 0 || c.cur.Get("metadata", "finalizers").Len() == 0 || !c.once("orphan") {
 		return
 	}
 	c.later(2*c.opts.Settle, func(c *change) {
-		if len(c.o.owners) > 0 || !c.pausedSince(c.o).IsZero() {
+		if len(c.o.Owners) > 0 || !c.PausedSince(c.o).IsZero() {
 			return
 		}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"},
-			"deleted without an owner at %s, but still there %s later", clock(c.o.deleting), 2*c.opts.Settle)
+			"deleted without an owner at %s, but still there %s later", clock(c.o.Deleting), 2*c.opts.Settle)
 	})
 }
 
@@ -375,7 +357,7 @@ func machineProviderIDUnique(c *change) {
 	if id == "" || c.prev.Get("spec", "providerID").Str() == id {
 		return
 	}
-	if other := c.ids[id]; other.alive() && other != c.o && other.get("spec", "providerID").Str() == id {
+	if other := c.ids[id]; other.Alive() && other != c.o && other.Get("spec", "providerID").Str() == id {
 		c.report([]string{"spec.providerID"}, "%s has the provider ID %q too", other, id)
 		return
 	}
@@ -384,23 +366,23 @@ func machineProviderIDUnique(c *change) {
 }
 
 func machineNode(c *change) {
-	if !c.first(record.Value.Provisioned) || c.o.ownedBy(machinePool) {
+	if !c.first(record.Value.Provisioned) || c.o.OwnedBy(machinePool) {
 		return
 	}
-	since := c.now
+	since := c.Now
 	c.until(2*c.opts.Settle, 2*c.opts.Settle, func(c *change) bool {
-		m, cl := c.machineOf(c.o), c.clusterOf(c.o)
-		if m == nil || cl == nil || m.isDeleting() || c.o.isDeleting() {
+		m, cl := c.machineOf(c.o), c.ClusterOf(c.o)
+		if m == nil || cl == nil || m.IsDeleting() || c.o.IsDeleting() {
 			return false
 		}
 		switch {
-		case m.get("status", "nodeRef").Exists():
+		case m.Get("status", "nodeRef").Exists():
 			c.held()
-		case !c.runs(2*c.opts.Settle) || c.now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
+		case !c.runs(2*c.opts.Settle) || c.Now.Sub(since) < c.opts.Delete && !c.youngerHasNode(m):
 			return true
 		case c.planeReady(cl):
 			c.report([]string{"spec.providerID", "status.initialization"},
-				"provisioned, but Machine %s has no Node %s later", m.name, c.now.Sub(since).Round(time.Second))
+				"provisioned, but Machine %s has no Node %s later", m.Name, c.Now.Sub(since).Round(time.Second))
 		}
 		return false
 	})
@@ -409,62 +391,60 @@ func machineNode(c *change) {
 // youngerHasNode reports whether a Machine of the Cluster with an InfraMachine of the same
 // kind, made after this one, has had its Node for a while.
 func (c *change) youngerHasNode(m *object) bool {
-	return slices.ContainsFunc(c.membersTagged(m.cluster, machine), func(other *object) bool {
-		ref := other.get("spec", "infrastructureRef").Ref()
-		return other.born.After(m.born) && other.get("status", "nodeRef").Exists() &&
-			ref.Kind == c.o.kind && ref.Group == c.o.group && c.now.Sub(other.born) > 2*c.opts.Settle
+	return slices.ContainsFunc(c.MembersTagged(m.Cluster, machine), func(other *object) bool {
+		ref := other.Get("spec", "infrastructureRef").Ref()
+		return other.Born.After(m.Born) && other.Get("status", "nodeRef").Exists() &&
+			ref.Kind == c.o.Kind && ref.Group == c.o.Group && c.Now.Sub(other.Born) > 2*c.opts.Settle
 	})
 }
 
 func (c *change) planeReady(cl *object) bool {
-	return cl.get("status", "initialization", "controlPlaneInitialized").True() ||
-		cl.cur.Condition("ControlPlaneInitialized").Get("status").Str() == "True"
+	return cl.Get("status", "initialization", "controlPlaneInitialized").True() ||
+		cl.Cur.Condition("ControlPlaneInitialized").Get("status").Str() == "True"
 }
 
 func machineAfterCluster(c *change) {
-	if !c.begins() || !c.o.wiped.IsZero() {
+	if !c.begins() || !c.o.Wiped.IsZero() {
 		return
 	}
 	c.later(apart, func(c *change) {
-		cl := c.clusterOf(c.o)
-		if cl == nil || len(c.o.owners) == 0 {
+		cl := c.ClusterOf(c.o)
+		if cl == nil || len(c.o.Owners) == 0 {
 			return
 		}
-		c.demand(cl.cur.InfrastructureReady(), []string{"spec.providerID", "status.initialization", "status.ready"},
-			"the machine was created before the infrastructure of Cluster %s was provisioned", cl.name)
+		c.demand(cl.Cur.InfrastructureReady(), []string{"spec.providerID", "status.initialization", "status.ready"},
+			"the machine was created before the infrastructure of Cluster %s was provisioned", cl.Name)
 	})
 }
 
 func machineAfterBootstrap(c *change) {
-	if !c.first(record.Value.Provisioned) || !c.o.wiped.IsZero() {
+	if !c.first(record.Value.Provisioned) || !c.o.Wiped.IsZero() {
 		return
 	}
 	c.later(apart, func(c *change) {
 		m := c.machineOf(c.o)
-		if m == nil || c.poolOf(c.o) != nil { // the bootstrap data is that of the pool
+		if m == nil || c.poolOf(c.o) != nil || // the bootstrap data is that of the pool
+			!m.Get("spec", "bootstrap").Exists() {
 			return
 		}
-		if !m.get("spec", "bootstrap").Exists() {
-			return
-		}
-		c.demand(m.get("spec", "bootstrap", "dataSecretName").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
-			"the machine was provisioned before Machine %s had bootstrap data", m.name)
+		c.demand(m.Get("spec", "bootstrap", "dataSecretName").Str() != "", []string{"spec.providerID", "status.initialization", "status.ready"},
+			"the machine was provisioned before Machine %s had bootstrap data", m.Name)
 	})
 }
 
 func deletedBeforeCluster(c *change) {
-	if !c.o.isDeleting() || len(c.o.owners) == 0 {
+	if !c.o.IsDeleting() || len(c.o.Owners) == 0 {
 		return
 	}
-	cl := c.clusterOf(c.o)
-	if cl == nil || cl.cur.InfrastructureReady() || !c.pausedSince(c.o).IsZero() || !c.once("early") {
+	cl := c.ClusterOf(c.o)
+	if cl == nil || cl.Cur.InfrastructureReady() || !c.PausedSince(c.o).IsZero() || !c.once("early") {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if cl := c.clusterOf(c.o); cl == nil || cl.cur.InfrastructureReady() || !c.pausedSince(c.o).IsZero() {
+		if cl := c.ClusterOf(c.o); cl == nil || cl.Cur.InfrastructureReady() || !c.PausedSince(c.o).IsZero() {
 			return
 		}
-		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later; the infrastructure of the Cluster was never ready", clock(c.o.deleting), c.opts.Settle)
+		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, "deleted at %s, but still there %s later; the infrastructure of the Cluster was never ready", clock(c.o.Deleting), c.opts.Settle)
 	})
 }
 
@@ -475,12 +455,12 @@ func machineDomain(c *change) {
 	}
 	c.later(apart, func(c *change) {
 		m := c.machineOf(c.o)
-		if m == nil || m.get("spec", "failureDomain").Str() == "" {
+		if m == nil || m.Get("spec", "failureDomain").Str() == "" {
 			return
 		}
-		want, is := m.get("spec", "failureDomain").Str(), c.cur.Get("status", "failureDomain").Str()
+		want, is := m.Get("spec", "failureDomain").Str(), c.cur.Get("status", "failureDomain").Str()
 		c.demand(want == is, []string{"status.failureDomain"},
-			"the machine is in %q, but Machine %s asks for %q", is, m.name, want)
+			"the machine is in %q, but Machine %s asks for %q", is, m.Name, want)
 	})
 }
 
@@ -511,16 +491,16 @@ func machineAddresses(c *change) {
 
 func machineInPlace(c *change) {
 	before := c.prev.Get("status", "addresses")
-	if c.user || c.wiped || c.o.seen.patched.IsZero() || !c.prev.Provisioned() ||
-		before.Len() == 0 || c.now.Sub(c.o.seen.patched) > c.opts.Settle || c.o.isDeleting() {
+	if c.user || c.wiped || c.o.Seen.patched.IsZero() || !c.prev.Provisioned() ||
+		before.Len() == 0 || c.Now.Sub(c.o.Seen.patched) > c.opts.Settle || c.o.IsDeleting() {
 		return
 	}
 	c.demand(before.Equal(c.cur.Get("status", "addresses")), []string{"status.addresses"},
-		"the addresses changed %s after the spec was changed", c.now.Sub(c.o.seen.patched).Round(time.Second))
+		"the addresses changed %s after the spec was changed", c.Now.Sub(c.o.Seen.patched).Round(time.Second))
 }
 
 func deletedUnasked(c *change) {
-	if c.o.isDeleting() && c.prev.Exists() && !c.prev.Get("metadata", "deletionTimestamp").Exists() {
+	if c.o.IsDeleting() && c.prev.Exists() && !c.prev.Get("metadata", "deletionTimestamp").Exists() {
 		goneUnasked(c)
 	}
 }
@@ -530,35 +510,35 @@ func deletedUnasked(c *change) {
 func goneUnasked(c *change) {
 	pool, m := c.poolOf(c.o), c.machineOf(c.o)
 	if c.check.Role == "" {
-		_, m = c.ownerTagged(c.o, coreOwners[c.o.tag][0])
+		_, m = c.OwnerTagged(c.o, coreOwners[c.o.Tag][0])
 	}
 	if !c.once(c.check.ID) || c.user || c.gap || c.driven() || m == nil ||
 		(pool != nil) != (c.check.Role == contract.InfraMachinePool) || c.cur.Annotated(deleteForMove) {
 		return
 	}
 	after := apart
-	if c.o.tag != infraMachine { // without a finalizer it goes before the Machine when a namespace is deleted
+	if c.o.Tag != infraMachine { // without a finalizer it goes before the Machine when a namespace is deleted
 		after = c.opts.Settle
 	}
 	c.even(after, func(c *change) {
-		c.demand(m.gone || m.isDeleting() || pool != nil && (pool.gone || pool.isDeleting()), []string{"metadata.deletionTimestamp"},
-			"the %s was deleted, but %s was not", c.o.tag, m)
+		c.demand(m.Gone || m.IsDeleting() || pool != nil && (pool.Gone || pool.IsDeleting()), []string{"metadata.deletionTimestamp"},
+			"the %s was deleted, but %s was not", c.o.Tag, m)
 	})
 }
 
 func machineHooks(c *change) {
 	m := c.machineOf(c.o)
-	if m == nil || !m.isDeleting() || c.user {
+	if m == nil || !m.IsDeleting() || c.user {
 		return
 	}
 	c.even(apart, func(c *change) {
-		if m.gone {
+		if m.Gone {
 			return
 		}
-		for a := range m.get("metadata", "annotations").Items() {
+		for a := range m.Get("metadata", "annotations").Items() {
 			if strings.HasPrefix(a.Key(), preTerminate) {
 				c.report([]string{"metadata.deletionTimestamp"},
-					"the InfraMachine is gone, but Machine %s still has the hook %s", m.name, a.Key())
+					"the InfraMachine is gone, but Machine %s still has the hook %s", m.Name, a.Key())
 				return
 			}
 		}

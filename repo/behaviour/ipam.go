@@ -92,8 +92,8 @@ func claimPool(v record.Value) [2]string {
 }
 
 // claimOf finds the claim of an IPAddress.
-func (j *Judge) claimOf(a *object) *object {
-	return j.live(name{ipamGroup, claim, a.namespace, a.get("spec", "claimRef", "name").Str()})
+func (c *change) claimOf(a *object) *object {
+	return c.Live(record.IPAMGroup, claim, a.Namespace, a.Get("spec", "claimRef", "name").Str())
 }
 
 // gives notes that a pool gives addresses, and with which finalizers on its claims.
@@ -101,7 +101,7 @@ func (c *change) gives(pool [2]string, cl *object) {
 	if c.pools[pool] == nil {
 		c.pools[pool] = map[string]bool{}
 	}
-	for _, f := range cl.seen.finalizers {
+	for _, f := range cl.Seen.finalizers {
 		c.pools[pool][f] = true
 	}
 }
@@ -118,8 +118,8 @@ func (c *change) answered() {
 			c.held()
 			return
 		}
-		if c.pools[claimPool(c.cur)] == nil || c.o.isDeleting() ||
-			!c.runs(c.opts.Settle) || c.o.cluster != "" && c.clusterOf(c.o) == nil {
+		if c.pools[claimPool(c.cur)] == nil || c.o.IsDeleting() ||
+			!c.runs(c.opts.Settle) || c.o.Cluster != "" && c.ClusterOf(c.o) == nil {
 			return
 		}
 		for item := range c.cur.Get("status", "conditions").Items() {
@@ -137,20 +137,20 @@ func addressName(c *change) {
 		return
 	}
 	n := c.cur.Get("spec", "claimRef", "name").Str()
-	c.demand(n == c.o.name, []string{"metadata.name", "spec.claimRef"}, "the IPAddress is for the claim %q", n)
+	c.demand(n == c.o.Name, []string{"metadata.name", "spec.claimRef"}, "the IPAddress is for the claim %q", n)
 }
 
 func foreignClaims(c *change) {
 	now := c.cur.Finalizers()
-	if len(now) == 0 || slices.Equal(now, c.o.seen.finalizers) {
+	if len(now) == 0 || slices.Equal(now, c.o.Seen.finalizers) {
 		return
 	}
-	c.o.seen.finalizers = now
+	c.o.Seen.finalizers = now
 	if c.user {
 		return
 	}
 	added := slices.DeleteFunc(slices.Clone(now), func(f string) bool { return slices.Contains(c.prev.Finalizers(), f) })
-	old, cur, proof, since := c.prev, c.cur, c.o.proof, c.now
+	old, cur, proof, since := c.prev, c.cur, c.o.Proof, c.Now
 	c.later(c.opts.Pause, func(c *change) {
 		pool := claimPool(cur)
 		if c.cur.Get("status", "addressRef", "name").Str() != "" || c.pools[pool] != nil {
@@ -162,10 +162,10 @@ func foreignClaims(c *change) {
 			}
 			for _, f := range added {
 				if finalizers[f] {
-					last := c.o.proof
-					c.o.proof, c.prev, c.cur = proof, old, cur
+					last := c.o.Proof
+					c.o.Proof, c.prev, c.cur = proof, old, cur
 					c.report([]string{"metadata.finalizers", "spec.poolRef"}, "the provider of %s.%s put its finalizer %s on a claim for %s.%s at %s", other[1], other[0], f, pool[1], pool[0], clock(since))
-					c.o.proof = last
+					c.o.Proof = last
 					return
 				}
 			}
@@ -174,60 +174,60 @@ func foreignClaims(c *change) {
 }
 
 func claimPaused(c *change) {
-	if c.prev.Exists() || !c.o.watched || c.user || c.o.byUser {
+	if c.prev.Exists() || !c.o.Watched || c.user || c.o.ByUser {
 		return
 	}
 	cl := c.claimOf(c.o)
 	if cl == nil {
 		return
 	}
-	since := c.pausedSince(cl)
+	since := c.PausedSince(cl)
 	switch {
 	case since.IsZero():
 		c.held()
-	case cl.born.After(since.Add(apart/2)) || c.now.Sub(since) > c.opts.Pause:
+	case cl.Born.After(since.Add(apart/2)) || c.Now.Sub(since) > c.opts.Pause:
 		c.report([]string{"spec.claimRef", "spec.address"},
-			"the address was given %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+			"the address was given %s after the pause began", c.Now.Sub(since).Round(100*time.Millisecond))
 	}
 }
 
 func claimWithoutCluster(c *change) {
-	if c.prev.Exists() || !c.o.watched || c.user || c.o.byUser {
+	if c.prev.Exists() || !c.o.Watched || c.user || c.o.ByUser {
 		return
 	}
 	c.later(apart, func(c *change) {
 		cl := c.claimOf(c.o)
-		if cl == nil || cl.cluster == "" || c.o.isDeleting() || cl.isDeleting() {
+		if cl == nil || cl.Cluster == "" || c.o.IsDeleting() || cl.IsDeleting() {
 			return
 		}
-		c.demand(c.clusterOf(cl) != nil, []string{"spec.claimRef"},
-			"the address was given, but Cluster %s does not exist", cl.cluster)
+		c.demand(c.ClusterOf(cl) != nil, []string{"spec.claimRef"},
+			"the address was given, but Cluster %s does not exist", cl.Cluster)
 	})
 }
 
 func claimFinalizer(c *change) {
-	if c.prev.Exists() || !c.o.watched || c.user || c.o.byUser {
+	if c.prev.Exists() || !c.o.Watched || c.user || c.o.ByUser {
 		return
 	}
-	version := c.o.version
+	version := c.o.Version
 	c.even(apart, func(c *change) {
 		cl := c.claimOf(c.o)
-		if cl == nil || !cl.watched || version == 0 {
+		if cl == nil || !cl.Watched || version == 0 {
 			return
 		}
-		first := cl.seen.finalized
+		first := cl.Seen.finalized
 		c.demand(first != 0 && first <= version, []string{"spec.claimRef"},
-			"the address was created before claim %s had a finalizer", cl.name)
+			"the address was created before claim %s had a finalizer", cl.Name)
 	})
 }
 
 // fresh looks at an object soon after a controller made it, or changed a part of it.
 func (c *change) fresh(part string, look func(*change)) {
-	if c.prev.Exists() && (c.gap || c.prev.At(part).Equal(c.cur.At(part))) || c.o.byUser || c.user {
+	if c.prev.Exists() && (c.gap || c.prev.At(part).Equal(c.cur.At(part))) || c.o.ByUser || c.user {
 		return
 	}
 	c.later(apart, func(c *change) {
-		if !c.o.isDeleting() {
+		if !c.o.IsDeleting() {
 			look(c)
 		}
 	})
@@ -236,24 +236,24 @@ func (c *change) fresh(part string, look func(*change)) {
 func addressOwners(c *change) {
 	c.fresh("metadata.ownerReferences", func(c *change) {
 		pool := c.cur.Get("spec", "poolRef").Ref()
-		var byClaim, byPool *owner
-		for i, r := range c.o.owners {
+		var byClaim, byPool *record.Owner
+		for i, r := range c.o.Owners {
 			switch {
-			case r.kind == claim:
-				byClaim = &c.o.owners[i]
-			case r.kind == pool.Kind && r.name == pool.Name:
-				byPool = &c.o.owners[i]
+			case r.Kind == claim:
+				byClaim = &c.o.Owners[i]
+			case r.Kind == pool.Kind && r.Name == pool.Name:
+				byPool = &c.o.Owners[i]
 			}
 		}
 		paths := []string{"metadata.ownerReferences"}
 		switch {
-		case byClaim == nil || !byClaim.controller || c.claimOf(c.o) != nil && c.claimOf(c.o).uid != byClaim.uid:
+		case byClaim == nil || !byClaim.Controller || c.claimOf(c.o) != nil && c.claimOf(c.o).UID != byClaim.UID:
 			c.report(paths, "the claim is not the controlling owner of the IPAddress")
 		case byPool == nil:
 			c.report(paths, "the pool %s is not an owner of the IPAddress", pool.Name)
-		case byPool.controller:
+		case byPool.Controller:
 			c.report(paths, "the pool %s is the controlling owner; the claim must be", pool.Name)
-		case !byClaim.block || !byPool.block:
+		case !byClaim.Block || !byPool.Block:
 			c.report(paths, "an owner reference of the IPAddress lacks blockOwnerDeletion")
 		default:
 			c.held()
@@ -264,19 +264,19 @@ func addressOwners(c *change) {
 func addressFinalizer(c *change) {
 	c.fresh("metadata.finalizers", func(c *change) {
 		cl := c.claimOf(c.o) // once the claim goes, the finalizer may go
-		c.demand(c.cur.Get("metadata", "finalizers").Len() > 0 || c.prev.Exists() && (cl == nil || cl.isDeleting()),
+		c.demand(c.cur.Get("metadata", "finalizers").Len() > 0 || c.prev.Exists() && (cl == nil || cl.IsDeleting()),
 			[]string{"metadata.finalizers"},
 			"the IPAddress has no finalizer")
 	})
 }
 
 func ipKey(o *object) [4]string {
-	r := o.get("spec", "poolRef").Ref()
-	namespace := o.namespace
+	r := o.Get("spec", "poolRef").Ref()
+	namespace := o.Namespace
 	if strings.HasPrefix(r.Kind, "Global") {
 		namespace = ""
 	}
-	return [4]string{namespace, r.Group + "/" + r.Kind, r.Name, o.get("spec", "address").Str()}
+	return [4]string{namespace, r.Group + "/" + r.Kind, r.Name, o.Get("spec", "address").Str()}
 }
 
 func addressUnique(c *change) {
@@ -287,7 +287,7 @@ func addressUnique(c *change) {
 		return
 	}
 	key := ipKey(c.o)
-	if other := c.ips[key]; other.alive() && other != c.o && !other.isDeleting() {
+	if other := c.ips[key]; other.Alive() && other != c.o && !other.IsDeleting() {
 		c.report([]string{"spec.address", "spec.poolRef"}, "%s has the address %s of the same pool", other, key[3])
 		return
 	}
@@ -296,7 +296,7 @@ func addressUnique(c *change) {
 }
 
 func addressReference(c *change) {
-	if c.o.seen.kept[addressPath] != "" {
+	if c.o.Seen.kept[addressPath] != "" {
 		fixed(addressPath, "addressRef", "%s")(c)
 		return
 	}
@@ -305,30 +305,30 @@ func addressReference(c *change) {
 		return
 	}
 	c.later(apart, func(c *change) {
-		if c.o.isDeleting() {
+		if c.o.IsDeleting() {
 			return
 		}
-		a := c.named[name{ipamGroup, address, c.o.namespace, now}]
-		if a.alive() {
+		a := c.Live(record.IPAMGroup, address, c.o.Namespace, now)
+		if a.Alive() {
 			c.gives(claimPool(c.cur), c.o)
 		}
-		c.demand(a.alive() && a.get("spec", "claimRef", "name").Str() == c.o.name, []string{"status.addressRef"},
+		c.demand(a.Alive() && a.Get("spec", "claimRef", "name").Str() == c.o.Name, []string{"status.addressRef"},
 			"IPAddress %s does not exist or is for another claim", now)
 	})
 }
 
 func addressGoesFirst(c *change) {
 	n := c.cur.Get("status", "addressRef", "name").Str()
-	a := c.named[name{ipamGroup, address, c.o.namespace, n}]
+	a := c.Live(record.IPAMGroup, address, c.o.Namespace, n)
 	if n == "" {
 		return
 	}
-	if !a.alive() {
+	if !a.Alive() {
 		c.held()
 		return
 	}
 	c.even(5*time.Second, func(c *change) {
-		c.demand(!a.alive(), []string{"status.addressRef"}, "the claim is gone, but IPAddress %s still exists", n)
+		c.demand(!a.Alive(), []string{"status.addressRef"}, "the claim is gone, but IPAddress %s still exists", n)
 	})
 }
 
@@ -356,7 +356,7 @@ func addressUsable(c *change) {
 }
 
 func claimDeleted(c *change) {
-	if !c.o.isDeleting() || !c.once("deleted") {
+	if !c.o.IsDeleting() || !c.once("deleted") {
 		return
 	}
 	c.until(c.opts.Delete, c.opts.Settle, func(c *change) bool {
@@ -370,40 +370,40 @@ func addressProtected(c *change) {
 		return
 	}
 	c.even(apart, func(c *change) {
-		used := cl.alive() && !cl.isDeleting() && cl.get("status", "addressRef", "name").Str() == c.o.name
-		c.demand(!used, []string{"metadata.finalizers"}, "the IPAddress is gone, but claim %s is in use", cl.name)
+		used := cl.Alive() && !cl.IsDeleting() && cl.Get("status", "addressRef", "name").Str() == c.o.Name
+		c.demand(!used, []string{"metadata.finalizers"}, "the IPAddress is gone, but claim %s is in use", cl.Name)
 	})
 }
 
 func claimOwner(c *change) {
-	r, m := c.ownerTagged(c.o, infraMachine)
-	if m == nil || c.prev.Exists() || c.o.byUser {
+	r, m := c.OwnerTagged(c.o, infraMachine)
+	if m == nil || c.prev.Exists() || c.o.ByUser {
 		return
 	}
 	switch {
-	case !r.controller:
+	case !r.Controller:
 		c.report([]string{"metadata.ownerReferences"}, "%s owns the claim, but does not control it", m)
-	case c.cur.Get("spec", "clusterName").Str() == "" && c.o.label(clusterLabel) == "":
+	case c.cur.Get("spec", "clusterName").Str() == "" && c.o.Label(clusterLabel) == "":
 		c.report([]string{"spec.clusterName"}, "the claim of %s names no Cluster", m)
-	case m.cluster != "" && c.o.cluster != m.cluster:
+	case m.Cluster != "" && c.o.Cluster != m.Cluster:
 		c.report([]string{"spec.clusterName", "metadata.labels"}, "%s belongs to Cluster %s, but its claim to %s",
-			m, m.cluster, c.o.cluster)
+			m, m.Cluster, c.o.Cluster)
 	default:
 		c.held()
 	}
 }
 
 func claimReleased(c *change) {
-	_, m := c.ownerTagged(c.o, infraMachine)
+	_, m := c.OwnerTagged(c.o, infraMachine)
 	if m == nil || !c.once("consumer") {
 		return
 	}
 	c.until(2*c.opts.Settle, 2*c.opts.Settle, func(c *change) bool {
-		if m.gone && m.isDeleting() && !c.o.isDeleting() && c.now.Sub(m.proof.At) >= 2*c.opts.Settle {
+		if m.Gone && m.IsDeleting() && !c.o.IsDeleting() && c.Now.Sub(m.Proof.At) >= 2*c.opts.Settle {
 			c.report([]string{"metadata.ownerReferences", "metadata.deletionTimestamp"},
 				"%s is gone, but its claim is not being deleted", m)
 			return false
 		}
-		return !c.o.isDeleting()
+		return !c.o.IsDeleting()
 	})
 }

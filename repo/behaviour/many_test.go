@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -41,8 +42,9 @@ func TestManyMachines(t *testing.T) {
 	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s", f.Check.ID, f.Object, f.Message)
 	}
-	for _, o := range j.objects {
-		if o.tag == machine || o.tag == infraMachine {
+	for _, e := range events {
+		o := j.world.Object(e.Object.Get("metadata", "uid").Str())
+		if e.Type == record.Deleted && o != nil && (o.Tag == machine || o.Tag == infraMachine) {
 			t.Fatalf("%s is kept half an hour after it was deleted", o)
 		}
 	}

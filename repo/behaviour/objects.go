@@ -1,7 +1,6 @@
 package behaviour
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,9 +209,9 @@ var objectChecks = []*check{
 // noticed returns the time from which a paused object must be left alone: shortly after
 // it showed that it is paused, or when the bound has passed.
 func (c *change) noticed(o *object, since time.Time) time.Time {
-	if !o.acked.IsZero() {
-		if o.acked.After(since) {
-			since = o.acked
+	if !o.Acked.IsZero() {
+		if o.Acked.After(since) {
+			since = o.Acked
 		}
 		return since.Add(apart)
 	}
@@ -220,22 +219,20 @@ func (c *change) noticed(o *object, since time.Time) time.Time {
 }
 
 func quietCluster(c *change) {
-	s := c.clusters[c.o.cluster]
-	if s == nil || s.paused.IsZero() {
-		return
+	if since := c.ClusterPaused(c.o); !since.IsZero() {
+		c.quiet(since, "while the Cluster was paused")
 	}
-	c.quiet(s.paused, "while the Cluster was paused")
 }
 
 func quietObject(c *change) {
 	who := c.o
-	if p := c.objects[controllerOf(c.o.owners).uid]; p.alive() && (c.o.tag == secret || !c.prev.Exists()) {
+	if p := c.Controller(c.o); p.Alive() && (c.o.Tag == secret || !c.prev.Exists()) {
 		who = p
 	}
-	if s := c.clusters[c.o.cluster]; who.annotated.IsZero() || s != nil && !s.paused.IsZero() {
+	if who.Annotated.IsZero() || !c.ClusterPaused(c.o).IsZero() {
 		return
 	}
-	c.quiet(who.annotated, "while it had the paused annotation")
+	c.quiet(who.Annotated, "while it had the paused annotation")
 }
 
 func (c *change) quiet(since time.Time, when string) {
@@ -244,16 +241,16 @@ func (c *change) quiet(since time.Time, when string) {
 		return
 	}
 	who := c.o
-	if c.o.tag == secret {
-		who = c.objects[controllerOf(c.o.owners).uid]
+	if c.o.Tag == secret {
+		who = c.Controller(c.o)
 	}
-	if c.user || c.gap || len(c.o.owners) == 0 || !who.alive() ||
-		!slices.Contains(providerRoles, who.tag) || c.made.Before(c.noticed(who, since)) {
+	if c.user || c.gap || len(c.o.Owners) == 0 || !who.Alive() ||
+		!slices.Contains(providerRoles, who.Tag) || c.made.Before(c.noticed(who, since)) {
 		return
 	}
 	done := append(record.Work(c.prev, c.cur), c.wishes()...)
 	var shown []string
-	if c.o.tag == secret { // whose values are not shown
+	if c.o.Tag == secret { // whose values are not shown
 		shown = []string{"metadata.resourceVersion"}
 		if !c.prev.Get("data").Equal(c.cur.Get("data")) {
 			done = append(done, "data")
@@ -264,7 +261,7 @@ func (c *change) quiet(since time.Time, when string) {
 		return
 	}
 	c.report(shown, "the controller changed %s %s, %s after it began",
-		fewChanges(done), when, c.now.Sub(since).Round(100*time.Millisecond))
+		fewChanges(done), when, c.Now.Sub(since).Round(100*time.Millisecond))
 }
 
 // wishes are the changes of the spec, the labels and the annotations by a controller of the kind: one that
@@ -285,7 +282,7 @@ func (c *change) wishes() []string {
 		return nil
 	}
 	for _, w := range c.wrote {
-		if w.Subresource != "" || !c.kinds[c.writerKey(w)] {
+		if w.Subresource != "" || !c.Ours(c.o, w) {
 			return nil
 		}
 	}
@@ -294,12 +291,12 @@ func (c *change) wishes() []string {
 
 // quietBirth is for what a controller makes: it belongs to a paused object.
 func (c *change) quietBirth(since time.Time, when string) {
-	if !c.o.watched || c.o.byUser || c.user {
+	if !c.o.Watched || c.o.ByUser || c.user {
 		return
 	}
-	for _, r := range c.o.owners {
-		if p := c.objects[r.uid]; r.controller && p.alive() &&
-			slices.Contains(providerRoles, p.tag) && c.now.After(since.Add(c.opts.Pause)) {
+	for _, r := range c.o.Owners {
+		if p := c.Object(r.UID); r.Controller && p.Alive() &&
+			slices.Contains(providerRoles, p.Tag) && c.Now.After(since.Add(c.opts.Pause)) {
 			c.reportOn(p, []string{"metadata.name"}, "the controller created %s %s", c.o, when)
 		}
 	}
@@ -314,12 +311,12 @@ func fewChanges(list []string) string {
 }
 
 func showsPaused(c *change) {
-	if len(c.o.owners) == 0 || c.o.isDeleting() {
+	if len(c.o.Owners) == 0 || c.o.IsDeleting() {
 		return
 	}
-	since := c.pausedSince(c.o)
+	since := c.PausedSince(c.o)
 	c.later(c.opts.Pause, func(c *change) {
-		if !c.pausedSince(c.o).Equal(since) || len(c.o.owners) == 0 || c.o.isDeleting() || c.o.wiped.After(since) {
+		if !c.PausedSince(c.o).Equal(since) || len(c.o.Owners) == 0 || c.o.IsDeleting() || c.o.Wiped.After(since) {
 			return
 		}
 		p := c.cur.Condition("Paused")
@@ -334,10 +331,10 @@ func showsPaused(c *change) {
 // resumes demands that an object no longer shows a pause that has ended.
 func resumes(format string) func(*change) {
 	return func(c *change) {
-		ended := c.o.resumed
+		ended := c.o.Resumed
 		c.later(c.opts.Settle, func(c *change) {
-			if !c.pausedSince(c.o).IsZero() || !c.o.resumed.Equal(ended) ||
-				len(c.o.owners) == 0 && c.o.tag != cluster || !c.cur.Condition("Paused").Exists() {
+			if !c.PausedSince(c.o).IsZero() || !c.o.Resumed.Equal(ended) ||
+				len(c.o.Owners) == 0 && c.o.Tag != cluster || !c.cur.Condition("Paused").Exists() {
 				return
 			}
 			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"}, format, c.opts.Settle, clock(ended))
@@ -347,25 +344,25 @@ func resumes(format string) func(*change) {
 
 func missingPaused(c *change) {
 	c.conditionStays("Paused")
-	if !c.prev.Exists() || len(c.o.owners) == 0 || !c.once("paused") {
+	if !c.prev.Exists() || len(c.o.Owners) == 0 || !c.once("paused") {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		key := c.check.ID + " " + c.o.kind + "." + c.o.group
-		if c.kinds[key] || len(c.o.owners) == 0 || c.o.isDeleting() || !c.reconciled() {
+		key := c.check.ID + " " + c.o.Kind + "." + c.o.Group
+		if c.kinds[key] || len(c.o.Owners) == 0 || c.o.IsDeleting() || !c.reconciled() {
 			return
 		}
-		shows := c.cur.Condition("Paused").Exists() || !c.pausedSince(c.o).IsZero()
+		shows := c.cur.Condition("Paused").Exists() || !c.PausedSince(c.o).IsZero()
 		c.kinds[key] = !shows
 		c.demand(shows, []string{"metadata.finalizers", "status.conditions"},
-			"%s is reconciled, but has no condition Paused", c.o.kind)
+			"%s is reconciled, but has no condition Paused", c.o.Kind)
 	})
 }
 
 // once reports that a check begins to wait, and remembers it.
 func (c *change) once(what string) bool {
-	begins := !c.o.seen.had[what]
-	put(&c.o.seen.had, what, true)
+	begins := !c.o.Seen.had[what]
+	put(&c.o.Seen.had, what, true)
 	return begins
 }
 
@@ -373,20 +370,20 @@ func (c *change) once(what string) bool {
 // status that no person wrote.
 func (c *change) reconciled() bool {
 	return c.cur.Get("metadata", "finalizers").Len() > 0 ||
-		c.cur.Get("status").Len() > 0 && !slices.ContainsFunc(c.o.writers, func(w record.Writer) bool {
+		c.cur.Get("status").Len() > 0 && !slices.ContainsFunc(c.o.Writers, func(w record.Writer) bool {
 			return w.Subresource == "status" && record.ByPeople(nil, []record.Writer{w})
 		})
 }
 
 func catchesUp(c *change) {
 	observed := c.cur.Get("status", "observedGeneration")
-	if !observed.Exists() || c.cur.Generation() == c.o.stamp {
+	if !observed.Exists() || c.cur.Generation() == c.o.Seen.stamp {
 		return
 	}
 	want := c.cur.Generation()
 	c.later(c.opts.Settle, func(c *change) {
 		got, ok := c.cur.Get("status", "observedGeneration").Int()
-		if !c.pausedSince(c.o).IsZero() || !ok || c.o.isDeleting() {
+		if !c.PausedSince(c.o).IsZero() || !ok || c.o.IsDeleting() {
 			return
 		}
 		c.demand(got >= want, []string{"metadata.generation", "status.observedGeneration"},
@@ -396,10 +393,10 @@ func catchesUp(c *change) {
 
 // ownFinalizer reports whether the finalizer is one of the provider.
 func (c *change) ownFinalizer(f string) bool {
-	known := func(f string) bool { return c.ours(c.added[c.finalizerKey(f)]) }
+	known := func(f string) bool { return c.Ours(c.o, c.added[c.finalizerKey(f)]...) }
 	// What is there from the beginning is that of the provider, unless it adds another one to a new object.
-	return known(f) || strings.Contains(f, c.o.group) ||
-		!c.o.seen.late[f] && (!c.o.watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
+	return known(f) || strings.Contains(f, c.o.Group) ||
+		!c.o.Seen.late[f] && (!c.o.Watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
 }
 
 // lostFinalizers are those that the provider lost, so that none of its own is left, and those of
@@ -408,56 +405,56 @@ func (c *change) lostFinalizers() []string {
 	kept := slices.ContainsFunc(record.LostFinalizers(c.cur, record.Value{}), c.ownFinalizer) // without those of Kubernetes
 	return slices.DeleteFunc(record.LostFinalizers(c.prev, c.cur), func(f string) bool {
 		own := c.ownFinalizer(f)
-		return own && kept || !own && !c.ours(c.wrote)
+		return own && kept || !own && !c.Ours(c.o, c.wrote...)
 	})
 }
 
 func pausedFinalizer(c *change) {
-	since := c.pausedSince(c.o)
+	since := c.PausedSince(c.o)
 	lost := c.lostFinalizers()
 	if since.IsZero() || len(lost) == 0 {
 		return
 	}
-	if !c.o.isDeleting() || c.user {
-		c.o.lost = append(c.o.lost, lost...)
+	if !c.o.IsDeleting() || c.user {
+		c.o.Seen.lost = append(c.o.Seen.lost, lost...)
 		return
 	}
 	if c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(c.o, since)) {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"},
-		"the finalizer %s was removed %s after the pause began", lost[0], c.now.Sub(since).Round(100*time.Millisecond))
+		"the finalizer %s was removed %s after the pause began", lost[0], c.Now.Sub(since).Round(100*time.Millisecond))
 }
 
 func pausedGone(c *change) {
-	since := c.pausedSince(c.o)
+	since := c.PausedSince(c.o)
 	if since.IsZero() || c.user || c.prev.Get("metadata", "finalizers").Len() == 0 ||
 		c.cur.Annotated(deleteForMove) || c.made.Before(c.noticed(c.o, since)) || c.driven() {
 		return
 	}
 	c.report([]string{"metadata.finalizers", "metadata.deletionTimestamp"},
-		"the object disappeared %s after the pause began", c.now.Sub(since).Round(100*time.Millisecond))
+		"the object disappeared %s after the pause began", c.Now.Sub(since).Round(100*time.Millisecond))
 }
 
 // begins reports whether the outside resource shows for the first time in this version.
 func (c *change) begins() bool {
-	if c.user || c.gap || !c.prev.Exists() && !c.o.watched || c.cur.Annotated(managedAnnotation) {
+	if c.user || c.gap || !c.prev.Exists() && !c.o.Watched || c.cur.Annotated(managedAnnotation) {
 		return false
 	}
-	now := initialization(c.o.tag, c.cur) || c.cur.Get("spec", "providerID").Str() != "" && c.o.tag != bootstrapRole
-	before := initialization(c.o.tag, c.prev) || c.prev.Get("spec", "providerID").Str() != ""
-	return now && !before && !c.o.byUserID(c.cur)
+	now := c.cur.Begun(c.o.Tag) || c.cur.Get("spec", "providerID").Str() != "" && c.o.Tag != bootstrapRole
+	before := c.prev.Begun(c.o.Tag) || c.prev.Get("spec", "providerID").Str() != ""
+	return now && !before && !byUserID(c.o, c.cur)
 }
 
 // byUserID reports whether the only sign is a provider ID that the maker gave.
-func (o *object) byUserID(v record.Value) bool {
-	return o.byUser && !initialization(o.tag, v) && o.seen.kept[providerIDPath] != "" &&
-		o.seen.kept[providerIDPath] == v.Get("spec", "providerID").Str()
+func byUserID(o *object, v record.Value) bool {
+	return o.ByUser && !v.Begun(o.Tag) && o.Seen.kept[providerIDPath] != "" &&
+		o.Seen.kept[providerIDPath] == v.Get("spec", "providerID").Str()
 }
 
 func finalizerFirst(c *change) {
 	has := c.cur.Get("metadata", "finalizers").Len() > 0
-	if !c.begins() || !has && (c.o.isDeleting() || len(c.o.owners) == 0) { // see owner-first
+	if !c.begins() || !has && (c.o.IsDeleting() || len(c.o.Owners) == 0) { // see owner-first
 		return
 	}
 	c.demand(has, []string{"metadata.finalizers", "spec.providerID", "status.initialization", "status.ready"},
@@ -466,35 +463,35 @@ func finalizerFirst(c *change) {
 
 func finalizerKept(c *change) {
 	// Who uses a claim is gone before garbage collection deletes the claim.
-	unused := c.o.tag == claim && slices.ContainsFunc(c.o.owners, func(r owner) bool { p := c.objects[r.uid]; return !p.alive() || p.isDeleting() })
-	if c.user || c.gap || unused || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() || c.driven() {
+	unused := c.o.Tag == claim && slices.ContainsFunc(c.o.Owners, func(r record.Owner) bool { p := c.Object(r.UID); return !p.Alive() || p.IsDeleting() })
+	if c.user || c.gap || unused || c.o.IsDeleting() || !c.PausedSince(c.o).IsZero() || c.driven() {
 		return
 	}
 	lost := c.lostFinalizers()
 	if len(lost) == 0 {
 		return
 	}
-	proof := c.o.proof
+	proof := c.o.Proof
 	c.even(apart, func(c *change) { // a new name may come in the next write
-		renamed := slices.ContainsFunc(record.LostFinalizers(c.o.cur, c.prev), c.ownFinalizer)
+		renamed := slices.ContainsFunc(record.LostFinalizers(c.o.Cur, c.prev), c.ownFinalizer)
 		lost = slices.DeleteFunc(lost, func(f string) bool { return renamed && c.ownFinalizer(f) })
 		if len(lost) > 0 {
-			last := c.o.proof
-			c.o.proof = proof
+			last := c.o.Proof
+			c.o.Proof = proof
 			c.report([]string{"metadata.finalizers"},
 				"the finalizer %s was removed, but the object is not being deleted", lost[0])
-			c.o.proof = last
+			c.o.Proof = last
 		}
 	})
 }
 
 func finalizerRestored(c *change) {
-	lost := slices.Clone(c.o.lost)
-	if len(lost) == 0 || c.o.isDeleting() {
+	lost := slices.Clone(c.o.Seen.lost)
+	if len(lost) == 0 || c.o.IsDeleting() {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if !c.pausedSince(c.o).IsZero() || c.o.isDeleting() || len(c.o.owners) == 0 {
+		if !c.PausedSince(c.o).IsZero() || c.o.IsDeleting() || len(c.o.Owners) == 0 {
 			return
 		}
 		back := c.cur.Finalizers()
@@ -505,13 +502,13 @@ func finalizerRestored(c *change) {
 }
 
 func deletionEnds(c *change) {
-	if !c.o.isDeleting() || !c.once("deleting") {
+	if !c.o.IsDeleting() || !c.once("deleting") {
 		return
 	}
 	c.until(c.opts.Delete, c.opts.Settle, func(c *change) bool {
-		switch cl := c.clusterOf(c.o); {
-		case len(c.o.owners) == 0, // see orphan-deleted
-			c.o.tag == infraMachine && cl != nil && !cl.cur.InfrastructureReady(): // see deleted-before-cluster
+		switch cl := c.ClusterOf(c.o); {
+		case len(c.o.Owners) == 0, // see orphan-deleted
+			c.o.Tag == infraMachine && cl != nil && !cl.Cur.InfrastructureReady(): // see deleted-before-cluster
 			return false
 		}
 		return c.stays(c.waits())
@@ -523,7 +520,7 @@ func deletionEnds(c *change) {
 func (c *change) stays(waits bool, paths ...string) bool {
 	if !waits {
 		c.report(append([]string{"metadata.deletionTimestamp", "metadata.finalizers"}, paths...),
-			"deleted at %s, but still there %s later", clock(c.o.deleting), c.now.Sub(c.o.deleting).Round(time.Second))
+			"deleted at %s, but still there %s later", clock(c.o.Deleting), c.Now.Sub(c.o.Deleting).Round(time.Second))
 	}
 	return waits
 }
@@ -531,12 +528,12 @@ func (c *change) stays(waits bool, paths ...string) bool {
 // waits reports whether a deleted object has a reason to stay. Secrets and objects without a role
 // are no reason, unless these are being deleted too: garbage collection deletes them after it.
 func (c *change) waits() bool {
-	if !c.runs(c.opts.Settle) || (c.o.tag == infraCluster || c.o.tag == controlPlane) &&
-		len(c.membersTagged(c.o.cluster, machine))+len(c.membersTagged(c.o.cluster, infraMachine)) > 0 {
+	if !c.runs(c.opts.Settle) || (c.o.Tag == infraCluster || c.o.Tag == controlPlane) &&
+		len(c.MembersTagged(c.o.Cluster, machine))+len(c.MembersTagged(c.o.Cluster, infraMachine)) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(slices.Collect(maps.Keys(c.children[c.o.uid])), func(o *object) bool {
-		return o.tag != secret && (o.tag != providerKind || o.isDeleting())
+	return slices.ContainsFunc(c.Children(c.o.UID), func(o *object) bool {
+		return o.Tag != secret && (o.Tag != record.ProviderKind || o.IsDeleting())
 	})
 }
 
@@ -550,9 +547,9 @@ func (j *Judge) warn(e *record.Event) {
 	if !about.Exists() {
 		about = e.Object.Get("regarding")
 	}
-	if o := j.objects[about.Get("uid").Str()]; o.alive() {
+	if o := j.world.Object(about.Get("uid").Str()); o.Alive() {
 		refuses := All[slices.IndexFunc(All, func(c *check) bool { return c.ID == "BEH012" })]
-		c := &change{Judge: j, check: refuses, o: o, cur: o.cur, old: o.proof}
+		c := &change{Judge: j, world: j.world, check: refuses, o: o, cur: o.Cur, old: o.Proof}
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"},
 			"the API server refused a new finalizer, because the object is being deleted")
 	}
@@ -569,61 +566,57 @@ const (
 )
 
 func comesToRest(c *change) {
-	s, who := c.clusters[c.o.cluster], c.o
+	who, stirred := c.o, c.Stirred(c.o)
 	// A BootstrapConfig of a MachinePool renews its token, so neither it nor its Secrets come to rest.
-	if p := c.objects[controllerOf(c.o.owners).uid]; c.o.tag == secret && p.alive() {
+	if p := c.Controller(c.o); c.o.Tag == secret && p.Alive() {
 		who = p
 	}
-	if s == nil || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() ||
-		who.tag == bootstrapRole && who.ownedBy(machinePool) {
+	if stirred.IsZero() || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() ||
+		who.Tag == bootstrapRole && who.OwnedBy(machinePool) {
 		return
 	}
 	// Each write of the spec is a cause for others to work, so that nothing ever seems to
 	// be at rest.
-	if c.prev.Generation() != c.cur.Generation() && c.often(&c.o.seen.specs, mostWrites, time.Minute) {
+	if c.prev.Generation() != c.cur.Generation() && c.often(&c.o.Seen.specs, mostWrites, time.Minute) {
 		c.report(nil, "more than %d writes of the spec within a minute", mostWrites)
 	}
-	switch seen := &c.o.seen; {
-	case c.now.Sub(s.cause) < restAfter:
+	switch seen := &c.o.Seen; {
+	case c.Now.Sub(stirred) < restAfter:
 		seen.writes, seen.slow = nil, nil
 	case c.often(&seen.writes, restWrites, time.Minute):
-		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(s.cause))
-	case (c.o.tag == secret || slices.Contains(providerRoles, c.o.tag) && initialization(c.o.tag, c.prev)) && c.often(&seen.slow, mostWrites, slowly):
+		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(stirred))
+	case (c.o.Tag == secret || slices.Contains(providerRoles, c.o.Tag) && c.prev.Begun(c.o.Tag)) && c.often(&seen.slow, mostWrites, slowly):
 		c.report(nil, "more than %d writes within %g minutes, although nothing changed since %s",
-			mostWrites, slowly.Minutes(), clock(s.cause))
+			mostWrites, slowly.Minutes(), clock(stirred))
 	}
 }
 
 // often notes a write, and reports whether more than most came within a time.
 func (c *change) often(last *[]time.Time, most int, within time.Duration) bool {
-	*last = append(*last, c.now)
+	*last = append(*last, c.Now)
 	if len(*last) <= most {
 		return false
 	}
 	first := (*last)[0]
 	*last = (*last)[1:]
-	return c.now.Sub(first) < within
-}
-
-func (o *object) ownedBy(kind string) bool {
-	return slices.ContainsFunc(o.owners, func(r owner) bool { return r.kind == kind })
+	return c.Now.Sub(first) < within
 }
 
 func noFight(c *change) {
 	if c.user || c.gap || !c.prev.Exists() {
 		return
 	}
-	s := &c.o.seen
-	for _, d := range c.fields() {
+	s := &c.o.Seen
+	for _, d := range record.Settings(c.prev, c.cur) {
 		f := s.flips[d.Path]
 		switch {
 		case f == nil:
 			if len(s.flips) < 100 {
-				put(&s.flips, d.Path, &flip{last: d.New.Text(), before: d.Old.Text(), first: c.now})
+				put(&s.flips, d.Path, &flip{last: d.New.Text(), before: d.Old.Text(), first: c.Now})
 			}
 			continue
-		case f.before != d.New.Text() || c.now.Sub(f.first) > time.Minute:
-			f.count, f.first = 0, c.now
+		case f.before != d.New.Text() || c.Now.Sub(f.first) > time.Minute:
+			f.count, f.first = 0, c.Now
 		default:
 			f.count++
 		}
@@ -639,23 +632,6 @@ func noFight(c *change) {
 	}
 }
 
-// fields are what changed of the spec, but for numbers of replicas, and the statuses of
-// conditions, but for Paused, which people change.
-func (c *change) fields() (out []record.Change) {
-	for _, d := range record.Diff(c.prev.Get("spec"), c.cur.Get("spec")) {
-		if d.Path = "spec." + d.Path; !strings.Contains(strings.ToLower(d.Path), "replicas") {
-			out = append(out, d)
-		}
-	}
-	for _, d := range record.Diff(c.prev.Conditions(), c.cur.Conditions()) {
-		if d.Path = "status.conditions" + d.Path; strings.HasSuffix(d.Path, "].status") &&
-			d.Path != "status.conditions[Paused].status" {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
 func transitionTime(c *change) {
 	if c.user || c.gap || !c.prev.Exists() || c.prev.Get("status", "conditions").Equal(c.cur.Get("status", "conditions")) && !c.cur.Get("status", "v1beta2").Exists() {
 		return
@@ -663,7 +639,7 @@ func transitionTime(c *change) {
 	before := c.prev.Conditions()
 	for now := range c.cur.Conditions().Items() {
 		b := now.Get("lastTransitionTime").Str()
-		if at, err := time.Parse(time.RFC3339, b); err == nil && (at.Add(c.skew.Best()).Sub(c.now) > ahead || at.Year() < 2000) {
+		if at, err := time.Parse(time.RFC3339, b); err == nil && (at.Add(c.skew.Best()).Sub(c.Now) > ahead || at.Year() < 2000) {
 			c.report(nil, "lastTransitionTime of %s is %s, which cannot be", now.Get("type").Str(), b)
 			return
 		}
@@ -765,8 +741,8 @@ func generationFollows(c *change) {
 	want := c.cur.Generation()
 	c.later(2*c.opts.Settle, func(c *change) {
 		got, ok := c.cur.Get("status", "observedGeneration").Int()
-		if !ok || c.o.isDeleting() || !c.runs(2*c.opts.Settle+apart) ||
-			len(c.o.owners) == 0 || c.cur.Annotated(managedAnnotation) {
+		if !ok || c.o.IsDeleting() || !c.runs(2*c.opts.Settle+apart) ||
+			len(c.o.Owners) == 0 || c.cur.Annotated(managedAnnotation) {
 			return
 		}
 		c.demand(got >= want, []string{"metadata.generation", "status.observedGeneration"},
@@ -785,11 +761,11 @@ func (c *change) conditionStays(kind string) {
 
 func ownerFirst(c *change) {
 	begins := c.begins()
-	if c.o.tag == bootstrapRole {
+	if c.o.Tag == bootstrapRole {
 		begins = c.first(record.Value.DataCreated)
 	}
-	owned := len(c.o.owners) > 0
-	if !begins || !owned && !c.o.wiped.IsZero() {
+	owned := len(c.o.Owners) > 0
+	if !begins || !owned && !c.o.Wiped.IsZero() {
 		return
 	}
 	c.demand(owned, []string{"metadata.ownerReferences", "spec.providerID", "status.initialization", "status.ready"},
@@ -797,38 +773,38 @@ func ownerFirst(c *change) {
 }
 
 func ownerKept(c *change) {
-	if c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() || !c.pausedSince(c.o).IsZero() {
+	if c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() || !c.PausedSince(c.o).IsZero() {
 		return
 	}
-	old := ownersOf(c.prev)
-	before, now := controllerOf(old), controllerOf(c.o.owners)
-	if lost := c.lostOwner(old); lost.uid != "" && lost.uid != before.uid && !c.driven() {
-		c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s disappeared", lost.kind, lost.name)
+	old := record.OwnersOf(c.prev)
+	before, now := record.ControllerOf(old), record.ControllerOf(c.o.Owners)
+	if lost := c.lostOwner(old); lost.UID != "" && lost.UID != before.UID && !c.driven() {
+		c.report([]string{"metadata.ownerReferences"}, "the owner reference to %s %s disappeared", lost.Kind, lost.Name)
 		return
 	}
-	adopted := now.uid != "" && c.o.tag == secret // a ControlPlane adopts those of the first bootstrap
-	if before.uid == "" || before.uid == now.uid || adopted || c.driven() {
+	adopted := now.UID != "" && c.o.Tag == secret // a ControlPlane adopts those of the first bootstrap
+	if before.UID == "" || before.UID == now.UID || adopted || c.driven() {
 		return
 	}
 	paths := []string{"metadata.ownerReferences"}
-	switch p := c.objects[before.uid]; {
-	case now.uid != "":
-		c.report(paths, "the controlling owner changed from %s %s to %s %s", before.kind, before.name, now.kind, now.name)
-	case p.alive() && !p.isDeleting():
-		c.report(paths, "the owner reference to %s %s disappeared", before.kind, before.name)
+	switch p := c.Object(before.UID); {
+	case now.UID != "":
+		c.report(paths, "the controlling owner changed from %s %s to %s %s", before.Kind, before.Name, now.Kind, now.Name)
+	case p.Alive() && !p.IsDeleting():
+		c.report(paths, "the owner reference to %s %s disappeared", before.Kind, before.Name)
 	}
 }
 
 // lostOwner is the owner that core gave the object, if it still exists and the reference to it
 // does not. Core does not control InfraClusters and ControlPlanes.
-func (c *change) lostOwner(old []owner) owner {
+func (c *change) lostOwner(old []record.Owner) record.Owner {
 	for _, r := range old {
-		if p := c.objects[r.uid]; p.alive() && !p.isDeleting() && slices.Contains(coreOwners[c.o.tag], p.tag) &&
-			!slices.ContainsFunc(c.o.owners, func(now owner) bool { return now.uid == r.uid }) {
+		if p := c.Object(r.UID); p.Alive() && !p.IsDeleting() && slices.Contains(coreOwners[c.o.Tag], p.Tag) &&
+			!slices.ContainsFunc(c.o.Owners, func(now record.Owner) bool { return now.UID == r.UID }) {
 			return r
 		}
 	}
-	return owner{}
+	return record.Owner{}
 }
 
 // coreOwners are the kinds of the owners that core gives to objects of a role.
@@ -836,47 +812,36 @@ var coreOwners = map[string][]string{
 	infraCluster: {cluster}, controlPlane: {cluster}, infraMachine: {machine}, infraPool: {machinePool}, bootstrapRole: {machine, machinePool},
 }
 
-func controllerOf(list []owner) owner {
-	for _, r := range list {
-		if r.controller {
-			return r
-		}
-	}
-	return owner{}
-}
-
 func ownerChain(c *change) {
-	own := func(r owner) bool { return r.uid == c.o.uid }
-	if slices.ContainsFunc(c.o.owners, own) && !slices.ContainsFunc(ownersOf(c.prev), own) && !c.user {
+	own := func(r record.Owner) bool { return r.UID == c.o.UID }
+	if slices.ContainsFunc(c.o.Owners, own) && !slices.ContainsFunc(record.OwnersOf(c.prev), own) && !c.user {
 		c.report([]string{"metadata.ownerReferences"},
 			"the object is its own owner, so garbage collection never deletes it")
 		return
 	}
-	if c.prev.Exists() || !c.o.watched || c.o.byUser || c.o.label(clusterLabel) == "" {
-		return
-	}
-	if c.o.tag == secret && (c.cur.Get("type").Str() != secretType || len(c.o.writers) == 0) {
+	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || c.o.Label(clusterLabel) == "" ||
+		c.o.Tag == secret && (c.cur.Get("type").Str() != secretType || len(c.o.Writers) == 0) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		chained := len(c.o.owners) > 0 || c.cur.Get("metadata", "labels", moveLabel).Exists()
-		if !chained && (c.o.isDeleting() || c.clusterOf(c.o) == nil || !c.o.wiped.IsZero() || !c.runs(c.opts.Settle)) {
+		chained := len(c.o.Owners) > 0 || c.cur.Get("metadata", "labels", moveLabel).Exists()
+		if !chained && (c.o.IsDeleting() || c.ClusterOf(c.o) == nil || !c.o.Wiped.IsZero() || !c.runs(c.opts.Settle)) {
 			return
 		}
 		c.demand(chained, []string{"metadata.labels", "metadata.ownerReferences"},
-			"the object belongs to Cluster %s, but has no owner reference %s after it was created", c.o.label(clusterLabel), c.opts.Settle)
+			"the object belongs to Cluster %s, but has no owner reference %s after it was created", c.o.Label(clusterLabel), c.opts.Settle)
 	})
 }
 
 // ownerOlder remembers the versions before the change, as at the beginning of a pause, if the owner has them.
 func ownerOlder(c *change) {
-	if c.user || c.gap || !c.prev.Exists() || !c.pausedSince(c.o).IsZero() {
+	if c.user || c.gap || !c.prev.Exists() || !c.PausedSince(c.o).IsZero() {
 		return
 	}
-	c.o.seen.owners = map[string]string{}
-	for _, r := range ownersOf(c.prev) {
-		if p := c.objects[r.uid]; p.alive() && p.get("apiVersion").Str() == r.apiVersion {
-			c.o.seen.owners[r.uid] = r.apiVersion
+	c.o.Seen.owners = map[string]string{}
+	for _, r := range record.OwnersOf(c.prev) {
+		if p := c.Object(r.UID); p.Alive() && p.Get("apiVersion").Str() == r.APIVersion {
+			c.o.Seen.owners[r.UID] = r.APIVersion
 		}
 	}
 	ownerVersion(c)
@@ -884,26 +849,26 @@ func ownerOlder(c *change) {
 
 func ownerVersion(c *change) {
 	older := map[string]bool{}
-	for _, r := range c.o.owners {
-		before := c.o.seen.owners[r.uid]
+	for _, r := range c.o.Owners {
+		before := c.o.Seen.owners[r.UID]
 		_, was, _ := strings.Cut(before, "/")
-		_, is, _ := strings.Cut(r.apiVersion, "/")
+		_, is, _ := strings.Cut(r.APIVersion, "/")
 		if before != "" && contract.CompareVersions(is, was) < 0 {
-			older[r.uid+" "+r.apiVersion] = true
+			older[r.UID+" "+r.APIVersion] = true
 		}
 	}
 	if len(older) == 0 {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if !c.pausedSince(c.o).IsZero() || c.o.isDeleting() {
+		if !c.PausedSince(c.o).IsZero() || c.o.IsDeleting() {
 			return
 		}
-		for _, r := range c.o.owners {
-			if older[r.uid+" "+r.apiVersion] {
+		for _, r := range c.o.Owners {
+			if older[r.UID+" "+r.APIVersion] {
 				c.report([]string{"metadata.ownerReferences"},
 					"the owner reference to %s %s still has the version %s, %s after it became older",
-					r.kind, r.name, r.apiVersion, c.opts.Settle)
+					r.Kind, r.Name, r.APIVersion, c.opts.Settle)
 				return
 			}
 		}
@@ -912,13 +877,12 @@ func ownerVersion(c *change) {
 }
 
 func restartQuiet(c *change) {
-	if len(c.restarts) == 0 || c.user || c.gap || !c.prev.Exists() || c.o.isDeleting() {
+	if c.Restarted.IsZero() || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() {
 		return
 	}
-	at := c.restarts[len(c.restarts)-1]
-	s := c.clusters[c.o.cluster]
+	at, stirred := c.Restarted, c.Stirred(c.o)
 	rest := at.Add(-c.opts.Settle)
-	if c.now.Sub(at) > c.opts.Settle || s == nil || s.cause.After(rest) || c.old.At.After(rest) {
+	if c.Now.Sub(at) > c.opts.Settle || stirred.IsZero() || stirred.After(rest) || c.old.At.After(rest) {
 		return
 	}
 	done := slices.DeleteFunc(record.Work(c.prev, c.cur), func(s string) bool { return strings.Contains(s, "onditions") })
@@ -930,34 +894,34 @@ func restartQuiet(c *change) {
 		return
 	}
 	c.report(nil, "%s changed %s after the controller restarted, although nothing else happened",
-		fewChanges(done), c.now.Sub(at).Round(100*time.Millisecond))
+		fewChanges(done), c.Now.Sub(at).Round(100*time.Millisecond))
 }
 
 func statusRebuilt(c *change) {
-	if c.wiped && c.pausedSince(c.o).IsZero() {
-		c.rebuilt(valuesOf(c.o.tag, c.prev))
+	if c.wiped && c.PausedSince(c.o).IsZero() {
+		c.rebuilt(c.prev.Identity(c.o.Tag))
 	}
 }
 
 func statusResumed(c *change) {
-	if c.o.wiped.IsZero() || c.o.seen.before == nil {
+	if c.o.Wiped.IsZero() || c.o.Seen.before == nil {
 		return
 	}
-	before := c.o.seen.before
-	c.o.seen.before = nil
+	before := c.o.Seen.before
+	c.o.Seen.before = nil
 	c.rebuilt(before)
 }
 
 func (c *change) rebuilt(before map[string]string) {
-	if before["initialized"] == "" || c.o.isDeleting() {
+	if before["initialized"] == "" || c.o.IsDeleting() {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if !c.pausedSince(c.o).IsZero() || c.o.isDeleting() || len(c.o.owners) == 0 {
+		if !c.PausedSince(c.o).IsZero() || c.o.IsDeleting() || len(c.o.Owners) == 0 {
 			return
 		}
-		now := valuesOf(c.o.tag, c.cur)
-		for _, path := range slices.Concat([]string{"initialized"}, identityPaths, []string{"status.addresses"}) {
+		now := c.cur.Identity(c.o.Tag)
+		for _, path := range slices.Concat([]string{"initialized"}, record.Identities, []string{"status.addresses"}) {
 			was, is := before[path], now[path]
 			if was == is || was == "" {
 				continue
@@ -975,12 +939,12 @@ func (c *change) rebuilt(before map[string]string) {
 }
 
 func blockMoveRemoved(c *change) {
-	since := c.pausedSince(c.o)
+	since := c.PausedSince(c.o)
 	if c.user || since.IsZero() || !c.cur.Annotated(blockMove) || c.prev.Annotated(blockMove) {
 		return
 	}
 	c.later(4*c.opts.Settle, func(c *change) {
-		if !c.pausedSince(c.o).Equal(since) {
+		if !c.PausedSince(c.o).Equal(since) {
 			return
 		}
 		c.demand(!c.cur.Annotated(blockMove), []string{"metadata.annotations"},
@@ -989,132 +953,86 @@ func blockMoveRemoved(c *change) {
 }
 
 func pausedFalsely(c *change) {
-	if c.user || !c.prev.Exists() || c.prev.Paused() || !c.cur.Paused() || !c.pausedSince(c.o).IsZero() {
+	if c.user || !c.prev.Exists() || c.prev.Paused() || !c.cur.Paused() || !c.PausedSince(c.o).IsZero() {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if c.clusterOf(c.o) != nil && c.runs(2*c.opts.Settle) && c.o.wiped.IsZero() {
+		if c.ClusterOf(c.o) != nil && c.runs(2*c.opts.Settle) && c.o.Wiped.IsZero() {
 			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"},
 				"the condition Paused has been True for %s, but nothing is paused", c.opts.Settle)
 		}
 	})
 }
 
-// wanted are the changes of what belongs to users: strings and numbers of the spec but for
-// identities, and labels and annotations whose keys have no prefix.
-func (c *change) wanted() []record.Change {
-	out := slices.DeleteFunc(c.fields(), func(d record.Change) bool {
-		return !strings.HasPrefix(d.Path, "spec.") || d.Path == providerIDPath ||
-			strings.HasPrefix(d.Path, endpointPath) ||
-			d.Old.Str() == "" && d.Old.Number() == 0 || d.New.Str() == "" && d.New.Number() == 0
-	})
-	for _, part := range []string{"metadata.labels", "metadata.annotations"} {
-		before, now := c.prev.At(part), c.cur.At(part)
-		for _, list := range []record.Value{before, now} {
-			for item := range list.Items() {
-				k := item.Key()
-				if before.Get(k).Exists() != now.Get(k).Exists() && (!strings.Contains(k, "/") || k == pausedAnnotation) {
-					out = append(out, record.Change{Path: part + "." + k, Old: before.Get(k), New: now.Get(k)})
-				}
-			}
-		}
-	}
-	return out
-}
-
 func editsKept(c *change) {
 	if !c.prev.Exists() || c.gap {
 		return
 	}
-	for _, d := range c.wanted() {
-		before, edited := c.o.seen.edits[d.Path]
+	for _, d := range record.OfUsers(c.prev, c.cur) {
+		before, edited := c.o.Seen.edits[d.Path]
 		switch {
 		case c.user:
-			put(&c.o.seen.edits, d.Path, d)
+			put(&c.o.Seen.edits, d.Path, d)
 			continue
-		case edited && d.Old.Equal(before.New) && d.New.Equal(before.Old) && c.ours(c.wrote):
+		case edited && d.Old.Equal(before.New) && d.New.Equal(before.Old) && c.Ours(c.o, c.wrote...):
 			c.report(nil, "%s is %s again; a user had set it to %s", d.Path, d.New.Text(), d.Old.Text())
 		}
-		delete(c.o.seen.edits, d.Path)
+		delete(c.o.Seen.edits, d.Path)
 	}
 }
 
 func noLeak(c *change) {
-	p := c.objects[controllerOf(c.o.owners).uid]
-	if c.prev.Exists() || !c.o.watched || c.o.byUser || !p.alive() ||
-		p.tag == infraPool && c.o.tag != secret || !slices.Contains(providerRoles, p.tag) {
+	p := c.Controller(c.o)
+	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || !p.Alive() ||
+		p.Tag == infraPool && c.o.Tag != secret || !slices.Contains(providerRoles, p.Tag) {
 		return
 	}
-	if c.often(&p.seen.births, mostWrites, slowly) {
+	if c.often(&p.Seen.births, mostWrites, slowly) {
 		c.reportOn(p, []string{"metadata.name"}, "more than %d objects were created for it within %g minutes, the last one is %s", mostWrites, slowly.Minutes(), c.o)
 	}
 }
 
 func bornLate(c *change) {
-	if c.prev.Exists() || !c.o.watched || c.o.byUser || c.user {
+	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || c.user {
 		return
 	}
 	born, err := time.Parse(time.RFC3339, c.cur.Get("metadata", "creationTimestamp").Str())
 	if err != nil {
 		return
 	}
-	for _, r := range c.o.owners {
-		p := c.objects[r.uid]
-		if !p.alive() || !slices.Contains([]string{controlPlane, infraPool, infraMachine, claim}, p.tag) {
+	for _, r := range c.o.Owners {
+		p := c.Object(r.UID)
+		if !p.Alive() || !slices.Contains([]string{controlPlane, infraPool, infraMachine, claim}, p.Tag) {
 			continue
 		}
-		deleted, err := time.Parse(time.RFC3339, p.get("metadata", "deletionTimestamp").Str())
+		deleted, err := time.Parse(time.RFC3339, p.Get("metadata", "deletionTimestamp").Str())
 		paths := []string{"metadata.creationTimestamp", "metadata.ownerReferences"}
 		c.demand(err != nil || born.Sub(deleted) <= c.opts.Pause, paths,
 			"created %s after %s was deleted", born.Sub(deleted), p)
 	}
 }
 
-// isType tells whether a value has a type of contract.Fields; objects are not looked at.
-var isType = map[string]func(record.Value) bool{
-	"boolean": func(v record.Value) bool { return v.Kind() == record.Bool },
-	"integer": func(v record.Value) bool { _, ok := v.Int(); return ok },
-	"array":   func(v record.Value) bool { return v.Kind() == record.List },
-	"string":  func(v record.Value) bool { return v.Str() != "" || v.Text() == `""` },
-}
-
 func statusTypes(c *change) {
 	if c.user || c.prev.Get("status").Equal(c.cur.Get("status")) && c.prev.Get("spec").Equal(c.cur.Get("spec")) {
 		return
 	}
-	newer := c.cur.Get("status", "initialization").Exists()
-	for _, f := range contract.Fields {
-		is := isType[f.Type]
-		if string(f.Role) != c.o.tag || !f.Read || f.Template || is == nil || strings.ContainsAny(f.Path, "[*") ||
-			f.Contract == contract.V1Beta1 && newer || f.Contract == contract.V1Beta2 && !newer {
-			continue
-		}
-		above := f.Path[:max(strings.LastIndexByte(f.Path, '.'), 0)]
-		if v := c.cur.At(above); v.Exists() && v.Kind() != record.Map {
-			c.report([]string{above}, "%s is %s; want type object", above, v.Text())
-			return
-		}
-		if v := c.cur.At(f.Path); v.Exists() && !is(v) {
-			c.report([]string{f.Path}, "%s is %s; want type %s", f.Path, v.Text(), f.Type)
-			return
-		}
-	}
-	c.held()
+	path, want := c.cur.Mistyped(c.o.Tag)
+	c.demand(path == "", []string{path}, "%s is %s; want type %s", path, c.cur.At(path).Text(), want)
 }
 
 func clusterLabelFixed(c *change) {
-	before, now := c.prev.Label(clusterLabel), c.o.label(clusterLabel)
-	for _, r := range c.o.owners {
-		if p := c.objects[r.uid]; p.alive() && before == "" && now != "" &&
-			p.label(clusterLabel) != "" && p.label(clusterLabel) != now && !c.user {
+	before, now := c.prev.Label(clusterLabel), c.o.Label(clusterLabel)
+	for _, r := range c.o.Owners {
+		if p := c.Object(r.UID); p.Alive() && before == "" && now != "" &&
+			p.Label(clusterLabel) != "" && p.Label(clusterLabel) != now && !c.user {
 			c.report([]string{"metadata.labels"},
-				"the label %s is %q, but the owner %s has %q", clusterLabel, now, p, p.label(clusterLabel))
+				"the label %s is %q, but the owner %s has %q", clusterLabel, now, p, p.Label(clusterLabel))
 			return
 		}
 	}
 	labelled := now == "" && (c.planeOf(c.o) != nil || c.poolOf(c.o) != nil) // see the labels of their Machines
-	if before == "" || before == now || labelled || c.user || c.driven() || c.o.isDeleting() ||
-		!c.pausedSince(c.o).IsZero() {
+	if before == "" || before == now || labelled || c.user || c.driven() || c.o.IsDeleting() ||
+		!c.PausedSince(c.o).IsZero() {
 		return
 	}
 	c.report([]string{"metadata.labels"}, "the label %s changed from %q to %q", clusterLabel, before, now)
@@ -1122,16 +1040,16 @@ func clusterLabelFixed(c *change) {
 
 func readyInitialized(c *change) {
 	lacks := func(v record.Value) bool {
-		return v.Condition("Ready").Get("status").Str() == "True" && !initialization(c.o.tag, v)
+		return v.Condition("Ready").Get("status").Str() == "True" && !v.Begun(c.o.Tag)
 	}
-	if initialization(c.o.tag, c.cur) {
+	if c.cur.Begun(c.o.Tag) {
 		c.once("initialized")
 	}
-	if c.user || !lacks(c.cur) || c.o.seen.had["initialized"] { // see those that stay initialized
+	if c.user || !lacks(c.cur) || c.o.Seen.had["initialized"] { // see those that stay initialized
 		return
 	}
 	c.rests(func(c *change) {
-		if len(c.o.owners) > 0 && c.o.wiped.IsZero() && !c.cur.Annotated(managedAnnotation) && lacks(c.cur) {
+		if len(c.o.Owners) > 0 && c.o.Wiped.IsZero() && !c.cur.Annotated(managedAnnotation) && lacks(c.cur) {
 			c.report([]string{"status.conditions[Ready]", "status.initialization"},
 				"the condition Ready is True, but the initialization is not reported %s later", c.opts.Settle)
 		}

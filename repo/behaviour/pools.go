@@ -63,18 +63,18 @@ var poolChecks = []*check{
 }
 
 // poolOf finds the InfraMachinePool of an InfraMachine.
-func (j *Judge) poolOf(o *object) *object {
-	_, pool := j.ownerTagged(o, infraPool)
+func (c *change) poolOf(o *object) *object {
+	_, pool := c.OwnerTagged(o, infraPool)
 	return pool
 }
 
 func poolProvisioned(c *change) {
-	if !c.cur.HasInstances() || c.user || c.o.isDeleting() || !c.once("filled") {
+	if !c.cur.HasInstances() || c.user || c.o.IsDeleting() || !c.once("filled") {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if !c.cur.HasInstances() || c.o.isDeleting() || len(c.o.owners) == 0 || !c.pausedSince(c.o).IsZero() ||
-			!c.o.wiped.IsZero() {
+		if !c.cur.HasInstances() || c.o.IsDeleting() || len(c.o.Owners) == 0 || !c.PausedSince(c.o).IsZero() ||
+			!c.o.Wiped.IsZero() {
 			return
 		}
 		c.demand(c.cur.PoolProvisioned(), []string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"},
@@ -109,9 +109,9 @@ func poolUnique(c *change) {
 
 // rests looks again when the object has not changed for the bound.
 func (c *change) rests(do func(*change)) {
-	last := c.o.proof
+	last := c.o.Proof
 	c.later(c.opts.Settle, func(c *change) {
-		if c.o.proof == last && !c.o.isDeleting() && c.pausedSince(c.o).IsZero() {
+		if c.o.Proof == last && !c.o.IsDeleting() && c.PausedSince(c.o).IsZero() {
 			do(c)
 		}
 	})
@@ -121,9 +121,8 @@ func (c *change) rests(do func(*change)) {
 // made the controllers of its Cluster work meanwhile, or one of its children is being deleted.
 func (c *change) settled(children string, do func(*change)) {
 	c.rests(func(c *change) {
-		s := c.clusters[c.o.cluster]
-		if s != nil && c.now.Sub(s.cause) < c.opts.Settle+lag ||
-			slices.ContainsFunc(c.childrenTagged(c.o.uid, children), (*object).isDeleting) {
+		if c.Now.Sub(c.Stirred(c.o)) < c.opts.Settle+lag ||
+			slices.ContainsFunc(c.ChildrenTagged(c.o.UID, children), (*object).IsDeleting) {
 			c.settled(children, do)
 			return
 		}
@@ -149,12 +148,12 @@ func poolFollows(c *change) {
 	}
 	want := c.cur.Get("spec", "replicas")
 	c.later(c.opts.Delete, func(c *change) {
-		infra := c.referred(c.o, c.cur.Get("spec", "template", "spec", "infrastructureRef"))
-		if infra == nil || c.o.isDeleting() || !c.cur.Get("spec", "replicas").Equal(want) ||
+		infra := c.Referred(c.o, c.cur.Get("spec", "template", "spec", "infrastructureRef"))
+		if infra == nil || c.o.IsDeleting() || !c.cur.Get("spec", "replicas").Equal(want) ||
 			!c.runs(c.opts.Delete) || c.cur.Annotated(replicasManaged) {
 			return
 		}
-		n := infra.get("spec", "providerIDList").Len()
+		n := infra.Get("spec", "providerIDList").Len()
 		c.demandOn(infra, int64(n) == want.Number(), []string{"spec.providerIDList", "status.replicas"},
 			"providerIDList has %d entries, but the MachinePool has wanted %d replicas for %s", n, want.Number(), c.opts.Delete)
 	})
@@ -168,7 +167,7 @@ func poolGone(c *change) {
 	if c.user || slices.Equal(before, now) {
 		return
 	}
-	s := &c.o.seen
+	s := &c.o.Seen
 	for _, id := range before {
 		if !slices.Contains(now, id) && len(s.left) < mostLeft {
 			put(&s.left, id, true)
@@ -188,11 +187,11 @@ func poolCount(c *change) {
 		return
 	}
 	c.settled(infraMachine, func(c *change) {
-		machines := c.childrenTagged(c.o.uid, infraMachine)
+		machines := c.ChildrenTagged(c.o.UID, infraMachine)
 		n, want := int64(len(machines)), c.cur.Get("status", "replicas").Number()
 		ids := slices.Compact(slices.Sorted(slices.Values(c.cur.Get("spec", "providerIDList").Strings()))) // twice: BEH303
 		for _, m := range machines {
-			if id := m.get("spec", "providerID").Str(); id != "" && n == want && len(ids) == len(machines) &&
+			if id := m.Get("spec", "providerID").Str(); id != "" && n == want && len(ids) == len(machines) &&
 				!slices.Contains(ids, id) {
 				c.report([]string{"spec.providerIDList"}, "providerIDList lacks %q, the provider ID of %s", id, m)
 				return
@@ -206,21 +205,21 @@ func poolCount(c *change) {
 func poolLabels(c *change) {
 	if pool := c.poolOf(c.o); pool != nil {
 		want := ""
-		if mp := c.owner(pool, machinePool); mp != nil && len(mp.name) <= 63 { // core shortens longer ones
-			want = mp.name
+		if mp := c.Owner(pool, machinePool); mp != nil && len(mp.Name) <= 63 { // core shortens longer ones
+			want = mp.Name
 		}
 		c.labelled("the InfraMachine of a pool", clusterLabel, poolLabel, want)
 	}
 }
 
 func poolMachineDeleted(c *change) {
-	infra := c.referred(c.o, c.o.get("spec", "infrastructureRef"))
+	infra := c.Referred(c.o, c.o.Get("spec", "infrastructureRef"))
 	if infra == nil || c.poolOf(infra) == nil {
 		return
 	}
 	c.even(c.opts.Settle, func(c *change) {
-		c.demandOn(infra, infra.gone || infra.isDeleting() || !c.pausedSince(infra).IsZero(), []string{"metadata.deletionTimestamp"},
-			"Machine %s is gone, but its InfraMachine is not being deleted %s later", c.o.name, c.opts.Settle)
+		c.demandOn(infra, infra.Gone || infra.IsDeleting() || !c.PausedSince(infra).IsZero(), []string{"metadata.deletionTimestamp"},
+			"Machine %s is gone, but its InfraMachine is not being deleted %s later", c.o.Name, c.opts.Settle)
 	})
 }
 
@@ -246,7 +245,7 @@ func poolInstances(c *change) {
 }
 
 func poolGoesLast(c *change) {
-	c.outlived("the pool", apart+apart, c.childrenTagged(c.o.uid, infraMachine))
+	c.outlived("the pool", apart+apart, c.ChildrenTagged(c.o.UID, infraMachine))
 }
 
 // coreChecks are about Cluster API itself: what providers rely on.
@@ -264,20 +263,18 @@ var coreChecks = []*check{
 func coreReads(c *change) {
 	status := c.cur.Get("status")
 	if !status.Get("initialization", "provisioned").True() || status.Get("ready").True() ||
-		len(c.o.owners) == 0 || !c.once("reads") {
+		len(c.o.Owners) == 0 || !c.once("reads") {
 		return
 	}
 	c.later(max(apart, c.opts.Pause-lag), func(c *change) { // core takes no time for it
-		delete(c.o.seen.had, "reads")
-		mp := c.owner(c.o, machinePool)
-		if mp == nil || c.cur.Get("status", "ready").True() || !c.cur.Get("status", "initialization", "provisioned").True() || !c.pausedSince(c.o).IsZero() || c.o.isDeleting() {
+		delete(c.o.Seen.had, "reads")
+		mp := c.Owner(c.o, machinePool)
+		if mp == nil || !mp.Get("status").Exists() || c.cur.Get("status", "ready").True() ||
+			!c.cur.Get("status", "initialization", "provisioned").True() || !c.PausedSince(c.o).IsZero() || c.o.IsDeleting() {
 			return
 		}
-		accepts := mp.get("status", "initialization", "infrastructureProvisioned").True() || mp.get("status", "infrastructureReady").True()
-		if !mp.get("status").Exists() {
-			return
-		}
+		accepts := mp.Get("status", "initialization", "infrastructureProvisioned").True() || mp.Get("status", "infrastructureReady").True()
 		c.demand(accepts, []string{"status.initialization", "status.ready"},
-			"the pool is provisioned, but MachinePool %s does not accept it; core reads only status.ready", mp.name)
+			"the pool is provisioned, but MachinePool %s does not accept it; core reads only status.ready", mp.Name)
 	})
 }

@@ -56,8 +56,8 @@ func TestRecording(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	if len(j.problems) > 0 {
-		t.Error(j.problems)
+	if len(j.world.Problems) > 0 {
+		t.Error(j.world.Problems)
 	}
 }
 

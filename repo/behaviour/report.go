@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -29,7 +30,7 @@ func (j *Judge) Report(command, subject string) *lint.Report {
 		}
 		r.Findings = append(r.Findings, one)
 	}
-	r.Failures = slices.Clone(j.problems)
+	r.Failures = slices.Clone(j.world.Problems)
 	if held, violated, _ := j.Tally(); held+violated == 0 && len(r.Failures) == 0 {
 		r.Failures = append(r.Failures, errors.New("nothing was judged: what happened was not enough to decide any check"))
 	}
@@ -51,6 +52,18 @@ func (f *Finding) fingerprint(seen map[string]int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, seen[key]))
 	seen[key]++
 	return hex.EncodeToString(sum[:12])
+}
+
+// Timeline is what happened to an object with findings.
+type Timeline = record.Timeline[*Finding]
+
+// Timelines begins to collect; the events must be those that were judged.
+func (j *Judge) Timelines() *record.Timelines[*Finding] {
+	t := record.NewTimelines[*Finding]()
+	for _, f := range j.finish() {
+		t.Follow(f.UID, f.Object, f)
+	}
+	return t
 }
 
 // Evidence is the proof in a few lines: the versions with their times, and the diff.

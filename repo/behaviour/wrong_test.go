@@ -126,8 +126,8 @@ func TestHealthy(t *testing.T) {
 	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s %q", f.Check.ID, f.Object, f.Message, f.Evidence())
 	}
-	if len(j.problems) > 0 {
-		t.Error(j.problems)
+	if len(j.world.Problems) > 0 {
+		t.Error(j.world.Problems)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package term decides whether output is coloured, and colours it. It must not know
-// what is printed.
+// Package term decides whether output is coloured, and colours it; it also sets how much
+// memory the process takes before it collects garbage. It must not know what is printed.
 package term
 
 import (

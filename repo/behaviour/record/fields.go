@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 )
 
 // Label is the value of a label of an object.
@@ -69,6 +71,17 @@ func (v Value) DataCreated() bool { return v.reached("dataSecretCreated", "ready
 
 // Initialized reports whether a control plane accepts requests.
 func (v Value) Initialized() bool { return v.reached("controlPlaneInitialized", "initialized") }
+
+// Begun is what an object of the role reports when its work is done for the first time.
+func (v Value) Begun(tag string) bool {
+	switch tag {
+	case string(contract.BootstrapConfig):
+		return v.DataCreated()
+	case string(contract.ControlPlane):
+		return v.Initialized()
+	}
+	return v.Provisioned() || tag == string(contract.InfraMachinePool) && v.Get("status", "ready").True()
+}
 
 // InfrastructureReady reports whether a Cluster has its infrastructure.
 func (v Value) InfrastructureReady() bool {
@@ -258,4 +271,97 @@ func (v Value) Strings() (out []string) {
 func (v Value) Number() int64 {
 	n, _ := v.Int()
 	return n
+}
+
+// Settings are what changed of the spec, but for numbers of replicas, and the statuses of
+// conditions, but for Paused, which people change.
+func Settings(prev, cur Value) (out []Change) {
+	for _, d := range Diff(prev.Get("spec"), cur.Get("spec")) {
+		if d.Path = "spec." + d.Path; !strings.Contains(strings.ToLower(d.Path), "replicas") {
+			out = append(out, d)
+		}
+	}
+	for _, d := range Diff(prev.Conditions(), cur.Conditions()) {
+		if d.Path = "status.conditions" + d.Path; strings.HasSuffix(d.Path, "].status") &&
+			d.Path != "status.conditions[Paused].status" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// OfUsers are the changes of what belongs to users: strings and numbers of the spec but for
+// identities, and labels and annotations whose keys have no prefix.
+func OfUsers(prev, cur Value) []Change {
+	out := slices.DeleteFunc(Settings(prev, cur), func(d Change) bool {
+		return !strings.HasPrefix(d.Path, "spec.") || d.Path == "spec.providerID" ||
+			strings.HasPrefix(d.Path, "spec.controlPlaneEndpoint") ||
+			d.Old.Str() == "" && d.Old.Number() == 0 || d.New.Str() == "" && d.New.Number() == 0
+	})
+	for _, part := range []string{"metadata.labels", "metadata.annotations"} {
+		before, now := prev.At(part), cur.At(part)
+		for _, list := range []Value{before, now} {
+			for item := range list.Items() {
+				k := item.Key()
+				if before.Get(k).Exists() != now.Get(k).Exists() && (!strings.Contains(k, "/") || k == pausedAnnotation) {
+					out = append(out, Change{Path: part + "." + k, Old: before.Get(k), New: now.Get(k)})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Lasting reads a value that must not change, an endpoint if it is whole.
+func (v Value) Lasting(path string) string {
+	if path == "spec.controlPlaneEndpoint" {
+		return v.Endpoint()
+	}
+	return v.At(path).Str()
+}
+
+// Identities are the paths of what must be the same when a status is rebuilt.
+var Identities = []string{"spec.providerID", "spec.controlPlaneEndpoint", "status.dataSecretName"}
+
+// Identity are the values that must be the same when a status is rebuilt.
+func (v Value) Identity(tag string) map[string]string {
+	out := map[string]string{}
+	if v.Begun(tag) {
+		out["initialized"] = "true"
+	}
+	for _, path := range Identities {
+		out[path] = v.Lasting(path)
+	}
+	if a := v.Get("status", "addresses"); a.Len() > 0 {
+		out["status.addresses"] = a.Text()
+	}
+	return out
+}
+
+// isType tells whether a value has a type of contract.Fields; objects are not looked at.
+var isType = map[string]func(Value) bool{
+	"boolean": func(v Value) bool { return v.Kind() == Bool },
+	"integer": func(v Value) bool { _, ok := v.Int(); return ok },
+	"array":   func(v Value) bool { return v.Kind() == List },
+	"string":  func(v Value) bool { return v.Str() != "" || v.Text() == `""` },
+}
+
+// Mistyped finds a field of the contract of a role whose type is not what the contract says.
+func (v Value) Mistyped(tag string) (path, want string) {
+	newer := v.Get("status", "initialization").Exists()
+	for _, f := range contract.Fields {
+		is := isType[f.Type]
+		if string(f.Role) != tag || !f.Read || f.Template || is == nil || strings.ContainsAny(f.Path, "[*") ||
+			f.Contract == contract.V1Beta1 && newer || f.Contract == contract.V1Beta2 && !newer {
+			continue
+		}
+		above := f.Path[:max(strings.LastIndexByte(f.Path, '.'), 0)]
+		if a := v.At(above); a.Exists() && a.Kind() != Map {
+			return above, "object"
+		}
+		if a := v.At(f.Path); a.Exists() && !is(a) {
+			return f.Path, f.Type
+		}
+	}
+	return "", ""
 }

@@ -11,7 +11,7 @@ import (
 type Order struct {
 	Most int
 
-	waiting Heap[waiting]
+	waiting queue[waiting]
 	seq     int
 }
 
@@ -32,12 +32,12 @@ func (a waiting) Compare(b waiting) int {
 	return cmp.Compare(a.seq, b.seq)
 }
 
-// Arrivals gives events back in the order in which they happened. The resourceVersions of
+// arrivals gives events back in the order in which they happened. The resourceVersions of
 // one server come from one counter, so they order what happened across all kinds but Events,
 // which may have a store of their own; times of arrival do not. At most mostWaiting events wait
 // for those of slower watches.
-type Arrivals struct {
-	waiting Heap[arrived]
+type arrivals struct {
+	waiting queue[arrived]
 	counter uint64 // the largest resourceVersion that came
 	seq     int
 }
@@ -49,9 +49,9 @@ func (a arrived) Compare(b arrived) int {
 	return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.seq, b.seq))
 }
 
-// Add takes an event. One that came later than what happened after it, by its
+// add takes an event. One that came later than what happened after it, by its
 // resourceVersion, happened no later than that came, and its object was listed before.
-func (a *Arrivals) Add(e *Event) {
+func (a *arrivals) add(e *Event) {
 	a.seq++
 	version := uint64(0)
 	switch {
@@ -87,25 +87,25 @@ func (a *Arrivals) Add(e *Event) {
 // mostWaiting bounds the memory, and the search for what a late event came after.
 const mostWaiting = 10_000
 
-// Until hands over the events until a time, and the oldest ones of too many.
-func (a *Arrivals) Until(t time.Time, next func(*Event)) {
+// until hands over the events until a time, and the oldest ones of too many.
+func (a *arrivals) until(t time.Time, next func(*Event)) {
 	for len(a.waiting) > mostWaiting || len(a.waiting) > 0 && !a.waiting[0].At.After(t) {
 		next(heap.Pop(&a.waiting).(arrived).Event)
 	}
 }
 
-// Heap implements heap.Interface: its first element is the smallest.
-type Heap[T interface{ Compare(T) int }] []T
+// queue implements heap.Interface: its first element is the smallest.
+type queue[T interface{ Compare(T) int }] []T
 
-func (h Heap[T]) Len() int           { return len(h) }
-func (h Heap[T]) Less(i, j int) bool { return h[i].Compare(h[j]) < 0 }
-func (h Heap[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h queue[T]) Len() int           { return len(h) }
+func (h queue[T]) Less(i, j int) bool { return h[i].Compare(h[j]) < 0 }
+func (h queue[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push implements heap.Interface.
-func (h *Heap[T]) Push(x any) { *h = append(*h, x.(T)) }
+func (h *queue[T]) Push(x any) { *h = append(*h, x.(T)) }
 
 // Pop implements heap.Interface.
-func (h *Heap[T]) Pop() any {
+func (h *queue[T]) Pop() any {
 	var none T
 	last := (*h)[len(*h)-1]
 	(*h)[len(*h)-1] = none

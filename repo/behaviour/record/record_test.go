@@ -163,12 +163,12 @@ func TestOrder(t *testing.T) {
 	if len(got) != 2 || got[0] != events[0] {
 		t.Errorf("wrong order")
 	}
-	var waiting Arrivals
+	var waiting arrivals
 	for range mostWaiting + 1 {
-		waiting.Add(events[0])
+		waiting.add(events[0])
 	}
 	handed := 0
-	waiting.Until(events[0].At.Add(-1), func(*Event) { handed++ })
+	waiting.until(events[0].At.Add(-1), func(*Event) { handed++ })
 	if handed != 1 {
 		t.Errorf("%d events of one too many are handed over", handed)
 	}
@@ -177,12 +177,12 @@ func TestOrder(t *testing.T) {
 		slow += fmt.Sprintf("{\"at\":\"2026-11-22T08:56:0%d.000\",\"type\":%s}}}\n", i, part)
 	}
 	events, faults := read(t, []byte(slow))
-	var lists Arrivals
+	var lists arrivals
 	for _, e := range events {
-		lists.Add(e)
+		lists.add(e)
 	}
 	var order []string
-	lists.Until(events[2].At, func(e *Event) { order = append(order, e.Object.Get("metadata", "resourceVersion").Str()) })
+	lists.until(events[2].At, func(e *Event) { order = append(order, e.Object.Get("metadata", "resourceVersion").Str()) })
 	if strings.Join(order, " ") != "3 5 9" || len(faults) > 0 {
 		t.Errorf("a list that came late: %v, %v", order, faults)
 	}

@@ -1,12 +1,10 @@
-package behaviour
+package record
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 )
 
 // Bounds of what timelines show.
@@ -15,17 +13,17 @@ const (
 	mostMoments   = 300
 )
 
-// Timeline is what happened to an object with findings.
-type Timeline struct {
+// Timeline is what happened to an object with findings, of the type F.
+type Timeline[F any] struct {
 	// Object is "Kind namespace/name".
 	Object   string
 	Moments  []Moment
 	Omitted  int // moments after mostMoments
 	Pauses   []Span
-	Findings []*Finding
+	Findings []F
 
 	cluster string
-	prev    record.Value
+	prev    Value
 	version uint64
 }
 
@@ -41,69 +39,70 @@ type Moment struct {
 // Span is a time; End is zero if its end was not seen.
 type Span struct{ Begin, End time.Time }
 
-// timelines collects what happened to the objects with findings from the same events
+// Timelines collects what happened to the objects with findings from the same events
 // once more: keeping all versions of all objects would need too much memory.
-type timelines struct {
-	byUID  map[string]*Timeline
-	all    []*Timeline
+type Timelines[F any] struct {
+	byUID  map[string]*Timeline[F]
+	all    []*Timeline[F]
 	pauses map[string][]Span // by namespace/name of the Cluster
 }
 
-// Timelines begins to collect; the events must be those that were judged.
-func (j *Judge) Timelines() *timelines {
-	t := &timelines{byUID: map[string]*Timeline{}, pauses: map[string][]Span{}}
-	for _, f := range j.finish() {
-		line := t.byUID[f.UID]
-		if line == nil {
-			if len(t.all) == mostTimelines {
-				continue
-			}
-			line = &Timeline{Object: f.Object}
-			t.byUID[f.UID] = line
-			t.all = append(t.all, line)
+// NewTimelines returns Timelines that collect nothing.
+func NewTimelines[F any]() *Timelines[F] {
+	return &Timelines[F]{byUID: map[string]*Timeline[F]{}, pauses: map[string][]Span{}}
+}
+
+// Follow begins to collect what happens to the object of a finding.
+func (t *Timelines[F]) Follow(uid, object string, finding F) {
+	line := t.byUID[uid]
+	if line == nil {
+		if len(t.all) == mostTimelines {
+			return
 		}
-		line.Findings = append(line.Findings, f)
+		line = &Timeline[F]{Object: object}
+		t.byUID[uid] = line
+		t.all = append(t.all, line)
 	}
-	return t
+	line.Findings = append(line.Findings, finding)
 }
 
 // Empty reports that no object has findings, so that no event is needed.
-func (t *timelines) Empty() bool { return len(t.all) == 0 }
+func (t *Timelines[F]) Empty() bool { return len(t.all) == 0 }
 
 // Add takes the next event.
-func (t *timelines) Add(e *record.Event) {
+func (t *Timelines[F]) Add(e *Event) {
 	switch e.Type {
-	case record.Action:
+	case Action:
 		a := e.Note.Get("action")
 		if line := t.byUID[a.Get("uid").Str()]; line != nil {
 			line.add(Moment{At: e.At, ResourceVersion: a.Get("resourceVersion").Str(), What: a.Get("name").Str() + " by the driver"})
 		}
 		return
-	case record.Added, record.Modified, record.Deleted:
+	case Added, Modified, Deleted:
 	default:
 		return
 	}
-	n := nameOf(e)
-	if n.group == coreGroup && n.kind == cluster {
-		t.pause(n.namespace+"/"+n.name, e)
+	n := keyOf(e)
+	if n.Group == coreGroup && n.Kind == "Cluster" {
+		t.pause(n.Namespace+"/"+n.Name, e)
 	}
 	line := t.byUID[uidOf(e)]
-	if line == nil || e.Version() != 0 && e.Version() <= line.version && e.Type != record.Deleted {
+	if line == nil || e.Version() != 0 && e.Version() <= line.version && e.Type != Deleted {
 		return
 	}
 	line.version = e.Version()
 	m := Moment{At: e.At, ResourceVersion: e.Object.Get("metadata", "resourceVersion").Str(), What: e.Type}
-	if e.Type == record.Modified {
-		m.Changes = record.Shown(line.prev, e.Object, nil)
+	if e.Type == Modified {
+		m.Changes = Shown(line.prev, e.Object, nil)
 	}
 	line.prev = e.Object
-	if name := cmp.Or(e.Object.Label(clusterLabel), e.Object.Get("spec", "clusterName").Str()); name != "" {
-		line.cluster = n.namespace + "/" + name
+	if name := cmp.Or(e.Object.Label(ClusterLabel), e.Object.Get("spec", "clusterName").Str()); name != "" {
+		line.cluster = n.Namespace + "/" + name
 	}
 	line.add(m)
 }
 
-func (l *Timeline) add(m Moment) {
+func (l *Timeline[F]) add(m Moment) {
 	if len(l.Moments) == mostMoments {
 		l.Omitted++
 		return
@@ -111,10 +110,10 @@ func (l *Timeline) add(m Moment) {
 	l.Moments = append(l.Moments, m)
 }
 
-func (t *timelines) pause(name string, e *record.Event) {
+func (t *Timelines[F]) pause(name string, e *Event) {
 	spans := t.pauses[name]
 	open := len(spans) > 0 && spans[len(spans)-1].End.IsZero()
-	switch paused := e.Type != record.Deleted && e.Object.Get("spec", "paused").True(); {
+	switch paused := e.Type != Deleted && e.Object.Get("spec", "paused").True(); {
 	case paused && !open:
 		t.pauses[name] = append(spans, Span{Begin: e.At})
 	case !paused && open:
@@ -123,13 +122,13 @@ func (t *timelines) pause(name string, e *record.Event) {
 }
 
 // All returns the timelines in the order of the findings.
-func (t *timelines) All() []*Timeline {
+func (t *Timelines[F]) All() []*Timeline[F] {
 	for _, line := range t.all {
 		name := line.cluster
-		if kind, own, _ := strings.Cut(line.Object, " "); kind == cluster {
+		if kind, own, _ := strings.Cut(line.Object, " "); kind == "Cluster" {
 			name = own
 		}
-		line.Pauses, line.prev = t.pauses[name], record.Value{}
+		line.Pauses, line.prev = t.pauses[name], Value{}
 		slices.SortStableFunc(line.Moments, func(a, b Moment) int { return a.At.Compare(b.At) })
 	}
 	return t.all
