@@ -95,7 +95,8 @@ func TestParseURL(t *testing.T) {
 		{url: "oci://h/a:v1.0.0+b", message: "not a tag"},
 		{url: "oci://user:secret@h/a:v1", message: "not a registry host"},
 		{url: "s3://bucket/x", message: "no provider implementation"},
-		{url: "http://lab.local/api/v4/projects/1/packages/generic/p/v1/c.yaml", want: Location{Kind: GitLab, Host: "lab.local", Server: "http://lab.local", Project: "1", Package: "p", Version: "v1", File: "c.yaml"}},
+		{url: "http://lab.local/api/v4/projects/1/packages/generic/p/v1/c.yaml", want: Location{
+			Kind: GitLab, Host: "lab.local", Server: "http://lab.local", Project: "1", Package: "p", Version: "v1", File: "c.yaml"}},
 		{url: "http://other.local/api/v4/projects/1/packages/generic/p/v1/c.yaml", message: "no provider implementation"},
 	}
 	for _, tt := range tests {

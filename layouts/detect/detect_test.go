@@ -133,8 +133,8 @@ func TestProviders(t *testing.T) {
 			"config/default/kustomization.yaml=resources: [../a, ../../../outside]\n", "config/a/kustomization.yaml=resources: [../default, crd.yaml]\n", "config/a/crd.yaml=" + crd(infra)},
 			folder: "x", want: []string{"infrastructure/x=config/default"}},
 
-		"a part that cannot be read": {files: join(product("config/default", "infrastructure-x", infra), "config/crd/bases/kustomization.yaml=[",
-			"config/crd/kustomization.yaml=resources: [bases, bases/0.yaml]\n"), want: []string{"infrastructure/x=config/default"}},
+		"a part that cannot be read": {files: join(product("config/default", "infrastructure-x", infra),
+			"config/crd/bases/kustomization.yaml=[", "config/crd/kustomization.yaml=resources: [bases, bases/0.yaml]\n"), want: []string{"infrastructure/x=config/default"}},
 
 		"name from the folder": {files: product("config/default", "", infra), folder: "cluster-api-provider-foo-bar",
 			want: []string{"infrastructure/foo-bar=config/default"}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -367,6 +368,27 @@ func TestConclude(t *testing.T) {
 	} {
 		if got := Conclude([]*Plan{{Graph: New(), Failures: []Fault{{Step: step}}}}, true); !strings.Contains(got, want) || strings.Contains(got, "fail") != strings.Contains(want, "fail") {
 			t.Errorf("%v: %s", step, got)
+		}
+	}
+}
+
+// TestVerifySource tells what may stay in the source from what may not.
+func TestVerifySource(t *testing.T) {
+	for _, c := range []struct {
+		group, kind string
+		verdict     Verdict
+		want        string
+	}{
+		{"a.io", "Foo", Moves, "it is still in the source"},
+		{"a.io", "Foo", Copied, ""},
+		{coreGroup, "Cluster", Left, "it is still in the source, and paused"},
+	} {
+		o := snapshot.Object{Group: c.group, Kind: c.kind, Name: "x", Marks: snapshot.Paused}
+		to := &snapshot.Snapshot{Objects: []snapshot.Object{{Group: "a.io", Kind: "Foo", Name: "x"}}}
+		from := &snapshot.Snapshot{Objects: []snapshot.Object{o}}
+		got := Verify([]Expected{{ID: idOf(&o), Verdict: c.verdict.String()}}, to, from)
+		if said := strings.Join(phrase.List(got, func(d Deviation) string { return d.Reason }), "; "); said != c.want {
+			t.Errorf("%s %s: %q, want %q", c.verdict, c.kind, said, c.want)
 		}
 	}
 }
