@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour/record"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
@@ -27,7 +28,7 @@ func TestSetsAreWhole(t *testing.T) {
 }
 
 func TestOmittedMoments(t *testing.T) {
-	html := timelineHTML(&behaviour.Timeline{Moments: make([]behaviour.Moment, 1), Omitted: 1})
+	html := timelineHTML(&behaviour.Timeline{Moments: make([]record.Moment, 1), Omitted: 1})
 	if !strings.Contains(string(html), "1 more version") {
 		t.Errorf("got %s", html)
 	}
