@@ -79,7 +79,7 @@ demo: build ## Build, lint and publish all examples into out/repository
 	@echo "clusterctl generate cluster my-cluster --config out/clusterctl.yaml -i acme:$(DEMO_VERSION) -n default --kubernetes-version v1.34.0"
 
 .PHONY: test
-# GOGC as in main: 15 to 30 % less processor time.
+# GOGC as in cmd/internal/term: 15 to 30 % less processor time.
 test: ## Run the tests with a small share of their random cases; they need only Go
 	GOGC=400 $(GO) test -vet=off ./...
 

@@ -33,8 +33,8 @@ func (d *Folder) Replace(ctx context.Context, r *repo.Release) (publish.Result, 
 	return d.put(ctx, r, "write", true)
 }
 
-// put does what Put and Replace promise. What can be refused is refused before
-// the disk is opened; publish does the rest.
+// put does what Put and Replace promise. What can be refused without writing is
+// refused before the disk is opened; publish does the rest.
 func (d *Folder) put(ctx context.Context, r *repo.Release, verb string, replace bool) (result publish.Result, err error) {
 	if err := publish.Check(r); err != nil {
 		return result, err
@@ -97,11 +97,12 @@ func (d *Folder) publish(
 		}
 	}
 	if !exchanged {
-		lost, err = d.moveIn(ctx, s, dir, r)
-		if err != nil && replace {
-			disk.rename(s.old(), dir) // fails if something else is there by now
-		}
-		if err != nil || lost {
+		defer func() {
+			if err != nil && replace {
+				disk.rename(s.old(), dir) // fails if something else is there by now
+			}
+		}()
+		if lost, err = d.moveIn(ctx, s, dir, r); err != nil || lost {
 			return lost, nil, err
 		}
 	}
@@ -140,7 +141,7 @@ func (d *Folder) exchangeOrMoveAway(s *staging, dir string) (exchanged bool, not
 	return false, notes, err
 }
 
-// moveAway makes a version give room to another one. Where its folder cannot be
+// moveAway moves a version out of the way of another one. Where its folder cannot be
 // renamed, it is copied, so that it can be put back, and the notes say so.
 func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error) {
 	if err := disk.rename(dir, old); err == nil || !errors.Is(err, syscall.EXDEV) {
@@ -180,8 +181,8 @@ func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error
 
 // moveIn renames the staged release to its place, over nothing that is published:
 // renaming a folder onto another one fails unless that is empty, on every
-// platform. If it fails, what is there now decides, not how the file system puts
-// it: lost means the same release.
+// platform. If it fails, the result depends on what is there now, not on the error
+// of the file system: lost says that another publisher put the same release there.
 func (d *Folder) moveIn(ctx context.Context, s *staging, dir string, r *repo.Release) (lost bool, err error) {
 	err = s.disk.rename(s.release(), dir)
 	if err == nil {

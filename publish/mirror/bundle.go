@@ -120,7 +120,7 @@ func (b *Bundle) index(size int64) error {
 		if err != nil {
 			return err
 		}
-		if at+h.Size > size {
+		if h.Size > size-at {
 			return fmt.Errorf("it ends within %q", h.Name)
 		}
 		b.names = append(b.names, h.Name)

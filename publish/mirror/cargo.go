@@ -11,9 +11,34 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
+
+// cargo is a task under way.
+type cargo struct {
+	*task
+	// listed is the release as the source lists it, with the digest of that
+	// list, and sums the checksums that are known without a download.
+	listed *repo.Release
+	digest string
+	sums   map[string]repo.Sum
+	// known is what the lock says of the release if nothing has to be done.
+	known []*documents.Locked
+	// whole is the release with what the mirror has of it in its place.
+	whole *repo.Release
+	// labels are those of all providers that share the release.
+	labels []string
+	// releases are what is wanted of it, and components the name of the
+	// components file of each.
+	releases   []*repo.Release
+	components []string
+	// here are files that are read in the mirror, because they are there
+	// already.
+	here  map[*repo.Artifact]bool
+	spool *spool
+}
 
 // open finds out what of a release belongs to whom it is wanted for. Files that
 // the mirror has already are read there.

@@ -103,30 +103,6 @@ func (m *copier) lookAt(ctx context.Context, u *unit) {
 	}
 }
 
-// cargo is a task under way.
-type cargo struct {
-	*task
-	// listed is the release as the source lists it, with the digest of that
-	// list, and sums the checksums that are known without a download.
-	listed *repo.Release
-	digest string
-	sums   map[string]repo.Sum
-	// known is what the lock says of the release if nothing has to be done.
-	known []*documents.Locked
-	// whole is the release with what the mirror has of it in its place.
-	whole *repo.Release
-	// labels are those of all providers that share the release.
-	labels []string
-	// releases are what is wanted of it, and components the name of the
-	// components file of each.
-	releases   []*repo.Release
-	components []string
-	// here are files that are read in the mirror, because they are there
-	// already.
-	here  map[*repo.Artifact]bool
-	spool *spool
-}
-
 // unit copies releases that become visible together, once they were looked at.
 func (m *copier) unit(ctx context.Context, u *unit) error {
 	if u.err != nil {

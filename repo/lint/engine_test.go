@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -277,8 +278,10 @@ func TestLargeReleasesAreAloneInMemory(t *testing.T) {
 
 func TestFindingsHoldNoFiles(t *testing.T) {
 	var files []weak.Pointer[lint.File]
+	var texts []weak.Pointer[byte]
 	each := &lint.Rule{ID: "TEST003", Check: func(p *lint.Pass) {
 		files = append(files, weak.Make(p.File))
+		texts = append(texts, weak.Make(unsafe.StringData(p.File.Raw.Data)))
 		o := p.File.Objects()[0]
 		p.Report(lint.On(o, o.Get("spec", "group"), "a value"))
 		p.Report(lint.On(o, nil, "an object"))
@@ -286,9 +289,9 @@ func TestFindingsHoldNoFiles(t *testing.T) {
 	}}
 	last := &lint.Rule{ID: "TEST004", Scope: lint.ScopeRepository, Check: func(*lint.Pass) {
 		runtime.GC()
-		for _, f := range files {
-			if f.Value() != nil {
-				t.Errorf("%s is still in memory", f.Value().Raw.Name)
+		for i := range files {
+			if files[i].Value() != nil || texts[i].Value() != nil {
+				t.Errorf("file %d is still in memory", i)
 			}
 		}
 	}}

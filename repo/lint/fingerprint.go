@@ -59,6 +59,7 @@ func (p *Pass) identify(f *Finding) *origin {
 	if p.File != nil && f.File == p.File.Raw.Name {
 		i.file = p.File.Artifact.Name
 		if i.end > i.start && i.end <= len(p.File.Raw.Data) {
+			// A part of the text would keep all of it in memory.
 			i.value = strings.Clone(p.File.Raw.Data[i.start:i.end])
 		}
 	}

@@ -259,7 +259,8 @@ func (p *Pass) Report(f Finding) {
 	if origin := p.part.opts.Origin; origin != nil {
 		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
-	f.Message, f.Object, f.Source = short(f.Message), short(f.Object), strings.Clone(f.Source)
+	f.Message, f.Object = short(f.Message), short(f.Object)
+	f.Source = strings.Clone(f.Source) // a part of the text, which would stay in memory
 	p.part.add(f)
 }
 

@@ -117,6 +117,7 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	}
 	// Cobra checks the number of arguments itself; that is wrong usage too.
 	wrapArgs(cmd)
+	// Only shells ask for values. Before finish, which rewrites how flags are explained.
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeValues(cmd)
 	}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-
 	"golang.org/x/tools/txtar"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 //go:embed *.txtar base/*.txtar
