@@ -190,7 +190,7 @@ func secretGone(c *change) {
 	}
 	for _, r := range c.o.Owners {
 		p := c.Object(r.UID)
-		if !p.Alive() || p.Tag != string(c.check.Role) || !p.Cur.Begun(p.Tag) || !needs(p) ||
+		if !p.Alive() || p.Tag != string(c.check.Role) || !p.Cur.Completed(p.Tag) || !needs(p) ||
 			c.user || c.driven() {
 			continue
 		}
@@ -336,8 +336,8 @@ func planeCertificates(c *change) {
 		}
 		for _, purpose := range certificates {
 			s := c.secretNamed(c.o.Namespace, cl.Name+"-"+purpose)
-			if s == nil || s.ByUser || record.ControllerOf(s.Owners).UID == "" { // what users provide has other types
-				continue
+			if s == nil || s.Seen.byUser || record.ControllerOf(s.Owners).UID == "" {
+				continue // what users provide has other types
 			}
 			if s.Get("type").Str() != secretType || s.Label(clusterLabel) != cl.Name {
 				c.report([]string{"status.initialization"}, "the Secret %s has the type %q and the label %s=%q", s.Name, s.Get("type").Str(), clusterLabel, s.Label(clusterLabel))
@@ -663,7 +663,7 @@ func planeRollout(c *change) {
 
 func planeDomains(c *change) {
 	now := c.cur.Get("spec", "failureDomain").Str()
-	if now == "" || c.prev.Exists() || !c.o.Watched || c.planeOf(c.o) == nil {
+	if now == "" || c.prev.Exists() || !c.o.Seen.watched || c.planeOf(c.o) == nil {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -767,7 +767,7 @@ func certificateGone(c *change) {
 }
 
 func planeOwned(c *change) {
-	if c.o.ByUser || !c.cur.Get("metadata", "labels", controlPlaneLabel).Exists() ||
+	if c.o.Seen.byUser || !c.cur.Get("metadata", "labels", controlPlaneLabel).Exists() ||
 		c.prev.Exists() && c.prev.At("metadata.ownerReferences").Equal(c.cur.At("metadata.ownerReferences")) {
 		return
 	}
@@ -785,7 +785,7 @@ func planeOwned(c *change) {
 
 func planeWhole(c *change) {
 	p := c.planeOf(c.o)
-	if c.prev.Exists() || !c.o.Watched || p == nil {
+	if c.prev.Exists() || !c.o.Seen.watched || p == nil {
 		return
 	}
 	c.until(c.opts.Settle, c.opts.Settle, func(c *change) bool {
@@ -825,7 +825,7 @@ func planeWhole(c *change) {
 
 func planeSurplus(c *change) {
 	p := c.planeOf(c.o)
-	if c.prev.Exists() || !c.o.Watched || p == nil {
+	if c.prev.Exists() || !c.o.Seen.watched || p == nil {
 		return
 	}
 	generation, wait := p.Cur.Generation(), 4*c.opts.Settle

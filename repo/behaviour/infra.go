@@ -140,16 +140,16 @@ var machineChecks = []*check{
 func (c *change) machineOf(o *object) *object { return c.Owner(o, machine) }
 
 func staysProvisioned(c *change) {
-	if c.user || c.wiped || !c.prev.Begun(c.o.Tag) {
+	if c.user || c.wiped || !c.prev.Completed(c.o.Tag) {
 		return
 	}
-	c.demand(c.cur.Begun(c.o.Tag), []string{"status.initialization", "status.ready"},
+	c.demand(c.cur.Completed(c.o.Tag), []string{"status.initialization", "status.ready"},
 		"the object was initialized, but no longer is")
 }
 
 // first reports whether a controller made the object show something for the first time.
 func (c *change) first(shows func(record.Value) bool) bool {
-	return !c.user && !c.gap && shows(c.cur) && !shows(c.prev) && (c.prev.Exists() || c.o.Watched)
+	return !c.user && !c.gap && shows(c.cur) && !shows(c.prev) && (c.prev.Exists() || c.o.Seen.watched)
 }
 
 func clusterEndpoint(c *change) {
@@ -180,7 +180,7 @@ func endpointFixed(c *change) {
 // fixed demands that a value that was seen neither changes nor is removed before the end.
 func fixed(path, what, verb string) func(*change) {
 	return func(c *change) {
-		before, now := c.o.Seen.kept[path], c.cur.Lasting(path)
+		before, now := c.o.Seen.kept[path], c.cur.Whole(path)
 		switch {
 		case before == "" || c.user || now == "" && (c.o.IsDeleting() || c.gap):
 		case now == "":
@@ -404,7 +404,7 @@ func (c *change) planeReady(cl *object) bool {
 }
 
 func machineAfterCluster(c *change) {
-	if !c.begins() || !c.o.Wiped.IsZero() {
+	if !c.begins() || !c.o.Seen.wiped.IsZero() {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -418,7 +418,7 @@ func machineAfterCluster(c *change) {
 }
 
 func machineAfterBootstrap(c *change) {
-	if !c.first(record.Value.Provisioned) || !c.o.Wiped.IsZero() {
+	if !c.first(record.Value.Provisioned) || !c.o.Seen.wiped.IsZero() {
 		return
 	}
 	c.later(apart, func(c *change) {

@@ -162,10 +162,9 @@ func foreignClaims(c *change) {
 			}
 			for _, f := range added {
 				if finalizers[f] {
-					last := c.o.Proof
-					c.o.Proof, c.prev, c.cur = proof, old, cur
+					then := *c.o
+					then.Proof, c.o, c.prev, c.cur = proof, &then, old, cur
 					c.report([]string{"metadata.finalizers", "spec.poolRef"}, "the provider of %s.%s put its finalizer %s on a claim for %s.%s at %s", other[1], other[0], f, pool[1], pool[0], clock(since))
-					c.o.Proof = last
 					return
 				}
 			}
@@ -174,7 +173,7 @@ func foreignClaims(c *change) {
 }
 
 func claimPaused(c *change) {
-	if c.prev.Exists() || !c.o.Watched || c.user || c.o.ByUser {
+	if c.prev.Exists() || !c.o.Seen.watched || c.user || c.o.Seen.byUser {
 		return
 	}
 	cl := c.claimOf(c.o)
@@ -192,7 +191,7 @@ func claimPaused(c *change) {
 }
 
 func claimWithoutCluster(c *change) {
-	if c.prev.Exists() || !c.o.Watched || c.user || c.o.ByUser {
+	if c.prev.Exists() || !c.o.Seen.watched || c.user || c.o.Seen.byUser {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -206,13 +205,13 @@ func claimWithoutCluster(c *change) {
 }
 
 func claimFinalizer(c *change) {
-	if c.prev.Exists() || !c.o.Watched || c.user || c.o.ByUser {
+	if c.prev.Exists() || !c.o.Seen.watched || c.user || c.o.Seen.byUser {
 		return
 	}
 	version := c.o.Version
 	c.even(apart, func(c *change) {
 		cl := c.claimOf(c.o)
-		if cl == nil || !cl.Watched || version == 0 {
+		if cl == nil || !cl.Seen.watched || version == 0 {
 			return
 		}
 		first := cl.Seen.finalized
@@ -223,7 +222,7 @@ func claimFinalizer(c *change) {
 
 // fresh looks at an object soon after a controller made it, or changed a part of it.
 func (c *change) fresh(part string, look func(*change)) {
-	if c.prev.Exists() && (c.gap || c.prev.At(part).Equal(c.cur.At(part))) || c.o.ByUser || c.user {
+	if c.prev.Exists() && (c.gap || c.prev.At(part).Equal(c.cur.At(part))) || c.o.Seen.byUser || c.user {
 		return
 	}
 	c.later(apart, func(c *change) {
@@ -377,7 +376,7 @@ func addressProtected(c *change) {
 
 func claimOwner(c *change) {
 	r, m := c.OwnerTagged(c.o, infraMachine)
-	if m == nil || c.prev.Exists() || c.o.ByUser {
+	if m == nil || c.prev.Exists() || c.o.Seen.byUser {
 		return
 	}
 	switch {

@@ -133,6 +133,11 @@ type change struct {
 	made time.Time
 }
 
+// changeOf begins a change at the last version of an object.
+func (j *Judge) changeOf(o *object) *change {
+	return &change{Judge: j, world: j.world, o: o, cur: o.Cur, old: o.Proof}
+}
+
 // add judges the next event.
 func (j *Judge) add(e *record.Event) {
 	if j.world.Tag(e) == "Event" {
@@ -145,10 +150,11 @@ func (j *Judge) add(e *record.Event) {
 	if !o.Cur.Exists() {
 		created, _ := time.Parse(time.RFC3339, e.Object.Get("metadata", "creationTimestamp").Str())
 		// Recordings of others do not tell what a list held, so the age does.
-		o.Watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.Best()).Sub(created).Abs() < lag+apart
-		o.ByUser = record.ByPeople(nil, e.Writers)
+		o.Seen.watched = e.Type == record.Added && !e.Initial && e.At.Add(-j.skew.Best()).Sub(created).Abs() < lag+apart
+		o.Seen.byUser = record.ByPeople(nil, e.Writers)
 	}
-	c := &change{Judge: j, world: j.world, o: o, prev: o.Cur, cur: e.Object, old: o.Proof, gap: e.Initial, made: e.At}
+	c := j.changeOf(o)
+	c.prev, c.cur, c.gap, c.made = o.Cur, e.Object, e.Initial, e.At
 	c.user = j.world.ByDriver(o, e.Proof().ResourceVersion) || record.ByPeople(o.Writers, e.Writers)
 	if e.Type == record.Deleted {
 		j.end(c, e)
@@ -167,12 +173,12 @@ func (j *Judge) update(c *change, e *record.Event) {
 	c.wiped = c.prev.Get("status").Len() > 0 && c.cur.Get("status").Len() == 0 && (c.user || anonymous && !c.PausedSince(o).IsZero())
 	c.user = c.user || anonymous && c.wiped
 	if c.prev.Exists() && (c.prev.Generation() != c.cur.Generation() || c.user) {
-		c.Stir(o.Cluster, e.At)
+		c.Wake(o.Cluster, e.At)
 		if c.user && !c.prev.Get("spec").Equal(c.cur.Get("spec")) {
 			o.Seen.patched = e.At
 		}
 	}
-	if (c.prev.Exists() || o.Watched) && !c.gap {
+	if (c.prev.Exists() || o.Seen.watched) && !c.gap {
 		for _, f := range record.LostFinalizers(c.cur, c.prev) { // from now to before: the new ones
 			put(&o.Seen.late, f, c.prev.Exists())
 			key := c.finalizerKey(f)
@@ -188,7 +194,7 @@ func (j *Judge) update(c *change, e *record.Event) {
 	}
 	c.tell(func(check *check) func(*change) { return check.version })
 	if c.wiped {
-		o.Wiped = e.At
+		o.Seen.wiped = e.At
 		o.Seen.before = c.prev.Identity(o.Tag)
 		delete(o.Seen.kept, secretPath)
 	}
@@ -201,7 +207,7 @@ func (j *Judge) update(c *change, e *record.Event) {
 		j.resume(m, e.At)
 	}
 	if !c.prev.Exists() {
-		c.Stir(o.Cluster, e.At)
+		c.Wake(o.Cluster, e.At)
 	}
 }
 
@@ -269,7 +275,7 @@ var lastingPaths = append(slices.Clone(record.Identities), poolKindPath, address
 func (j *Judge) remember(o *object) {
 	s := &o.Seen
 	for _, path := range lastingPaths {
-		if v := o.Cur.Lasting(path); v != "" {
+		if v := o.Cur.Whole(path); v != "" {
 			put(&s.kept, path, v)
 		}
 	}
@@ -280,7 +286,7 @@ func (j *Judge) remember(o *object) {
 
 // runs reports whether the object is not paused, and has not been for some time.
 func (c *change) runs(d time.Duration) bool {
-	return c.PausedSince(c.o).IsZero() && c.Now.Sub(c.o.Resumed) >= d
+	return c.PausedSince(c.o).IsZero() && c.Now.Sub(c.o.Seen.resumed) >= d
 }
 
 // begin and resume tell the checks of an object that it is paused, and that it no longer is.
@@ -294,20 +300,18 @@ func (j *Judge) begin(o *object, unknown bool) {
 	if unknown {
 		return
 	}
-	c := &change{Judge: j, world: j.world, o: o, cur: o.Cur, old: o.Proof}
-	c.tell(func(check *check) func(*change) { return check.paused })
+	j.changeOf(o).tell(func(check *check) func(*change) { return check.paused })
 }
 
 func (j *Judge) resume(o *object, at time.Time) {
-	o.Resumed = at
-	c := &change{Judge: j, world: j.world, o: o, cur: o.Cur, old: o.Proof}
-	c.tell(func(check *check) func(*change) { return check.resumed })
+	o.Seen.resumed = at
+	j.changeOf(o).tell(func(check *check) func(*change) { return check.resumed })
 }
 
 // end judges that an object is gone.
 func (j *Judge) end(c *change, e *record.Event) {
 	o := c.o
-	o.Proof, o.Cur = e.Proof(), e.Object
+	c.Last(o, e)
 	j.late(c, e, o.Writers)
 	if e.Version() > 0 {
 		c.user = c.ByDriver(o, strconv.FormatUint(e.Version(), 10))

@@ -42,10 +42,17 @@ func TestManyMachines(t *testing.T) {
 	for _, f := range j.finish() {
 		t.Errorf("%s %s: %s", f.Check.ID, f.Object, f.Message)
 	}
+	deleted := 0
 	for _, e := range events {
-		o := j.world.Object(e.Object.Get("metadata", "uid").Str())
-		if e.Type == record.Deleted && o != nil && (o.Tag == machine || o.Tag == infraMachine) {
+		if e.Type != record.Deleted || e.Kind() != "Machine" && e.Kind() != "AcmeMachine" {
+			continue
+		}
+		deleted++
+		if o := j.world.Object(e.Object.Get("metadata", "uid").Str()); o != nil {
 			t.Fatalf("%s is kept half an hour after it was deleted", o)
 		}
+	}
+	if deleted <= 2*n {
+		t.Errorf("%d Machines and InfraMachines were deleted; want more than %d", deleted, 2*n)
 	}
 }

@@ -291,7 +291,7 @@ func (c *change) wishes() []string {
 
 // quietBirth is for what a controller makes: it belongs to a paused object.
 func (c *change) quietBirth(since time.Time, when string) {
-	if !c.o.Watched || c.o.ByUser || c.user {
+	if !c.o.Seen.watched || c.o.Seen.byUser || c.user {
 		return
 	}
 	for _, r := range c.o.Owners {
@@ -316,7 +316,7 @@ func showsPaused(c *change) {
 	}
 	since := c.PausedSince(c.o)
 	c.later(c.opts.Pause, func(c *change) {
-		if !c.PausedSince(c.o).Equal(since) || len(c.o.Owners) == 0 || c.o.IsDeleting() || c.o.Wiped.After(since) {
+		if !c.PausedSince(c.o).Equal(since) || len(c.o.Owners) == 0 || c.o.IsDeleting() || c.o.Seen.wiped.After(since) {
 			return
 		}
 		p := c.cur.Condition("Paused")
@@ -331,9 +331,9 @@ func showsPaused(c *change) {
 // resumes demands that an object no longer shows a pause that has ended.
 func resumes(format string) func(*change) {
 	return func(c *change) {
-		ended := c.o.Resumed
+		ended := c.o.Seen.resumed
 		c.later(c.opts.Settle, func(c *change) {
-			if !c.PausedSince(c.o).IsZero() || !c.o.Resumed.Equal(ended) ||
+			if !c.PausedSince(c.o).IsZero() || !c.o.Seen.resumed.Equal(ended) ||
 				len(c.o.Owners) == 0 && c.o.Tag != cluster || !c.cur.Condition("Paused").Exists() {
 				return
 			}
@@ -396,7 +396,7 @@ func (c *change) ownFinalizer(f string) bool {
 	known := func(f string) bool { return c.Ours(c.o, c.added[c.finalizerKey(f)]...) }
 	// What is there from the beginning is that of the provider, unless it adds another one to a new object.
 	return known(f) || strings.Contains(f, c.o.Group) ||
-		!c.o.Seen.late[f] && (!c.o.Watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
+		!c.o.Seen.late[f] && (!c.o.Seen.watched || !slices.ContainsFunc(c.prev.Finalizers(), known))
 }
 
 // lostFinalizers are those that the provider lost, so that none of its own is left, and those of
@@ -438,17 +438,17 @@ func pausedGone(c *change) {
 
 // begins reports whether the outside resource shows for the first time in this version.
 func (c *change) begins() bool {
-	if c.user || c.gap || !c.prev.Exists() && !c.o.Watched || c.cur.Annotated(managedAnnotation) {
+	if c.user || c.gap || !c.prev.Exists() && !c.o.Seen.watched || c.cur.Annotated(managedAnnotation) {
 		return false
 	}
-	now := c.cur.Begun(c.o.Tag) || c.cur.Get("spec", "providerID").Str() != "" && c.o.Tag != bootstrapRole
-	before := c.prev.Begun(c.o.Tag) || c.prev.Get("spec", "providerID").Str() != ""
+	now := c.cur.Completed(c.o.Tag) || c.cur.Get("spec", "providerID").Str() != "" && c.o.Tag != bootstrapRole
+	before := c.prev.Completed(c.o.Tag) || c.prev.Get("spec", "providerID").Str() != ""
 	return now && !before && !byUserID(c.o, c.cur)
 }
 
 // byUserID reports whether the only sign is a provider ID that the maker gave.
 func byUserID(o *object, v record.Value) bool {
-	return o.ByUser && !v.Begun(o.Tag) && o.Seen.kept[providerIDPath] != "" &&
+	return o.Seen.byUser && !v.Completed(o.Tag) && o.Seen.kept[providerIDPath] != "" &&
 		o.Seen.kept[providerIDPath] == v.Get("spec", "providerID").Str()
 }
 
@@ -476,11 +476,10 @@ func finalizerKept(c *change) {
 		renamed := slices.ContainsFunc(record.LostFinalizers(c.o.Cur, c.prev), c.ownFinalizer)
 		lost = slices.DeleteFunc(lost, func(f string) bool { return renamed && c.ownFinalizer(f) })
 		if len(lost) > 0 {
-			last := c.o.Proof
-			c.o.Proof = proof
+			then := *c.o
+			then.Proof, c.o = proof, &then
 			c.report([]string{"metadata.finalizers"},
 				"the finalizer %s was removed, but the object is not being deleted", lost[0])
-			c.o.Proof = last
 		}
 	})
 }
@@ -549,7 +548,8 @@ func (j *Judge) warn(e *record.Event) {
 	}
 	if o := j.world.Object(about.Get("uid").Str()); o.Alive() {
 		refuses := All[slices.IndexFunc(All, func(c *check) bool { return c.ID == "BEH012" })]
-		c := &change{Judge: j, world: j.world, check: refuses, o: o, cur: o.Cur, old: o.Proof}
+		c := j.changeOf(o)
+		c.check = refuses
 		c.report([]string{"metadata.deletionTimestamp", "metadata.finalizers"},
 			"the API server refused a new finalizer, because the object is being deleted")
 	}
@@ -566,12 +566,12 @@ const (
 )
 
 func comesToRest(c *change) {
-	who, stirred := c.o, c.Stirred(c.o)
+	who, woken := c.o, c.WokenAt(c.o)
 	// A BootstrapConfig of a MachinePool renews its token, so neither it nor its Secrets come to rest.
 	if p := c.Controller(c.o); c.o.Tag == secret && p.Alive() {
 		who = p
 	}
-	if stirred.IsZero() || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() ||
+	if woken.IsZero() || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() ||
 		who.Tag == bootstrapRole && who.OwnedBy(machinePool) {
 		return
 	}
@@ -581,13 +581,14 @@ func comesToRest(c *change) {
 		c.report(nil, "more than %d writes of the spec within a minute", mostWrites)
 	}
 	switch seen := &c.o.Seen; {
-	case c.Now.Sub(stirred) < restAfter:
+	case c.Now.Sub(woken) < restAfter:
 		seen.writes, seen.slow = nil, nil
 	case c.often(&seen.writes, restWrites, time.Minute):
-		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(stirred))
-	case (c.o.Tag == secret || slices.Contains(providerRoles, c.o.Tag) && c.prev.Begun(c.o.Tag)) && c.often(&seen.slow, mostWrites, slowly):
+		c.report(nil, "more than %d writes within a minute, although nothing changed since %s", restWrites, clock(woken))
+	case (c.o.Tag == secret || slices.Contains(providerRoles, c.o.Tag) && c.prev.Completed(c.o.Tag)) &&
+		c.often(&seen.slow, mostWrites, slowly):
 		c.report(nil, "more than %d writes within %g minutes, although nothing changed since %s",
-			mostWrites, slowly.Minutes(), clock(stirred))
+			mostWrites, slowly.Minutes(), clock(woken))
 	}
 }
 
@@ -765,7 +766,7 @@ func ownerFirst(c *change) {
 		begins = c.first(record.Value.DataCreated)
 	}
 	owned := len(c.o.Owners) > 0
-	if !begins || !owned && !c.o.Wiped.IsZero() {
+	if !begins || !owned && !c.o.Seen.wiped.IsZero() {
 		return
 	}
 	c.demand(owned, []string{"metadata.ownerReferences", "spec.providerID", "status.initialization", "status.ready"},
@@ -819,13 +820,14 @@ func ownerChain(c *change) {
 			"the object is its own owner, so garbage collection never deletes it")
 		return
 	}
-	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || c.o.Label(clusterLabel) == "" ||
+	if c.prev.Exists() || !c.o.Seen.watched || c.o.Seen.byUser || c.o.Label(clusterLabel) == "" ||
 		c.o.Tag == secret && (c.cur.Get("type").Str() != secretType || len(c.o.Writers) == 0) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
 		chained := len(c.o.Owners) > 0 || c.cur.Get("metadata", "labels", moveLabel).Exists()
-		if !chained && (c.o.IsDeleting() || c.ClusterOf(c.o) == nil || !c.o.Wiped.IsZero() || !c.runs(c.opts.Settle)) {
+		if !chained && (c.o.IsDeleting() || c.ClusterOf(c.o) == nil || !c.o.Seen.wiped.IsZero() ||
+			!c.runs(c.opts.Settle)) {
 			return
 		}
 		c.demand(chained, []string{"metadata.labels", "metadata.ownerReferences"},
@@ -880,9 +882,9 @@ func restartQuiet(c *change) {
 	if c.Restarted.IsZero() || c.user || c.gap || !c.prev.Exists() || c.o.IsDeleting() {
 		return
 	}
-	at, stirred := c.Restarted, c.Stirred(c.o)
+	at, woken := c.Restarted, c.WokenAt(c.o)
 	rest := at.Add(-c.opts.Settle)
-	if c.Now.Sub(at) > c.opts.Settle || stirred.IsZero() || stirred.After(rest) || c.old.At.After(rest) {
+	if c.Now.Sub(at) > c.opts.Settle || woken.IsZero() || woken.After(rest) || c.old.At.After(rest) {
 		return
 	}
 	done := slices.DeleteFunc(record.Work(c.prev, c.cur), func(s string) bool { return strings.Contains(s, "onditions") })
@@ -904,7 +906,7 @@ func statusRebuilt(c *change) {
 }
 
 func statusResumed(c *change) {
-	if c.o.Wiped.IsZero() || c.o.Seen.before == nil {
+	if c.o.Seen.wiped.IsZero() || c.o.Seen.before == nil {
 		return
 	}
 	before := c.o.Seen.before
@@ -957,7 +959,7 @@ func pausedFalsely(c *change) {
 		return
 	}
 	c.later(c.opts.Settle, func(c *change) {
-		if c.ClusterOf(c.o) != nil && c.runs(2*c.opts.Settle) && c.o.Wiped.IsZero() {
+		if c.ClusterOf(c.o) != nil && c.runs(2*c.opts.Settle) && c.o.Seen.wiped.IsZero() {
 			c.demand(!c.cur.Paused(), []string{"status.conditions[Paused]"},
 				"the condition Paused has been True for %s, but nothing is paused", c.opts.Settle)
 		}
@@ -983,7 +985,7 @@ func editsKept(c *change) {
 
 func noLeak(c *change) {
 	p := c.Controller(c.o)
-	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || !p.Alive() ||
+	if c.prev.Exists() || !c.o.Seen.watched || c.o.Seen.byUser || !p.Alive() ||
 		p.Tag == infraPool && c.o.Tag != secret || !slices.Contains(providerRoles, p.Tag) {
 		return
 	}
@@ -993,7 +995,7 @@ func noLeak(c *change) {
 }
 
 func bornLate(c *change) {
-	if c.prev.Exists() || !c.o.Watched || c.o.ByUser || c.user {
+	if c.prev.Exists() || !c.o.Seen.watched || c.o.Seen.byUser || c.user {
 		return
 	}
 	born, err := time.Parse(time.RFC3339, c.cur.Get("metadata", "creationTimestamp").Str())
@@ -1040,16 +1042,16 @@ func clusterLabelFixed(c *change) {
 
 func readyInitialized(c *change) {
 	lacks := func(v record.Value) bool {
-		return v.Condition("Ready").Get("status").Str() == "True" && !v.Begun(c.o.Tag)
+		return v.Condition("Ready").Get("status").Str() == "True" && !v.Completed(c.o.Tag)
 	}
-	if c.cur.Begun(c.o.Tag) {
+	if c.cur.Completed(c.o.Tag) {
 		c.once("initialized")
 	}
 	if c.user || !lacks(c.cur) || c.o.Seen.had["initialized"] { // see those that stay initialized
 		return
 	}
 	c.rests(func(c *change) {
-		if len(c.o.Owners) > 0 && c.o.Wiped.IsZero() && !c.cur.Annotated(managedAnnotation) && lacks(c.cur) {
+		if len(c.o.Owners) > 0 && c.o.Seen.wiped.IsZero() && !c.cur.Annotated(managedAnnotation) && lacks(c.cur) {
 			c.report([]string{"status.conditions[Ready]", "status.initialization"},
 				"the condition Ready is True, but the initialization is not reported %s later", c.opts.Settle)
 		}

@@ -74,7 +74,7 @@ func poolProvisioned(c *change) {
 	}
 	c.later(c.opts.Settle, func(c *change) {
 		if !c.cur.HasInstances() || c.o.IsDeleting() || len(c.o.Owners) == 0 || !c.PausedSince(c.o).IsZero() ||
-			!c.o.Wiped.IsZero() {
+			!c.o.Seen.wiped.IsZero() {
 			return
 		}
 		c.demand(c.cur.PoolProvisioned(), []string{"spec.providerIDList", "status.replicas", "status.ready", "status.initialization"},
@@ -121,7 +121,7 @@ func (c *change) rests(do func(*change)) {
 // made the controllers of its Cluster work meanwhile, or one of its children is being deleted.
 func (c *change) settled(children string, do func(*change)) {
 	c.rests(func(c *change) {
-		if c.Now.Sub(c.Stirred(c.o)) < c.opts.Settle+lag ||
+		if c.Now.Sub(c.WokenAt(c.o)) < c.opts.Settle+lag ||
 			slices.ContainsFunc(c.ChildrenTagged(c.o.UID, children), (*object).IsDeleting) {
 			c.settled(children, do)
 			return

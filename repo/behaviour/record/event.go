@@ -64,6 +64,11 @@ func (e *Event) Version() uint64 {
 	return n
 }
 
+// Proof says where the version of the event was read.
+func (e *Event) Proof() Proof {
+	return Proof{e.Object.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
+}
+
 // timeFormats are tried in this order; the second is that of clocks without a zone.
 var timeFormats = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"}
 

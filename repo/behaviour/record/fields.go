@@ -72,8 +72,8 @@ func (v Value) DataCreated() bool { return v.reached("dataSecretCreated", "ready
 // Initialized reports whether a control plane accepts requests.
 func (v Value) Initialized() bool { return v.reached("controlPlaneInitialized", "initialized") }
 
-// Begun is what an object of the role reports when its work is done for the first time.
-func (v Value) Begun(tag string) bool {
+// Completed reports whether an object says that the initialization of its role is completed.
+func (v Value) Completed(tag string) bool {
 	switch tag {
 	case string(contract.BootstrapConfig):
 		return v.DataCreated()
@@ -273,8 +273,8 @@ func (v Value) Number() int64 {
 	return n
 }
 
-// Settings are what changed of the spec, but for numbers of replicas, and the statuses of
-// conditions, but for Paused, which people change.
+// Settings are the changes of the spec, but for numbers of replicas, and of the statuses of
+// conditions, but for Paused.
 func Settings(prev, cur Value) (out []Change) {
 	for _, d := range Diff(prev.Get("spec"), cur.Get("spec")) {
 		if d.Path = "spec." + d.Path; !strings.Contains(strings.ToLower(d.Path), "replicas") {
@@ -290,8 +290,8 @@ func Settings(prev, cur Value) (out []Change) {
 	return out
 }
 
-// OfUsers are the changes of what belongs to users: strings and numbers of the spec but for
-// identities, and labels and annotations whose keys have no prefix.
+// OfUsers are the changes of strings and numbers of the spec but for identities, and labels
+// and annotations that come or go, if their keys have no prefix or mean a pause.
 func OfUsers(prev, cur Value) []Change {
 	out := slices.DeleteFunc(Settings(prev, cur), func(d Change) bool {
 		return !strings.HasPrefix(d.Path, "spec.") || d.Path == "spec.providerID" ||
@@ -312,25 +312,26 @@ func OfUsers(prev, cur Value) []Change {
 	return out
 }
 
-// Lasting reads a value that must not change, an endpoint if it is whole.
-func (v Value) Lasting(path string) string {
+// Whole reads the text at a path, or the endpoint there if it is whole.
+func (v Value) Whole(path string) string {
 	if path == "spec.controlPlaneEndpoint" {
 		return v.Endpoint()
 	}
 	return v.At(path).Str()
 }
 
-// Identities are the paths of what must be the same when a status is rebuilt.
+// Identities are the paths of the identities of an object.
 var Identities = []string{"spec.providerID", "spec.controlPlaneEndpoint", "status.dataSecretName"}
 
-// Identity are the values that must be the same when a status is rebuilt.
+// Identity are the identities of an object of the role, by path, with its addresses and
+// whether its initialization is completed.
 func (v Value) Identity(tag string) map[string]string {
 	out := map[string]string{}
-	if v.Begun(tag) {
+	if v.Completed(tag) {
 		out["initialized"] = "true"
 	}
 	for _, path := range Identities {
-		out[path] = v.Lasting(path)
+		out[path] = v.Whole(path)
 	}
 	if a := v.Get("status", "addresses"); a.Len() > 0 {
 		out["status.addresses"] = a.Text()
@@ -346,7 +347,8 @@ var isType = map[string]func(Value) bool{
 	"string":  func(v Value) bool { return v.Str() != "" || v.Text() == `""` },
 }
 
-// Mistyped finds a field of the contract of a role whose type is not what the contract says.
+// Mistyped finds the first field of an object of the role whose type differs from the
+// contract's.
 func (v Value) Mistyped(tag string) (path, want string) {
 	newer := v.Get("status", "initialization").Exists()
 	for _, f := range contract.Fields {

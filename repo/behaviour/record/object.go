@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The names that Cluster API gives what is read here.
+// Labels, annotations and groups of Cluster API.
 const (
 	ClusterLabel     = "cluster.x-k8s.io/cluster-name"
 	pausedAnnotation = "cluster.x-k8s.io/paused"
@@ -17,19 +17,16 @@ const (
 
 // Object is one of the cluster, from its first version to its end.
 type Object[M any] struct {
-	key
+	FullName
 	UID string
-	// Tag is the role or the core kind; see TagOf.
+	// Tag is the role or the core kind; see World.Tag.
 	Tag string
 
-	Cur     Value
-	Writers []Writer
-	Proof   Proof
-	Version uint64
-	Born    time.Time // of the first version
-	// Watched says that the first version was seen when it was made.
-	Watched  bool
-	ByUser   bool // made by a person or the driver
+	Cur      Value
+	Writers  []Writer
+	Proof    Proof
+	Version  uint64
+	Born     time.Time // of the first version
 	Deleting time.Time
 	Gone     bool
 	replaced bool // by another one of the same name, without having been seen to go
@@ -38,15 +35,13 @@ type Object[M any] struct {
 	Owners    []Owner
 	Annotated time.Time // paused by the annotation since
 	Acked     time.Time // shows Paused=True since
-	Resumed   time.Time
-	Wiped     time.Time
 
 	// Seen is what the reader remembers of earlier versions.
 	Seen M
 }
 
-// key is the full name of an object.
-type key struct{ Group, Kind, Namespace, Name string }
+// FullName identifies an object among those that exist at the same time.
+type FullName struct{ Group, Kind, Namespace, Name string }
 
 // Proof is a version of an object.
 type Proof struct {
@@ -81,27 +76,23 @@ func ControllerOf(list []Owner) Owner {
 	return Owner{}
 }
 
-func keyOf(e *Event) key {
+func nameOf(e *Event) FullName {
 	meta := e.Object.Get("metadata")
-	return key{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}
+	return FullName{e.Group(), e.Kind(), meta.Get("namespace").Str(), meta.Get("name").Str()}
 }
 
 // uidOf is the UID of an object, or its full name if a recording leaves UIDs out.
 func uidOf(e *Event) string {
-	n := keyOf(e)
+	n := nameOf(e)
 	return cmp.Or(e.Object.Get("metadata", "uid").Str(), strings.Join([]string{n.Group, n.Kind, n.Namespace, n.Name}, "/"))
 }
 
-// Proof of the version that the event tells.
-func (e *Event) Proof() Proof {
-	return Proof{e.Object.Get("metadata", "resourceVersion").Str(), e.At, e.File, e.Line}
-}
-
-func (k key) String() string {
-	if k.Namespace == "" {
-		return k.Kind + " " + k.Name
+// String is "Kind namespace/name", or "Kind name" without a namespace.
+func (n FullName) String() string {
+	if n.Namespace == "" {
+		return n.Kind + " " + n.Name
 	}
-	return k.Kind + " " + k.Namespace + "/" + k.Name
+	return n.Kind + " " + n.Namespace + "/" + n.Name
 }
 
 // Get follows keys of the last version.

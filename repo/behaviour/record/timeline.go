@@ -82,7 +82,7 @@ func (t *Timelines[F]) Add(e *Event) {
 	default:
 		return
 	}
-	n := keyOf(e)
+	n := nameOf(e)
 	if n.Group == coreGroup && n.Kind == "Cluster" {
 		t.pause(n.Namespace+"/"+n.Name, e)
 	}

@@ -32,14 +32,14 @@ type World[M any] struct {
 	timers   queue[timer]
 	seq      int
 	objects  map[string]*Object[M] // by UID
-	named    map[key]*Object[M]
-	newer    map[key]string  // the last UID of a name
-	older    map[string]bool // UIDs that another one followed without their end
+	named    map[FullName]*Object[M]
+	newer    map[FullName]string // the last UID of a name
+	older    map[string]bool     // UIDs that another one followed without their end
 	mixed    bool
 	members  map[string]map[*Object[M]]bool // by Cluster
 	children map[string]map[*Object[M]]bool // by UID of the owner
 	clusters map[string]*Object[M]
-	stirred  map[string]time.Time       // by Cluster, also before it is seen
+	woken    map[string]time.Time       // by Cluster, also before it is seen
 	paused   map[string]time.Time       // by Cluster
 	tags     map[[2]string]string       // group and kind, learned
 	journal  map[string]map[string]bool // UID, resourceVersions
@@ -50,14 +50,15 @@ type World[M any] struct {
 	staleAt  string
 }
 
-// NewWorld returns a World without objects. An event may come as much later than one that
+// NewWorld returns a World without objects. An event may come up to lag later than one that
 // happened after it.
 func NewWorld[M any](lag time.Duration) *World[M] {
 	return &World[M]{
 		lag: lag, Read: map[string]bool{}, Denied: map[string]string{},
-		objects: map[string]*Object[M]{}, named: map[key]*Object[M]{}, newer: map[key]string{}, older: map[string]bool{},
+		objects: map[string]*Object[M]{}, named: map[FullName]*Object[M]{},
+		newer: map[FullName]string{}, older: map[string]bool{},
 		members: map[string]map[*Object[M]]bool{}, children: map[string]map[*Object[M]]bool{},
-		clusters: map[string]*Object[M]{}, stirred: map[string]time.Time{}, paused: map[string]time.Time{},
+		clusters: map[string]*Object[M]{}, woken: map[string]time.Time{}, paused: map[string]time.Time{},
 		tags: map[[2]string]string{}, journal: map[string]map[string]bool{}, acted: map[string]time.Time{}, writers: map[[3]string]bool{},
 	}
 }
@@ -97,6 +98,8 @@ func (w *World[M]) Finish(next func(*Event)) {
 	}
 }
 
+// until hands over the events until a time. Timers run only until the lag before the newest
+// event, also at the end: what would have to be seen later stays open.
 func (w *World[M]) until(t time.Time, next func(*Event)) {
 	w.waiting.until(t, func(e *Event) {
 		w.advance(e.At)
@@ -138,8 +141,7 @@ func (w *World[M]) advance(now time.Time) {
 	}
 }
 
-// short names a resource as the checks do: without its group if it is not one of Cluster
-// API.
+// short names a resource without its group if it is not one of Cluster API.
 func short(note Value) string {
 	resource := note.Get("resource").Str()
 	plural, group, _ := strings.Cut(resource, ".")
@@ -161,9 +163,9 @@ func (w *World[M]) Tag(e *Event) string {
 }
 
 // Find returns the object of an event, made if need be; nil if the event is older than
-// what is known, or if its kind does not matter.
+// what is known, or if its kind does not matter. It notes in w.Read that Events, Leases and
+// Secrets are in the stream.
 func (w *World[M]) Find(e *Event) *Object[M] {
-	n, uid, version := keyOf(e), uidOf(e), e.Version()
 	tag := w.Tag(e)
 	switch tag {
 	case otherKind:
@@ -176,6 +178,7 @@ func (w *World[M]) Find(e *Event) *Object[M] {
 	case "Secret":
 		w.Read["secrets"] = true
 	}
+	n, uid, version := nameOf(e), uidOf(e), e.Version()
 	o := w.objects[uid]
 	switch {
 	case o == nil && e.Type == Deleted, o != nil && o.replaced:
@@ -191,7 +194,7 @@ func (w *World[M]) Find(e *Event) *Object[M] {
 		o.Tag = tag
 		return o
 	}
-	o = &Object[M]{key: n, UID: uid, Tag: tag, Born: e.At}
+	o = &Object[M]{FullName: n, UID: uid, Tag: tag, Born: e.At}
 	if before := w.named[n]; before != nil && !before.Gone {
 		// Its end was missed, or there are two servers.
 		before.Gone, before.replaced = true, true
@@ -201,7 +204,7 @@ func (w *World[M]) Find(e *Event) *Object[M] {
 	return o
 }
 
-// Update takes a version that Find found the object of.
+// Update takes a new version of an object that Find returned.
 func (w *World[M]) Update(o *Object[M], e *Event) {
 	prev := o.Cur
 	o.Proof = e.Proof()
@@ -224,7 +227,8 @@ func (w *World[M]) Update(o *Object[M], e *Event) {
 }
 
 // Pauses follows spec.paused of Clusters, the annotation, and the condition. It returns the
-// objects for which a pause begins, or ends.
+// objects for which a pause begins, to be told first, and those for which one ends. A Cluster
+// that replaces the annotation by spec.paused is among both.
 func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended []*Object[M]) {
 	switch shows := o.Cur.Paused(); {
 	case shows && o.Acked.IsZero():
@@ -254,7 +258,7 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 	if w.paused[o.Cluster] = at; !paused {
 		delete(w.paused, o.Cluster)
 	}
-	w.Stir(o.Cluster, at)
+	w.Wake(o.Cluster, at)
 	for _, m := range sorted(w.members[o.Cluster]) {
 		switch {
 		case !m.Annotated.IsZero():
@@ -267,10 +271,13 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 	return begun, ended
 }
 
+// Last takes the version of an object that a deletion tells, before End.
+func (w *World[M]) Last(o *Object[M], e *Event) { o.Proof, o.Cur = e.Proof(), e.Object }
+
 // End notes that an object is gone.
 func (w *World[M]) End(o *Object[M], at time.Time) {
 	o.Gone = true
-	w.Stir(o.Cluster, at)
+	w.Wake(o.Cluster, at)
 	w.forget(o)
 	// A late event of the object must not bring it back; its name may.
 	w.After(time.Minute, func() { delete(w.objects, o.UID) })
@@ -279,7 +286,7 @@ func (w *World[M]) End(o *Object[M], at time.Time) {
 // turns notes that objects of the same name take turns, which is so if two servers write
 // into one recording.
 func (w *World[M]) turns(e *Event) {
-	n, uid := keyOf(e), e.Object.Get("metadata", "uid").Str()
+	n, uid := nameOf(e), e.Object.Get("metadata", "uid").Str()
 	before := w.newer[n]
 	switch {
 	case e.Type == Deleted && before == uid:
@@ -374,17 +381,17 @@ func (w *World[M]) PausedSince(o *Object[M]) time.Time {
 	return since
 }
 
-// Stir notes that something may make the controllers of a Cluster work.
-func (w *World[M]) Stir(cluster string, at time.Time) {
+// Wake notes that something may make the controllers of a Cluster work.
+func (w *World[M]) Wake(cluster string, at time.Time) {
 	if cluster != "" {
-		w.stirred[cluster] = at
+		w.woken[cluster] = at
 	}
 }
 
 // forget takes an object out of all indexes but that of UIDs.
 func (w *World[M]) forget(o *Object[M]) {
-	if w.named[o.key] == o {
-		delete(w.named, o.key)
+	if w.named[o.FullName] == o {
+		delete(w.named, o.FullName)
 	}
 	delete(w.members[o.Cluster], o)
 	if len(w.members[o.Cluster]) == 0 {
@@ -398,7 +405,7 @@ func (w *World[M]) forget(o *Object[M]) {
 	}
 	if o.Tag == "Cluster" {
 		delete(w.clusters, o.Cluster)
-		delete(w.stirred, o.Cluster)
+		delete(w.woken, o.Cluster)
 		delete(w.paused, o.Cluster)
 	}
 	delete(w.journal, o.UID)
@@ -420,7 +427,7 @@ func (w *World[M]) act(e *Event) {
 		add(w.journal, uid, version)
 	}
 	if o := w.objects[uid]; o != nil {
-		w.Stir(o.Cluster, e.At)
+		w.Wake(o.Cluster, e.At)
 	}
 }
 
@@ -456,7 +463,7 @@ func (w *World[M]) OwnerTagged(o *Object[M], tag string) (Owner, *Object[M]) {
 
 // Live finds an object that is not gone by its name.
 func (w *World[M]) Live(group, kind, namespace, name string) *Object[M] {
-	if o := w.named[key{group, kind, namespace, name}]; o.Alive() {
+	if o := w.named[FullName{group, kind, namespace, name}]; o.Alive() {
 		return o
 	}
 	return nil
@@ -514,9 +521,9 @@ func (w *World[M]) ByDriver(o *Object[M], version string) bool { return w.journa
 // ClusterPaused returns since when the Cluster of an object is paused, zero if it is not.
 func (w *World[M]) ClusterPaused(o *Object[M]) time.Time { return w.paused[o.Cluster] }
 
-// Stirred returns when something last made the controllers of the Cluster of an object work,
+// WokenAt returns when something last made the controllers of the Cluster of an object work,
 // zero if nothing is known of a Cluster.
-func (w *World[M]) Stirred(o *Object[M]) time.Time { return w.stirred[o.Cluster] }
+func (w *World[M]) WokenAt(o *Object[M]) time.Time { return w.woken[o.Cluster] }
 
 // LearnWriters notes who writes the status of objects of the kind.
 func (w *World[M]) LearnWriters(o *Object[M]) {
