@@ -1,6 +1,7 @@
 package behaviour
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -156,12 +157,12 @@ func foreignClaims(c *change) {
 		if c.cur.Get("status", "addressRef", "name").Str() != "" || c.pools[pool] != nil {
 			return // it is answered, so the pool is that of the provider
 		}
-		for other, finalizers := range c.pools {
+		for _, other := range slices.SortedFunc(maps.Keys(c.pools), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 			if other[0] == pool[0] {
 				continue
 			}
 			for _, f := range added {
-				if finalizers[f] {
+				if c.pools[other][f] {
 					then := *c.o
 					then.Proof, c.o, c.prev, c.cur = proof, &then, old, cur
 					c.report([]string{"metadata.finalizers", "spec.poolRef"}, "the provider of %s.%s put its finalizer %s on a claim for %s.%s at %s", other[1], other[0], f, pool[1], pool[0], clock(since))
