@@ -111,7 +111,8 @@ func TestCopyRefusesAFileThatChangedItsLength(t *testing.T) {
 	}
 }
 
-// A release of an unknown provider has no label to look for, so no file is read.
+// A release of an unknown provider has no label to look for, so no file holds its
+// components.
 func TestIdentify(t *testing.T) {
 	for name, want := range map[string]string{"": "", "foo": "other.yaml"} {
 		r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: name}, Artifacts: []*repo.Artifact{

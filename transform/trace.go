@@ -63,7 +63,7 @@ type Source struct {
 // newTracer prepares to trace what Make made with the same arguments.
 func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options, releases []*repo.Release) *Tracer {
 	t := &Tracer{ctx: ctx, dir: dir, opts: opts, builts: map[string]*built{}}
-	files := &sourceFiles{tree: t.tree(nil), dir: filepath.ToSlash(dir)}
+	files := &sourceFiles{tree: t.tree(nil), edited: map[string]func() *kustomize.Tree{}, dir: filepath.ToSlash(dir)}
 	tracers := map[string]func() *kustomize.Tracer{}
 	for _, r := range releases {
 		i := slices.IndexFunc(plan.Providers, func(p config.PlannedProvider) bool {
@@ -122,7 +122,11 @@ func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.O
 			return slices.Contains(layouts.KustomizationFiles, path.Base(r.File))
 		})
 		if len(edited) > 0 {
-			key, tree = key+"\x00"+p.Label(), t.tree(edited)
+			label := p.Label()
+			if files.edited[label] == nil {
+				files.edited[label] = t.tree(edited)
+			}
+			key, tree = key+"\x00"+label, files.edited[label]
 		}
 		if tracers[key] == nil {
 			opts := kustomize.Options{NoLoadRestrictions: o.LoadRestrictor == config.NoRestrictions, AllowRemote: t.opts.AllowRemote && plan.RemoteBases}
@@ -157,9 +161,11 @@ func (t *Tracer) parts(plan *config.Plan, p *config.PlannedProvider, o *config.O
 
 // sourceFiles parses source files once.
 type sourceFiles struct {
-	tree  func() *kustomize.Tree
-	dir   string
-	cache sync.Map
+	tree func() *kustomize.Tree
+	// edited are the trees of providers that replace texts in kustomizations, by label.
+	edited map[string]func() *kustomize.Tree
+	dir    string
+	cache  sync.Map
 }
 
 func (s *sourceFiles) stream(name string) func() *yamldoc.Stream {

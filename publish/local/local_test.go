@@ -505,22 +505,27 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }); i >= 0 {
 		t.Errorf("left %s", tree(t, root)[i])
 	}
-	// If the new version cannot take the place, the old one comes back.
-	failing := &Folder{root: root, open: func(root string) (disk, error) {
-		disk, err := openDisk(root)
-		failed := false
-		lower := overlay{disk, []string{"infrastructure-foo/v1.1.0"}}
-		return hooked{lower, new([]string), func(_ int, m moment, name string) error {
-			if m == before && name == "rename infrastructure-foo/v1.1.0" && !failed {
-				failed = true
-				return errors.New("broken")
-			}
-			return nil
-		}}, err
-	}}
+	// If the new version cannot take the place, or does not stay there, the old one comes back.
 	three := release("v1.1.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.1.0")
-	if _, err := failing.Replace(t.Context(), three); err == nil {
-		t.Error("the replacement succeeded")
+	for when, fault := range map[moment]func() error{
+		before: func() error { return errors.New("broken") },
+		after:  func() error { return os.RemoveAll(filepath.Join(root, "infrastructure-foo", "v1.1.0")) },
+	} {
+		failing := &Folder{root: root, open: func(root string) (disk, error) {
+			disk, err := openDisk(root)
+			failed := false
+			lower := overlay{disk, []string{"infrastructure-foo/v1.1.0"}}
+			return hooked{lower, new([]string), func(_ int, m moment, name string) error {
+				if m == when && name == "rename infrastructure-foo/v1.1.0" && !failed {
+					failed = true
+					return fault()
+				}
+				return nil
+			}}, err
+		}}
+		if _, err := failing.Replace(t.Context(), three); err == nil {
+			t.Errorf("%s: the replacement succeeded", when)
+		}
+		holds(t, d, sample("v1.1.0"))
 	}
-	holds(t, d, sample("v1.1.0"))
 }

@@ -163,8 +163,8 @@ func foreignClaims(c *change) {
 			}
 			for _, f := range added {
 				if c.pools[other][f] {
-					then := *c.o
-					then.Proof, c.o, c.prev, c.cur = proof, &then, old, cur
+					c.asOf(proof)
+					c.prev, c.cur = old, cur
 					c.report([]string{"metadata.finalizers", "spec.poolRef"}, "the provider of %s.%s put its finalizer %s on a claim for %s.%s at %s", other[1], other[0], f, pool[1], pool[0], clock(since))
 					return
 				}

@@ -138,6 +138,12 @@ func (j *Judge) changeOf(o *object) *change {
 	return &change{Judge: j, world: j.world, o: o, cur: o.Cur, old: o.Proof}
 }
 
+// asOf makes a change report an earlier version of its object.
+func (c *change) asOf(p record.Proof) {
+	then := *c.o
+	then.Proof, c.o = p, &then
+}
+
 // add judges the next event.
 func (j *Judge) add(e *record.Event) {
 	if j.world.Tag(e) == "Event" {

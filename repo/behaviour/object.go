@@ -54,10 +54,10 @@ type (
 
 // memory is what checks remember of earlier versions.
 type memory struct {
-	watched       bool // the first version was seen when it was made
-	byUser        bool // made by a person or the driver
-	resumed       time.Time
-	wiped         time.Time
+	watched       bool              // the first version was seen when it was made
+	byUser        bool              // made by a person or the driver
+	resumed       time.Time         // when its last pause ended
+	wiped         time.Time         // when its status was last emptied from outside
 	kept          map[string]string // the last values that must not change, by path
 	before        map[string]string // a wipe
 	writes, specs []time.Time

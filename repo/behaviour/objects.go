@@ -476,8 +476,7 @@ func finalizerKept(c *change) {
 		renamed := slices.ContainsFunc(record.LostFinalizers(c.o.Cur, c.prev), c.ownFinalizer)
 		lost = slices.DeleteFunc(lost, func(f string) bool { return renamed && c.ownFinalizer(f) })
 		if len(lost) > 0 {
-			then := *c.o
-			then.Proof, c.o = proof, &then
+			c.asOf(proof)
 			c.report([]string{"metadata.finalizers"},
 				"the finalizer %s was removed, but the object is not being deleted", lost[0])
 		}

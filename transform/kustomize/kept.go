@@ -106,7 +106,7 @@ func parsed(text []byte) (objs []map[string]any, ok bool) {
 }
 
 // keep notes what a build made, and returns its text. Objects that YAML does not give
-// back as they are are not kept.
+// back as they are are not kept. The build has ended, so nothing else notes anything.
 func (t *Tree) keep(dir string, opts Options, objs []map[string]any) []byte {
 	if len(objs) == 0 {
 		return nil

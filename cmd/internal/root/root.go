@@ -117,7 +117,8 @@ program is on the PATH, "clusterctl repo" runs it as a plugin.`,
 	}
 	// Cobra checks the number of arguments itself; that is wrong usage too.
 	wrapArgs(cmd)
-	// Only shells ask for values. Before finish, which rewrites how flags are explained.
+	// Only shells ask for values. This must come before finish, which rewrites the
+	// explanations of flags.
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeValues(cmd)
 	}

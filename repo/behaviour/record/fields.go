@@ -320,10 +320,10 @@ func (v Value) Whole(path string) string {
 	return v.At(path).Str()
 }
 
-// Identities are the paths of the identities of an object.
+// Identities are the paths of what identifies what an object stands for.
 var Identities = []string{"spec.providerID", "spec.controlPlaneEndpoint", "status.dataSecretName"}
 
-// Identity are the identities of an object of the role, by path, with its addresses and
+// Identity returns the values at Identities, by path, for the role, with addresses and
 // whether its initialization is completed.
 func (v Value) Identity(tag string) map[string]string {
 	out := map[string]string{}

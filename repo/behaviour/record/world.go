@@ -98,8 +98,9 @@ func (w *World[M]) Finish(next func(*Event)) {
 	}
 }
 
-// until hands over the events until a time. Timers run only until the lag before the newest
-// event, also at the end: what would have to be seen later stays open.
+// until hands over the events until a time. Before each, the timers run that are due by
+// then; after the last one, those due a lag before the newest event: what would have to be
+// seen later stays open.
 func (w *World[M]) until(t time.Time, next func(*Event)) {
 	w.waiting.until(t, func(e *Event) {
 		w.advance(e.At)
@@ -271,7 +272,7 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 	return begun, ended
 }
 
-// Last takes the version of an object that a deletion tells, before End.
+// Last takes the last version of an object, which its deletion carries. End follows.
 func (w *World[M]) Last(o *Object[M], e *Event) { o.Proof, o.Cur = e.Proof(), e.Object }
 
 // End notes that an object is gone.

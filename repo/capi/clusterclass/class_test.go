@@ -190,7 +190,7 @@ func TestDefaulted(t *testing.T) {
 		"map[a:3 b:2]":     map[string]any{"a": 3},
 	} {
 		if got, _ := clusterclass.Defaulted(schema, value, value != nil); fmt.Sprint(got) != want {
-			t.Errorf("%v becomes %v, want %s", value, got, want)
+			t.Errorf("got %v, want %s", got, want)
 		}
 	}
 }

@@ -25,8 +25,8 @@ x-kubernetes-validations:
 	return messages
 }
 
-// TestPolicyVariables uses a variable where a boolean is needed: that one of unknown
-// type may be one, but one of any type is not.
+// TestPolicyVariables uses a variable where a boolean is needed. One whose type is not
+// known here may be a boolean; one of any type is refused.
 func TestPolicyVariables(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"true": false, "1": true, "object.spec": true, "namespaceObject.metadata": false,

@@ -404,6 +404,7 @@ func TestAgainstConverter(t *testing.T) {
 			refused++
 		}
 	}
+	// Each of these fields has an UnmarshalJSON of its own.
 	for _, of := range all {
 		if of.Type == reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]() {
 			for _, field := range []string{"additionalProperties", "additionalItems", "items"} {

@@ -264,7 +264,9 @@ func (b *planner) doomed(t *target, n *Node) bool {
 			break
 		}
 	}
-	t.doomed[n] = all
+	if all {
+		t.doomed[n] = true
+	}
 	return all
 }
 
