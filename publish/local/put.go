@@ -196,7 +196,7 @@ func (d *Folder) moveIn(ctx context.Context, s *staging, dir string, r *repo.Rel
 }
 
 // confirm makes durable that the release is in its place. It is read there only
-// if it is no longer what was moved.
+// if it changed after it was moved.
 func (d *Folder) confirm(
 	ctx context.Context, disk disk, dir string, r *repo.Release, sums map[string]repo.Sum, stamps []fs.FileInfo,
 ) error {

@@ -61,7 +61,7 @@ func TestHealthy(t *testing.T) {
 		l.put(provider, "IPAddressClaim", "k", "metadata.finalizers", nil)
 		l.gone("IPAddressClaim", "k")
 	})
-	l.instead("delete cluster", func(l *life) { // nobody has to observe a change of what is being deleted
+	l.instead("delete cluster", func(l *life) { // a change of what is being deleted need not be observed
 		l.put(user, "AcmeCluster", "c", "spec.extra", "x")
 		l.deleting("Cluster", "c")
 		l.deleting("AcmeCluster", "c")

@@ -412,7 +412,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A write that has begun outlasts the interruption, but not for ever.
+// A write that has begun outlasts the interruption, but ends.
 func TestWriteEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

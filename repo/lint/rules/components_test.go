@@ -99,7 +99,7 @@ func TestComponents(t *testing.T) {
 		"issuers that are not there":              {fooNamespace + "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\nspec: {secretName: a, dnsNames: [a.b.svc], issuerRef: {name: a}}\n---\napiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: b, namespace: foo-system}\nspec: {secretName: b, dnsNames: [a.b.svc], issuerRef: {name: a, kind: ClusterIssuer}}\n", "WH01", []string{"WH017:8"}},
 		"the group of an issuer":                  {fooNamespace + "apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: a, namespace: foo-system}\n---\napiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\nspec: {issuerRef: {name: a, group: certmanager.io}}\n", "WH017", []string{"WH017:12"}},
 		"accounts that are not there":             {fooNamespace + "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: foo-system}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules:\n- {apiGroups: [core], resources: [pods], verbs: [get, manage, \"*\"]}\n- {apiGroups: [\"\"], resources: [pods], verbs: [wacth]}\n- {apiGroups: [\"\"], resources: [pods], resourceNames: [a], verbs: [create]}\n- {apiGroups: [\"\"], resources: [pods], resourceNames: [a], verbs: [create, get]}\n- {nonResourceURLs: [metrics, /a/*, \"*\", \"/a*b\"], verbs: [get]}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: a}\nsubjects:\n- {kind: ServiceAccount, name: a, namespace: foo-system}\n- {kind: ServiceAccount, name: b, namespace: foo-system}\n- {kind: ServiceAccount, name: default, namespace: foo-system}\n- {kind: ServiceAccount, name: b, namespace: elsewhere}\n", "RBAC009", []string{"RBAC009:25"}},
-		"review versions that are no list": {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\n" +
+		"review versions in a text": {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\n" +
 			"kind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks:\n" +
 			"- {name: a.b.c, admissionReviewVersions: v1}\n" +
 			"- {name: a.b.d, admissionReviewVersions: null}\n", "WH008", []string{"WH008:10"}},
@@ -109,7 +109,7 @@ func TestComponents(t *testing.T) {
 			"      - {path: /a, content: a, encoding: base64}\n" +
 			"      - {path: /b, content: a, encoding: gzip}\n" +
 			"      - {path: /c, content: a, encoding: gzip+base64}\n", "TOP025", []string{"TOP025:10", "TOP025:11"}},
-		"a Secret that is no certificate": {"-- ../../runtime-extension-foo/v1.0.0/runtime-extension-components.yaml --\n" +
+		"a Secret without a certificate": {"-- ../../runtime-extension-foo/v1.0.0/runtime-extension-components.yaml --\n" +
 			fooNamespace + certificate + "spec: {secretName: c}\n---\napiVersion: v1\n" +
 			"kind: Service\nmetadata: {name: a, namespace: foo-system}\n" +
 			"spec: {selector: {a: b}}\n---\napiVersion: apps/v1\nkind: Deployment\n" +
