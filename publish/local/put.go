@@ -18,8 +18,8 @@ import (
 )
 
 // Put publishes a release. It refuses to write through a label or version that
-// is a symbolic link, and next to a name that differs only by case. If r has a
-// checksum file, that must be true.
+// is a symbolic link, and next to a name that differs only by case (see find). If
+// r has a checksum file, that must be true.
 func (d *Folder) Put(ctx context.Context, r *repo.Release) (publish.Result, error) {
 	return d.put(ctx, r, "publish", false)
 }
@@ -75,12 +75,12 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, verb string, replace 
 	return publish.Result{Where: d.path(dir), Unchanged: published, Notes: notes}, nil
 }
 
-// publish writes r beside its place, reads it back, and switches. With replace
-// set, what is there makes room; the notes say if that took more than one step. It
-// reports whether another publisher was first, with the same content.
+// publish writes r beside its place, reads it back, and switches. After a conflict,
+// what is there makes room; the notes say if that took more than one step. Like
+// compare, it reports whether r is published already: another publisher was first.
 func (d *Folder) publish(
-	ctx context.Context, disk disk, dir string, r *repo.Release, replace bool,
-) (lost bool, notes []string, err error) {
+	ctx context.Context, disk disk, dir string, r *repo.Release, conflict bool,
+) (published bool, notes []string, err error) {
 	s, err := stage(ctx, disk, path.Dir(dir))
 	if err != nil {
 		return false, nil, err
@@ -91,19 +91,19 @@ func (d *Folder) publish(
 		return false, nil, err
 	}
 	exchanged := false
-	if replace {
+	if conflict {
 		if exchanged, notes, err = d.exchangeOrMoveAway(s, dir); err != nil {
 			return false, nil, err
 		}
 	}
 	if !exchanged {
 		defer func() {
-			if err != nil && replace {
+			if err != nil && conflict {
 				disk.rename(s.old(), dir) // fails if something else is there by now
 			}
 		}()
-		if lost, err = d.moveIn(ctx, s, dir, r); err != nil || lost {
-			return lost, nil, err
+		if published, err = d.moveIn(ctx, s, dir, r); err != nil || published {
+			return published, nil, err
 		}
 	}
 	return false, notes, d.confirm(ctx, disk, dir, r, sums, stamps)
@@ -182,15 +182,15 @@ func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error
 // moveIn renames the staged release to its place, over nothing that is published:
 // renaming a folder onto another one fails unless that is empty, on every
 // platform. If it fails, the result depends on what is there now, not on the error
-// of the file system: lost says that another publisher put the same release there.
-func (d *Folder) moveIn(ctx context.Context, s *staging, dir string, r *repo.Release) (lost bool, err error) {
+// of the file system: published says that another publisher put the same release there.
+func (d *Folder) moveIn(ctx context.Context, s *staging, dir string, r *repo.Release) (published bool, err error) {
 	err = s.disk.rename(s.release(), dir)
 	if err == nil {
 		return false, nil
 	}
-	lost, compareErr := d.compare(ctx, r)
-	if _, conflict := errors.AsType[*publish.ConflictError](compareErr); lost || conflict {
-		return lost, compareErr
+	published, compareErr := d.compare(ctx, r)
+	if _, conflict := errors.AsType[*publish.ConflictError](compareErr); published || conflict {
+		return published, compareErr
 	}
 	return false, err
 }
