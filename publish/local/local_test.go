@@ -505,18 +505,22 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }); i >= 0 {
 		t.Errorf("left %s", tree(t, root)[i])
 	}
-	// If the new version cannot take the place, or does not stay there, the old one comes back.
+	// If the old version goes only in part, or the new one cannot take the place or does
+	// not stay there, the old one comes back.
 	three := release("v1.1.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.1.0")
-	for when, fault := range map[moment]func() error{
-		before: func() error { return errors.New("broken") },
-		after:  func() error { return os.RemoveAll(filepath.Join(root, "infrastructure-foo", "v1.1.0")) },
+	in := func(name string) string { return filepath.Join(root, "infrastructure-foo", "v1.1.0", name) }
+	for at, fault := range map[string]func() error{
+		"before remove": func() error { return errors.Join(os.Remove(in("metadata.yaml")), errors.New("broken")) },
+		"after remove":  func() error { return errors.New("broken") },
+		"before rename": func() error { return errors.New("broken") },
+		"after rename":  func() error { return os.RemoveAll(in("")) },
 	} {
 		failing := &Folder{root: root, open: func(root string) (disk, error) {
 			disk, err := openDisk(root)
 			failed := false
 			lower := overlay{disk, []string{"infrastructure-foo/v1.1.0"}}
 			return hooked{lower, new([]string), func(_ int, m moment, name string) error {
-				if m == when && name == "rename infrastructure-foo/v1.1.0" && !failed {
+				if string(m)+" "+name == at+" infrastructure-foo/v1.1.0" && !failed {
 					failed = true
 					return fault()
 				}
@@ -524,7 +528,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 			}}, err
 		}}
 		if _, err := failing.Replace(t.Context(), three); err == nil {
-			t.Errorf("%s: the replacement succeeded", when)
+			t.Errorf("%s: the replacement succeeded", at)
 		}
 		holds(t, d, sample("v1.1.0"))
 	}

@@ -175,8 +175,16 @@ func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error
 	if err != nil {
 		return nil, err
 	}
-	note := fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
-	return []string{note}, disk.removeAll(dir)
+	if err = disk.removeAll(dir); err == nil {
+		note := fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
+		return []string{note}, nil
+	}
+	if disk.rename(old, dir) != nil { // only some files are gone
+		for _, e := range entries {
+			disk.rename(path.Join(old, e.Name()), path.Join(dir, e.Name()))
+		}
+	}
+	return nil, err
 }
 
 // moveIn renames the staged release to its place, over nothing that is published:
