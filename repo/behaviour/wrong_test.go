@@ -237,10 +237,11 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestTimelines collects what happened to an object with a finding.
+// TestTimelines collects what happened to an object with a finding, which was annotated as
+// paused once, and whose Cluster was paused later.
 func TestTimelines(t *testing.T) {
 	l := newLife()
-	wrong["BEH003"](l)
+	wrong["BEH002"](l)
 	events := l.run()
 	j := New(DefaultOptions())
 	for _, e := range events {
@@ -251,7 +252,8 @@ func TestTimelines(t *testing.T) {
 		lines.Add(e)
 	}
 	all := lines.All()
-	if len(all) != 1 || all[0].Object != "AcmeMachine t/w1" || len(all[0].Findings) != 1 || len(all[0].Pauses) != 1 || all[0].Pauses[0].End.IsZero() {
+	if len(all) != 1 || all[0].Object != "AcmeMachine t/w1" || len(all[0].Findings) != 1 ||
+		len(all[0].Pauses) != 2 || all[0].Pauses[0].End.IsZero() || all[0].Pauses[1].End.IsZero() {
 		t.Fatalf("got %+v", all)
 	}
 	first, last := all[0].Moments[0], all[0].Moments[len(all[0].Moments)-1]

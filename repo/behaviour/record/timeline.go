@@ -44,7 +44,7 @@ type Span struct{ Begin, End time.Time }
 type Timelines[F any] struct {
 	byUID  map[string]*Timeline[F]
 	all    []*Timeline[F]
-	pauses map[string][]Span // by namespace/name of the Cluster
+	pauses map[string][]Span // by namespace/name of the Cluster, and by UID of what is annotated
 }
 
 // NewTimelines returns Timelines that collect nothing.
@@ -82,14 +82,15 @@ func (t *Timelines[F]) Add(e *Event) {
 	default:
 		return
 	}
-	n := nameOf(e)
+	n, uid := nameOf(e), uidOf(e)
 	if n.Group == coreGroup && n.Kind == "Cluster" {
-		t.pause(n.Namespace+"/"+n.Name, e)
+		t.pause(n.Namespace+"/"+n.Name, e, e.Object.Get("spec", "paused").True())
 	}
-	line := t.byUID[uidOf(e)]
+	line := t.byUID[uid]
 	if line == nil || e.Version() != 0 && e.Version() <= line.version && e.Type != Deleted {
 		return
 	}
+	t.pause(uid, e, e.Object.Annotated(pausedAnnotation))
 	line.version = e.Version()
 	m := Moment{At: e.At, ResourceVersion: e.Object.Get("metadata", "resourceVersion").Str(), What: e.Type}
 	if e.Type == Modified {
@@ -110,25 +111,26 @@ func (l *Timeline[F]) add(m Moment) {
 	l.Moments = append(l.Moments, m)
 }
 
-func (t *Timelines[F]) pause(name string, e *Event) {
-	spans := t.pauses[name]
+func (t *Timelines[F]) pause(of string, e *Event, paused bool) {
+	spans := t.pauses[of]
 	open := len(spans) > 0 && spans[len(spans)-1].End.IsZero()
-	switch paused := e.Type != Deleted && e.Object.Get("spec", "paused").True(); {
+	switch paused = paused && e.Type != Deleted; {
 	case paused && !open:
-		t.pauses[name] = append(spans, Span{Begin: e.At})
+		t.pauses[of] = append(spans, Span{Begin: e.At})
 	case !paused && open:
 		spans[len(spans)-1].End = e.At
 	}
 }
 
-// All returns the timelines in the order of the findings.
+// All returns the timelines in the order of the findings. An object is paused while its Cluster
+// has spec.paused, or while it has the annotation itself (Cluster API: annotations.IsPaused).
 func (t *Timelines[F]) All() []*Timeline[F] {
-	for _, line := range t.all {
+	for uid, line := range t.byUID {
 		name := line.cluster
 		if kind, own, _ := strings.Cut(line.Object, " "); kind == "Cluster" {
 			name = own
 		}
-		line.Pauses, line.prev = t.pauses[name], Value{}
+		line.Pauses, line.prev = slices.Concat(t.pauses[name], t.pauses[uid]), Value{}
 		slices.SortStableFunc(line.Moments, func(a, b Moment) int { return a.At.Compare(b.At) })
 	}
 	return t.all
