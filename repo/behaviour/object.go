@@ -21,7 +21,7 @@ const (
 	secretType        = "cluster.x-k8s.io/secret"
 )
 
-// The core kinds that checks are about, next to the roles of the contract.
+// The tags of objects that checks are about (see record.World.Tag): core kinds, and roles of the contract.
 const (
 	cluster       = "Cluster"
 	machine       = "Machine"
