@@ -73,6 +73,7 @@ repository that others read.`,
 			if _, static := open.Static(out); static || open.IsURL(out) {
 				return cli.Usagef("--out %s: build writes into a folder; publish or release sends releases to a server", out)
 			}
+			// Only for what it refuses, before anything is built.
 			if _, err := env.Places().Folder(out); err != nil {
 				return cli.Usagef("--out %w", err)
 			}
@@ -103,9 +104,11 @@ repository that others read.`,
 			for _, f := range deprecated.Findings {
 				env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" in each folder replaces them`)
 			}
+			// What would stop a release is a warning here. A build is not linted.
 			for _, refusal := range check.Refusals(b, nil) {
 				env.Warn("%v", refusal)
 			}
+			// Does nothing without --add-series.
 			if err := targets.SaveSeries(env, b); err != nil {
 				return err
 			}
