@@ -2,6 +2,8 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,21 +128,35 @@ func TestPlacesInLayers(t *testing.T) {
 	t.Error("the top kustomization did not change")
 }
 
-// A merged patch repeats an argument as the layers before left it.
+// A merged patch repeats an argument of the objects it is for, as the layers before left it.
 func TestRepeatedArguments(t *testing.T) {
-	dir := t.TempDir()
-	given.Files(t, dir, map[string]string{
-		"base/kcp.yaml": argumentsTemplate, "base/kustomization.yaml": "resources: [kcp.yaml]\npatches:\n" +
-			"- target: {kind: KubeadmControlPlaneTemplate}\n  patch: |-\n    - op: replace\n" +
-			"      path: " + argumentsPath + "/v\n      value: \"5\"\n",
-		"top/merge.yaml":         strings.NewReplacer("v:", "cloud:", "              audit: \"1\"\n", "").Replace(argumentsTemplate),
-		"top/kustomization.yaml": "resources: [../base]\npatches: [{path: merge.yaml}]\n",
-	})
-	r := given.Value(Folder(t.Context(), dir, "", options()))(t)
-	for _, f := range r.Files {
-		if f.Name == "top/merge.yaml" && strings.Contains(string(f.New), "- name: v\n                value: \"5\"\n") {
-			return
+	named := func(name, v string) string {
+		return strings.NewReplacer("cp\n", name+"\n", `"2"`, strconv.Quote(v)).Replace(argumentsTemplate)
+	}
+	const audit = "              audit: \"1\"\n"
+	const scheduler = "          scheduler:\n            extraArgs:\n              v: \"8\"\n"
+	replaced := "\n  patch: |-\n    - op: replace\n      path: " + argumentsPath + "/v\n      value: \"5\"\n"
+	emptied := "\n  patch: |-\n    - op: replace\n      path: /spec/template\n      value: {}\n"
+	for name, row := range map[string]struct{ base, target, want string }{
+		"replaced":               {base: "target: {kind: KubeadmControlPlaneTemplate}" + replaced, want: "5"},
+		"of another name":        {base: "target: {name: other}" + replaced, want: "2"},
+		"of another kind":        {base: "target: {kind: MachineDeployment}" + emptied, want: "2"},
+		"merged into the target": {base: "target: {name: cp}\n  path: merge.yaml\n", want: "9"},
+		"merged by its name":     {base: "path: merge.yaml\n", want: "2"},
+		"of the target":          {base: "path: merge.yaml\n", target: ", target: {name: other}", want: "9"},
+	} {
+		dir := t.TempDir()
+		given.Files(t, dir, map[string]string{
+			"base/kcp.yaml":           argumentsTemplate + scheduler + "---\n" + named("other", "7"),
+			"base/merge.yaml":         named("other", "9"),
+			"base/kustomization.yaml": "resources: [kcp.yaml]\npatches:\n- " + row.base,
+			"top/merge.yaml":          strings.NewReplacer("v:", "cloud:", audit, "").Replace(argumentsTemplate),
+			"top/kustomization.yaml":  "resources: [../base]\npatches: [{path: merge.yaml" + row.target + "}]\n",
+		})
+		r := given.Value(Folder(t.Context(), dir, "", options()))(t)
+		i := slices.IndexFunc(r.Files, func(f *File) bool { return f.Name == "top/merge.yaml" })
+		if i < 0 || !strings.Contains(string(r.Files[i].New), "- name: v\n                value: \""+row.want+"\"\n") {
+			t.Errorf("%s: v is not repeated in %+v", name, r)
 		}
 	}
-	t.Errorf("v is not repeated in %+v", r)
 }
