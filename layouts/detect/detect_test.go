@@ -565,6 +565,12 @@ func TestAllInOne(t *testing.T) {
 	if err != nil || len(c.Providers) != 2 || c.Providers[0].Components.Path != "config/b/bootstrap" || len(c.Providers[0].Variants) != 1 {
 		t.Errorf("%v, %v", c, err)
 	}
+	last := &files[len(files)-1]
+	*last = strings.Replace(*last, "all.yaml", "infrastructure-components.yaml", 1) // that is a provider
+	_, _, err = Complete(tree(files...), &config.Config{}, Hints{})
+	if err == nil || !strings.Contains(err.Error(), "several provider types") {
+		t.Error(err)
+	}
 }
 
 // TestUndecidedWithoutRecipes: a folder with all providers is undecided, and no recipe
