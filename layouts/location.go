@@ -148,7 +148,7 @@ func ParseURL(raw string, servers Servers) (Location, error) {
 // know.
 func parseOther(raw string, servers Servers) (Location, bool) {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == gitHubHost {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return Location{}, false
 	}
 	kind, root := forge(u, servers)
