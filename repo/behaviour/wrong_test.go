@@ -104,6 +104,24 @@ func TestHealthy(t *testing.T) {
 		l.put(user, "AcmeControlPlane", "c", "spec.version", nil, "spec.rollout", nil)
 		l.status("AcmeControlPlane", "c", "status.observedGeneration", 3, "status.version", nil)
 	})
+	l.before("work", func(l *life) { // claims wait until their Cluster is neither annotated nor paused
+		l.put(user, "Cluster", "c", "metadata.annotations|cluster.x-k8s.io/paused", "")
+		l.makeClaim("k2", "w1")
+		l.wait(minute)
+		l.pause(true)
+		l.wait(minute)
+		l.pause(false)
+		l.wait(20 * time.Second)
+		l.makeClaim("k3", "w1")
+		l.put(user, "Cluster", "c", "metadata.annotations", nil)
+		l.wait(20 * time.Second)
+		for _, name := range []string{"k2", "k3"} {
+			l.put(provider, "IPAddressClaim", name, "metadata.finalizers", []any{"ipam.acme.io/release"})
+			l.makeAddress(name, "10.1.0.2")
+			l.status("IPAddressClaim", name, "status.addressRef", m{"name": name})
+			l.deleteClaim(name)
+		}
+	})
 	l.before("plane initialized", sets(provider, "Secret", "c-etcd", "data|tls.key", nil)) // etcd is external
 	const block = "metadata.annotations|clusterctl.cluster.x-k8s.io/block-move"
 	l.before("pause", sets(provider, "AcmeMachine", "w1", block, ""))

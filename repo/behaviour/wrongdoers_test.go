@@ -755,6 +755,13 @@ var wrong = map[string]func(*life){
 		})
 		l.before("delete w1", func(l *life) { l.gone("IPAddressClaim", "k2") })
 	},
+	"BEH601 after a pause": after("work",
+		sets(user, "Cluster", "c", "metadata.annotations|cluster.x-k8s.io/paused", ""),
+		func(l *life) { l.makeClaim("k2", "w1") },
+		wait(minute),
+		sets(user, "Cluster", "c", "metadata.annotations", nil),
+		wait(minute),
+		gone("IPAddressClaim", "k2")),
 	"BEH602": func(l *life) {
 		l.instead("address", func(l *life) {
 			l.put(provider, "IPAddress", "k-1", "spec.address", "10.1.0.1", "spec.claimRef.name", "k", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"},
@@ -784,6 +791,16 @@ var wrong = map[string]func(*life){
 	"BEH604 at once": after("pause",
 		wait(2*time.Second),
 		func(l *life) { l.makeClaim("k2", "w1"); l.makeAddress("k2", "10.1.0.2"); l.deleteClaim("k2") }),
+	"BEH604 by its annotation": after("work",
+		func(l *life) { l.makeClaim("k2", "w1") },
+		sets(user, "IPAddressClaim", "k2", "metadata.annotations|cluster.x-k8s.io/paused", ""),
+		wait(minute),
+		func(l *life) { l.makeAddress("k2", "10.1.0.2"); l.deleteClaim("k2") }),
+	"BEH604 by that of the Cluster": after("work",
+		sets(user, "Cluster", "c", "metadata.annotations|cluster.x-k8s.io/paused", ""),
+		wait(minute),
+		func(l *life) { l.makeClaim("k2", "w1"); l.makeAddress("k2", "10.1.0.2"); l.deleteClaim("k2") },
+		sets(user, "Cluster", "c", "metadata.annotations", nil)),
 	"BEH605": func(l *life) {
 		l.after("work", func(l *life) {
 			l.put(user, "IPAddressClaim", "k2", "spec.clusterName", "nowhere", "spec.poolRef", m{"apiGroup": "ipam.acme.io", "kind": "AcmePool", "name": "pool"})

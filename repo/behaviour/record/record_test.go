@@ -205,6 +205,57 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// TestPauses changes the annotation of a Cluster and its spec.paused: both pause claims.
+func TestPauses(t *testing.T) {
+	w := NewWorld[int](0)
+	version := 0
+	change := func(group, kind, meta, spec string) (begun, ended string) {
+		version++
+		e := given.Value(Decode(fmt.Appendf(nil, `{"at":"2026-11-22T08:56:%02[3]dZ","type":"MODIFIED","obj":{
+			"apiVersion":"%[1]scluster.x-k8s.io/v1beta2","kind":%[2]q,"metadata":{"namespace":"t","name":"c",
+			"uid":%[2]q,"resourceVersion":"%[3]d",%[4]s},"spec":{%[5]s}}}`, group, kind, version, meta, spec)))(t)
+		o := w.Find(e)
+		w.Update(o, e)
+		names := func(list []*Object[int]) (out string) {
+			for _, o := range list {
+				out += o.Kind + " "
+			}
+			return out
+		}
+		first, last := w.Pauses(o, e.At, false)
+		return names(first), names(last)
+	}
+	change("", "Machine", `"labels":{}`, `"clusterName":"c"`)
+	change("ipam.", "IPAddressClaim", `"labels":{}`, `"clusterName":"c"`)
+	for i, step := range []struct {
+		annotated, paused bool
+		begun, ended      string
+		since             int // version that paused the claim
+	}{
+		{true, false, "Cluster IPAddressClaim ", "", 3},
+		{true, true, "Machine ", "", 3},
+		{true, false, "", "Machine ", 3},
+		{false, false, "", "Cluster IPAddressClaim ", 0},
+		{false, true, "Cluster IPAddressClaim Machine ", "", 7},
+		{true, true, "", "", 7},
+		{true, false, "", "Machine ", 8},
+		{false, true, "Cluster IPAddressClaim Machine ", "Cluster IPAddressClaim ", 10},
+	} {
+		meta := `"labels":{}`
+		if step.annotated {
+			meta = `"annotations":{"cluster.x-k8s.io/paused":""}`
+		}
+		begun, ended := change("", "Cluster", meta, fmt.Sprintf(`"paused":%t`, step.paused))
+		if begun != step.begun || ended != step.ended {
+			t.Errorf("step %d: pauses begin for %q and end for %q", i+1, begun, ended)
+		}
+		since := w.PausedSince(w.Object("IPAddressClaim"))
+		if !since.IsZero() && since.Second() != step.since || since.IsZero() != (step.since == 0) {
+			t.Errorf("step %d: the claim is paused since %s", i+1, since)
+		}
+	}
+}
+
 // TestSkew takes the smallest of the last differences of the clocks.
 func TestSkew(t *testing.T) {
 	var s Skew

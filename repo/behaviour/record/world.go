@@ -239,15 +239,11 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 	}
 	switch has := o.Cur.Annotated(pausedAnnotation); {
 	case has && o.Annotated.IsZero():
-		if w.PausedSince(o).IsZero() {
-			begun = append(begun, o)
-		}
+		begun = w.running(o)
 		o.Annotated = at
 	case !has && !o.Annotated.IsZero():
 		o.Annotated = time.Time{}
-		if w.PausedSince(o).IsZero() {
-			ended = append(ended, o)
-		}
+		ended = w.running(o)
 	}
 	if o.Tag != "Cluster" {
 		return begun, ended
@@ -262,7 +258,7 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 	w.Wake(o.Cluster, at)
 	for _, m := range sorted(w.members[o.Cluster]) {
 		switch {
-		case !m.Annotated.IsZero():
+		case !w.annotated(m).IsZero():
 		case paused:
 			begun = append(begun, m)
 		default:
@@ -270,6 +266,15 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 		}
 	}
 	return begun, ended
+}
+
+// running are those that the annotation of an object pauses, without those that are paused.
+func (w *World[M]) running(o *Object[M]) []*Object[M] {
+	of := []*Object[M]{o}
+	if o.Tag == "Cluster" {
+		of = append(of, w.MembersTagged(o.Cluster, "IPAddressClaim")...)
+	}
+	return slices.DeleteFunc(of, func(m *Object[M]) bool { return !w.PausedSince(m).IsZero() })
 }
 
 // Last takes the last version of an object, which its deletion carries. End follows.
@@ -375,11 +380,24 @@ func (o *Object[M]) belongs() string {
 
 // PausedSince returns since when an object is paused, zero if it is not.
 func (w *World[M]) PausedSince(o *Object[M]) time.Time {
-	since := o.Annotated
-	if paused := w.ClusterPaused(o); !paused.IsZero() && (since.IsZero() || paused.Before(since)) {
-		since = paused
+	return earlier(w.annotated(o), w.ClusterPaused(o))
+}
+
+// annotated returns since when an annotation pauses an object, zero if none does: its own, and for a
+// claim also that of its Cluster, which only the contract of IPAM providers counts.
+func (w *World[M]) annotated(o *Object[M]) time.Time {
+	if cl := w.ClusterOf(o); cl != nil && o.Tag == "IPAddressClaim" {
+		return earlier(o.Annotated, cl.Annotated)
 	}
-	return since
+	return o.Annotated
+}
+
+// earlier is the earlier one of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Wake notes that something may make the controllers of a Cluster work.
