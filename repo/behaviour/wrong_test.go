@@ -256,10 +256,16 @@ func TestRights(t *testing.T) {
 }
 
 // TestTimelines collects what happened to an object with a finding, which was annotated as
-// paused once, and whose Cluster was paused later.
+// paused once, and whose Cluster was paused before; a version from that pause comes late.
 func TestTimelines(t *testing.T) {
 	l := newLife()
 	wrong["BEH002"](l)
+	l.after("resume", func(l *life) {
+		i := slices.IndexFunc(l.events, func(e *record.Event) bool { return e.Object.Get("spec", "paused").True() })
+		late := *l.events[i]
+		late.At = l.at
+		l.events = append(l.events, &late)
+	})
 	events := l.run()
 	j := New(DefaultOptions())
 	for _, e := range events {

@@ -24,7 +24,6 @@ type Timeline[F any] struct {
 
 	cluster string
 	prev    Value
-	version uint64
 }
 
 // Moment is a version of an object, or something that the driver did to it.
@@ -42,14 +41,15 @@ type Span struct{ Begin, End time.Time }
 // Timelines collects what happened to the objects with findings from the same events
 // once more: keeping all versions of all objects would need too much memory.
 type Timelines[F any] struct {
-	byUID  map[string]*Timeline[F]
-	all    []*Timeline[F]
-	pauses map[string][]Span // by namespace/name of the Cluster, and by UID of what is annotated
+	byUID    map[string]*Timeline[F]
+	all      []*Timeline[F]
+	versions map[string]uint64 // by UID, the last one of Clusters and of what is followed
+	pauses   map[string][]Span // by namespace/name of the Cluster, and by UID of what is annotated
 }
 
 // NewTimelines returns Timelines that collect nothing.
 func NewTimelines[F any]() *Timelines[F] {
-	return &Timelines[F]{byUID: map[string]*Timeline[F]{}, pauses: map[string][]Span{}}
+	return &Timelines[F]{byUID: map[string]*Timeline[F]{}, versions: map[string]uint64{}, pauses: map[string][]Span{}}
 }
 
 // Follow begins to collect what happens to the object of a finding.
@@ -83,15 +83,18 @@ func (t *Timelines[F]) Add(e *Event) {
 		return
 	}
 	n, uid := nameOf(e), uidOf(e)
-	if n.Group == coreGroup && n.Kind == "Cluster" {
+	line, isCluster := t.byUID[uid], n.Group == coreGroup && n.Kind == "Cluster"
+	if line == nil && !isCluster || e.Version() != 0 && e.Version() <= t.versions[uid] && e.Type != Deleted {
+		return
+	}
+	t.versions[uid] = e.Version()
+	if isCluster {
 		t.pause(n.Namespace+"/"+n.Name, e, e.Object.Get("spec", "paused").True())
 	}
-	line := t.byUID[uid]
-	if line == nil || e.Version() != 0 && e.Version() <= line.version && e.Type != Deleted {
+	if line == nil {
 		return
 	}
 	t.pause(uid, e, e.Object.Annotated(pausedAnnotation))
-	line.version = e.Version()
 	m := Moment{At: e.At, ResourceVersion: e.Object.Get("metadata", "resourceVersion").Str(), What: e.Type}
 	if e.Type == Modified {
 		m.Changes = Shown(line.prev, e.Object, nil)
