@@ -255,33 +255,41 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestTimelines collects what happened to an object with a finding, which was annotated as
-// paused once, and whose Cluster was paused before; a version from that pause comes late.
+// TestTimelines collects what happened to objects with a finding. Their Cluster was paused, and a
+// version from then comes once more; a machine itself, and the Cluster of a claim, were also annotated.
 func TestTimelines(t *testing.T) {
-	l := newLife()
-	wrong["BEH002"](l)
-	l.after("resume", func(l *life) {
-		i := slices.IndexFunc(l.events, func(e *record.Event) bool { return e.Object.Get("spec", "paused").True() })
-		late := *l.events[i]
-		late.At = l.at
-		l.events = append(l.events, &late)
-	})
-	events := l.run()
-	j := New(DefaultOptions())
-	for _, e := range events {
-		j.Add(e)
-	}
-	lines := j.Timelines()
-	for _, e := range events {
-		lines.Add(e)
-	}
-	all := lines.All()
-	if len(all) != 1 || all[0].Object != "AcmeMachine t/w1" || len(all[0].Findings) != 1 ||
-		len(all[0].Pauses) != 2 || all[0].Pauses[0].End.IsZero() || all[0].Pauses[1].End.IsZero() {
-		t.Fatalf("got %+v", all)
-	}
-	first, last := all[0].Moments[0], all[0].Moments[len(all[0].Moments)-1]
-	if first.What != record.Added || last.What != record.Deleted || len(all[0].Moments) < 5 {
-		t.Errorf("got %+v", all[0].Moments)
+	for name, want := range map[string]struct {
+		object  string
+		moments int
+	}{
+		"BEH002":               {"AcmeMachine t/w1", 5},
+		"BEH601 after a pause": {"IPAddressClaim t/k2", 2},
+	} {
+		l := newLife()
+		wrong[name](l)
+		l.after("resume", func(l *life) {
+			i := slices.IndexFunc(l.events, func(e *record.Event) bool { return e.Object.Get("spec", "paused").True() })
+			late := *l.events[i]
+			late.At = l.at
+			l.events = append(l.events, &late)
+		})
+		events := l.run()
+		j := New(DefaultOptions())
+		for _, e := range events {
+			j.Add(e)
+		}
+		lines := j.Timelines()
+		for _, e := range events {
+			lines.Add(e)
+		}
+		all := lines.All()
+		if len(all) != 1 || all[0].Object != want.object || len(all[0].Findings) != 1 ||
+			len(all[0].Pauses) != 2 || all[0].Pauses[0].End.IsZero() || all[0].Pauses[1].End.IsZero() {
+			t.Fatalf("%s: got %+v", name, all)
+		}
+		first, last := all[0].Moments[0], all[0].Moments[len(all[0].Moments)-1]
+		if first.What != record.Added || last.What != record.Deleted || len(all[0].Moments) < want.moments {
+			t.Errorf("%s: got %+v", name, all[0].Moments)
+		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// claims comes before the name of a Cluster where its claims are meant.
+const claims = "claims of "
+
 // Bounds of what timelines show.
 const (
 	mostTimelines = 200
@@ -44,7 +47,7 @@ type Timelines[F any] struct {
 	byUID    map[string]*Timeline[F]
 	all      []*Timeline[F]
 	versions map[string]uint64 // by UID, the last one of Clusters and of what is followed
-	pauses   map[string][]Span // by namespace/name of the Cluster, and by UID of what is annotated
+	pauses   map[string][]Span // by namespace/name of the Cluster, also after claims, and by UID of what is annotated
 }
 
 // NewTimelines returns Timelines that collect nothing.
@@ -88,13 +91,16 @@ func (t *Timelines[F]) Add(e *Event) {
 		return
 	}
 	t.versions[uid] = e.Version()
+	annotated := e.Object.Annotated(pausedAnnotation)
 	if isCluster {
-		t.pause(n.Namespace+"/"+n.Name, e, e.Object.Get("spec", "paused").True())
+		name, paused := n.Namespace+"/"+n.Name, e.Object.Get("spec", "paused").True()
+		t.pause(name, e, paused)
+		t.pause(claims+name, e, paused || annotated)
 	}
 	if line == nil {
 		return
 	}
-	t.pause(uid, e, e.Object.Annotated(pausedAnnotation))
+	t.pause(uid, e, annotated)
 	m := Moment{At: e.At, ResourceVersion: e.Object.Get("metadata", "resourceVersion").Str(), What: e.Type}
 	if e.Type == Modified {
 		m.Changes = Shown(line.prev, e.Object, nil)
@@ -126,12 +132,16 @@ func (t *Timelines[F]) pause(of string, e *Event, paused bool) {
 }
 
 // All returns the timelines in the order of the findings. An object is paused while its Cluster
-// has spec.paused, or while it has the annotation itself (Cluster API: annotations.IsPaused).
+// has spec.paused, or while it has the annotation itself (Cluster API: annotations.IsPaused), and a
+// claim or an address also while its Cluster has the annotation.
 func (t *Timelines[F]) All() []*Timeline[F] {
 	for uid, line := range t.byUID {
 		name := line.cluster
-		if kind, own, _ := strings.Cut(line.Object, " "); kind == "Cluster" {
+		switch kind, own, _ := strings.Cut(line.Object, " "); {
+		case kind == "Cluster":
 			name = own
+		case strings.HasPrefix(kind, "IPAddress"):
+			name = claims + name
 		}
 		line.Pauses, line.prev = slices.Concat(t.pauses[name], t.pauses[uid]), Value{}
 		slices.SortStableFunc(line.Moments, func(a, b Moment) int { return a.At.Compare(b.At) })
