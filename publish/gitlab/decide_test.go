@@ -1,6 +1,7 @@
 package gitlab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -147,6 +148,21 @@ func TestDecisions(t *testing.T) {
 			if err := row.Do(t.Context(), st); !transport.IsTemporary(err) || j.sent[gate] {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// TestMayUpload: a role that is not known, as that of an administrator, is not too low.
+func TestMayUpload(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"project_access": null, "group_access": null}`:                                 true,
+		`{"project_access": {"access_level": 20}, "group_access": {"access_level": 30}}`: true,
+		`{"project_access": {"access_level": 20}, "group_access": null}`:                 false,
+	} {
+		var p project
+		given.NoError(t, json.Unmarshal([]byte(`{"permissions": `+text+`}`), &p))
+		if p.mayUpload() != want {
+			t.Errorf("%s: %v", text, !want)
 		}
 	}
 }
