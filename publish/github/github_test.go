@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/google/go-github/v60/github"
+
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -372,6 +374,31 @@ func TestDrafts(t *testing.T) {
 				t.Errorf("%d uploads, want %d", uploads, tc.uploads)
 			}
 		})
+	}
+}
+
+// TestDraftOfAnother: somebody publishes a draft under another tag just before this run
+// would discard it.
+func TestDraftOfAnother(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	at := h.fresh()
+	other := marker{version: "v1.0.0", plan: "x"}.String()
+	id := given.Value(h.AddRelease("acme/"+at, fake.Release{Tag: "v1.0.0", Draft: true, Body: other}))(t)
+	d, place, tag := h.open(t, at), fmt.Sprintf("releases/%d", id), "v2.0.0"
+	var once sync.Once
+	h.Faults.Add(rule("get-release", 1, -1, fault.Fault{Name: "publish", Call: func() {
+		if _, mine := h.Published("acme/"+at, "v1.0.0"); mine {
+			once.Do(func() {
+				edit := sdk.RepositoryRelease{TagName: &tag, Draft: new(false)}
+				_, err := d.call(t.Context(), http.MethodPatch, place, edit, nil)
+				given.NoError(t, err)
+			})
+		}
+	}}))
+	put(t, d, sample("v1.0.0"))
+	if _, there := h.Published("acme/"+at, tag); !there {
+		t.Error("it is deleted")
 	}
 }
 
