@@ -818,6 +818,21 @@ func TestPruneOneOfTwo(t *testing.T) {
 	}
 }
 
+// Of a mirror whose releases are elsewhere only what is gone there is forgotten.
+func TestPruneApart(t *testing.T) {
+	place := given.MemoryDir(t)
+	opts := toFolder(t, place)
+	opts.Dir, opts.Folder, opts.Apart = given.MemoryDir(t), nil, true
+	_, own := twoPlaces()
+	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, opts)
+	lock := given.Value(ReadLock(opts.Dir))(t)
+	if _, err := Prune(t.Context(), lock.Releases, nil, opts); err == nil || !strings.Contains(err.Error(), "is still in") {
+		t.Error(err)
+	}
+	given.NoError(t, os.RemoveAll(filepath.Join(place, foo.Label())))
+	given.Value(Prune(t.Context(), lock.Releases, nil, opts))(t)
+}
+
 // What is in no list is found while no other run can list it: a release that is just
 // being copied is not a leftover.
 func TestPruneLooksWhileItHolds(t *testing.T) {
