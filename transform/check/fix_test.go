@@ -2,6 +2,8 @@ package check_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -358,4 +360,17 @@ func randomTree(rnd *rand.Rand) map[string]string {
 		files["clusterctl-repo.yaml"] = provider["clusterctl-repo.yaml"] + "  templates:\n  - files: templates/cluster-template*.yaml\n  sourceReplacements:\n  - file: templates/cluster-template.yaml\n    old: 'channel: dev'\n    new: 'channel: " + pick("x", "a-longer-channel-for-{version}") + "'\n"
 	}
 	return files
+}
+
+// TestRewriteStops: what is interrupted leaves the files as they were.
+func TestRewriteStops(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.yaml")
+	given.File(t, name, "a: 1\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := check.Rewrite(ctx, dir, []check.FixedFile{{Name: name, Old: []byte("a: 1\n"), New: []byte("a: 2\n")}})
+	if got := given.Read(t, name); string(got) != "a: 1\n" || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, %v", got, err)
+	}
 }

@@ -27,3 +27,11 @@ func TestLine(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", screen.String(), want)
 	}
 }
+
+// No output file appears after the end.
+func TestWroteAfterTheEnd(t *testing.T) {
+	s := &stopping{shut: true}
+	if err := s.wrote("report.json", func() error { t.Error("written"); return nil }); err != errStopped {
+		t.Error(err)
+	}
+}
