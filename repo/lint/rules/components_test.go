@@ -119,6 +119,10 @@ func TestComponents(t *testing.T) {
 			"      containers:\n      - name: a\n        volumeMounts:\n" +
 			"        - {name: c, mountPath: /c}\n        - {name: d, mountPath: /d}\n", "RXS006", []string{"RXS006:26"}},
 		"timeout from the user": {fooNamespace + "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a.b.c, timeoutSeconds: ${T}}, {name: a.b.c, timeoutSeconds: 0}]\n", "WH011", []string{"WH011:8"}},
+		"a Certificate without a namespace": {fooNamespace + strings.Replace(certificate, ", namespace: foo-system", "", 1) +
+			"spec: {dnsNames: [a.foo-system.svc]}\n", "COMP011", []string{"COMP011:8"}},
+		"a Certificate for half an hour": {fooNamespace + certificate +
+			"spec: {secretName: a, dnsNames: [a.b.svc], issuerRef: {name: a}, duration: 30m}\n", "WH016", []string{"WH016:8"}},
 		"a policy for addresses": {fooNamespace + "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n" +
 			"metadata: {name: a, namespace: foo-system}\nspec:\n  podSelector: {}\n  policyTypes: [Ingress]\n" +
 			"  ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8}}, {podSelector: {}}]}]\n", "DEP008", nil},
