@@ -151,6 +151,18 @@ func TestFingerprintsTellApart(t *testing.T) {
 	}
 }
 
+// TestFingerprintsOfObjects: what no rule found is about its object.
+func TestFingerprintsOfObjects(t *testing.T) {
+	of := func(object string) string {
+		var all lint.Report
+		all.Join(&lint.Report{Findings: []lint.Finding{{Rule: &lint.Rule{ID: "LIV001"}, File: "a", Object: object}}})
+		return all.Findings[0].Fingerprint
+	}
+	if a, b := of("handler a"), of("handler b"); a == "" || a == b {
+		t.Errorf("both have the fingerprint %q", a)
+	}
+}
+
 // TestFingerprintsAreStable keeps the fingerprints of one release to version: who
 // changes how they are made must change the name of the key in SARIF too.
 func TestFingerprintsAreStable(t *testing.T) {
