@@ -47,6 +47,14 @@ func TestLateCause(t *testing.T) {
 	if got := found(judge(l, 0)); slices.Contains(got, "BEH308") {
 		t.Errorf("found %v", got)
 	}
+	l = newLife()
+	l.before("work", func(l *life) { // from now on, an autoscaler has its own number
+		l.put(user, "MachinePool", "mp", "spec.replicas", 3)
+		l.put(user, "MachinePool", "mp", "metadata.annotations|cluster.x-k8s.io/replicas-managed-by", "autoscaler")
+	})
+	if got := found(judge(l, 0)); slices.Contains(got, "BEH305") {
+		t.Errorf("found %v", got)
+	}
 }
 
 func TestHealthy(t *testing.T) {
