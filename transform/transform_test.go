@@ -171,6 +171,16 @@ func TestBuildAsIsAddsNothing(t *testing.T) {
 	}
 }
 
+// Who strips the v from tags wants versions without it.
+func TestVersionWithoutV(t *testing.T) {
+	for strip, want := range map[string]string{"v": "0.2.0", "": "v0.2.0"} {
+		c := &config.Config{Version: config.Version{StripPrefix: strip}}
+		if v, err := release(c, "v0.2.0"); err != nil || v.String() != want {
+			t.Errorf("%q: %v, %v", strip, v, err)
+		}
+	}
+}
+
 func TestBuildRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edits   []string

@@ -395,6 +395,16 @@ func TestComparePrograms(t *testing.T) {
 	}
 }
 
+// A name that the build gives a file by itself is no choice of the configuration.
+func TestCompareNames(t *testing.T) {
+	release := &recipes.Release{Products: []recipes.Product{{Name: "cluster-template-b.yaml", From: []string{"a/x.yaml"}}}}
+	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "cluster-template-a.yaml", File: "a/x.yaml"}}}}}
+	got := Compare(tree(), release, &config.Config{}, plan)
+	if len(got) != 1 || got[0].As != "cluster-template-a.yaml" || !got[0].Stops {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestRemoteBasesAreNoted(t *testing.T) {
 	_, notes, err := Complete(tree("config/default/kustomization.yaml=resources: [crd.yaml, 'https://example.org/x.yaml', 'example.org/a//b?ref=v1']\n", "config/default/crd.yaml="+crd(infra)), &config.Config{}, Hints{Folder: "x"})
 	given.NoError(t, err)

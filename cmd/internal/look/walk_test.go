@@ -157,6 +157,7 @@ func TestMergeRefuses(t *testing.T) {
 		"shards are missing: [2/3 3/3]": {shard(1, 3, "x")},
 		"are both shard 1/2":            {shard(1, 2, "x"), shard(1, 2, "x")},
 		"different sources":             {shard(1, 2, "x"), shard(2, 2, "y")},
+		"with another --newest":         {shard(1, 2, "x"), {Source: "x", Shard: &inventory.Shard{Index: 2, Of: 2}}},
 		"is shard 2/3":                  {shard(1, 2, "x"), shard(2, 3, "x")},
 		"is not a shard":                {{Source: "x"}},
 	} {
