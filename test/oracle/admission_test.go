@@ -627,6 +627,13 @@ func TestClassData(t *testing.T) {
 			t.Errorf("%s: %v, and the tool says %v", name, err, clusterclass.IsBuiltin(name))
 		}
 	}
+	source := given.Value(clusterAPI())(t)
+	text := given.Read(t, filepath.Join(source[0], "core", "webhooks", "admission", "patch_validation.go"))
+	for _, found := range regexp.MustCompile(`"(builtin\.[\w.]*\w)",`).FindAllSubmatch(text, -1) {
+		if name := string(found[1]); !clusterclass.IsBuiltin(name) {
+			t.Errorf("patches may read %s", name)
+		}
+	}
 }
 
 // patched is a class with a patch that reads a variable.
