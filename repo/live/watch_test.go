@@ -63,7 +63,7 @@ func (f *watched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ok:
 		var out []any
 		for _, kind := range kinds {
-			out = append(out, map[string]any{"name": strings.ToLower(kind) + "s", "kind": kind, "namespaced": true, "verbs": []string{"list", "watch"}},
+			out = append(out, map[string]any{"name": strings.ToLower(kind) + "s", "kind": kind, "namespaced": kind != "GlobalPool", "verbs": []string{"list", "watch"}},
 				map[string]any{"name": strings.ToLower(kind) + "s/status", "kind": kind, "namespaced": true, "verbs": []string{"get"}})
 		}
 		f.json(w, map[string]any{"kind": "APIResourceList", "resources": out})
@@ -234,6 +234,22 @@ func machineJSON(name, version string) string {
 
 func eventJSON(kind, object string) string {
 	return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object)
+}
+
+// TestGlobalKinds: a kind without namespaces is watched whole.
+func TestGlobalKinds(t *testing.T) {
+	f := newWatched(t)
+	f.groups = map[string][]string{"infrastructure.cluster.x-k8s.io/v1beta2": {"AcmeMachine", "GlobalPool"}}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	c := given.Value(connect(&rest.Config{Host: server.URL}, "t"))(t)
+	const group = "/apis/infrastructure.cluster.x-k8s.io/v1beta2"
+	want := []string{group + "/namespaces/t/acmemachines", group + "/globalpools"}
+	for i, kind := range given.Value(c.kinds(t.Context()))(t) {
+		if got := kind.path("t"); got != want[i] {
+			t.Errorf("%s, want %s", got, want[i])
+		}
+	}
 }
 
 // TestReconnect lets the server end a watch, which is resumed where it ended, and forget
