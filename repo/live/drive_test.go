@@ -638,7 +638,7 @@ func killAt(t *testing.T, die int, done bool) {
 		j.Add(e)
 	}
 	if j.Open() {
-		o.Provision = time.Second
+		o.Provision = time.Minute
 		left, err := client.Undo(t.Context(), o, &j)
 		if err != nil || len(left) > 0 {
 			t.Errorf("killed at request %d, done %t: left %v, %v", die, done, left, err)
