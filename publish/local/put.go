@@ -77,7 +77,8 @@ func (d *Folder) put(ctx context.Context, r *repo.Release, verb string, replace 
 
 // publish writes r beside its place, reads it back, and switches. After a conflict,
 // what is there makes room; the notes say if that took more than one step. Like
-// compare, it reports whether r is published already: another publisher was first.
+// compare, it reports whether r is published already, because another
+// publisher was first.
 func (d *Folder) publish(
 	ctx context.Context, disk disk, dir string, r *repo.Release, conflict bool,
 ) (published bool, notes []string, err error) {
@@ -179,9 +180,11 @@ func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error
 		note := fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
 		return []string{note}, nil
 	}
-	if disk.rename(old, dir) != nil { // only some files are gone
+	if disk.rename(old, dir) != nil { // some files are still there
 		for _, e := range entries {
-			disk.rename(path.Join(old, e.Name()), path.Join(dir, e.Name()))
+			if backErr := disk.rename(path.Join(old, e.Name()), path.Join(dir, e.Name())); backErr != nil {
+				err = fmt.Errorf("%w, and %s could not be put back: %v", err, e.Name(), backErr)
+			}
 		}
 	}
 	return nil, err

@@ -263,8 +263,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestTimelines collects what happened to objects with a finding. Their Cluster was paused, and a
-// version from then comes once more; a machine itself, and the Cluster of a claim, were also annotated.
+// TestTimelines shows the pauses of objects with a finding: that of their Cluster, a
+// version of which comes once more later, and an annotation, of a machine itself or of
+// the Cluster of a claim.
 func TestTimelines(t *testing.T) {
 	for name, want := range map[string]struct {
 		object  string

@@ -122,7 +122,7 @@ version whose files have changed since they were mirrored is refused.
 	return cmd
 }
 
-// bind adds the flags.
+// bind adds the flags, which cli.Glossary explains.
 func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.to, "to", "", "")
 	flags.StringVar(&f.since, "since", "", "")

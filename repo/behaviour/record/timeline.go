@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// claims comes before the name of a Cluster where its claims are meant.
+// claims is the prefix of the key of a Cluster for the pauses that count for its claims.
 const claims = "claims of "
 
 // Bounds of what timelines show.
@@ -47,7 +47,9 @@ type Timelines[F any] struct {
 	byUID    map[string]*Timeline[F]
 	all      []*Timeline[F]
 	versions map[string]uint64 // by UID, the last one of Clusters and of what is followed
-	pauses   map[string][]Span // by namespace/name of the Cluster, also after claims, and by UID of what is annotated
+	// By namespace/name of a Cluster, with the prefix claims too, and by UID of what has
+	// the annotation itself.
+	pauses map[string][]Span
 }
 
 // NewTimelines returns Timelines that collect nothing.
@@ -90,7 +92,7 @@ func (t *Timelines[F]) Add(e *Event) {
 	if line == nil && !isCluster || e.Version() != 0 && e.Version() <= t.versions[uid] && e.Type != Deleted {
 		return
 	}
-	t.versions[uid] = e.Version()
+	t.versions[uid] = max(t.versions[uid], e.Version())
 	annotated := e.Object.Annotated(pausedAnnotation)
 	if isCluster {
 		name, paused := n.Namespace+"/"+n.Name, e.Object.Get("spec", "paused").True()
@@ -133,14 +135,14 @@ func (t *Timelines[F]) pause(of string, e *Event, paused bool) {
 
 // All returns the timelines in the order of the findings. An object is paused while its Cluster
 // has spec.paused, or while it has the annotation itself (Cluster API: annotations.IsPaused), and a
-// claim or an address also while its Cluster has the annotation.
+// claim also while its Cluster has the annotation.
 func (t *Timelines[F]) All() []*Timeline[F] {
 	for uid, line := range t.byUID {
 		name := line.cluster
 		switch kind, own, _ := strings.Cut(line.Object, " "); {
 		case kind == "Cluster":
 			name = own
-		case strings.HasPrefix(kind, "IPAddress"):
+		case kind == "IPAddressClaim":
 			name = claims + name
 		}
 		line.Pauses, line.prev = slices.Concat(t.pauses[name], t.pauses[uid]), Value{}

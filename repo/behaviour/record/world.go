@@ -229,7 +229,7 @@ func (w *World[M]) Update(o *Object[M], e *Event) {
 
 // Pauses follows spec.paused of Clusters, the annotation, and the condition. It returns the
 // objects for which a pause begins, to be told first, and those for which one ends. A Cluster
-// that replaces the annotation by spec.paused is among both.
+// that replaces the annotation by spec.paused, and its claims, are among both.
 func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended []*Object[M]) {
 	switch shows := o.Cur.Paused(); {
 	case shows && o.Acked.IsZero():
@@ -268,7 +268,8 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 	return begun, ended
 }
 
-// running are those that the annotation of an object pauses, without those that are paused.
+// running returns what the annotation of an object concerns, itself and the claims of a
+// Cluster, as far as nothing else pauses it.
 func (w *World[M]) running(o *Object[M]) []*Object[M] {
 	of := []*Object[M]{o}
 	if o.Tag == "Cluster" {
@@ -392,7 +393,7 @@ func (w *World[M]) annotated(o *Object[M]) time.Time {
 	return o.Annotated
 }
 
-// earlier is the earlier one of two times, of which zero is none.
+// earlier returns the earlier of two times; a zero time does not count.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
