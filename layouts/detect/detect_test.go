@@ -395,7 +395,7 @@ func TestComparePrograms(t *testing.T) {
 	}
 }
 
-// A name that the build gives a file by itself is no choice of the configuration.
+// The configuration does not choose a name that the build gives a file by itself.
 func TestCompareNames(t *testing.T) {
 	release := &recipes.Release{Products: []recipes.Product{{Name: "cluster-template-b.yaml", From: []string{"a/x.yaml"}}}}
 	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "cluster-template-a.yaml", File: "a/x.yaml"}}}}}

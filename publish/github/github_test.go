@@ -377,7 +377,7 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// TestDraftOfAnother: somebody publishes a draft under another tag just before this run
+// TestDraftOfAnother: another publisher publishes a draft under another tag just before this run
 // would discard it.
 func TestDraftOfAnother(t *testing.T) {
 	t.Parallel()
