@@ -11,7 +11,8 @@ SHELL := /bin/sh
 # One set of flags: all targets, and the programs that tests build, use the same compiled packages.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
-# As in cmd/internal/term: the compiler, tests and servers need 15 to 20 % less processor time.
+# The value of cmd/internal/term. The compiler, tests and servers need 15 to 20 % less
+# processor time with it.
 export GOGC := 400
 
 .DEFAULT_GOAL := help
@@ -170,8 +171,8 @@ mutate: ## Change the core in small ways and count which changes the tests notic
 mutate-short: ## The same with a few changes of each package, always the same ones
 	$(GO) run ./test/mutate -sample 25
 
+# Go's default, because the other programs are measured as users run them.
 .PHONY: bench
-# Go's default: other programs are measured as their users run them.
 bench: export GOGC := 100
 bench: conformance-programs ## Measure the budgets next to other programs, on a quiet machine; BENCH='Lint|Build' for some
 	cd test/oracle && $(GO) test -vet=off -timeout 60m -run '^$$' -bench '$(BENCH)' -benchtime 5x . ./suites

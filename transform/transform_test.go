@@ -171,7 +171,7 @@ func TestBuildAsIsAddsNothing(t *testing.T) {
 	}
 }
 
-// Who strips the v from tags wants versions without it.
+// TestVersionWithoutV: with stripPrefix v, versions have no v.
 func TestVersionWithoutV(t *testing.T) {
 	for strip, want := range map[string]string{"v": "0.2.0", "": "v0.2.0"} {
 		c := &config.Config{Version: config.Version{StripPrefix: strip}}

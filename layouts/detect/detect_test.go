@@ -395,7 +395,8 @@ func TestComparePrograms(t *testing.T) {
 	}
 }
 
-// The configuration does not choose a name that the build gives a file by itself.
+// TestCompareNames: a name that the configuration leaves to the build is a difference if
+// the recipe gives the file another one.
 func TestCompareNames(t *testing.T) {
 	release := &recipes.Release{Products: []recipes.Product{{Name: "cluster-template-b.yaml", From: []string{"a/x.yaml"}}}}
 	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "cluster-template-a.yaml", File: "a/x.yaml"}}}}}
@@ -565,8 +566,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestAllInOne: a recipe that builds each provider from its own folder, and all of them
-// from config/default, leaves no question about that one, unless it is published as a provider.
+// TestAllInOne: config/default is ignored if a recipe also builds each provider from its
+// own folder, unless its output has the name of a provider's components.
 func TestAllInOne(t *testing.T) {
 	files := join(metadata, product("config/b/bootstrap", "bootstrap-x", bootstrap), product("config/c/control-plane", "control-plane-x", controlPlane),
 		"config/default/kustomization.yaml=namespace: x-system\nresources: [../b/crd, ../c/crd]\n",

@@ -152,7 +152,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestMayUpload: a role that is not known, as that of an administrator, is not too low.
+// TestMayUpload: GitLab gives no role for administrators who are not members; an unknown
+// role does not count as too low.
 func TestMayUpload(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"project_access": null, "group_access": null}`:                                 true,
@@ -162,7 +163,7 @@ func TestMayUpload(t *testing.T) {
 		var p project
 		given.NoError(t, json.Unmarshal([]byte(`{"permissions": `+text+`}`), &p))
 		if p.mayUpload() != want {
-			t.Errorf("%s: %v", text, !want)
+			t.Errorf("%s: got %v, want %v", text, !want, want)
 		}
 	}
 }

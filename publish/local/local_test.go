@@ -532,4 +532,21 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 		}
 		holds(t, d, sample("v1.1.0"))
 	}
+	lossy := &Folder{root: root, open: func(root string) (disk, error) {
+		disk, err := openDisk(root)
+		lower := overlay{disk, []string{"infrastructure-foo/v1.1.0"}}
+		return hooked{lower, new([]string), func(_ int, m moment, name string) error {
+			switch string(m) + " " + name {
+			case "before remove infrastructure-foo/v1.1.0":
+				return errors.Join(os.Remove(in("metadata.yaml")), errors.New("broken"))
+			case "before rename infrastructure-foo/v1.1.0/metadata.yaml":
+				return errors.New("full")
+			}
+			return nil
+		}}, err
+	}}
+	_, err = lossy.Replace(t.Context(), three)
+	if want := "broken; metadata.yaml was removed and could not be restored: full"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }

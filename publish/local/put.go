@@ -180,10 +180,14 @@ func (d *Folder) moveAway(disk disk, dir, old string) (notes []string, err error
 		note := fmt.Sprintf("%s was unavailable for a moment while it was replaced, because %s", d.path(dir), fixed)
 		return []string{note}, nil
 	}
-	if disk.rename(old, dir) != nil { // some files are still there
+	if disk.rename(old, dir) != nil { // dir still holds some of its files
 		for _, e := range entries {
-			if backErr := disk.rename(path.Join(old, e.Name()), path.Join(dir, e.Name())); backErr != nil {
-				err = fmt.Errorf("%w, and %s could not be put back: %v", err, e.Name(), backErr)
+			name := path.Join(dir, e.Name())
+			if _, goneErr := os.Lstat(d.path(name)); goneErr == nil {
+				continue
+			}
+			if backErr := disk.rename(path.Join(old, e.Name()), name); backErr != nil {
+				err = fmt.Errorf("%w; %s was removed and could not be restored: %v", err, e.Name(), backErr)
 			}
 		}
 	}

@@ -818,7 +818,7 @@ func TestPruneOneOfTwo(t *testing.T) {
 	}
 }
 
-// Of a mirror whose releases are elsewhere only what is gone there is forgotten.
+// If the releases are stored elsewhere, Prune forgets only those that are gone there.
 func TestPruneApart(t *testing.T) {
 	place := given.MemoryDir(t)
 	opts := toFolder(t, place)
@@ -831,6 +831,9 @@ func TestPruneApart(t *testing.T) {
 	}
 	given.NoError(t, os.RemoveAll(filepath.Join(place, foo.Label())))
 	given.Value(Prune(t.Context(), lock.Releases, nil, opts))(t)
+	if left := given.Value(ReadLock(opts.Dir))(t).Releases; len(left) > 0 {
+		t.Errorf("still in the lock: %+v", left)
+	}
 }
 
 // What is in no list is found while no other run can list it: a release that is just

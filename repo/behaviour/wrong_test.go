@@ -47,8 +47,12 @@ func TestLateCause(t *testing.T) {
 	if got := found(judge(l, 0)); slices.Contains(got, "BEH308") {
 		t.Errorf("found %v", got)
 	}
-	l = newLife()
-	l.before("work", func(l *life) { // from now on, an autoscaler has its own number
+}
+
+// TestAutoscaledPool has an autoscaler take over the replicas.
+func TestAutoscaledPool(t *testing.T) {
+	l := newLife()
+	l.before("work", func(l *life) {
 		l.put(user, "MachinePool", "mp", "spec.replicas", 3)
 		l.put(user, "MachinePool", "mp", "metadata.annotations|cluster.x-k8s.io/replicas-managed-by", "autoscaler")
 	})
@@ -263,9 +267,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestTimelines shows the pauses of objects with a finding: that of their Cluster, a
-// version of which comes once more later, and an annotation, of a machine itself or of
-// the Cluster of a claim.
+// TestTimelines shows when objects with a finding were paused: by their Cluster (an old
+// version of which arrives again later), by their own annotation, or, for a claim, by the
+// annotation of its Cluster.
 func TestTimelines(t *testing.T) {
 	for name, want := range map[string]struct {
 		object  string

@@ -151,7 +151,7 @@ func TestFingerprintsTellApart(t *testing.T) {
 	}
 }
 
-// TestFingerprintsOfObjects: what no rule found is about its object.
+// TestFingerprintsOfObjects: the object tells findings apart that are not about a release.
 func TestFingerprintsOfObjects(t *testing.T) {
 	of := func(object string) string {
 		var all lint.Report
@@ -159,7 +159,7 @@ func TestFingerprintsOfObjects(t *testing.T) {
 		return all.Findings[0].Fingerprint
 	}
 	if a, b := of("handler a"), of("handler b"); a == "" || a == b {
-		t.Errorf("both have the fingerprint %q", a)
+		t.Errorf("got the fingerprints %q and %q", a, b)
 	}
 }
 

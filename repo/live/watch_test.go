@@ -236,7 +236,7 @@ func eventJSON(kind, object string) string {
 	return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object)
 }
 
-// TestGlobalKinds: a kind without namespaces is watched whole.
+// TestGlobalKinds: a kind without namespaces is watched in the whole cluster.
 func TestGlobalKinds(t *testing.T) {
 	f := newWatched(t)
 	f.groups = map[string][]string{"infrastructure.cluster.x-k8s.io/v1beta2": {"AcmeMachine", "GlobalPool"}}
@@ -245,10 +245,12 @@ func TestGlobalKinds(t *testing.T) {
 	c := given.Value(connect(&rest.Config{Host: server.URL}, "t"))(t)
 	const group = "/apis/infrastructure.cluster.x-k8s.io/v1beta2"
 	want := []string{group + "/namespaces/t/acmemachines", group + "/globalpools"}
-	for i, kind := range given.Value(c.kinds(t.Context()))(t) {
-		if got := kind.path("t"); got != want[i] {
-			t.Errorf("%s, want %s", got, want[i])
-		}
+	var got []string
+	for _, kind := range given.Value(c.kinds(t.Context()))(t) {
+		got = append(got, kind.path("t"))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

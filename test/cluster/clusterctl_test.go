@@ -100,7 +100,7 @@ func (m *management) run(t *testing.T, env []string, program string, args ...str
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	// An empty environment, but for the collector of the Makefile.
+	// Nothing else is inherited; GOGC is that of the Makefile.
 	cmd.Env = append([]string{
 		"HOME=" + m.home, "XDG_CONFIG_HOME=" + m.home, "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "GOGC=" + os.Getenv("GOGC"),
 	}, env...)

@@ -362,7 +362,7 @@ func randomTree(rnd *rand.Rand) map[string]string {
 	return files
 }
 
-// TestRewriteStops: what is interrupted leaves the files as they were.
+// TestRewriteStops: an interrupted rewrite leaves the files unchanged.
 func TestRewriteStops(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.yaml")

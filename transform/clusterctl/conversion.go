@@ -33,7 +33,7 @@ func toTyped(o *object, into runtime.Object) error {
 
 // decode does what Convert does, through JSON and in half the time: Convert copies its
 // result, and encodes lists of schemas again at each level. It reports false where
-// Convert has to decide, as for a number that does not fit, or another version.
+// Convert has to decide, such as on a number that overflows, or another version.
 func decode(o *object, into runtime.Object) bool {
 	if scheme().AllKnownTypes()[o.GroupVersionKind()] != reflect.TypeOf(into).Elem() {
 		return false
@@ -78,7 +78,7 @@ func fromTyped(from runtime.Object, o *object) error {
 	if err := utiljson.Unmarshal(data, &o.Object); err != nil {
 		return err
 	}
-	o.SetGroupVersionKind(gvk) // which Convert clears
+	o.SetGroupVersionKind(gvk) // Convert clears apiVersion and kind
 	return nil
 }
 

@@ -104,7 +104,7 @@ repository that others read.`,
 			for _, f := range deprecated.Findings {
 				env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" in each folder replaces them`)
 			}
-			// What would stop a release is only a warning here; nil, because a build is not linted.
+			// What would stop a release is only a warning here. A build does not lint, so it has no findings.
 			for _, refusal := range check.Refusals(b, nil) {
 				env.Warn("%v", refusal)
 			}

@@ -28,7 +28,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// No output file appears after the end.
+// TestWroteAfterTheEnd: no output file is written after the command has ended.
 func TestWroteAfterTheEnd(t *testing.T) {
 	s := &stopping{shut: true}
 	if err := s.wrote("report.json", func() error { t.Error("written"); return nil }); err != errStopped {

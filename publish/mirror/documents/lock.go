@@ -40,8 +40,7 @@ type Lock struct {
 // Given says which settings of a run count even if they are empty.
 type Given struct{ ImageRegistry, ConfigMaps, Images, Platforms, CertManager bool }
 
-// Settings are what a mirror keeps from run to run. Runs forget a setting, and do not
-// recognize an unsigned lock that has it, unless the mirror settles it (run.settle).
+// Settings are what a mirror keeps from run to run, if run.settle carries them over.
 type Settings struct {
 	// ImageRegistry is the registry and path that clusterctl takes all images from.
 	ImageRegistry string `json:"imageRegistry,omitempty"`

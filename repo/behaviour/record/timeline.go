@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// claims is the prefix of the key of a Cluster for the pauses that count for its claims.
+// claims prefixes the key of a Cluster: the pauses under it apply to its IPAddressClaims.
 const claims = "claims of "
 
 // Bounds of what timelines show.
@@ -47,8 +47,8 @@ type Timelines[F any] struct {
 	byUID    map[string]*Timeline[F]
 	all      []*Timeline[F]
 	versions map[string]uint64 // by UID, the last one of Clusters and of what is followed
-	// By namespace/name of a Cluster, with the prefix claims too, and by UID of what has
-	// the annotation itself.
+	// The key is namespace/name of a Cluster, the same after the prefix claims, or the UID of
+	// an object with the annotation.
 	pauses map[string][]Span
 }
 

@@ -268,8 +268,8 @@ func (w *World[M]) Pauses(o *Object[M], at time.Time, wiped bool) (begun, ended 
 	return begun, ended
 }
 
-// running returns what the annotation of an object concerns, itself and the claims of a
-// Cluster, as far as nothing else pauses it.
+// running returns the objects that the annotation of o pauses (o itself, and the claims if
+// it is a Cluster), without those that something else pauses as well.
 func (w *World[M]) running(o *Object[M]) []*Object[M] {
 	of := []*Object[M]{o}
 	if o.Tag == "Cluster" {

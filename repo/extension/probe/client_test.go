@@ -12,15 +12,14 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// TestCutOffIsNoAnswer: the call that the budget of repetitions cuts off tells nothing.
+// TestCutOffIsNoAnswer: a call that is cut off when the repetitions end is not judged.
 func TestCutOffIsNoAnswer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	p := &probe{o: &Options{Rarity: 2, Chance: 0.9}, client: &client{base: &url.URL{Scheme: "http", Host: "localhost"},
 		http: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
+			cancel()
 			return nil, r.Context().Err()
 		})}}}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
 	p.repeat(ctx, place{}, call{path: "/", timeout: time.Hour}, func(r reply) bool {
 		t.Errorf("judged %v", r.err)
 		return true
