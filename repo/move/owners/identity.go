@@ -59,7 +59,7 @@ func (b *planner) servedVersions(group, kind string) string {
 // there (clusterctl: client/cluster/objectgraph.go, ownerToVirtualNode).
 func (b *planner) inspect(n *Node, i int32, r *snapshot.Owner) *Node {
 	owner := b.known(i)
-	if n != owner && n.movable() && !b.asIs(&b.s.Objects[i], r) {
+	if n.movable() && !b.asIs(&b.s.Objects[i], r) {
 		b.odd[i] = true
 	}
 	return owner
@@ -104,7 +104,7 @@ func (b *planner) identify() {
 		for k := range o.Owners {
 			r := &o.Owners[k]
 			owner, ok := b.byUID[r.UID]
-			if !ok || r.UID == "" {
+			if !ok {
 				owner, ok = b.ownerByName(o, r)
 			}
 			if ok && b.odd[owner] && b.nodes[owner] != n && !seen[owner] {

@@ -156,7 +156,7 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			"secret for a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, version: v1.34.0}}\n") + secret(""),
-			Unclear, mayBeOwned, "patches and templates of the ClusterClass decide",
+			Unclear, mayBeOwned, "Cluster c, spec.topology: patches and templates of the ClusterClass decide",
 		},
 		{
 			"variable of a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, variables: [{name: v, value: {secret: {name: x}}}]}}\n") + secret(""),
@@ -169,7 +169,7 @@ func TestTemplate(t *testing.T) {
 
 		// ClusterResourceSets.
 		{
-			"resource", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
+			"resource", object(core, "Cluster", "c", "  labels: {cni: a}\n") + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {cni: a}}, resources: [{kind: ConfigMap, name: absent}, {kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
 			Moves, ownedCause, "its owner ClusterResourceSet r",
 		},
 		{
@@ -181,7 +181,7 @@ func TestTemplate(t *testing.T) {
 			Unclear, mayBeOwned, "as soon as its selector matches a Cluster",
 		},
 		{
-			"resource, empty selector", theCluster + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
+			"resource, empty selector", theCluster + object(addons, "ClusterResourceSet", "r", "spec: {clusterSelector: {matchLabels: {}}, resources: [{kind: ConfigMap, name: x}]}\n") + object("v1", "ConfigMap", "x", ""),
 			Left, NotOwned, "an empty selector selects no Cluster",
 		},
 		{
@@ -234,7 +234,30 @@ func TestTemplate(t *testing.T) {
 		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), Left, ReferrerLeft, "only Deployment d refers to it"},
 		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), Left, Unowned, ""},
 
+		{
+			"names its Cluster, used by a Deployment",
+			theCluster + object(prov, "FooPool", "x", "spec: {clusterName: c}\n") +
+				object("apps/v1", "Deployment", "d", "spec: {poolRef: {kind: FooPool, name: x}}\n"),
+			Unclear, mayBeOwned, "Cluster c may become its owner",
+		},
+		{"a Namespace", object(prov, "FooMoved", "x", "") + object("v1", "Namespace", "x", ""), Moves, marked, ""},
+		{"a Namespace of a provider", object("bar.io/v1", "Namespace", "x", ""), Unclear, mayBeMarked, ""},
+
 		// Owners that the object names itself.
+		{
+			"a Cluster that only an owner names",
+			secret("  ownerReferences: [{apiVersion: " + core + ", kind: Cluster, name: c}]\n"),
+			Moves, ownedCause, "its owner Cluster c",
+		},
+		{
+			"a Cluster of others", secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Cluster, name: c}]\n"),
+			Left, OwnerLeft, "Cluster c, which does not exist",
+		},
+		{
+			"a Machine that is not there",
+			secret("  ownerReferences: [{apiVersion: " + core + ", kind: Machine, name: m}]\n"),
+			Left, OwnerLeft, "Machine m, which does not exist",
+		},
 		{"owner that is not there", theCluster + secret("  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\n"), Left, OwnerLeft, "ownerReference 1 points to Bundle b, which does not exist"},
 		{"owner that is there", theCluster + secret("  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u}]\n"), Moves, ownedCause, "its ownerReferences name that owner"},
 		{"itself", theCluster + secret("  labels: {"+MoveLabel+": a}\n  ownerReferences: [{apiVersion: v1, kind: Secret, name: x, uid: u}]\n"), Left, Cycle, "waits for its owner Secret x"},
@@ -250,7 +273,8 @@ func TestTemplate(t *testing.T) {
 			if found == nil {
 				t.Fatal("not in the graph")
 			}
-			if found.Verdict != c.verdict || found.Cause != c.cause || !strings.Contains(found.Reason(), c.reason) {
+			if found.Verdict != c.verdict || found.Cause != c.cause ||
+				found.Lost != (c.verdict == Left && found.Object != nil) || !strings.Contains(found.Reason(), c.reason) {
 				t.Errorf("%v, cause %d: %s", found.Verdict, found.Cause, found.Reason())
 			}
 		})

@@ -495,7 +495,7 @@ func (b *planner) owners() {
 
 // owner returns the node that an ownerReference leads to.
 func (b *planner) owner(n *Node, o *snapshot.Object, r *snapshot.Owner) *Node {
-	if i, ok := b.byUID[r.UID]; ok && r.UID != "" {
+	if i, ok := b.byUID[r.UID]; ok {
 		return b.inspect(n, i, r)
 	}
 	id := ID{Group: r.Group, Kind: r.Kind, Namespace: o.Namespace, Name: r.Name}

@@ -339,11 +339,13 @@ func TestPath(t *testing.T) {
 
 // TestNamespaces names what can be moved.
 func TestNamespaces(t *testing.T) {
-	s := taken(t, base+existing(core, "Cluster a/c", "u-2", nil, "")+existing("v1", "Secret z/c", "u-3", nil, ""))
+	s := taken(t, base+existing(core, "Cluster a/c", "u-2", nil, "")+existing("v1", "Secret z/c", "u-3", nil, "")+
+		existing(core, "Machine z/m", "u-4", nil, ""))
 	if got := Namespaces(s); !slices.Equal(got, []string{"a", "ns"}) {
 		t.Error(got)
 	}
-	if got := Namespaces(taken(t, existing("v1", "Secret z/c", "u-3", nil, ""))); !slices.Equal(got, []string{"z"}) {
+	s = taken(t, existing(prov, "Cluster yy/z", "u-3", nil, "")+existing(prov, "FooGlobal g", "", nil, ""))
+	if got := Namespaces(s); !slices.Equal(got, []string{"yy"}) {
 		t.Error(got)
 	}
 }

@@ -37,7 +37,7 @@ func (n *Node) Reason() string {
 		if n.By.From.Absent {
 			return n.By.points()
 		}
-		if n.By.Link == SoftOwner || !n.By.Written {
+		if !n.By.Written {
 			return fmt.Sprintf("its owner %s is not moved: %s", n.By.From, n.By.From.short())
 		}
 		return fmt.Sprintf("%s, which is not moved: %s", n.By.points(), n.By.From.short())

@@ -196,7 +196,7 @@ func (r *runbook) commands(step Step, n *Node, at *Edge, version string) []strin
 	case step == providers:
 		return []string{`clusterctl upgrade plan --kubeconfig "$TARGET"`}
 	case step == Resume, step == ResumeClasses:
-		if n.By != nil && n.By.Written && n.Cause == OwnerLeft {
+		if n.Cause == OwnerLeft && n.By.Written {
 			return unlink(n.By)
 		}
 	}

@@ -377,6 +377,5 @@ func (b *builder) classDecides(named int) {
 
 // empty reports whether a label selector has no requirement.
 func empty(selector *yamldoc.Node) bool {
-	labels := selector.Get("matchLabels")
-	return (labels == nil || len(labels.Fields()) == 0) && len(selector.Get("matchExpressions").List()) == 0
+	return len(selector.Get("matchLabels").Fields()) == 0 && len(selector.Get("matchExpressions").List()) == 0
 }
