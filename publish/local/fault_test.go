@@ -122,14 +122,44 @@ func (d *Folder) hook(hook func(step int, m moment, name string) error) (*Folder
 	}}, steps
 }
 
-// stepsOf returns the steps of a publish in which nothing fails.
+// stepsOf returns the steps of a publish in which nothing fails, and pins them: each
+// folder is on the disk before the next step relies on it, also for a publisher that
+// finds the version of one that may have died before that, and for a removal. Only a
+// build folder waits for nothing.
 func stepsOf(t *testing.T) []string {
 	d, steps := destination(t, given.MemoryDir(t)).hook(func(int, moment, string) error { return nil })
 	given.Value(d.Put(t.Context(), sample("v1.0.0")))(t)
 	if got := tree(t, d.root); len(got) != 6 {
 		t.Fatalf("published %v", got)
 	}
-	return *steps
+	first := *steps
+	given.Value(d.Put(t.Context(), sample("v1.0.0")))(t)
+	given.Value(d.Remove(t.Context(), foo, "v1.0.0"))(t)
+	given.Value(d.Replace(t.Context(), sample("v1.0.0")))(t)
+	var verbs []string
+	for _, step := range *steps {
+		verbs = append(verbs, strings.Fields(step)[0])
+	}
+	want := "mkdir sync mkdir lock mkdir write write write write sync rename sync remove " +
+		"sync " + "mkdir mkdir lock mkdir rename remove sync rmdir " +
+		"mkdir mkdir lock mkdir write write write write rename remove"
+	if got := strings.Join(verbs, " "); got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	return first
+}
+
+// TestDurable: the content of a file is on the disk before the file is used, but in
+// a build folder.
+func TestDurable(t *testing.T) {
+	disk := given.Value(openDisk(given.MemoryDir(t)))(t)
+	defer disk.close()
+	for op, write := range map[string]func(string, func(io.Writer) error) error{"sync": disk.write, "close": volatile{disk}.write} {
+		err := write(op, func(w io.Writer) error { return w.(io.Closer).Close() })
+		if failed, ok := errors.AsType[*fs.PathError](err); !ok || failed.Op != op {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
 }
 
 // settled checks what must hold after a publish of sample(version) ended in
@@ -335,6 +365,17 @@ func TestVerifyFindsTampering(t *testing.T) {
 			}
 			return os.Rename(other, old)
 		},
+		"longer, but not younger": func(dir string) error {
+			name := filepath.Join(dir, "metadata.yaml")
+			info, err := os.Stat(name)
+			if err != nil {
+				return err
+			}
+			return errors.Join(os.WriteFile(name, []byte("v1.0.0 and more"), 0), os.Chtimes(name, info.ModTime(), info.ModTime()))
+		},
+		"renamed": func(dir string) error {
+			return os.Rename(filepath.Join(dir, "metadata.yaml"), filepath.Join(dir, "metadata.yml"))
+		},
 		"lost":  func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) },
 		"added": func(dir string) error { return os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644) },
 	} {
@@ -348,6 +389,8 @@ func TestVerifyFindsTampering(t *testing.T) {
 			given.NoError(t, err)
 			if was, ok := d.read.Load(got.Path); !ok || !same(was.([]fs.FileInfo), got.Path) {
 				t.Error("it does not know what Put has read")
+			} else if given.NoError(t, os.Chmod(filepath.Join(got.Path, "metadata.yaml"), 0o400)); same(was.([]fs.FileInfo), got.Path) {
+				t.Error("other rights are not noticed")
 			}
 			if err = to.Verify(t.Context(), r); err != nil {
 				t.Error(err)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -38,4 +40,36 @@ func TestOccupy(t *testing.T) {
 	given.NoError(t, os.WriteFile(file, nil, 0o600))
 	none := given.Value(Occupy(file, file))(t)
 	given.NoError(t, none.Close())
+}
+
+// TestOccupyTogether: runs come and go, and no two are in the folder.
+func TestOccupyTogether(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("locks of other systems are not that strict")
+	}
+	dir := filepath.Join(given.MemoryDir(t), "mirror")
+	var inside atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				o, err := Occupy(dir, dir)
+				if err != nil {
+					if !strings.Contains(err.Error(), "another run is working") {
+						t.Error(err)
+					}
+					continue
+				}
+				if inside.Add(1) > 1 {
+					t.Error("two are in the folder")
+				}
+				runtime.Gosched()
+				inside.Add(-1)
+				if err := o.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
