@@ -233,6 +233,14 @@ func TestStoredWrongly(t *testing.T) {
 	if err := j.do(t.Context(), st, x); err != nil || !j.sent["metadata.yaml"] {
 		t.Errorf("%v", err)
 	}
+	// A file that was deleted, and is still listed, is not there.
+	for _, f := range given.Value(j.p.look(t.Context(), version, j.names()))(t).files["metadata.yaml"] {
+		j.deleted[f.id] = true
+	}
+	delete(j.sent, "metadata.yaml")
+	if after, err := j.look(t.Context(), false); err != nil || len(after.files) > 0 || len(after.steps) != len(j.order) {
+		t.Errorf("%+v, %v", after, err)
+	}
 	// Who may not delete does not try.
 	j = begun(t, s, users[0], nil)
 	j.keep = true
@@ -268,5 +276,10 @@ func TestStoredWrongly(t *testing.T) {
 	}
 	if err := (&marks{j.p, version + claims}).Set(t.Context(), "mark"); err == nil || !strings.HasPrefix(err.Error(), "claim the version: PUT ") {
 		t.Errorf("%v", err)
+	}
+	// Where duplicates are forbidden, a mark that an equal publisher has set is set.
+	m := &marks{begun(t, serve(t, users[0], fake.Options{}, func(p *fake.Project) { p.NoDuplicates = true }), users[0], nil).p, version + claims}
+	for range 2 {
+		given.NoError(t, m.Set(t.Context(), "mark"))
 	}
 }

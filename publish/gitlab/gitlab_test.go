@@ -885,8 +885,10 @@ func TestRelease(t *testing.T) {
 	s.Faults.ClearLog()
 	given.Value(put(t, s, nil))(t)
 	check(t, s)
-	if got, err := put(t, s, nil); err != nil || !got.Unchanged {
-		t.Errorf("again: %+v, %v", got, err)
+	for _, do := range []func(context.Context, *repo.Release) (publish.Result, error){open(t, o).Plan, open(t, o).Put} {
+		if got, err := do(t.Context(), r); err != nil || !got.Unchanged {
+			t.Errorf("again: %+v, %v", got, err)
+		}
 	}
 	// Another provider adds its links.
 	o.Package = "bootstrap-foo"
@@ -902,8 +904,14 @@ func TestRelease(t *testing.T) {
 	if packages := none.Packages(where); len(packages) > 0 {
 		t.Errorf("no tag, but %+v", packages)
 	}
-	if _, err := put(t, none, func(o *Options) { o.Ref, o.Notes = "main", "What is new" }); err != nil {
-		t.Errorf("with a commit: %v", err)
+	o = options(none, u)
+	given.Value(open(t, o).Put(t.Context(), r))(t)
+	o.Release, o.Ref, o.Notes = true, "main", "What is new"
+	if plan, err := open(t, o).Plan(t.Context(), r); err != nil || plan.Unchanged || len(plan.Steps) != len(r.Artifacts)+1 {
+		t.Errorf("only the release is missing: %+v, %v", plan, err)
+	}
+	if got, err := open(t, o).Put(t.Context(), r); err != nil || got.Unchanged {
+		t.Errorf("with a commit: %+v, %v", got, err)
 	}
 	check(t, none)
 	if got := none.Releases(where); got[0].Description != "What is new" {
@@ -942,6 +950,9 @@ func TestRelease(t *testing.T) {
 				early := err != nil && step == "get-release"
 				if complete, bad := seen(s, r); bad != nil || !complete && !early {
 					t.Error(complete, bad)
+				}
+				if got := s.Releases(where); err == nil && (len(got) != 1 || len(got[0].Links) != providers*len(r.Artifacts)) {
+					t.Errorf("success, but %+v", got)
 				}
 				if err != nil && strings.Contains(err.Error(), u.secret) {
 					t.Error(err)
@@ -1019,7 +1030,7 @@ func TestOrder(t *testing.T) {
 	}
 	for _, tt := range []struct{ got, want string }{
 		{names(foo, "metadata.yaml", gate, "SHA256SUMS", "z.yaml", "cluster-template.yaml"), "cluster-template.yaml z.yaml SHA256SUMS metadata.yaml " + gate},
-		{names(foo, "infrastructure-components-development.yaml", gate, "metadata.yaml"), "metadata.yaml infrastructure-components-development.yaml " + gate},
+		{names(foo, "core-components.yaml", gate, "metadata.yaml", "runtime-extension-components.yaml"), "metadata.yaml core-components.yaml runtime-extension-components.yaml " + gate},
 		{names(layouts.Provider{}, "core-components.yaml", "bootstrap-components.yaml", "metadata.yaml", "a"), "a metadata.yaml bootstrap-components.yaml core-components.yaml"},
 		{names(layouts.CertManager, "cert-manager.yaml", "SHA256SUMS"), "SHA256SUMS cert-manager.yaml"},
 		{names(foo, "b", "a"), "a b"},

@@ -510,8 +510,7 @@ func (j *job) compare(s state) (diff publish.Difference, broken []string) {
 
 // same reports whether a file is that of the release.
 func (j *job) same(f stored) bool {
-	want, ok := j.sums[f.name]
-	return ok && f.known && f.sum == want
+	return f.known && f.sum == j.sums[f.name]
 }
 
 func (j *job) isBroken(f stored) bool { return f.known && slices.Contains(j.broken[f.name], f.sum) }
