@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
@@ -164,15 +166,20 @@ func TestSecondPublisher(t *testing.T) {
 			if same {
 				theirs = published()
 			}
+			var theirErr error
 			s.faults.Add(fault.Rule{Nth: n, Fault: fault.Fault{Name: "second publisher", Call: func() {
 				shadow := serve(t)
 				shadow.inner = s.inner
-				if _, err := shadow.open().Put(context.Background(), theirs); err != nil && same {
-					t.Error(err)
-				}
+				_, theirErr = shadow.open().Put(context.Background(), theirs)
 			}}})
 			d := s.open()
 			_, err := d.Put(t.Context(), published())
+			if same && theirErr != nil || !same && (err == nil) == (theirErr == nil) {
+				t.Errorf("step %d: not one of them has won: %v, %v", n, err, theirErr)
+			}
+			if _, lost := errors.AsType[*converge.LostError](theirErr); !same && theirErr != nil && !lost && !conflict(theirErr) {
+				t.Errorf("step %d: %v", n, theirErr)
+			}
 			if err == nil {
 				err = d.Verify(t.Context(), published())
 			}
@@ -180,17 +187,43 @@ func TestSecondPublisher(t *testing.T) {
 			if fetchErr != nil {
 				t.Fatal(fetchErr)
 			}
-			switch _, conflict := errors.AsType[*publish.ConflictError](err); {
+			switch {
 			case same && err != nil:
 				t.Errorf("step %d: %v", n, err)
 			case same:
-			case n <= look && (!conflict || publish.VerifyFiles(t.Context(), got, theirs) != nil):
+			case n <= look && (!conflict(err) || publish.VerifyFiles(t.Context(), got, theirs) != nil):
 				t.Errorf("step %d: theirs was there first: %v", n, err)
 			case err == nil && publish.VerifyFiles(t.Context(), got, published()) != nil:
 				t.Errorf("step %d: success, and theirs is there", n)
-			case err != nil && !conflict:
+			case err != nil && !conflict(err):
 				t.Errorf("step %d: %v", n, err)
 			}
+		}
+	}
+}
+
+func conflict(err error) bool {
+	_, ok := errors.AsType[*publish.ConflictError](err)
+	return ok
+}
+
+// TestGivesUp: a refusal that lasts is the last request of its kind, but for those
+// on their way.
+func TestGivesUp(t *testing.T) {
+	r := acme()
+	for i := range 20 {
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(fmt.Sprintf("%d.txt", i), []byte{byte(i)}))
+	}
+	r.Sort()
+	for _, tc := range []struct {
+		step      string
+		nth, most int
+	}{{"POST uploads", 1, maxUploads}, {"PUT manifests", 2, 2}, {"GET tags", 1, 1}} {
+		s := serve(t, fault.Rule{Step: tc.step, Nth: tc.nth, Times: fault.Always, Fault: fault.Fault{Status: http.StatusForbidden}})
+		_, err := s.open().Put(t.Context(), r)
+		n := len(slices.DeleteFunc(s.faults.Log(), func(e fault.Entry) bool { return e.Step != tc.step }))
+		if err == nil || transport.IsTemporary(err) || n > tc.most {
+			t.Errorf("%s: %d requests, %v", tc.step, n, err)
 		}
 	}
 }
@@ -208,10 +241,14 @@ func TestTagDecides(t *testing.T) {
 		{"refused, but set", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "refusal", Status: 403, Handled: true}}, ""},
 		{"taken, but shown late", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, ""},
 		{"taken, but never shown", fault.Rule{Nth: tag, Times: fault.Always, Fault: fault.Fault{Name: "nothing done", Status: 201, Header: created}}, "accepted the last step (set the tag), but does not show it; publish again"},
-		{"refused", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "refusal", Status: 403}}, "set the tag v1.2.3"},
+		{"list of claims broken off", fault.Rule{Step: "GET tags", Fault: fault.Fault{Name: "short", Shorten: 3}}, ""},
+		{"invalid at the moment", fault.Rule{Nth: tag, Fault: fault.Fault{Status: 400}}, ""},
+		{"in conflict at the moment", fault.Rule{Nth: tag, Fault: fault.Fault{Status: 409}}, ""},
+		{"out of order at the moment", fault.Rule{Step: "PUT uploads", Fault: fault.Fault{Status: 416}}, ""},
+		{"refused", fault.Rule{Nth: tag, Fault: fault.Fault{Name: "refusal", Status: 403}}, "; nothing became visible"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tc.rule.Step = "PUT manifests"
+			tc.rule.Step = cmp.Or(tc.rule.Step, "PUT manifests")
 			s := serve(t, tc.rule)
 			_, err := s.open().Put(t.Context(), small())
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -62,8 +63,15 @@ func TestPublishAndReadBack(t *testing.T) {
 			if !slices.Contains(result.Notes, "clusterctl does not read registries; the Cluster API operator does, with fetchConfig.oci: http://"+s.host()+"/"+repository+":v1.2.3") {
 				t.Errorf("notes %q", result.Notes)
 			}
+			if len(s.slept) > 0 {
+				t.Errorf("it waited %v although nothing failed", s.slept)
+			}
+			s.faults.ClearLog()
 			if err := d.Verify(ctx, r); err != nil {
 				t.Error(err)
+			}
+			if log := s.faults.Log(); slices.ContainsFunc(log, func(e fault.Entry) bool { return e.Step == "GET blobs" }) {
+				t.Errorf("what Put has read back is read again: %v", log)
 			}
 			if again, err := d.Put(ctx, r); err != nil || !again.Unchanged {
 				t.Errorf("%+v, %v", again, err)
@@ -419,8 +427,22 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s has a URL", version)
 		}
 	}
+	lost := release(p, "v1.0.0", repo.NewArtifact("x", "x", 1, func() (io.ReadCloser, error) { return nil, fs.ErrPermission }))
+	if _, err := d.Put(t.Context(), lost); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a file that cannot be read: %v", err)
+	}
 	if len(s.faults.Log()) > 0 {
 		t.Error("something was sent")
+	}
+	reads := 0
+	lost.Artifacts[slices.Index(names(lost), "x")] = repo.NewArtifact("x", "x", 1, func() (io.ReadCloser, error) {
+		if reads++; reads > 1 {
+			return nil, fs.ErrPermission
+		}
+		return io.NopCloser(strings.NewReader("x")), nil
+	})
+	if _, err := d.Put(t.Context(), lost); !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "upload x") || reads > 2 {
+		t.Errorf("a file that cannot be read again: %d reads, %v", reads, err)
 	}
 	for version, want := range map[string]string{layouts.Latest: "oci://" + s.host() + "/" + repository, "v1.2.3": "oci://" + s.host() + "/" + repository + ":v1.2.3"} {
 		if got, err := d.URL(version, "core-components.yaml"); err != nil || got != want {
@@ -505,6 +527,22 @@ func TestAttachedAgain(t *testing.T) {
 	s := serve(t)
 	r := acme(repo.BytesArtifact("SHA256SUMS.sig", []byte("sig")), repo.BytesArtifact("SHA256SUMS", []byte("sums")), repo.BytesArtifact(layouts.ProvenanceFile, []byte("{}")))
 	result := given.Value(s.open().Put(t.Context(), r))(t)
+	// Readers who see the tag also find what is attached.
+	var puts, lists []int
+	log := s.faults.Log()
+	for i, e := range log {
+		switch {
+		case e.Step == "PUT uploads" && len(puts) > 0:
+			t.Errorf("%v comes after the manifest that names it", e)
+		case e.Step == "PUT manifests":
+			puts = append(puts, i)
+		case strings.HasSuffix(e.Path, strings.Replace(result.Digest, ":", "-", 1)):
+			lists = append(lists, i)
+		}
+	}
+	if last := log[puts[len(puts)-1]]; !strings.HasSuffix(last.Path, "/manifests/v1.2.3") || lists[0] < puts[0] {
+		t.Errorf("the last manifest is %v, the first list the request %d: %v", last, lists[0], log)
+	}
 	list := strings.Replace(result.Digest, ":", "-", 1)
 	index, _, there := s.manifest(list)
 	if !there {

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
-	"sync"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
@@ -72,7 +71,6 @@ type upload struct {
 	d *Repository
 	b *bundle
 
-	mu sync.Mutex
 	// stored tells which blobs are known to be there, and manifest whether the
 	// manifest is.
 	stored   []bool
@@ -275,8 +273,6 @@ func (d *Repository) wrote(ctx context.Context, what string, err error) error {
 }
 
 func (p *upload) count() (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, ok := range p.stored {
 		if ok {
 			n++
@@ -347,8 +343,6 @@ func (p *upload) blobs(ctx context.Context, _ state) error {
 			}
 			return
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
 		p.stored[i] = true
 	})
 	return transport.Worst(errs)
