@@ -1,21 +1,25 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -41,9 +45,15 @@ func sequence(t testing.TB, h *hub) []point {
 	h.Faults.Reset()
 	h.Faults.ClearLog()
 	at, r := h.fresh(), sample("v1.0.0")
-	put(t, h.open(t, at), r)
+	put(t, h.open(t, at, func(o *Options) {
+		o.Policy.Sleep = func(context.Context, time.Duration) error {
+			t.Error("it waits although nothing fails")
+			return nil
+		}
+	}), r)
 	points := pointsOf(h.Faults.Log())
-	if !slices.Contains(points, point{"upload-asset", len(r.Artifacts)}) || slices.Contains(points, point{"edit-release", 2}) || slices.Contains(points, point{"create-release", 2}) {
+	if !slices.Contains(points, point{"upload-asset", len(r.Artifacts)}) || slices.Contains(points, point{"edit-release", 2}) ||
+		slices.Contains(points, point{"list-releases", 3}) || slices.Contains(points, point{"create-release", 2}) {
 		t.Fatalf("the sequence is %v", points)
 	}
 	return points
@@ -167,6 +177,74 @@ func TestLastingFault(t *testing.T) {
 					t.Error("it succeeded")
 				}
 			})
+		}
+	}
+}
+
+// TestGivesUp: a refusal is the last request of its kind, but for those on their way.
+// What only tidies up ends with a note, and what is gone already is no failure.
+func TestGivesUp(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	r := sample("v1.0.0")
+	for i := range 20 {
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(fmt.Sprintf("%d.txt", i), []byte("x")))
+	}
+	r.Sort()
+	mine, other := marker{version: "v1.0.0", plan: planOf(t, r)}.String(), marker{version: "v1.0.0", plan: "x"}.String()
+	wrong := []fake.Asset{{Name: "0.txt", Data: []byte("y")}, {Name: "1.txt", Data: []byte("y")}}
+	gone := fault.Fault{Status: http.StatusNotFound, Handled: true}
+	for name, tc := range map[string]struct {
+		step  string
+		draft fake.Release
+		fault fault.Fault
+		most  int
+		want  string // of the error
+		note  string
+	}{
+		"adopt":         {"edit-release", fake.Release{Tag: "untagged-1", Body: mine}, faultStatus(403), 1, "PATCH ", ""},
+		"look":          {"get-asset", fake.Release{Body: mine, Assets: []fake.Asset{{Name: "0.txt", State: fake.Starter}}}, faultStatus(403), 1, "GET ", ""},
+		"remove":        {"delete-asset", fake.Release{Body: mine, Assets: wrong}, faultStatus(403), 1, "DELETE ", ""},
+		"removed":       {"delete-asset", fake.Release{Body: mine, Assets: wrong}, gone, 2, "", ""},
+		"upload":        {"upload-asset", fake.Release{Body: mine}, faultStatus(403), wide, "POST ", ""},
+		"discard":       {"delete-release", fake.Release{Body: other}, faultStatus(403), 1, "", "could not be deleted: DELETE "},
+		"discard later": {"delete-release", fake.Release{Body: other}, faultStatus(502), 5, "", "could not be deleted: DELETE "},
+		"discarded":     {"delete-release", fake.Release{Body: other}, gone, 1, "", ""},
+	} {
+		at := h.fresh()
+		tc.draft.Draft, tc.draft.Tag = true, cmp.Or(tc.draft.Tag, "v1.0.0")
+		given.Value(h.AddRelease("acme/"+at, tc.draft))(t)
+		h.Faults.Reset()
+		h.Faults.ClearLog()
+		h.Faults.Add(rule(tc.step, 1, fault.Always, tc.fault))
+		got, err := h.open(t, at).Put(t.Context(), r)
+		n := len(slices.DeleteFunc(h.Faults.Log(), func(e entry) bool { return e.Step != tc.step }))
+		notes := strings.Join(got.Notes, "\n")
+		if n == 0 || n > tc.most || (err == nil) != (tc.want == "") || !strings.Contains(fmt.Sprint(err), tc.want) || (notes == "") != (tc.note == "") || !strings.Contains(notes, tc.note) {
+			t.Errorf("%s: %d requests, notes %q, %v", name, n, notes, err)
+		}
+	}
+}
+
+// TestSourceChanges: a file changes, or cannot be read any more, after its checksum
+// was taken. That is not repeated.
+func TestSourceChanges(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	for want, second := range map[string]io.Reader{
+		"z.txt changed while it was published": strings.NewReader("y"),
+		"the disk is gone":                     iotest.ErrReader(errors.New("the disk is gone")),
+	} {
+		reads := 0
+		r := sample("v1.0.0")
+		r.Artifacts = append(r.Artifacts, repo.NewArtifact("z.txt", "z.txt", 1, func() (io.ReadCloser, error) {
+			if reads++; reads == 1 {
+				return io.NopCloser(strings.NewReader("x")), nil
+			}
+			return io.NopCloser(second), nil
+		}))
+		if _, err := h.open(t, h.fresh()).Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) || reads > 3 {
+			t.Errorf("%d reads: %v", reads, err)
 		}
 	}
 }

@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"net/http"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -592,10 +594,16 @@ func TestPages(t *testing.T) {
 	r.Artifacts = r.Artifacts[:200]
 	r.Sort()
 	paused := 0
+	var pausing atomic.Bool
 	d := h.open(t, at, func(o *Options) {
 		o.Policy.Sleep = func(ctx context.Context, d time.Duration) error {
 			if d == pace {
+				if !pausing.CompareAndSwap(false, true) {
+					t.Error("two uploads wait at the same time")
+				}
+				runtime.Gosched()
 				paused++
+				pausing.Store(false)
 			}
 			return ctx.Err()
 		}
@@ -727,8 +735,16 @@ func TestAPIElsewhere(t *testing.T) {
 		return d
 	}
 	r := sample("v1.0.0")
-	if _, err := open("http://192.0.2.1/").Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), "192.0.2.1") {
-		t.Errorf("uploads to another machine: %v", err)
+	h := start(t, fake.Options{})
+	for where, d := range map[string]*Repository{
+		"192.0.2.1": open("http://192.0.2.1/"),
+		"api.github.com:8443": h.open(t, h.fresh(), func(o *Options) {
+			o.Base = replacing{h.base, "https://uploads.github.com/", "https://api.github.com:8443/"}
+		}),
+	} {
+		if _, err := d.Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), "requires uploads to "+where+", but the token") {
+			t.Errorf("uploads to another machine or port: %v", err)
+		}
 	}
 	d := open(s.UploadURL())
 	given.Value(d.Put(t.Context(), r))(t)
