@@ -454,6 +454,46 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// Folders that cannot be exchanged, or that are gone by then, are moved.
+func TestReplaceWithoutExchange(t *testing.T) {
+	one, two := sample("v1.0.0"), release("v1.0.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.0.0")
+	for name, tc := range map[string]struct {
+		exchange, away error // of the first step, and of the one that takes its place
+		fails          bool
+	}{
+		"no exchange":        {errors.ErrUnsupported, nil, false},
+		"no exchange, moved": {errors.ErrUnsupported, fs.ErrNotExist, false},
+		"broken":             {syscall.EIO, nil, true},
+		"broken later":       {errors.ErrUnsupported, syscall.EIO, true},
+	} {
+		root := given.MemoryDir(t)
+		d := destination(t, root)
+		given.Value(d.Put(t.Context(), one))(t)
+		faulty, _ := d.hook(func(_ int, m moment, step string) error {
+			switch {
+			case m != before:
+			case strings.HasPrefix(step, "exchange"):
+				return tc.exchange
+			case strings.HasSuffix(step, "/old") && errors.Is(tc.away, fs.ErrNotExist):
+				return os.RemoveAll(filepath.Join(root, "infrastructure-foo", "v1.0.0"))
+			case strings.HasSuffix(step, "/old"):
+				return tc.away
+			}
+			return nil
+		})
+		want := two
+		if _, err := faulty.Replace(t.Context(), two); tc.fails {
+			want = one
+			if !errors.Is(err, syscall.EIO) || !strings.HasPrefix(err.Error(), "write infrastructure-foo v1.0.0 to "+root+": ") {
+				t.Errorf("%s: %v", name, err)
+			}
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		holds(t, d, want)
+	}
+}
+
 // overlay is a disk on which folders that were there before cannot be renamed, as
 // those of a lower layer of overlayfs.
 type overlay struct {
@@ -488,6 +528,12 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if _, err := of(nil).Replace(t.Context(), two); !errors.Is(err, syscall.EXDEV) {
 		t.Error(err)
 	}
+	odd := filepath.Join(root, "infrastructure-foo", "v1.0.0", "odd.yaml")
+	given.NoError(t, os.Symlink("metadata.yaml", odd))
+	if _, err := lower.Replace(t.Context(), two); err == nil || !strings.Contains(err.Error(), "holds odd.yaml, which is not a plain file") {
+		t.Error(err)
+	}
+	given.NoError(t, os.Remove(odd))
 	holds(t, d, one)
 	result := given.Value(lower.Replace(t.Context(), two))(t)
 	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "was unavailable for a moment") {
