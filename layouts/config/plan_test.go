@@ -122,6 +122,7 @@ func TestResolveTexts(t *testing.T) {
 }
 
 func TestResolveMistakes(t *testing.T) {
+	const two, other = "infrastructure-example: two sources for ", "; leave one out with exclude or give it another name"
 	tests := map[string]struct {
 		config string
 		files  []string
@@ -139,7 +140,14 @@ func TestResolveMistakes(t *testing.T) {
 		"bad template name": {base("  templates:\n  - files: t/*.yaml\n"), append(baseFiles, "t/cluster-templates.yaml"), []string{
 			"c.yaml:9:12: t/cluster-templates.yaml is not named cluster-template.yaml or cluster-template-FLAVOR.yaml; set the name with flavor, or leave the file out with exclude"}},
 		"collision": {base("  templates:\n  - {kustomize: a/*}\n  - {kustomize: b/*}\n"), append(baseFiles, "a/x/kustomization.yaml", "b/x/kustomization.yaml"), []string{
-			"c.yaml:10:5: infrastructure-example: two sources for cluster-template-x.yaml: a/x and b/x; leave one out with exclude or give it another name"}},
+			"c.yaml:10:5: " + two + "cluster-template-x.yaml: a/x and b/x" + other}},
+		"names taken": {base("  metadata: x.yaml\n" +
+			"  variants: [{path: v, file: metadata.yaml}, {path: v, file: infrastructure-components.yaml}]\n" +
+			"  assets: [{run: [a, b], name: infrastructure-components.yaml}]\n"),
+			append(baseFiles, "v/kustomization.yaml", "x.yaml"), []string{
+				"c.yaml:9:62: " + two + "infrastructure-components.yaml: config/default and v" + other,
+				"c.yaml:8:13: " + two + "metadata.yaml: v and x.yaml" + other,
+				"c.yaml:10:32: " + two + "infrastructure-components.yaml: config/default and a b" + other}},
 		"useless rename": {base("  templates:\n  - kustomize: a/*\n    rename: {y: z}\n    aliases: {w: [v]}\n"), append(baseFiles, "a/x/kustomization.yaml"), []string{
 			`c.yaml:10:17: nothing is named "y", so it cannot be renamed`,
 			`c.yaml:11:18: nothing is named "w", so it cannot be given another name`}},

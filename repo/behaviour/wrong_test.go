@@ -134,6 +134,19 @@ func TestHealthy(t *testing.T) {
 			l.deleteClaim(name)
 		}
 	})
+	l.before("work", func(l *life) { // a list tells of what was made just before
+		made := len(l.events)
+		l.makeClaim("k4", "w1")
+		l.put(provider, "IPAddressClaim", "k4", "metadata.finalizers", []any{"ipam.acme.io/release"})
+		l.makeAddress("k4", "10.1.0.4")
+		l.status("IPAddressClaim", "k4", "status.addressRef", m{"name": "k4"})
+		l.events = slices.Delete(l.events, made, made+2)
+		for _, e := range l.events[made:] {
+			e.Type, e.Initial = record.Added, true
+		}
+		l.wait(20 * time.Second)
+		l.deleteClaim("k4")
+	})
 	l.before("plane initialized", sets(provider, "Secret", "c-etcd", "data|tls.key", nil)) // etcd is external
 	const block = "metadata.annotations|clusterctl.cluster.x-k8s.io/block-move"
 	l.before("pause", sets(provider, "AcmeMachine", "w1", block, ""))

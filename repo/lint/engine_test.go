@@ -390,6 +390,32 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// TestOrderOfFindings has findings of which each differs in another thing from the next.
+func TestOrderOfFindings(t *testing.T) {
+	var want []lint.Finding
+	for _, id := range []string{"TEST001", "TEST002"} {
+		rule := &lint.Rule{ID: id}
+		want = append(want, lint.Finding{Rule: rule, File: "a", Message: "m", Object: "o"},
+			lint.Finding{Rule: rule, File: "a", Message: "m", Object: "p"},
+			lint.Finding{Rule: rule, File: "a", Message: "n"})
+	}
+	for _, pos := range []yamldoc.Pos{{Line: 1, Column: 2}, {Line: 1, Column: 3}, {Line: 2, Column: 1}} {
+		want = append(want, lint.Finding{Rule: want[0].Rule, File: "a", Pos: pos})
+	}
+	want = append(want, lint.Finding{Rule: want[0].Rule, File: "b"})
+	var r lint.Report
+	for _, f := range slices.Backward(want) {
+		r.Findings = append(r.Findings, f)
+	}
+	r.Join(&lint.Report{Findings: want})
+	for i := range r.Findings {
+		r.Findings[i].Fingerprint = ""
+	}
+	if got, want := fmt.Sprint(r.Findings), fmt.Sprint(want); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestUnbuilt(t *testing.T) {
 	rule := &lint.Rule{ID: "TEST001", Severity: lint.Error}
 	faults := []lint.Fault{{File: "b", Message: "x"}, {File: "a", Pos: yamldoc.Pos{Line: 2}, Message: "y"}}

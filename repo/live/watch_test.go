@@ -236,15 +236,21 @@ func eventJSON(kind, object string) string {
 	return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object)
 }
 
-// TestGlobalKinds: a kind without namespaces is watched in the whole cluster.
+// TestGlobalKinds: a kind without namespaces is watched in the whole cluster. Kinds are
+// sorted by group; those of others are left out.
 func TestGlobalKinds(t *testing.T) {
 	f := newWatched(t)
-	f.groups = map[string][]string{"infrastructure.cluster.x-k8s.io/v1beta2": {"AcmeMachine", "GlobalPool"}}
+	f.groups = map[string][]string{
+		"infrastructure.cluster.x-k8s.io/v1beta2": {"GlobalPool", "AcmeMachine"},
+		"bootstrap.cluster.x-k8s.io/v1":           {"ZetaConfig"},
+		"mycluster.x-k8s.io/v1":                   {"Other"},
+	}
 	server := httptest.NewServer(f)
 	defer server.Close()
 	c := given.Value(connect(&rest.Config{Host: server.URL}, "t"))(t)
 	const group = "/apis/infrastructure.cluster.x-k8s.io/v1beta2"
-	want := []string{group + "/namespaces/t/acmemachines", group + "/globalpools"}
+	want := []string{"/apis/bootstrap.cluster.x-k8s.io/v1/namespaces/t/zetaconfigs",
+		group + "/namespaces/t/acmemachines", group + "/globalpools"}
 	var got []string
 	for _, kind := range given.Value(c.kinds(t.Context()))(t) {
 		got = append(got, kind.path("t"))

@@ -136,6 +136,14 @@ func TestRepeatedArguments(t *testing.T) {
 	const audit = "              audit: \"1\"\n"
 	const scheduler = "          scheduler:\n            extraArgs:\n              v: \"8\"\n"
 	replaced := "\n  patch: |-\n    - op: replace\n      path: " + argumentsPath + "/v\n      value: \"5\"\n"
+	placed := func(ops ...string) string { // op, place in the list, value
+		out := "target: {kind: KubeadmControlPlaneTemplate}\n  patch: |-\n"
+		for _, o := range ops {
+			f := strings.SplitN(o, " ", 3)
+			out += "    - {op: " + f[0] + ", path: " + argumentsPath + "/" + f[1] + ", value: " + f[2] + "}\n"
+		}
+		return out
+	}
 	emptied := "\n  patch: |-\n    - op: replace\n      path: /spec/template\n      value: {}\n"
 	for name, row := range map[string]struct{ base, target, want string }{
 		"replaced":               {base: "target: {kind: KubeadmControlPlaneTemplate}" + replaced, want: "5"},
@@ -143,6 +151,9 @@ func TestRepeatedArguments(t *testing.T) {
 		"of another kind":        {base: "target: {kind: MachineDeployment}" + emptied, want: "2"},
 		"merged into the target": {base: "target: {name: cp}\n  path: merge.yaml\n", want: "9"},
 		"merged by its name":     {base: "path: merge.yaml\n", want: "2"},
+		"put at the end":         {base: placed("remove 1 0", "add 1 {name: v, value: \"5\"}"), want: "5"},
+		"moved back":             {base: placed("add 0 {name: x, value: '1'}", "add 2/value \"5\""), want: "5"},
+		"beyond the list":        {base: placed("remove 2 0", "add 3 {name: v, value: \"5\"}"), want: "2"},
 		"of the target":          {base: "path: merge.yaml\n", target: ", target: {name: other}", want: "9"},
 	} {
 		dir := t.TempDir()

@@ -62,6 +62,7 @@ func TestText(t *testing.T) {
 		},
 		{"anchors", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", "manual the document has anchors"},
 		{"twice", cluster + "spec:\n  paused: true\n  paused: false\n", cluster + "spec:\n  paused: true\n  paused: false\n", "manual the document cannot be edited safely"},
+		{"two kinds", "kind: A\n" + cluster, "kind: A\n" + cluster, "manual the document cannot be edited safely"},
 		{"unreadable", cluster + "spec: [\n---\n" + cluster, cluster + "spec: [\n---\n" + now, "manual the document cannot be edited safely"},
 		{"Windows", strings.ReplaceAll(cluster+"spec:\n  topology:\n    class: a\n", "\n", "\r\n"), strings.ReplaceAll(now+"spec:\n  topology:\n    classRef:\n      name: a\n", "\n", "\r\n"), ""},
 		{
@@ -135,6 +136,28 @@ func TestKustomize(t *testing.T) {
 	}
 	if d := cmp.Diff(got, wrote(t, got)); d != "" {
 		t.Errorf("the second run changes (-first +second)\n%s", d)
+	}
+}
+
+// A patch does not create again what an object, whose file comes later, has once it is migrated.
+func TestObjectsBeforePatches(t *testing.T) {
+	const header = "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane"
+	const before = "rolloutBefore: {certificatesExpiryDays: 21}\n"
+	for name, c := range map[string]struct{ object, patch string }{
+		"kustomization.yaml": {header + "\nspec:\n  " + before,
+			"resources: [objects.yaml]\npatches:\n- target: {kind: KubeadmControlPlane}\n  patch: |\n" +
+				"    - {op: add, path: /spec/rolloutStrategy, value: {type: RollingUpdate}}\n"},
+		"class.yaml": {header + "Template\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      " + before,
+			"apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nspec:\n  patches:\n  - definitions:\n" +
+				"    - selector:\n" +
+				strings.ReplaceAll("\n"+header, "\n", "\n        ")[1:] + "Template\n" +
+				"        matchResources: {controlPlane: true}\n      jsonPatches:\n" +
+				"      - {op: add, path: /spec/template/spec/rolloutStrategy, value: {type: RollingUpdate}}\n"},
+	} {
+		got := wrote(t, map[string]string{"objects.yaml": c.object, name: c.patch})[name]
+		if !strings.Contains(got, "spec/rollout/strategy") {
+			t.Errorf("%s:\n%s", name, got)
+		}
 	}
 }
 

@@ -46,6 +46,9 @@ func TestProviderErrorsHavePlaces(t *testing.T) {
 		"certificate":         {namespace + "kind: Certificate\napiVersion: cert-manager.io/v1\nspec:\n  dnsNames:\n  - a\n  - 1\n", "f.yaml:10:5: failed to set the TargetNamespace on the components: failed to get .spec.dnsNames"},
 		"legacy expression":   {"a: ${ LONG }\nb: ]\n", "f.yaml:2:4: failed to parse yaml"},
 		"value breaks syntax": {"a: ok\nb: ${COLON}\n", "f.yaml:2:4: failed to parse yaml"},
+		"image first":         {namespace + namespace + "kind: Deployment\napiVersion: x/v1\n", "f.yaml:9:1: failed"},
+		"image before binding": {namespace + "kind: RoleBinding\napiVersion: x/v1\n---\n" +
+			"kind: Deployment\napiVersion: x/v1\n", "f.yaml:8:1: failed to apply image overrides"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := RenderProvider(context.Background(), ProviderInput{

@@ -384,20 +384,37 @@ func TestReleaseDoesNotSignWhatContradictsIt(t *testing.T) {
 	}
 }
 
-// What is read after the verification is what was verified, or an error.
+// What is read after a release was signed or verified is what was signed or verified, or an error.
 func TestVerifiedContentIsPinned(t *testing.T) {
 	k, public := load(t, "P-256")
-	text := "m"
-	r := release("infrastructure-components.yaml", "c")
-	r.Artifacts = append(r.Artifacts, repo.NewArtifact("metadata.yaml", "out/metadata.yaml", 1, func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(text)), nil
-	}))
-	r = given.Value(sign.Release(t.Context(), r, k))(t)
-	v := given.Value(sign.Verify(t.Context(), r, public))(t)
-	text = "M"
-	if data, err := v.Release.Artifact("metadata.yaml").Bytes(); err == nil {
-		t.Errorf("it reads %q after the file changed", data)
+	good, more := map[string]string{}, ""
+	changing := func(r *repo.Release) *repo.Release {
+		more = ""
+		for i, a := range r.Artifacts {
+			text := string(given.Value(a.Bytes())(t))
+			good[a.Name] = text
+			r.Artifacts[i] = repo.NewArtifact(a.Name, a.Path, a.Size, func() (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader(text[len(more):] + more)), nil
+			})
+		}
+		return r
 	}
+	check := func(what string, r *repo.Release) {
+		more = "!"
+		for _, a := range r.Artifacts {
+			if data, err := a.Bytes(); err == nil && string(data) != good[a.Name] {
+				t.Errorf("%s: %s reads %q after the file changed", what, a.Name, data)
+			}
+		}
+	}
+	r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
+	r = given.Value(sign.Release(t.Context(), changing(r), k))(t)
+	for _, name := range []string{layouts.ChecksumFile, layouts.SignatureFile, layouts.SignedProvenanceFile} {
+		good[name] = string(content(t, r, name))
+	}
+	check("signed", r)
+	more = ""
+	check("verified", given.Value(sign.Verify(t.Context(), changing(r), public))(t).Release)
 }
 
 // A statement that changes between two reads is signed as it was judged.
