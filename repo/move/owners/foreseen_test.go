@@ -118,6 +118,7 @@ func TestForeseen(t *testing.T) {
 		class("ns/o8", "") + secret("ns/x8", core+" ClusterClass wrong u-o8") +
 		foo("ns/o9", of("Cluster", "c")) + secret("ns/x9", bar+"FooMachine o9 u-o9") +
 		foo("ns/oa", of("Cluster", "c")) + foo("ns/zz", prov+" FooMachine wrong u-oa") +
+		foo("ns/yy", prov+" FooMachine wrong u-oa", prov+" FooMachine oa u-oa") +
 		foo("ns/ob", of("Cluster", "c")) + foo("ns/aa", prov+" FooMachine wrong u-ob") +
 		foo("ns/ab", bar+"FooMachine wrong u-ob") +
 		existing("apps/v1", "Deployment ns/aa", "", []string{bar + "Early wrong u-ob"}, "") +
@@ -188,7 +189,8 @@ func TestForeseen(t *testing.T) {
 			existing("v1", "ConfigMap foo-system/w", "u-w", nil, "") +
 			secret("ns/alone", prov+" FooMoved l u-l") + existing(prov, "FooMoved ns/l", "u-l", nil, "") +
 			foo("ns/q q", prov+" FooMachine r u-r") +
-			foo("ns/r", "foo.cluster.x-k8s.io/v1 FooMachine q u-q q") + foo("ns/lonely") +
+			foo("ns/r", "foo.cluster.x-k8s.io/v1 FooMachine q u-q q") + existing(prov, "FooMachine ns/lonely", "u-lonely", nil, "spec: {secretRef: {name: idle}}\n") + secret("ns/idle") +
+			foo("ns/global", prov+" FooGlobal glob") + existing(prov, "FooGlobal glob", "", nil, "") +
 			foo("ns/below", prov+" FooMachine lonely u-lonely") +
 			existing("apps/v1", "Deployment ns/gone", "u-gone", nil, "") +
 			existing("apps/v1", "Deployment ns/idle", "u-idle", nil, "") +

@@ -390,15 +390,9 @@ func (b *planner) mistaken(n *Node, id ID) Step {
 	return step
 }
 
-// at names the reference of an edge.
+// at names the ownerReference of an edge.
 func (e *Edge) at() string {
-	if e == nil {
-		return "an ownerReference"
-	}
-	if k, ok := strings.CutPrefix(e.Field, "metadata.ownerReferences."); ok {
-		return "metadata.ownerReferences[" + k + "]"
-	}
-	return e.Field
+	return "metadata.ownerReferences[" + strings.TrimPrefix(e.Field, "metadata.ownerReferences.") + "]"
 }
 
 // apiVersion joins a group and a version.

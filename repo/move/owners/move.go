@@ -33,7 +33,6 @@ func (g *Graph) LinkSecrets() {
 					Why: "clusterctl treats a Secret with that name as one of the Cluster's",
 				})
 			}
-			break
 		}
 	}
 }
