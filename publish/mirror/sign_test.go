@@ -2,8 +2,11 @@ package mirror
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -11,6 +14,58 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
+
+// TestSignedReleases signs no release of an earlier run that is not what the signature
+// covered then, or that nothing covers and nothing verifies.
+func TestSignedReleases(t *testing.T) {
+	edit := func(name string, change func(string) string) func(dir string) error {
+		return func(dir string) error {
+			file := filepath.Join(dir, name)
+			data, err := os.ReadFile(file)
+			return errors.Join(err, os.WriteFile(file, []byte(change(string(data))), 0o644))
+		}
+	}
+	more := func(text string) string { return text + "\n" }
+	unsigned := edit(layouts.SignatureFile, more)
+	metadata := filepath.Join(foo.Label(), "v1.2.0", "metadata.yaml")
+	for name, tc := range map[string]struct {
+		change func(dir string) error
+		verify func() error
+		want   string // of the error
+	}{
+		"as it was":       {func(string) error { return nil }, nil, ""},
+		"other content":   {edit(metadata, strings.ToUpper), nil, "metadata.yaml"},
+		"other size":      {edit(metadata, more), nil, "infrastructure-foo v1.2.0 in the mirror does not match mirror.lock.json; run mirror repair"},
+		"other lock":      {edit(layouts.LockFile, more), nil, "no signature covers infrastructure-foo v1.2.0"},
+		"other signature": {unsigned, nil, "no signature covers infrastructure-foo v1.2.0"},
+		"verified":        {unsigned, func() error { return nil }, ""},
+		"refused":         {unsigned, func() error { return fs.ErrInvalid }, "it holds infrastructure-foo v1.2.0 from an earlier run: invalid"},
+		"gone":            {func(dir string) error { return os.RemoveAll(filepath.Join(dir, foo.Label())) }, nil, ""},
+		"gone, not signed": {func(dir string) error {
+			return errors.Join(unsigned(dir), os.RemoveAll(filepath.Join(dir, foo.Label())))
+		}, nil, "it lacks infrastructure-foo v1.2.0"},
+	} {
+		dir := given.MemoryDir(t)
+		shared, own := twoPlaces()
+		opts := toFolder(t, dir)
+		opts.Sign = func([]byte) ([]byte, error) { return []byte("good"), nil }
+		opts.Vouched = func(_, sig []byte) (bool, error) { return string(sig) == "good", nil }
+		mirrored(t, []Want{{From: own, Provider: foo}}, opts)
+		given.NoError(t, tc.change(dir))
+		if tc.verify != nil {
+			opts.Verify = func(_ context.Context, r *repo.Release, _ []layouts.Provider) error {
+				if r.Artifact("infrastructure-components.yaml") == nil {
+					return nil // of this run
+				}
+				return tc.verify()
+			}
+		}
+		_, err := Run(t.Context(), []Want{{From: shared, Provider: bar}}, opts)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
 
 // TestSignedImages checks that container images are fetched again before they are
 // signed, unless the mirror's own signature covers their index.
