@@ -48,7 +48,7 @@ var targets = []target{
 	{pkg: "repo/text/vars", tests: []suite{{pkg: "repo/text/vars", skip: "IsNotCopied|Linear"}}},
 	{pkg: "repo/capi/metadata", tests: []suite{{pkg: "repo/capi/metadata"}}},
 	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners", skip: "Linear"}, {pkg: "repo/lint/rules", run: "^TestExamples/MOVE"}, {pkg: "cmd/internal/look", run: "Move|TestScripts"}}},
-	{pkg: "repo/move/snapshot", tests: []suite{{pkg: "repo/move/snapshot", skip: "Linear"}}},
+	{pkg: "repo/move/snapshot", tests: []suite{{pkg: "repo/move/snapshot", skip: "Linear"}, {pkg: "repo/move/owners", run: "Foreseen"}}},
 	{pkg: "publish/github", files: "put*.go", tests: []suite{{pkg: "publish/github"}}},
 	{pkg: "publish/gitlab", files: "put*.go", tests: []suite{{pkg: "publish/gitlab"}}},
 	{pkg: "publish/oci", files: "put*.go", tests: []suite{{pkg: "publish/oci"}}},

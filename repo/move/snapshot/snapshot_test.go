@@ -176,6 +176,11 @@ kind: CustomResourceDefinition
 metadata: {name: foos.example.com}
 spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Cluster, versions: [{name: v1, storage: false}, {name: v2, storage: true, served: false}]}
 ---
+apiVersion: runtime.cluster.x-k8s.io/v1beta2
+kind: ExtensionConfig
+metadata: {name: e}
+status: {handlers: [{name: a}, {name: b}], conditions: [{type: Other}, {type: Discovered, status: "True", message: m}]}
+---
 apiVersion: v1
 kind: Secret
 metadata: {name: s}
@@ -204,6 +209,7 @@ data: {password: c2VjcmV0}
 		&snapshot.Binding{Cluster: "c"},
 		&snapshot.Provider{Type: "InfrastructureProvider", Name: "foo", Version: "v1.2.3"},
 		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Unserved: true, Served: []string{"v1"}, Global: true},
+		&snapshot.Extension{Discovered: true, Message: "m", Handlers: []string{"a", "b"}},
 		nil,
 	} {
 		if class, ok := s.Objects[i].Detail.(*snapshot.Class); ok {
@@ -211,6 +217,11 @@ data: {password: c2VjcmV0}
 		}
 		if got := s.Objects[i].Detail; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Errorf("%v: %+v, want %+v", &s.Objects[i], got, want)
+		}
+	}
+	for group, want := range map[string]bool{"a.x-k8s.io": true, "a.io": true, "a.k8s.io": false, "apps": false, "": false} {
+		if snapshot.NeedsSpec(group, "Foo") != want {
+			t.Errorf("group %q: want %v", group, want)
 		}
 	}
 	o := s.Objects[0]
