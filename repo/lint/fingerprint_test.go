@@ -163,6 +163,29 @@ func TestFingerprintsOfObjects(t *testing.T) {
 	}
 }
 
+// TestFingerprintsOfKeptErrors: what a file among the judged ones switches off changes no
+// fingerprint of the errors that stay.
+func TestFingerprintsOfKeptErrors(t *testing.T) {
+	of := func(severity map[string]lint.Severity, messages ...string) string {
+		rule := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
+			for _, m := range messages {
+				f := lint.At(p.File, p.File.Docs().Docs[0], p.File.Docs().Docs[0].Root, "%s", m)
+				if f.Severity = lint.Warning; m == "error" {
+					f.Severity = lint.Error
+				}
+				p.Report(f)
+			}
+		}}
+		r := tree("a", map[[3]string]string{{"infrastructure-foo", "v0.1.0", "cluster-template.yaml"}: "kind: A\n"})
+		found := run(t, r, lint.Options{Rules: []*lint.Rule{rule}, Own: lint.Own{Severity: severity}}).Findings
+		return found[len(found)-1].Fingerprint
+	}
+	off := map[string]lint.Severity{"TEST001": lint.Off}
+	if got, want := of(off, "a warning", "error"), of(nil, "error"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestFingerprintsAreStable keeps the fingerprints of one release to version: who
 // changes how they are made must change the name of the key in SARIF too.
 func TestFingerprintsAreStable(t *testing.T) {

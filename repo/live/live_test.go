@@ -173,6 +173,23 @@ func TestNoAccess(t *testing.T) {
 	}
 }
 
+// TestServer: a server that tells nobody its name is there; one that does not know the user is not.
+func TestServer(t *testing.T) {
+	const namespace = "/api/v1/namespaces/kube-system"
+	for answer, want := range map[string]string{
+		"forbidden": "", "unauthorized": "cannot query the API server", `{"metadata":{"uid":"u"}}`: "",
+	} {
+		_, c := serveFixed(t, map[string]string{namespace: answer})
+		uid, err := c.Server(t.Context())
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", answer, err)
+		}
+		if (uid == "u") != strings.Contains(answer, "uid") {
+			t.Errorf("%s: %q", answer, uid)
+		}
+	}
+}
+
 // TestExpired reads a list again that took too long.
 func TestExpired(t *testing.T) {
 	answers := management()

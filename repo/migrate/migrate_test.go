@@ -62,7 +62,6 @@ func TestText(t *testing.T) {
 		},
 		{"anchors", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", "manual the document has anchors"},
 		{"twice", cluster + "spec:\n  paused: true\n  paused: false\n", cluster + "spec:\n  paused: true\n  paused: false\n", "manual the document cannot be edited safely"},
-		{"two kinds", "kind: A\n" + cluster, "kind: A\n" + cluster, "manual the document cannot be edited safely"},
 		{"unreadable", cluster + "spec: [\n---\n" + cluster, cluster + "spec: [\n---\n" + now, "manual the document cannot be edited safely"},
 		{"Windows", strings.ReplaceAll(cluster+"spec:\n  topology:\n    class: a\n", "\n", "\r\n"), strings.ReplaceAll(now+"spec:\n  topology:\n    classRef:\n      name: a\n", "\n", "\r\n"), ""},
 		{

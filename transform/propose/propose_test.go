@@ -321,6 +321,8 @@ infra: docker-build
 		files: with(acme, files{
 			"config/default/kustomization.yaml": "resources: [../acme, https://github.com/example/operator/releases/download/v1/x.yaml]\n",
 			"config/acme/kustomization.yaml":    acme["config/default/kustomization.yaml"], "config/acme/manager_image_patch.yaml": acme["config/default/manager_image_patch.yaml"],
+			// Others of the same provider: one that is deeper, and one that comes later.
+			"config/a/deep/kustomization.yaml": "resources: [../../acme]\n", "config/z/kustomization.yaml": "resources: [../acme]\n",
 		}),
 		want:    map[string]string{"infrastructure-acme v0.2.0": "infrastructure-components.yaml"},
 		decided: []string{`config/default does not build, and config/acme builds the same provider`},
@@ -452,6 +454,21 @@ func lines(t *testing.T, what string, got, patterns []string) {
 		re := regexp.MustCompile(want)
 		if !slices.ContainsFunc(got, re.MatchString) {
 			t.Errorf("%s: nothing matches %s in:\n%s", what, want, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// The nearest metadata.yaml stays if it covers the version; one further above takes its
+// place only if that covers more.
+func TestCoveringMetadata(t *testing.T) {
+	dir := write(t, with(provider("a", "infrastructure-acme", "infrastructure"), files{
+		"go.mod": acme["go.mod"], "a/metadata.yaml": series(1, 3), "metadata.yaml": series(1, 2, 4)}))
+	for version, above := range map[string]bool{"v0.1.0": false, "v0.2.0": true, "v0.3.0": false, "v0.5.0": true} {
+		o := propose.Options{Version: given.Value(transform.ParseVersions(version))(t)}
+		p := given.Value(propose.Propose(t.Context(), dir, o))(t)
+		const want = "metadata.yaml lists series that a/metadata.yaml lacks"
+		if got := strings.Contains(strings.Join(p.Decisions, "\n"), want); got != above {
+			t.Errorf("%s: decided %q\n%s", version, p.Decisions, p.Text)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,6 +203,19 @@ func TestDiff(t *testing.T) {
 	want := []string{`b.c: "x" → "y"`, `conditions[B].status: "True" → "False"`, `n: (absent) → {}`, `a: 1 → (absent)`}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestTimers: what is due at the same time is done in the order in which it was set.
+func TestTimers(t *testing.T) {
+	w := NewWorld[int](0)
+	var done []int
+	for i, after := range []time.Duration{2, 1, 1, 1, 2} {
+		w.After(after, func() { done = append(done, i) })
+	}
+	w.Advance(time.Time{}.Add(3), nil)
+	if !slices.Equal(done, []int{1, 2, 3, 0, 4}) {
+		t.Error(done)
 	}
 }
 
