@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestFaultWhileReading lists and reads a release, with each fault at each
@@ -68,6 +69,7 @@ func TestFaultWhileReading(t *testing.T) {
 
 // TestFaultWithoutDigests reads what GitHub states no digest for.
 func TestFaultWithoutDigests(t *testing.T) {
+	share.SkipInRace(t)
 	t.Parallel()
 	h := start(t, fake.Options{NoDigests: true})
 	for _, f := range fake.Faults() {

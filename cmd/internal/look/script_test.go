@@ -8,6 +8,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/look"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/render"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // program has the verbs that the scripts of this package use.
@@ -15,4 +16,7 @@ var program = clitest.Program(lint.Command, look.DiffCommand, look.ImagesCommand
 
 func TestMain(m *testing.M) { clitest.Main(m, program) }
 
-func TestScripts(t *testing.T) { clitest.Scripts(t, nil) }
+func TestScripts(t *testing.T) {
+	share.SkipInRace(t)
+	clitest.Scripts(t, nil)
+}
