@@ -46,6 +46,7 @@ func TestCRD036(t *testing.T) {
 		`{type: array, items: {type: object, additionalProperties: {type: object, required: [a]}}}`:                                        1,
 		`{type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: array, items: {type: object, required: [a]}}}`:            0,
 		`{type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {b: {type: object, required: [a]}}}}`: 1,
+		`{x-kubernetes-preserve-unknown-fields: true, items: {type: object, required: [a]}}`:                                               0,
 		`{type: object, required: ['']}`: 0,
 		`{type: string, required: [a]}`:  0,
 		`{type: object, properties: {b: {type: object, properties: {'': {type: object, required: [a]}}}}}`: 1,

@@ -94,7 +94,7 @@ func requiredFields(s crd.Schema, path []string, kept bool, add func(n *yamldoc.
 	for _, f := range s.Node.Get("properties").Fields() {
 		requiredFields(crd.Schema{Node: f.Value}, append(path, f.Name), false, add)
 	}
-	requiredFields(crd.Schema{Node: s.Node.Get("items")}, append(path, crd.Items), kept && s.Type() == "array", add)
+	requiredFields(crd.Schema{Node: s.Node.Get("items")}, append(path, crd.Items), kept, add)
 	requiredFields(crd.Schema{Node: s.Node.Get("additionalProperties")}, append(path, crd.Values), false, add)
 }
 
