@@ -30,9 +30,9 @@ func TestTooManyDocuments(t *testing.T) {
 	for _, args := range [][]string{
 		{"lint", release}, {"vars", release}, {"images", release}, {"diff", release, release},
 		{"render", "provider", release}, {"render", "cluster", release, "x", "--kubernetes-version", "v1.36.0"},
-		{"migrate", template}, {"migrate", release}, {"contract", "check", template},
+		{"migrate", template}, {"migrate", release}, {"migrate", "-"}, {"contract", "check", template},
 	} {
-		code, _, errs := run(t, dir, args...)
+		code, _, errs := fed(t, dir, string(many), args...)
 		if code != 3 || !strings.Contains(errs, "more than the 1,000,000 documents that are read") {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}

@@ -24,12 +24,19 @@ var mutations = share.Of(8, 100)
 // run calls the program in this process.
 func run(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return fed(t, dir, "", args...)
+}
+
+// fed is run with a standard input.
+func fed(t *testing.T, dir, input string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, err bytes.Buffer
 	env := func(name string) (string, bool) {
 		v, ok := map[string]string{"HOME": dir, "XDG_CACHE_HOME": os.DevNull, "GITHUB_TOKEN": secret, "KUBERNETES_VERSION": "v1.34.0"}[name]
 		return v, ok
 	}
-	code = program.Main(context.Background(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &err, LookupEnv: env, Dir: dir})
+	world := cli.IO{In: strings.NewReader(input), Out: &out, Err: &err, LookupEnv: env, Dir: dir}
+	code = program.Main(context.Background(), args, world)
 	return code, out.String(), err.String()
 }
 

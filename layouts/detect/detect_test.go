@@ -559,7 +559,8 @@ func TestNothingIsLookedFor(t *testing.T) {
 // releaseSeries.
 func TestScan(t *testing.T) {
 	d := &detection{survey: newSurvey(tree("metadata.yaml=kind: Metadata\n", "a/metadata.yaml=kind: Metadata\n", "b/"+metadata,
-		"infrastructure-x/v1.0.0/"+metadata, "Chart.yaml=", "c/Chart.yaml=", "c/"+metadata, "c/d/"+metadata)), file: &config.Config{}}
+		"infrastructure-x/v1.0.0/"+metadata, "Chart.yaml=", "c/Chart.yaml=", "c/"+metadata, "c/d/"+metadata)),
+		file: &config.Config{}}
 	given.NoError(t, d.scan())
 	if diff := cmp.Diff([]string{"b/metadata.yaml", "metadata.yaml"}, d.metadatas); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

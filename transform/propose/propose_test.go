@@ -322,7 +322,8 @@ infra: docker-build
 			"config/default/kustomization.yaml": "resources: [../acme, https://github.com/example/operator/releases/download/v1/x.yaml]\n",
 			"config/acme/kustomization.yaml":    acme["config/default/kustomization.yaml"], "config/acme/manager_image_patch.yaml": acme["config/default/manager_image_patch.yaml"],
 			// Others of the same provider: one that is deeper, and one that comes later.
-			"config/a/deep/kustomization.yaml": "resources: [../../acme]\n", "config/z/kustomization.yaml": "resources: [../acme]\n",
+			"config/a/deep/kustomization.yaml": "resources: [../../acme]\n",
+			"config/z/kustomization.yaml":      "resources: [../acme]\n",
 		}),
 		want:    map[string]string{"infrastructure-acme v0.2.0": "infrastructure-components.yaml"},
 		decided: []string{`config/default does not build, and config/acme builds the same provider`},
