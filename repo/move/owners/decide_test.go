@@ -426,7 +426,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	if want := []int{103, 2, 2, 25, 2, 51, 3, 51, 3, 51, 51, 2, 51, 2, 51}; !slices.Equal(got, want) {
+	if want := []int{103, 1, 2, 25, 2, 51, 3, 51, 3, 51, 51, 2, 51, 2, 51}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

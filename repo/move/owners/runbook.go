@@ -259,7 +259,14 @@ func (r *runbook) before() section {
 		return s
 	}
 	in := " -n " + word(r.Namespace)
+	if r.Namespace == "" {
+		in = " -A"
+	}
 	r.add(&s, "Keep the plan, to compare it with what arrives.", []string{`clusterctl-repo move-plan --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in + " -o json=plan.json"})
+	if r.Namespace == "" {
+		r.add(&s, "Save a backup of all namespaces with ToDirectory of clusterctl's ObjectMover; its command saves one at a time.", nil)
+		return s
+	}
 	r.add(&s, "Save a backup. It pauses the Clusters while it runs, and resumes them at the end.",
 		[]string{"mkdir backup", `clusterctl move --kubeconfig "$SOURCE"` + in + " --to-directory backup"})
 	return s
@@ -271,8 +278,12 @@ func (r *runbook) run() section {
 		r.add(&s, "Restore the objects.", []string{`clusterctl move --to-kubeconfig "$TARGET" --from-directory "$BACKUP"`})
 		return s
 	}
-	in := " -n " + word(r.Namespace)
 	s.Text = "Nothing else may change the objects while it runs: stop GitOps controllers and autoscalers first."
+	if r.Namespace == "" { // an empty --namespace stands for that of the kubeconfig
+		r.add(&s, "Move all namespaces with Move of clusterctl's ObjectMover, first as a dry run; its command moves one at a time.", nil)
+		return s
+	}
+	in := " -n " + word(r.Namespace)
 	r.add(&s, "Do a dry run, which changes nothing. This does not check the target, nor whether Clusters are ready.",
 		[]string{`clusterctl move --kubeconfig "$SOURCE"` + in + " --dry-run"})
 	r.add(&s, "Move.", []string{`clusterctl move --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in})
