@@ -313,6 +313,25 @@ spec:
 			}
 		})
 	}
+	foreign := strings.NewReplacer("infrastructure.cluster.x-k8s.io", "infrastructure.foo.com",
+		"l: v", "cluster.x-k8s.io/aggregate-to-manager: 'true'")
+	for verbs, want := range map[string]string{
+		"get, watch":         "Cluster API may not list, patch, update, create and delete foomachinepools",
+		"create, get, watch": "Cluster API may not list, patch, update and delete foomachinepools",
+		"create, delete, get, list, patch, update, watch": "",
+		"'*'": "",
+	} {
+		text := strings.TrimPrefix(pool, "---\n") +
+			fmt.Sprintf(role, "r", fmt.Sprintf(about, "infrastructure.cluster.x-k8s.io", "foomachinepools", verbs))
+		got := ""
+		for _, f := range inRelease(t, map[string]string{
+			"infrastructure-components.yaml": fooNamespace + foreign.Replace(text)}, "RBAC001", "RBAC003") {
+			got += f.Message
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", verbs, got, want)
+		}
+	}
 }
 
 // TestTerminalFailures is about fields whose weight depends on the role.
