@@ -185,7 +185,7 @@ func TestLastingFault(t *testing.T) {
 	}
 }
 
-// TestGivesUp: a refusal is the last request of its kind, but for those on their way.
+// TestGivesUp: after a refusal, only requests already in flight follow.
 // What only tidies up ends with a note, and what is gone already is no failure.
 func TestGivesUp(t *testing.T) {
 	t.Parallel()

@@ -277,7 +277,7 @@ func TestStoredWrongly(t *testing.T) {
 	if err := (&marks{j.p, version + claims}).Set(t.Context(), "mark"); err == nil || !strings.HasPrefix(err.Error(), "claim the version: PUT ") {
 		t.Errorf("%v", err)
 	}
-	// Where duplicates are forbidden, a mark that an equal publisher has set is set.
+	// Where duplicates are forbidden, a mark that an equal publisher has set counts as set.
 	m := &marks{begun(t, serve(t, users[0], fake.Options{}, func(p *fake.Project) { p.NoDuplicates = true }), users[0], nil).p, version + claims}
 	for range 2 {
 		given.NoError(t, m.Set(t.Context(), "mark"))

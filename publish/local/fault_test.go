@@ -390,14 +390,16 @@ func TestVerifyFindsTampering(t *testing.T) {
 		if tamper == nil {
 			got, err := to.Fetch(t.Context(), r.Version)
 			given.NoError(t, err)
-			if was, ok := d.read.Load(got.Path); !ok || !same(was.([]fs.FileInfo), got.Path) {
-				t.Error("it does not know what Put has read")
-			} else if given.NoError(t, os.Chmod(filepath.Join(got.Path, "metadata.yaml"), 0o400)); same(was.([]fs.FileInfo), got.Path) {
+			was, ok := d.read.Load(got.Path)
+			if !ok || !same(was.([]fs.FileInfo), got.Path) {
+				t.Fatal("it does not know what Put has read")
+			}
+			given.NoError(t, to.Verify(t.Context(), r))
+			given.NoError(t, os.Chmod(filepath.Join(got.Path, "metadata.yaml"), 0o400))
+			if same(was.([]fs.FileInfo), got.Path) {
 				t.Error("other rights are not noticed")
 			}
-			if err = to.Verify(t.Context(), r); err != nil {
-				t.Error(err)
-			}
+			given.NoError(t, to.Verify(t.Context(), r))
 			continue
 		}
 		given.NoError(t, tamper(result.Where))

@@ -175,7 +175,7 @@ func TestSecondPublisher(t *testing.T) {
 			d := s.open()
 			_, err := d.Put(t.Context(), published())
 			if same && theirErr != nil || !same && (err == nil) == (theirErr == nil) {
-				t.Errorf("step %d: not one of them has won: %v, %v", n, err, theirErr)
+				t.Errorf("step %d: want exactly one winner: %v, %v", n, err, theirErr)
 			}
 			if _, lost := errors.AsType[*converge.LostError](theirErr); !same && theirErr != nil && !lost && !conflict(theirErr) {
 				t.Errorf("step %d: %v", n, theirErr)
@@ -207,8 +207,8 @@ func conflict(err error) bool {
 	return ok
 }
 
-// TestGivesUp: a refusal that lasts is the last request of its kind, but for those
-// on their way.
+// TestGivesUp: after a refusal that lasts, only requests of its kind that are already in
+// flight follow.
 func TestGivesUp(t *testing.T) {
 	r := acme()
 	for i := range 20 {

@@ -134,7 +134,7 @@ func TestHealthy(t *testing.T) {
 			l.deleteClaim(name)
 		}
 	})
-	l.before("work", func(l *life) { // a list tells of what was made just before
+	l.before("work", func(l *life) { // objects made just before the first list arrive as ADDED
 		made := len(l.events)
 		l.makeClaim("k4", "w1")
 		l.put(provider, "IPAddressClaim", "k4", "metadata.finalizers", []any{"ipam.acme.io/release"})

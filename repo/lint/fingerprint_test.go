@@ -163,14 +163,15 @@ func TestFingerprintsOfObjects(t *testing.T) {
 	}
 }
 
-// TestFingerprintsOfKeptErrors: what a file among the judged ones switches off changes no
-// fingerprint of the errors that stay.
+// TestFingerprintsOfKeptErrors: switching a rule off in a configuration next to the releases
+// does not change the fingerprints of the errors that stay.
 func TestFingerprintsOfKeptErrors(t *testing.T) {
 	of := func(severity map[string]lint.Severity, messages ...string) string {
 		rule := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
 			for _, m := range messages {
 				f := lint.At(p.File, p.File.Docs().Docs[0], p.File.Docs().Docs[0].Root, "%s", m)
-				if f.Severity = lint.Warning; m == "error" {
+				f.Severity = lint.Warning
+				if m == "error" {
 					f.Severity = lint.Error
 				}
 				p.Report(f)

@@ -173,7 +173,8 @@ func TestNoAccess(t *testing.T) {
 	}
 }
 
-// TestServer: a server that tells nobody its name is there; one that does not know the user is not.
+// TestServer: a server that forbids reading kube-system still counts as reachable; one that
+// rejects the user does not.
 func TestServer(t *testing.T) {
 	const namespace = "/api/v1/namespaces/kube-system"
 	for answer, want := range map[string]string{

@@ -138,7 +138,8 @@ func TestKustomize(t *testing.T) {
 	}
 }
 
-// A patch does not create again what an object, whose file comes later, has once it is migrated.
+// A patch must not add a parent that migration creates in the object, even if the file of
+// the object comes later.
 func TestObjectsBeforePatches(t *testing.T) {
 	const header = "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane"
 	const before = "rolloutBefore: {certificatesExpiryDays: 21}\n"

@@ -471,9 +471,9 @@ func TestVerify(t *testing.T) {
 		{"Cluster", Copied, 1, object("Cluster", 0, "u"), nothing, ""},
 		{
 			"Cluster", Copied, 2, object("Cluster", 0, "u"), nothing,
-			"it has 1 owners in the target, and had 2 in the source",
+			"it has 1 owner in the target, and had 2 in the source",
 		},
-		{"Cluster", Copied, 2, object("Cluster", 0, "v", "u"), nothing, "1 of its owners do not exist in the target"},
+		{"Cluster", Copied, 2, object("Cluster", 0, "v", "u"), nothing, "the target lacks 1 of its owners"},
 	} {
 		e := Expected{ID{Group: coreGroup, Kind: c.kind, Name: "x"}, c.verdict.String(), c.owners}
 		reasons := phrase.List(Verify([]Expected{e}, c.to, c.from), func(d Deviation) string { return d.Reason })

@@ -203,10 +203,10 @@ func (b *planner) judge(i int32, all []alias) {
 		id, right := ID{Group: a.Group, Kind: a.Kind, Namespace: o.Namespace, Name: a.Name}, apiVersion(o.Group, o.Version)
 		a.fix = fmt.Sprintf("correct the ownerReference of %s to %s: apiVersion %s, kind %s, name %s",
 			a.by, n, right, o.Kind, o.Name)
-		a.cure = cure{at: a.edge}
+		a.cure = cure{a.edge, right, o.Kind, o.Name}
 		if id == n.ID {
 			a.fix = fmt.Sprintf("set the apiVersion of the ownerReference of %s to %s to %s", a.by, n, right)
-			a.cure.version = right
+			a.cure = cure{at: a.edge, version: right}
 		}
 		ends := b.misread(i, id, a)
 		if otherwise(n, id, a) {
@@ -390,8 +390,12 @@ func (b *planner) mistaken(n *Node, id ID) Step {
 	return step
 }
 
-// at names the ownerReference of an edge.
+// at names the ownerReference of an edge. An object that came twice, with different
+// UIDs, has references without an edge.
 func (e *Edge) at() string {
+	if e == nil {
+		return "an ownerReference"
+	}
 	return "metadata.ownerReferences[" + strings.TrimPrefix(e.Field, "metadata.ownerReferences.") + "]"
 }
 

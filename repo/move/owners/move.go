@@ -33,6 +33,7 @@ func (g *Graph) LinkSecrets() {
 					Why: "clusterctl treats a Secret with that name as one of the Cluster's",
 				})
 			}
+			break
 		}
 	}
 }

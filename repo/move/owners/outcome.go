@@ -22,7 +22,7 @@ type aftermath struct {
 const (
 	recoverResume = "resume the Clusters and ClusterClasses in the source, because clusterctl does not start while one of them is paused"
 	recoverKeep   = "keep what is in the target, where all Clusters are paused: the next run updates it"
-	recoverRepeat = "fix the cause and run clusterctl move again"
+	recoverRepeat = "fix the cause and run the move again"
 )
 
 // aftermaths of the steps (clusterctl: client/cluster/mover.go, move).

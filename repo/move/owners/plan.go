@@ -89,11 +89,11 @@ type Fault struct {
 // Hurts reports whether the move ends without an error, and does harm.
 func (f *Fault) Hurts() bool { return f.Step == After }
 
-// cure is what a command needs to know: the ownerReference to remove, or to which
-// it gives an apiVersion.
+// cure is what a command needs to know: the ownerReference to remove, or what it sets
+// there if it has an apiVersion.
 type cure struct {
-	at      *Edge
-	version string
+	at                  *Edge
+	version, kind, name string
 }
 
 // Options say what to move.

@@ -269,6 +269,10 @@ func TestGaps(t *testing.T) {
 		{"a reference to nothing", base + existing(core, "Cluster ns/d", "u-d", nil, "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f}}\n"+ready), "1 FooMachine.foo.cluster.x-k8s.io"},
 		{"one UID for two", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/b", "u-1", nil, ""), "FooMachine ns/a and FooMachine ns/b have the same UID"},
 		{"two UIDs for one", base + existing(prov, "FooMachine ns/a", "u-1", nil, "") + existing(prov, "FooMachine ns/a", "u-2", nil, ""), "FooMachine ns/a appears twice with different UIDs"},
+		{"an owner with two UIDs", base + existing(prov, "FooMachine ns/d", "u-d1", nil, "") +
+			existing(prov, "FooMachine ns/d", "u-d2", []string{core + " Cluster wrong u-c"}, "") +
+			existing(prov, "FooMachine ns/y", "u-y", []string{prov + " FooMachine d u-d2"}, "") +
+			existing(prov, "FooMachine ns/z", "u-z", []string{core + " Cluster wrong u-c"}, ""), "FooMachine ns/d appears twice with different UIDs"},
 		{"a template", existing(core, "Cluster ns/c", "", nil, ready), "as if this were a template"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -178,13 +179,20 @@ func unlink(e *Edge) []string {
 }
 
 // commands that a refusal or failure asks for.
-func (r *runbook) commands(step Step, n *Node, at *Edge, version string) []string {
+func (r *runbook) commands(f *Fault) []string {
+	step, n := f.Step, f.Node
 	switch {
-	case at != nil && version != "":
-		k := strings.TrimPrefix(at.Field, "metadata.ownerReferences.")
-		return []string{kubectl(inSource, "patch", at.To, fmt.Sprintf(`--type json -p '[{"op":"replace","path":"/metadata/ownerReferences/%s/apiVersion","value":"%s"}]'`, k, version))}
-	case at != nil:
-		return unlink(at)
+	case f.at != nil && f.version != "":
+		var ops []map[string]string
+		for _, set := range [][2]string{{"apiVersion", f.version}, {"kind", f.kind}, {"name", f.name}} {
+			if set[1] != "" {
+				ops = append(ops, map[string]string{"op": "replace", "path": "/" + strings.ReplaceAll(f.at.Field, ".", "/") + "/" + set[0], "value": set[1]})
+			}
+		}
+		patch, _ := json.Marshal(ops) // texts always have a JSON
+		return []string{kubectl(inSource, "patch", f.at.To, "--type json -p "+word(string(patch)))}
+	case f.at != nil:
+		return unlink(f.at)
 	case step == Pause, step == PauseClasses:
 		return resume(inSource, n)
 	case step == Provisioning && n.Kind == "Cluster":
@@ -238,7 +246,7 @@ func (r *runbook) add(s *section, text string, commands []string) {
 func (r *runbook) before() section {
 	s := section{Title: "Before the move", Text: "Fix what the plan found, then run move-plan again until nothing is left to do."}
 	for _, f := range slices.Concat(r.Refusals, r.Failures) {
-		r.add(&s, fmt.Sprintf("%s: %s. To do: %s.", f.Node, f.Reason, f.Fix), r.commands(f.Step, f.Node, f.at, f.version))
+		r.add(&s, fmt.Sprintf("%s: %s. To do: %s.", f.Node, f.Reason, f.Fix), r.commands(&f))
 	}
 	for _, n := range r.Nodes {
 		if n.Lost && len(s.Tasks) <= mostTasks || n.Verdict == Unclear && !n.Absent && len(s.Tasks) <= mostTasks {
@@ -256,6 +264,7 @@ func (r *runbook) before() section {
 		s.Tasks = append(s.Tasks[:mostTasks], task{Text: "More objects need attention than fit here; -o json lists all of them."})
 	}
 	if r.Restore {
+		r.add(&s, "Keep the plan, to compare it with what arrives.", []string{`clusterctl-repo move-plan "$BACKUP" --to-kubeconfig "$TARGET" -o json=plan.json`})
 		return s
 	}
 	in := " -n " + word(r.Namespace)
@@ -264,7 +273,8 @@ func (r *runbook) before() section {
 	}
 	r.add(&s, "Keep the plan, to compare it with what arrives.", []string{`clusterctl-repo move-plan --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in + " -o json=plan.json"})
 	if r.Namespace == "" {
-		r.add(&s, "Save a backup of all namespaces with ToDirectory of clusterctl's ObjectMover; its command saves one at a time.", nil)
+		r.add(&s, "Save a backup with ObjectMover.ToDirectory of clusterctl's Go library: clusterctl move only saves one namespace at a time. "+
+			"It pauses the Clusters while it runs, and resumes them at the end.", nil)
 		return s
 	}
 	r.add(&s, "Save a backup. It pauses the Clusters while it runs, and resumes them at the end.",
@@ -280,7 +290,8 @@ func (r *runbook) run() section {
 	}
 	s.Text = "Nothing else may change the objects while it runs: stop GitOps controllers and autoscalers first."
 	if r.Namespace == "" { // an empty --namespace stands for that of the kubeconfig
-		r.add(&s, "Move all namespaces with Move of clusterctl's ObjectMover, first as a dry run; its command moves one at a time.", nil)
+		r.add(&s, "Move with ObjectMover.Move of clusterctl's Go library, first with dryRun: clusterctl move only moves one namespace at a time. "+
+			"The dry run does not check the target, nor whether Clusters are ready.", nil)
 		return s
 	}
 	in := " -n " + word(r.Namespace)
@@ -435,10 +446,10 @@ func Verify(plan []Expected, to, from *snapshot.Snapshot) []Deviation {
 		switch {
 		case missing > 0:
 			add(show(inTarget, n), "correct its ownerReferences, or Kubernetes deletes it",
-				"%d of its owners do not exist in the target", missing)
+				"the target lacks %d of its owners", missing)
 		case len(o.Owners) < e.Owners:
 			add(show(inTarget, n), "add the missing ownerReferences",
-				"it has %d owners in the target, and had %d in the source", len(o.Owners), e.Owners)
+				"it has %s in the target, and had %d in the source", phrase.Count(len(o.Owners), "owner"), e.Owners)
 		}
 	}
 	return out

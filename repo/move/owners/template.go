@@ -268,6 +268,7 @@ func (b *builder) resources(n *Node) {
 		for _, c := range b.byKind[groupKind{coreGroup, "Cluster"}] {
 			if matches(selector, c.Object.Get("metadata", "labels")) {
 				link, why = Owner, whyResource
+				break
 			}
 		}
 	}
