@@ -175,7 +175,7 @@ func TestSecondPublisher(t *testing.T) {
 			d := s.open()
 			_, err := d.Put(t.Context(), published())
 			if same && theirErr != nil || !same && (err == nil) == (theirErr == nil) {
-				t.Errorf("step %d: want exactly one winner: %v, %v", n, err, theirErr)
+				t.Errorf("step %d: two publishers, the same content: %v, errors: %v, %v", n, same, err, theirErr)
 			}
 			if _, lost := errors.AsType[*converge.LostError](theirErr); !same && theirErr != nil && !lost && !conflict(theirErr) {
 				t.Errorf("step %d: %v", n, theirErr)

@@ -205,7 +205,7 @@ func movesJSON(w io.Writer, plans []MovePlan, o MoveOptions) error {
 			}
 		}
 		for _, f := range p.Failures {
-			a := f.Step.Aftermath()
+			a := p.Aftermath(f.Step)
 			body.Failures = append(body.Failures, jsonFailure{f, f.Hurts(), a.Source, a.Target, a.Recover})
 		}
 		body.Refusals, body.Notes = append(body.Refusals, p.Refusals...), append(body.Notes, p.Notes...)
@@ -468,7 +468,7 @@ func addMove(p *markup.Page, i int, plan *MovePlan) {
 	for _, f := range plan.Failures {
 		word, more := "harm", []markup.Element(nil)
 		if !f.Hurts() {
-			a := f.Step.Aftermath()
+			a := plan.Aftermath(f.Step)
 			word = "fails"
 			for _, text := range []string{a.When, "source: " + a.Source, "target: " + a.Target} {
 				more = append(more, markup.Tag(`p class="help"`, phrase.Visible(text)))

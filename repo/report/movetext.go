@@ -160,7 +160,7 @@ func moveFailures(w *bufio.Writer, p MovePlan, paint painter) {
 	type fold struct{ kind, reason, fix string }
 	for _, list := range phrase.Groups(p.Failures, func(f owners.Fault) owners.Step { return f.Step }) {
 		step := list[0].Step
-		a := step.Aftermath()
+		a := p.Aftermath(step)
 		title := "clusterctl would start and then fail, " + a.When + ":"
 		switch {
 		case step == owners.After:

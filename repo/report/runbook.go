@@ -9,6 +9,9 @@ import (
 // kubeconfigs introduces the commands of a runbook.
 const kubeconfigs = "The commands use two variables: $SOURCE is the kubeconfig of the old management cluster, $TARGET that of the new one."
 
+// folderRestored introduces those of a restore.
+const folderRestored = "The commands use two variables: $BACKUP is the folder that clusterctl move --to-directory wrote, $TARGET the kubeconfig of the new management cluster."
+
 func runbookPage(format string, plans []MovePlan) *markup.Page {
 	p := &markup.Page{Format: format}
 	for i, plan := range plans {
@@ -24,7 +27,11 @@ func runbookPage(format string, plans []MovePlan) *markup.Page {
 			p.Heading(1, "Move of "+plan.Title)
 			p.Para(markup.Strong(r.Conclusion))
 		}
-		p.Para(kubeconfigs)
+		if plan.Restore {
+			p.Para(folderRestored)
+		} else {
+			p.Para(kubeconfigs)
+		}
 		for _, s := range r.Sections {
 			p.Gap()
 			if p.IsText() {

@@ -240,7 +240,7 @@ func TestForeseen(t *testing.T) {
 			provider("bar", "CoreProvider", "v1.2.0") + provider("bad", "CoreProvider", "v1.0.0") +
 			provider("new", "CoreProvider", "v1.0.0") +
 			crdOf("FooNew", "Namespaced", byClusterctl+`, clusterctl.cluster.x-k8s.io/move: ''`) +
-			existing(prov, "FooNew ns/n", "u-n", nil, "") + foo("ns/m", of("Cluster", "c")) +
+			existing(prov, "FooNew ns/n", "u-fn", nil, "") + foo("ns/m", of("Cluster", "c")) +
 			foo("ns/n", of("Cluster", "c")) + existing(prov, "FooMoved ns/m", "u-mm", nil, ""),
 			target: definitionOf("cluster.x-k8s.io", "v1beta1", "Cluster", "Namespaced", byClusterctl) +
 				provider("foo", "CoreProvider", "v1.0.0") + provider("bar", "CoreProvider", "v1.0.0") +
@@ -249,7 +249,7 @@ func TestForeseen(t *testing.T) {
 				provider("new", "CoreProvider", "v2.0.0") +
 				strings.ReplaceAll(crdOf("FooMachine", "Namespaced", byClusterctl), "name: v1,", "name: v2,") +
 				strings.ReplaceAll(crdOf("FooMoved", "Namespaced", ""), "storage: true", "served: false") +
-				existing("v1", "Namespace ns", "u-ns", nil, "  deletionTimestamp: '2026-01-01T00:00:00Z'\n")},
+				existing("v1", "Namespace ns", "u-ns", nil, "  deletionTimestamp: '2026-01-01T00:00:00Z'\n"), whole: true},
 		{name: "target, objects", text: base + infra + crdOf("FooIdentity", "Cluster", byClusterctl+", "+identity) +
 			crdOf("FooShared", "Cluster", byClusterctl+", "+identity) +
 			class("ns/same", "") + class("ns/new",

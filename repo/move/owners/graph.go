@@ -135,6 +135,7 @@ type Edge struct {
 	Why string
 	// Written is set for an ownerReference that the object itself carries.
 	Written bool
+	uid     string // of that ownerReference
 }
 
 // Graph is a set of objects with their edges. Use New.

@@ -391,7 +391,7 @@ func (b *planner) mistaken(n *Node, id ID) Step {
 }
 
 // at names the ownerReference of an edge. An object that came twice, with different
-// UIDs, has references without an edge.
+// UIDs, may have references without an edge.
 func (e *Edge) at() string {
 	if e == nil {
 		return "an ownerReference"

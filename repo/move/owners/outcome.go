@@ -23,7 +23,18 @@ const (
 	recoverResume = "resume the Clusters and ClusterClasses in the source, because clusterctl does not start while one of them is paused"
 	recoverKeep   = "keep what is in the target, where all Clusters are paused: the next run updates it"
 	recoverRepeat = "fix the cause and run the move again"
+	recoverLeft   = "bring what was left behind to the target, or resume it in the source"
 )
+
+// restored is what these mean in a restore from a directory, which asks no source and
+// skips what exists (clusterctl: client/cluster/mover.go, fromDirectory and
+// restoreTargetObject).
+var restored = map[string]string{
+	recoverResume: "",
+	recoverKeep:   "keep what is in the target, where all Clusters are paused: the next run skips it and creates the rest",
+	recoverRepeat: "fix the cause and restore again",
+	recoverLeft:   "bring what was left behind to the target",
+}
 
 // aftermaths of the steps (clusterctl: client/cluster/mover.go, move).
 var aftermaths = map[Step]aftermath{
@@ -45,12 +56,12 @@ var aftermaths = map[Step]aftermath{
 	ResumeClasses: {
 		When:   "at the very end, when clusterctl resumes the ClusterClasses in the target",
 		Source: "everything that moves is already deleted; what is left behind stays, with paused Clusters and ClusterClasses", Target: "holds all that moves, but every Cluster and some ClusterClasses stay paused",
-		Recover: []string{"resume the ClusterClasses and Clusters in the target by hand", "bring what was left behind to the target, or resume it in the source"},
+		Recover: []string{"resume the ClusterClasses and Clusters in the target by hand", recoverLeft},
 	},
 	Resume: {
 		When:   "at the very end, when clusterctl resumes the Clusters in the target, in any order",
 		Source: "everything that moves is already deleted; what is left behind stays, with paused Clusters", Target: "holds all that moves, but healthy Clusters may stay paused",
-		Recover: []string{"resume the Clusters in the target by hand", "bring what was left behind to the target, or resume it in the source"},
+		Recover: []string{"resume the Clusters in the target by hand", recoverLeft},
 	},
 	After: {
 		When:   "after the move, without an error",
@@ -61,7 +72,23 @@ var aftermaths = map[Step]aftermath{
 
 // Aftermath says what a failure in a step leaves behind, which is nothing in those before
 // the move begins.
-func (s Step) Aftermath() aftermath { return aftermaths[s] }
+func (p *Plan) Aftermath(s Step) aftermath {
+	a := aftermaths[s]
+	if p.Restore && a.When != "" {
+		a.Source = "not touched"
+		var recover []string
+		for _, text := range a.Recover {
+			if other, ok := restored[text]; ok {
+				text = other
+			}
+			if text != "" {
+				recover = append(recover, text)
+			}
+		}
+		a.Recover = recover
+	}
+	return a
+}
 
 var stepNames = [...]string{"contract", "providers", "discovery", "provisioning", "pause", "pause-classes", "ready", "create", "delete", "resume-classes", "resume", "after"}
 

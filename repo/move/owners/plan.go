@@ -89,8 +89,8 @@ type Fault struct {
 // Hurts reports whether the move ends without an error, and does harm.
 func (f *Fault) Hurts() bool { return f.Step == After }
 
-// cure is what a command needs to know: the ownerReference to remove, or what it sets
-// there if it has an apiVersion.
+// cure says how a command corrects an ownerReference: it sets what is not empty here, or
+// removes the reference if version is empty.
 type cure struct {
 	at                  *Edge
 	version, kind, name string
@@ -488,7 +488,7 @@ func (b *planner) owners() {
 			continue
 		}
 		for k := range o.Owners {
-			b.Link(&Edge{From: b.owner(n, o, &o.Owners[k]), To: n, By: n, Field: "metadata.ownerReferences." + strconv.Itoa(k), Why: whyWritten, Written: true})
+			b.Link(&Edge{From: b.owner(n, o, &o.Owners[k]), To: n, By: n, Field: "metadata.ownerReferences." + strconv.Itoa(k), Why: whyWritten, Written: true, uid: o.Owners[k].UID})
 		}
 	}
 }

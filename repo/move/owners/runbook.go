@@ -129,8 +129,10 @@ type runbook struct {
 }
 
 const (
-	inSource = `kubectl --kubeconfig "$SOURCE"`
-	inTarget = `kubectl --kubeconfig "$TARGET"`
+	inSource    = `kubectl --kubeconfig "$SOURCE"`
+	upgradePlan = `clusterctl upgrade plan --kubeconfig "$TARGET"`
+	shown       = "-o yaml"
+	inTarget    = `kubectl --kubeconfig "$TARGET"`
 )
 
 // word quotes a word for a shell.
@@ -158,7 +160,7 @@ func kubectl(where, verb string, n *Node, rest string) string {
 }
 
 // show is the command that shows an object.
-func show(where string, n *Node) []string { return []string{kubectl(where, "get", n, "-o yaml")} }
+func show(where string, n *Node) []string { return []string{kubectl(where, "get", n, shown)} }
 
 // resume are the commands that resume a Cluster or ClusterClass.
 func resume(where string, n *Node) []string {
@@ -169,28 +171,44 @@ func resume(where string, n *Node) []string {
 	return []string{kubectl(where, "patch", n, `--type merge -p '{"spec":{"paused":null}}'`), annotation}
 }
 
-// unlink removes an ownerReference.
-func unlink(e *Edge) []string {
-	k, ok := strings.CutPrefix(e.Field, "metadata.ownerReferences.")
-	if !ok {
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value string `json:"value,omitempty"`
+}
+
+// patch changes an ownerReference. A patch names it by its place, so that it first tests
+// the UID: another one may be there when an earlier command has removed one.
+func patch(e *Edge, ops ...operation) []string {
+	if !strings.HasPrefix(e.Field, "metadata.ownerReferences.") {
 		return nil
 	}
-	return []string{kubectl(inSource, "patch", e.To, fmt.Sprintf(`--type json -p '[{"op":"remove","path":"/metadata/ownerReferences/%s"}]'`, k))}
+	if e.uid != "" {
+		ops = slices.Insert(ops, 0, operation{"test", "/uid", e.uid})
+	}
+	for i := range ops {
+		ops[i].Path = "/" + strings.ReplaceAll(e.Field, ".", "/") + ops[i].Path
+	}
+	text, _ := json.Marshal(ops) // marshalling strings cannot fail
+	return []string{kubectl(inSource, "patch", e.To, "--type json -p "+word(string(text)))}
 }
+
+// unlink removes an ownerReference.
+func unlink(e *Edge) []string { return patch(e, operation{Op: "remove"}) }
 
 // commands that a refusal or failure asks for.
 func (r *runbook) commands(f *Fault) []string {
 	step, n := f.Step, f.Node
 	switch {
 	case f.at != nil && f.version != "":
-		var ops []map[string]string
-		for _, set := range [][2]string{{"apiVersion", f.version}, {"kind", f.kind}, {"name", f.name}} {
-			if set[1] != "" {
-				ops = append(ops, map[string]string{"op": "replace", "path": "/" + strings.ReplaceAll(f.at.Field, ".", "/") + "/" + set[0], "value": set[1]})
-			}
+		ops := []operation{{"replace", "/apiVersion", f.version}}
+		if f.kind != "" {
+			ops = append(ops, operation{"replace", "/kind", f.kind}, operation{"replace", "/name", f.name})
 		}
-		patch, _ := json.Marshal(ops) // texts always have a JSON
-		return []string{kubectl(inSource, "patch", f.at.To, "--type json -p "+word(string(patch)))}
+		return patch(f.at, ops...)
+	case f.version != "":
+		return nil // it is not known where the reference is
 	case f.at != nil:
 		return unlink(f.at)
 	case step == Pause, step == PauseClasses:
@@ -202,7 +220,7 @@ func (r *runbook) commands(f *Fault) []string {
 	case step == Ready, step == After && !r.Restore:
 		return show(inSource, n)
 	case step == providers:
-		return []string{`clusterctl upgrade plan --kubeconfig "$TARGET"`}
+		return []string{upgradePlan}
 	case step == Resume, step == ResumeClasses:
 		if n.Cause == OwnerLeft && n.By.Written {
 			return unlink(n.By)
@@ -233,11 +251,17 @@ func lostCommands(n *Node) []string {
 	return nil
 }
 
-// add appends a task unless its commands are there already.
+// add appends a task unless its commands are there already and do what it asks for.
 func (r *runbook) add(s *section, text string, commands []string) {
 	key := strings.Join(commands, "\n")
+	if r.Restore && strings.HasPrefix(key, inSource) {
+		key, commands = "", nil // the files are restored, whatever changes in the source
+	}
 	if key != "" && r.done[key] {
-		return
+		if key != upgradePlan && !strings.HasSuffix(key, shown) {
+			return
+		}
+		commands = nil // they only show something
 	}
 	r.done[key] = true
 	s.Tasks = append(s.Tasks, task{text, commands})
@@ -245,6 +269,9 @@ func (r *runbook) add(s *section, text string, commands []string) {
 
 func (r *runbook) before() section {
 	s := section{Title: "Before the move", Text: "Fix what the plan found, then run move-plan again until nothing is left to do."}
+	if r.Restore {
+		s.Text = "Correct the files, or the objects in the source and save them again; then run move-plan again until nothing is left to do."
+	}
 	for _, f := range slices.Concat(r.Refusals, r.Failures) {
 		r.add(&s, fmt.Sprintf("%s: %s. To do: %s.", f.Node, f.Reason, f.Fix), r.commands(&f))
 	}
@@ -273,8 +300,8 @@ func (r *runbook) before() section {
 	}
 	r.add(&s, "Keep the plan, to compare it with what arrives.", []string{`clusterctl-repo move-plan --kubeconfig "$SOURCE" --to-kubeconfig "$TARGET"` + in + " -o json=plan.json"})
 	if r.Namespace == "" {
-		r.add(&s, "Save a backup with ObjectMover.ToDirectory of clusterctl's Go library: clusterctl move only saves one namespace at a time. "+
-			"It pauses the Clusters while it runs, and resumes them at the end.", nil)
+		r.add(&s, "Save a backup with ObjectMover.ToDirectory of clusterctl's Go library and an empty namespace, because clusterctl move "+
+			"saves only one namespace at a time. ToDirectory pauses the Clusters while it runs, and resumes them at the end.", nil)
 		return s
 	}
 	r.add(&s, "Save a backup. It pauses the Clusters while it runs, and resumes them at the end.",
@@ -290,8 +317,8 @@ func (r *runbook) run() section {
 	}
 	s.Text = "Nothing else may change the objects while it runs: stop GitOps controllers and autoscalers first."
 	if r.Namespace == "" { // an empty --namespace stands for that of the kubeconfig
-		r.add(&s, "Move with ObjectMover.Move of clusterctl's Go library, first with dryRun: clusterctl move only moves one namespace at a time. "+
-			"The dry run does not check the target, nor whether Clusters are ready.", nil)
+		r.add(&s, "Move with ObjectMover.Move of clusterctl's Go library and an empty namespace, first as a dry run: clusterctl move "+
+			"moves only one namespace at a time. The dry run does not check the target, nor whether Clusters are ready.", nil)
 		return s
 	}
 	in := " -n " + word(r.Namespace)
@@ -344,7 +371,7 @@ func (r *runbook) resumeAll(where string, moved bool) []string {
 }
 
 func (r *runbook) recover(step Step) section {
-	a := aftermaths[step]
+	a := r.Aftermath(step)
 	s := section{Title: "If it fails " + a.When, Text: fmt.Sprintf("Source: %s. Target: %s.", a.Source, a.Target)}
 	if slices.ContainsFunc(r.Failures, func(f Fault) bool { return f.Step == step && !f.Hurts() }) {
 		s.Text += " This plan foresees such a failure."
@@ -427,7 +454,7 @@ func Verify(plan []Expected, to, from *snapshot.Snapshot) []Deviation {
 		}
 		o := there[e.ID]
 		if o == nil {
-			add(nil, "run clusterctl move again if the source still has it; restore it from the backup if not",
+			add(nil, "run the move again if the source still has it; otherwise restore it from the backup",
 				"it did not arrive in the target")
 			continue
 		}
