@@ -186,7 +186,7 @@ func TestLastingFault(t *testing.T) {
 }
 
 // TestGivesUp: after a refusal, only requests already in flight follow.
-// What only tidies up ends with a note, and what is gone already is no failure.
+// A refused cleanup only adds a note, and deleting what is gone already does not fail.
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	h := start(t, fake.Options{})
