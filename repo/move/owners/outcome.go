@@ -26,7 +26,7 @@ const (
 	recoverLeft   = "bring what was left behind to the target, or resume it in the source"
 )
 
-// restored is what these mean in a restore from a directory, which asks no source and
+// restored is what the texts above become in a restore from a directory, which asks no source and
 // skips what exists (clusterctl: client/cluster/mover.go, fromDirectory and
 // restoreTargetObject).
 var restored = map[string]string{
@@ -76,16 +76,16 @@ func (p *Plan) Aftermath(s Step) aftermath {
 	a := aftermaths[s]
 	if p.Restore && a.When != "" {
 		a.Source = "not touched"
-		var recover []string
+		var list []string
 		for _, text := range a.Recover {
 			if other, ok := restored[text]; ok {
 				text = other
 			}
 			if text != "" {
-				recover = append(recover, text)
+				list = append(list, text)
 			}
 		}
-		a.Recover = recover
+		a.Recover = list
 	}
 	return a
 }

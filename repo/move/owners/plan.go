@@ -89,8 +89,8 @@ type Fault struct {
 // Hurts reports whether the move ends without an error, and does harm.
 func (f *Fault) Hurts() bool { return f.Step == After }
 
-// cure says how a command corrects an ownerReference: it sets what is not empty here, or
-// removes the reference if version is empty.
+// cure says how a command corrects an ownerReference: it sets the apiVersion, and
+// kind and name too if kind is set, or removes the reference if version is empty.
 type cure struct {
 	at                  *Edge
 	version, kind, name string

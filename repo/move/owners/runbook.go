@@ -129,10 +129,11 @@ type runbook struct {
 }
 
 const (
-	inSource    = `kubectl --kubeconfig "$SOURCE"`
+	inSource = `kubectl --kubeconfig "$SOURCE"`
+	inTarget = `kubectl --kubeconfig "$TARGET"`
+	// What only shows something, and the end of such commands.
 	upgradePlan = `clusterctl upgrade plan --kubeconfig "$TARGET"`
 	shown       = "-o yaml"
-	inTarget    = `kubectl --kubeconfig "$TARGET"`
 )
 
 // word quotes a word for a shell.
@@ -217,12 +218,12 @@ func (r *runbook) commands(f *Fault) []string {
 		return []string{kubectl(inSource, "wait", n, "--for=condition=ControlPlaneInitialized --timeout=30m")}
 	case step == Provisioning && n.Kind == "Machine":
 		return []string{kubectl(inSource, "wait", n, "--for=jsonpath='{.status.nodeRef.name}' --timeout=30m")}
-	case step == Ready, step == After && !r.Restore:
+	case step == Ready, step == After:
 		return show(inSource, n)
 	case step == providers:
 		return []string{upgradePlan}
 	case step == Resume, step == ResumeClasses:
-		if n.Cause == OwnerLeft && n.By.Written {
+		if n.Cause == OwnerLeft && n.By.Written && n.By.fix() != "" {
 			return unlink(n.By)
 		}
 	}
@@ -254,14 +255,14 @@ func lostCommands(n *Node) []string {
 // add appends a task unless its commands are there already and do what it asks for.
 func (r *runbook) add(s *section, text string, commands []string) {
 	key := strings.Join(commands, "\n")
-	if r.Restore && strings.HasPrefix(key, inSource) {
-		key, commands = "", nil // the files are restored, whatever changes in the source
-	}
 	if key != "" && r.done[key] {
 		if key != upgradePlan && !strings.HasSuffix(key, shown) {
 			return
 		}
-		commands = nil // they only show something
+		commands = nil
+	}
+	if r.Restore && strings.HasPrefix(key, inSource) {
+		commands = nil // the files are restored, whatever changes in the source
 	}
 	r.done[key] = true
 	s.Tasks = append(s.Tasks, task{text, commands})
