@@ -69,18 +69,23 @@ func main() {
 
 func run(ctx context.Context) error {
 	sample := flag.Int("sample", 0, "try at most so many mutants of each package, always the same ones")
-	match := flag.String("run", "", "only packages whose path contains this")
+	match := flag.String("run", "", "only packages whose path contains this, or any one package")
+	by := flag.String("tests", "", "with any one package, the packages of its tests if they are not its own")
 	flag.Parse()
 	tmp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	below := false
-	for _, t := range targets {
-		if !strings.Contains(t.pkg, *match) {
-			continue
+	list := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !strings.Contains(t.pkg, *match) })
+	if len(list) == 0 {
+		list = []target{{pkg: *match}}
+		for _, pkg := range strings.Fields(cmp.Or(*by, *match)) {
+			list[0].tests = append(list[0].tests, suite{pkg: pkg})
 		}
+	}
+	below := false
+	for _, t := range list {
 		if _, err := os.Stat(filepath.FromSlash(t.pkg)); err != nil {
 			return err
 		}
