@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"runtime"
@@ -300,6 +301,8 @@ func TestImages(t *testing.T) {
 	releases, err := buildTree(t, configured, "v1.1.0", Options{Images: []Image{{Image: config.Image{Name: "registry.example.com:5000/proxy", Digest: "sha256:" + strings.Repeat("0", 64)}}}})
 	given.NoError(t, err)
 	got := content(t, releases, "infrastructure-components.yaml")
+	_, err = buildTree(t, configured, "v1.1.0", Options{Bare: true}) // as the sources are, without images
+	given.NoError(t, err)
 	for text, n := range map[string]int{
 		"image: ghcr.io/acme/foo:v1.1.0":                                           2,
 		"value: ghcr.io/acme/foo:v1.1.0":                                           1,
@@ -312,6 +315,32 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestOverlay: what takes the place of a file has its path, and checksums follow if they
+// were right.
+func TestOverlay(t *testing.T) {
+	for name, right := range map[string]bool{"right": true, "wrong": false} {
+		dir := t.TempDir()
+		r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0"}
+		r.Artifacts = []*repo.Artifact{repo.BytesArtifact("a.yaml", []byte("a: 1\n")), repo.BytesArtifact("b.yaml", []byte("b: 1\n"))}
+		sums := given.Value(repo.Checksums(t.Context(), r))(t)
+		if !right {
+			sums = bytes.ToUpper(sums)
+		}
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums))
+		for _, a := range r.Artifacts {
+			a.Path = filepath.Join(dir, "v1.0.0", a.Name)
+		}
+		of := &repo.Repository{Providers: []*repo.Provider{{Provider: r.Provider, Releases: []*repo.Release{r}}}}
+		given.NoError(t, overlayReleases(t.Context(), of, dir, map[string][]byte{"v1.0.0/a.yaml": []byte("a: 2\n"), "v1.0.0/b.yaml": []byte("b: 2\n")}))
+		for i, want := range []string{"a: 2\n", "b: 2\n", string(given.Value(repo.Checksums(t.Context(), r))(t))} {
+			a := r.Artifacts[i]
+			if got := string(given.Value(a.Bytes())(t)); a.Path != filepath.Join(dir, "v1.0.0", a.Name) || (got == want) != (right || i < 2) {
+				t.Errorf("%s: %s is %q", name, a.Path, got)
+			}
+		}
+	}
+}
+
 // TestPullPolicyOfOthers: only what is built gets the pull policy of a recipe.
 func TestPullPolicyOfOthers(t *testing.T) {
 	with := tree + "-- Makefile --\nrelease:\n\tsed -i 's@imagePullPolicy: .*@imagePullPolicy: IfNotPresent@' config/default/pull.yaml\n\tkustomize build config/default > out/infrastructure-components.yaml\n" +
@@ -319,11 +348,13 @@ func TestPullPolicyOfOthers(t *testing.T) {
 	with = strings.Replace(with, "namespace: capf-system\n", "# pull.yaml\nnamespace: capf-system\n", 1)
 	for only, want := range map[string]bool{"infrastructure-foo": true, "runtime-extension-b": false} {
 		said := false
-		_, err := buildTree(t, with, "v1.1.0", Options{Providers: []string{only}, Images: []Image{{Image: config.Image{Name: "controller", NewTag: "v1"}}}, Note: func(n Note) {
+		releases, err := buildTree(t, with, "v1.1.0", Options{Providers: []string{only}, Images: []Image{{Image: config.Image{Name: "controller", NewTag: "v1"}}}, Note: func(n Note) {
 			said = said || strings.Contains(n.Text, "the pull policy IfNotPresent")
 		}})
-		if said != want || err != nil {
-			t.Errorf("%v: said %v, %v", only, said, err)
+		given.NoError(t, err)
+		set := strings.Contains(content(t, releases, only[:strings.LastIndex(only, "-")]+"-components.yaml"), "imagePullPolicy: IfNotPresent")
+		if said != want || set != want {
+			t.Errorf("%v: said %v, set %v", only, said, set)
 		}
 	}
 }
@@ -465,6 +496,10 @@ func TestSeveral(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--image bootstrap-x:controller=ghcr.io/x") {
 		t.Errorf("an image of several providers: %v", err)
 	}
+	// A name with a slash is no placeholder.
+	_, err = buildTree(t, strings.ReplaceAll(several, "image: controller:dev", "image: acme/controller:dev"), versions,
+		Options{Images: []Image{{Image: config.Image{Name: "acme/controller", NewName: "ghcr.io/x"}}}})
+	given.NoError(t, err)
 }
 
 // TestAddSeries adds the series with the contract of the CRDs and says what to

@@ -129,6 +129,9 @@ func TestDigest(t *testing.T) {
 	if err != nil || !result.Unchanged || !strings.Contains(fmt.Sprint(result.Notes), "the files are equal, but their titles and annotations are not") {
 		t.Errorf("%+v, %v", result, err)
 	}
+	if plan := given.Value(d.Plan(t.Context(), acme(repo.BytesArtifact(layouts.ChecksumFile, []byte("x\n")))))(t); plan.Digest != digestOf(data) {
+		t.Errorf("%+v", plan)
+	}
 }
 
 // lookUp finds what the operator takes for a provider among the titles of an

@@ -366,7 +366,8 @@ func TestReports(t *testing.T) {
 	a := &lint.Report{Findings: []lint.Finding{{Rule: rule, Severity: lint.Error, File: "b", Message: "1"}, {Rule: rule, Severity: lint.Warning, File: "a", Message: "2", Fix: "do that"}}, Files: 1, Releases: 2, Providers: 3}
 	b := &lint.Report{
 		Findings:   []lint.Finding{{Rule: rule, Severity: lint.Info, File: "c", Message: "3"}, {Rule: rule, Severity: lint.Error, File: "b", Message: "1"}},
-		Suppressed: []lint.Suppressed{{Finding: lint.Finding{Rule: rule, File: "c"}, Reason: "x"}}, Failures: []error{errors.New("x")}, Files: 10, Releases: 20, Providers: 30,
+		Suppressed: []lint.Suppressed{{Finding: lint.Finding{Rule: rule, File: "c"}, Reason: "x"}}, Failures: []error{errors.New("x")},
+		Weighed: []lint.Weighed{{File: "d", Kept: 1}}, Files: 10, Releases: 20, Providers: 30,
 	}
 	a.Join(b)
 	if c := a.Count(); c.Errors != 1 || c.Warnings != 1 || c.Infos != 1 {
@@ -375,7 +376,7 @@ func TestReports(t *testing.T) {
 	if a.Worst() != lint.Error || (&lint.Report{}).Worst() != lint.Off {
 		t.Error("Worst is wrong")
 	}
-	if a.Findings[0].File != "a" || a.Files != 11 || a.Releases != 22 || a.Providers != 33 || len(a.Suppressed) != 1 || len(a.Failures) != 1 {
+	if a.Findings[0].File != "a" || a.Files != 11 || a.Releases != 22 || a.Providers != 33 || len(a.Suppressed) != 1 || len(a.Failures) != 1 || len(a.Weighed) != 1 {
 		t.Errorf("joined: %+v", a)
 	}
 	if a.Findings[0].Help() != "do that" || a.Findings[1].Help() != "do it" {
@@ -413,6 +414,29 @@ func TestOrderOfFindings(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(r.Findings), fmt.Sprint(want); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestYields: of two findings about one fault the one that explains it stays, or the
+// other one if that is worse. A comment about the first does not bring back the second.
+func TestYields(t *testing.T) {
+	for _, c := range []struct {
+		comment string
+		other   lint.Severity
+		want    string
+	}{
+		{"", lint.Warning, "TEST001"}, {"", lint.Info, "TEST001"}, {"", lint.Error, "TEST001 TEST002"},
+		{" # clusterctl-repo:ignore TEST001 why", lint.Warning, ""},
+	} {
+		other := &lint.Rule{ID: "TEST002", Severity: c.other, Check: everyNode.Check, Yields: []string{"TEST001"}}
+		var got []string
+		r := run(t, repository(map[string]string{"cluster-template.yaml": "kind: A" + c.comment + "\n"}), lint.Options{Rules: []*lint.Rule{everyNode, other}})
+		for _, f := range r.Findings {
+			got = append(got, f.Rule.ID)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }
 

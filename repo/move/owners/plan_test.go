@@ -113,6 +113,10 @@ func TestPlan(t *testing.T) {
 			Deleted, true, true, "ownerReference 1 points to FooMachine gone, which does not exist", "remove the ownerReference to FooMachine gone",
 		},
 		{
+			"an owner of an unknown kind that is gone", x([]string{"bar.example.com/v1 Bar gone u-gone"}, ""),
+			Left, true, true, "ownerReference 1 points to Bar gone, which does not exist", "remove the ownerReference to Bar gone",
+		},
+		{
 			"an owner that was made anew", x(append(byCluster[:1:1], prov+" FooMachine y u-old"), "") + existing(prov, "FooMachine ns/y", "u-new", byCluster, ""),
 			Deleted, true, true, "but with a UID that the FooMachine of that name does not have", "set the UID",
 		},
@@ -131,6 +135,7 @@ func TestPlan(t *testing.T) {
 		},
 		{"a global object", existing(prov, "FooGlobal x", "u-x", nil, ""), Left, true, true, "it has neither", "or create it in the target by hand"},
 		{"a labelled global object", existing(prov, "FooGlobal x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Copied, false, true, "it carries the label", ""},
+		{"labelled, in a namespace, of a kind that has none", existing(prov, "FooGlobal ns/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Copied, false, true, "it carries the label", ""},
 		{"a Secret of others", existing("v1", "Secret ns/x", "u-x", nil, ""), Left, false, true, "it has neither", ""},
 		{"a Secret of the Cluster", existing("v1", "Secret ns/x", "u-x", nil, "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), Left, true, true, "it has neither", "or an owner that is moved"},
 		{"a Secret for a resource of the Cluster", existing("v1", "Secret ns/x", "u-x", []string{core + " Cluster c u-c"}, ""), Moves, false, true, "its owner", ""},
