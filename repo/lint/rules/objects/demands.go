@@ -131,7 +131,7 @@ func choice(needed bool, names ...string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		var set []string
 		for _, name := range names {
-			if v := n.Get(name); v != nil && v.Kind != yamldoc.Null {
+			if v := n.Get(name); v != nil && v.Kind != yamldoc.Null && !(v.Is(yamldoc.List) && unset(v)) {
 				set = append(set, name)
 			}
 		}

@@ -1,0 +1,101 @@
+package rules_test
+
+import (
+	"flag"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+)
+
+var update = flag.Bool("update", false, "write the findings into the files of testdata")
+
+// TestExamplesWhole compares all that is reported about the bad examples, where their wants
+// name a line and a part of the message, with a file. It shows each message once.
+func TestExamplesWhole(t *testing.T) {
+	got, shown := "", map[string]bool{}
+	for _, r := range rules.All {
+		if e := given.Value(examples.Load(r.ID))(t); !e.Source {
+			got += whole(badFindings(t, e), shown)
+		}
+	}
+	const file = "testdata/examples.txt"
+	if *update {
+		given.File(t, file, got)
+	}
+	compare(t, file, got, string(given.Read(t, file)))
+}
+
+// TestFindings does the same for archives of a release in which much is wrong: their
+// comments are the findings.
+func TestFindings(t *testing.T) {
+	files := given.Value(filepath.Glob("testdata/*.txtar"))(t)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			a := txtar.Parse(given.Read(t, file))
+			got := whole(lintFiles(t, release(a)), map[string]bool{})
+			want := string(a.Comment)
+			if a.Comment = []byte(got); *update {
+				given.File(t, file, string(txtar.Format(a)))
+			} else {
+				compare(t, file, got, want)
+			}
+		})
+	}
+}
+
+// release are the files of infrastructure-foo v1.0.0 in an archive.
+func release(a *txtar.Archive) examples.Files {
+	text := map[string]string{"infrastructure-foo/v1.0.0/metadata.yaml": series}
+	for _, f := range a.Files {
+		text[path.Join("infrastructure-foo/v1.0.0", f.Name)] = string(f.Data)
+	}
+	return examples.Files{Text: text}
+}
+
+func compare(t *testing.T, file, got, want string) {
+	t.Helper()
+	lines, golden := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(lines), len(golden)) {
+		if i >= len(lines) || i >= len(golden) || lines[i] != golden[i] {
+			t.Fatalf("%s:%d: got %q, want %q; -update writes it", file, i+1, lines[min(i, len(lines)-1)], golden[min(i, len(golden)-1)])
+		}
+	}
+}
+
+// whole shows each finding on a line below its file, unless a line with all but its place is shown.
+func whole(findings []lint.Finding, shown map[string]bool) string {
+	var out strings.Builder
+	file := ""
+	for _, f := range findings {
+		text := []string{fmt.Sprintf("%s %s: %.180s", f.Rule.ID, f.Severity, f.Message)}
+		if f.Fix != "" {
+			text = append(text, f.Fix)
+		}
+		if e := f.Edit; e != nil {
+			text = append(text, fmt.Sprintf("%d-%d %q%s", e.Start, e.End, e.Text, e.Rename))
+		}
+		for _, p := range f.Also {
+			text = append(text, fmt.Sprintf("%s:%d:%d", path.Base(p.File), p.Pos.Line, p.Pos.Column))
+		}
+		line := strings.Join(append(text, f.Evidence...), " | ")
+		if base := path.Base(f.File); !shown[line] && base != file {
+			file = base
+			fmt.Fprintln(&out, file)
+		}
+		if !shown[line] {
+			fmt.Fprintf(&out, "%d:%d-%d:%d %.6s %s\n", f.Pos.Line, f.Pos.Column, f.End.Line, f.End.Column, f.Fingerprint, line)
+		}
+		shown[line] = true
+	}
+	return out.String()
+}
