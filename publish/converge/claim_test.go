@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -157,8 +158,25 @@ func (s scribbled) List(context.Context) ([]string, error) { return s, nil }
 
 // TestRoundsApart reads the marks of one round only.
 func TestRoundsApart(t *testing.T) {
-	got, err := setAndList(t.Context(), scribbled{"1-a-x", "2-a-y", "3-c-z"}, mark{2, proposes, "own"})
+	got, err := setAndList(t.Context(), scribbled{"2-a", "1-a-x", "2-a-y", "3-c-z"}, mark{2, proposes, "own"})
 	if want := []mark{{2, proposes, "own"}, {2, proposes, "y"}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}
+
+// TestContested ends when the marks of others stay undecided, or the wait is cut.
+func TestContested(t *testing.T) {
+	var marks scribbled
+	for round := range maxRounds {
+		marks = append(marks, mark{round + 1, proposes, "x"}.String(), mark{round + 1, backs, "x"}.String())
+	}
+	rounds, stop := 0, errors.New("stop")
+	pause := func(context.Context, int) error { rounds++; return nil }
+	if err := Win(t.Context(), marks, "own", pause); !transport.IsTemporary(err) || rounds != maxRounds {
+		t.Errorf("%v after %d rounds", err, rounds)
+	}
+	pause = func(context.Context, int) error { return stop }
+	if err := Win(t.Context(), marks, "own", pause); err != stop {
+		t.Errorf("got %v, want %v", err, stop)
 	}
 }

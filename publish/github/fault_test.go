@@ -185,7 +185,8 @@ func TestLastingFault(t *testing.T) {
 	}
 }
 
-// TestGivesUp: after a refusal, only requests already in flight follow.
+// TestGivesUp: after a refusal, only requests already in flight follow. A conflict
+// may be with another publisher, so what is there then decides.
 // A refused cleanup only adds a note, and deleting what is gone already does not fail.
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
@@ -210,6 +211,10 @@ func TestGivesUp(t *testing.T) {
 		"look":          {"get-asset", fake.Release{Body: mine, Assets: []fake.Asset{{Name: "0.txt", State: fake.Starter}}}, faultStatus(403), 1, "GET ", ""},
 		"remove":        {"delete-asset", fake.Release{Body: mine, Assets: wrong}, faultStatus(403), 1, "DELETE ", ""},
 		"removed":       {"delete-asset", fake.Release{Body: mine, Assets: wrong}, gone, 2, "", ""},
+		"create again":  {"create-release", fake.Release{Body: other}, faultStatus(409), 5, "POST ", ""},
+		"adopt again":   {"edit-release", fake.Release{Tag: "untagged-1", Body: mine}, faultStatus(409), 5, "PATCH ", ""},
+		"publish again": {"edit-release", fake.Release{Body: mine}, faultStatus(409), 5, "PATCH ", ""},
+		"remove again":  {"delete-asset", fake.Release{Body: mine, Assets: wrong}, faultStatus(409), 5, "DELETE ", ""},
 		"upload":        {"upload-asset", fake.Release{Body: mine}, faultStatus(403), wide, "POST ", ""},
 		"discard":       {"delete-release", fake.Release{Body: other}, faultStatus(403), 1, "", "could not be deleted: DELETE "},
 		"discard later": {"delete-release", fake.Release{Body: other}, faultStatus(502), 5, "", "could not be deleted: DELETE "},
@@ -224,7 +229,7 @@ func TestGivesUp(t *testing.T) {
 		got, err := h.open(t, at).Put(t.Context(), r)
 		n := len(slices.DeleteFunc(h.Faults.Log(), func(e entry) bool { return e.Step != tc.step }))
 		notes := strings.Join(got.Notes, "\n")
-		if n == 0 || n > tc.most || (err == nil) != (tc.want == "") || !strings.Contains(fmt.Sprint(err), tc.want) || (notes == "") != (tc.note == "") || !strings.Contains(notes, tc.note) {
+		if n > tc.most || n < tc.most && tc.step != "upload-asset" || (err == nil) != (tc.want == "") || !strings.Contains(fmt.Sprint(err), tc.want) || (notes == "") != (tc.note == "") || !strings.Contains(notes, tc.note) {
 			t.Errorf("%s: %d requests, notes %q, %v", name, n, notes, err)
 		}
 	}
