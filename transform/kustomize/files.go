@@ -3,7 +3,6 @@ package kustomize
 import (
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -31,8 +30,7 @@ func Kustomizations(tree *Tree, dir string) []*yamldoc.Stream {
 			for _, field := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
 				for _, n := range d.Root.Get(field).List() {
 					target := n.Str()
-					if target == "" || strings.Contains(target, "\n") || path.IsAbs(target) ||
-						layouts.IsRemoteBase(target) {
+					if path.IsAbs(target) || layouts.IsRemoteBase(target) {
 						continue
 					}
 					sub := path.Join(dir, target)

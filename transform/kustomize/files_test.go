@@ -1,6 +1,7 @@
 package kustomize_test
 
 import (
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
 
 // TestDeprecatedFields: the table has the fields that kustomize itself warns of, and
@@ -40,5 +42,21 @@ func TestDeprecatedFields(t *testing.T) {
 	}
 	if n != len(layouts.DeprecatedKustomizeFields) {
 		t.Errorf("kustomize knows %d fields of %d", n, len(layouts.DeprecatedKustomizeFields))
+	}
+}
+
+// TestKustomizations follows folders of the tree, each once.
+func TestKustomizations(t *testing.T) {
+	base := "resources: [a.yaml, '']\n"
+	tree := write(t, map[string]string{
+		"k/kustomization.yaml": "resources: [a.yaml, /r, ../b, https://example.com/b, ../none]\ncomponents: [../c, ../b]\n---\nbases: [d]\n", "k/a.yaml": object,
+		"k/r/kustomization.yaml": base, "k/https:/example.com/b/kustomization.yaml": base, "b/kustomization.yaml": base, "c/kustomization.yml": "resources: [../b]\n", "k/d/Kustomization": base,
+	})
+	var got []string
+	for _, s := range kustomize.Kustomizations(tree, "k/") {
+		got = append(got, strings.TrimPrefix(s.File.Name, filepath.ToSlash(tree.Name)+"/"))
+	}
+	if want := "k/kustomization.yaml b/kustomization.yaml c/kustomization.yml k/d/Kustomization"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }

@@ -84,6 +84,10 @@ func TestRefusals(t *testing.T) {
 		{"broken plugin", map[string]string{"k/kustomization.yaml": "generators:\n- |\n  a: [\n  b\n"}, ":2:3: this is neither the name of a file nor a document: not YAML"},
 		{"link out", map[string]string{"k/kustomization.yaml": "resources:\n- a.yaml\n", "k/a.yaml": "-> /etc/hosts"}, ":2:3: a.yaml cannot be read: path escapes"},
 		{"cycle through links", map[string]string{"k/kustomization.yaml": "resources:\n- l1\n- l2\n", "k/l1": "-> .", "k/l2": "-> ../k"}, ":2:3: the kustomization refers back to itself: k is"},
+		{"folder without a kustomization", map[string]string{"k/kustomization.yaml": "resources:\n- ../none\n", "none/a.yaml": object}, ":2:3: none holds no kustomization.yaml"},
+		{"patch of nothing", map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\n- path: q.yaml\n", "k/a.yaml": object, "k/p.yaml": object, "k/q.yaml": strings.ReplaceAll(object, "a}", "b}")}, "k/q.yaml:3:18: "},
+		{"patch in another namespace", map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}, {path: a.yaml}, {path: q.yaml}]\n", "k/a.yaml": object, "k/q.yaml": object, "k/p.yaml": strings.ReplaceAll(object, "a}", "a, namespace: b}")}, "k/p.yaml:3:32: "},
+		{"object of two files", map[string]string{"k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "k/a.yaml": object, "k/b.yaml": object}, "k/b.yaml:3:18: "},
 		{"aliases", map[string]string{"k/kustomization.yaml": "resources:\n- a.yaml\n", "k/a.yaml": aliases()}, "k/a.yaml:2:"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

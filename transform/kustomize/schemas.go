@@ -184,16 +184,13 @@ func hide(name string, data []byte) *hiding {
 // schemaText returns where the value of a field stands: from the colon to the line
 // that is not deeper than the key.
 func schemaText(f *yamldoc.File, d *yamldoc.Document, field *yamldoc.Field) (start, end int) {
-	key, value := d.Pos(field.Key()), d.Pos(field.Value)
-	if field.Value.Kind != yamldoc.Map || field.Key().Style != yamldoc.Plain || value.Line <= key.Line ||
-		value.Column <= key.Column {
+	key, name := d.Pos(field.Key()), field.Key().Text()
+	at, line := f.Offset(key), f.Offset(yamldoc.Pos{Line: key.Line, Column: 1})
+	if field.Value.Kind != yamldoc.Map || d.Pos(field.Value).Line <= key.Line ||
+		!strings.HasPrefix(f.Data[at:], name+":") || strings.TrimLeft(f.Data[line:at], " ") != "" {
 		return 0, 0
 	}
-	colon := f.Offset(key) + len(field.Key().Text())
-	line := f.Offset(yamldoc.Pos{Line: key.Line, Column: 1})
-	if colon >= len(f.Data) || f.Data[colon] != ':' || strings.TrimLeft(f.Data[line:f.Offset(key)], " ") != "" {
-		return 0, 0
-	}
+	colon := at + len(name)
 	_, limit := d.Range()
 	off := colon
 	for {

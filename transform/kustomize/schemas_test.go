@@ -174,6 +174,24 @@ func TestHiddenSchemasChangeNothing(t *testing.T) {
 	}
 }
 
+// TestSchemasThatStay: only the text after a plain key in a line of its own is hidden.
+func TestSchemasThatStay(t *testing.T) {
+	flow := "{description: " + strings.Repeat("long ", minSchema/5) + "}"
+	for schema, want := range map[string]int{
+		"schema:\n      openAPIV3Schema:\n        " + flow: 1, "schema:\n      openAPIV3Schema:\n        " + flow + "\n    served: true\n": 1,
+		"schema:\n      openAPIV3Schema: " + flow: 0, "schema:\n      openAPIV3Schema:\n      " + flow: 0, "schema: {openAPIV3Schema:\n              " + flow + "}": 0,
+		"schema:\n      'openAPIV3Schema':\n        " + flow + "\n    x-openAPIV3Schema: openAPIV3Schema:": 0, "schema:\n      openAPIV3Schema :\n        " + flow + " # openAPIV3Schema:": 0,
+		"schema:\n      ? openAPIV3Schema\n      :\n          " + flow + " # openAPIV3Schema:": 0, "schema:\n      openAPIV3Schema:\n        " + flow[:minSchema/2] + "}": 0,
+	} {
+		dir := t.TempDir()
+		head, _, _ := strings.Cut(definition("One", ""), "    schema:")
+		given.Files(t, dir, map[string]string{"kustomization.yaml": "resources: [crd.yaml]\nnamePrefix: x-\n", "crd.yaml": head + "    " + schema})
+		if got := compareBuilds(t, dir, "."); got != want {
+			t.Errorf("%.60q: %d hidden, want %d", schema, got, want)
+		}
+	}
+}
+
 // TestCorpusHiddenSchemas compares the builds of all kustomizations that refer to
 // CustomResourceDefinitions.
 func TestCorpusHiddenSchemas(t *testing.T) {

@@ -29,3 +29,22 @@ func TestTreeFindsWhatIsMadeLater(t *testing.T) {
 		}
 	}
 }
+
+// A build changes nothing in the tree, and reads nothing outside it.
+func TestTreeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	tree := given.Value(OpenTree(dir, nil))(t)
+	defer tree.Close()
+	outside := filepath.Join(dir, "..", "x")
+	_, made := tree.Create("x")
+	_, opened := tree.Open("x")
+	_, globbed := tree.Glob("*")
+	_, listed := tree.ReadDir(".")
+	_, read := schemas{Tree: tree}.ReadFile(outside)
+	_, _, cleaned := tree.CleanedAbs(outside)
+	for i, err := range []error{made, opened, globbed, listed, read, cleaned, tree.Mkdir("x"), tree.MkdirAll("x"), tree.RemoveAll("."), tree.WriteFile("x", nil), tree.Walk(".", nil), withDisk{Tree: tree}.RemoveAll(dir)} {
+		if err == nil {
+			t.Errorf("request %d succeeded", i)
+		}
+	}
+}
