@@ -76,8 +76,35 @@ providers: [{name: foo, type: InfrastructureProvider, url: https://x}, {name: fo
 			t.Errorf("%s of %s: %s, %v", tc[1], tc[0], got, err)
 		}
 	}
+	digest := "ghcr.io/x/b:v0@sha256:" + strings.Repeat("0", 64)
+	if got, err := (Images{"all": {Name: "c"}}).Apply("bootstrap-foo", digest); got != strings.Replace(digest, "b", "c", 1) || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
 	if got, err := c.Providers(); err != nil || len(got) != 1 || got[0].URL != "https://y" {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestBadProviders: one bad entry makes all unusable.
+func TestBadProviders(t *testing.T) {
+	for entry, want := range map[string]string{
+		"{name: foo, type: InfrastructureProvider, url: 'https://x/${V}'}": "",
+		"{name: cluster-api, type: CoreProvider, url: https://x}":          "",
+		"{type: CoreProvider, url: https://x}":                             "with name . Please fix the providers value in clusterctl configuration file: name value cannot be empty",
+		"{name: Foo, type: CoreProvider, url: https://x}":                  "provider name Foo must be in lower case",
+		"{name: foo, type: CoreProvider, url: https://x}":                  "name cluster-api must be used with the CoreProvider type (name: foo, type: CoreProvider)",
+		"{name: cluster-api, type: BootstrapProvider, url: https://x}":     "name cluster-api must be used with the CoreProvider type (name: cluster-api, type: BootstrapProvider)",
+		"{name: a_b, type: BootstrapProvider, url: https://x}":             "invalid provider name: ",
+		"{name: foo, type: BootstrapProvider}":                             "provider URL value cannot be empty",
+		"{name: foo, type: BootstrapProvider, url: 'https://x:y'}":         "error parsing provider URL: ",
+		"{name: foo, type: Other, url: https://x}":                         "invalid provider type. Allowed values are [CoreProvider, ",
+		"{name: foo, type: BootstrapProvider, url: '${'}":                  "unable to evaluate url: \"${\": ",
+		"x": "failed to unmarshal providers from the clusterctl configuration file: ",
+	} {
+		c := given.Value(Read("c.yaml", []byte("providers: ["+entry+"]\n"), env("V", "1")))(t)
+		if list, err := c.Providers(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && len(list) != 1 {
+			t.Errorf("%s: %v, %v", entry, list, err)
+		}
 	}
 }
 
