@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			a := txtar.Parse(given.Read(t, file))
-			got := whole(lintFiles(t, release(a)), map[string]bool{})
+			got := whole(lintFiles(t, release(a)), nil)
 			want := string(a.Comment)
 			if a.Comment = []byte(got); *update {
 				given.File(t, file, string(txtar.Format(a)))
@@ -95,7 +95,9 @@ func whole(findings []lint.Finding, shown map[string]bool) string {
 		if !shown[line] {
 			fmt.Fprintf(&out, "%d:%d-%d:%d %.6s %s\n", f.Pos.Line, f.Pos.Column, f.End.Line, f.End.Column, f.Fingerprint, line)
 		}
-		shown[line] = true
+		if shown != nil {
+			shown[line] = true
+		}
 	}
 	return out.String()
 }

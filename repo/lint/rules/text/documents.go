@@ -327,7 +327,7 @@ func numberChanges(p *lint.Pass) {
 					p.Node(d, n, "%s is a number and becomes %s", n.Text(), reread(n))
 				}
 			case n.Kind == yamldoc.Int || n.Kind == yamldoc.Float && !strings.ContainsAny(n.Text(), ".eE"):
-				if v, _ := n.Value().(float64); math.Abs(v) > view.MaxExact && reread(n) != "" {
+				if v, _ := n.Value().(float64); math.Abs(v) >= view.MaxExact && reread(n) != "" {
 					if _, ok := p.File.Variable(d, n); !ok {
 						p.Node(d, n, "%s is too large for clusterctl and becomes %s", n.Text(), reread(n))
 					}
