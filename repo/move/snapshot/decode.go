@@ -308,10 +308,7 @@ func digest(data []byte) uint64 {
 	if json.UnmarshalCaseSensitivePreserveInts(data, &o) != nil {
 		return 0
 	}
-	text, err := stdjson.Marshal(o.Spec) // sorts the fields
-	if err != nil {
-		return 0
-	}
+	text, _ := stdjson.Marshal(o.Spec) // sorts the fields, and does not fail for JSON
 	h := fnv.New64a()
 	_, _ = h.Write(text)
 	return h.Sum64()
@@ -400,9 +397,7 @@ func (s *Snapshot) decode(name string, p piece) decoded {
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &h); err != nil {
 		if !p.yaml { // YAML may begin with a brace too
 			p.yaml = true
-			if d := s.decode(name, p); d.err == nil {
-				return d
-			}
+			return s.decode(name, p)
 		}
 		if wrong := (&stdjson.UnmarshalTypeError{}); errors.As(err, &wrong) {
 			err = fmt.Errorf("not a Kubernetes object: %s is a %s", cmp.Or(wrong.Field, "this"), wrong.Value)
@@ -517,9 +512,6 @@ func (p piece) fail(name string, err error) error {
 				break
 			}
 		}
-	} else if ok, offset := json.SyntaxErrorOffset(err); ok {
-		inner := yamldoc.NewFile(name, p.data).Pos(int(offset))
-		pos = yamldoc.Pos{Line: p.line - 1 + inner.Line, Column: inner.Column}
 	}
 	return &yamldoc.Error{File: name, Pos: pos, Err: err}
 }

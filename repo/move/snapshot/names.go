@@ -48,13 +48,7 @@ func scanned(group string) bool {
 	case "", definitionGroup, clusterctlGroup:
 		return false
 	}
-	return strings.Contains(group, ".") && !kubernetesGroup(group)
-}
-
-// kubernetesGroup reports whether a group is one of Kubernetes itself, as far as
-// dumps of management clusters have them.
-func kubernetesGroup(group string) bool {
-	return strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io")
+	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
 // fieldTable gives numbers to fields, of which many objects have the same.
@@ -147,14 +141,14 @@ type nameScanner struct {
 }
 
 func (s *nameScanner) space() {
-	for s.at < len(s.data) && s.data[s.at] <= ' ' {
+	for s.data[s.at] <= ' ' {
 		s.at++
 	}
 }
 
 // next reports whether a map or list continues, and reads its end if not.
 func (s *nameScanner) next(end byte) bool {
-	for s.at < len(s.data) {
+	for {
 		switch b := s.data[s.at]; {
 		case b <= ' ' || b == ',':
 			s.at++
@@ -165,20 +159,14 @@ func (s *nameScanner) next(end byte) bool {
 			return true
 		}
 	}
-	return false
 }
 
 // text reads a string, as it is written.
 func (s *nameScanner) text() []byte {
 	s.at++
 	from := s.at
-	for s.at < len(s.data) {
-		i := bytes.IndexByte(s.data[s.at:], '"')
-		if i < 0 {
-			s.at = len(s.data)
-			break
-		}
-		s.at += i + 1
+	for {
+		s.at += bytes.IndexByte(s.data[s.at:], '"') + 1
 		escapes := 0
 		for k := s.at - 2; k >= from && s.data[k] == '\\'; k-- {
 			escapes++
@@ -187,20 +175,13 @@ func (s *nameScanner) text() []byte {
 			return s.data[from : s.at-1]
 		}
 	}
-	return nil
 }
 
 // key reads the name of a field with its colon.
 func (s *nameScanner) key() []byte {
-	if s.data[s.at] != '"' {
-		s.at = len(s.data)
-		return nil
-	}
 	key := s.text()
 	s.space()
-	if s.at < len(s.data) {
-		s.at++
-	}
+	s.at++
 	s.space()
 	return key
 }
@@ -208,7 +189,7 @@ func (s *nameScanner) key() []byte {
 // skip passes over a value.
 func (s *nameScanner) skip() {
 	depth := 0
-	for s.at < len(s.data) {
+	for {
 		switch b := s.data[s.at]; b {
 		case '"':
 			s.text()
@@ -237,9 +218,6 @@ func (s *nameScanner) skip() {
 
 // value looks for names in a value.
 func (s *nameScanner) value(depth int) {
-	if s.at >= len(s.data) {
-		return
-	}
 	switch s.data[s.at] {
 	case '"':
 		s.add(s.text(), nil, nil)
@@ -269,28 +247,24 @@ func (s *nameScanner) value(depth int) {
 // object looks into a map; its name is told with the kind and namespace next to it.
 func (s *nameScanner) object(depth int) {
 	s.at++
-	var name, kind, namespace []byte
+	var name, kind, namespace, other []byte
 	length := len(s.path)
 	for s.next('}') {
 		key := s.key()
-		if s.at >= len(s.data) {
-			return
+		var text *[]byte
+		switch string(key) {
+		case "name":
+			text = &name
+		case "kind":
+			text = &kind
+		case "namespace":
+			text = &namespace
+		case "apiVersion", "apiGroup", "clusterName", "version", "providerID":
+			text = &other
 		}
-		if s.data[s.at] == '"' {
-			switch string(key) {
-			case "name":
-				name = s.text()
-				continue
-			case "kind":
-				kind = s.text()
-				continue
-			case "namespace":
-				namespace = s.text()
-				continue
-			case "apiVersion", "apiGroup", "clusterName", "version", "providerID":
-				s.text()
-				continue
-			}
+		if text != nil && s.data[s.at] == '"' {
+			*text = s.text()
+			continue
 		}
 		s.path = append(append(s.path, '.'), key...)
 		s.value(depth + 1)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -23,11 +26,13 @@ func read(t testing.TB, text string) *snapshot.Snapshot {
 	return s
 }
 
-// names are the objects, and after a blank the lines of the problems.
+// names are the objects, with their API versions unless it is v1, and the lines of
+// the problems.
 func names(s *snapshot.Snapshot) []string {
 	var out []string
 	for i := range s.Objects {
-		out = append(out, s.Objects[i].String())
+		o := &s.Objects[i]
+		out = append(out, strings.TrimPrefix(path.Join(o.Group, o.Version, o.String()), "v1/"))
 	}
 	for _, err := range s.Problems {
 		e, ok := errors.AsType[*yamldoc.Error](err)
@@ -46,6 +51,7 @@ func TestRead(t *testing.T) {
 	}
 	json := func(name string) string { return `{"apiVersion":"v1","kind":"A","metadata":{"name":"` + name + `"}}` }
 	item := func(name string) string { return `{"metadata":{"name":"` + name + `"}}` }
+	const list = "apiVersion: v1\nkind: List\nitems:\n- "
 	for name, c := range map[string]struct {
 		text string
 		want []string
@@ -58,6 +64,24 @@ func TestRead(t *testing.T) {
 		"a mark and a brace":   {yaml("A", "a") + "--- {\n" + json("b")[1:] + "\n", []string{"A a", "A b"}},
 		"Windows":              {strings.ReplaceAll(yaml("A", "a")+"---\n"+yaml("B", "b"), "\n", "\r\n"), []string{"A a", "B b"}},
 		"a mark of order":      {"\xef\xbb\xbf" + yaml("A", "a"), []string{"A a"}},
+		"JSON after the same":  {"\xef\xbb\xbf" + json("a") + json("b"), []string{"A a", "A b"}},
+		"JSON after a comment": {"--- #\n" + json("a") + json("b"), []string{"A a", "A b"}},
+		"JSON, other values":   {`{"n":12,"x":null ,"list":[` + json("b") + `],` + json("a")[1:], []string{"A a"}},
+		"flow, a quoted key":   {`{"x", apiVersion: v1, kind: A, metadata: {name: a}}`, []string{"A a"}},
+		"JSON after blanks": {
+			" \t" + json("a") + json("b") + " \n" + json("c") + json("d"), []string{"A a", "A b", "A c", "A d"},
+		},
+		"more after a mark": {
+			"--- kind: A\napiVersion: v1\nmetadata: {name: a}\n---\n" + yaml("B", "b"), []string{"A a", "B b"},
+		},
+		"JSON with blanks": {
+			"[{ \"apiVersion\"\t: \"v1\" ,\r\n\"kind\" :\t\"A\", \"metadata\"\r\n:{\"name\":\"a\"}\t}\t, " +
+				json("b") + " ]\t" + json("c"),
+			[]string{"A a", "A b", "A c"},
+		},
+		"JSON, long": {
+			`{"x":"` + strings.Repeat("x", 1<<17) + `",` + json("a")[1:] + json("b"), []string{"A a", "A b"},
+		},
 		"an indented document": {"  apiVersion: v1\n  kind: A\n  metadata: {name: a}\n", []string{"A a"}},
 		"flow":                 {"{apiVersion: v1, kind: A, metadata: {name: 'a'}}\n---\n" + yaml("B", "b"), []string{"A a", "B b"}},
 		"flow, a List":         {"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A, metadata: {name: a}}]}\n", []string{"A a"}},
@@ -78,7 +102,10 @@ func TestRead(t *testing.T) {
 			"apiVersion: v1\nkind: List\nitems:\n  # first\n  - apiVersion: v1\n    kind: A\n    metadata:\n      name: a\n  -\n    apiVersion: v1\n    kind: B\n    metadata:\n      name: b\n---\n" + yaml("C", "c"),
 			[]string{"A a", "B b", "C c"},
 		},
-		"YAML, a typed List":   {"apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: a}\n", []string{"Secret a"}},
+		"YAML, another list": {list + json("a") + "\nother:\n- " + json("b") + "\n", []string{"A a"}},
+		"YAML, a typed List": {
+			"apiVersion: 'g/v2'\nkind: \"FooList\"\nitems:\n- metadata: {name: a}\n", []string{"g/v2/Foo a"},
+		},
 		"YAML, a flow of List": {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]\n", []string{"A a"}},
 		"YAML, an empty List":  {"apiVersion: v1\nitems: []\nkind: List\n", nil},
 		"a kind that is called List": {
@@ -91,13 +118,32 @@ func TestRead(t *testing.T) {
 		"no name":                 {"apiVersion: v1\nkind: A\n", []string{"line 1"}},
 		"a broken item":           {"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: a}\n- kind: \"B\n  x\n- apiVersion: v1\n  kind: C\n  metadata: {name: c}\nkind: List\n", []string{"A a", "C c", "line 7"}},
 		"a broken element":        {"[" + json("a") + ",\n{\"kind\": nothing},\n" + json("b") + "]", []string{"A a", "A b", "line 2"}},
+		"items twice":             {list + json("a") + "\nitems:\n- " + json("b") + "\n", []string{"A a", "A b"}},
+		"no item":                 {strings.TrimSpace(list) + "b\n", []string{"line 4"}},
+		"an item of nothing":      {strings.TrimSpace(list), []string{"line 4"}},
+		"a letter after items":    {list + json("a") + "\ny\n", []string{"A a", "line 5"}},
+		"an end after items":      {list + json("a") + "\n# kind\nkind: [\n", []string{"A a", "line 6"}},
+		"lines before":            {"\n\na: b\n--- a: b\n--- c: d\n\n", []string{"line 3", "line 4", "line 5"}},
+		"lines in JSON":           {"{\n\"a\":{\n\n}}\n{}[1,2]", []string{"line 1", "line 5", "line 5", "line 5"}},
 		"an end too early":        {"[" + json("a") + ",\n{\"kind\": \"x\"", []string{"A a", "line 2"}},
 		"an end in a List":        {`{"apiVersion":"v1","items":[` + json("a") + ",\n" + json("b"), []string{"A a", "A b", "line 1"}},
 		"a label that is no text": {"apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {clusterctl.cluster.x-k8s.io/move: 1}}\n---\n" + yaml("B", "b"), []string{"B b", "line 1"}},
 		"items of something else": {"apiVersion: v1\nkind: A\nmetadata: {name: a}\nitems:\n- apiVersion: v1\n  kind: B\n  metadata: {name: b}\n", []string{"B b", "line 1"}},
+		"half an item": {
+			`{"kind":"AList","apiVersion":"v1","items":[{"kind":"A","metadata":{"name":"a"}}]}`, []string{"line 1"},
+		},
+		"two broken items": {
+			"a: [\n---\n{apiVersion: v1, kind: List, items: [{a: 1}, 2, " + json("a") + "]}\n",
+			[]string{"A a", "line 1", "line 3"},
+		},
+		"JSON, no List": {
+			`{"kind":"A","apiVersion":"v1","metadata":{"name":"a"},"items":[` + json("b") + `]}`,
+			[]string{"A b", "line 1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := names(read(t, c.text)); !slices.Equal(got, c.want) {
+			s := read(t, c.text)
+			if got := names(s); !slices.Equal(got, c.want) || s.Incomplete() != (len(s.Problems) > 0) {
 				t.Errorf("%q\n got %q\nwant %q", c.text, got, c.want)
 			}
 		})
@@ -141,9 +187,9 @@ apiVersion: cluster.x-k8s.io/v1beta2
 kind: ClusterClass
 metadata: {name: cc}
 spec:
-  infrastructure: {templateRef: {apiVersion: e/v1, kind: A, name: a}}
-  controlPlane: {templateRef: {apiVersion: e/v1, kind: B, name: b}, machineInfrastructure: {templateRef: {apiVersion: e/v1, kind: C, name: c}}}
-  workers: {machineDeployments: [{infrastructure: {templateRef: {apiVersion: e/v1, kind: D, name: d}}, bootstrap: {templateRef: {apiVersion: e/v1, kind: E, name: e}}}]}
+  infrastructure: {templateRef: {apiVersion: e/v1}}
+  controlPlane: {templateRef: {kind: B}, machineInfrastructure: {templateRef: {name: c}}}
+  workers: {machineDeployments: [{infrastructure: {templateRef: {apiGroup: d}}, bootstrap: {templateRef: {}}}]}
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: ClusterClass
@@ -203,7 +249,9 @@ data: {password: c2VjcmV0}
 			Class: "cc", ClassNamespace: "other", Provisioned: true, ControlPlaneInitialized: true, Initialized: true,
 			Refs: []snapshot.Ref{ref("example.com", "v1", "FooCluster", "i")},
 		},
-		&snapshot.Class{Templates: templates},
+		&snapshot.Class{Templates: []snapshot.Ref{
+			ref("e", "v1", "", ""), ref("", "", "B", ""), ref("", "", "", "c"), ref("d", "", "", ""),
+		}},
 		&snapshot.Class{Templates: templates},
 		&snapshot.Machine{HasNode: true, Refs: []snapshot.Ref{ref("b", "", "Config", "c"), ref("i", "", "FooMachine", "m")}},
 		&snapshot.Binding{Cluster: "c"},
@@ -243,10 +291,15 @@ func TestReadFile(t *testing.T) {
 	}
 	given.Files(t, dir, map[string]string{
 		"A_ns_a.yaml": object("a"), "deep/b.json": object("b"), "c.yml": "apiVersion: v1\nkind: A\nmetadata: {name: c}\n", "README.md": "not read", "bad.yaml": "[",
+		"A_ns_two.yaml": object("two") + object("more"),
 	})
+	want := []string{"A ns/a", "A ns/two", "A ns/more", "A c", "A ns/b", "line 1"}
+	if os.Symlink("../out.yaml", filepath.Join(dir, "link.yaml")) == nil {
+		want = append(want, "line 0")
+	}
 	s := &snapshot.Snapshot{}
 	given.NoError(t, s.ReadFile(t.Context(), dir))
-	if got := names(s); !slices.Equal(got, []string{"A ns/a", "A c", "A ns/b", "line 1"}) || s.Saved != 1 {
+	if got := names(s); !slices.Equal(got, want) || s.Saved != 1 {
 		t.Error(got, s.Saved)
 	}
 	if err := s.ReadFile(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
@@ -257,7 +310,12 @@ func TestReadFile(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.ReadFile(ctx, dir); !errors.Is(err, context.Canceled) {
+	for _, name := range []string{dir, filepath.Join(dir, "c.yml")} {
+		if err := s.ReadFile(ctx, name); !errors.Is(err, context.Canceled) {
+			t.Error(name, err)
+		}
+	}
+	if _, err := s.ReadList(ctx, snapshot.Source{}, strings.NewReader("")); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -281,9 +339,98 @@ func TestReadList(t *testing.T) {
 }
 
 func TestManyProblems(t *testing.T) {
-	s := read(t, strings.Repeat("a: b\n---\n", 1000))
-	if len(s.Problems)+s.MoreProblems != 1000 || len(s.Problems) > 200 {
+	s := read(t, strings.Repeat("a: b\n---\n", 1500))
+	if len(s.Problems) != 100 || s.MoreProblems != 1400 {
 		t.Error(len(s.Problems), s.MoreProblems)
+	}
+}
+
+// TestNames finds what may name other objects. A star follows a reference.
+func TestNames(t *testing.T) {
+	deep := func(start, end string, n int) string {
+		return strings.Repeat(start, n) + `"x"` + strings.Repeat(end, n)
+	}
+	for text, want := range map[string]string{
+		`"spec" : { "name" : "n", "kind": "K","namespace" :"ns" , "replicas": 3, "apiVersion": "v", "clusterName":"c",
+			"a":{"kind":1,"name":["b"]}}`: "spec.a.name.*=b spec.name=n(K,ns)*",
+		`"l":[["a"],"b",[{"name":"c"},{"name":"d"},true,null,"e"]],"a":"f"`://
+		"l.*.*=a l.*=b l.*.*.name=c* l.*.*.name=d* l.*.*=e a=f",
+		`"x":"\\","v":"w","y":"\"","z":"a\\\"b","userData":"u","kubeConfigs":["k"],"data":{"a":"b"},
+			"status":{"b":["x]}"]},"none":-1.5,"last":"l"`: "v=w userData=u* kubeConfigs.*=k* last=l",
+		`"l":["a","z","0a","9a","a-b","a.b","A","a_","a/","a:","a{","12",""` + strings.Repeat(`,"x"`, 70) + "]"://
+		"l.*=a l.*=z l.*=0a l.*=9a l.*=a-b l.*=a.b" + strings.Repeat(" l.*=x", 58),
+		`"l":["` + strings.Repeat("b", 253) + `","` + strings.Repeat("c", 254) + `"]`: "l.*=bbb",
+		`"a":` + deep("[", "]", 64) + `,"b":` + deep("[", "]", 65)://
+		"a" + strings.Repeat(".*", 64) + "=x",
+		`"a":` + deep(`{"a":`, "}", 64) + `,"b":` + deep(`{"b":`, "}", 65)://
+		"a" + strings.Repeat(".a", 64) + "=x",
+	} {
+		s := read(t, `{"apiVersion":"example.com/v1","kind":"A","metadata":{"name":"a"},`+text+"}")
+		texts := map[uint64]string{}
+		for part := range strings.SplitSeq(text, `"`) {
+			texts[snapshot.Key(part)] = part[:min(3, len(part))]
+		}
+		var got []string
+		for _, n := range s.Objects[0].Names {
+			f := s.Field(n)
+			next := strings.ReplaceAll("("+f.Kind+","+f.Namespace+")", "(,)", "")
+			if f.Reference {
+				next += "*"
+			}
+			got = append(got, f.Path+"="+texts[n.Key()]+next)
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%s\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// TestBroken reads streams that break off or fail after each of their bytes.
+func TestBroken(t *testing.T) {
+	const end = "x:1:1: the file ends before the object"
+	for text, want := range map[string]string{
+		`{ "apiVersion" : "v1","n":12,"items":[ {"a":1} , 2]}`: end,
+		`[ "a", {"b" : [3]}]`:                       end,
+		`{"a", b: {c: d}}`:                          end,
+		"a: b\n---\nitems:\n- a\n- b\n--- c\n  d\n": "",
+	} {
+		for i := 1; i < len(text); i++ {
+			for err, want := range map[error]string{errors.New("broken"): "broken", io.EOF: want} {
+				s := &snapshot.Snapshot{}
+				in := io.MultiReader(strings.NewReader(text[:i]), iotest.ErrReader(err))
+				given.NoError(t, s.Read(t.Context(), "x", in))
+				if got := fmt.Sprint(s.Problems); !strings.Contains(got, want) {
+					t.Errorf("%q: %s, want %q", text[:i], got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestStopped demands that reading stops after one batch, of 1024 objects or 1 MiB.
+func TestStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const buffer = 1 << 16
+	long := strings.Repeat("x", 3*buffer)
+	for name, c := range map[string]struct {
+		start, more string
+		buffers     int
+	}{
+		"documents":      {"", "a: " + long[:96] + "\n---\n", 2},
+		"long documents": {"", "a: " + long + "\n---\n", 20},
+		"items":          {"items:\n", "- " + long[:98] + "\n", 2},
+		"lists":          {"a: b\n", "---\nitems:\n- " + long[:180] + "\nkind: List\n", 2},
+		"JSON":           {"", `{"x":"` + long[:96] + `"}`, 2},
+		"JSON items":     {`{"items":[`, `{"x":"` + long[:96] + `"}`, 2},
+	} {
+		in := strings.NewReader(c.start + strings.Repeat(c.more, (c.buffers+2)*buffer/len(c.more)))
+		size := in.Len()
+		s := &snapshot.Snapshot{}
+		err := s.Read(ctx, "x", in)
+		if read := size - in.Len(); !errors.Is(err, context.Canceled) || (read+buffer-1)/buffer != c.buffers {
+			t.Errorf("%s: %v after %d bytes", name, err, read)
+		}
 	}
 }
 
@@ -293,6 +440,7 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"", "a", "---\n--- a\n...\n", "items:\n- a\n-\n - b\n", "{", "[[", `{"items":[1,"]",{}],"kind":"List"}`, "{a: 'b}'}", "items:\n  - a: |\n      x\n  -b\n c", "\xef\xbb\xbf{}", `{"a":"\`, "- \t{\n",
 		" {\"items\":[\n{}] , \"items\": []}", "--- {\n}\n---",
+		`{"apiVersion":"a.b/v1","kind":"A","metadata":{"name":"a"},"spec":{"a":[{"name":"b\""},1,null]},"status":{}}`,
 	} {
 		f.Add(seed)
 	}
@@ -347,8 +495,8 @@ func TestReadIsLinear(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return after.TotalAlloc - before.TotalAlloc
 		}
-		if small, large := work(1000), work(10000); large > 13*small {
-			t.Errorf("YAML %v: %d bytes for 1,000 objects, %d for 10,000", yaml, small, large)
+		if small, large := work(500), work(5000); large > 13*small {
+			t.Errorf("YAML %v: %d bytes for 500 objects, %d for 5,000", yaml, small, large)
 		}
 	}
 }
@@ -379,7 +527,14 @@ func TestPart(t *testing.T) {
 		one + "---\n" + strings.TrimSuffix(one, "}\n") + "}":                                "the file ends in the middle of a line",
 		one + "---\n" + one:           "",
 		strings.TrimSuffix(one, "\n"): "",
-		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata:\n    name: abc": "the file ends in the middle of a line",
+		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata:\n    name: abc": "x:7:1: the file ends in the middle of a line",
+		one + "---\nx":     "[x:5:1: not a Kubernetes object: this is a string x:5:1: the file ends",
+		"- a\n":            "x:1:1: not a Kubernetes object: this is a array",
+		`{"apiVersion":1}`: "not a Kubernetes object: apiVersion is a number",
+		"{\"apiVersion\":\"v1\",\n\"kind\": nothing}": "x:1:1: not a Kubernetes object: apiVersion, kind or",
+		"[}": "x:1:1: a closing brace has no matching opening brace",
+		"{kind: Cluster, apiVersion: cluster.x-k8s.io/v1beta2, metadata: {name: c}, spec: 1}"://
+		"x:1:1: Cluster c: json: ",
 	} {
 		s := &snapshot.Snapshot{}
 		given.NoError(t, s.Read(t.Context(), "x", strings.NewReader(text)))

@@ -61,7 +61,6 @@ func (s *splitter) run() error {
 			fallthrough
 		case b == '\r', b == '\t', b == ' ' && s.startsJSON():
 			_, _ = s.in.Discard(1)
-			continue
 		case b == '{' || b == '[':
 			err = s.value()
 		default:
@@ -185,14 +184,6 @@ func (s *splitter) document() error {
 		if rest, ok := marker(line); ok {
 			if len(rest) > 0 {
 				s.behind = append(bytes.Clone(rest), '\n')
-				break
-			}
-			if len(head) == 0 && item == nil {
-				first = s.line
-				if ahead, err := s.in.Peek(1); err == nil && (ahead[0] == '{' || ahead[0] == '[') {
-					return nil // JSON follows
-				}
-				continue
 			}
 			break
 		}
@@ -231,7 +222,7 @@ func (s *splitter) document() error {
 			head = append(head, bytes.Repeat([]byte("\n"), max(0, s.line-1-first-bytes.Count(head, []byte("\n"))))...)
 		}
 		head = append(head, line...)
-		if depth < 0 && !inItems && bytes.Equal(bytes.TrimRight(line, " \r\n"), []byte("items:")) {
+		if bytes.Equal(bytes.TrimRight(line, " \r\n"), []byte("items:")) {
 			inItems = true
 		}
 	}
