@@ -480,7 +480,7 @@ func (h *head) object(p piece, data []byte) (Object, error) {
 			o.Marks |= row.mark
 		}
 	}
-	if m.Deletion != nil && bool(*m.Deletion) {
+	if m.Deletion != nil {
 		o.Marks |= Deleting
 	}
 	o.Owners = slices.Grow(o.Owners, len(m.Owners))

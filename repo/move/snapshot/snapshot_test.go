@@ -189,7 +189,8 @@ metadata: {name: cc}
 spec:
   infrastructure: {templateRef: {apiVersion: e/v1}}
   controlPlane: {templateRef: {kind: B}, machineInfrastructure: {templateRef: {name: c}}}
-  workers: {machineDeployments: [{infrastructure: {templateRef: {apiGroup: d}}, bootstrap: {templateRef: {}}}]}
+  workers: {machineDeployments: [{infrastructure: {templateRef: {apiGroup: d}}, bootstrap: {ref: {}, templateRef: {name: e}}}]}
+  patches: [{external: {generateExtension: g, validateExtension: v}}, {external: {validateExtension: g}}]
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: ClusterClass
@@ -202,7 +203,7 @@ spec:
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Machine
 metadata: {name: m}
-spec: {bootstrap: {configRef: {apiGroup: b, kind: Config, name: c}}, infrastructureRef: {apiGroup: i, kind: FooMachine, name: m}}
+spec: {bootstrap: {configRef: {apiVersion: a/v1, apiGroup: b, kind: Config, name: c}}, infrastructureRef: {apiGroup: i, kind: FooMachine, name: m}}
 status: {nodeRef: {name: node}}
 ---
 apiVersion: addons.cluster.x-k8s.io/v1beta2
@@ -225,7 +226,7 @@ spec: {group: example.com, names: {kind: Foo, plural: foos}, scope: Cluster, ver
 apiVersion: runtime.cluster.x-k8s.io/v1beta2
 kind: ExtensionConfig
 metadata: {name: e}
-status: {handlers: [{name: a}, {name: b}], conditions: [{type: Other}, {type: Discovered, status: "True", message: m}]}
+status: {handlers: [{name: a}, {name: b}], conditions: [{type: Other}, {type: Discovered, status: "True", message: m}], v1beta2: {conditions: [{type: Discovered, message: last}]}}
 ---
 apiVersion: v1
 kind: Secret
@@ -250,14 +251,14 @@ data: {password: c2VjcmV0}
 			Refs: []snapshot.Ref{ref("example.com", "v1", "FooCluster", "i")},
 		},
 		&snapshot.Class{Templates: []snapshot.Ref{
-			ref("e", "v1", "", ""), ref("", "", "B", ""), ref("", "", "", "c"), ref("d", "", "", ""),
-		}},
+			ref("e", "v1", "", ""), ref("", "", "B", ""), ref("", "", "", "c"), ref("d", "", "", ""), ref("", "", "", "e"),
+		}, Extensions: []string{"g", "v"}},
 		&snapshot.Class{Templates: templates},
-		&snapshot.Machine{HasNode: true, Refs: []snapshot.Ref{ref("b", "", "Config", "c"), ref("i", "", "FooMachine", "m")}},
+		&snapshot.Machine{HasNode: true, Refs: []snapshot.Ref{ref("b", "v1", "Config", "c"), ref("i", "", "FooMachine", "m")}},
 		&snapshot.Binding{Cluster: "c"},
 		&snapshot.Provider{Type: "InfrastructureProvider", Name: "foo", Version: "v1.2.3"},
 		&snapshot.Definition{Group: "example.com", Kind: "Foo", Plural: "foos", Storage: "v2", Unserved: true, Served: []string{"v1"}, Global: true},
-		&snapshot.Extension{Discovered: true, Message: "m", Handlers: []string{"a", "b"}},
+		&snapshot.Extension{Discovered: true, Message: "last", Handlers: []string{"a", "b"}},
 		nil,
 	} {
 		if class, ok := s.Objects[i].Detail.(*snapshot.Class); ok {
@@ -355,7 +356,7 @@ func TestNames(t *testing.T) {
 			"a":{"kind":1,"name":["b"]}}`: "spec.a.name.*=b spec.name=n(K,ns)*",
 		`"l":[["a"],"b",[{"name":"c"},{"name":"d"},true,null,"e"]],"a":"f"`://
 		"l.*.*=a l.*=b l.*.*.name=c* l.*.*.name=d* l.*.*=e a=f",
-		`"x":"\\","v":"w","y":"\"","z":"a\\\"b","userData":"u","kubeConfigs":["k"],"data":{"a":"b"},
+		`"x":"\\","v":"w","y":"\"","z":"a\\\"b","userData":"u","kubeConfigs":["k"],"data":{"a":"b"},"stringData":{"a":"b"},
 			"status":{"b":["x]}"]},"none":-1.5,"last":"l"`: "v=w userData=u* kubeConfigs.*=k* last=l",
 		`"l":["a","z","0a","9a","a-b","a.b","A","a_","a/","a:","a{","12",""` + strings.Repeat(`,"x"`, 70) + "]"://
 		"l.*=a l.*=z l.*=0a l.*=9a l.*=a-b l.*=a.b" + strings.Repeat(" l.*=x", 58),
@@ -523,8 +524,8 @@ func BenchmarkRead(b *testing.B) {
 func TestPart(t *testing.T) {
 	const one = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
 	for text, want := range map[string]string{
-		`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}`: "one page of a longer list",
-		one + "---\n" + strings.TrimSuffix(one, "}\n") + "}":                                "the file ends in the middle of a line",
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}{}`: "one page of a longer list",
+		one + "---\n" + strings.TrimSuffix(one, "}\n") + "}":                                  "the file ends in the middle of a line",
 		one + "---\n" + one:           "",
 		strings.TrimSuffix(one, "\n"): "",
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata:\n    name: abc": "x:7:1: the file ends in the middle of a line",
