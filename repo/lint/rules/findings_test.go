@@ -88,8 +88,8 @@ func whole(findings []lint.Finding, shown map[string]bool) string {
 			text = append(text, fmt.Sprintf("%s:%d:%d", path.Base(p.File), p.Pos.Line, p.Pos.Column))
 		}
 		line := strings.Join(append(text, f.Evidence...), " | ")
-		if base := path.Base(f.File); !shown[line] && base != file {
-			file = base
+		if name := strings.TrimPrefix(f.File, "infrastructure-foo/v1.0.0/"); !shown[line] && name != file {
+			file = name
 			fmt.Fprintln(&out, file)
 		}
 		if !shown[line] {
