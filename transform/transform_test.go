@@ -3,8 +3,10 @@ package transform
 import (
 	"bytes"
 	"context"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,6 +241,18 @@ func TestBuildRefuses(t *testing.T) {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  replacements:\n  - files: cluster-template*.yaml\n    old: NOPE\n    new: x\n"},
 			want:  []string{"clusterctl-repo.yaml:10:10: ", "contains \"NOPE\""},
 		},
+		"source replacement that finds nothing": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  sourceReplacements:\n  - {file: metadata.yaml, old: NOPE, new: x}\n"},
+			want:  []string{"clusterctl-repo.yaml:9:32: ", "metadata.yaml does not contain the string to replace, \"NOPE\""},
+		},
+		"source replacement in no file": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  sourceReplacements:\n  - {file: none.yaml, old: x, new: z}\n"},
+			want:  []string{"clusterctl-repo.yaml:9:12: ", "none.yaml"},
+		},
+		"base of two outputs that is broken": {
+			edits: []string{"name: fooclusters.", "name: [fooclusters.", "    path: config/default\n", "    path: config/default\n  templates: [{flavor: b, kustomize: config/crd}, {flavor: c, kustomize: config/crd}]\n"},
+			want:  []string{"config/crd/crd.yaml:5:5: "},
+		},
 		"patch that matches nothing": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata:\n        name: nope\n"},
 			want:  []string{"clusterctl-repo.yaml:9:12: infrastructure-foo: "},
@@ -279,6 +293,10 @@ func TestBuildRefuses(t *testing.T) {
 			if releases != nil {
 				t.Error("there is a partial result")
 			}
+			lines := slices.Sorted(strings.Lines(err.Error() + "\n"))
+			if once := slices.Compact(slices.Clone(lines)); len(once) < len(lines) {
+				t.Errorf("the message repeats a line:\n%v", err)
+			}
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("message lacks %q:\n%v", want, err)
@@ -297,16 +315,22 @@ func TestImages(t *testing.T) {
     pullPolicy: IfNotPresent
     places:
     - {kind: Deployment, env: SELF}
-`)
+    - {kind: ConfigMap, key: image}
+    - {kind: Secret, key: image}
+`, "  name: system\n---\n", "  name: system\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: system}, data: {image: none, other: none}}\n---\n"+
+		"{apiVersion: v1, kind: Secret, metadata: {name: b, namespace: system}, data: {image: bm9uZQ==}}\n---\n"+
+		"{apiVersion: v1, kind: Secret, metadata: {name: c, namespace: system}, stringData: {image: none}}\n---\n")
 	releases, err := buildTree(t, configured, "v1.1.0", Options{Images: []Image{{Image: config.Image{Name: "registry.example.com:5000/proxy", Digest: "sha256:" + strings.Repeat("0", 64)}}}})
 	given.NoError(t, err)
 	got := content(t, releases, "infrastructure-components.yaml")
 	_, err = buildTree(t, configured, "v1.1.0", Options{Bare: true}) // as the sources are, without images
 	given.NoError(t, err)
 	for text, n := range map[string]int{
-		"image: ghcr.io/acme/foo:v1.1.0":                                           2,
-		"value: ghcr.io/acme/foo:v1.1.0":                                           1,
-		"imagePullPolicy: IfNotPresent":                                            2,
+		"image: ghcr.io/acme/foo:v1.1.0":          4,
+		"image: Z2hjci5pby9hY21lL2Zvbzp2MS4xLjA=": 1,
+		"other: none":                    1,
+		"value: ghcr.io/acme/foo:v1.1.0": 1,
+		"imagePullPolicy: IfNotPresent":  2,
 		"image: registry.example.com:5000/proxy@sha256:" + strings.Repeat("0", 64): 1,
 	} {
 		if found := strings.Count(got, text); found != n {
@@ -367,6 +391,28 @@ func TestCopiesOfImages(t *testing.T) {
 	got := content(t, releases, "infrastructure-components.yaml")
 	if !strings.Contains(got, "name: COPY\n          value: ghcr.io/acme/foo:v1.1.0\n") || !strings.Contains(got, "name: OTHER\n          value: controller\n") {
 		t.Errorf("the variables do not follow:\n%s", got)
+	}
+}
+
+// TestBuildSees: an overlay takes the place of files, before replacements, and the files that
+// were read are reported. Only an unchanged file has the path of its source.
+func TestBuildSees(t *testing.T) {
+	replaced := edit(t, tree, "    path: config/default\n", "    path: config/default\n  sourceReplacements: [{file: templates/cluster-template.yaml, old: Other, new: Third}]\n")
+	read := map[string]bool{}
+	releases := given.Value(buildTree(t, replaced, "v1.1.0", Options{
+		Overlay: map[string][]byte{"templates/cluster-template.yaml": []byte("kind: Other\n")}, Input: func(file string) { read[file] = true },
+	}))(t)
+	r := releases[0]
+	if got, at := content(t, releases, "cluster-template.yaml"), r.Artifact("cluster-template.yaml").Path; got != "kind: Third\n" || at != r.Path+"/cluster-template.yaml" {
+		t.Errorf("%s is %s", at, got)
+	}
+	if at := r.Artifact("metadata.yaml").Path; !filepath.IsAbs(at) {
+		t.Errorf("the path of the metadata is %s", at)
+	}
+	const want = "clusterctl-repo.yaml config/crd/crd.yaml config/crd/kustomization.yaml config/default/kustomization.yaml " +
+		"config/manager/kustomization.yaml config/manager/manager.yaml metadata.yaml templates/cluster-template.yaml"
+	if got := strings.Join(slices.Sorted(maps.Keys(read)), " "); got != want {
+		t.Errorf("read %s, want %s", got, want)
 	}
 }
 
@@ -510,5 +556,13 @@ func TestAddSeries(t *testing.T) {
 	got, added := content(t, b.Releases, "metadata.yaml"), b.series[0]
 	if !strings.Contains(got, "  minor: 2\n  contract: v1beta1\n# the end") || added.file != "metadata.yaml" || added.Contract != "v1beta1" || strings.Contains(string(added.before), "minor: 2") {
 		t.Errorf("%+v, released:\n%s", added, got)
+	}
+	if saved, err := b.SaveSeries(); err != nil || len(saved) != 1 || string(given.Read(t, saved[0])) != got {
+		t.Errorf("saved %v, %v", saved, err)
+	}
+	replaced := edit(t, labelled, "    path: config/default\n", "    path: config/default\n  sourceReplacements: [{file: metadata.yaml, old: \"# old\", new: \"# new\"}]\n")
+	b = given.Value(buildWhole(t, replaced, "v1.2.0", Options{AddSeries: true}))(t)
+	if saved, err := b.SaveSeries(); err == nil || len(saved) > 0 {
+		t.Errorf("saved %v into a file with replacements, %v", saved, err)
 	}
 }

@@ -303,12 +303,9 @@ func (b *Build) SaveSeries() (changed []string, err error) {
 func (b *Build) Repository(path string) *repo.Repository {
 	r := &repo.Repository{Path: path}
 	for _, release := range b.Releases {
-		last := len(r.Providers) - 1
-		if last < 0 || r.Providers[last].Provider != release.Provider {
-			r.Providers = append(r.Providers, &repo.Provider{Provider: release.Provider, Path: release.Provider.Label()})
-			last++
-		}
-		r.Providers[last].Releases = append(r.Providers[last].Releases, release)
+		r.Providers = append(r.Providers, &repo.Provider{
+			Provider: release.Provider, Path: release.Provider.Label(), Releases: []*repo.Release{release},
+		})
 	}
 	return r
 }
