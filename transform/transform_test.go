@@ -3,6 +3,9 @@ package transform
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -245,6 +248,10 @@ func TestBuildRefuses(t *testing.T) {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  sourceReplacements:\n  - {file: metadata.yaml, old: NOPE, new: x}\n"},
 			want:  []string{"clusterctl-repo.yaml:9:32: ", "metadata.yaml does not contain the string to replace, \"NOPE\""},
 		},
+		"source replacement that an earlier one undoes": {
+			edits: []string{"    path: config/default\n", "    path: config/default\n  sourceReplacements:\n  - {file: metadata.yaml, old: '# old', new: x}\n  - {file: metadata.yaml, old: '# old', new: z}\n"},
+			want:  []string{"clusterctl-repo.yaml:10:32: ", "metadata.yaml does not contain \"# old\""},
+		},
 		"source replacement in no file": {
 			edits: []string{"    path: config/default\n", "    path: config/default\n  sourceReplacements:\n  - {file: none.yaml, old: x, new: z}\n"},
 			want:  []string{"clusterctl-repo.yaml:9:12: ", "none.yaml"},
@@ -326,8 +333,9 @@ func TestImages(t *testing.T) {
 	_, err = buildTree(t, configured, "v1.1.0", Options{Bare: true}) // as the sources are, without images
 	given.NoError(t, err)
 	for text, n := range map[string]int{
-		"image: ghcr.io/acme/foo:v1.1.0":          4,
-		"image: Z2hjci5pby9hY21lL2Zvbzp2MS4xLjA=": 1,
+		"image: ghcr.io/acme/foo:v1.1.0":                4,
+		"image: Z2hjci5pby9hY21lL2Zvbzp2MS4xLjA=":       1,
+		"stringData:\n  image: ghcr.io/acme/foo:v1.1.0": 1,
 		"other: none":                    1,
 		"value: ghcr.io/acme/foo:v1.1.0": 1,
 		"imagePullPolicy: IfNotPresent":  2,
@@ -399,15 +407,16 @@ func TestCopiesOfImages(t *testing.T) {
 func TestBuildSees(t *testing.T) {
 	replaced := edit(t, tree, "    path: config/default\n", "    path: config/default\n  sourceReplacements: [{file: templates/cluster-template.yaml, old: Other, new: Third}]\n")
 	read := map[string]bool{}
-	releases := given.Value(buildTree(t, replaced, "v1.1.0", Options{
-		Overlay: map[string][]byte{"templates/cluster-template.yaml": []byte("kind: Other\n")}, Input: func(file string) { read[file] = true },
-	}))(t)
-	r := releases[0]
-	if got, at := content(t, releases, "cluster-template.yaml"), r.Artifact("cluster-template.yaml").Path; got != "kind: Third\n" || at != r.Path+"/cluster-template.yaml" {
-		t.Errorf("%s is %s", at, got)
-	}
-	if at := r.Artifact("metadata.yaml").Path; !filepath.IsAbs(at) {
-		t.Errorf("the path of the metadata is %s", at)
+	for _, input := range []func(string){nil, func(file string) { read[file] = true }} {
+		overlay := map[string][]byte{"templates/cluster-template.yaml": []byte("kind: Other\n")}
+		releases := given.Value(buildTree(t, replaced, "v1.1.0", Options{Overlay: overlay, Input: input}))(t)
+		r := releases[0]
+		if got, at := content(t, releases, "cluster-template.yaml"), r.Artifact("cluster-template.yaml").Path; got != "kind: Third\n" || at != r.Path+"/cluster-template.yaml" {
+			t.Errorf("%s is %s", at, got)
+		}
+		if at := r.Artifact("metadata.yaml").Path; !filepath.IsAbs(at) {
+			t.Errorf("the path of the metadata is %s", at)
+		}
 	}
 	const want = "clusterctl-repo.yaml config/crd/crd.yaml config/crd/kustomization.yaml config/default/kustomization.yaml " +
 		"config/manager/kustomization.yaml config/manager/manager.yaml metadata.yaml templates/cluster-template.yaml"
@@ -443,6 +452,54 @@ func TestBuildStops(t *testing.T) {
 	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "x", File: "x"}}}}}
 	if _, err := Make(ctx, t.TempDir(), plan, Options{}); err == nil {
 		t.Error("built after being cancelled")
+	}
+	if _, err := Make(t.Context(), "none", plan, Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("built from a folder that is not there: %v", err)
+	}
+}
+
+// TestResolve builds a source tree as its newest series, and takes of finished releases those
+// that were asked for.
+func TestResolve(t *testing.T) {
+	of := func(label, version string) string {
+		return "-- " + label + "/" + version + "/" + strings.SplitN(label, "-", 2)[0] + "-components.yaml --\n-- " + label + "/" + version + "/metadata.yaml --\n"
+	}
+	finished := of("infrastructure-foo", "v1.0.0") + of("infrastructure-foo", "v1.1.0") + of("bootstrap-foo", "v1.1.0")
+	for name, tc := range map[string]struct {
+		archive, version string
+		providers        []string
+		want             string // releases, or the error
+	}{
+		"source tree":       {tree, "", nil, "v1.1.0 true true: infrastructure-foo v1.1.0"},
+		"with a version":    {tree, "v1.0.0", nil, "v1.0.0 true false: infrastructure-foo v1.0.0"},
+		"finished":          {finished, "", nil, " false false: bootstrap-foo v1.1.0 infrastructure-foo v1.0.0 infrastructure-foo v1.1.0"},
+		"one version":       {finished, "v1.0.0", nil, "v1.0.0 true false: infrastructure-foo v1.0.0"},
+		"one provider":      {finished, "", []string{"bootstrap-foo"}, " true false: bootstrap-foo v1.1.0"},
+		"unknown version":   {finished, "v1.2.0", nil, "is already built and has no version v1.2.0; it has v1.0.0, v1.1.0"},
+		"unknown provider":  {finished, "", []string{"core-x"}, "has no provider core-x; it has bootstrap-foo, infrastructure-foo"},
+		"neither":           {"-- a.txt --\n", "", nil, "it is not a source tree either"},
+		"versions of label": {finished, "bootstrap-foo=v1.1.0", nil, " true false: bootstrap-foo v1.1.0"},
+	} {
+		o := Options{Providers: tc.providers}
+		if tc.version != "" {
+			o.Version = given.Value(ParseVersions(tc.version))(t)
+		}
+		r, err := Resolve(t.Context(), write(t, tc.archive), o)
+		if err != nil {
+			if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: %v, want %s", name, err, tc.want)
+			}
+			continue
+		}
+		got := fmt.Sprintf("%s %t %t:", r.Version, r.Partial, r.Guessed)
+		for _, p := range r.Repository.Providers {
+			for _, release := range p.Releases {
+				got += " " + p.Label() + " " + release.Version
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
 	}
 }
 

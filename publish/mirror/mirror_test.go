@@ -137,13 +137,15 @@ func times(t testing.TB, dir string) map[string]string {
 func TestSecondRunTransfersNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stated bool
-		// lost is removed between the runs.
-		lost string
+		// lost is removed or forged between the runs.
+		lost   string
+		forged bool
 	}{
-		"the source states checksums":                       {true, ""},
-		"the lock remembers":                                {false, ""},
-		"the images are lost":                               {true, layouts.ImageInventoryFile},
-		"the checksums are lost, so the images are suspect": {true, layouts.ChecksumFile},
+		"the source states checksums":                       {true, "", false},
+		"the lock remembers":                                {false, "", false},
+		"the images are lost":                               {true, layouts.ImageInventoryFile, false},
+		"the images are forged":                             {true, layouts.ImageInventoryFile, true},
+		"the checksums are lost, so the images are suspect": {true, layouts.ChecksumFile, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared, own := twoPlaces()
@@ -151,8 +153,11 @@ func TestSecondRunTransfersNothing(t *testing.T) {
 			dir := given.MemoryDir(t)
 			mirrored(t, wantsOf(shared, own, t), toFolder(t, dir))
 			want := times(t, dir)
-			if tc.lost != "" {
-				given.NoError(t, os.Remove(filepath.Join(dir, tc.lost)))
+			lost := filepath.Join(dir, tc.lost)
+			if tc.forged {
+				given.File(t, lost, strings.ReplaceAll(string(given.Read(t, lost)), "example", "evil"))
+			} else if tc.lost != "" {
+				given.NoError(t, os.Remove(lost))
 			}
 			opens := shared.opens() + own.opens()
 			result := mirrored(t, wantsOf(shared, own, t), toFolder(t, dir))
