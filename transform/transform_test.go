@@ -375,18 +375,23 @@ func TestOverlay(t *testing.T) {
 
 // TestPullPolicyOfOthers: only what is built gets the pull policy of a recipe.
 func TestPullPolicyOfOthers(t *testing.T) {
-	with := tree + "-- Makefile --\nrelease:\n\tsed -i 's@imagePullPolicy: .*@imagePullPolicy: IfNotPresent@' config/default/pull.yaml\n\tkustomize build config/default > out/infrastructure-components.yaml\n" +
+	with := tree + "-- Makefile --\nrelease:\n\tsed -i 's@imagePullPolicy: .*@imagePullPolicy: IfNotPresent@' config/default/pull.yaml\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tcp LICENSE out\n" +
 		"-- other/config/default/kustomization.yaml --\nnamespace: b-system\nresources: [../../../config/manager]\ncommonLabels: {cluster.x-k8s.io/provider: runtime-extension-b}\n"
 	with = strings.Replace(with, "namespace: capf-system\n", "# pull.yaml\nnamespace: capf-system\n", 1)
 	for only, want := range map[string]bool{"infrastructure-foo": true, "runtime-extension-b": false} {
-		said := false
+		notes := ""
 		releases, err := buildTree(t, with, "v1.1.0", Options{Providers: []string{only}, Images: []Image{{Image: config.Image{Name: "controller", NewTag: "v1"}}}, Note: func(n Note) {
-			said = said || strings.Contains(n.Text, "the pull policy IfNotPresent")
+			notes += n.Text + "\n"
 		}})
 		given.NoError(t, err)
 		set := strings.Contains(content(t, releases, only[:strings.LastIndex(only, "-")]+"-components.yaml"), "imagePullPolicy: IfNotPresent")
-		if said != want || set != want {
+		if said := strings.Contains(notes, "the pull policy IfNotPresent"); said != want || set != want {
 			t.Errorf("%v: said %v, set %v", only, said, set)
+		}
+		for _, want := range []string{"the recipes may publish more: no recipe publishes metadata.yaml\n", "Makefile:4 publishes LICENSE, but the build leaves it out\n"} {
+			if !strings.Contains(notes, want) {
+				t.Errorf("%v: no %q in\n%s", only, want, notes)
+			}
 		}
 	}
 }
@@ -471,7 +476,7 @@ func TestResolve(t *testing.T) {
 		want             string // releases, or the error
 	}{
 		"source tree":       {tree, "", nil, "v1.1.0 true true: infrastructure-foo v1.1.0"},
-		"with a version":    {tree, "v1.0.0", nil, "v1.0.0 true false: infrastructure-foo v1.0.0"},
+		"tolerant":          {edit(t, tree, "namespace: capf-system\n", "", "  namespace: system\n", "  namespace: kube-system\n"), "v1.0.0", nil, "v1.0.0 true false: infrastructure-foo v1.0.0"},
 		"finished":          {finished, "", nil, " false false: bootstrap-foo v1.1.0 infrastructure-foo v1.0.0 infrastructure-foo v1.1.0"},
 		"one version":       {finished, "v1.0.0", nil, "v1.0.0 true false: infrastructure-foo v1.0.0"},
 		"one provider":      {finished, "", []string{"bootstrap-foo"}, " true false: bootstrap-foo v1.1.0"},

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -154,6 +155,8 @@ func TestProviders(t *testing.T) {
 			want: []string{"control-plane/x=config/default"}},
 		"type from the folder": {files: product("bootstrap/config/default", "", bootstrap, controlPlane), folder: "cluster-api-x",
 			want: []string{"bootstrap/x=bootstrap/config/default"}},
+		"type of the folder that has no CRDs": {files: product("bootstrap/config/default", "", controlPlane, infra), folder: "x",
+			want: []string{"infrastructure/x=bootstrap/config/default"}},
 		"infrastructure with more": {files: product("config/default", "", bootstrap, controlPlane, infra), folder: "cluster-api-provider-x",
 			want: []string{"infrastructure/x=config/default"}},
 
@@ -567,6 +570,59 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestWritten holds the configuration and the notes of a tree whose recipe tells all.
+func TestWritten(t *testing.T) {
+	makefile := "Makefile=release:\n" +
+		"\tkustomize build config/default > out/infrastructure-components.yaml\n" +
+		"\tkustomize build --load-restrictor LoadRestrictionsNone config/dev > out/infrastructure-components-dev.yaml\n" +
+		"\tkustomize build b/config/default > out/bootstrap-components.yaml\n" +
+		"\tcp templates/a.yaml out/cluster-template.yaml\n\tcp templates/cluster-template-ha.yaml out\n" +
+		"\tcp templates/classes/clusterclass-a.yaml out\n\tcp templates/classes/clusterclass-b.yaml out\n" +
+		"\tcp LICENSE metadata.yaml out\n"
+	fsys := tree(join(makefile, metadata, "LICENSE=", "templates/a.yaml=", "templates/cluster-template-ha.yaml=", "templates/classes/clusterclass-a.yaml=", "templates/classes/clusterclass-b.yaml=",
+		product("config/default", "", infra), "config/dev/kustomization.yaml=namespace: x\nresources: [../crd]\n", product("b/config/default", "bootstrap-x", bootstrap),
+		"go.mod=module example.org/cluster-api-provider-mod\n", ".git/config=[remote \"origin\"]\n\turl = https://github.com/me/cluster-api-provider-fork.git\n")...)
+	c, notes, err := Complete(fsys, &config.Config{}, Hints{Folder: "x"})
+	given.NoError(t, err)
+	_, got, _ := strings.Cut(string(given.Value(config.Write(c, notes))(t)), "providers:\n")
+	got, _, _ = strings.Cut(got, "\n# What findings")
+	const want = `- type: bootstrap
+  name: x
+  # bootstrap-x: Makefile:4 builds bootstrap-components.yaml from b/config/default
+  components:
+    path: b/config/default
+  # Also possible here: variants, metadata, sourceReplacements, images, patches,
+  # replacements, templates, clusterClasses, assets; the schema describes them.
+- type: infrastructure
+  name: mod
+  # infrastructure-mod: Makefile:3 builds infrastructure-components-dev.yaml from
+  # config/dev
+  components:
+    path: config/default
+  # Makefile:2 builds infrastructure-components.yaml too; clusterctl reads it only where a
+  # URL names it
+  variants:
+  - path: config/dev
+    file: infrastructure-components-dev.yaml
+    loadRestrictor: none
+  templates:
+  # Makefile:6 publishes templates/cluster-template*.yaml
+  - files: templates/cluster-template*.yaml
+  # Makefile:5 publishes cluster-template.yaml
+  - files: templates/a.yaml
+    flavor: default
+  clusterClasses:
+  # Makefile:7 publishes templates/classes/clusterclass-*.yaml
+  - files: templates/classes/clusterclass-*.yaml
+  # infrastructure-mod: Makefile:9 puts LICENSE into the release
+  assets:
+  - files: LICENSE
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestAllInOne: config/default is ignored if a recipe also builds each provider from its
 // own folder, unless its output has the name of a provider's components.
 func TestAllInOne(t *testing.T) {
@@ -602,6 +658,86 @@ func TestComponentsOfAProgram(t *testing.T) {
 	_, _, err := Complete(tree(metadata, ".github/workflows/release.yaml=run: |\n  helm template chart > out/infrastructure-components.yaml\n  gh release create v1 out/infrastructure-components.yaml metadata.yaml\n"), &config.Config{}, Hints{Folder: "cluster-api-provider-x"})
 	if err == nil || !strings.Contains(err.Error(), "release.yaml:2 makes infrastructure-components.yaml with helm") || !strings.Contains(err.Error(), "path: out/infrastructure-components.yaml") {
 		t.Error(err)
+	}
+}
+
+// TestReplaced: an image that a recipe sets is known by its name, its file or its tag.
+func TestReplaced(t *testing.T) {
+	fsys := tree("m/kustomization.yaml=images: [{name: controller, newName: ghcr.io/a/c}]\n", "m/m.yaml=containers:\n- image: b:dev\n- name: x\n  image: \"a:v1\"\n- image: a:v2\n")
+	for want, image := range map[string]recipes.Image{
+		"":            {File: "m/m.yaml", PullPolicy: "Always"},
+		"a b":         {File: "./m/m.yaml"},
+		"b":           {File: "m/m.yaml", OldTag: "dev"},
+		"built":       {File: "m/m.yaml", OldTag: "v3"},
+		"ghcr.io/a/c": {Dir: "m", Name: "controller"},
+		"other":       {Dir: "m", Name: "other"},
+		"named":       {File: "m/m.yaml", Name: "named"},
+	} {
+		if got := strings.Join(Replaced(fsys, image, []string{"built:v3", "other:v4"}), " "); got != want {
+			t.Errorf("%+v: %q, want %q", image, got, want)
+		}
+	}
+	release := &recipes.Release{Images: []recipes.Image{{Dir: "m", Name: "controller", NewName: "new"}, {File: "m/m.yaml", OldTag: "v3", Tag: "{version}"}}}
+	for ref, want := range map[string]string{"new:v1": "new", "ghcr.io/a/c:v1": "new", "built:v3": "built", "built:v4": "none"} {
+		got := "none"
+		if set := Sets(fsys, release, ref); set != nil {
+			got = set.NewName
+		}
+		if got != want {
+			t.Errorf("%s is set to %s, want %s", ref, got, want)
+		}
+	}
+}
+
+// TestPullPolicy: it is that of the provider that lives nearest to the file.
+func TestPullPolicy(t *testing.T) {
+	release := &recipes.Release{Images: []recipes.Image{
+		{File: "a/p/pull.yaml", PullPolicy: "A"}, {File: "ab/p/pull.yaml", PullPolicy: "R"}, {File: "a/p/other.yaml", PullPolicy: "X"}, {File: "a/p/pull.yaml", Tag: "v1"},
+		{File: "b/pull.yaml", PullPolicy: "B"}, {File: "c/d/p/pull.yaml", PullPolicy: "D"},
+	}}
+	fsys := tree()
+	for _, dir := range []string{"a/p", "ab/p", "b", "c/d/p"} {
+		fsys[dir+"/kustomization.yaml"] = &fstest.MapFile{Data: []byte("patches: [{path: pull.yaml}]\n")}
+	}
+	c := &config.Config{}
+	for _, at := range []string{"config/default", "a/config/default", "b/config", "c/config/default", "c/d/config/default"} {
+		c.Providers = append(c.Providers, config.Provider{Components: config.Components{Path: at}})
+	}
+	got := ""
+	for i := range c.Providers {
+		if set := PullPolicy(fsys, release, c, i); set != nil {
+			got += set.PullPolicy
+		}
+		got += " "
+	}
+	if want := "R A B  D "; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestReadLabel: another word for a type counts if it has CRDs.
+func TestReadLabel(t *testing.T) {
+	types := map[layouts.ProviderType]bool{layouts.ControlPlane: true}
+	for label, want := range map[string]string{
+		"infrastructure-x": "infrastructure-x false true", "controlplane-x": "control-plane-x true true", "controlplane-": " false false",
+		"word-x": " false false", "x": " false false",
+	} {
+		p, misspelt, ok := readLabel(label, types)
+		if got := fmt.Sprintf("%s %t %t", p.Label(), misspelt, ok); got != want {
+			t.Errorf("%s: %s, want %s", label, got, want)
+		}
+	}
+}
+
+// TestKustomizationFiles: each folder has its kustomization, whatever is in it.
+func TestKustomizationFiles(t *testing.T) {
+	s := newSurvey(tree("a/kustomization.yaml=resources: []\n", "b/kustomization.yml=", "c/Kustomization=[", "d/kustomization.yaml/x="))
+	for range 2 {
+		for dir, want := range map[string]string{"a": "a/kustomization.yaml", "b": "b/kustomization.yml", "c": "c/Kustomization", "d": "d/kustomization.yaml", "e": ""} {
+			if k, file := s.kustomization(dir); file != want || (k == nil) != (want == "") || k != nil && (k.err != nil) != (dir > "b") {
+				t.Errorf("%s: %+v in %q", dir, k, file)
+			}
+		}
 	}
 }
 
