@@ -965,8 +965,7 @@ func claimsAndAddresses(p *lint.Pass) {
 		granted := map[string]bool{}
 		for _, role := range roles {
 			for _, rule := range role.Get("rules").List() {
-				if listNames(rule, "apiGroups", need.group) &&
-					listNames(rule, "resources", need.resource) && rule.Get("resourceNames") == nil {
+				if view.About(rule, need.group, need.resource) {
 					for _, verb := range rule.Get("verbs").List() {
 						granted[verb.Str()] = true
 					}
@@ -984,15 +983,6 @@ func claimsAndAddresses(p *lint.Pass) {
 				"no role allows %s on %s in %s", strings.Join(missing, ", "), need.resource, need.group)
 		}
 	}
-}
-
-// listNames reports whether a list of a rule names something, or everything.
-func listNames(rule *yamldoc.Node, list, name string) bool {
-	return slices.ContainsFunc(rule.Get(list).List(), func(n *yamldoc.Node) bool {
-		prefix, all := strings.CutSuffix(n.Str(), "*")
-		return n.Str() == name ||
-			all && (prefix == "" || list == "resources" && prefix == "*/" && strings.HasSuffix(name, n.Str()[1:]))
-	})
 }
 
 var _ = addressRules.Add(lint.Rule{
