@@ -290,7 +290,7 @@ var texts = []string{
 	"$$", "$$$", "$$$$", "$$A", "$${A}", "$$${A}", "$$$${A}", "$$(X)", "a$$b$$c", "kill $$\n", "${A}$$", "${A}$${B}", "$$${A:1:-1}", "$$\xff$", "é$$é",
 	// legacy
 	"${ A }", "${ A}", "${A }", "${\tA\n}", "${\r\n A \f}", "${\vA}", "${  A  } ${ B }", "$${ A }", "$${ $$ }", "$${ $ }", "$${$ }", "${ $A }", "${ A$B }", "${ $$ }", "$$${ A }",
-	"${A:-${ B }}", "${A/a/${ B }}", "${ É }", "${ }", "${ A", "${ A ${ B }", "${${ A }", "${ A }${A:-d}", "a${ A }b$$c${B }d", "${ A B }", "${A:-${ B }${C }x}",
+	"${A:-${ B }}", "${A/a/${ B }}", "${ É }", "${ }", "${ A", "${ A ${ B }", "${${ A }", "${ A }${A:-d}", "a${ A }b$$c${B }d", "${ A B }", "${A:-${ B }${C }x}", "${ azAZ09_ }", "${ 9z0aZ }",
 	// NUL
 	"a\x00b", "\x00", "a\x00${", "${A}\x00${", "${A\x00}", "${A:\x00}", "${A:-\x00}", "${A:-x\x00}", "${A/\x00", "$\x00$", "$$\x00", "${ A\x00 }", "\x00${ A }", "${ A }\x00${ B }", "${\x00", "${A:1\x00", "${A#\x00}",
 }
@@ -392,6 +392,43 @@ func TestSubstituted(t *testing.T) {
 	} {
 		if ref, ok := text.Substituted(test.start, test.end); ref != test.ref || ok != (test.ref >= 0) {
 			t.Errorf("[%d,%d): got %d, %v, want %d", test.start, test.end, ref, ok, test.ref)
+		}
+	}
+}
+
+// TestNeeded: only defaults, and substrings that crash on most values, give one.
+func TestNeeded(t *testing.T) {
+	tmpl := given.Value(Parse([]byte("${A} ${A:=x} ${B:=x} ${C:=} ${D:1:2} ${E:1:-1} ${F:${G}:-1} ${H/x/y} ${I^^} ${I:-x} ${J:1::-1} ${K=x} ${L:+x} ${M:?x} ${N:-1} ${#O}")))(t)
+	var needed []string
+	for name, is := range tmpl.Needed() {
+		if is {
+			needed = append(needed, name)
+		}
+	}
+	slices.Sort(needed)
+	if want := "A C D F H I O"; strings.Join(needed, " ") != want || len(tmpl.Needed()) != 14 {
+		t.Errorf("%v of %d, want %s", needed, len(tmpl.Needed()), want)
+	}
+}
+
+func TestHolding(t *testing.T) {
+	tmpl := given.Value(Parse([]byte(`${A} b ${C} ${D} ${E}`)))(t)
+	text := given.Value(tmpl.Execute(func(name string) (string, bool) {
+		return map[string]string{"A": "abc", "C": `"long"`, "D": "", "E": `""`}[name], true
+	}))(t)
+	if want := `abc b "long"  ""`; text.Data != want {
+		t.Fatalf("got %s", text.Data)
+	}
+	for _, test := range []struct {
+		start, end int
+		text       string
+		ref        int
+	}{
+		{0, 16, "abc", 0}, {0, 3, "abc", 0}, {0, 2, "abc", -1}, {1, 16, "abc", -1}, {0, 16, "xabc", -1}, {0, 16, "b", -1},
+		{0, 16, "long", 1}, {0, 16, "so long", 1}, {6, 12, "long", 1}, {6, 11, "long", -1}, {7, 16, "long", -1}, {0, 16, `""`, 3}, {0, 16, "", -1},
+	} {
+		if ref, ok := text.Holding(test.start, test.end, test.text); ref != test.ref || ok != (test.ref >= 0) {
+			t.Errorf("%q in [%d,%d): got %d, %v, want %d", test.text, test.start, test.end, ref, ok, test.ref)
 		}
 	}
 }
