@@ -168,9 +168,10 @@ func TestResolveMistakes(t *testing.T) {
 			"c.yaml:8:26: infrastructure-example: no output is named x*"}},
 		"tag and digest": {base("  images: [{name: a, newTag: b, digest: 'sha256:00000000000000000000000000000000'}]\n"), baseFiles, []string{
 			"c.yaml:8:41: the image a gets both a tag and a digest; give only one"}},
-		"generated": {base("generated:\n- files: [a.yaml]\n- files: [metadata.yaml, b.yaml]\n  run: [make, b]\n"), baseFiles, []string{
+		"generated": {base("generated:\n- files: [a.yaml]\n- files: [metadata.yaml, b.yaml]\n  run: [make, b]\n- files: [c.yaml]\n  run: [./c]\n"), baseFiles, []string{
 			"c.yaml:9:11: the generated file a.yaml does not exist; create it before the build",
-			`c.yaml:10:26: the generated file b.yaml does not exist; it is created by "make b", which runs only with --allow exec`}},
+			`c.yaml:10:26: the generated file b.yaml does not exist; it is created by "make b", which runs only with --allow exec`,
+			`c.yaml:12:11: the generated file c.yaml does not exist; it is created by "./c", which runs only with --allow exec`}},
 		"label twice": {base("- type: infrastructure\n  name: example\n  components: {path: config/default}\n"), baseFiles, []string{
 			"c.yaml:9:9: infrastructure-example is described twice; merge the entries, and use variants for further components files"}},
 		"publish": {base("publish: [{to: x, providers: [infrastructure-other]}]\n"), baseFiles, []string{
