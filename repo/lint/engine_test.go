@@ -417,6 +417,143 @@ func TestOrderOfFindings(t *testing.T) {
 	}
 }
 
+// TestWeigh lowers and raises findings in a file among the judged ones.
+func TestWeigh(t *testing.T) {
+	levels := []lint.Severity{lint.Off, lint.Info, lint.Warning, lint.Error}
+	rule := &lint.Rule{ID: "TEST001", Scope: lint.ScopeRelease, Check: func(p *lint.Pass) {
+		for _, s := range levels[1:] {
+			p.Report(lint.Finding{File: s.String()}.As(s))
+		}
+	}}
+	var got []string
+	for _, level := range levels {
+		own := lint.Own{File: "own", Severity: map[string]lint.Severity{"TEST001": level}}
+		r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}, Own: own})
+		for _, f := range r.Findings {
+			got = append(got, f.File+" "+f.Severity.String())
+		}
+		for _, s := range r.Suppressed {
+			got = append(got, fmt.Sprintf("%s by %s: %s", s.File, s.By, s.Reason))
+		}
+		got = append(got, fmt.Sprintf("%+v\n", r.Weighed))
+	}
+	const want = `error error, info by own: own switches TEST001 off, warning by own: own switches TEST001 off, ` +
+		`[{File:own Silenced:2 Lowered:0 Kept:1}]
+, error error, info info, warning info, [{File:own Silenced:0 Lowered:1 Kept:1}]
+, error error, info warning, warning warning, [{File:own Silenced:0 Lowered:0 Kept:1}]
+, error error, info error, warning error, []
+`
+	if got := strings.Join(got, ", "); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestReported is about what a report makes of the findings of a rule.
+func TestReported(t *testing.T) {
+	const text = "kind: A\nmetadata: {name: ${NAME:=x}}\n"
+	var objects []lint.Finding
+	check := func(p *lint.Pass) {
+		o := p.File.Objects()[0]
+		objects = []lint.Finding{lint.On(o, o.Get("metadata", "name"), "x").Meant("y"), lint.On(o, nil, "x").Meant("")}
+		p.On(o, o.Get("metadata", "name"), "a")
+		p.On(o, o.Get("kind"), "b")
+		p.Path("c", "%s", strings.Repeat("é", 1000)+"x"+strings.Repeat("é", 200))
+		p.Path("d", "%s", strings.Repeat("d", 2000))
+	}
+	for _, c := range []struct {
+		proof lint.Proof
+		level lint.Severity
+		want  string
+	}{
+		{lint.APIServer, lint.Error, "warning a, unless the user sets NAME"},
+		{lint.Clusterctl, lint.Error, "error a"},
+		{lint.APIServer, lint.Info, "info a"},
+	} {
+		rule := &lint.Rule{ID: "TEST001", Severity: c.level, Proof: c.proof, Check: check}
+		files := map[string]string{"cluster-template.yaml": text}
+		var got []string
+		for _, f := range run(t, repository(files), lint.Options{Rules: []*lint.Rule{rule}}).Findings {
+			got = append(got, f.Severity.String()+" "+f.Message)
+		}
+		long := c.level.String() + " "
+		want := []string{
+			long + strings.Repeat("é", 900) + " … " + strings.Repeat("é", 100),
+			long + strings.Repeat("d", 2000), long + "b", c.want,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v\n got %q\nwant %q", c, got, want)
+		}
+	}
+	if objects[0].Fix != "Did you mean y?" || objects[1].Fix != "" || objects[0].Object != "A x" {
+		t.Errorf("%+v", objects)
+	}
+	images := []lint.ImageName{{Host: "h", Path: "p", Reference: "t"}, {Host: "h", Path: "p", Reference: "a:b"}}
+	if got := fmt.Sprint(images); got != "[h/p:t h/p@a:b]" {
+		t.Error(got)
+	}
+}
+
+// TestOptions: some rules are only applied if the run has what they ask for.
+func TestOptions(t *testing.T) {
+	ran := ""
+	images := &lint.Rule{ID: "TEST001", Flag: lint.CheckImages, Scope: lint.ScopeProvider, Check: func(p *lint.Pass) {
+		ran += fmt.Sprint(p.Images([]lint.ImageName{{Path: "a"}}))
+	}}
+	kustomizations := &lint.Rule{ID: "TEST002", Scope: lint.ScopeKustomizations, Check: func(p *lint.Pass) {
+		ran += fmt.Sprint(len(p.Kustomizations))
+	}}
+	rules := []*lint.Rule{images, kustomizations}
+	if r := run(t, repository(nil), lint.Options{Rules: rules}); ran != "" || len(r.Failures) > 0 {
+		t.Errorf("%s without options, failures %v", ran, r.Failures)
+	}
+	run(t, repository(nil), lint.Options{
+		Rules: rules, Kustomizations: make([]*yamldoc.Stream, 1),
+		Images: func([]lint.ImageName) []lint.Image { return []lint.Image{{Missing: true}} },
+	})
+	if ran != "[{true [] <nil>}]1" {
+		t.Errorf("got %s", ran)
+	}
+	family := lint.Family{Kinds: []layouts.FileKind{layouts.Metadata}}
+	for _, id := range []string{"B", "C", "A"} {
+		family.Add(lint.Rule{ID: id})
+	}
+	own := family.Add(lint.Rule{ID: "BB", Since: "v0.2.0", Kinds: []layouts.FileKind{layouts.Components}})
+	got := phrase.List(family.Rules, func(r *lint.Rule) string { return fmt.Sprint(r.ID, r.Since, r.Kinds, r == own) })
+	if want := fmt.Sprintf("Av0.1.0%[1]v Bv0.1.0%[1]v BBv0.2.0%[2]v Cv0.1.0%[1]v",
+		fmt.Sprint(family.Kinds, false), fmt.Sprint(own.Kinds, true)); strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestManyTemplates: of many templates, each is checked once, and those with classes are
+// known.
+func TestManyTemplates(t *testing.T) {
+	files := map[string]string{"clusterclass-x.yaml": "kind: ClusterClass\n", "metadata.yaml": "kind: A\n"}
+	for i := range 64 {
+		files[fmt.Sprintf("cluster-template-%d.yaml", i)] = "kind: Cluster\n"
+	}
+	files["cluster-template-7.yaml"] = "kind: Cluster\nspec: {topology: {}}\n"
+	files["cluster-template-8.yaml"] = "kind: ClusterClass\n"
+	files["cluster-template-9.yaml"] = "kind: A\nspec: {topology: {}}\n"
+	check := func(p *lint.Pass) { p.Path(p.File.Raw.Name, "%s", p.File.Artifact.Name) }
+	var classes []string
+	rules := []*lint.Rule{
+		{ID: "TEST001", Check: check}, {ID: "TEST002", Check: check},
+		{ID: "TEST003", Scope: lint.ScopeRelease, Check: func(p *lint.Pass) {
+			classes = phrase.List(p.Release.WithClasses(), func(f *lint.File) string { return f.Artifact.Name })
+		}},
+	}
+	var most atomic.Int64
+	watch := func(done, _ int) { most.Store(max(most.Load(), int64(done))) }
+	r := run(t, repository(files), lint.Options{Rules: rules, Watch: watch})
+	if len(r.Findings) != 2*len(files) || int(most.Load()) != len(files) {
+		t.Errorf("%d findings, %d files of %d seen", len(r.Findings), most.Load(), len(files))
+	}
+	if got := fmt.Sprint(classes); got != "[cluster-template-7.yaml cluster-template-8.yaml clusterclass-x.yaml]" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestYields: of two findings about one fault the one that explains it stays, or the
 // other one if that is worse. A comment about the first does not bring back the second.
 func TestYields(t *testing.T) {
@@ -631,10 +768,62 @@ func TestMerge(t *testing.T) {
 	if len(r.Findings) != 2 || len(r.Findings[0].Also) != 2 || r.Findings[0].Message != "a fault; the same in 2 more files, such as cluster-template-c.yaml" {
 		t.Fatalf("%+v", r.Findings)
 	}
+	if n := r.Without(map[string]bool{"another": true}); n != 0 {
+		t.Errorf("%d findings were known", n)
+	}
 	if n := r.Without(map[string]bool{r.Findings[0].Also[1].Fingerprint: true}); n != 1 || len(r.Findings) != 1 {
 		t.Errorf("%d findings were known, %d left", n, len(r.Findings))
 	}
 	if r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{rule(lint.Error)}}); len(r.Findings) != 4 {
 		t.Errorf("%d errors", len(r.Findings))
+	}
+	delete(files, "cluster-template-c.yaml")
+	edits := &lint.Rule{ID: "TEST006", Severity: lint.Info, Check: func(p *lint.Pass) {
+		f := lint.Spanning(p.File, 0, 1, "a fault")
+		f.Edit = &lint.Edit{}
+		p.Report(f)
+		f.Way, f.Message = "a", "built"
+		p.Report(f)
+		p.Path(p.File.Raw.Name, "a file")
+	}, Kinds: []layouts.FileKind{layouts.ClusterTemplate}}
+	for _, c := range []struct {
+		migrate func(*yamldoc.File) string
+		want    string
+	}{
+		{nil, "a file, a fault; the same in cluster-template.yaml, built, a file, built"},
+		{
+			func(*yamldoc.File) string { return "" },
+			"a file, a fault (a: b), built (a: b), a file, a fault (a: b), built (a: b)",
+		},
+	} {
+		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{edits}, Migrate: c.migrate})
+		got := phrase.List(r.Findings, func(f lint.Finding) string {
+			if f.Edit == nil || f.Edit.Linted == "" {
+				return f.Message
+			}
+			return f.Message + " (" + strings.TrimSpace(f.Edit.Linted) + ")"
+		})
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
+// TestRename: a fingerprint that is made of the name of a file changes with it.
+func TestRename(t *testing.T) {
+	for name, want := range map[string]string{"e/a": "[true true true]", "d/b": "[true false false]"} {
+		r := lint.Report{Suppressed: []lint.Suppressed{{Finding: lint.Finding{Rule: &lint.Rule{}, File: "d/a"}}}}
+		for id, rule := range []lint.Rule{{}, {Scope: lint.ScopeComments}, {Scope: lint.ScopeKustomizations}} {
+			rule.ID = fmt.Sprint(id)
+			r.Findings = append(r.Findings, lint.Finding{
+				Rule: &rule, File: "d/a", Fingerprint: "old", Also: []lint.Place{{File: "d/a"}},
+			})
+		}
+		r.Rename(func(string) string { return name })
+		r.Join(&lint.Report{})
+		kept := phrase.List(r.Findings, func(f lint.Finding) bool { return f.Fingerprint == "old" })
+		if fmt.Sprint(kept) != want || r.Findings[0].Also[0].File != name || r.Suppressed[0].File != name {
+			t.Errorf("%s: %v, %+v", name, kept, r)
+		}
 	}
 }

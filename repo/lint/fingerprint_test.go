@@ -1,6 +1,8 @@
 package lint_test
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -193,6 +195,98 @@ func TestFingerprintsAreStable(t *testing.T) {
 	got := fmt.Sprint(printsOf(t, tree("a", map[[3]string]string{{"infrastructure-foo", "v0.1.0", "cluster-template.yaml"}: "kind: A\n"}), "has"))
 	if want := "[036bf170c2b2a1a9b505492b 48b98699febeb24ca4fbb179 4fba95b471ff7341780869af eab3da7b45817a7dcb8af50d]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestPathsInFingerprints keeps the fingerprints of values in lists, of keys, of aliases and
+// of what has the same identity, as TestFingerprintsAreStable does.
+func TestPathsInFingerprints(t *testing.T) {
+	const text = `kind: A
+metadata: {name: b, namespace: c}
+series: [{major: 1, minor: 2}, {minor: 2}, {major: 1}, {name: ""}, [3, [4, 5]]]
+list: [{name: one, value: 1}, {name: one, value: 2}]
+anchor: &a {x: [y]}
+alias: *a
+again: [*a, *a]
+---
+last: ${ONE}`
+	rule := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
+		for _, d := range p.File.Docs().Docs {
+			d.Root.Walk(func(at yamldoc.Path, n *yamldoc.Node) bool {
+				for i := range 3 {
+					p.Node(d, n, "%v %d", at, i)
+				}
+				for i := range n.Fields() {
+					p.Node(d, n.Fields()[i].Key(), "%v key %d", at, i)
+				}
+				return true
+			})
+		}
+		for _, r := range refsOf(p) {
+			p.Span(r.Start, r.End, "%s", r.Name)
+		}
+	}}
+	r := tree("a", map[[3]string]string{{"infrastructure-foo", "v0.1.0", "cluster-template.yaml"}: text})
+	r.Providers[0].Releases[0].Artifacts[0].Path = "elsewhere/x.yaml"
+	sum := sha256.New()
+	report := run(t, r, lint.Options{Rules: []*lint.Rule{rule}})
+	report.Join(&lint.Report{})
+	for _, f := range report.Findings {
+		fmt.Fprintln(sum, f.Message, f.Fingerprint)
+	}
+	if got := fmt.Sprintf("%d %x", len(report.Findings), sum.Sum(nil)[:4]); got != "150 30d276a9" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestPlacesOfFindings: a finding is in the release and provider of its rule, or in those
+// of its path.
+func TestPlacesOfFindings(t *testing.T) {
+	r := tree("a", map[[3]string]string{{"infrastructure-foo", "v1.0.0", "metadata.yaml"}: ""})
+	nowhere := &repo.Provider{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "none"}}
+	for _, version := range []string{"v3.0.0", "v3.1.0"} {
+		nowhere.Releases = append(nowhere.Releases, &repo.Release{Provider: nowhere.Provider, Version: version})
+	}
+	r.Providers = append(r.Providers, nowhere)
+	check := func(p *lint.Pass) {
+		by := "repository"
+		if p.Provider != nil {
+			by = p.Provider.Label()
+		}
+		if p.Release != nil {
+			by = p.Release.Version
+		}
+		p.Path("x", "%s", by)
+		if p.Provider == nil || p.Provider.Path != "" {
+			p.Path("a/./infrastructure-foo/v1.0.0/x", "%s", by)
+			p.Path("a/infrastructure-foo/x", "%s", by)
+		}
+	}
+	rules := []*lint.Rule{
+		{ID: "TEST001", Scope: lint.ScopeRelease, Check: check},
+		{ID: "TEST002", Scope: lint.ScopeProvider, Check: check},
+		{ID: "TEST003", Scope: lint.ScopeRepository, Check: check},
+	}
+	var got []string
+	for _, f := range run(t, r, lint.Options{Rules: rules}).Findings {
+		provider, version := cmp.Or(f.Provider, "-"), cmp.Or(f.Version, "-")
+		got = append(got, fmt.Sprintf("%s by %s: %s %s\n", f.File, f.Message, provider, version))
+	}
+	const want = `a/./infrastructure-foo/v1.0.0/x by v1.0.0: infrastructure-foo v1.0.0
+a/./infrastructure-foo/v1.0.0/x by infrastructure-foo: infrastructure-foo v1.0.0
+a/./infrastructure-foo/v1.0.0/x by repository: infrastructure-foo v1.0.0
+a/infrastructure-foo/x by v1.0.0: infrastructure-foo v1.0.0
+a/infrastructure-foo/x by infrastructure-foo: infrastructure-foo -
+a/infrastructure-foo/x by repository: infrastructure-foo -
+x by v1.0.0: infrastructure-foo v1.0.0
+x by v3.0.0: infrastructure-none v3.0.0
+x by v3.1.0: infrastructure-none v3.1.0
+x by infrastructure-foo: infrastructure-foo -
+x by infrastructure-none: infrastructure-none -
+x by repository: - -
+`
+	if got := strings.Join(got, ""); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -29,6 +29,14 @@ func TestIgnores(t *testing.T) {
 		"behind an apostrophe": {"a: it's # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
 		"behind an escape":     {"a: \"\\\"\" # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
 		"behind no escape":     {"a: 'x\\' # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
+		"behind two comments":  {"a: 1\t# it's 'x # clusterctl-repo:ignore X001 why\n", "X001 1-1 why"},
+		"in a comment":         {"# say 'x # clusterctl-repo:ignore X001 why\na: 1\nb: 2\n", "X001 1-1 why"},
+		"above the first":      {"# clusterctl-repo:ignore X001 why\na: 1\nb: 2\n", "X001 2-4 why"},
+		"behind a sharp":       {"a#b: 'x # clusterctl-repo:ignore X001 why'\n", ""},
+		"without a blank":      {"x# clusterctl-repo:ignore X001 why\n", ""},
+		"inside escapes":       {"a: \"\\\" # clusterctl-repo:ignore X001 why\"\n", ""},
+		"behind a word":        {"k 'x # clusterctl-repo:ignore X001 why'\n", ""},
+		"above blanks":         {"a: 1\n# clusterctl-repo:ignore X001 why\n  \n  # x\nb: 2\n", "X001 5-5 why"},
 		"without a sharp":      {"a: clusterctl-repo:ignore X001\n", ""},
 	} {
 		var got []string
@@ -55,10 +63,70 @@ func FuzzIgnores(f *testing.F) {
 }
 
 func TestSuppressedFindings(t *testing.T) {
-	const text = "kind: A # clusterctl-repo:ignore TEST001 it is known\n---\nkind: B # clusterctl-repo:ignore TEST001\n"
-	r := run(t, repository(map[string]string{"cluster-template.yaml": text}), lint.Options{Rules: []*lint.Rule{everyNode}})
-	if len(r.Findings) != 1 || r.Findings[0].Pos.Line != 3 || len(r.Suppressed) != 1 || r.Suppressed[0].Reason != "it is known" {
-		t.Errorf("%+v, suppressed %+v", r.Findings, r.Suppressed)
+	for _, c := range []struct{ text, want string }{
+		{
+			"kind: A # clusterctl-repo:ignore TEST001 it is known\n---\nkind: B # clusterctl-repo:ignore TEST001\n",
+			"3 [1 it is known]",
+		},
+		{
+			"x: y\n# clusterctl-repo:ignore TEST001 a\nb:\n  c: 1\n  # clusterctl-repo:ignore TEST001 d\n  e: 2\n" +
+				"  f: 3\ng: h\n",
+			"1 8 [4 a] [6 a] [7 a]",
+		},
+	} {
+		files := map[string]string{"cluster-template.yaml": c.text}
+		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{everyNode}})
+		got := ""
+		for _, f := range r.Findings {
+			got += fmt.Sprint(f.Pos.Line, " ")
+		}
+		for _, s := range r.Suppressed {
+			got += fmt.Sprintf("[%d %s] ", s.Pos.Line, s.Reason)
+			if s.Fingerprint == "" {
+				t.Errorf("%+v has no fingerprint", s)
+			}
+		}
+		if got = strings.TrimSpace(got); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// TestOrigins: a comment where a value was made suppresses findings elsewhere, but errors
+// of others stay.
+func TestOrigins(t *testing.T) {
+	source := yamldoc.NewFile("source.yaml", []byte("a: b\nc: d # clusterctl-repo:ignore TEST001 why\n"))
+	for _, c := range []struct {
+		file    string
+		foreign bool
+		level   lint.Severity
+		want    string
+	}{
+		{"source.yaml", false, lint.Error, "0 found, 1 suppressed, 0 comments, read true"},
+		{"source.yaml", true, lint.Warning, "0 found, 1 suppressed, 0 comments, read true"},
+		{"source.yaml", true, lint.Error, "1 found, 0 suppressed, 0 comments, read true"},
+		{"", false, lint.Error, "1 found, 0 suppressed, 0 comments, read false"},
+	} {
+		asked, comments := false, 0
+		count := &lint.Rule{ID: "TEST007", Scope: lint.ScopeComments, Check: func(p *lint.Pass) {
+			comments = len(p.Ignores)
+		}}
+		r := run(t, repository(map[string]string{"cluster-template.yaml": "a: b\n"}), lint.Options{
+			Rules: []*lint.Rule{everyNode, count}, Foreign: c.foreign,
+			Severity: map[string]lint.Severity{"TEST001": c.level},
+			Origin: func(*lint.Finding, *yamldoc.Document, *yamldoc.Node, int, int) (string, int) {
+				return c.file, 2
+			},
+			Sources: func() []*yamldoc.File {
+				asked = true
+				return []*yamldoc.File{source}
+			},
+		})
+		got := fmt.Sprintf("%d found, %d suppressed, %d comments, read %v",
+			len(r.Findings), len(r.Suppressed), comments, asked)
+		if got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }
 

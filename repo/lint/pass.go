@@ -282,9 +282,6 @@ func (p *Pass) Migrated(f *yamldoc.File) string { return p.part.opts.Migrate(f) 
 
 // text returns the content of a file of the release, by its path.
 func (p *Pass) text(path string) string {
-	if p.File != nil && p.File.Raw.Name == path {
-		return p.File.Raw.Data
-	}
 	if p.Release != nil {
 		for _, f := range p.Release.Files {
 			if f.Raw.Name == path {

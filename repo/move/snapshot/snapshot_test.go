@@ -351,24 +351,32 @@ func TestNames(t *testing.T) {
 	deep := func(start, end string, n int) string {
 		return strings.Repeat(start, n) + `"x"` + strings.Repeat(end, n)
 	}
-	for text, want := range map[string]string{
-		`"spec" : { "name" : "n", "kind": "K","namespace" :"ns" , "replicas": 3, "apiVersion": "v", "clusterName":"c",
-			"a":{"kind":1,"name":["b"]}}`: "spec.a.name.*=b spec.name=n(K,ns)*",
-		`"l":[["a"],"b",[{"name":"c"},{"name":"d"},true,null,"e"]],"a":"f"`://
-		"l.*.*=a l.*=b l.*.*.name=c* l.*.*.name=d* l.*.*=e a=f",
-		`"x":"\\","v":"w","y":"\"","z":"a\\\"b","userData":"u","kubeConfigs":["k"],"data":{"a":"b"},"stringData":{"a":"b"},
-			"status":{"b":["x]}"]},"none":-1.5,"last":"l"`: "v=w userData=u* kubeConfigs.*=k* last=l",
-		`"l":["a","z","0a","9a","a-b","a.b","A","a_","a/","a:","a{","12",""` + strings.Repeat(`,"x"`, 70) + "]"://
-		"l.*=a l.*=z l.*=0a l.*=9a l.*=a-b l.*=a.b" + strings.Repeat(" l.*=x", 58),
-		`"l":["` + strings.Repeat("b", 253) + `","` + strings.Repeat("c", 254) + `"]`: "l.*=bbb",
-		`"a":` + deep("[", "]", 64) + `,"b":` + deep("[", "]", 65)://
-		"a" + strings.Repeat(".*", 64) + "=x",
-		`"a":` + deep(`{"a":`, "}", 64) + `,"b":` + deep(`{"b":`, "}", 65)://
-		"a" + strings.Repeat(".a", 64) + "=x",
+	for _, c := range []struct{ text, want string }{
+		{
+			`"spec" : { "name" : "n", "kind": "K","namespace" :"ns" , "replicas": 3, "apiVersion": "v",
+				"clusterName":"c","a":{"kind":1,"name":["b"]}}`,
+			"spec.a.name.*=b spec.name=n(K,ns)*",
+		},
+		{
+			`"l":[["a"],"b",[{"name":"c"},{"name":"d"},true,null,"e"]],"a":"f"`,
+			"l.*.*=a l.*=b l.*.*.name=c* l.*.*.name=d* l.*.*=e a=f",
+		},
+		{
+			`"x":"\\","v":"w","y":"\"","z":"a\\\"b","userData":"u","kubeConfigs":["k"],"data":{"a":"b"},
+				"stringData":{"a":"b"},"status":{"b":["x]}"]},"none":-1.5,"last":"l"`,
+			"v=w userData=u* kubeConfigs.*=k* last=l",
+		},
+		{
+			`"l":["a","z","0a","9a","a-b","a.b","A","a_","a/","a:","a{","12",""` + strings.Repeat(`,"x"`, 70) + "]",
+			"l.*=a l.*=z l.*=0a l.*=9a l.*=a-b l.*=a.b" + strings.Repeat(" l.*=x", 58),
+		},
+		{`"l":["` + strings.Repeat("b", 253) + `","` + strings.Repeat("c", 254) + `"]`, "l.*=bbb"},
+		{`"a":` + deep("[", "]", 64) + `,"b":` + deep("[", "]", 65), "a" + strings.Repeat(".*", 64) + "=x"},
+		{`"a":` + deep(`{"a":`, "}", 64) + `,"b":` + deep(`{"b":`, "}", 65), "a" + strings.Repeat(".a", 64) + "=x"},
 	} {
-		s := read(t, `{"apiVersion":"example.com/v1","kind":"A","metadata":{"name":"a"},`+text+"}")
+		s := read(t, `{"apiVersion":"example.com/v1","kind":"A","metadata":{"name":"a"},`+c.text+"}")
 		texts := map[uint64]string{}
-		for part := range strings.SplitSeq(text, `"`) {
+		for part := range strings.SplitSeq(c.text, `"`) {
 			texts[snapshot.Key(part)] = part[:min(3, len(part))]
 		}
 		var got []string
@@ -380,8 +388,8 @@ func TestNames(t *testing.T) {
 			}
 			got = append(got, f.Path+"="+texts[n.Key()]+next)
 		}
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("%s\n got %s\nwant %s", text, got, want)
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s\n got %s\nwant %s", c.text, got, c.want)
 		}
 	}
 }
@@ -534,8 +542,7 @@ func TestPart(t *testing.T) {
 		`{"apiVersion":1}`: "not a Kubernetes object: apiVersion is a number",
 		"{\"apiVersion\":\"v1\",\n\"kind\": nothing}": "x:1:1: not a Kubernetes object: apiVersion, kind or",
 		"[}": "x:1:1: a closing brace has no matching opening brace",
-		"{kind: Cluster, apiVersion: cluster.x-k8s.io/v1beta2, metadata: {name: c}, spec: 1}"://
-		"x:1:1: Cluster c: json: ",
+		"{kind: Machine, apiVersion: cluster.x-k8s.io/v1, metadata: {name: c}, spec: 1}": "x:1:1: Machine c: json: ",
 	} {
 		s := &snapshot.Snapshot{}
 		given.NoError(t, s.Read(t.Context(), "x", strings.NewReader(text)))
