@@ -123,9 +123,10 @@ DOCUMENTED = ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules
 DESTINATIONS = ./publish/github ./publish/gitlab ./publish/oci
 
 .PHONY: generate
-generate: ## Write the documents that are made from the code
+generate: ## Write the documents that are made from the code, and what rules report
 	$(GO) test $(DOCUMENTED) -count=1 -update
 	$(GO) test $(DESTINATIONS) -run TestTable -count=1 -p 1 -update
+	$(GO) test ./repo/lint/rules -run 'TestExamplesWhole|TestFindings' -count=1 -update
 
 .PHONY: verify
 verify: lint ## Check the code, and that generated documents are not stale

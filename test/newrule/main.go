@@ -37,6 +37,6 @@ const steps = `1. %[1]s: replace every TODO in the row, then write the check bel
 2. %[2]s: show the fault in bad, the same files in order in good, and "# want %[4]s" on the line of the finding.
    With the proof clusterctl or apiserver, add the line "oracle VERDICT PATTERN" (see repo/lint/rules/examples/doc.go).
 3. %[3]s: test what the example does not show, or delete the file.
-4. go test ./repo/lint/rules/...
-5. make generate, and read the differences below docs.
+4. make generate, and read the differences below docs and repo/lint/rules/testdata.
+5. go test ./repo/lint/rules/...
 `

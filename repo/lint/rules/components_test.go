@@ -2,7 +2,6 @@ package rules_test
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -139,15 +138,11 @@ func TestComponents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			text := map[string]string{"infrastructure-foo/v1.0.0/metadata.yaml": series}
 			files := txtar.Parse([]byte(c.text))
 			if files.Files == nil {
 				files.Files = []txtar.File{{Name: "infrastructure-components.yaml", Data: []byte(c.text)}}
 			}
-			for _, f := range files.Files {
-				text[path.Join("infrastructure-foo/v1.0.0", f.Name)] = string(f.Data)
-			}
-			for _, f := range lintFiles(t, examples.Files{Text: text}) {
+			for _, f := range lintFiles(t, release(files)) {
 				if strings.HasPrefix(f.Rule.ID, c.families) && f.Severity > lint.Info || f.Rule.ID == c.families {
 					got = append(got, fmt.Sprintf("%s:%d", f.Rule.ID, f.Pos.Line))
 				}
