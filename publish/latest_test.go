@@ -199,3 +199,16 @@ func TestLatestAtOnePlace(t *testing.T) {
 		})
 	}
 }
+
+// TestLatestOfPlaces: places come in the order of the parcels.
+func TestLatestOfPlaces(t *testing.T) {
+	r := series("v1.0.0")
+	var parcels []publish.Parcel
+	for _, name := range []string{"b", "c", "a"} {
+		parcels = append(parcels, publish.Parcel{To: &shelf{name: name}, Release: r, From: []*repo.Release{r}})
+	}
+	broken := given.Value(publish.CheckLatest(t.Context(), parcels))(t)
+	if len(broken) != 3 || broken[0].To != "b" || broken[1].To != "c" || broken[2].To != "a" {
+		t.Error(broken)
+	}
+}

@@ -169,6 +169,18 @@ func TestBuildLabelsEveryObject(t *testing.T) {
 	given.NoError(t, repo.VerifyChecksums(context.Background(), releases[0]))
 }
 
+// TestUnsetImages: they come in order, each once.
+func TestUnsetImages(t *testing.T) {
+	b := given.Value(buildWhole(t, strings.Replace(tree, "      - name: manager\n        image: controller:latest", "      - name: z\n        image: z:v1\n      - name: manager\n        image: controller:latest", 1), "v1.1.0", Options{}))(t)
+	var got []string
+	for _, u := range b.UnsetImages {
+		got = append(got, u.Label+" "+u.Image)
+	}
+	if want := "infrastructure-foo controller:latest, infrastructure-foo registry.example.com:5000/proxy:v1, infrastructure-foo z:v1"; strings.Join(got, ", ") != want {
+		t.Error(got)
+	}
+}
+
 func TestBuildAsIsAddsNothing(t *testing.T) {
 	releases, err := buildTree(t, edit(t, tree, "namespace: capf-system\n", "", "name: system\n---", "name: system\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n---"), "v1.1.0", Options{AsIs: true})
 	given.NoError(t, err)

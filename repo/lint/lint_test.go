@@ -71,6 +71,22 @@ func TestFindingsPointIntoTheRawFile(t *testing.T) {
 	}
 }
 
+// TestLongTexts: of long lines and values findings hold what people read.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("x", 9000)
+	rule := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {
+		p.Span(9001, 9002, "here")
+		p.Report(lint.Finding{File: p.File.Raw.Name, Message: "a" + long + "z", Object: "Secret " + long})
+	}}
+	found := run(t, repository(map[string]string{"cluster-template.yaml": "#" + long + "!" + long + "\n"}), lint.Options{Rules: []*lint.Rule{rule}}).Findings
+	if f := found[0]; len(f.Message) > 2100 || len(f.Object) > 2100 || f.Message[0] != 'a' || !strings.HasSuffix(f.Message, "xz") {
+		t.Errorf("%s of %s", f.Message, f.Object)
+	}
+	if f := found[1]; len(f.Source) > 200 || f.Source[f.Pos.Column-f.SourceColumn] != '!' {
+		t.Errorf("column %d in %q from %d", f.Pos.Column, f.Source, f.SourceColumn)
+	}
+}
+
 func TestBlockVariablesAreLeftOut(t *testing.T) {
 	const text = "spec:\n  a: 1\n${EXTRA}\n  b: 2\n"
 	r := run(t, repository(map[string]string{"cluster-template.yaml": text}), lint.Options{Rules: []*lint.Rule{everyNode}})
