@@ -107,10 +107,11 @@ func TestResolveTexts(t *testing.T) {
     places: [{kind: Secret, key: agent, value: "agent/{tag} {number}"}]
   replacements:
   - {files: "infra*", old: x, new: "${version} {label} {other} {version}"}
+- {type: bootstrap, name: a, components: {path: config/default}}
 `)))
 	given.NoError(t, err)
 	plan := given.Value(Resolve(tree(append(baseFiles, "config/image.yaml=image: c:main")...), c, all("v1.2.3")))(t)
-	p := plan.Providers[0]
+	p := plan.Providers[1] // in the order of the labels
 	got := []string{p.SourceReplacements[0].File, p.SourceReplacements[0].New, p.Images[0].NewTag, p.Images[0].Places[0].Value, p.Replacements[0].New}
 	want := []string{"config/image.yaml", "c:v1.2.3", "v1.2.3", "agent/{tag} 1.2.3", "${version} infrastructure-example {other} v1.2.3"}
 	if diff := cmp.Diff(want, got); diff != "" {
