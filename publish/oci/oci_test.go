@@ -53,7 +53,7 @@ func TestPublishAndReadBack(t *testing.T) {
 				t.Errorf("fetch nothing: %v", err)
 			}
 			plan, err := d.Plan(ctx, r)
-			if err != nil || plan.Unchanged || len(plan.Steps) != 7 {
+			if err != nil || plan.Unchanged || len(plan.Steps) != 7 || plan.Steps[6] != "tag it v1.2.3" {
 				t.Errorf("plan %+v, %v", plan, err)
 			}
 			result, err := d.Put(ctx, r)
