@@ -18,6 +18,14 @@ spec:
     ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: cp}
     machineInfrastructure:
       ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: FooMachineTemplate, name: m}
+  workers:
+    machineDeployments:
+    - class: w
+      template:
+        bootstrap:
+          ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: b}
+        infrastructure:
+          ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: FooMachineTemplate, name: m}
   variables:
   - name: drain
     required: false
@@ -55,7 +63,12 @@ spec:
         - {name: a, shell: sh, sudo: all}
         clusterConfiguration:
           apiServer:
-            extraArgs: {audit: "1"}
+            extraArgs: {audit: "1", bind: "2"}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+kind: KubeadmConfigTemplate
+metadata: {name: b}
+spec: {template: {spec: {}}}
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: FooClusterTemplate
@@ -95,12 +108,13 @@ func TestCompare(t *testing.T) {
 		replace []string
 		want    string // in the finding; "" if there is none
 	}{
-		"the same":         {nil, ""},
-		"another value":    {[]string{"value: 90", "value: 91"}, "KubeadmControlPlaneTemplate.spec.template.spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds is 91 instead of 90"},
-		"another selector": {[]string{"matchResources: {controlPlane: true}", "matchResources: {infrastructureCluster: true}"}, "instead of"},
-		"another argument": {[]string{"name: region\n", "name: regions\n"}, "extraArgs[1].name is \"regions\" instead of \"region\""},
-		"another order":    {[]string{"name: b, shell", "name: a, shell", "name: a, shell", "name: b, shell"}, "users[0].name is \"a\" instead of \"b\""},
-		"a field too much": {[]string{"value: 90", "value: 90\n      - op: add\n        path: /spec/template/spec/machineNaming\n        value: {template: x}"}, "machineNaming is {\"template\":\"x\"} instead of null"},
+		"the same":                   {nil, ""},
+		"another value":              {[]string{"value: 90", "value: 91"}, "KubeadmControlPlaneTemplate.spec.template.spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds is 91 instead of 90"},
+		"another selector":           {[]string{"matchResources: {controlPlane: true}", "matchResources: {infrastructureCluster: true}"}, "instead of"},
+		"another argument":           {[]string{"name: region\n", "name: regions\n"}, "extraArgs[2].name is \"regions\" instead of \"region\""},
+		"arguments in another order": {[]string{"name: audit", "name: bind", "name: bind", "name: audit", `value: "1"`, `value: "2"`, `value: "2"`, `value: "1"`}, ""},
+		"another order":              {[]string{"name: b, shell", "name: a, shell", "name: a, shell", "name: b, shell"}, "users[0].name is \"a\" instead of \"b\""},
+		"a field too much":           {[]string{"value: 90", "value: 90\n      - op: add\n        path: /spec/template/spec/machineNaming\n        value: {template: x}"}, "machineNaming is {\"template\":\"x\"} instead of null"},
 		"a path that is not there": {
 			[]string{"deletion/nodeDrainTimeoutSeconds", "gone/nodeDrainTimeoutSeconds"}, "a patch of KubeadmControlPlaneTemplate fails",
 		},

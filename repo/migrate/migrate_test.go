@@ -1,7 +1,9 @@
 package migrate
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +51,9 @@ func TestText(t *testing.T) {
 			now + "metadata:\n  annotations: {d: '${D}'}\nspec:\n  topology:\n    controlPlane:\n      # TODO migrate to v1beta2: D is a number of seconds here, but is also used once, where seconds may be wrong; use another variable here\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=300}\n", "manual D is a number of seconds here, but is also used once",
 		},
 		{
+			"one variable for many things", cluster + "metadata:\n  annotations: {d: '${D}', e: '${D}'}\nspec:\n  topology:\n    controlPlane:\n      nodeDrainTimeout: ${D:=5m}\n", now + "metadata:\n  annotations: {d: '${D}', e: '${D}'}\nspec:\n  topology:\n    controlPlane:\n      # TODO migrate to v1beta2: D is a number of seconds here, but is also used 2 times, where seconds may be wrong; use another variable here\n      deletion:\n        nodeDrainTimeoutSeconds: ${D:=300}\n", "manual D is a number of seconds here, but is also used 2 times",
+		},
+		{
 			"a dropped variable", cluster + "spec:\n  controlPlaneRef:\n    apiVersion: a.b/v1\n    kind: K\n    name: n\n    namespace: ${NS:=x} # ns\n",
 			now + "spec:\n  controlPlaneRef:\n    apiGroup: a.b\n    kind: K\n    name: n\n    # namespace: ${NS:=x} # ns\n", "note dropped spec.controlPlaneRef.namespace",
 		},
@@ -59,6 +64,14 @@ func TestText(t *testing.T) {
 		{
 			"null arguments", "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n      apiServer:\n        extraArgs:\n      scheduler: {extraArgs: null}\n    initConfiguration: {}\n  version: v1\n",
 			"apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlane\nspec:\n  version: v1\n", "",
+		},
+		{"arguments that are a text", "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n      apiServer:\n        extraArgs: v=1\n", "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n      apiServer:\n        # TODO migrate to v1beta2: arguments are now a list of name and value; write each argument as an item with name and value\n        extraArgs: v=1\n", "manual arguments are now a list of name and value"},
+		{"lists as the text has them", "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    users:\n    - name: a\n    clusterConfiguration:\n      apiServer:\n        extraArgs:\n          v: \"1\"\n", "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    users:\n    - name: a\n    clusterConfiguration:\n      apiServer:\n        extraArgs:\n        - name: v\n          value: \"1\"\n", ""},
+		{"a group in quotes", cluster + "spec:\n  controlPlaneRef:\n    apiVersion: \"a.b/v1\"\n    kind: K\n", now + "spec:\n  controlPlaneRef:\n    apiGroup: \"a.b\"\n    kind: K\n", ""},
+		{"the core group", cluster + "spec:\n  controlPlaneRef:\n    apiVersion: v1\n    kind: K\n", now + "spec:\n  controlPlaneRef:\n    kind: K\n", ""},
+		{
+			"an argument of a variable", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nspec:\n  patches:\n  - definitions:\n    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}\n      jsonPatches:\n" +
+				"      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/v\n        valueFrom:\n          variable: level # how much\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nspec:\n  patches:\n  - definitions:\n    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}\n      jsonPatches:\n      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/-\n        valueFrom:\n          # how much\n          template: |\n            name: v\n            value: {{ toJson .level }}\n", "",
 		},
 		{"anchors", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", cluster + "metadata: &m\n  name: a\nspec:\n  topology: {class: a}\n", "manual the document has anchors"},
 		{"twice", cluster + "spec:\n  paused: true\n  paused: false\n", cluster + "spec:\n  paused: true\n  paused: false\n", "manual the document cannot be edited safely"},
@@ -144,6 +157,9 @@ func TestObjectsBeforePatches(t *testing.T) {
 	const header = "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane"
 	const before = "rolloutBefore: {certificatesExpiryDays: 21}\n"
 	for name, c := range map[string]struct{ object, patch string }{
+		"objects/kustomization.yaml": {header + "\nmetadata: {name: a}\nspec:\n  " + before + "---\n" + header + "\nmetadata: {name: b}\n",
+			"resources: [../objects.yaml]\npatches:\n- target: {kind: KubeadmControlPlane, name: a}\n  path: ../patch.yaml\n- target: {kind: KubeadmControlPlane, name: a}\n  patch: |\n" +
+				"    - {op: add, path: /spec/rolloutStrategy, value: {type: RollingUpdate}}\n"},
 		"kustomization.yaml": {header + "\nspec:\n  " + before,
 			"resources: [objects.yaml]\npatches:\n- target: {kind: KubeadmControlPlane}\n  patch: |\n" +
 				"    - {op: add, path: /spec/rolloutStrategy, value: {type: RollingUpdate}}\n"},
@@ -154,9 +170,28 @@ func TestObjectsBeforePatches(t *testing.T) {
 				"        matchResources: {controlPlane: true}\n      jsonPatches:\n" +
 				"      - {op: add, path: /spec/template/spec/rolloutStrategy, value: {type: RollingUpdate}}\n"},
 	} {
-		got := wrote(t, map[string]string{"objects.yaml": c.object, name: c.patch})[name]
+		got := wrote(t, map[string]string{"objects.yaml": c.object, name: c.patch, "patch.yaml": header + "\nmetadata: {name: a}\nspec: {replicas: 3}\n"})[name]
 		if !strings.Contains(got, "spec/rollout/strategy") {
 			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
+// TestPlacesOfArguments: a patch counts them in the objects that it is for, whatever their version.
+func TestPlacesOfArguments(t *testing.T) {
+	const header = "apiVersion: controlplane.cluster.x-k8s.io/v1beta%d\nkind: KubeadmControlPlane\nmetadata: {name: %s}\nspec: {kubeadmConfigSpec: {clusterConfiguration: {apiServer: {extraArgs: %s}}}}\n"
+	const args = "/spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/"
+	got := wrote(t, map[string]string{
+		"new.yaml": fmt.Sprintf(header, 2, "new", "[{name: w, value: a}, {name: v, value: a}]"),
+		"old.yaml": fmt.Sprintf(header, 1, "old", "{v: a}"),
+		"kustomization.yaml": "resources: [new.yaml, old.yaml]\npatches:\n" +
+			"- target: {kind: KubeadmControlPlane, name: new}\n  patch: |-\n    - {op: replace, path: " + args + "v, value: b}\n" +
+			"- target: {kind: KubeadmControlPlane, name: old}\n  patch: |-\n    - {op: replace, path: " + args + "v, value: b}\n" +
+			"- patch: |-\n    apiVersion: controlplane.cluster.x-k8s.io/v1beta1\n    kind: KubeadmControlPlane\n    metadata: {name: old}\n    spec: {rolloutStrategy: {type: RollingUpdate}}\n",
+	})
+	for _, want := range []string{"new}\n  patch: |-\n    - {op: replace, path: " + args + "1/value", "old}\n  patch: |-\n    - {op: replace, path: " + args + "0/value", "    spec: {rollout: {strategy: {type: RollingUpdate}}}\n"} {
+		if !strings.Contains(got["kustomization.yaml"], want) {
+			t.Errorf("%q is not in\n%s", want, got["kustomization.yaml"])
 		}
 	}
 }
@@ -188,6 +223,9 @@ func wrote(t *testing.T, files map[string]string) map[string]string {
 	r := given.Value(Folder(t.Context(), dir, "", options()))(t)
 	for _, f := range r.Files {
 		out[f.Name] = string(f.New)
+	}
+	if !slices.IsSortedFunc(r.Files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Errorf("the files are not sorted: %+v", r.Files)
 	}
 	return out
 }
