@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -116,6 +118,101 @@ func TestDamage(t *testing.T) {
 		sums := strings.Repeat("ab", 32) + "  " + bad + "\n"
 		if _, err := parseIndex([]byte(sums)); err == nil && bad != `a\..\x` {
 			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// TestMirrorInABundle: a dry run reads it where it is, and a run that changes nothing leaves its bytes.
+func TestMirrorInABundle(t *testing.T) {
+	bundle := filepath.Join(given.MemoryDir(t), "b.tar")
+	options := func(dry bool) Options {
+		opts := toFolder(t, Staging(bundle))
+		opts.Bundle, opts.DryRun = bundle, dry
+		return opts
+	}
+	_, own := twoPlaces()
+	var first []byte
+	for i, tc := range []struct{ dry, unchanged, made bool }{{true, false, false}, {false, false, true}, {true, true, true}, {false, true, true}} {
+		opens := own.opens()
+		result := mirrored(t, []Want{{From: own, Provider: foo}}, options(tc.dry))
+		for _, o := range result.Outcomes {
+			if o.Unchanged != tc.unchanged {
+				t.Errorf("run %d: %+v", i, o)
+			}
+		}
+		data, err := os.ReadFile(bundle)
+		if (err == nil) != tc.made || tc.unchanged && (own.opens() > opens || !bytes.Equal(data, first)) {
+			t.Errorf("run %d opened %d files and left %d bytes, %v", i, own.opens()-opens, len(data), err)
+		}
+		first = data
+		if left, err := os.Stat(Staging(bundle)); err == nil {
+			t.Errorf("run %d left %s", i, left.Name())
+		}
+	}
+}
+
+// TestParseSums reads up to the first line that is none.
+func TestParseSums(t *testing.T) {
+	sum := strings.Repeat("0a", 32)
+	for text, want := range map[string]string{
+		"": "", sum + "  a\n": "a", sum + "  a\n" + sum + "  b/c\n": "a b/c", sum + "  a\n" + sum + "  b": "a!line 2 is not", sum + " a\n": "!line 1 is not", sum[1:] + "  a\n": "!line 1 is not",
+		sum + "  ../a\n": "!line 1 is not", sum + "  .\n": "!line 1 is not", sum + "  a\n" + sum + "  a\n": "a!line 2 lists \"a\" again", "\n": "!line 1 is not",
+	} {
+		list, err := parseSums([]byte(text))
+		var names []string
+		for _, s := range list {
+			names = append(names, s.Name)
+		}
+		listed, wanted, bad := strings.Cut(want, "!")
+		if strings.Join(names, " ") != listed || (err != nil) != bad || bad && !strings.HasPrefix(err.Error(), wanted) {
+			t.Errorf("%q: %v, %v", text, names, err)
+		}
+	}
+}
+
+// TestShelf: providers that share a release must agree on the files that both have.
+func TestShelf(t *testing.T) {
+	dir := t.TempDir()
+	lock, files := &documents.Lock{}, map[string]string{}
+	for _, release := range []struct {
+		of                     layouts.Provider
+		version, name, content string
+	}{{foo, "v1.0.0", "a", "1"}, {bar, "v1.0.0", "a", "1"}, {foo, "v1.1.0", "a", "1"}, {bar, "v1.1.0", "a", "2"}} {
+		a := repo.BytesArtifact(release.name, []byte(release.content)).Stating(sumOf([]byte(release.content)))
+		r := &repo.Release{Provider: release.of, Version: release.version, Artifacts: []*repo.Artifact{a}}
+		lock.Releases = append(lock.Releases, documents.LockOf(r, "x", "", r))
+		files[release.of.Label()+"/"+release.version+"/"+release.name] = release.content
+	}
+	mirrorIn(t, filepath.Join(dir, "m"), files)
+	given.File(t, filepath.Join(dir, "b.tar"), string(packed(t, filepath.Join(dir, "m"))))
+	b := given.Value(OpenBundle(filepath.Join(dir, "b.tar")))(t)
+	defer b.Close()
+	s := shelf{b, lock, func(*documents.Locked) bool { return true }}
+	if r, err := s.Fetch(t.Context(), "v1.0.0"); err != nil || len(r.Artifacts) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := s.Fetch(t.Context(), "v1.1.0"); err == nil || !strings.Contains(err.Error(), "two providers share the release") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := s.Fetch(t.Context(), "v1.2.0"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestComplete: what is wanted of a release is in the lock by its provider, by its file or, if
+// nothing is said, by all of its labels.
+func TestComplete(t *testing.T) {
+	locked := []*documents.Locked{{ReleaseName: documents.ReleaseName{Provider: foo.Label()}, Components: "infrastructure-components.yaml"}}
+	for i, tc := range []struct {
+		part   part
+		labels []string
+		want   bool
+	}{
+		{part{provider: foo}, nil, true}, {part{provider: bar}, nil, false}, {part{file: "infrastructure-components.yaml"}, nil, true}, {part{file: "x.yaml"}, nil, false},
+		{part{}, []string{foo.Label()}, true}, {part{}, []string{foo.Label(), bar.Label()}, false},
+	} {
+		if got := complete([]part{tc.part}, locked, tc.labels); got != tc.want {
+			t.Errorf("%d: %t", i, got)
 		}
 	}
 }

@@ -26,6 +26,7 @@ type server struct {
 	mu       sync.Mutex
 	releases map[string]*repo.Release
 	log      []string
+	down     error
 }
 
 func (s *server) String() string { return "https://server" }
@@ -42,6 +43,9 @@ func (s *server) Versions(context.Context) (out []string, err error) {
 func (s *server) Fetch(_ context.Context, version string) (*repo.Release, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.down != nil {
+		return nil, s.down
+	}
 	if r := s.releases[version]; r != nil {
 		return r, nil
 	}
@@ -152,6 +156,12 @@ func TestFarDestination(t *testing.T) {
 		result := mirrored(t, wants, opts)
 		if n := own.opens() - opens; n > 0 || len(result.Written) > 0 || !result.Outcomes[0].Unchanged {
 			t.Errorf("the second run opened %d files: %+v", n, result)
+		}
+		s.down = errors.New("down")
+		for _, opts.DryRun = range []bool{false, true} {
+			if _, err := Run(t.Context(), wants, opts); !errors.Is(err, s.down) {
+				t.Errorf("dry run %t: %v", opts.DryRun, err)
+			}
 		}
 	}
 }
