@@ -54,6 +54,11 @@ patches:
     - op: add
       path: /metadata/annotations/acme.io~1note
       value: patched # <- Deployment metadata.annotations.acme.io/note
+- target: {kind: Service, name: other}
+  patch: |-
+    - op: add
+      path: /spec/template/spec/priorityClassName
+      value: system-cluster-critical
 replacements:
 - source: {kind: Service, name: webhook, fieldPath: metadata.name}
   targets:
@@ -185,7 +190,7 @@ func TestTraces(t *testing.T) {
 		"${FOO_ACCOUNT:=manager}": "config/manager/manager.yaml:30:27-30:50",
 		"serviceAccountName":      "config/manager/manager.yaml:21:1-21:20",
 		"---":                     "config/default/kustomization.yaml:0:0-0:0",
-		"foo-webhook":             "config/default/kustomization.yaml:42:18-42:56",
+		"foo-webhook":             "config/default/kustomization.yaml:47:18-47:56",
 		"infrastructure-foo":      "config/manager/manager.yaml:4:3-4:15",
 	} {
 		start := strings.Index(text.Data, span)

@@ -277,7 +277,7 @@ func TestBuildRefuses(t *testing.T) {
 			want:  []string{"clusterctl-repo.yaml:9:12: infrastructure-foo: "},
 		},
 		"patch target that matches nothing": {
-			edits: []string{"    path: config/default\n", "    path: config/default\n  patches:\n  - target: {kind: Deployment, name: nope}\n    patch: |\n      - {op: add, path: /metadata/labels/x, value: y}\n"},
+			edits: []string{"    path: config/default\n", "    path: config/default\n  patches:\n  - target: {kind: Deployment, name: nope|manager}\n    patch: |\n      - {op: add, path: /metadata/labels/x, value: y}\n"},
 			want:  []string{"clusterctl-repo.yaml:9:13: ", "the target matches no object"},
 		},
 		"place that no components have": {
@@ -392,11 +392,15 @@ func TestPullPolicyOfOthers(t *testing.T) {
 	with = strings.Replace(with, "namespace: capf-system\n", "# pull.yaml\nnamespace: capf-system\n", 1)
 	for only, want := range map[string]bool{"infrastructure-foo": true, "runtime-extension-b": false} {
 		notes := ""
-		releases, err := buildTree(t, with, "v1.1.0", Options{Providers: []string{only}, Images: []Image{{Image: config.Image{Name: "controller", NewTag: "v1"}}}, Note: func(n Note) {
+		releases, err := buildTree(t, with, "v1.1.0", Options{Providers: []string{only}, Images: []Image{{Image: config.Image{Name: "controller", NewTag: "v1"}}, {Image: config.Image{Name: "registry.example.com:5000/proxy", PullPolicy: "Always"}}}, Note: func(n Note) {
 			notes += n.Text + "\n"
 		}})
 		given.NoError(t, err)
-		set := strings.Contains(content(t, releases, only[:strings.LastIndex(only, "-")]+"-components.yaml"), "imagePullPolicy: IfNotPresent")
+		text := content(t, releases, only[:strings.LastIndex(only, "-")]+"-components.yaml")
+		set := strings.Contains(text, "imagePullPolicy: IfNotPresent")
+		if !strings.Contains(text, "imagePullPolicy: Always") {
+			t.Errorf("%v: the given pull policy is not set:\n%s", only, text)
+		}
 		if said := strings.Contains(notes, "the pull policy IfNotPresent"); said != want || set != want {
 			t.Errorf("%v: said %v, set %v", only, said, set)
 		}
