@@ -51,14 +51,10 @@ func servers(p *lint.Pass) []server {
 	all := p.Release.Installed()
 	var out []server
 	for _, o := range all.Objects {
-		template := o.PodTemplate
-		if template == nil {
-			continue
-		}
 		s := server{workload: o}
 		for _, service := range all.Kind("", "Service") {
 			if selector := service.Get("spec", "selector"); len(selector.Fields()) > 0 &&
-				view.Selects(selector, template.Get("metadata", "labels")) {
+				view.Selects(selector, o.PodTemplate.Get("metadata", "labels")) {
 				s.services = append(s.services, service)
 			}
 		}
