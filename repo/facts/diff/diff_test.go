@@ -111,6 +111,22 @@ func TestSchemas(t *testing.T) {
 		"list type":                    {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", `attention spec: x-kubernetes-list-type is now "set"`},
 		"nullable is false":            {"{type: string, nullable: true}", "{type: string, nullable: false}", "breaking spec: nullable is no longer true"},
 		"nothing said is no value":     {"{type: string, nullable: false, uniqueItems: false}", "{type: string}", ""},
+		"text or integer": {
+			"{type: string}", "{x-kubernetes-int-or-string: true}",
+			"attention spec: the type changes from string to int-or-string",
+		},
+		"no longer a truth": {
+			"{type: boolean}", "{x-kubernetes-int-or-string: true}",
+			"breaking spec: the type changes from boolean to int-or-string",
+		},
+		"keys come": {
+			"{type: object}", "{type: object, additionalProperties: true}",
+			"neutral spec: keys of the user's choice are allowed",
+		},
+		"keys beside fields": {
+			"{type: object, properties: {a: {}}}", "{type: object, properties: {a: {}}, additionalProperties: true}",
+			"attention spec: keys of the user's choice are allowed",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -307,6 +323,7 @@ func TestClassContent(t *testing.T) {
 		return "  - {name: " + name + ", definitions: [{selector: {apiVersion: x.io/" + version + ", kind: FooTemplate, matchResources: {" + match + "}}, jsonPatches: [{op: add, path: /spec/a, value: " + value + "}, {op: remove, path: /spec/b}]}]}\n"
 	}
 	const machines = "controlPlane: true, machineDeploymentClass: {names: [w]}"
+	const added = "classes added attention: ClusterClass a has a new patch "
 	one := patch("one", "v1", machines, "1")
 	two := patch("two", "v1", "infrastructureCluster: true", "1")
 	for name, tc := range map[string]struct {
@@ -350,6 +367,33 @@ func TestClassContent(t *testing.T) {
 				"classes changed attention: ClusterClass a: controlPlane changes in templateRef.name and 1 more (clusterclass-a.yaml:6)",
 				"classes changed attention: ClusterClass a: infrastructure changes in templateRef.name and 1 more (clusterclass-a.yaml:5)",
 			}, rollsOut,
+		},
+		"the template of a cluster": {
+			class("v1beta2", "  infrastructure: {templateRef: {kind: A, name: a}}\n"),
+			class("v1beta2", "  infrastructure: {templateRef: {kind: A, name: b}}\n"),
+			[]string{"classes changed attention: ClusterClass a: " +
+				"infrastructure changes in templateRef.name (clusterclass-a.yaml:5)"}, inPlace,
+		},
+		"a template of v1beta1": {
+			class("v1beta1", "  controlPlane: {ref: {kind: A, name: a}}\n"),
+			class("v1beta1", "  controlPlane: {ref: {kind: A, name: b}, metadata: {}}\n"),
+			[]string{"classes changed attention: ClusterClass a: " +
+				"controlPlane changes in ref.name and 1 more (clusterclass-a.yaml:5)"}, rollsOut,
+		},
+		"new patches": {
+			class("v1beta2", "  patches:\n"+two),
+			class("v1beta2", "  patches:\n"+two+patch("p", "v1", "controlPlane: true", "1")+
+				patch("q", "v1", "machinePoolClass: {names: [a, b]}", "1")+patch("r", "v1", "", "1")),
+			[]string{
+				added + "p of the control plane (clusterclass-a.yaml:7)",
+				added + "q of workers a, workers b (clusterclass-a.yaml:8)", added + "r of nothing (clusterclass-a.yaml:9)",
+			}, rollsOut,
+		},
+		"a patch of workers": {
+			class("v1beta2", "  patches:\n"+patch("q", "v1", "machinePoolClass: {names: [a]}", "1")),
+			class("v1beta2", "  patches: []\n"),
+			[]string{"classes removed attention: ClusterClass a loses the patch q of workers a " +
+				"(clusterclass-a.yaml:6)"}, rollsOut,
 		},
 		"the next contract": {
 			class("v1beta1", "  controlPlane: {ref: {apiVersion: x.io/v1, kind: B, name: a}}\n  patches:\n"+one),
