@@ -565,13 +565,20 @@ func TestYields(t *testing.T) {
 		{"", lint.Warning, "TEST001"}, {"", lint.Info, "TEST001"}, {"", lint.Error, "TEST001 TEST002"},
 		{" # clusterctl-repo:ignore TEST001 why", lint.Warning, ""},
 	} {
-		other := &lint.Rule{ID: "TEST002", Severity: c.other, Check: everyNode.Check, Yields: []string{"TEST001"}}
+		check := func(p *lint.Pass) {
+			p.Path(p.File.Raw.Name, "a file")
+			everyNode.Check(p)
+		}
+		one := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: check}
+		other := &lint.Rule{ID: "TEST002", Severity: c.other, Check: check, Yields: []string{"TEST001"}}
 		var got []string
-		r := run(t, repository(map[string]string{"cluster-template.yaml": "kind: A" + c.comment + "\n"}), lint.Options{Rules: []*lint.Rule{everyNode, other}})
+		files := map[string]string{"cluster-template.yaml": "kind: A" + c.comment + "\n"}
+		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{one, other}})
 		for _, f := range r.Findings {
 			got = append(got, f.Rule.ID)
 		}
-		if got := strings.Join(got, " "); got != c.want {
+		// Those about the file as a whole are two.
+		if got := strings.Join(got, " "); got != strings.TrimSpace("TEST001 TEST002 "+c.want) {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
@@ -613,6 +620,10 @@ func TestReportTakesTheSeverityOfTheFinding(t *testing.T) {
 	r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}})
 	if r.Findings[0].Severity != lint.Info || r.Findings[1].Severity != lint.Error {
 		t.Errorf("%+v", r.Findings)
+	}
+	lower := map[string]lint.Severity{"TEST001": lint.Info}
+	if r := run(t, repository(nil), lint.Options{Rules: []*lint.Rule{rule}, Severity: lower}); r.Worst() != lint.Info {
+		t.Errorf("lowered: %+v", r.Findings)
 	}
 }
 
@@ -784,16 +795,18 @@ func TestMerge(t *testing.T) {
 		p.Report(f)
 		f.Way, f.Message = "a", "built"
 		p.Report(f)
+		f.Way, f.Message, f.Object, f.Edit = "", "own", p.File.Artifact.Name, nil
+		p.Report(f)
 		p.Path(p.File.Raw.Name, "a file")
 	}, Kinds: []layouts.FileKind{layouts.ClusterTemplate}}
 	for _, c := range []struct {
 		migrate func(*yamldoc.File) string
 		want    string
 	}{
-		{nil, "a file, a fault; the same in cluster-template.yaml, built, a file, built"},
+		{nil, "a file, a fault; the same in cluster-template.yaml, built, own, a file, built, own"},
 		{
 			func(*yamldoc.File) string { return "" },
-			"a file, a fault (a: b), built (a: b), a file, a fault (a: b), built (a: b)",
+			"a file, a fault (a: b), built (a: b), own, a file, a fault (a: b), built (a: b), own",
 		},
 	} {
 		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{edits}, Migrate: c.migrate})
