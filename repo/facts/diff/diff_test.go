@@ -75,6 +75,10 @@ func schemaIn(schema string) string {
 }
 
 func TestSchemas(t *testing.T) {
+	advice := map[string]string{
+		"default": "objects that omit the field get a different value", "pattern": "", "field": "",
+		"list type": "from now on server-side apply merges this field differently",
+	}
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"equal":                        {"{type: string}", "{type: string}", ""},
 		"only described":               {"{type: string}", "{type: string, description: x, example: y}", ""},
@@ -136,6 +140,9 @@ func TestSchemas(t *testing.T) {
 				}
 				if c.Line == 0 {
 					t.Errorf("no place for %s", c.Message)
+				}
+				if want, ok := advice[name]; ok && c.Advice != want {
+					t.Errorf("advice %q, want %q", c.Advice, want)
 				}
 				got = append(got, c.Impact.String()+" "+strings.TrimPrefix(c.Message, "Foo "))
 			}
@@ -262,7 +269,7 @@ func TestReleases(t *testing.T) {
 		},
 		"permissions, whatever the roles are called": {
 			map[string]string{components: "kind: ClusterRole\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {name: a}\nrules:\n- {apiGroups: [\"\"], resources: [pods, secrets], verbs: [get]}\n- {apiGroups: [x.io], resources: [a], verbs: [\"*\"]}\n"},
-			map[string]string{components: "kind: ClusterRole\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {name: b}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get]}\n- {apiGroups: [\"\"], resources: [secrets], verbs: [get, list]}\n- {apiGroups: [x.io], resources: [a], verbs: [get]}\n"},
+			map[string]string{components: "kind: ClusterRole\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {name: b}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get]}\n- {apiGroups: [\"\"], resources: [secrets], verbs: [get]}\n- {apiGroups: [\"\"], resources: [secrets], verbs: [list]}\n- {apiGroups: [x.io], resources: [a], verbs: [get]}\n"},
 			[]string{
 				"permissions added attention: may now list secrets (infrastructure-components.yaml:6)",
 				"permissions removed neutral: may no longer * a.x.io (infrastructure-components.yaml:6)",
