@@ -106,6 +106,8 @@ func TestProviders(t *testing.T) {
 			want: []string{"bootstrap/x=bootstrap/config/default", "control-plane/x=controlplane/config/default"}},
 		"core": {files: product("core/config/default", "cluster-api", "cluster.x-k8s.io", "addons.cluster.x-k8s.io", "ipam.cluster.x-k8s.io"),
 			want: []string{"core/cluster-api=core/config/default"}},
+		"core with more": {files: product("config/default", "", "cluster.x-k8s.io", infra, bootstrap),
+			want: []string{"core/cluster-api=config/default"}},
 		"core without a label": {files: product("config/default", "", "cluster.x-k8s.io"),
 			want: []string{"core/cluster-api=config/default"}},
 		"label without the prefix": {files: product("config/default", "helm", "addons.cluster.x-k8s.io"),
@@ -581,6 +583,7 @@ func TestWritten(t *testing.T) {
 		"\tcp LICENSE metadata.yaml out\n"
 	fsys := tree(join(makefile, metadata, "LICENSE=", "templates/a.yaml=", "templates/cluster-template-ha.yaml=", "templates/classes/clusterclass-a.yaml=", "templates/classes/clusterclass-b.yaml=",
 		product("config/default", "", infra), "config/dev/kustomization.yaml=namespace: x\nresources: [../crd]\n", product("b/config/default", "bootstrap-x", bootstrap),
+		product("a/config/default", "cluster-api", "cluster.x-k8s.io"),
 		"go.mod=module example.org/cluster-api-provider-mod\n", ".git/config=[remote \"origin\"]\n\turl = https://github.com/me/cluster-api-provider-fork.git\n")...)
 	c, notes, err := Complete(fsys, &config.Config{}, Hints{Folder: "x"})
 	given.NoError(t, err)
@@ -617,6 +620,12 @@ func TestWritten(t *testing.T) {
   # infrastructure-mod: Makefile:9 puts LICENSE into the release
   assets:
   - files: LICENSE
+# from the label in a/config/default/kustomization.yaml
+- type: core
+  # the only name of a core provider
+  name: cluster-api
+  components:
+    path: a/config/default
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -106,3 +106,19 @@ func TestSignedImages(t *testing.T) {
 		t.Error("a forged index of images is signed")
 	}
 }
+
+// An old signature goes away as soon as it no longer covers what is there.
+func TestOldSignature(t *testing.T) {
+	_, own := twoPlaces()
+	opts := toFolder(t, given.MemoryDir(t))
+	opts.Sign = func([]byte) ([]byte, error) { return []byte("good"), nil }
+	opts.Verify = func(context.Context, *repo.Release, []layouts.Provider) error { return nil }
+	for i, version := range []string{"v0.9.0", "v0.9.0", "v1.2.0"} {
+		result := mirrored(t, []Want{{From: own, Version: selector(t, version)}}, opts)
+		removed := strings.Contains(strings.Join(result.Warnings, "\n"), "its old signature was removed")
+		if _, there := tree(t, opts.Dir)[layouts.SignatureFile]; removed != (i == 2) || there == removed {
+			t.Errorf("run %d: the signature is there: %t, %q", i, there, result.Warnings)
+		}
+		opts.Sign = nil
+	}
+}

@@ -48,3 +48,36 @@ func TestTreeRefuses(t *testing.T) {
 		}
 	}
 }
+
+// probe is a tree that tells whether the schema is free for others while it is read.
+type probe struct {
+	*Tree
+	shared, free *bool
+}
+
+func (p probe) ReadFile(path string) ([]byte, error) {
+	if schema.TryRLock() {
+		*p.shared = true
+		schema.RUnlock()
+	}
+	if schema.TryLock() {
+		*p.free = true
+		schema.Unlock()
+	}
+	return p.Tree.ReadFile(path)
+}
+
+// A build with its own schema runs alone and leaves none behind; others run next to each other.
+func TestSchemaIsHeld(t *testing.T) {
+	dir := t.TempDir()
+	given.Files(t, dir, map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"})
+	tree := given.Value(OpenTree(dir, nil))(t)
+	defer tree.Close()
+	for _, alone := range []bool{false, true, false} {
+		shared, free := false, false
+		given.Value(call(probe{tree, &shared, &free}, tree.dir, Options{}, alone))(t)
+		if shared == alone || free || schema.parsed == alone {
+			t.Errorf("alone %t: others read it: %t, change it: %t; parsed: %t", alone, shared, free, schema.parsed)
+		}
+	}
+}
