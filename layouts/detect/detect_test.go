@@ -572,7 +572,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestWritten holds the configuration and the notes of a tree whose recipe tells all.
+// TestWritten compares the configuration written for a tree whose recipe states everything.
 func TestWritten(t *testing.T) {
 	makefile := "Makefile=release:\n" +
 		"\tkustomize build config/default > out/infrastructure-components.yaml\n" +
@@ -598,12 +598,12 @@ func TestWritten(t *testing.T) {
   # replacements, templates, clusterClasses, assets; the schema describes them.
 - type: infrastructure
   name: mod
-  # infrastructure-mod: Makefile:3 builds infrastructure-components-dev.yaml from
-  # config/dev
+  # infrastructure-mod: Makefile:2 builds infrastructure-components.yaml from
+  # config/default
   components:
     path: config/default
-  # Makefile:2 builds infrastructure-components.yaml too; clusterctl reads it only where a
-  # URL names it
+  # Makefile:3 builds infrastructure-components-dev.yaml too; clusterctl reads it only
+  # where a URL names it
   variants:
   - path: config/dev
     file: infrastructure-components-dev.yaml

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // components adds an entry for each provider whose components the recipes publish
@@ -25,7 +26,12 @@ func (d *detection) components() {
 	d.file = &c
 	at := map[string]int{} // label → entry
 	given := c.Providers
-	for _, product := range d.release.Products {
+	first := func(p recipes.Product) bool {
+		info, _ := layouts.TypeOfComponents(p.Name).Info()
+		return p.Name == info.ComponentsFile
+	}
+	further := func(p recipes.Product) bool { return !first(p) }
+	for _, product := range slices.Concat(phrase.Only(d.release.Products, first), phrase.Only(d.release.Products, further)) {
 		typ, dir := layouts.TypeOfComponents(product.Name), product.Kustomize
 		named := func(p config.Provider) bool { return clean(p.Components.Path) == dir }
 		if typ == "" || !config.IsKustomization(d.fsys, dir) || slices.ContainsFunc(given, named) {
@@ -38,7 +44,7 @@ func (d *detection) components() {
 			continue // detection says what is missing, or the configuration knows better
 		}
 		e := entry(product)
-		if info, _ := typ.Info(); product.Name == info.ComponentsFile {
+		if first(product) {
 			e.File = ""
 		}
 		if i, ok := at[label]; ok {
@@ -69,9 +75,6 @@ func entry(product recipes.Product) config.Components {
 func (d *detection) variant(p *config.Provider, i int, entry config.Components, product recipes.Product) {
 	if entry.File == p.Components.File || slices.ContainsFunc(p.Variants, func(v config.Components) bool { return v.File == entry.File }) {
 		return // the same file, built for another purpose
-	}
-	if p.Components.File != "" && entry.File == "" {
-		entry, p.Components = p.Components, entry
 	}
 	p.Variants = append(p.Variants, entry)
 	d.note(fmt.Sprintf("providers[%d].variants", i), "%s builds %s too; clusterctl reads it only where a URL names it", product.Place, product.Name)

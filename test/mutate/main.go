@@ -47,7 +47,7 @@ var targets = []target{
 	{pkg: "repo/lint", tests: []suite{{pkg: "repo/lint", skip: "ManyIgnores"}}},
 	{pkg: "repo/text/vars", tests: []suite{{pkg: "repo/text/vars", skip: "IsNotCopied|Linear"}}},
 	{pkg: "repo/capi/metadata", tests: []suite{{pkg: "repo/capi/metadata"}}},
-	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners", skip: "Linear"}, {pkg: "repo/lint/rules", run: "^TestExamples/MOVE"}, {pkg: "cmd/internal/look", run: "Move|TestScripts"}}},
+	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners", skip: "Linear"}, {pkg: "repo/lint/rules", run: "^TestExamples$/MOVE"}, {pkg: "cmd/internal/look", run: "Move|TestScripts"}}},
 	{pkg: "repo/move/snapshot", tests: []suite{{pkg: "repo/move/snapshot", skip: "Linear"}, {pkg: "repo/move/owners", run: "Foreseen"}}},
 	{pkg: "publish/github", files: "put*.go", tests: []suite{{pkg: "publish/github"}}},
 	{pkg: "publish/gitlab", files: "put*.go", tests: []suite{{pkg: "publish/gitlab"}}},
@@ -69,8 +69,8 @@ func main() {
 
 func run(ctx context.Context) error {
 	sample := flag.Int("sample", 0, "try at most so many mutants of each package, always the same ones")
-	match := flag.String("run", "", "only packages whose path contains this, or any one package")
-	by := flag.String("tests", "", "with any one package, the packages of its tests if they are not its own")
+	match := flag.String("run", "", "packages of the table whose path contains this, or the path of one package outside it")
+	by := flag.String("tests", "", "for a package outside the table: the packages whose tests to run, separated by blanks (default: the package itself)")
 	flag.Parse()
 	tmp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -78,7 +78,10 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(tmp)
 	list := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !strings.Contains(t.pkg, *match) })
-	if len(list) == 0 {
+	switch {
+	case *by != "" && len(list) > 0:
+		return fmt.Errorf("-tests is only for packages outside the table, which has %s", list[0].pkg)
+	case len(list) == 0:
 		list = []target{{pkg: *match}}
 		for _, pkg := range strings.Fields(cmp.Or(*by, *match)) {
 			list[0].tests = append(list[0].tests, suite{pkg: pkg})

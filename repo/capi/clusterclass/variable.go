@@ -55,7 +55,7 @@ func (c *Class) SchemaFaults(v Variable) []fault {
 		return nil
 	}
 	if parent := v.Node.Get("schema").Given(); parent == nil || parent.Is(yamldoc.Map) && v.Schema.Node == nil {
-		k.add(OfStructure, cmp.Or(parent, v.Node), "the variable %s has no schema", v.Name)
+		k.add(OfStructure, cmp.Or(parent, v.Node), "%s has no schema", strings.TrimSpace("the variable "+v.Name))
 		return k.found
 	}
 	if !v.Schema.Node.Is(yamldoc.Map) {
@@ -63,12 +63,13 @@ func (c *Class) SchemaFaults(v Variable) []fault {
 	}
 	root, _ = root.At("spec", "variables", crd.Items, "schema", "openAPIV3Schema")
 	k.keywords = root
-	rules := cel.Check(v.Schema.Node, v.Name)
+	name := cmp.Or(v.Name, "the schema")
+	rules := cel.Check(v.Schema.Node, name)
 	k.evaluates = len(rules) == 0
 	for _, f := range checker().Check(root, v.Schema.Node, true) {
 		k.violation(f)
 	}
-	k.schema(v.Schema.Node, v.Name, inside{structural: true, defaults: true})
+	k.schema(v.Schema.Node, name, inside{structural: true, defaults: true})
 	for _, f := range rules {
 		k.add(OfRule, f.Node, "%s", f.Message)
 	}

@@ -400,7 +400,7 @@ func (s *Snapshot) decode(name string, p piece) decoded {
 			return s.decode(name, p)
 		}
 		if wrong := (&stdjson.UnmarshalTypeError{}); errors.As(err, &wrong) {
-			err = fmt.Errorf("not a Kubernetes object: %s is a %s", cmp.Or(wrong.Field, "this"), wrong.Value)
+			err = fmt.Errorf("not a Kubernetes object: %s is a %s", cmp.Or(wrong.Field, "this"), strings.NewReplacer("array", "list", "object", "map").Replace(wrong.Value))
 		}
 		return decoded{err: p.fail(name, err)}
 	}

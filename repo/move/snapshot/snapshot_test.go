@@ -538,7 +538,7 @@ func TestPart(t *testing.T) {
 		strings.TrimSuffix(one, "\n"): "",
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata:\n    name: abc": "x:7:1: the file ends in the middle of a line",
 		one + "---\nx":     "[x:5:1: not a Kubernetes object: this is a string x:5:1: the file ends",
-		"- a\n":            "x:1:1: not a Kubernetes object: this is a array",
+		"- a\n":            "x:1:1: not a Kubernetes object: this is a list",
 		`{"apiVersion":1}`: "not a Kubernetes object: apiVersion is a number",
 		"{\"apiVersion\":\"v1\",\n\"kind\": nothing}": "x:1:1: not a Kubernetes object: apiVersion, kind or",
 		"[}": "x:1:1: a closing brace has no matching opening brace",

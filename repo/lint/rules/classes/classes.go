@@ -574,6 +574,7 @@ var _ = classRules.Add(lint.Rule{
 
 func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
 	var before *semver.Version
+	var text string // of it
 	for _, n := range c.KubernetesVersions() {
 		if !n.Is(yamldoc.String) || sampled(c.Object, n) {
 			continue
@@ -586,12 +587,12 @@ func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
 		if before != nil {
 			switch {
 			case clusterclass.CompareVersions(v, *before) <= 0:
-				p.On(c.Object, n, "%s is not higher than %s before it", n.Text(), before)
+				p.On(c.Object, n, "%s is not higher than %s before it", n.Text(), text)
 			case v.Minor != before.Minor && v.Minor != before.Minor+1:
 				p.On(c.Object, n, "the list skips minor version %d before %s", before.Minor+1, n.Text())
 			}
 		}
-		before = &v
+		before, text = &v, n.Text()
 	}
 }
 
@@ -725,8 +726,11 @@ func classNamespace(p *lint.Pass) {
 	}
 	if first != nil {
 		message := "the object has the namespace " + first.Namespace
-		if others > 0 {
-			message += fmt.Sprintf(", and so do %d others", others)
+		switch {
+		case others == 1:
+			message += ", and so has another one"
+		case others > 1:
+			message += fmt.Sprintf(", and so have %d others", others)
 		}
 		p.On(first, first.Get("metadata", "namespace"), "%s", message)
 	}

@@ -152,7 +152,7 @@ var _ = patchRules.Add(lint.Rule{
 })
 
 func patchEnabledIf(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
-	what := "enabledIf of patch " + patch.Name
+	what := fmt.Sprintf("enabledIf of patch %q", patch.Name)
 	if !judgeable(p, c, patch.EnabledIf, what, 256) {
 		return
 	}

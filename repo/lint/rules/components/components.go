@@ -255,8 +255,8 @@ func fixedNamespace(p *lint.Pass) {
 		case 1:
 			p.On(o, first, "clusterctl does not replace the namespace in %q, which stays %s", first.Text(), name)
 		default:
-			p.On(o, first, "clusterctl does not replace the namespace in %q and %d more values, which stays %s",
-				first.Text(), count-1, name)
+			p.On(o, first, "clusterctl does not replace the namespace in %q and %s; %s stays",
+				first.Text(), phrase.Count(count-1, "more value"), name)
 		}
 	}
 }
@@ -527,11 +527,11 @@ func providerLabel(p *lint.Pass) {
 	if missing.count > 0 {
 		metadata := missing.first.Get("metadata")
 		p.On(missing.first, cmp.Or(metadata.Get("labels"), metadata),
-			"%d of %d objects lack the label %s: %s", missing.count, len(all), layouts.ProviderLabel, want)
+			"the label %s: %s is missing on %d of %s", layouts.ProviderLabel, want, missing.count, phrase.Count(len(all), "object"))
 	}
 	for _, value := range wrong {
 		g := byValue[value]
-		p.On(g.first, g.first.Get("metadata", "labels", layouts.ProviderLabel), "%d of %d objects have the label %s: %s, but the provider is %s", g.count, len(all), layouts.ProviderLabel, value, want)
+		p.On(g.first, g.first.Get("metadata", "labels", layouts.ProviderLabel), "the label %s is %s on %d of %s, but the provider is %s", layouts.ProviderLabel, value, g.count, phrase.Count(len(all), "object"), want)
 	}
 }
 

@@ -640,19 +640,19 @@ func dataOfType(n *yamldoc.Node, fail view.Failure) {
 		}
 		switch {
 		case value == nil && plain == nil:
-			fail.By(of, n.Get("data"), n.Get("stringData")).Says("is of the type %s, but has no %s", of.Str(), key)
+			fail.By(of, n.Get("data"), n.Get("stringData")).Says("has the type %s, but no %s", of.Str(), key)
 		case err == nil && strings.Contains(key, ".docker") && json.Unmarshal(raw, &map[string]any{}) != nil:
 			fail.By(cmp.Or(plain, value), of).Says("has a value under %s that is not JSON", key)
 		}
 	}
 	if of.Str() == "kubernetes.io/service-account-token" &&
 		unset(n.Get("metadata", "annotations", "kubernetes.io/service-account.name")) {
-		fail.By(of, n.Get("metadata", "annotations", "kubernetes.io/service-account.name")).Says("is of the type %s, but has no annotation kubernetes.io/service-account.name", of.Str())
+		fail.By(of, n.Get("metadata", "annotations", "kubernetes.io/service-account.name")).Says("has the type %s, but no annotation kubernetes.io/service-account.name", of.Str())
 	}
 	if of.Str() == "kubernetes.io/basic-auth" && !slices.ContainsFunc([]string{"data", "stringData"}, func(list string) bool {
 		return n.Get(list, "username") != nil || n.Get(list, "password") != nil
 	}) {
-		fail.By(of, n.Get("data"), n.Get("stringData")).Says("is of the type %s, but has neither username nor password", of.Str())
+		fail.By(of, n.Get("data"), n.Get("stringData")).Says("has the type %s, but neither username nor password", of.Str())
 	}
 }
 

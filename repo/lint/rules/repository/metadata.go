@@ -301,7 +301,7 @@ func listed(m *metadata.Metadata) string {
 	const most = 8
 	names := phrase.List(m.Series, metadata.Series.String)
 	if len(names) > most {
-		return fmt.Sprintf("%d series up to %s", len(names), slices.MaxFunc(m.Series, byNumber))
+		return fmt.Sprintf("%s to %s", slices.MinFunc(m.Series, byNumber), slices.MaxFunc(m.Series, byNumber))
 	}
 	return strings.Join(names, ", ")
 }

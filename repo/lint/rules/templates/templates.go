@@ -354,6 +354,7 @@ func severalNamespaces(p *lint.Pass) {
 		}
 		n := o.Get("metadata", "namespace")
 		switch {
+		case o.Kind == "" || o.Name == "": // YAML007 reports it
 		case n.Str() == "" || view.Variable(o, n):
 			other = o
 		case first == nil:

@@ -286,7 +286,7 @@ func topologyVersionOfClass(p *lint.Pass, t *topology) {
 		}
 		all = append(all, v.Text())
 	}
-	if len(list) > 0 {
+	if _, err := semver.Parse(text[1:]); err == nil && len(list) > 0 { // TOP004 reports it otherwise
 		p.On(t.Object, n, "class %s does not allow %s; it allows %s", t.class.Name(), text, phrase.Few(all, 3))
 	}
 }

@@ -417,7 +417,7 @@ var _ = documentRules.Add(lint.Rule{
 
 func listObject(p *lint.Pass, o *manifest.Object) {
 	if isList(o) {
-		p.On(o, o.Get("kind"), "clusterctl treats this %s with %d items as one object", o.Kind, len(o.Get("items").List()))
+		p.On(o, o.Get("kind"), "clusterctl treats this %s with %s as one object", o.Kind, phrase.Count(len(o.Get("items").List()), "item"))
 	}
 }
 

@@ -158,12 +158,15 @@ func (f Failure) By(nodes ...*yamldoc.Node) Failure {
 	return f
 }
 
-// Says reports a message, in words that follow the path.
+// Says reports a message, in words that follow the path or, of the object as a whole, its
+// kind.
 func (f Failure) Says(format string, args ...any) {
 	by := f.By(f.Value).by
 	message := fmt.Sprintf(format, args...)
 	if len(f.Path) > 0 {
 		message = crd.Join(f.Path) + " " + message
+	} else if strings.HasPrefix(message, "has ") {
+		message = "the " + f.Object.Kind + " " + message
 	}
 	finding := lint.On(f.Object, by[0], "%s", message).As(f.as)
 	finding.Fix = f.fix
