@@ -3,6 +3,7 @@ package transform_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,9 +154,10 @@ func TestTraces(t *testing.T) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		given.File(t, file, text)
 		for i, line := range strings.Split(text, "\n") {
-			_, marks, _ := strings.Cut(line, "# <- ")
-			for _, mark := range strings.Split(marks, ", ") {
-				want[mark] = fmt.Sprintf("%s:%d", name, i+1)
+			if _, marks, ok := strings.Cut(line, "# <- "); ok {
+				for mark := range strings.SplitSeq(marks, ", ") {
+					want[mark] = fmt.Sprintf("%s:%d", name, i+1)
+				}
 			}
 		}
 	}
@@ -164,8 +166,8 @@ func TestTraces(t *testing.T) {
 	data := given.Value(a.Bytes())(t)
 	// Rules see the names that clusterctl makes of variables.
 	rendered := strings.ReplaceAll(string(data), "${FOO_NAME}", "north-1")
-	docs, seen := yamldoc.Parse(yamldoc.NewFile(a.Path, []byte(rendered))).Docs, map[string]bool{"": true}
-	for _, d := range append(docs, docs...) {
+	docs, seen := yamldoc.Parse(yamldoc.NewFile(a.Path, []byte(rendered))).Docs, map[string]bool{}
+	for _, d := range slices.Concat(docs, docs) { // twice, because the tracer remembers answers
 		d.Root.Walk(func(way yamldoc.Path, v *yamldoc.Node) bool {
 			mark := d.Root.Get("kind").Str() + " " + way.String()
 			if want[mark] == "" {

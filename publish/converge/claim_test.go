@@ -164,7 +164,7 @@ func TestRoundsApart(t *testing.T) {
 	}
 }
 
-// TestContested ends when the marks of others stay undecided, or the wait is cut.
+// TestContested: Win gives up when no round decides, and stops when waiting is cancelled.
 func TestContested(t *testing.T) {
 	var marks scribbled
 	for round := range maxRounds {

@@ -83,7 +83,7 @@ func TestProviderErrorsHavePlaces(t *testing.T) {
 	}
 }
 
-// TestRendered shows that make test has what test/oracle compares in full.
+// TestRendered is a short form of what test/oracle compares with clusterctl.
 func TestRendered(t *testing.T) {
 	const pod = "spec: {template: {spec: {containers: [{name: a, image: 'ghcr.io/x/a:v1'}], initContainers: [{name: b, image: 'ghcr.io/x/b:v1'}]}}}\n---\n"
 	const text = "apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: a}\n---\napiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: b}\n---\n" +
@@ -145,7 +145,7 @@ Images:
 	}
 }
 
-// TestRenderedCluster is the same for clusters.
+// TestRenderedCluster is the same for cluster templates.
 func TestRenderedCluster(t *testing.T) {
 	const template = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: '${CLUSTER_NAME}'}\nspec: {topology: {classRef: {name: q}}}\n---\n" +
 		"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: '${A:=y}-${B}'}\nspec: {topology: {class: r}}\n---\n" +

@@ -18,8 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "write the findings into the files of testdata")
 
-// TestExamplesWhole compares all that is reported about the bad examples, where their wants
-// name a line and a part of the message, with a file. It shows each message once.
+// TestExamplesWhole compares everything reported about the bad examples with a golden file;
+// the wants in the examples name only a line and a part of the message. A repeated message
+// is listed once.
 func TestExamplesWhole(t *testing.T) {
 	got, shown := "", map[string]bool{}
 	for _, r := range rules.All {
@@ -34,26 +35,30 @@ func TestExamplesWhole(t *testing.T) {
 	compare(t, file, got, string(given.Read(t, file)))
 }
 
-// TestFindings does the same for archives of a release in which much is wrong: their
-// comments are the findings.
+// TestFindings does the same for faulty releases: archives in testdata whose comment lists
+// the findings.
 func TestFindings(t *testing.T) {
 	files := given.Value(filepath.Glob("testdata/*.txtar"))(t)
+	if len(files) == 0 {
+		t.Fatal("no archives in testdata")
+	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			a := txtar.Parse(given.Read(t, file))
 			got := whole(lintFiles(t, release(a)), nil)
-			want := string(a.Comment)
-			if a.Comment = []byte(got); *update {
+			if *update {
+				a.Comment = []byte(got)
 				given.File(t, file, string(txtar.Format(a)))
-			} else {
-				compare(t, file, got, want)
+				return
 			}
+			compare(t, file, got, string(a.Comment))
 		})
 	}
 }
 
-// release are the files of infrastructure-foo v1.0.0 in an archive.
+// release returns the files of infrastructure-foo v1.0.0; a name with ../../ leads to another
+// release.
 func release(a *txtar.Archive) examples.Files {
 	text := map[string]string{"infrastructure-foo/v1.0.0/metadata.yaml": series}
 	for _, f := range a.Files {
@@ -64,7 +69,8 @@ func release(a *txtar.Archive) examples.Files {
 
 func compare(t *testing.T, file, got, want string) {
 	t.Helper()
-	lines, golden := strings.Split(got, "\n"), strings.Split(want, "\n")
+	const end = "(end of file)"
+	lines, golden := append(strings.Split(got, "\n"), end), append(strings.Split(want, "\n"), end)
 	for i := range max(len(lines), len(golden)) {
 		if i >= len(lines) || i >= len(golden) || lines[i] != golden[i] {
 			t.Fatalf("%s:%d: got %q, want %q; -update writes it", file, i+1, lines[min(i, len(lines)-1)], golden[min(i, len(golden)-1)])
@@ -72,7 +78,8 @@ func compare(t *testing.T, file, got, want string) {
 	}
 }
 
-// whole shows each finding on a line below its file, unless a line with all but its place is shown.
+// whole lists findings below the name of their file, and skips those already in shown,
+// wherever they are.
 func whole(findings []lint.Finding, shown map[string]bool) string {
 	var out strings.Builder
 	file := ""
@@ -82,7 +89,7 @@ func whole(findings []lint.Finding, shown map[string]bool) string {
 			text = append(text, f.Fix)
 		}
 		if e := f.Edit; e != nil {
-			text = append(text, fmt.Sprintf("%d-%d %q%s", e.Start, e.End, e.Text, e.Rename))
+			text = append(text, strings.TrimSpace(fmt.Sprintf("%d-%d %q %s", e.Start, e.End, e.Text, e.Rename)))
 		}
 		for _, p := range f.Also {
 			text = append(text, fmt.Sprintf("%s:%d:%d", path.Base(p.File), p.Pos.Line, p.Pos.Column))

@@ -396,7 +396,8 @@ func TestSubstituted(t *testing.T) {
 	}
 }
 
-// TestNeeded: only defaults, and substrings that crash on most values, give one.
+// TestNeeded: a variable is needed unless a default gives it a value. A negative length
+// counts as one, because clusterctl crashes on most values.
 func TestNeeded(t *testing.T) {
 	tmpl := given.Value(Parse([]byte("${A} ${A:=x} ${B:=x} ${C:=} ${D:1:2} ${E:1:-1} ${F:${G}:-1} ${H/x/y} ${I^^} ${I:-x} ${J:1::-1} ${K=x} ${L:+x} ${M:?x} ${N:-1} ${#O}")))(t)
 	var needed []string

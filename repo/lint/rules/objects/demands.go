@@ -131,7 +131,8 @@ func choice(needed bool, names ...string) test {
 	return func(n *yamldoc.Node, fail view.Failure) {
 		var set []string
 		for _, name := range names {
-			if v := n.Get(name); v != nil && v.Kind != yamldoc.Null && !(v.Is(yamldoc.List) && unset(v)) {
+			// An empty list counts as unset; an empty map or string is a pointer that is set.
+			if v := n.Get(name); v != nil && v.Kind != yamldoc.Null && !(v.Is(yamldoc.List) && len(v.List()) == 0) {
 				set = append(set, name)
 			}
 		}

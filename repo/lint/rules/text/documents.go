@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -317,6 +318,13 @@ var _ = documentRules.Add(lint.Rule{
 	Check:  numberChanges,
 })
 
+// holds reports whether a float is the integer of a text, however that is written.
+func holds(v float64, text string) bool {
+	whole, ok := new(big.Int).SetString(text, 0)
+	exact, _ := big.NewFloat(v).Int(nil)
+	return ok && whole.Cmp(exact) == 0
+}
+
 func numberChanges(p *lint.Pass) {
 	view.Objects(p.File, func(d *yamldoc.Document) {
 		view.Each(d.Root, func(n *yamldoc.Node) {
@@ -327,7 +335,7 @@ func numberChanges(p *lint.Pass) {
 					p.Node(d, n, "%s is a number and becomes %s", n.Text(), reread(n))
 				}
 			case n.Kind == yamldoc.Int || n.Kind == yamldoc.Float && !strings.ContainsAny(n.Text(), ".eE"):
-				if v, _ := n.Value().(float64); math.Abs(v) >= view.MaxExact && reread(n) != "" {
+				if v, _ := n.Value().(float64); math.Abs(v) >= view.MaxExact && reread(n) != "" && !holds(v, n.Text()) {
 					if _, ok := p.File.Variable(d, n); !ok {
 						p.Node(d, n, "%s is too large for clusterctl and becomes %s", n.Text(), reread(n))
 					}
