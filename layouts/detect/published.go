@@ -12,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // components adds an entry for each provider whose components the recipes publish
@@ -26,12 +25,11 @@ func (d *detection) components() {
 	d.file = &c
 	at := map[string]int{} // label → entry
 	given := c.Providers
-	first := func(p recipes.Product) bool {
-		info, _ := layouts.TypeOfComponents(p.Name).Info()
-		return p.Name == info.ComponentsFile
-	}
-	further := func(p recipes.Product) bool { return !first(p) }
-	for _, product := range slices.Concat(phrase.Only(d.release.Products, first), phrase.Only(d.release.Products, further)) {
+	// infrastructure-components.yaml comes before infrastructure-components-dev.yaml, its variant.
+	stem := func(p recipes.Product) string { return strings.TrimSuffix(p.Name, ".yaml") }
+	products := slices.Clone(d.release.Products)
+	slices.SortStableFunc(products, func(a, b recipes.Product) int { return cmp.Compare(stem(a), stem(b)) })
+	for _, product := range products {
 		typ, dir := layouts.TypeOfComponents(product.Name), product.Kustomize
 		named := func(p config.Provider) bool { return clean(p.Components.Path) == dir }
 		if typ == "" || !config.IsKustomization(d.fsys, dir) || slices.ContainsFunc(given, named) {
@@ -44,7 +42,7 @@ func (d *detection) components() {
 			continue // detection says what is missing, or the configuration knows better
 		}
 		e := entry(product)
-		if first(product) {
+		if info, _ := typ.Info(); product.Name == info.ComponentsFile {
 			e.File = ""
 		}
 		if i, ok := at[label]; ok {

@@ -200,11 +200,10 @@ func TestGivesUp(t *testing.T) {
 	wrong := []fake.Asset{{Name: "0.txt", Data: []byte("y")}, {Name: "1.txt", Data: []byte("y")}}
 	gone := fault.Fault{Status: http.StatusNotFound, Handled: true}
 	for name, tc := range map[string]struct {
-		step  string
-		draft fake.Release
-		fault fault.Fault
-		// requests of the step are made; of uploads, which run in parallel, at most these.
-		requests int
+		step     string
+		draft    fake.Release
+		fault    fault.Fault
+		requests int    // of the step; for uploads, which run in parallel, at most these
 		want     string // of the error
 		note     string
 	}{

@@ -151,7 +151,7 @@ func TestMirrorInABundle(t *testing.T) {
 	}
 }
 
-// TestParseSums reads up to the first line that is none.
+// TestParseSums returns the lines before the first invalid one.
 func TestParseSums(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	for text, want := range map[string]string{
@@ -199,8 +199,8 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// TestComplete: what is wanted of a release is in the lock by its provider, by its file or, if
-// nothing is said, by all of its labels.
+// TestComplete: a wanted part is found by its provider, by its file or, if neither is given,
+// by all labels.
 func TestComplete(t *testing.T) {
 	locked := []*documents.Locked{{ReleaseName: documents.ReleaseName{Provider: foo.Label()}, Components: "infrastructure-components.yaml"}}
 	for i, tc := range []struct {

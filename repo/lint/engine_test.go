@@ -417,7 +417,8 @@ func TestOrderOfFindings(t *testing.T) {
 	}
 }
 
-// TestWeigh lowers and raises findings in a file among the judged ones.
+// TestWeigh: the configuration in a judged file may lower or raise its findings, but not
+// lower errors.
 func TestWeigh(t *testing.T) {
 	levels := []lint.Severity{lint.Off, lint.Info, lint.Warning, lint.Error}
 	rule := &lint.Rule{ID: "TEST001", Scope: lint.ScopeRelease, Check: func(p *lint.Pass) {

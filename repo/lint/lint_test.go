@@ -71,7 +71,7 @@ func TestFindingsPointIntoTheRawFile(t *testing.T) {
 	}
 }
 
-// TestLongTexts: of long lines and values findings hold what people read.
+// TestLongTexts: long lines and messages are cut, but keep what the finding is about.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("x", 9000)
 	rule := &lint.Rule{ID: "TEST001", Severity: lint.Warning, Check: func(p *lint.Pass) {

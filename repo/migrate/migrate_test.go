@@ -177,7 +177,8 @@ func TestObjectsBeforePatches(t *testing.T) {
 	}
 }
 
-// TestPlacesOfArguments: a patch counts them in the objects that it is for, whatever their version.
+// TestPlacesOfArguments: a patch addresses an argument by its index in the object that it
+// targets, whichever version that object has.
 func TestPlacesOfArguments(t *testing.T) {
 	const header = "apiVersion: controlplane.cluster.x-k8s.io/v1beta%d\nkind: KubeadmControlPlane\nmetadata: {name: %s}\nspec: {kubeadmConfigSpec: {clusterConfiguration: {apiServer: {extraArgs: %s}}}}\n"
 	const args = "/spec/kubeadmConfigSpec/clusterConfiguration/apiServer/extraArgs/"
@@ -215,7 +216,7 @@ func TestSecondRun(t *testing.T) {
 	}
 }
 
-// wrote is what a migration makes of the files of a folder.
+// wrote is what a migration makes of the files of a folder, which come in order.
 func wrote(t *testing.T, files map[string]string) map[string]string {
 	t.Helper()
 	dir, out := t.TempDir(), maps.Clone(files)

@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 	list := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !strings.Contains(t.pkg, *match) })
 	switch {
 	case *by != "" && len(list) > 0:
-		return fmt.Errorf("-tests is only for packages outside the table, which has %s", list[0].pkg)
+		return fmt.Errorf("-tests needs -run with a package outside the table; %q matches %s", *match, list[0].pkg)
 	case len(list) == 0:
 		list = []target{{pkg: *match}}
 		for _, pkg := range strings.Fields(cmp.Or(*by, *match)) {

@@ -63,7 +63,7 @@ func (c *Class) SchemaFaults(v Variable) []fault {
 	}
 	root, _ = root.At("spec", "variables", crd.Items, "schema", "openAPIV3Schema")
 	k.keywords = root
-	name := cmp.Or(v.Name, "the schema")
+	name := cmp.Or(v.Name, "(unnamed)")
 	rules := cel.Check(v.Schema.Node, name)
 	k.evaluates = len(rules) == 0
 	for _, f := range checker().Check(root, v.Schema.Node, true) {

@@ -400,7 +400,7 @@ func (s *Snapshot) decode(name string, p piece) decoded {
 			return s.decode(name, p)
 		}
 		if wrong := (&stdjson.UnmarshalTypeError{}); errors.As(err, &wrong) {
-			err = fmt.Errorf("not a Kubernetes object: %s is a %s", cmp.Or(wrong.Field, "this"), strings.NewReplacer("array", "list", "object", "map").Replace(wrong.Value))
+			err = fmt.Errorf("not a Kubernetes object: %s is a %s", cmp.Or(wrong.Field, "this"), nouns.Replace(wrong.Value))
 		}
 		return decoded{err: p.fail(name, err)}
 	}
@@ -453,6 +453,9 @@ func (s *Snapshot) items(name string, p piece, h *head, data []byte) decoded {
 type raw []byte
 
 func (r *raw) UnmarshalJSON(data []byte) error { *r = append(*r, data...); return nil }
+
+// nouns are the words for types of JSON.
+var nouns = strings.NewReplacer("array", "list", "object", "map", "bool", "boolean")
 
 var errNoObject = errors.New("not a Kubernetes object: apiVersion, kind or metadata.name is missing")
 

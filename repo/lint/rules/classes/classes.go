@@ -574,7 +574,7 @@ var _ = classRules.Add(lint.Rule{
 
 func classKubernetesVersions(p *lint.Pass, c *clusterclass.Class) {
 	var before *semver.Version
-	var text string // of it
+	var text string // before, as the list writes it
 	for _, n := range c.KubernetesVersions() {
 		if !n.Is(yamldoc.String) || sampled(c.Object, n) {
 			continue
@@ -720,17 +720,14 @@ func classNamespace(p *lint.Pass) {
 		case o.Namespace == "", from.Name == "NAMESPACE": // what clusterctl puts there
 		case first == nil:
 			first = o
-		default:
+		case o.Namespace == first.Namespace:
 			others++
 		}
 	}
 	if first != nil {
 		message := "the object has the namespace " + first.Namespace
-		switch {
-		case others == 1:
-			message += ", and so has another one"
-		case others > 1:
-			message += fmt.Sprintf(", and so have %d others", others)
+		if others > 0 {
+			message = fmt.Sprintf("the object and %s have the namespace %s", phrase.Count(others, "other"), first.Namespace)
 		}
 		p.On(first, first.Get("metadata", "namespace"), "%s", message)
 	}

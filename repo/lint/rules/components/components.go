@@ -154,7 +154,7 @@ func foreignSubject(p *lint.Pass) {
 		for _, s := range o.Get("subjects").List() {
 			n := s.Get("namespace")
 			if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
-				p.On(o, n, "clusterctl replaces namespace %s of subject %s by %s", ns, s.Get("name").Str(), name)
+				p.On(o, n, "clusterctl replaces namespace %s of subject %s with %s", ns, s.Get("name").Str(), name)
 			}
 		}
 	}
@@ -253,10 +253,10 @@ func fixedNamespace(p *lint.Pass) {
 		switch count {
 		case 0:
 		case 1:
-			p.On(o, first, "clusterctl does not replace the namespace in %q, which stays %s", first.Text(), name)
+			p.On(o, first, "clusterctl does not replace the namespace %s in %q", name, first.Text())
 		default:
-			p.On(o, first, "clusterctl does not replace the namespace in %q and %s; %s stays",
-				first.Text(), phrase.Count(count-1, "more value"), name)
+			p.On(o, first, "clusterctl does not replace the namespace %s in %q and %s",
+				name, first.Text(), phrase.Count(count-1, "more value"))
 		}
 	}
 }
@@ -414,7 +414,7 @@ func canonicalImage(p *lint.Pass, o *manifest.Object) {
 		switch {
 		case !c.Is(yamldoc.Map) && !c.Is(yamldoc.Null): // another fault
 		case n == nil || n.Is(yamldoc.Null):
-			p.On(o, c, "container %s has no image", c.Get("name").Str())
+			p.On(o, c, "%s has no image", strings.TrimSpace("container "+c.Get("name").Str()))
 		case n.Is(yamldoc.String) && !view.Open(o, n):
 			if problem := imageProblem(n.Text()); problem != "" {
 				p.On(o, n, "%s", problem)

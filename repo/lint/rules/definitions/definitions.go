@@ -506,7 +506,7 @@ func legacyContractLabels(p *lint.Pass) {
 	}
 	if at != nil {
 		slices.Sort(names)
-		view.Accuse(p, first, at, 0, "labels of removed contracts on %s: %s", phrase.Count(count, "CRD"), strings.Join(names, ", "))
+		view.Accuse(p, first, at, 0, "labels of removed contracts remain on %s: %s", phrase.Count(count, "CRD"), strings.Join(names, ", "))
 	}
 }
 

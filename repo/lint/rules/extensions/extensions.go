@@ -53,8 +53,7 @@ func servers(p *lint.Pass) []server {
 	for _, o := range all.Objects {
 		s := server{workload: o}
 		for _, service := range all.Kind("", "Service") {
-			if selector := service.Get("spec", "selector"); len(selector.Fields()) > 0 &&
-				view.Selects(selector, o.PodTemplate.Get("metadata", "labels")) {
+			if selector := service.Get("spec", "selector"); view.Selects(selector, o.PodTemplate.Get("metadata", "labels")) {
 				s.services = append(s.services, service)
 			}
 		}
@@ -424,7 +423,7 @@ func extensionFixedNamespace(p *lint.Pass) {
 			n = at
 		}
 		if view.Mentions(n.Str(), own) && !view.Variable(o, n) {
-			p.On(o, n, "clusterctl does not replace the namespace in %q, which stays %s", n.Text(), own)
+			p.On(o, n, "clusterctl does not replace the namespace %s in %q", own, n.Text())
 		}
 	}
 }

@@ -105,9 +105,11 @@ var coreDemands = map[string]map[string][]demand{
 			name, at := n.Get("metadata", "name"), n.Get("value")
 			value, _ := at.Int()
 			switch known := map[string]int64{"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}[name.Str()]; {
-			case known != 0 && known == value && !n.Get("globalDefault").Bool():
-			case known != 0:
-				fail.By(at, name, n.Get("globalDefault")).Says("has the value %d; %s must have %d, and no globalDefault", value, name.Str(), known)
+			case known != 0 && known != value:
+				fail.By(at, name).Says("has the value %d; %s must have %d", value, name.Str(), known)
+			case known != 0 && n.Get("globalDefault").Bool():
+				fail.By(n.Get("globalDefault"), name).Says("has globalDefault: true, which %s may not have", name.Str())
+			case known != 0: // as Kubernetes creates it
 			case strings.HasPrefix(name.Str(), "system-"):
 				fail.By(name, at, n.Get("globalDefault")).Says("has the name %q; the prefix system- is reserved", name.Str())
 			case value > 1_000_000_000:
@@ -148,8 +150,8 @@ var coreDemands = map[string]map[string][]demand{
 				fits := map[string]bool{"IPv4": a.Is4(), "IPv6": a.Is6() && !a.Is4In6(), "FQDN": name}
 				if ok, known := fits[of.Str()]; known && !ok {
 					fail.By(at, of).Says("has the address %q, which is not of the type %s", at.Text(), of.Str())
-				} else if err == nil && of.Str() != "FQDN" {
-					reachable(at, fail.By(at, of))
+				} else if err == nil && of.Str() != "FQDN" && unreachable(a) {
+					fail.By(at, of).Says("has the address %s, which other machines cannot reach", at.Str())
 				}
 			}
 		}},

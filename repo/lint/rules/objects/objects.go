@@ -238,10 +238,9 @@ var serviceDemands = []demand{
 		} else if unset(ports) && !headless {
 			fail.By(cmp.Or(ports, n), n.Get("type"), n.Get("clusterIP")).Says("has no ports")
 		}
-		for _, port := range ports.List() {
+		for i, port := range ports.List() {
 			if len(ports.List()) > 1 && unset(port.Get("name")) {
-				fail.By(port, port.Get("name")).Says("has several ports, so each needs a name; port %s has none",
-					port.Get("port").Text())
+				fail.By(port, port.Get("name")).Says("has several ports, so each needs a name; ports[%d] has none", i)
 			}
 			inside := unset(n.Get("type")) || n.Get("type").Str() == "ClusterIP"
 			if v, _ := port.Get("nodePort").Int(); inside && v != 0 {
@@ -329,10 +328,14 @@ var serviceDemands = []demand{
 	{"spec.ports.*.appProtocol", form(validation.IsQualifiedName)},
 }
 
+func unreachable(a netip.Addr) bool {
+	return a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast()
+}
+
 // reachable demands an address that is not one of the machine or its link alone.
 func reachable(n *yamldoc.Node, fail view.Failure) {
 	a, err := netip.ParseAddr(n.Str())
-	if err == nil && (a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast()) {
+	if err == nil && unreachable(a) {
 		fail.Says("is %s, which other machines cannot reach", n.Str())
 	}
 }

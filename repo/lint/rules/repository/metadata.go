@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -141,6 +142,10 @@ func metadataFault(p *lint.Pass) {
 	// What clusterctl puts in front says no more than the rule does.
 	decoding := fmt.Sprintf("error decoding %q for provider %q: ", layouts.MetadataFile, p.Release.Provider.Label())
 	message = strings.TrimPrefix(strings.TrimPrefix(message, decoding), "invalid provider metadata: ")
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		message = wrongType(wrong)
+	}
 	f := view.AtPos(p.File, pos, message)
 	f.Severity = lint.Error
 	if d := p.File.Docs().Docs; rule == "META003" && len(d) > 0 {
@@ -153,6 +158,18 @@ func metadataFault(p *lint.Pass) {
 		}
 	}
 	p.Report(f)
+}
+
+// wrongType says which type a value has and which one it must have.
+func wrongType(e *json.UnmarshalTypeError) string {
+	wanted := map[reflect.Kind]string{
+		reflect.String: "a string", reflect.Int32: "a 32-bit integer", reflect.Int64: "an integer",
+		reflect.Bool: "a boolean", reflect.Slice: "a list",
+	}
+	kind, literal, _ := strings.Cut(e.Value, " ")
+	is := map[string]string{"array": "a list", "object": "a map", "bool": "a boolean"}[kind]
+	return fmt.Sprintf("%s must be %s, but it is %s", cmp.Or(e.Field, "the document"),
+		cmp.Or(wanted[e.Type.Kind()], "a map"), cmp.Or(literal, is, "a "+kind))
 }
 
 var _ = metadataRules.Add(lint.Rule{
@@ -301,7 +318,7 @@ func listed(m *metadata.Metadata) string {
 	const most = 8
 	names := phrase.List(m.Series, metadata.Series.String)
 	if len(names) > most {
-		return fmt.Sprintf("%s to %s", slices.MinFunc(m.Series, byNumber), slices.MaxFunc(m.Series, byNumber))
+		return fmt.Sprintf("%d series between %s and %s", len(names), slices.MinFunc(m.Series, byNumber), slices.MaxFunc(m.Series, byNumber))
 	}
 	return strings.Join(names, ", ")
 }
@@ -647,8 +664,11 @@ func metadataDocuments(p *lint.Pass) {
 			p.Span(0, 0, "the first document is empty, but clusterctl reads no other")
 			return
 		}
-		p.Node(first, nil, "the first document is %s instead of Metadata, but clusterctl reads no other",
-			cmp.Or(lint.ObjectName(first), "something else"))
+		message := "the first document is not Metadata"
+		if name := lint.ObjectName(first); name != "" {
+			message += " but " + name
+		}
+		p.Node(first, nil, "%s; clusterctl reads no other", message)
 		return
 	}
 	if docs := p.File.Docs().Docs; len(docs) > 1 {

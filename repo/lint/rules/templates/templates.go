@@ -354,9 +354,10 @@ func severalNamespaces(p *lint.Pass) {
 		}
 		n := o.Get("metadata", "namespace")
 		switch {
-		case o.Kind == "" || o.Name == "": // YAML007 reports it
 		case n.Str() == "" || view.Variable(o, n):
-			other = o
+			if o.Kind != "" && o.Name != "" { // YAML007 reports it otherwise
+				other = o
+			}
 		case first == nil:
 			first = o
 		case o.Namespace != first.Namespace:

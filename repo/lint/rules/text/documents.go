@@ -318,11 +318,11 @@ var _ = documentRules.Add(lint.Rule{
 	Check:  numberChanges,
 })
 
-// holds reports whether a float is the integer of a text, however that is written.
-func holds(v float64, text string) bool {
-	whole, ok := new(big.Int).SetString(text, 0)
-	exact, _ := big.NewFloat(v).Int(nil)
-	return ok && whole.Cmp(exact) == 0
+// sameInteger reports whether two texts write the same integer, such as 0x10 and 16.
+func sameInteger(a, b string) bool {
+	x, ok := new(big.Int).SetString(a, 0)
+	y, also := new(big.Int).SetString(b, 10)
+	return ok && also && x.Cmp(y) == 0
 }
 
 func numberChanges(p *lint.Pass) {
@@ -335,7 +335,7 @@ func numberChanges(p *lint.Pass) {
 					p.Node(d, n, "%s is a number and becomes %s", n.Text(), reread(n))
 				}
 			case n.Kind == yamldoc.Int || n.Kind == yamldoc.Float && !strings.ContainsAny(n.Text(), ".eE"):
-				if v, _ := n.Value().(float64); math.Abs(v) >= view.MaxExact && reread(n) != "" && !holds(v, n.Text()) {
+				if v, _ := n.Value().(float64); math.Abs(v) >= view.MaxExact && reread(n) != "" && !sameInteger(n.Text(), reread(n)) {
 					if _, ok := p.File.Variable(d, n); !ok {
 						p.Node(d, n, "%s is too large for clusterctl and becomes %s", n.Text(), reread(n))
 					}
@@ -473,7 +473,7 @@ func objectName(p *lint.Pass, o *manifest.Object) {
 		view.Judge(p, o, n, func(n *yamldoc.Node) bool {
 			return n.Str() != "" && crd.NameProblem(o.Group, o.Kind, n.Text()) == ""
 		}, func(value string) lint.Finding {
-			return lint.On(o, n, "%q is not a valid name of a %s: %s", value, o.Kind, why)
+			return lint.On(o, n, "%q is not a valid %s name: %s", value, o.Kind, why)
 		})
 	}
 }

@@ -158,15 +158,19 @@ func (f Failure) By(nodes ...*yamldoc.Node) Failure {
 	return f
 }
 
-// Says reports a message, in words that follow the path or, of the object as a whole, its
-// kind.
+// Says reports a message. Its words follow the path; without a path, those that begin with
+// "has" follow the kind of the object, or "the pod".
 func (f Failure) Says(format string, args ...any) {
 	by := f.By(f.Value).by
 	message := fmt.Sprintf(format, args...)
 	if len(f.Path) > 0 {
 		message = crd.Join(f.Path) + " " + message
 	} else if strings.HasPrefix(message, "has ") {
-		message = "the " + f.Object.Kind + " " + message
+		subject := f.Object.Kind
+		if f.Value == PodOf(f.Object) {
+			subject = "pod"
+		}
+		message = "the " + subject + " " + message
 	}
 	finding := lint.On(f.Object, by[0], "%s", message).As(f.as)
 	finding.Fix = f.fix
