@@ -54,7 +54,7 @@ func TestChecksumsAreThoseOfSha256sum(t *testing.T) {
 func TestVerifyChecksums(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sums string
-		want string // the problems, without the first line
+		want string // the problems, below the first line
 	}{
 		"true":          {sumOfHello + "  a\n", ""},
 		"binary mark":   {sumOfHello + " *a\n", ""},
@@ -85,9 +85,9 @@ func TestVerifyChecksums(t *testing.T) {
 			if !ok {
 				t.Fatalf("got %v, want a ChecksumError", err)
 			}
-			_, got, _ := strings.Cut(strings.ReplaceAll(failed.Error(), "\n  ", "\n"), "\n")
-			if got != tc.want {
-				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+			first, got, _ := strings.Cut(strings.ReplaceAll(failed.Error(), "\n  ", "\n"), "\n")
+			if got != tc.want || first != "SHA256SUMS does not match the files next to it" {
+				t.Errorf("got\n%s\n%s\nwant\n%s", first, got, tc.want)
 			}
 		})
 	}

@@ -334,7 +334,8 @@ func TestDrafts(t *testing.T) {
 		"foreign":                   {drafts: []fake.Release{{Body: "By hand.", Name: "One", Assets: full[:1]}}, edit: func(o *Options) { o.AdoptDraft = true }, uploads: 3, body: "By hand."},
 		"foreign with new notes": {drafts: []fake.Release{{Body: "By hand."}}, edit: func(o *Options) { o.AdoptDraft, o.Notes = true, "News." },
 			uploads: 4, body: "News."},
-		"own before foreign": {drafts: []fake.Release{{Body: "By hand."}, {Body: mine.String(), Assets: full}}, id: 1, left: 1},
+		"of another, without a tag": {drafts: []fake.Release{{Tag: "untagged-1234", Body: "By hand."}}, uploads: 4, id: -1, left: 1},
+		"own before foreign":        {drafts: []fake.Release{{Body: "By hand."}, {Body: mine.String(), Assets: full}}, id: 1, left: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := start(t, fake.Options{})

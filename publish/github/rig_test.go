@@ -198,7 +198,8 @@ func clean(t testing.TB, secret string, texts ...any) {
 	}
 }
 
+// conflict reports whether an error is a conflict that names the page of the release.
 func conflict(err error) bool {
-	_, ok := errors.AsType[*publish.ConflictError](err)
-	return ok
+	c, ok := errors.AsType[*publish.ConflictError](err)
+	return ok && strings.Contains(c.Where, "/releases/")
 }
