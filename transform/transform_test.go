@@ -620,7 +620,7 @@ func TestSeveral(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--image bootstrap-x:controller=ghcr.io/x") {
 		t.Errorf("an image of several providers: %v", err)
 	}
-	// A name with a slash is no placeholder.
+	// A name with a slash stands for one image, not for several.
 	_, err = buildTree(t, strings.ReplaceAll(several, "image: controller:dev", "image: acme/controller:dev"), versions,
 		Options{Images: []Image{{Image: config.Image{Name: "acme/controller", NewName: "ghcr.io/x"}}}})
 	given.NoError(t, err)
