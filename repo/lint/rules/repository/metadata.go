@@ -168,7 +168,15 @@ func wrongType(e *json.UnmarshalTypeError) string {
 	}
 	kind, literal, _ := strings.Cut(e.Value, " ")
 	is := map[string]string{"array": "a list", "object": "a map", "bool": "a boolean"}[kind]
-	return fmt.Sprintf("%s must be %s, but it is %s", cmp.Or(e.Field, "the document"),
+	field := cmp.Or(e.Field, "the document")
+	whole, ok := map[string]reflect.Kind{
+		"releaseSeries": reflect.Slice, "metadata.finalizers": reflect.Slice, "metadata.ownerReferences": reflect.Slice,
+		"metadata.managedFields": reflect.Slice, "metadata.labels": reflect.Map, "metadata.annotations": reflect.Map,
+	}[e.Field]
+	if ok && e.Type.Kind() != whole {
+		field = "an entry of " + field // of which Field has neither index nor key
+	}
+	return fmt.Sprintf("%s must be %s, but it is %s", field,
 		cmp.Or(wanted[e.Type.Kind()], "a map"), cmp.Or(literal, is, "a "+kind))
 }
 

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -362,8 +363,8 @@ func severalNamespaces(p *lint.Pass) {
 			first = o
 		case o.Namespace != first.Namespace:
 			different = true
-			p.On(o, n, "the namespace is %s here and %s for %s %s, but clusterctl puts both objects into one namespace",
-				o.Namespace, first.Namespace, first.Kind, first.Name)
+			p.On(o, n, "the namespace is %s here and %s for %s, but clusterctl puts both objects into one namespace",
+				o.Namespace, first.Namespace, cmp.Or(strings.TrimSpace(first.Kind+" "+first.Name), "another object"))
 		}
 	}
 	if first != nil && other != nil && !different {
