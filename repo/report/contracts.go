@@ -1,13 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -149,19 +147,6 @@ func (c *contractPage) show(format string) *markup.Page {
 		}
 		p.Row(row...)
 	}
-	if len(c.Behaviour) == 0 {
-		return p
-	}
-	p.Gap()
-	if p.IsText() {
-		p.Table("Behaviour", "CHECK", "LEVEL", "STATEMENT")
-	} else {
-		p.Heading(2, markup.Raw("Behaviour"))
-		p.Table("Behaviour", "check", "level", "statement")
-	}
-	for _, s := range c.Behaviour {
-		p.Row(markup.Raw(s.ID), markup.Raw(s.Level), markup.Raw(s.Title))
-	}
 	return p
 }
 
@@ -177,9 +162,6 @@ type roleEntry struct {
 	Behaviour int            `json:"behaviour" doc:"the number of statements about behaviour"`
 }
 
-type matrixBody struct {
-	Providers []MatrixRow `json:"providers" doc:"an entry for each release"`
-}
 
 // WriteContracts lists the roles with the number of their fields, as text or json.
 func WriteContracts(w io.Writer, format string, core int, statements map[contract.Role][]Statement) error {
@@ -209,72 +191,3 @@ func WriteContracts(w io.Writer, format string, core int, statements map[contrac
 	return markup.WriteTable(w, rows, markup.Columns(w))
 }
 
-// MatrixFormats are the names of the formats that WriteMatrix knows.
-var MatrixFormats = []string{"text", "markdown", "html", "json"}
-
-// MatrixRow says how ready a provider is for each contract.
-type MatrixRow struct {
-	Provider string       `json:"provider" doc:"the provider label, such as infrastructure-aws"`
-	Version  string       `json:"version" doc:"the version of the release"`
-	Cells    []MatrixCell `json:"contracts" doc:"how ready it is for each contract, the current one first"`
-}
-
-// MatrixCell is what a provider lacks for a contract.
-type MatrixCell inventory.Contract
-
-func (c MatrixCell) text() string {
-	switch {
-	case c.Ready && c.Declared:
-		return "ready"
-	case c.Ready:
-		return "ready, but not declared"
-	case !c.Declared:
-		return fmt.Sprintf("not declared, %d missing", len(c.Missing))
-	}
-	return fmt.Sprintf("%d missing", len(c.Missing))
-}
-
-// WriteMatrix prints a table of providers and contracts, in a format of MatrixFormats.
-func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
-	if format == "json" {
-		return documentOf("support").Write(w, nil, matrixBody{rows})
-	}
-	p := &markup.Page{Format: format}
-	head := []any{"PROVIDER", "VERSION"}
-	for _, c := range contract.Accepted {
-		head = append(head, markup.Raw(c))
-	}
-	p.Table("Providers and contracts", head...)
-	for _, r := range rows {
-		line := []any{r.Provider, r.Version}
-		for _, c := range r.Cells {
-			line = append(line, c.text())
-		}
-		p.Row(line...)
-	}
-	var missing []string
-	for _, r := range rows {
-		for _, c := range r.Cells {
-			for _, m := range c.Missing {
-				if c.Declared {
-					missing = append(missing, r.Provider+" "+r.Version+", "+c.Name+": "+m)
-				}
-			}
-		}
-	}
-	switch {
-	case len(missing) == 0 || p.IsText():
-	case format == "html":
-		p.Section("", "")
-		p.Heading(2, "Missing")
-	default:
-		p.Para("Missing:")
-	}
-	for _, line := range missing {
-		p.At(2).Item(line)
-	}
-	if format == "html" {
-		return p.HTML(w, "Providers and contracts", "Providers and contracts", "")
-	}
-	return p.Print(w)
-}

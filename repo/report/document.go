@@ -3,15 +3,10 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -49,16 +44,10 @@ var Documents = []Document{
 	{"images", 1, imagesBody{}, "the images of releases"},
 	{"image-checks", 1, imageChecksBody{}, "what registries say about the images of releases"},
 	{"diff", 1, diffBody{}, "the changes between releases"},
-	{"migrate", 1, migrationBody{}, "what a migration changed, and what is left to do"},
 	{"rules", 1, rulesBody{}, "the rules of lint"},
 	{"contract", 1, contractPage{}, "the contract of a role"},
 	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
-	{"support", 1, matrixBody{}, "which contracts providers support"},
-	{"survey", 1, inventory.Survey{}, "what was found about many providers"},
-	{"contract-plan", 1, plansBody{}, "what providers need for a contract"},
 	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
-	{"move-plan", 2, moveBody{}, "what clusterctl move would do"},
-	{"move-verify", 1, verifiedBody{}, "what arrived after a move"},
 }
 
 // documentOf returns a kind of Documents.
@@ -95,13 +84,8 @@ func (d Document) Schema() ([]byte, error) {
 // with such keys, names.
 var sets = map[string]func() []string{
 	"severity":  func() []string { return between(lint.Info, lint.Error) },
-	"level":     func() []string { return between(migrate.Note, migrate.Manual) },
-	"migration": func() []string { return append(between(migrate.Note, migrate.Manual), "files", "objects") },
 	"hook":      extension.Levels,
 	"need":      func() []string { return between(contract.Optional, contract.Must) },
-	"field":     func() []string { return slices.Sorted(maps.Values(problems)) },
-	"outcome":   func() []string { return between(owners.Safe, owners.Fails) },
-	"verdict":   func() []string { return phrase.List(fates, func(f fateWords) string { return f.word }) },
 }
 
 // between returns the words from one constant to another.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
@@ -41,19 +40,8 @@ type Options struct {
 	// FailOn is the severity from which findings are failed tests in junit;
 	// lint.Off stands for warnings.
 	FailOn lint.Severity
-	// Pictures are shown by html.
-	Pictures []Picture
 	// Latencies are shown as a table; they are those of calls to an extension.
 	Latencies []extension.Latency
-	// Timelines are shown by html.
-	Timelines []*behaviour.Timeline
-}
-
-// Picture is a graph with a heading. The style sheet of the page knows the
-// classes "bad", "warn", "accent" and "weak" of nodes and edges.
-type Picture struct {
-	Title string
-	Graph *markup.Graph
 }
 
 // WriteFindings prints a report in a format of FindingsFormats.

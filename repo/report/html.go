@@ -24,7 +24,7 @@ var pageScript string
 // findingsHTML writes one page that needs nothing else. It is complete without the
 // script, which filters and turns pages.
 func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
-	var counts, severities, options, rules, rest, pictures, measured []markup.Element
+	var counts, severities, options, rules, rest, measured []markup.Element
 	c := r.Count()
 	for i, n := range []int{c.Errors, c.Warnings, c.Infos} { // worst first
 		name := severityName(lint.Error - lint.Severity(i))
@@ -62,9 +62,6 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		}
 		first = first[:pageLength]
 	}
-	for i, p := range o.Pictures {
-		pictures = append(pictures, p.html(i))
-	}
 	if len(o.Latencies) > 0 {
 		rows := latencyRows(o.Latencies)
 		body := phrase.List(rows[1:], func(row []string) markup.Element { return rowHTML("tr", "td", row...) })
@@ -79,8 +76,6 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		markup.Tag("header", markup.Tag("h1", "Findings"), markup.Tag(`p class="by"`, by+suppressedBy(r)), markup.Tag(`ul class="counts"`, counts)),
 		markup.Tag("main", gapsHTML("Not everything could be checked", phrase.List(r.Failures, error.Error)),
 			form, markup.Tag(`div id="findings"`, first), rest,
-			sectionHTML("timelines", "What happened to the objects", phrase.List(o.Timelines, timelineHTML)...),
-			sectionHTML("pictures", "Who owns whom", pictures...),
 			sectionHTML("measured", "How long calls took", measured...),
 			sectionHTML("rules", "The rules", rules...))))
 }
@@ -270,9 +265,3 @@ func factsHTML(pairs ...any) markup.Element {
 	return markup.Tag("dl", list)
 }
 
-// html is the ith picture of a page.
-func (p Picture) html(i int) markup.Element {
-	return markup.Tag(`details class="picture" open=""`,
-		markup.Tag("summary", markup.Tag("h3", phrase.Visible(p.Title))),
-		markup.Tag(`div class="canvas" tabindex="0"`, markup.Element(p.Graph.SVG("picture-"+strconv.Itoa(i+1)))))
-}

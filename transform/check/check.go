@@ -241,9 +241,6 @@ func (o *Options) lint(c *config.Config) (lint.Options, error) {
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}
-	if o.edits {
-		out.Migrate = migrated
-	}
 	var err error
 	if out.Severity, err = Severities(c, out.Rules...); err != nil {
 		return out, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,6 @@ func checkCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
 	var named string
 	var f cli.Findings
-	var live cli.Kubeconfig
 	var role, settings string
 	cmd := &cobra.Command{
 		Use:   "check (FILE | FOLDER | - | --kubeconfig FILE)...",
@@ -46,7 +44,7 @@ because the build adds it later, the one with the fewest missing fields.`,
   # The CRDs of the providers in a running cluster
   clusterctl-repo contract check --kubeconfig management.kubeconfig`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 && live.File == "" {
+			if len(args) == 0 {
 				return cli.Usagef("name files or folders with CRDs, \"-\" for standard input, or give --kubeconfig")
 			}
 			return nil
@@ -70,20 +68,6 @@ because the build adds it later, the one with the fewest missing fields.`,
 				return err
 			}
 			names := args
-			if live.File != "" {
-				cluster, err := targets.Cluster(env, live)
-				if err != nil {
-					return err
-				}
-				all, err := cluster.Definitions(cmd.Context())
-				if err != nil {
-					return err
-				}
-				for _, d := range all {
-					files = append(files, contractcheck.File{Name: d.Name, Data: d.JSON})
-				}
-				names = append(slices.Clone(args), cluster.Host)
-			}
 			r, err := contractcheck.Check(cmd.Context(), files, o)
 			if errors.Is(err, contractcheck.ErrNoDefinitions) {
 				return cli.UsageError(fmt.Errorf("%s: %w%s", phrase.Few(names, 10), err, otherFolders(env, args)))
@@ -98,7 +82,6 @@ because the build adds it later, the one with the fewest missing fields.`,
 	cmd.Flags().StringVar(&named, "contract", "", "")
 	flags := cmd.Flags()
 	flags.StringVar(&role, "role", "", "")
-	live.Bind(flags)
 	flags.StringVar(&settings, "config", "", "")
 	core.Bind(cmd.Flags())
 	f.Bind(flags)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
@@ -32,27 +31,8 @@ namespace created for this.`,
   clusterctl-repo contract check config/crd/bases
   clusterctl-repo contract replay recording.jsonl.gz`,
 	}
-	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env), matrixCommand(env))
-	cmd.AddCommand(watchCommand(env), driveCommand(env), replayCommand(env))
+	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env))
 	return cmd
-}
-
-// statements are the checks of behaviour by role.
-func statements() map[contract.Role][]report.Statement {
-	out := map[contract.Role][]report.Statement{}
-	for _, c := range behaviour.All {
-		s := report.Statement{ID: c.ID, Level: string(c.Level), Title: c.Title}
-		if c.Role != "" {
-			out[c.Role] = append(out[c.Role], s)
-			continue
-		}
-		for _, page := range contract.Pages {
-			if page.Role != contract.MachinePoolMachine {
-				out[page.Role] = append(out[page.Role], s)
-			}
-		}
-	}
-	return out
 }
 
 func listCommand(env *cli.Env) *cobra.Command {
@@ -70,7 +50,7 @@ func listCommand(env *cli.Env) *cobra.Command {
 				return err
 			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
-				return report.WriteContracts(w, format, version, statements())
+				return report.WriteContracts(w, format, version, nil)
 			})
 		},
 	}
@@ -108,7 +88,7 @@ json, yaml and openapi are stable.`,
 				return err
 			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
-				return report.WriteContract(w, format, role, p.Contract, p.Core, statements()[role])
+				return report.WriteContract(w, format, role, p.Contract, p.Core, nil)
 			})
 		},
 	}
@@ -145,7 +125,7 @@ func docsCommand(env *cli.Env) *cobra.Command {
 			}
 			for _, p := range contract.Pages {
 				var b bytes.Buffer
-				if err := report.WriteContract(&b, "markdown", p.Role, profile.Contract, profile.Core, statements()[p.Role]); err != nil {
+				if err := report.WriteContract(&b, "markdown", p.Role, profile.Contract, profile.Core, nil); err != nil {
 					return err
 				}
 				name := filepath.Join(args[0], strings.ToLower(string(p.Role))+".md")

@@ -23,7 +23,6 @@ import (
 func DiffCommand(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var failOn string
-	var cluster cli.Kubeconfig
 	o := cli.Outputs{Formats: report.InventoryFormats}
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -63,11 +62,6 @@ compared with itself.
 				return err
 			}
 			var stored map[string][]string
-			if cluster.File != "" {
-				if stored, err = storedVersions(cmd.Context(), env, cluster); err != nil {
-					return err
-				}
-			}
 			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1], stored)
 			if len(all) == 0 && compareErr != nil {
 				return compareErr
@@ -87,7 +81,6 @@ compared with itself.
 		},
 	}
 	s.Bind(cmd.Flags())
-	cluster.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&failOn, "fail-on", "never", "breaking, attention, never")
 	o.Bind(cmd.Flags())
 	return cmd
@@ -130,24 +123,6 @@ func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source)
 		}
 	}
 	return sides, nil
-}
-
-// storedVersions are the versions in which a cluster may hold objects, by the names of
-// their definitions.
-func storedVersions(ctx context.Context, env *cli.Env, k cli.Kubeconfig) (map[string][]string, error) {
-	cluster, err := targets.Cluster(env, k)
-	if err != nil {
-		return nil, err
-	}
-	all, err := cluster.Definitions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string][]string{}
-	for _, d := range all {
-		out[d.Name] = d.StoredVersions
-	}
-	return out, nil
 }
 
 // compareReleases compares the releases of each provider. A provider of one side

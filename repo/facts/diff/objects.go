@@ -8,8 +8,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate/table"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -210,28 +208,4 @@ func (c *comparison) template(f, g *manifest.File) {
 	})
 }
 
-type migratedKey struct{}
-
-// migrated returns what an object of an old contract is in the contract of its
-// successor, so that only what means something else differs; otherwise the object.
-func migrated(f *manifest.File, old, successor *manifest.Object) *manifest.Object {
-	if old.Version == successor.Version {
-		return old
-	}
-	for _, contract := range table.Contracts() {
-		k := contract.Find(old.Get("apiVersion").Str(), old.Kind)
-		if k == nil || k.To != successor.Version {
-			continue
-		}
-		now := f.Memo(migratedKey{}, func() any {
-			r := migrate.Text(f.Raw.Name, []byte(f.Raw.Data), migrate.Options{Contract: contract})
-			return manifest.New(f.Artifact, f.Kind, r.New)
-		}).(*manifest.File)
-		for _, o := range now.Objects() {
-			if o.Version == k.To && idOf(o) == idOf(old) {
-				return o
-			}
-		}
-	}
-	return old
-}
+func migrated(_ *manifest.File, old, _ *manifest.Object) *manifest.Object { return old }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/classes"
@@ -26,7 +25,7 @@ import (
 var Families = slices.SortedFunc(slices.Values(slices.Concat(
 	classes.Families, components.Families, contracts.Families, definitions.Families,
 	extensions.Families, objects.Families, repository.Families, templates.Families, text.Families,
-	[]*lint.Family{checks.Family, behaviour.Family},
+	[]*lint.Family{checks.Family},
 )), func(a, b *lint.Family) int { return cmp.Compare(a.Prefix, b.Prefix) })
 
 // All are the rules that lint.Run applies, sorted by ID, and Catalogue those of
