@@ -200,7 +200,7 @@ func TestFixExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(slices.Sorted(maps.Keys(offered)), " "); got != "CC020 META002 META006 REPO002 TPL016 VAR017 YAML006 YAML009" {
+	if got := strings.Join(slices.Sorted(maps.Keys(offered)), " "); got != "META002 META006 REPO002 VAR017 YAML006 YAML009" {
 		t.Errorf("edits are offered by %s", got)
 	}
 }
