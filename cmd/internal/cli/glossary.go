@@ -77,6 +77,7 @@ var Glossary = map[string]string{
 	"out":                         "write files into this `FOLDER`",
 	"output":                      "write the result as `FORMAT[=FILE]`",
 	"pin":                         "write the exact version instead of latest",
+	"previous":                    "compare with the last release, a `TARGET`; none says that there is none",
 	"platform":                    "check or copy images for this `OS/ARCH`, such as linux/arm64",
 	"policy":                      "demand the signatures that this trust policy (`FILE`) requires",
 	"provenance":                  "add " + layouts.ProvenanceFile + ", which says how the files were made (in-toto, SLSA v1)",
