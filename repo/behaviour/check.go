@@ -78,7 +78,7 @@ func row(id, name, title string, level level, source, why, fix string, c check) 
 	}
 	c.Rule = lint.Rule{
 		ID: id, Name: name, Since: "v0.1.0", Title: title, Severity: severity, Proof: proof, Source: source, Why: why, Fix: fix,
-		Scope: lint.ScopeLive, Command: "contract replay", Example: sentence(c.Violation) + "." + c.needs(),
+		Command: "contract replay", Example: sentence(c.Violation) + "." + c.needs(),
 	}
 	c.Level = level
 	return &c

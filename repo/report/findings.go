@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/behaviour"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -43,8 +42,6 @@ type Options struct {
 	FailOn lint.Severity
 	// Pictures are shown by html.
 	Pictures []Picture
-	// Latencies are shown as a table; they are those of calls to an extension.
-	Latencies []extension.Latency
 	// Timelines are shown by html.
 	Timelines []*behaviour.Timeline
 }
@@ -60,7 +57,7 @@ type Picture struct {
 func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error {
 	switch format {
 	case "json":
-		return findingsJSON(w, r, o.Latencies)
+		return findingsJSON(w, r)
 	case "sarif":
 		return findingsSARIF(w, r, o)
 	case "junit":
@@ -68,7 +65,7 @@ func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error 
 	case "github":
 		return findingsGitHub(w, r, o.Below)
 	case "markdown":
-		return findingsMarkdown(w, r, o.Latencies, commentSize)
+		return findingsMarkdown(w, r, commentSize)
 	case "html":
 		return findingsHTML(w, r, o)
 	}
@@ -124,10 +121,6 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 				fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 			}
 		}
-	}
-	if len(o.Latencies) > 0 {
-		_ = markup.WriteTable(&b, latencyRows(o.Latencies), markup.Columns(w))
-		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s in %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
@@ -233,7 +226,6 @@ func place(file string, p yamldoc.Pos) string {
 type jsonReport struct {
 	Summary  jsonSummary                 `json:"summary" doc:"how much was looked at and found"`
 	Findings markup.Entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
-	Measured []jsonMeasured              `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
 }
 
 type jsonSummary struct {
@@ -276,17 +268,7 @@ type jsonPosition struct {
 	Column int    `json:"column" doc:"the column in Unicode characters, from 1; 0 if it is about the whole file"`
 }
 
-// jsonMeasured has its times in seconds.
-type jsonMeasured struct {
-	Name   string  `json:"name" doc:"the handler or call"`
-	Calls  int     `json:"calls" doc:"how often it was called"`
-	Median float64 `json:"p50Seconds" doc:"the median in seconds"`
-	P95    float64 `json:"p95Seconds" doc:"the 95th percentile in seconds"`
-	Max    float64 `json:"maxSeconds" doc:"the longest call in seconds"`
-	Limit  float64 `json:"timeoutSeconds" doc:"the timeout of a call in seconds; 0 if it has none"`
-}
-
-func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) error {
+func findingsJSON(w io.Writer, r *lint.Report) error {
 	c := r.Count()
 	out := jsonReport{
 		Summary: jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
@@ -298,9 +280,6 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 			}
 		},
 	}
-	out.Measured = phrase.List(latencies, func(m extension.Latency) jsonMeasured {
-		return jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()}
-	})
 	return documentOf("lint").write(w, r.Failures, r.Suppressed, out)
 }
 

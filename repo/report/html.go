@@ -24,7 +24,7 @@ var pageScript string
 // findingsHTML writes one page that needs nothing else. It is complete without the
 // script, which filters and turns pages.
 func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
-	var counts, severities, options, rules, rest, pictures, measured []markup.Element
+	var counts, severities, options, rules, rest, pictures []markup.Element
 	c := r.Count()
 	for i, n := range []int{c.Errors, c.Warnings, c.Infos} { // worst first
 		name := severityName(lint.Error - lint.Severity(i))
@@ -65,11 +65,6 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	for i, p := range o.Pictures {
 		pictures = append(pictures, p.html(i))
 	}
-	if len(o.Latencies) > 0 {
-		rows := latencyRows(o.Latencies)
-		body := phrase.List(rows[1:], func(row []string) markup.Element { return rowHTML("tr", "td", row...) })
-		measured = append(measured, markup.Tag("table", rowHTML("tr", "th", rows[0]...), body))
-	}
 	by := producer(o.Version) + " looked at " + scope(r)
 	if r.Subject == "" {
 		by += " of " + phrase.Count(r.Providers, "provider")
@@ -81,7 +76,6 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 			form, markup.Tag(`div id="findings"`, first), rest,
 			sectionHTML("timelines", "What happened to the objects", phrase.List(o.Timelines, timelineHTML)...),
 			sectionHTML("pictures", "Who owns whom", pictures...),
-			sectionHTML("measured", "How long calls took", measured...),
 			sectionHTML("rules", "The rules", rules...))))
 }
 

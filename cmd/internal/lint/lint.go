@@ -64,7 +64,7 @@ func (c *ruleChoice) rules() ([]*lint.Rule, error) {
 		return nil, nil
 	}
 	list := slices.DeleteFunc(slices.Clone(rules.Catalogue), func(r *lint.Rule) bool {
-		return r.Scope == lint.ScopeLive && !strings.HasPrefix(r.Command, "lint")
+		return r.Check == nil && !strings.HasPrefix(r.Command, "lint")
 	})
 	if len(c.sel) > 0 {
 		var err error
