@@ -266,7 +266,9 @@ func register(env *cli.Env, o *probe.Options, s *extension.Server, file string) 
 		o.ServerName = s.Name()
 		env.Detail("the certificate must be for %s, the Service of the release", s.Name())
 	}
-	o.Registration = &probe.Registration{File: file, Object: "Service " + s.Service, Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...)}
+	o.Registration = &probe.Registration{
+		File: file, Object: "Service " + s.Service, Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...),
+	}
 	if s.Config != nil {
 		o.Registration.Object = extension.ConfigKind + " " + s.Config.Name
 		o.Name = s.Config.Name

@@ -36,9 +36,11 @@ func (p *probe) connect(ctx context.Context) *tls.Config {
 	case errors.As(err, &network) && network.Op == "dial":
 		rule := &checks.ByID("LIV001").Rule
 		p.report.Findings = append(p.report.Findings, lint.Finding{
-			Rule: rule, Severity: rule.Severity, File: p.at(here), Message: explain(err), Fix: "Start the server, or correct the address.",
+			Rule: rule, Severity: rule.Severity, File: p.at(here), Message: explain(err),
+			Fix: "Start the server, or correct the address.",
 		})
-		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: nothing was judged, because the connection failed", p.o.URL))
+		err = fmt.Errorf("check of %s: nothing was judged, because the connection failed", p.o.URL)
+		p.report.Failures = append(p.report.Failures, err)
 		return nil
 	case err != nil:
 		p.add("LIV001", here, "%s", explain(err))
@@ -127,10 +129,11 @@ func trust(err error) (id, text string) {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return "LIV001", fmt.Sprintf("the certificate was issued by %q, which is not the given CA; check --ca-file", short(unknown.Cert.Issuer.String()))
+		return "LIV001", fmt.Sprintf("the certificate was issued by %q, which is not the given CA; check --ca-file",
+			short(unknown.Cert.Issuer.String()))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "LIV003", fmt.Sprintf("the certificate of the CA %q is only valid from %s to %s", short(invalid.Cert.Subject.String()),
-			invalid.Cert.NotBefore.UTC().Format(time.DateOnly), invalid.Cert.NotAfter.UTC().Format(time.DateOnly))
+		return "LIV003", fmt.Sprintf("the certificate of the CA %q is only valid from %s to %s",
+			short(invalid.Cert.Subject.String()), invalid.Cert.NotBefore.UTC().Format(time.DateOnly), invalid.Cert.NotAfter.UTC().Format(time.DateOnly))
 	}
 	return "LIV001", err.Error()
 }

@@ -46,7 +46,8 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 		p.add("LIV008", w, "the status is %q, want %s; the message is %q", found.Status, extension.Success, found.Message)
 		return nil
 	case n > extension.MaxHandlers:
-		p.add("LIV008", w, "there are %d handlers, but the status of an ExtensionConfig can only hold %d", n, extension.MaxHandlers)
+		p.add("LIV008", w, "there are %d handlers, but the status of an ExtensionConfig can only hold %d",
+			n, extension.MaxHandlers)
 		return nil
 	case n == 0:
 		p.as(lint.Warning, "LIV008", w, "the list of handlers is empty")
@@ -80,7 +81,8 @@ func (p *probe) judge(w place, found *extension.DiscoveryResponse) {
 		}
 		names[h.RequestHook.Hook] = append(names[h.RequestHook.Hook], h.Name)
 	}
-	switch asked, updates := slices.Concat(names["CanUpdateMachine"], names["CanUpdateMachineSet"]), names["UpdateMachine"]; {
+	asked, updates := slices.Concat(names["CanUpdateMachine"], names["CanUpdateMachineSet"]), names["UpdateMachine"]
+	switch {
 	case len(updates) == 0 && len(asked) > 0:
 		p.add("LIV079", w, "the handler %s says what can be updated in place, but no handler serves UpdateMachine", asked[0])
 	case len(updates) > 0 && len(asked) == 0:
@@ -105,11 +107,12 @@ func (p *probe) references(found *extension.DiscoveryResponse) {
 			if p.o.Name != "" && config != p.o.Name {
 				return
 			}
+			is := func(h extension.Handler) bool { return h.Name == handler && h.RequestHook.Hook == hook }
 			message := ""
 			switch {
 			case !dotted:
 				message = fmt.Sprintf("%q does not name an ExtensionConfig: it is written HANDLER.EXTENSIONCONFIG", n.Str())
-			case !slices.ContainsFunc(found.Handlers, func(h extension.Handler) bool { return h.Name == handler && h.RequestHook.Hook == hook }):
+			case !slices.ContainsFunc(found.Handlers, is):
 				message = fmt.Sprintf("the server has no handler %q for %s", handler, hook)
 			default:
 				return

@@ -190,9 +190,11 @@ var faults = []fault{
 	{id: "LIV001", server: func(s *server) {
 		s.config = func(c *tls.Config) { c.MaxVersion, c.MinVersion = tls.VersionTLS11, tls.VersionTLS10 }
 	}, message: "protocol version"},
-	{id: "LIV002", server: func(s *server) { s.dnsNames = []string{"localhost"} }, message: "for localhost, not for " + serviceName},
+	{id: "LIV002", server: func(s *server) { s.dnsNames = []string{"localhost"} },
+		message: "for localhost, not for " + serviceName},
 	{id: "LIV003", server: func(s *server) { s.notAfter = time.Now().Add(-24 * time.Hour) }, message: "expired on"},
-	{id: "LIV003", severity: lint.Warning, server: func(s *server) { s.notAfter = time.Now().Add(24 * time.Hour) }, message: "expires on"},
+	{id: "LIV003", severity: lint.Warning, server: func(s *server) { s.notAfter = time.Now().Add(24 * time.Hour) },
+		message: "expires on"},
 	{id: "LIV003", expiredCA: true, message: `the certificate of the CA "CN=Acme CA" is only valid from`},
 	{id: "LIV007", server: at("", "", status(http.StatusNotFound)), message: "404"},
 	{id: "LIV007", server: at("", "", endless), message: "larger than 20 MiB"},
@@ -205,7 +207,8 @@ var faults = []fault{
 		}
 		next.ServeHTTP(w, r)
 	}), message: "unknown host"},
-	{id: "LIV008", server: at(discoveryPath, "", page(`{"status":"OK","message":"`+long+`"}`)), message: `"OK", want Success; the message is "xxx`},
+	{id: "LIV008", server: at(discoveryPath, "", page(`{"status":"OK","message":"`+long+`"}`)),
+		message: `"OK", want Success; the message is "xxx`},
 	{id: "LIV008", server: at(discoveryPath, "", page(`{"handlers":[]}`)), message: "the answer has no status"},
 	{id: "LIV008", server: at("", "", page("<html>hello</html>")), message: "not JSON"},
 	{id: "LIV008", severity: lint.Warning, server: func(s *server) { s.handlers = []object{} }, message: "is empty"},
@@ -216,20 +219,26 @@ var faults = []fault{
 	}, message: "can only hold 512"},
 	{id: "LIV010", server: func(s *server) { s.handlers[1]["name"] = s.handlers[0]["name"] }},
 	{id: "LIV011", server: entry(3, "name", "Upgrade_Handler")},
-	{id: "LIV012", server: entry(3, "requestHook", object{"apiVersion": extension.Group + "/v1", "hook": "BeforeClusterCreate"})},
-	{id: "LIV013", server: entry(3, "requestHook", object{"apiVersion": extension.APIVersion, "hook": "beforeClusterUpgrade"}), message: "it is written BeforeClusterUpgrade"},
+	{id: "LIV012",
+		server: entry(3, "requestHook", object{"apiVersion": extension.Group + "/v1", "hook": "BeforeClusterCreate"})},
+	{id: "LIV013",
+		server:  entry(3, "requestHook", object{"apiVersion": extension.APIVersion, "hook": "beforeClusterUpgrade"}),
+		message: "it is written BeforeClusterUpgrade"},
 	{id: "LIV013", server: func(s *server) { s.handlers = []object{named("plan", "GenerateUpgradePlan")} },
 		options: func(o *probe.Options) { o.Core = 11 }, message: "since v1.12"},
 	{id: "LIV014", server: entry(3, "timeoutSeconds", 60)},
 	{id: "LIV014", severity: lint.Info, server: entry(3, "timeoutSeconds", 0)},
 	{id: "LIV015", server: entry(3, "failurePolicy", "ignore")},
-	{id: "LIV016", server: func(s *server) { s.handlers = append(s.handlers, named("second", "UpdateMachine")) }, message: "acme-updatemachine, second"},
-	{id: "LIV019", options: func(o *probe.Options) { o.Classes = classesIn(namingClass) }, message: `no handler "acme-generatepatches" for ValidateTopology`},
+	{id: "LIV016", server: func(s *server) { s.handlers = append(s.handlers, named("second", "UpdateMachine")) },
+		message: "acme-updatemachine, second"},
+	{id: "LIV019", options: func(o *probe.Options) { o.Classes = classesIn(namingClass) },
+		message: `no handler "acme-generatepatches" for ValidateTopology`},
 	{id: "LIV019", options: func(o *probe.Options) {
 		o.Name, o.Classes = "", classesIn(strings.ReplaceAll(namingClass, "acme-generatepatches.acme", "acme"))
 	}, message: "written HANDLER.EXTENSIONCONFIG"},
 
-	{id: "LIV020", hook: "BeforeClusterCreate", server: at("acme-", "", status(http.StatusInternalServerError)), message: "500"},
+	{id: "LIV020", hook: "BeforeClusterCreate", server: at("acme-", "", status(http.StatusInternalServerError)),
+		message: "500"},
 	{id: "LIV020", hook: "BeforeClusterCreate", server: at("acme-", "", page("<html>")), message: "not JSON"},
 	{id: "LIV020", hook: "BeforeClusterCreate", server: at("acme-", "", aborts), message: "panic"},
 	{id: "LIV020", hook: "GeneratePatches", server: at("acme-", "", moved), message: "307"},
@@ -237,7 +246,9 @@ var faults = []fault{
 		s.handlers[0]["timeoutSeconds"] = 1
 		at("acme-", "", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })(s)
 	}, message: "no answer in time (1s)"},
-	{id: "LIV020", hook: "AfterControlPlaneUpgrade", server: change(func(r, _ object) { _ = r["controlPlaneUpgrades"].([]any)[0] }), message: "none of the fields that may be missing"},
+	{id: "LIV020", hook: "AfterControlPlaneUpgrade",
+		server:  change(func(r, _ object) { _ = r["controlPlaneUpgrades"].([]any)[0] }),
+		message: "none of the fields that may be missing"},
 	{id: "LIV020", hook: "GenerateUpgradePlan", server: change(func(r, a object) {
 		if r["fromWorkersKubernetesVersion"] == nil {
 			a["status"] = "None"
@@ -249,15 +260,24 @@ var faults = []fault{
 	{id: "LIV021", hook: "UpdateMachine", server: answer(object{"retryAfterSeconds": 0})},
 	{id: "LIV021", hook: "BeforeClusterCreate", server: answer(object{"status": 1})},
 	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure"})},
-	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": 30}), message: "blocks, without"},
-	{id: "LIV022", severity: lint.Error, hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": 30, "message": strings.Repeat("not yet ", 5000)}), message: "holds only 32768"},
-	{id: "LIV022", severity: lint.Error, hook: "ValidateTopology", server: answer(object{"status": "Failure", "message": strings.Repeat("not allowed ", 5000)}), message: "holds only 32768"},
-	{id: "LIV023", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure", "message": "no settings"}), message: "no settings"},
-	{id: "LIV023", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure", "message": "not\n" + long}), message: `x…"`},
+	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": 30}),
+		message: "blocks, without"},
+	{id: "LIV022", severity: lint.Error, hook: "BeforeClusterCreate",
+		server:  answer(object{"status": "Success", "retryAfterSeconds": 30, "message": strings.Repeat("not yet ", 5000)}),
+		message: "holds only 32768"},
+	{id: "LIV022", severity: lint.Error, hook: "ValidateTopology",
+		server:  answer(object{"status": "Failure", "message": strings.Repeat("not allowed ", 5000)}),
+		message: "holds only 32768"},
+	{id: "LIV023", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure", "message": "no settings"}),
+		message: "no settings"},
+	{id: "LIV023", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure", "message": "not\n" + long}),
+		message: `x…"`},
 	{id: "LIV024", hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": -1})},
 	{id: "LIV024", hook: "UpdateMachine", server: answer(object{"status": "Success", "retryAfterSeconds": "10"})},
 	{id: "LIV024", hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": 1.5})},
-	{id: "LIV025", hook: "AfterControlPlaneInitialized", server: answer(object{"status": "Success", "retryAfterSeconds": 10}), message: "AfterControlPlaneInitialized does not wait"},
+	{id: "LIV025", hook: "AfterControlPlaneInitialized",
+		server:  answer(object{"status": "Success", "retryAfterSeconds": 10}),
+		message: "AfterControlPlaneInitialized does not wait"},
 	{id: "LIV025", hook: "AfterClusterUpgrade", server: answer(object{"status": "Success", "retryAfterSeconds": 10}),
 		options: func(o *probe.Options) { o.Core = 11 }, message: "v1.11 of Cluster API does not wait"},
 	{id: "LIV028", hook: "GeneratePatches", server: item("uid", "nobody")},
@@ -271,16 +291,28 @@ var faults = []fault{
 	{id: "LIV030", hook: "GeneratePatches", server: func(s *server) {
 		s.answers[s.hook] = patchEach("DockerMachineTemplate", "JSONMergePatch", func(object) any { return []int{1} })
 	}, message: "not a JSON object"},
-	{id: "LIV031", hook: "GeneratePatches", server: patching("DockerMachineTemplate", object{"op": "replace", "path": "/spec/none", "value": 1})},
-	{id: "LIV032", hook: "GeneratePatches", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/finalizers", "value": []string{"a"}}), message: "metadata.finalizers, which Cluster API drops"},
-	{id: "LIV032", hook: "GeneratePatches", server: patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/labels/a", "value": "b"}),
+	{id: "LIV031", hook: "GeneratePatches",
+		server: patching("DockerMachineTemplate", object{"op": "replace", "path": "/spec/none", "value": 1})},
+	{id: "LIV032", hook: "GeneratePatches",
+		server:  patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/finalizers", "value": []string{"a"}}),
+		message: "metadata.finalizers, which Cluster API drops"},
+	{id: "LIV032", hook: "GeneratePatches",
+		server:  patching("DockerMachineTemplate", object{"op": "add", "path": "/metadata/labels/a", "value": "b"}),
 		options: func(o *probe.Options) { o.Core = 13 }, message: "metadata.labels.a"},
-	{id: "LIV032", hook: "GeneratePatches", server: patching("KubeadmControlPlaneTemplate", object{"op": "add", "path": "/spec/template/spec/replicas", "value": 5}), message: "replicas, which Cluster API sets itself"},
-	{id: "LIV038", hook: "DiscoverVariables", server: variable(object{"name": "builtin", "required": false, "schema": stringSchema})},
-	{id: "LIV038", hook: "DiscoverVariables", server: variable(object{"name": "a.b", "required": false, "schema": stringSchema})},
-	{id: "LIV038", hook: "DiscoverVariables", server: variable(object{"name": strings.Repeat("a", 257), "required": false, "schema": stringSchema})},
-	{id: "LIV038", hook: "DiscoverVariables", server: variable(object{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "string", "default": 1}}})},
-	{id: "LIV038", hook: "DiscoverVariables", server: change(func(_, a object) { a["variables"] = append(a["variables"].([]object), a["variables"].([]object)...) }), message: "taken by another"},
+	{id: "LIV032", hook: "GeneratePatches",
+		server:  patching("KubeadmControlPlaneTemplate", object{"op": "add", "path": "/spec/template/spec/replicas", "value": 5}),
+		message: "replicas, which Cluster API sets itself"},
+	{id: "LIV038", hook: "DiscoverVariables",
+		server: variable(object{"name": "builtin", "required": false, "schema": stringSchema})},
+	{id: "LIV038", hook: "DiscoverVariables",
+		server: variable(object{"name": "a.b", "required": false, "schema": stringSchema})},
+	{id: "LIV038", hook: "DiscoverVariables",
+		server: variable(object{"name": strings.Repeat("a", 257), "required": false, "schema": stringSchema})},
+	{id: "LIV038", hook: "DiscoverVariables",
+		server: variable(object{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "string", "default": 1}}})},
+	{id: "LIV038", hook: "DiscoverVariables",
+		server:  change(func(_, a object) { a["variables"] = append(a["variables"].([]object), a["variables"].([]object)...) }),
+		message: "taken by another"},
 	{id: "LIV038", hook: "DiscoverVariables", server: change(func(_, a object) {
 		many := make([]object, 1001)
 		for i := range many {
@@ -288,33 +320,54 @@ var faults = []fault{
 		}
 		a["variables"] = many
 	}), message: "there are 1001 variables"},
-	{id: "LIV041", hook: "GenerateUpgradePlan", server: answer(object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.0"}}}), message: "skips minor versions"},
-	{id: "LIV042", severity: lint.Warning, hook: "CanUpdateMachine", server: machinePatch("JSONPatch", []object{{"op": "add", "path": "/metadata/labels/a", "value": "b"}}), message: "metadata.labels.a"},
-	{id: "LIV042", hook: "CanUpdateMachine", server: machinePatch("JSONPatch", []object{{"op": "replace", "path": "/spec/none", "value": "b"}}), message: "does not apply"},
-	{id: "LIV042", hook: "CanUpdateMachineSet", server: change(func(_, a object) { a["machineSetPatch"] = object{"patchType": "JSONPatch", "patch": "?"} }), message: "cannot be read"},
-	{id: "LIV045", hook: "BeforeClusterCreate", server: counted(func(_ int64, a object) { a["status"], a["message"] = "Failure", "already exists" }), message: "already exists"},
-	{id: "LIV045", hook: "UpdateMachine", server: counted(func(_ int64, a object) { a["message"], a["retryAfterSeconds"] = "it begins", 5 }), message: "after an answer that lets Cluster API continue"},
+	{id: "LIV041", hook: "GenerateUpgradePlan",
+		server:  answer(object{"status": "Success", "controlPlaneUpgrades": []object{{"version": "v1.33.0"}, {"version": "v1.34.0"}}}),
+		message: "skips minor versions"},
+	{id: "LIV042", severity: lint.Warning, hook: "CanUpdateMachine",
+		server:  machinePatch("JSONPatch", []object{{"op": "add", "path": "/metadata/labels/a", "value": "b"}}),
+		message: "metadata.labels.a"},
+	{id: "LIV042", hook: "CanUpdateMachine",
+		server:  machinePatch("JSONPatch", []object{{"op": "replace", "path": "/spec/none", "value": "b"}}),
+		message: "does not apply"},
+	{id: "LIV042", hook: "CanUpdateMachineSet",
+		server:  change(func(_, a object) { a["machineSetPatch"] = object{"patchType": "JSONPatch", "patch": "?"} }),
+		message: "cannot be read"},
+	{id: "LIV045", hook: "BeforeClusterCreate",
+		server:  counted(func(_ int64, a object) { a["status"], a["message"] = "Failure", "already exists" }),
+		message: "already exists"},
+	{id: "LIV045", hook: "UpdateMachine",
+		server:  counted(func(_ int64, a object) { a["message"], a["retryAfterSeconds"] = "it begins", 5 }),
+		message: "after an answer that lets Cluster API continue"},
 	{id: "LIV046", hook: "BeforeClusterUpgrade", server: func(s *server) {
 		s.answers[s.hook] = success(object{"retryAfterSeconds": 60, "message": "attempt 1"})
 		counted(func(n int64, a object) { a["message"] = fmt.Sprint("attempt ", n) })(s)
 	}, message: `"attempt 1" and then "attempt 2"`},
-	{id: "LIV047", server: at("/v1alpha1/clusterctl-repo-probe", "", page(`{"status":"Success"}`)), message: "unknown hook"},
-	{id: "LIV047", server: at("discovervariables/clusterctl-repo-probe", "", page(`{"status":"Success"}`)), message: "unknown handler"},
+	{id: "LIV047", server: at("/v1alpha1/clusterctl-repo-probe", "", page(`{"status":"Success"}`)),
+		message: "unknown hook"},
+	{id: "LIV047", server: at("discovervariables/clusterctl-repo-probe", "", page(`{"status":"Success"}`)),
+		message: "unknown handler"},
 	{id: "LIV047", server: at("/v1alpha99/", "", page(`{"status":"Success"}`)), message: "unknown version"},
 	{id: "LIV050", hook: "BeforeClusterCreate", server: at("acme-", "{", aborts), message: "panic"},
-	{id: "LIV050", hook: "GeneratePatches", server: at("acme-", "{", page(`{"status":"Success"}`)), message: "the status is Success"},
+	{id: "LIV050", hook: "GeneratePatches", server: at("acme-", "{", page(`{"status":"Success"}`)),
+		message: "the status is Success"},
 	{id: "LIV052", hook: "GeneratePatches", server: strictly("items"), message: "unknown fields: Failure: no such field"},
-	{id: "LIV052", hook: "BeforeClusterCreate", server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		if bytes.Contains(body, []byte(`"clusterctlRepoProbe":"x","kind":"BeforeClusterCreateRequest"`)) {
-			next = status(http.StatusBadRequest)
-		}
-		next.ServeHTTP(w, r)
-	}), message: "unknown fields: it answers 400"},
+	{id: "LIV052", hook: "BeforeClusterCreate",
+		server: between(func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if bytes.Contains(body, []byte(`"clusterctlRepoProbe":"x","kind":"BeforeClusterCreateRequest"`)) {
+				next = status(http.StatusBadRequest)
+			}
+			next.ServeHTTP(w, r)
+		}), message: "unknown fields: it answers 400"},
 	{id: "LIV052", hook: "UpdateMachine", server: strictly("desired"), message: "unknown fields"},
 	{id: "LIV052", hook: "BeforeClusterDelete", server: strictly("cluster"), message: "unknown fields"},
-	{id: "LIV052", hook: "ValidateTopology", server: refusing(true, `"cluster":{"clusterctlRepoProbe"`, "no such builtin"), message: "unknown fields"},
-	{id: "LIV052", hook: "ValidateTopology", server: refusing(true, `{"name":"clusterctlRepoProbe","value":"x"}`, "no such variable"), message: "an unknown variable: Failure: no such variable"},
-	{id: "LIV052", hook: "DiscoverVariables", server: refusing(true, `"settings":{"clusterctlRepoProbe"`, "no such setting"), message: "an unknown setting"},
+	{id: "LIV052", hook: "ValidateTopology", server: refusing(true, `"cluster":{"clusterctlRepoProbe"`, "no such builtin"),
+		message: "unknown fields"},
+	{id: "LIV052", hook: "ValidateTopology",
+		server:  refusing(true, `{"name":"clusterctlRepoProbe","value":"x"}`, "no such variable"),
+		message: "an unknown variable: Failure: no such variable"},
+	{id: "LIV052", hook: "DiscoverVariables",
+		server:  refusing(true, `"settings":{"clusterctlRepoProbe"`, "no such setting"),
+		message: "an unknown setting"},
 	{id: "LIV060", hook: "GenerateUpgradePlan", server: func(s *server) {
 		var calls atomic.Int64
 		change(func(_, _ object) {
@@ -323,10 +376,16 @@ var faults = []fault{
 			}
 		})(s)
 	}, message: "it needs 1."},
-	{id: "LIV063", hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": 0, long: 10}), message: "x…"},
+	{id: "LIV063", hook: "BeforeClusterCreate",
+		server:  answer(object{"status": "Success", "retryAfterSeconds": 0, long: 10}),
+		message: "x…"},
 	{id: "LIV063", server: func(s *server) { s.handlers[0]["failPolicy"] = "Fail" }, message: "handlers[].failPolicy"},
-	{id: "LIV063", hook: "DiscoverVariables", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "colour": "b"}), message: "colour"},
-	{id: "LIV063", hook: "DiscoverVariables", server: variable(object{"name": "a", "required": false, "schema": stringSchema, "metadata": object{"labels": object{"a": "b"}}}), message: "metadata"},
+	{id: "LIV063", hook: "DiscoverVariables",
+		server:  variable(object{"name": "a", "required": false, "schema": stringSchema, "colour": "b"}),
+		message: "colour"},
+	{id: "LIV063", hook: "DiscoverVariables",
+		server:  variable(object{"name": "a", "required": false, "schema": stringSchema, "metadata": object{"labels": object{"a": "b"}}}),
+		message: "metadata"},
 	{id: "LIV068", options: func(o *probe.Options) {
 		o.Registration = &probe.Registration{File: "runtime-extension-components.yaml", Object: "ExtensionConfig acme", Path: "/extension"}
 	}, message: "/extension"},
@@ -336,11 +395,18 @@ var faults = []fault{
 	{id: "LIV071", hook: "GeneratePatches", server: counted(func(n int64, a object) {
 		a["items"].([]object)[0]["patch"] = encode([]object{{"op": "add", "path": "/spec/template/spec/image", "value": n}})
 	}), message: "another DockerMachineTemplate"},
-	{id: "LIV071", hook: "DiscoverVariables", server: counted(func(_ int64, a object) { a["variables"] = []object{} }), message: "other variables"},
-	{id: "LIV071", hook: "GenerateUpgradePlan", server: counted(func(_ int64, a object) { a["workersUpgrades"] = []object{{"version": "v1.33.9"}} }), message: "another plan"},
-	{id: "LIV071", hook: "CanUpdateMachine", server: counted(func(_ int64, a object) { delete(a, "machinePatch") }), message: "another machinePatch"},
-	{id: "LIV071", hook: "CanUpdateMachineSet", server: counted(func(_ int64, a object) { delete(a, "machineSetPatch") }), message: "another machineSetPatch"},
-	{id: "LIV071", hook: "ValidateTopology", server: counted(func(_ int64, a object) { a["status"], a["message"] = "Failure", "try again" }), message: "Failure: try again"},
+	{id: "LIV071", hook: "DiscoverVariables", server: counted(func(_ int64, a object) { a["variables"] = []object{} }),
+		message: "other variables"},
+	{id: "LIV071", hook: "GenerateUpgradePlan",
+		server:  counted(func(_ int64, a object) { a["workersUpgrades"] = []object{{"version": "v1.33.9"}} }),
+		message: "another plan"},
+	{id: "LIV071", hook: "CanUpdateMachine", server: counted(func(_ int64, a object) { delete(a, "machinePatch") }),
+		message: "another machinePatch"},
+	{id: "LIV071", hook: "CanUpdateMachineSet", server: counted(func(_ int64, a object) { delete(a, "machineSetPatch") }),
+		message: "another machineSetPatch"},
+	{id: "LIV071", hook: "ValidateTopology",
+		server:  counted(func(_ int64, a object) { a["status"], a["message"] = "Failure", "try again" }),
+		message: "Failure: try again"},
 	{id: "LIV071", hook: "GeneratePatches", server: func(s *server) { // takes the items of the first request
 		var first atomic.Value
 		good := s.answers[s.hook]
@@ -349,8 +415,10 @@ var faults = []fault{
 			return first.Load().(object)
 		}
 	}, message: "another DockerMachineTemplate"},
-	{id: "LIV079", server: func(s *server) { s.handlers = []object{named("can", "CanUpdateMachine")} }, message: "but no handler serves UpdateMachine"},
-	{id: "LIV079", server: func(s *server) { s.handlers = []object{named("update", "UpdateMachine")} }, message: "none says what can be updated"},
+	{id: "LIV079", server: func(s *server) { s.handlers = []object{named("can", "CanUpdateMachine")} },
+		message: "but no handler serves UpdateMachine"},
+	{id: "LIV079", server: func(s *server) { s.handlers = []object{named("update", "UpdateMachine")} },
+		message: "none says what can be updated"},
 	{id: "LIV080", server: func(s *server) {
 		s.handlers = []object{named("patches", "GeneratePatches")}
 		s.handlers[0]["failurePolicy"] = "Ignore"

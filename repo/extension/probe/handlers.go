@@ -44,8 +44,8 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 				defining != (hook.Name == "DiscoverVariables") {
 				continue
 			}
-			one := &handler{probe: p, place: place{hook.Name, h.Name}, hook: hook, timeout: time.Duration(h.Timeout()) * time.Second}
-			one.check(ctx)
+			timeout := time.Duration(h.Timeout()) * time.Second
+			(&handler{probe: p, place: place{hook.Name, h.Name}, hook: hook, timeout: timeout}).check(ctx)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (h *handler) decode(body []byte) (extension.Response, bool) {
 		id = "LIV024"
 	case field == "status":
 		id = "LIV021"
-	case errors.As(err, &encoding) || strings.HasSuffix(field, "patch") || strings.HasSuffix(field, "Patch") || strings.HasSuffix(field, "patchType"):
+	case errors.As(err, &encoding) || strings.HasSuffix(strings.ToLower(strings.TrimSuffix(field, "Type")), "patch"):
 		id = "LIV030"
 		if h.hook.Name != "GeneratePatches" {
 			id = "LIV042"
@@ -145,14 +145,16 @@ func (h *handler) semantics() bool {
 		case failed:
 			h.add("LIV025", h.place, "retryAfterSeconds is %s, with the status %s", seconds, extension.Failure)
 		case !h.hook.Blocks(h.o.Core):
-			h.add("LIV025", h.place, "retryAfterSeconds is %s, but v1.%d of Cluster API does not wait for %s", seconds, h.o.Core, h.hook.Name)
+			h.add("LIV025", h.place, "retryAfterSeconds is %s, but v1.%d of Cluster API does not wait for %s",
+				seconds, h.o.Core, h.hook.Name)
 		default:
 			blocks = true
 		}
 	}
 	switch n := len(c.Message); {
 	case n > longestMessage && (failed || blocks):
-		h.as(lint.Error, "LIV022", h.place, "the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
+		h.as(lint.Error, "LIV022", h.place,
+			"the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
 	case failed && n == 0:
 		h.add("LIV022", h.place, "the status is %s, without a message", extension.Failure)
 	case failed:
@@ -214,7 +216,8 @@ func (h *handler) again(ctx context.Context) bool {
 		two := answer.(*extension.RetryResponse)
 		switch {
 		case one.RetryAfterSeconds == 0 && two.RetryAfterSeconds > 0:
-			h.add("LIV045", h.place, "after an answer that lets Cluster API continue, retryAfterSeconds is %d", two.RetryAfterSeconds)
+			h.add("LIV045", h.place, "after an answer that lets Cluster API continue, retryAfterSeconds is %d",
+				two.RetryAfterSeconds)
 			return false
 		case one.RetryAfterSeconds > 0 && two.RetryAfterSeconds > 0 && one.Message != two.Message:
 			h.add("LIV046", h.place, "the reason to wait is %q and then %q", one.Message, two.Message)

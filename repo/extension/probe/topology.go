@@ -72,7 +72,8 @@ func (h *handler) patches() {
 // after are the objects of items after the patches that Cluster API accepts, in the order of
 // the items. Each of these patches is told to scope, and each other one to refuse, with the
 // check that says why; both may be nil.
-func (h *handler) after(items []item, r *extension.PatchesResponse, scope func(i *item, before, after, kept json.RawMessage), refuse func(id, what string)) []json.RawMessage {
+func (h *handler) after(items []item, r *extension.PatchesResponse,
+	scope func(i *item, before, after, kept json.RawMessage), refuse func(id, what string)) []json.RawMessage {
 	objects := make([]json.RawMessage, len(items))
 	for n := range items {
 		objects[n] = items[n].Object
@@ -127,7 +128,8 @@ func (h *handler) scope(i *item, before, after, kept json.RawMessage) {
 	}
 	for what, paths := range map[string][]string{"drops": dropped, "sets itself": undone} {
 		if slices.Sort(paths); len(paths) > 0 {
-			h.add("LIV032", h.place, "the patch for the %s changes %s, which Cluster API %s", i.describe(), strings.Join(paths, ", "), what)
+			h.add("LIV032", h.place, "the patch for the %s changes %s, which Cluster API %s",
+				i.describe(), strings.Join(paths, ", "), what)
 		}
 	}
 }
@@ -151,7 +153,8 @@ func (h *handler) inPlace() {
 		}
 		for _, path := range changes(sent[p.of], after) {
 			if path[0] != "spec" && path[0] != "status" { // libraries write a status without being asked
-				h.as(lint.Warning, "LIV042", h.place, "%sPatch changes %s, which Cluster API ignores", p.of, strings.Join(path, "."))
+				h.as(lint.Warning, "LIV042", h.place, "%sPatch changes %s, which Cluster API ignores",
+					p.of, strings.Join(path, "."))
 			}
 		}
 	}
@@ -174,7 +177,10 @@ type objectPatch struct {
 func inPlacePatches(r extension.Response) (out []objectPatch) {
 	switch r := r.(type) {
 	case *extension.MachineResponse:
-		out = []objectPatch{{"machine", r.MachinePatch}, {"infrastructureMachine", r.InfrastructureMachinePatch}, {"bootstrapConfig", r.BootstrapConfigPatch}}
+		out = []objectPatch{
+			{"machine", r.MachinePatch}, {"infrastructureMachine", r.InfrastructureMachinePatch},
+			{"bootstrapConfig", r.BootstrapConfigPatch},
+		}
 	case *extension.MachineSetResponse:
 		out = []objectPatch{
 			{"machineSet", r.MachineSetPatch}, {"infrastructureMachineTemplate", r.InfrastructureMachineTemplatePatch},
@@ -209,7 +215,8 @@ func (h *handler) differ(request []byte, again extension.Response) string {
 		}
 	case *extension.PlanResponse:
 		other := again.(*extension.PlanResponse)
-		if !slices.Equal(first.ControlPlaneUpgrades, other.ControlPlaneUpgrades) || !slices.Equal(first.WorkersUpgrades, other.WorkersUpgrades) {
+		if !slices.Equal(first.ControlPlaneUpgrades, other.ControlPlaneUpgrades) ||
+			!slices.Equal(first.WorkersUpgrades, other.WorkersUpgrades) {
 			return "another plan"
 		}
 	case *extension.MachineResponse, *extension.MachineSetResponse:
