@@ -115,7 +115,7 @@ type Rule struct {
 	// Check is nil if Run does not apply the rule, because something else than a
 	// repository is judged.
 	Check func(*Pass)
-	// Command applies a rule without a Check ("extension check"), and Example says in
+	// Command applies a rule without a Check ("lint CONFIG"), and Example says in
 	// one line what violates it; the others have an archive of files.
 	Command, Example string
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,6 +160,30 @@ func TestHealthyVariants(t *testing.T) {
 			s.answers[s.hook] = success(object{"variables": []object{one, two}})
 			counted(func(_ int64, a object) { a["variables"] = []object{two, one} })(s)
 		}},
+		"variables that the extension defines": {hook: "GeneratePatches", server: func(s *server) {
+			s.handlers = append(s.handlers, named("variables", "DiscoverVariables"))
+			good := s.answers[s.hook]
+			s.answers[s.hook] = func(r object) object {
+				if list, sent := r["variables"].([]any); sent && !strings.Contains(fmt.Sprint(list), "flavor") {
+					return object{"status": "Failure", "message": "there is no flavor"}
+				}
+				return good(r)
+			}
+		}},
+		"replicas of what is no control plane": {
+			hook:   "GeneratePatches",
+			server: patching("DockerMachineTemplate", object{"op": "add", "path": "/spec/template/spec/replicas", "value": 5}),
+		},
+		"the status of a machine": {hook: "CanUpdateMachine", server: change(func(_, a object) {
+			a["infrastructureMachinePatch"] = object{"patchType": "JSONMergePatch", "patch": encode(object{"status": object{"ready": false}})}
+		})},
+		"only what Cluster API sends": {hook: "BeforeClusterCreate", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			limit := r.URL.Query().Get("timeout")
+			if limit != "30s" && (limit != "10s" || strings.Contains(r.URL.Path, "acme-")) || r.Header.Get("Content-Type") != "" {
+				next = status(http.StatusBadRequest)
+			}
+			next.ServeHTTP(w, r)
+		})},
 		"a registration at this place": {
 			server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 				if r.Host != serviceName+":8443" {
@@ -226,6 +252,28 @@ func TestConnectionsThatFail(t *testing.T) {
 		if len(r.Findings) != 1 || r.Findings[0].Rule.ID != "LIV001" || !strings.Contains(r.Findings[0].Message, tc.want) || (len(r.Failures) > 0) != (name == "nobody there") {
 			t.Errorf("%s: %+v, %v", name, r.Findings, r.Failures)
 		}
+	}
+}
+
+// TestEachConnectionIsVerified has a second server at the same address, of another CA.
+func TestEachConnectionIsVerified(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	stranger := newAuthority(t).issue(t, []string{serviceName}, time.Now().Add(100*24*time.Hour))
+	s := healthy("")
+	s.config = func(c *tls.Config) {
+		usual := c.Certificates[0]
+		var connections atomic.Int64
+		c.Certificates, c.GetCertificate = nil, func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if connections.Add(1) > 1 {
+				return &stranger, nil
+			}
+			return &usual, nil
+		}
+	}
+	list := found(t, options(t, s.start(t, ca), ca), "")
+	if len(list) != 1 || list[0].Rule.ID != "LIV007" || !strings.Contains(list[0].Message, "unknown authority") {
+		t.Errorf("got %+v", list)
 	}
 }
 
