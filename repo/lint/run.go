@@ -100,7 +100,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[scope][]*Rule{}, room: newRoom(sizeUnderWay)}
 	for _, rule := range opts.Rules {
-		if opts.applies(rule) {
+		if rule.Check != nil && opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
 		}
 	}

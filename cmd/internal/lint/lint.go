@@ -64,9 +64,7 @@ func (c *ruleChoice) rules() ([]*lint.Rule, error) {
 	if len(c.sel)+len(c.ignore) == 0 {
 		return nil, nil
 	}
-	list := slices.DeleteFunc(slices.Clone(rules.Catalogue), func(r *lint.Rule) bool {
-		return r.Scope == lint.ScopeLive && !strings.HasPrefix(r.Command, "lint")
-	})
+	list := rules.Catalogue
 	if len(c.sel) > 0 {
 		var err error
 		if list, err = rules.Matching(list, c.sel); err != nil {
