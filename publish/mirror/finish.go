@@ -104,7 +104,6 @@ func finish(ctx context.Context, of *run) error {
 	if err != nil {
 		return err
 	}
-	m.unmet()
 	sums := map[string]repo.Sum{}
 	docs, inv, err := m.documents(ctx, releases, sums)
 	if err != nil {
@@ -134,6 +133,13 @@ func finish(ctx context.Context, of *run) error {
 		return err
 	}
 	return m.beside.remove([]string{journalFile})
+}
+
+// finisher writes the files next to the releases.
+type finisher struct {
+	*run
+	// lost releases are in the lock, but not in the mirror.
+	lost map[documents.ReleaseName]bool
 }
 
 func newFinisher(m *run) *finisher { return &finisher{m, map[documents.ReleaseName]bool{}} }
@@ -178,8 +184,6 @@ func (m *finisher) documents(ctx context.Context, releases []documents.Locked, s
 		document{documents.OperatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
 		document{layouts.ImageListFile, func() ([]byte, error) { return inv.List(), nil }},
 		document{layouts.ImageInventoryFile, inv.Marshal},
-		document{layouts.HaulerFile, inv.Hauler},
-		document{layouts.ZarfFile, inv.Zarf},
 		document{layouts.ConfigFile, config.Marshal},
 		document{layouts.LockFile, func() ([]byte, error) { return m.book.Lock().Marshal() }},
 	), inv, nil
@@ -450,7 +454,7 @@ func (m *finisher) config(releases []documents.Locked) (*documents.Config, error
 
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
 func (m *finisher) here() string {
-	if m.Bundle != "" {
+	if m.Portable {
 		return documents.Portable
 	}
 	return ""

@@ -15,8 +15,7 @@ import (
 
 // Rewrite replaces files that still have their old content: all of them, or none
 // if one cannot be replaced. The checksums next to a changed file are rewritten if
-// they were right; a file that a signature or a provenance statement covers is
-// refused.
+// they were right; a file that a signature covers is refused.
 func Rewrite(ctx context.Context, dir string, changed []FixedFile) error {
 	f := &fixing{ctx: ctx, dir: dir, disk: map[string][]byte{}, memory: map[string][]byte{}, names: map[string][]string{}}
 	for _, c := range changed {

@@ -62,8 +62,11 @@ over the network.`,
 // checkMirror checks a mirror in a folder or bundle. What makes it unusable as a
 // mirror is an error.
 func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.Verification) (*mirror.Report, error) {
-	if err := present(env, name); err != nil {
-		return nil, err
+	switch info, err := os.Stat(env.Path(name)); {
+	case err != nil:
+		return nil, cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
+	case !info.IsDir() && !mirror.IsBundle(name):
+		return nil, cli.Usagef("%s is a file; name the folder of a mirror, or a bundle, which ends with .tar", name)
 	}
 	report, err := mirror.Check(ctx, env.Path(name), mirror.DefaultJobs)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,30 +80,28 @@ func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.V
 			report.Problems[i].Path = name // the bundle as a whole
 		}
 	}
-	if !keys.Given() || report.Lock == nil && report.Checksums == nil {
-		return report, nil
-	}
-	signed, err := keys.Signed(env, report.Checksums, report.Signature)
-	if wrong, ok := errors.AsType[*sign.SignatureError](err); ok {
-		message := wrong.Error()
-		if len(wrong.Keys) > 0 {
-			message += "; get the mirror again, or have its owner sign it again"
-		}
-		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message})
-		return report, nil
-	}
-	if err != nil || signed {
+	trusted, err := keys.Keys(env)
+	if err != nil || len(trusted) == 0 || report.Lock == nil && report.Checksums == nil {
 		return report, err
 	}
-	return report, checkReleases(ctx, env, name, keys, report)
+	unsigned := func(message string) {
+		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message})
+	}
+	signed, err := targets.Signed(report.Checksums, report.Signature, trusted)
+	switch {
+	case err != nil:
+		unsigned(err.Error() + "; get the mirror again, or have its owner sign it again")
+	case signed:
+	case mirror.IsBundle(name) && !isMirror(env, name):
+		unsigned("the bundle is not signed; its releases may be: unpack it with tar, and verify the folder")
+	default:
+		return report, checkReleases(ctx, env, name, trusted, report)
+	}
+	return report, nil
 }
 
 // checkReleases verifies the signature of every release of a mirror.
-func checkReleases(ctx context.Context, env *cli.Env, name string, keys *targets.Verification, report *mirror.Report) error {
-	demands, err := keys.Demands(env)
-	if err != nil || demands == nil {
-		return err
-	}
+func checkReleases(ctx context.Context, env *cli.Env, name string, keys []*sign.PublicKey, report *mirror.Report) error {
 	if report.Lock == nil {
 		return nil
 	}
@@ -108,11 +109,6 @@ func checkReleases(ctx context.Context, env *cli.Env, name string, keys *targets
 	if _, err := mirrorAt(env, name, &opts); err != nil {
 		return err
 	}
-	reading, err := opts.Reading()
-	if err != nil {
-		return err
-	}
-	defer reading.Close()
 	for _, l := range report.Lock.Releases {
 		folder := filepath.ToSlash(filepath.Join(report.Lock.Settings.Folder, l.Provider, l.Version))
 		at := mirror.Problem{Kind: mirror.Unsigned, Path: folder, Provider: l.Provider, Version: l.Version}
@@ -126,7 +122,7 @@ func checkReleases(ctx context.Context, env *cli.Env, name string, keys *targets
 			continue // reported as missing
 		}
 		if err == nil {
-			_, err = targets.Approve(ctx, env, demands, r, p)
+			_, err = targets.Approve(ctx, env, keys, r, p)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -178,37 +174,12 @@ func writeMirrorReport(env *cli.Env, w io.Writer, format string, r *mirror.Repor
 	return err
 }
 
-// present refuses an argument that is neither a folder nor a bundle.
-func present(env *cli.Env, name string) error {
-	switch info, err := os.Stat(env.Path(name)); {
-	case err != nil:
-		return cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
-	case !info.IsDir() && !mirror.IsBundle(name):
-		return cli.Usagef("%s is a file; name the folder of a mirror, or a bundle, which ends with .tar", name)
-	}
-	return nil
-}
-
 // mirrorAt fills in the options for a mirror that is there, as its lock says.
 func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*documents.Lock, error) {
-	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() && mirror.IsBundle(name) {
-		f := flags{to: name, maxWait: cli.UsualWait}
-		if err := bundleTo(env, &f, opts); err != nil {
-			return nil, err
-		}
-		b, err := mirror.OpenBundle(opts.Bundle)
-		if err != nil {
-			return nil, err
-		}
-		defer b.Close()
-		_, lock, err := mirror.Carried(b)
-		if err != nil {
-			return nil, err
-		}
-		return lock, mirrorTo(env, &f, opts)
-	}
-	if err := present(env, name); err != nil {
-		return nil, err
+	if info, err := os.Stat(env.Path(name)); err != nil {
+		return nil, cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
+	} else if !info.IsDir() {
+		return nil, cli.Usagef("%s is a file; name the folder of a mirror. A bundle is never changed: write it again", name)
 	}
 	lock, err := mirror.ReadLock(env.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
