@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// listAttacks are about the list, its signature and the statement.
+// listAttacks are about the list and its signature.
 var listAttacks = []attack{
 	{name: "signature of another version", threat: "the signature of another version is placed next to the list", stops: "the signature of the list", do: func(w *attacked) {
-		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem", "--provenance=false")
+		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem")
 		w.write(v1+"SHA256SUMS.sig", w.read("other/infrastructure-foo/v0.2.0/SHA256SUMS.sig"))
 	}, want: "does not sign SHA256SUMS"},
 	{name: "empty signature", threat: "the signature is empty", stops: "the same", do: func(w *attacked) { w.write(v1+"SHA256SUMS.sig", "") }, want: "does not sign SHA256SUMS"},
@@ -54,36 +54,6 @@ var listAttacks = []attack{
 		}
 		w.remove("mirror")
 	}, want: "is missing"},
-	{name: "duplicate key in the statement", threat: "the statement has a key twice, of which readers use one or the other", stops: "ambiguous JSON is refused", do: func(w *attacked) {
-		w.stated()
-		w.change(v1+"provenance.intoto.json", `"version": "v0.1.0"`, `"version": "v9.9.9", "version": "v0.1.0"`)
-		w.remove(v1 + "provenance.intoto.jsonl")
-		w.relist()
-	}, want: "readers differ in which one they use"},
-	{name: "key in another case in the statement", threat: "the statement has keys that differ by case, which only some readers tell apart", stops: "the same", do: func(w *attacked) {
-		w.stated()
-		w.change(v1+"provenance.intoto.json", `"subject":`, `"Subject": [], "subject":`)
-		w.remove(v1 + "provenance.intoto.jsonl")
-		w.relist()
-	}, want: "readers differ in which one they use"},
-	{name: "statement about other bytes", threat: "the statement is about files that were changed", stops: "every subject needs its checksum", do: func(w *attacked) {
-		w.stated()
-		w.write(v1+"metadata.yaml", w.read(v1+"metadata.yaml")+"# x\n")
-		w.remove(v1 + "provenance.intoto.jsonl")
-		w.relist()
-	}, want: "metadata.yaml has the checksum"},
-	{name: "file without a statement", threat: "the statement leaves a file out", stops: "every file must be a subject", do: func(w *attacked) {
-		w.stated()
-		w.write(v1+"cluster-template-evil.yaml", template)
-		w.remove(v1 + "provenance.intoto.jsonl")
-		w.relist()
-	}, want: "cluster-template-evil.yaml is not a subject"},
-	{name: "envelope of another statement", threat: "the signed envelope holds another statement", stops: "the envelope must hold the statement", do: func(w *attacked) {
-		w.stated()
-		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem")
-		w.write(v1+"provenance.intoto.jsonl", w.read("other/infrastructure-foo/v0.2.0/provenance.intoto.jsonl"))
-		w.relist()
-	}, want: "does not sign provenance.intoto.json"},
 }
 
 // folderAttacks are about what else lies in a repository.
@@ -126,42 +96,13 @@ var folderAttacks = []attack{
 	{name: "overrides", threat: "files are in the folder overrides, which clusterctl reads instead", stops: "that folder must be empty", do: func(w *attacked) {
 		w.write("repo/overrides/infrastructure-foo/v0.1.0/infrastructure-components.yaml", template)
 	}, want: "clusterctl may read instead"},
-	{name: "cert-manager", threat: "an unsigned cert-manager is next to the providers", stops: "it needs a signature, unless the policy names it", do: func(w *attacked) { w.write("repo/cert-manager/v1.19.1/cert-manager.yaml", template) }, want: "has no SHA256SUMS"},
+	{name: "cert-manager", threat: "an unsigned cert-manager is next to the providers", stops: "it needs a signature too", do: func(w *attacked) { w.write("repo/cert-manager/v1.19.1/cert-manager.yaml", template) }, want: "has no SHA256SUMS"},
 	{name: "rollback", threat: "v0.1.0 is replaced by what was signed as v0.1.0 in another repository of the same key", stops: "nothing, if the same key signed two contents as one version; a mirror that has the first one refuses the second", do: func(w *attacked) {
 		w.must("mirror", "repo@v0.1.0", "--to", "mirror", "--verify-key", "pub.pem")
 		w.write("src/config/namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: evil-system}\n")
 		w.remove("repo")
-		w.must("release", "src", "--version", "v0.1.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem", "--provenance=false")
+		w.must("release", "src", "--version", "v0.1.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem")
 	}, tries: [][]string{{"mirror", "repo@v0.1.0", "--to", "mirror"}, {"mirror", "repo@v0.1.0", "--to", "mirror", "--dry-run"}}, want: "has changed since it was mirrored"},
-}
-
-// policyAttacks are about what a policy permits.
-var policyAttacks = []attack{
-	{name: "exception for another version", threat: "the policy permits another version to be unsigned", stops: "exceptions name their versions", do: func(w *attacked) {
-		w.remove(v1 + "SHA256SUMS.sig")
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem}]\nunsigned: [{provider: infrastructure-foo, versions: [v0.2.0], reason: x}]\n")
-	}, args: []string{"--policy", "trust.yaml"}, want: "is not signed"},
-	{name: "exception for another provider", threat: "the policy permits providers whose labels look alike", stops: "patterns match whole labels", do: func(w *attacked) {
-		w.remove(v1 + "SHA256SUMS.sig")
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem}]\nunsigned: [{provider: infrastructure-fo, reason: x}, {provider: \"*-foo-*\", reason: x}]\n")
-	}, args: []string{"--policy", "trust.yaml"}, want: "is not signed"},
-	{name: "key of a part of the label", threat: "a key is trusted for infrastructure, not for infrastructure-foo", stops: "patterns match whole labels", do: func(w *attacked) {
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem, providers: [infrastructure]}]\n")
-	}, args: []string{"--policy", "trust.yaml"}, want: "does not trust for infrastructure-foo"},
-	{name: "policy without keys", threat: "the policy has no key", stops: "without a key, nothing is signed", do: func(w *attacked) {
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\n")
-	}, args: []string{"--policy", "trust.yaml"}, want: "no key is trusted"},
-	{name: "empty list of providers", threat: "a key has an empty list of providers, which could mean all or none", stops: "the policy is refused", do: func(w *attacked) {
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem, providers: []}]\n")
-	}, tries: [][]string{{"lint", "repo", "--policy", "trust.yaml"}, {"mirror", "repo@v0.1.0", "--to", "mirror", "--policy", "trust.yaml"}}, want: "providers is empty"},
-	{name: "key twice in the policy", threat: "the policy has a field twice, of which readers use one or the other", stops: "the policy is refused", do: func(w *attacked) {
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: otherpub.pem}]\nkeys: [{file: pub.pem}]\n")
-	}, tries: [][]string{{"lint", "repo", "--policy", "trust.yaml"}}, want: "keys"},
-	{name: "private key to verify with", threat: "the private key is given for verification", stops: "private keys are refused", do: func(w *attacked) {
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: key.pem}]\n")
-	}, tries: [][]string{{"lint", "repo", "--policy", "trust.yaml"}}, want: "holds a private key"},
-	{name: "required provenance of a mirror", threat: "the signature of a mirror replaces the statement that is required", stops: "it replaces signatures only", do: func(w *attacked) { w.mirrored("--sign-key", "key.pem") },
-		tries: [][]string{{"mirror", "verify", "mirror", "--require-provenance"}}, want: "which is required"},
 }
 
 // mirrorAttacks are about a mirror at its site.
@@ -344,10 +285,6 @@ var bundleAttacks = []attack{
 		w.must("release", "src", "--version", "v0.2.0", "--to", "plain", "--fail-on", "never")
 		w.must("mirror", "plain@v0.2.0", "--to", "b.tar", "--sign-key", "other.pem")
 	}, tries: useBundle, want: "does not sign SHA256SUMS"},
-	{name: "bundle that grows", threat: "a bundle that was changed on the way is continued and signed", stops: "with --verify-key, everything in it is verified before it is signed", do: func(w *attacked) {
-		w.must("release", "src", "--version", "v0.2.0", "--to", "plain", "--fail-on", "never")
-		w.must("mirror", "plain@v0.2.0", "--to", "b.tar")
-	}, tries: [][]string{{"mirror", "repo@v0.1.0", "--to", "b.tar", "--sign-key", "key.pem"}}, want: "the mirror cannot be signed"},
 }
 
 // registryAttacks are about artifacts in an OCI registry.

@@ -113,7 +113,11 @@ version whose files have changed since they were mirrored is refused.
 				ImageRegistry: given("image-registry"), ConfigMaps: given("config-maps"), Images: given("images"),
 				Platforms: given("platform"), CertManager: given("cert-manager"),
 			}
-			cmd.LocalFlags().Visit(func(flag *pflag.Flag) { f.changed = append(f.changed, flag.Name) })
+			cmd.Flags().Visit(func(flag *pflag.Flag) {
+				if cmd.InheritedFlags().Lookup(flag.Name) == nil {
+					f.changed = append(f.changed, flag.Name)
+				}
+			})
 			return f.run(cmd.Context(), env, args)
 		},
 	}
