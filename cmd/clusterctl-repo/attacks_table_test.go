@@ -252,7 +252,7 @@ var bundleAttacks = []attack{
 		i, j := index(m, inBundle+"metadata.yaml"), index(m, inBundle+"infrastructure-components.yaml")
 		m[i].content, m[j].content = m[j].content, m[i].content
 		return m, ""
-	}), tries: useBundle, want: "disagree about it"},
+	}), tries: [][]string{{"mirror", "b.tar", "--to", "far"}}, want: "disagree about it"},
 	{name: "bundle with a changed file", threat: "the length of a file in a bundle is changed", stops: "the checksums", do: bundle(func(m []member) ([]member, string) {
 		i := index(m, inBundle+"metadata.yaml")
 		m[i].content = strings.Replace(m[i].content, "v1beta2", "v1beta1", 1)
