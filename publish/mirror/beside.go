@@ -102,18 +102,6 @@ func openArtifact(root *os.Root, name string) (a *repo.Artifact, close func() er
 	return repo.NewArtifact(path.Base(name), name, info.Size(), func() (io.ReadCloser, error) { return io.NopCloser(f), nil }), f.Close, nil
 }
 
-// names lists a folder.
-func (b beside) names(dir string) (out []string, err error) {
-	entries, err := os.ReadDir(b.path(dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out, err
-}
-
 // read returns a file, nil if it is not there.
 func (b beside) read(name string) (data []byte, err error) {
 	root, err := os.OpenRoot(b.dir)

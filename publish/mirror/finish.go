@@ -189,48 +189,6 @@ func (m *finisher) documents(ctx context.Context, releases []documents.Locked, s
 	), inv, nil
 }
 
-// Derived names the files next to the releases that are not what a run would make
-// of the releases and the settings in the lock. It changes nothing. So those files
-// can be trusted as far as the releases and the settings.
-func Derived(ctx context.Context, opts Options) (differ []string, err error) {
-	opts.DryRun, opts.Repair = true, true // Repair makes all files anew
-	m, err := newRun(opts)
-	if err != nil {
-		return nil, err
-	}
-	clear(m.images) // they are found in the releases
-	f := newFinisher(m)
-	releases, err := f.standing(ctx)
-	if err != nil {
-		return nil, err
-	}
-	docs, _, err := f.documents(ctx, releases, map[string]repo.Sum{})
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for _, d := range docs {
-		data, err := d.make()
-		if err != nil {
-			return nil, err
-		}
-		seen[d.name] = true
-		// A file that should not be there differs as well.
-		if old, err := m.beside.read(d.name); err != nil {
-			return nil, err
-		} else if !bytes.Equal(old, data) || old != nil && data == nil {
-			differ = append(differ, d.name)
-		}
-	}
-	more, err := m.beside.names(layouts.ConfigMapFolder)
-	for _, name := range more {
-		if name = layouts.ConfigMapFolder + "/" + name; !seen[name] {
-			differ = append(differ, name)
-		}
-	}
-	return differ, err
-}
-
 // bringImages makes the mirror hold its container images, or none.
 func (m *finisher) bringImages(ctx context.Context, inv *documents.ImageInventory, sums map[string]repo.Sum) error {
 	m.result.Images, m.result.Lock = inv, m.book.Lock()

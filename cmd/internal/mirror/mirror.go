@@ -81,7 +81,7 @@ mirror remembers --cert-manager, --image-registry, --images, --platform and
 
 With --to bundle.tar the mirror is written whole to one file, to be carried across
 an air gap and mirrored from there on the other side. It is made in a temporary
-folder, or in that of --out, where the next run goes on. A single TARGET that is the
+folder, or in that of --out, where the next run continues. A single TARGET that is the
 folder of a mirror is written as it is. The same mirror gives the same file.
 
 A second run copies what is missing or new, and otherwise transfers nothing. A

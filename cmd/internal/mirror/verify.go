@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 func verifyCommand(env *cli.Env) *cobra.Command {
@@ -34,9 +32,8 @@ func verifyCommand(env *cli.Env) *cobra.Command {
 		Long: `Reads every file of a mirror and compares it with mirror.lock.json and
 SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
 unexpected files are findings, and so is what a stopped run left. With
---verify-key, SHA256SUMS of the mirror must be signed, or else every release in
-it, and the other files must be what mirror makes of these. Nothing is sent
-over the network.`,
+--verify-key, SHA256SUMS of the mirror must be signed. Nothing is sent over the
+network.`,
 		Example: `  clusterctl-repo mirror verify /srv/mirror
   clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
 		Args: cobra.ExactArgs(1),
@@ -84,70 +81,15 @@ func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.V
 	if err != nil || len(trusted) == 0 || report.Lock == nil && report.Checksums == nil {
 		return report, err
 	}
-	unsigned := func(message string) {
+	message := "the mirror is not signed; have its owner sign it with mirror --sign-key"
+	signed, err := targets.Signed(report.Checksums, report.Signature, trusted)
+	if err != nil {
+		message = err.Error() + "; get the mirror again, or have its owner sign it again"
+	}
+	if !signed {
 		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message})
 	}
-	signed, err := targets.Signed(report.Checksums, report.Signature, trusted)
-	switch {
-	case err != nil:
-		unsigned(err.Error() + "; get the mirror again, or have its owner sign it again")
-	case signed:
-	case mirror.IsBundle(name) && !isMirror(env, name):
-		unsigned("the bundle is not signed; its releases may be: unpack it with tar, and verify the folder")
-	default:
-		return report, checkReleases(ctx, env, name, trusted, report)
-	}
 	return report, nil
-}
-
-// checkReleases verifies the signature of every release of a mirror.
-func checkReleases(ctx context.Context, env *cli.Env, name string, keys []*sign.PublicKey, report *mirror.Report) error {
-	if report.Lock == nil {
-		return nil
-	}
-	var opts mirror.Options
-	if _, err := mirrorAt(env, name, &opts); err != nil {
-		return err
-	}
-	for _, l := range report.Lock.Releases {
-		folder := filepath.ToSlash(filepath.Join(report.Lock.Settings.Folder, l.Provider, l.Version))
-		at := mirror.Problem{Kind: mirror.Unsigned, Path: folder, Provider: l.Provider, Version: l.Version}
-		p := l.Identity()
-		to, err := opts.To.Of(p)
-		if err != nil {
-			return err
-		}
-		r, err := to.Fetch(ctx, l.Version)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // reported as missing
-		}
-		if err == nil {
-			_, err = targets.Approve(ctx, env, keys, r, p)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			at.Message = fmt.Sprintf("%v; sign the mirror with mirror --sign-key, or remove the release with mirror prune", err)
-			report.Problems = append(report.Problems, at)
-		}
-	}
-	if len(report.Problems) > 0 {
-		return nil
-	}
-	// No signature covers the files next to the releases, so they must follow from
-	// them.
-	differ, err := mirror.Derived(ctx, opts)
-	for _, file := range differ {
-		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: file, Message: "it is not what mirror makes of the releases here, and the mirror is not signed; run mirror repair"})
-	}
-	if s := report.Lock.Settings; s.ImageRegistry != "" {
-		report.Notes = append(report.Notes, fmt.Sprintf("clusterctl takes images from %s; the mirror is not signed, so check that this is intended", s.ImageRegistry))
-	}
-	if report.Lock.Settings.Images {
-		report.Notes = append(report.Notes, "the container images in "+layouts.ImagesFolder+" are not signed; sign the mirror with mirror --sign-key")
-	}
-	return err
 }
 
 // VerifyDocument is what mirror verify writes as JSON.
