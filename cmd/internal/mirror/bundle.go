@@ -43,14 +43,12 @@ func bundleTo(env *cli.Env, f *flags) (string, error) {
 	return bundle, nil
 }
 
-// inFolder makes the mirror of a bundle go into the folder of --out, or else into a
-// new one, which done removes.
-func (f *flags) inFolder() (done func(), err error) {
-	if f.to, f.out = f.out, ""; f.to != "" {
-		return func() {}, nil
+// outside refuses a bundle in the folder of its own mirror.
+func outside(env *cli.Env, dir, bundle string) error {
+	if rel, err := filepath.Rel(env.Path(dir), bundle); err == nil && filepath.IsLocal(rel) {
+		return cli.Usagef("%s lies in the mirror that it would hold; write it elsewhere", env.Short(bundle))
 	}
-	f.to, err = os.MkdirTemp("", "clusterctl-repo-")
-	return func() { _ = os.RemoveAll(f.to) }, err // it is where temporary files are
+	return nil
 }
 
 // isMirror reports whether a TARGET is the folder of a mirror.
@@ -68,6 +66,9 @@ func (f *flags) pack(ctx context.Context, env *cli.Env, name, bundle string) err
 		if !slices.Contains([]string{"to", "verify-key", "dry-run"}, flag) {
 			return cli.Usagef("--%s does not fit: the mirror in %s is written to the bundle as it is; use --%[1]s in a run with --to %[2]s first", flag, name)
 		}
+	}
+	if err := outside(env, name, bundle); err != nil {
+		return err
 	}
 	report, err := checkMirror(ctx, env, name, &f.verify)
 	if err != nil {
@@ -88,9 +89,6 @@ func (f *flags) pack(ctx context.Context, env *cli.Env, name, bundle string) err
 
 // export writes the mirror in a folder to a bundle.
 func export(ctx context.Context, env *cli.Env, dir, bundle string) error {
-	if rel, err := filepath.Rel(dir, bundle); err == nil && filepath.IsLocal(rel) {
-		return cli.Usagef("%s lies in the mirror that it would hold; write it elsewhere", env.Short(bundle))
-	}
 	sum, err := mirror.Export(ctx, dir, bundle)
 	if err == nil {
 		env.Say("wrote %s, SHA-256 %s; on the other side: clusterctl-repo mirror %s --to /srv/mirror", env.Short(bundle), sum, filepath.Base(bundle))

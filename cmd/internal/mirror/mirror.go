@@ -4,6 +4,7 @@ package mirror
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -164,6 +165,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 			return cli.Usagef("--image-registry: %w", err)
 		}
 	}
+	again := finishIt
 	bundle, err := bundleTo(env, f)
 	if err != nil {
 		return err
@@ -172,11 +174,16 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		if len(args) == 1 && isMirror(env, args[0]) {
 			return f.pack(ctx, env, args[0], bundle)
 		}
-		done, err := f.inFolder()
-		if err != nil {
+		if f.to, f.out = f.out, ""; f.to == "" {
+			if f.to, err = os.MkdirTemp("", "clusterctl-repo-"); err != nil {
+				return err
+			}
+			defer os.RemoveAll(f.to) // it is where temporary files are
+			again = "the bundle was not written; with --out FOLDER, the next run continues from here"
+		}
+		if err := outside(env, f.to, bundle); err != nil {
 			return err
 		}
-		defer done()
 		opts.Portable = true
 	}
 	if err := mirrorTo(env, f, &opts); err != nil {
@@ -191,7 +198,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	bringImages(env, f, &opts)
-	result, err := runMirror(ctx, env, wants, opts)
+	result, err := runMirror(ctx, env, wants, opts, again)
 	if err != nil {
 		return err
 	}
@@ -217,8 +224,12 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	return nil
 }
 
-// runMirror mirrors while no other run does, and tells what it does.
-func runMirror(ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirror.Options) (*mirror.Result, error) {
+// finishIt says what to do after a run that failed halfway.
+const finishIt = "the mirror is not complete; run the same command again to finish it"
+
+// runMirror mirrors while no other run does, and tells what it does, and what to do
+// again if it fails halfway.
+func runMirror(ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirror.Options, again string) (*mirror.Result, error) {
 	opts.Watch = func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }
 	copied := 0
 	opts.Tell = func(o mirror.Outcome) {
@@ -242,7 +253,7 @@ func runMirror(ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirr
 	result, err := mirror.Run(ctx, wants, opts)
 	env.Progress.Done()
 	if err != nil && copied > 0 {
-		env.Say("the mirror is not complete; run the same command again to finish it")
+		env.Say("%s", again)
 	}
 	if err == nil {
 		tellMirror(env, result, opts.Dir)

@@ -88,7 +88,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 		}
 	}
 	bringImages(env, &read, &opts)
-	if _, err := runMirror(ctx, env, wants, opts); err != nil {
+	if _, err := runMirror(ctx, env, wants, opts, finishIt); err != nil {
 		return err
 	}
 	left, err := checkMirror(ctx, env, name, &targets.Verification{})
