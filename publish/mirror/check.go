@@ -90,7 +90,8 @@ func Check(ctx context.Context, name string, jobs int) (*Report, error) {
 // check is Check, or all of it but reading the contents.
 func check(ctx context.Context, name string, jobs int, contents bool) (*Report, error) {
 	c := &checker{
-		beside: beside{name}, jobs: max(jobs, 1), wanted: map[string]*wanted{}, again: "run mirror repair", remake: "remove it, then run mirror repair",
+		beside: beside{name}, jobs: max(jobs, 1), wanted: map[string]*wanted{},
+		again: "run mirror repair", remake: "remove it, then run mirror repair",
 		broken: map[*documents.Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() && IsBundle(name) {

@@ -36,7 +36,9 @@ func (b *Bundle) Wants() (out []Want, lock *documents.Lock, err error) {
 				return nil, nil, fmt.Errorf("%s: %s and %s disagree about it", got.Path, layouts.LockFile, layouts.ChecksumFile)
 			}
 		}
-		out = append(out, Want{From: recorded{b, lock, book, l.Identity()}, Near: true, Provider: l.Identity(), File: l.Components, Version: Exactly(l.Version)})
+		p := l.Identity()
+		from := recorded{b, lock, book, p}
+		out = append(out, Want{From: from, Near: true, Provider: p, File: l.Components, Version: Exactly(l.Version)})
 	}
 	return out, lock, nil
 }

@@ -56,7 +56,9 @@ func (d *Repository) detached(ctx context.Context, subject v1.Descriptor, r *rep
 	if x.manifest, err = json.Marshal(m); err != nil {
 		return nil, err
 	}
-	x.desc = v1.Descriptor{MediaType: m.MediaType, Digest: digest.FromBytes(x.manifest), Size: int64(len(x.manifest)), ArtifactType: signatureType}
+	x.desc = v1.Descriptor{
+		MediaType: m.MediaType, Digest: digest.FromBytes(x.manifest), Size: int64(len(x.manifest)), ArtifactType: signatureType,
+	}
 	out = []referrer{x}
 	err = d.remote.Referrers(ctx, subject, "", func(listed []v1.Descriptor) error {
 		out = slices.DeleteFunc(out, func(x referrer) bool {

@@ -261,7 +261,8 @@ func (f *fixing) fresh(r *Result) *lint.Finding {
 // attested refuses a file that a signature next to it covers.
 func attested(name string) error {
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(filepath.FromSlash(name)), layouts.SignatureFile)); err == nil {
-		return wrong(fmt.Errorf("%s cannot be fixed: %s next to it would no longer be true; fix the source tree and build again", name, layouts.SignatureFile))
+		return wrong(fmt.Errorf("%s cannot be fixed: %s next to it would no longer be true; "+
+			"fix the source tree and build again", name, layouts.SignatureFile))
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ func isMirror(env *cli.Env, arg string) bool {
 func (f *flags) pack(ctx context.Context, env *cli.Env, name, bundle string) error {
 	for _, flag := range f.changed {
 		if !slices.Contains([]string{"to", "verify-key", "dry-run"}, flag) {
-			return cli.Usagef("--%s does not fit: the mirror in %s is written to the bundle as it is; use --%[1]s in a run with --to %[2]s first", flag, name)
+			return cli.Usagef("--%s does not fit: the mirror in %s is written to the bundle as it is; "+
+				"use --%[1]s in a run with --to %[2]s first", flag, name)
 		}
 	}
 	if err := outside(env, name, bundle); err != nil {
@@ -91,7 +92,8 @@ func (f *flags) pack(ctx context.Context, env *cli.Env, name, bundle string) err
 func export(ctx context.Context, env *cli.Env, dir, bundle string) error {
 	sum, err := mirror.Export(ctx, dir, bundle)
 	if err == nil {
-		env.Say("wrote %s, SHA-256 %s; on the other side: clusterctl-repo mirror %s --to /srv/mirror", env.Short(bundle), sum, filepath.Base(bundle))
+		env.Say("wrote %s, SHA-256 %s; on the other side: clusterctl-repo mirror %s --to /srv/mirror",
+			env.Short(bundle), sum, filepath.Base(bundle))
 	}
 	return err
 }

@@ -229,7 +229,9 @@ const finishIt = "the mirror is not complete; run the same command again to fini
 
 // runMirror mirrors while no other run does, and tells what it does, and what to do
 // again if it fails halfway.
-func runMirror(ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirror.Options, again string) (*mirror.Result, error) {
+func runMirror(
+	ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirror.Options, again string,
+) (*mirror.Result, error) {
 	opts.Watch = func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }
 	copied := 0
 	opts.Tell = func(o mirror.Outcome) {

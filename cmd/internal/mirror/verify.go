@@ -87,7 +87,8 @@ func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.V
 		message = err.Error() + "; get the mirror again, or have its owner sign it again"
 	}
 	if !signed {
-		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message})
+		problem := mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message}
+		report.Problems = append(report.Problems, problem)
 	}
 	return report, nil
 }

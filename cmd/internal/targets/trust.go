@@ -74,14 +74,17 @@ func (v *Verification) Keys(env *cli.Env) (keys []*sign.PublicKey, err error) {
 
 // Approve returns a release with the content that one of the keys signed; see
 // sign.Verify. Its errors have the exit code of findings.
-func Approve(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Release, as ...layouts.Provider) (*repo.Release, error) {
+func Approve(
+	ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Release, as ...layouts.Provider,
+) (*repo.Release, error) {
 	out, err := sign.Verify(ctx, r, as, keys...)
 	switch {
 	case err == nil:
 		env.Detail("%s: the signature is good", r.Path)
 	case ctx.Err() == nil:
 		if errors.Is(err, fs.ErrNotExist) && (r.Provider == layouts.CertManager || slices.Contains(as, layouts.CertManager)) {
-			err = fmt.Errorf("%w; its project does not sign it in this way: mirror it by a run of its own, without --verify-key", err)
+			err = fmt.Errorf("%w; its project does not sign it in this way: "+
+				"mirror it by a run of its own, without --verify-key", err)
 		}
 		return nil, cli.Exit(cli.ExitFindings, fmt.Errorf("%s: %w", r.Path, err))
 	}
@@ -132,7 +135,9 @@ func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey
 // approveBeside checks what clusterctl reads in the root of a repository beside
 // the providers: cert-manager, and files that stand in for those of releases. It
 // returns what no signature covers, in words.
-func approveBeside(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Repository) (problems []string, err error) {
+func approveBeside(
+	ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Repository,
+) (problems []string, err error) {
 	root := env.Path(r.Path)
 	if left, err := os.ReadDir(filepath.Join(root, layouts.OverridesFolder)); err == nil && len(left) > 0 {
 		problems = append(problems, filepath.Join(r.Path, layouts.OverridesFolder)+" holds files that clusterctl may read instead of those of releases")

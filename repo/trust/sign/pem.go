@@ -19,7 +19,8 @@ type block struct {
 }
 
 // withCosign is the way out for keys that only cosign reads.
-const withCosign = "sign SHA256SUMS with cosign sign-blob, or make a key with openssl and give it to cosign import-key-pair too"
+const withCosign = "sign SHA256SUMS with cosign sign-blob, or make a key with openssl, " +
+	"which cosign import-key-pair takes too"
 
 var blocks = map[string]block{
 	"PUBLIC KEY":                     {parse: x509.ParsePKIXPublicKey},
