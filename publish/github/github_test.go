@@ -545,17 +545,18 @@ func TestTagOfAnother(t *testing.T) {
 	t.Parallel()
 	h := start(t, fake.Options{})
 	late := 0
-	for _, p := range sequence(t, h) {
+	put(t, h.open(t, h.fresh()), sample("v1.0.0"))
+	for i, p := range h.Faults.Log() {
 		at, r := h.fresh(commits), sample("v1.0.0")
 		h.Faults.Reset()
 		var once sync.Once
-		h.Faults.Add(rule(p.step, p.nth, 1, fault.Fault{Name: "tag", Call: func() {
+		h.Faults.Add(fault.Rule{Nth: i + 1, Fault: fault.Fault{Name: "tag", Call: func() {
 			once.Do(func() {
 				if len(h.Tags("acme/"+at)) == 0 {
 					h.AddTag("acme/"+at, fake.Tag{Name: "v1.0.0", SHA: older})
 				}
 			})
-		}}))
+		}}})
 		target := func(o *Options) { o.Target = younger }
 		_, err := h.open(t, at, target).Put(t.Context(), r)
 		tag := h.Tags("acme/" + at)

@@ -59,9 +59,6 @@ type hub struct {
 	*fake.Server
 	base *http.Transport
 
-	// patience is for servers that fall silent; a minute if zero.
-	patience time.Duration
-
 	mu sync.Mutex
 	n  int
 }
@@ -100,7 +97,7 @@ func (h *hub) fresh(edit ...func(*fake.Repository)) string {
 
 // policy does not sleep.
 func (h *hub) policy() transport.Policy {
-	return transport.Policy{Timeout: h.patience, Sleep: func(ctx context.Context, _ time.Duration) error {
+	return transport.Policy{Sleep: func(ctx context.Context, _ time.Duration) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -158,32 +155,6 @@ func (h *hub) equal(got fake.Release, r *repo.Release) error {
 		return fmt.Errorf("readers see %v, want %v", got.Names(), want)
 	}
 	return nil
-}
-
-// reader looks, after every request, at what readers see of a release: all or
-// nothing.
-type reader struct {
-	http.RoundTripper
-	hub  *hub
-	name string
-	r    *repo.Release
-
-	mu   sync.Mutex
-	saw  int
-	seen error
-}
-
-func (w *reader) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := w.RoundTripper.RoundTrip(req)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if got, ok := w.hub.Published("acme/"+w.name, w.r.Version); ok {
-		w.saw++
-		if e := w.hub.equal(got, w.r); e != nil {
-			w.seen = errors.Join(w.seen, fmt.Errorf("after %s %s: %w", req.Method, req.URL.Path, e))
-		}
-	}
-	return resp, err
 }
 
 // clean fails if something that people or machines get to see holds a token.

@@ -520,7 +520,9 @@ func TestSaysOtherwise(t *testing.T) {
 		if _, err := s.open().Put(t.Context(), acme()); err != nil {
 			t.Errorf("%d: %v", status, err)
 		}
-		s.whole("v1.2.3")
+		if whole, err := s.seen(acme()); !whole {
+			t.Errorf("%d: %v", status, err)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // server is a registry whose every request may suffer a fault.
 type server struct {
-	t      *testing.T
+	t      testing.TB
 	http   *httptest.Server
 	faults *fault.Injector
 	inner  http.Handler // without faults and without guard
@@ -52,7 +52,7 @@ type server struct {
 	after func()
 }
 
-func serve(t *testing.T, rules ...fault.Rule) *server {
+func serve(t testing.TB, rules ...fault.Rule) *server {
 	t.Helper()
 	s := &server{t: t, faults: fault.New(rules...), inner: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,23 +151,50 @@ func (s *server) store(tag, mediaType string, manifest any, blobs ...[]byte) {
 	}
 }
 
-// whole fails if a reader would see a part of a release.
-func (s *server) whole(tag string) {
-	m, _, there := s.manifest(tag)
+// seen says whether readers get a release whole. That a tag names what is not there, or
+// other content, is an error.
+func (s *server) seen(r *repo.Release) (bool, error) {
+	m, _, there := s.manifest(r.Version)
 	if !there {
-		return
+		return false, nil
 	}
+	files := map[string]string{}
 	for _, layer := range append(slices.Clone(m.Layers), m.Config) {
-		if resp := s.ask(http.MethodHead, "blobs/"+layer.Digest.String(), "", nil); resp.StatusCode != http.StatusOK {
-			s.t.Errorf("the tag %s is visible, but its layer %s is not there", tag, layer.Annotations[v1.AnnotationTitle])
+		resp := s.ask(http.MethodHead, "blobs/"+layer.Digest.String(), "", nil)
+		if title := layer.Annotations[v1.AnnotationTitle]; resp.StatusCode != http.StatusOK {
+			return false, fmt.Errorf("the tag is visible, but its layer %q is not there", title)
+		} else if title != "" {
+			files[title] = layer.Digest.Encoded()
 		}
 	}
+	for _, a := range r.Artifacts {
+		sum, err := a.Sum(context.Background())
+		if err != nil || files[a.Name] != sum.String() {
+			return false, fmt.Errorf("%s has other content, or is not there: %v", a.Name, err)
+		}
+	}
+	if len(files) != len(r.Artifacts) {
+		return false, fmt.Errorf("readers see %v", files)
+	}
+	return true, nil
+}
+
+// settle waits until the server has ended what it was doing for a client that left.
+func (s *server) settle() {
+	s.faults.Close() // ends what stalls
+	for range 1000 {
+		if s.faults.ClearLog(); s.faults.Peak() == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	s.t.Fatal("the server does not come to rest")
 }
 
 // bearer makes the registry want a token, which expires after some uses, from
 // another server, which takes the password or the refresh token.
 type bearer struct {
-	t      *testing.T
+	t      testing.TB
 	http   *httptest.Server
 	uses   int
 	mu     sync.Mutex
@@ -231,6 +258,11 @@ func robot(o *Options) {
 	o.Credential = Credentials(Credential{UserName: user, Password: password})
 }
 
+// secrets are those of these tests.
+func secrets() []string {
+	return []string{password, refresh, "granted-token", base64.StdEncoding.EncodeToString([]byte(user + ":" + password)), url.QueryEscape(refresh), "access-token-of-the-robot"}
+}
+
 // noSecret fails if one of the secrets of these tests is in a text.
 func noSecret(t *testing.T, texts ...any) {
 	t.Helper()
@@ -239,7 +271,7 @@ func noSecret(t *testing.T, texts ...any) {
 			continue
 		}
 		text := fmt.Sprintf("%v %+v %#v", x, x, x)
-		for _, secret := range []string{password, refresh, "granted-token", base64.StdEncoding.EncodeToString([]byte(user + ":" + password)), url.QueryEscape(refresh), "access-token-of-the-robot"} {
+		for _, secret := range secrets() {
 			if strings.Contains(text, secret) {
 				t.Errorf("a secret is in %s", text)
 			}
