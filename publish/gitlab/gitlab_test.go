@@ -150,34 +150,16 @@ func TestPublish(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, direct download %v", u.name, direct), func(t *testing.T) {
 				s := serve(t, u, fake.Options{DirectDownload: direct})
 				p, r := open(t, options(s, u)), sample(version)
-				plan, err := p.Plan(t.Context(), r)
-				if err != nil || plan.Unchanged || len(plan.Steps) != len(r.Artifacts) || !strings.HasPrefix(plan.Steps[len(r.Artifacts)-1], "upload "+gate) {
-					t.Fatalf("%+v, %v", plan, err)
-				}
-				for _, e := range s.Faults.Log() {
-					if e.Method != http.MethodGet {
-						t.Errorf("the plan sends %s", e)
-					}
-				}
-				s.Faults.ClearLog()
-				got, err := p.Put(t.Context(), r)
-				if err != nil || got.Unchanged || got.Where == "" {
-					t.Fatalf("%+v, %v", got, err)
+				plan, _ := publishtest.RoundTrip(t, p, r, release(version, map[string]string{gate: "other"}))
+				if len(plan.Steps) != len(r.Artifacts) || !strings.HasPrefix(plan.Steps[len(r.Artifacts)-1], "upload "+gate) {
+					t.Errorf("plan %+v", plan)
 				}
 				single(t, s, r)
 				checkUploads(t, s, r)
-				if err := p.Verify(t.Context(), r); err != nil {
-					t.Error(err)
+				versions, err := p.Versions(t.Context())
+				if u.mayList && (err != nil || !slices.Equal(versions, []string{r.Version})) || !u.mayList && err == nil {
+					t.Errorf("versions %v, %v", versions, err)
 				}
-				got, err = p.Put(t.Context(), r)
-				if err != nil || !got.Unchanged {
-					t.Errorf("again: %+v, %v", got, err)
-				}
-				if plan, err := p.Plan(t.Context(), r); err != nil || !plan.Unchanged || plan.Steps != nil {
-					t.Errorf("plan again: %+v, %v", plan, err)
-				}
-				single(t, s, r)
-				fetches(t, p, r, u.mayList)
 				if leaks := s.Leaks(); leaks != nil {
 					t.Errorf("the storage got to see credentials: %v", leaks)
 				}
@@ -220,26 +202,6 @@ func checkUploads(t *testing.T, s *fake.Server, r *repo.Release) {
 	}
 	if want := []string{"a+b.yaml", "cluster-template.yaml", "empty.yaml", "SHA256SUMS", "metadata.yaml", gate}; !slices.Equal(names, want) {
 		t.Errorf("uploaded %v, want %v", names, want)
-	}
-}
-
-func fetches(t *testing.T, p *Package, r *repo.Release, mayList bool) {
-	t.Helper()
-	got, err := p.Fetch(t.Context(), r.Version)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	if diff, err := publish.Compare(t.Context(), got, r); err != nil || !diff.IsZero() {
-		t.Errorf("fetched otherwise: %s, %v", diff, err)
-	}
-	given.NoError(t, publish.VerifyFiles(t.Context(), got, r))
-	versions, err := p.Versions(t.Context())
-	if mayList && (err != nil || !slices.Equal(versions, []string{r.Version})) || !mayList && err == nil {
-		t.Errorf("versions %v, %v", versions, err)
-	}
-	if _, err := p.Fetch(t.Context(), "v9.9.9"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("fetched what is not there: %v", err)
 	}
 }
 

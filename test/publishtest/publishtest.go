@@ -120,6 +120,16 @@ func (p Place) sequence(t testing.TB) (points []point) {
 	t.Helper()
 	s := p.Start(t)
 	s.Faults.ClearLog()
+	plan, err := s.Open(nil, 0).Plan(t.Context(), p.Release)
+	if err != nil || plan.Unchanged || len(plan.Steps) == 0 {
+		t.Errorf("plan %+v, %v", plan, err)
+	}
+	for _, e := range s.Faults.Log() {
+		if e.Method != "GET" && e.Method != "HEAD" {
+			t.Errorf("the plan sends %v", e)
+		}
+	}
+	s.Faults.ClearLog()
 	if result, err := s.Open(nil, 0).Put(t.Context(), p.Release); err != nil || result.Unchanged {
 		t.Fatalf("without faults: %+v, %v", result, err)
 	}
