@@ -100,7 +100,7 @@ func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f
 
 func TestFaults(t *testing.T) {
 	publishtest.Run(t, func(t testing.TB) publishtest.Place {
-		return start(t, fake.Options{}).place(share.Of(8, 1), share.Of(30, 250))
+		return start(t, fake.Options{}).place(share.Of(12, 1), share.Of(20, 250))
 	})
 }
 
@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 func TestFaultsWithoutDigests(t *testing.T) {
 	share.SkipInRace(t)
 	publishtest.Faults(t, func(t testing.TB) publishtest.Place {
-		return start(t, fake.Options{NoDigests: true}).place(share.Of(30, 2), 0)
+		return start(t, fake.Options{NoDigests: true}).place(share.Of(60, 2), 0)
 	})
 }
 

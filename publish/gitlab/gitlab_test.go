@@ -632,9 +632,9 @@ func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f
 func TestFaults(t *testing.T) {
 	for i, u := range users[:4] {
 		t.Run(u.name, func(t *testing.T) {
-			every := share.Of(8, 1)
+			every := share.Of(12, 1)
 			if i%3 > 0 {
-				every *= 3 // the first may do all, the last sees nothing
+				every *= 2 // the first may do all, the last sees nothing
 			}
 			publishtest.Run(t, func(testing.TB) publishtest.Place { return place(u, every, share.Of(3, 60)) })
 		})

@@ -61,7 +61,7 @@ func place(testing.TB) publishtest.Place {
 			return !slices.ContainsFunc(passing, named) && !slices.Contains([]string{"rate limit", "rate limit after", "twice"}, f.Name)
 		},
 		Vital: []string{"GET manifests", "HEAD blobs", "POST uploads", "PUT uploads", "HEAD manifests", "PUT manifests"},
-		Every: share.Of(6, 1), Sequences: share.Of(30, 250),
+		Every: share.Of(10, 1), Sequences: share.Of(20, 250),
 	}
 }
 

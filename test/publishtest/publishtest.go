@@ -315,9 +315,12 @@ func (p Place) random(t *testing.T) {
 	t.Logf("%d sequences, of which %d ended with an error and were completed by the next run", p.Sequences, failed)
 }
 
+// fewer is Every where there are not as many cases.
+func (p Place) fewer() int { return max(1, min(p.Every/3, 6)) }
+
 // killed ends the run at each step, before and after the place has done its part.
 func (p Place) killed(t *testing.T) {
-	stop, every, missed := errors.New("stop"), min(p.Every, 2), 0
+	stop, every, missed := errors.New("stop"), p.fewer(), 0
 	for i, at := range p.sequence(t) {
 		if missed > 3 {
 			t.Fatalf("%d steps do not occur again", missed)
@@ -357,7 +360,7 @@ func (p Place) killed(t *testing.T) {
 // second lets another publisher do all of its work at each step of a run, with the same
 // content or with other.
 func (p Place) second(t *testing.T) {
-	every, missed := min(p.Every, 2), 0
+	every, missed := p.fewer(), 0
 	for i, at := range p.sequence(t) {
 		if missed > 3 {
 			t.Fatalf("%d steps do not occur again", missed)
