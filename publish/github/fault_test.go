@@ -51,7 +51,7 @@ func (h *hub) place(every, sequences int) publishtest.Place {
 }
 
 func (h *hub) spot(t testing.TB) *publishtest.Spot {
-	at := h.fresh()
+	at := h.fresh(func(r *fake.Repository) { r.Private = h.private })
 	token := "ghp_3yJhbGciOiJIUzI1NiIs_" + at
 	renew := func() { h.AddToken(fake.Token{Secret: token, Right: fake.Admin, Workflows: true}) }
 	renew()
@@ -101,6 +101,14 @@ func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f
 func TestFaults(t *testing.T) {
 	publishtest.Run(t, func(t testing.TB) publishtest.Place {
 		return start(t, fake.Options{}).place(share.Of(12, 1), share.Of(20, 250))
+	})
+}
+
+func TestFaultsWhileReadingPrivately(t *testing.T) {
+	publishtest.Reading(t, func(t testing.TB) publishtest.Place {
+		h := start(t, fake.Options{})
+		h.private = true
+		return h.place(share.Of(6, 1), 0)
 	})
 }
 

@@ -58,6 +58,8 @@ func assets(t testing.TB, r *repo.Release) []fake.Asset {
 type hub struct {
 	*fake.Server
 	base *http.Transport
+	// private are the repositories in which faults strike.
+	private bool
 
 	mu sync.Mutex
 	n  int

@@ -139,9 +139,11 @@ func single(t testing.TB, s *fake.Server, r *repo.Release) {
 	}
 }
 
-// packages are those of releases, without the claims.
+// packages are those of releases of foo, without the claims.
 func packages(s *fake.Server) []fake.Package {
-	return slices.DeleteFunc(s.Packages(where), func(p fake.Package) bool { return strings.HasSuffix(p.Version, claims) })
+	return slices.DeleteFunc(s.Packages(where), func(p fake.Package) bool {
+		return strings.HasSuffix(p.Version, claims) || p.Name != foo.Label()
+	})
 }
 
 func TestPublish(t *testing.T) {
@@ -522,33 +524,6 @@ func TestNoDuplicates(t *testing.T) {
 	}
 }
 
-// Somebody hides the finished package, and does not come back.
-func TestHiddenByOthers(t *testing.T) {
-	for _, u := range users[:2] {
-		s := serve(t, u, fake.Options{})
-		r := small(version)
-		uploads := len(r.Artifacts)
-		s.Faults.Add(fault.Rule{Step: "upload-file", Nth: uploads, Fault: fault.Fault{Name: "gate", Call: func() {
-			s.Faults.Add(fault.Rule{Step: "list-packages", Fault: fault.Fault{Name: "hide", Call: func() {
-				_, _, err := open(t, options(s, u)).upload(t.Context(), version, r.Artifact("metadata.yaml"), "hidden")
-				if err != nil {
-					t.Error(err)
-				}
-			}}})
-		}}})
-		if _, err := open(t, options(s, u)).Put(t.Context(), r); err != nil {
-			t.Error(err)
-		}
-		if p, _ := s.Package(where, foo.Label(), version); p.Status != "default" {
-			t.Errorf("%s: the package is %s", u.name, p.Status)
-		}
-	}
-}
-
-// impatience is Policy.Timeout where a server stalls. Elsewhere it stays long, so
-// that a busy machine is not taken for one.
-const impatience = 60 * time.Millisecond
-
 // faults are those of the server, and some more.
 func faults() []fault.Fault {
 	day := fake.RateLimited(24 * time.Hour)
@@ -595,17 +570,19 @@ func small(version string) *repo.Release {
 func place(u user, every, sequences int) publishtest.Place {
 	return publishtest.Place{
 		Release: small(version), Other: release(version, map[string]string{gate: "their components", "metadata.yaml": "their metadata", "their.yaml": "x"}),
-		Start: func(t testing.TB) *publishtest.Spot { return spot(t, u) }, Faults: faults(), Lasts: lasts, Every: every, Sequences: sequences,
+		Start: func(t testing.TB) *publishtest.Spot {
+			s := serve(t, u, fake.Options{})
+			return spot(t, s, u, options(s, u))
+		}, Faults: faults(), Lasts: lasts, Every: every, Sequences: sequences,
 		Vital: []string{"upload-file"}, Rare: []string{"upload-file", "list-files", "delete-file", "download-file", "get-project"},
 	}
 }
 
-func spot(t testing.TB, u user) *publishtest.Spot {
-	s := serve(t, u, fake.Options{})
+func spot(t testing.TB, s *fake.Server, u user, o Options) *publishtest.Spot {
 	return &publishtest.Spot{
 		Faults: s.Faults, Secrets: []string{u.secret}, Leaks: s.Leaks, Renew: func() { addToken(s, u) }, Settle: func() { settle(t, s) },
 		Open: func(after func(), patience time.Duration) publish.Destination {
-			o := options(s, u)
+			o := o
 			o.Policy.Timeout = patience
 			o.Base = tripper(func(req *http.Request) (*http.Response, error) {
 				if _, sent := req.Header["Private-Token"]; sent {
@@ -720,47 +697,35 @@ func TestRelease(t *testing.T) {
 	if got := both.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
 		t.Errorf("two providers at a time: %+v", got)
 	}
+}
 
-	for i, step := range []string{"get-release", "create-release", "create-link"} {
-		for j, f := range faults() {
-			if (i+j)%share.Of(3, 1) != 0 {
-				continue
-			}
-			t.Run(step+" "+f.Name, func(t *testing.T) {
-				s := serve(t, u, fake.Options{}, withTag)
-				o, providers := options(s, u), 1
-				o.Release = true
-				if step == "create-link" { // which the first provider does not need
-					given.Value(open(t, o).Put(t.Context(), r))(t)
-					o.Package, providers = "bootstrap-foo", 2
+// Faults, while the release of the project is made or gets the links of another provider.
+func TestFaultsOfReleases(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
+			publishtest.Run(t, func(testing.TB) publishtest.Place {
+				p := place(users[0], share.Of(30, 3), share.Of(3, 30))
+				p.Rare, p.Vital = append(p.Rare, "get-release"), append(p.Vital, map[bool]string{true: "create-release", false: "create-link"}[first])
+				p.Start = func(t testing.TB) *publishtest.Spot {
+					s := serve(t, users[0], fake.Options{}, func(p *fake.Project) { p.Tags = map[string]string{version: ""} })
+					o, links := options(s, users[0]), len(p.Release.Artifacts)
+					if o.Release, o.Package = true, "bootstrap-foo"; !first {
+						given.Value(open(t, o).Put(t.Context(), p.Release))(t)
+						links *= 2
+					}
+					o.Package = foo.Label()
+					out := spot(t, s, users[0], o)
+					out.Tidy = func(r *repo.Release) {
+						single(t, s, r)
+						if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != links {
+							t.Errorf("the releases of the project are %+v", got)
+						}
+					}
+					return out
 				}
-				s.Faults.Add(fault.Rule{Step: step, Fault: f})
-				patient := o
-				if f.Stall {
-					o.Policy.Timeout = impatience
-				}
-				_, err := open(t, o).Put(t.Context(), r)
-				// The release is looked at before the first upload.
-				early := err != nil && step == "get-release"
-				if complete, bad := seen(s, r); bad != nil || !complete && !early {
-					t.Error(complete, bad)
-				}
-				if got := s.Releases(where); err == nil && (len(got) != 1 || len(got[0].Links) != providers*len(r.Artifacts)) {
-					t.Errorf("success, but %+v", got)
-				}
-				if err != nil && strings.Contains(err.Error(), u.secret) {
-					t.Error(err)
-				}
-				s.Faults.Reset()
-				addToken(s, u)
-				if _, err := open(t, patient).Put(t.Context(), r); err != nil {
-					t.Errorf("second run: %v", err)
-				}
-				if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != providers*len(r.Artifacts) {
-					t.Errorf("%+v", got)
-				}
+				return p
 			})
-		}
+		})
 	}
 }
 

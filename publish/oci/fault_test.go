@@ -60,7 +60,7 @@ func place(testing.TB) publishtest.Place {
 			named := func(g fault.Fault) bool { return f.Name == g.Name }
 			return !slices.ContainsFunc(passing, named) && !slices.Contains([]string{"rate limit", "rate limit after", "twice"}, f.Name)
 		},
-		Vital: []string{"GET manifests", "HEAD blobs", "POST uploads", "PUT uploads", "HEAD manifests", "PUT manifests"},
+		Vital: []string{"GET manifests", "POST uploads", "PUT uploads", "PUT manifests"},
 		Every: share.Of(10, 1), Sequences: share.Of(20, 250),
 	}
 }

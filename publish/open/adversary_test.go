@@ -123,6 +123,9 @@ var adversaries = map[string]adversary{
 	},
 	"nonsense": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>"+terminal) },
 	"null":     func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "null") },
+	"nothing":  func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) },
+	"half":     func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "[") },
+	"a word":   func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"message":"hi"}`) },
 }
 
 // TestAdversaries does everything that can be done with a place at servers
@@ -132,14 +135,14 @@ func TestAdversaries(t *testing.T) {
 	for i, what := range slices.Sorted(maps.Keys(adversaries)) {
 		for j, place := range []string{hub + "/o/r", labA + "/g/p", "oci://registry.test/acme/foo"} {
 			if (i+j)%share.Of(3, 1) == 0 {
-				t.Run(what+" at "+place, func(t *testing.T) { attack(t, adversaries[what], place) })
+				t.Run(what+" at "+place, func(t *testing.T) { attack(t, what, place) })
 			}
 		}
 	}
 }
 
-func attack(t *testing.T, serve adversary, name string) {
-	server := httptest.NewServer(http.HandlerFunc(serve))
+func attack(t *testing.T, what, name string) {
+	server := httptest.NewServer(http.HandlerFunc(adversaries[what]))
 	defer server.Close()
 	defer server.CloseClientConnections()
 	usual, ok := transport.Usual().(*http.Transport) // with its limits
@@ -184,7 +187,7 @@ func attack(t *testing.T, serve adversary, name string) {
 		}
 		if err != nil {
 			checkText(t, verb, err.Error())
-		} else if verb == "Put" || verb == "Verify" {
+		} else if verb == "Put" || verb == "Verify" || slices.Contains([]string{"nonsense", "null", "nothing", "half", "a word"}, what) {
 			t.Errorf("%s succeeds", verb)
 		}
 	}

@@ -89,7 +89,7 @@ type Injector interface {
 func Run(t *testing.T, start func(testing.TB) Place) {
 	for name, part := range map[string]func(Place, *testing.T){
 		"fault at every step": Place.once, "lasting fault": Place.lasting, "random faults": Place.random,
-		"killed at every step": Place.killed, "second publisher": Place.second,
+		"killed at every step": Place.killed, "second publisher": Place.second, "fault while reading": Place.reading,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +102,12 @@ func Run(t *testing.T, start func(testing.TB) Place) {
 func Faults(t *testing.T, start func(testing.TB) Place) {
 	t.Parallel()
 	start(t).once(t)
+}
+
+// Reading is the part of Run in which faults strike while a release is listed and read.
+func Reading(t *testing.T, start func(testing.TB) Place) {
+	t.Parallel()
+	start(t).reading(t)
 }
 
 // point is the nth step of its kind in a run.
@@ -157,10 +163,7 @@ func (p Place) survive(t testing.TB, rules ...fault.Rule) (failure error) {
 	}
 	damaged := any(func(f fault.Fault) bool { return f.Effect == fault.WrongDigest })
 	copied := damaged || any(func(f fault.Fault) bool { return f.Twice })
-	patience := time.Duration(0)
-	if any(func(f fault.Fault) bool { return f.Stall }) {
-		patience = 100 * time.Millisecond
-	}
+	patience := patienceFor(rules...)
 	var mu sync.Mutex
 	var part error
 	seen := false
@@ -181,8 +184,8 @@ func (p Place) survive(t testing.TB, rules ...fault.Rule) (failure error) {
 	}
 	s.unshown(t, failure, result, s.Faults.Log())
 	_, conflict := errors.AsType[*publish.ConflictError](failure)
-	if failure != nil && !conflict && !strings.HasPrefix(failure.Error(), "publish "+publish.Name(r)+" to ") {
-		t.Errorf("the error does not say what failed: %v", failure)
+	if failure != nil && !conflict && !strings.Contains(failure.Error(), publish.Name(r)+" ") {
+		t.Errorf("the error does not name the release: %v", failure)
 	}
 	if s.First != nil {
 		s.First(whole, failure)
@@ -218,6 +221,15 @@ func (p Place) survive(t testing.TB, rules ...fault.Rule) (failure error) {
 	}
 	s.tight(t)
 	return failure
+}
+
+// patienceFor is short where a step stalls. Elsewhere it is that of the place, so that a
+// busy machine is not taken for one that stalls.
+func patienceFor(rules ...fault.Rule) time.Duration {
+	if slices.ContainsFunc(rules, func(r fault.Rule) bool { return r.Fault.Stall }) {
+		return 100 * time.Millisecond
+	}
+	return 0
 }
 
 // unshown fails if something that people or machines get to see holds a secret.
@@ -313,6 +325,50 @@ func (p Place) random(t *testing.T) {
 		}
 	}
 	t.Logf("%d sequences, of which %d ended with an error and were completed by the next run", p.Sequences, failed)
+}
+
+// reading lists and reads a release while each fault strikes once at each step.
+func (p Place) reading(t *testing.T) {
+	ctx, s := t.Context(), p.Start(t)
+	if _, err := s.Open(nil, 0).Put(ctx, p.Release); err != nil {
+		t.Fatal(err)
+	}
+	_, blind := s.Open(nil, 0).Versions(ctx) // not all users may list
+	read := func(patience time.Duration) error {
+		d := s.Open(nil, patience)
+		if versions, err := d.Versions(ctx); blind == nil && (err != nil || !slices.Equal(versions, []string{p.Release.Version})) {
+			return fmt.Errorf("versions %v, %w", versions, err)
+		}
+		got, err := d.Fetch(ctx, p.Release.Version)
+		if err != nil {
+			return err
+		}
+		return publish.VerifyFiles(ctx, got, p.Release)
+	}
+	s.Faults.ClearLog()
+	if err := read(0); err != nil {
+		t.Fatal(err)
+	}
+	steps := s.Faults.Log()
+	for i, f := range p.Faults {
+		for j, e := range steps {
+			if (i+j)%p.Every != 0 {
+				continue
+			}
+			rule := fault.Rule{Nth: j + 1, Fault: f}
+			s.Faults.Add(rule)
+			err := read(patienceFor(rule))
+			// What is read may be damaged without a sign on the way; it is noticed at the end.
+			if damaged := f.Shorten > 0 || f.Corrupt || f.Status == 200; err != nil && !damaged && !p.Lasts(f) {
+				t.Errorf("%s at %v: %v", f.Name, e, err)
+			}
+			s.unshown(t, err)
+			if s.Faults.Reset(); s.Renew != nil {
+				s.Renew()
+			}
+		}
+	}
+	s.tight(t)
 }
 
 // fewer is Every where there are not as many cases.
