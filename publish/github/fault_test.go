@@ -61,14 +61,7 @@ func (h *hub) spot(t testing.TB) *publishtest.Spot {
 		Faults: h.Faults, Secrets: []string{token}, Renew: renew, Leaks: h.Leaks,
 		Open: func(after func(), patience time.Duration) publish.Destination {
 			return h.open(t, at, func(o *Options) {
-				o.Token, o.Base = token, tripper(func(req *http.Request) (*http.Response, error) {
-					resp, err := h.base.RoundTrip(req)
-					if after != nil {
-						after()
-					}
-					return resp, err
-				})
-				o.Policy.Timeout = patience
+				o.Token, o.Base, o.Policy.Timeout = token, publishtest.After(h.base, after), patience
 			})
 		},
 		Seen: func(r *repo.Release) (bool, error) {
@@ -92,11 +85,6 @@ func (h *hub) spot(t testing.TB) *publishtest.Spot {
 		},
 	}
 }
-
-// tripper is a RoundTripper.
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func TestFaults(t *testing.T) {
 	publishtest.Run(t, func(t testing.TB) publishtest.Place {
@@ -239,7 +227,7 @@ func TestUsedUpLimit(t *testing.T) {
 	h := start(t, fake.Options{})
 	h.Faults.Reset()
 	at, r := h.fresh(), sample("v1.0.0")
-	base := tripper(func(req *http.Request) (*http.Response, error) {
+	base := publishtest.Tripper(func(req *http.Request) (*http.Response, error) {
 		resp, err := h.base.RoundTrip(req)
 		if err == nil {
 			for name, value := range map[string]string{"Limit": "5000", "Remaining": "0", "Reset": fmt.Sprint(time.Now().Add(time.Hour).Unix())} {

@@ -18,24 +18,16 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 )
 
 const secret = "ghp_3yJhbGciOiJIUzI1NiIs"
 
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 
-// files makes a release of foo from names and contents.
-func files(version string, pairs ...string) *repo.Release {
-	r := &repo.Release{Provider: foo, Version: version, Path: "built"}
-	for i := 0; i < len(pairs); i += 2 {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(pairs[i], []byte(pairs[i+1])))
-	}
-	r.Sort()
-	return r
-}
+var files = publishtest.Files
 
 // sample returns the release that belongs to a version.
 func sample(version string) *repo.Release {
@@ -162,13 +154,7 @@ func (h *hub) equal(got fake.Release, r *repo.Release) error {
 // clean fails if something that people or machines get to see holds a token.
 func clean(t testing.TB, secret string, texts ...any) {
 	t.Helper()
-	for _, x := range texts {
-		for _, text := range []string{fmt.Sprint(x), fmt.Sprintf("%+v", x), fmt.Sprintf("%#v", x)} {
-			if _, log := x.([]fault.Entry); strings.Contains(text, secret) || strings.Contains(text, "X-Amz") && !log {
-				t.Errorf("there is a secret in %.500s", text)
-			}
-		}
-	}
+	publishtest.Unshown(t, []string{secret}, texts...)
 }
 
 // conflict reports whether an error is a conflict that names the page of the release.

@@ -25,7 +25,7 @@ func begun(t *testing.T, s *fake.Server, u user, change func(*Options)) *job {
 	if change != nil {
 		change(&o)
 	}
-	j, err := open(t, o).begin(t.Context(), release(version, map[string]string{gate: "components", "metadata.yaml": "metadata", "cluster-template.yaml": "template"}))
+	j, err := open(t, o).begin(t.Context(), release(version, gate, "components", "metadata.yaml", "metadata", "cluster-template.yaml", "template"))
 	given.NoError(t, err)
 	for _, a := range j.order {
 		j.sums[a.Name] = given.Value(a.Digest(t.Context()))(t)

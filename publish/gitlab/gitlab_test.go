@@ -35,27 +35,11 @@ const (
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 
 func sample(version string) *repo.Release {
-	return release(version, map[string]string{
-		gate:                    "components of " + version,
-		"metadata.yaml":         "metadata of " + version,
-		"cluster-template.yaml": "template of " + version,
-		"empty.yaml":            "",
-		"a+b.yaml":              "odd of " + version,
-	})
+	return release(version, gate, "components of "+version, "metadata.yaml", "metadata of "+version,
+		"cluster-template.yaml", "template of "+version, "empty.yaml", "", "a+b.yaml", "odd of "+version)
 }
 
-func release(version string, files map[string]string) *repo.Release {
-	r := &repo.Release{Provider: foo, Version: version, Path: version}
-	for name, content := range files {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(name, []byte(content)))
-	}
-	r.Sort()
-	out, err := publish.WithChecksums(context.Background(), r)
-	if err != nil {
-		panic(err)
-	}
-	return out
-}
+var release = publishtest.Summed
 
 // user is who publishes in a test.
 type user struct {
@@ -152,7 +136,7 @@ func TestPublish(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, direct download %v", u.name, direct), func(t *testing.T) {
 				s := serve(t, u, fake.Options{DirectDownload: direct})
 				p, r := open(t, options(s, u)), sample(version)
-				plan, _ := publishtest.RoundTrip(t, p, r, release(version, map[string]string{gate: "other"}))
+				plan, _ := publishtest.RoundTrip(t, p, r, release(version, gate, "other"))
 				if len(plan.Steps) != len(r.Artifacts) || !strings.HasPrefix(plan.Steps[len(r.Artifacts)-1], "upload "+gate) {
 					t.Errorf("plan %+v", plan)
 				}
@@ -537,20 +521,6 @@ func faults() []fault.Fault {
 	)
 }
 
-// settle waits until the server has ended what it was doing for a client that
-// left. A late upload is one that nobody could have known of.
-func settle(t testing.TB, s *fake.Server) {
-	t.Helper()
-	s.Faults.Close() // ends what stalls
-	for range 1000 {
-		if s.Faults.ClearLog(); s.Faults.Peak() == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("the server does not come to rest")
-}
-
 // lasts reports whether a fault that strikes once may end the run: what needs a
 // person. Everything else passes.
 func lasts(f fault.Fault) bool {
@@ -569,7 +539,7 @@ func small(version string) *repo.Release {
 // place is a package of one user, for each run in another GitLab.
 func place(u user, every, sequences int) publishtest.Place {
 	return publishtest.Place{
-		Release: small(version), Other: release(version, map[string]string{gate: "their components", "metadata.yaml": "their metadata", "their.yaml": "x"}),
+		Release: small(version), Other: release(version, gate, "their components", "metadata.yaml", "their metadata", "their.yaml", "x"),
 		Start: func(t testing.TB) *publishtest.Spot {
 			s := serve(t, u, fake.Options{})
 			return spot(t, s, u, options(s, u))
@@ -580,31 +550,22 @@ func place(u user, every, sequences int) publishtest.Place {
 
 func spot(t testing.TB, s *fake.Server, u user, o Options) *publishtest.Spot {
 	return &publishtest.Spot{
-		Faults: s.Faults, Secrets: []string{u.secret}, Leaks: s.Leaks, Renew: func() { addToken(s, u) }, Settle: func() { settle(t, s) },
+		Faults: s.Faults, Secrets: []string{u.secret}, Leaks: s.Leaks, Renew: func() { addToken(s, u) }, Settle: func() { publishtest.Settle(t, s.Faults) },
 		Open: func(after func(), patience time.Duration) publish.Destination {
 			o := o
 			o.Policy.Timeout = patience
-			o.Base = tripper(func(req *http.Request) (*http.Response, error) {
+			o.Base = publishtest.After(publishtest.Tripper(func(req *http.Request) (*http.Response, error) {
 				if _, sent := req.Header["Private-Token"]; sent {
 					t.Error("the library sends a token")
 				}
-				resp, err := http.DefaultTransport.RoundTrip(req)
-				if after != nil {
-					after()
-				}
-				return resp, err
-			})
+				return http.DefaultTransport.RoundTrip(req)
+			}), after)
 			return open(t, o)
 		},
 		Seen: func(r *repo.Release) (bool, error) { return seen(s, r) }, Tidy: func(r *repo.Release) { single(t, s, r) },
 		Exposed: true, Keeps: u.role < fake.Maintainer, Unclaimed: !u.mayList || u.kind == DeployToken,
 	}
 }
-
-// tripper is a RoundTripper.
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func TestFaults(t *testing.T) {
 	for i, u := range users[:4] {
@@ -827,15 +788,15 @@ func FuzzMessage(f *testing.F) {
 // with TakeOver, there is no other protection.
 func TestLooksBetweenUploads(t *testing.T) {
 	const files = 30
-	more := map[string]string{gate: "components"}
+	more := []string{gate, "components"}
 	for i := range files {
-		more[fmt.Sprintf("cluster-template-%02d.yaml", i)] = "x"
+		more = append(more, fmt.Sprintf("cluster-template-%02d.yaml", i), "x")
 	}
 	for _, takeOver := range []bool{false, true} {
 		s := serve(t, users[0], fake.Options{})
 		o := options(s, users[0])
 		o.TakeOver = takeOver
-		given.Value(open(t, o).Put(t.Context(), release(version, more)))(t)
+		given.Value(open(t, o).Put(t.Context(), release(version, more...)))(t)
 		looks := 0
 		for _, e := range s.Faults.Log() {
 			if e.Method == http.MethodGet && strings.HasSuffix(e.Path, "/"+gate) {

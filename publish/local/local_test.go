@@ -24,25 +24,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 )
 
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 
-// release makes a release of foo from names and contents, with checksums.
-func release(version string, files ...string) *repo.Release {
-	r := &repo.Release{Provider: foo, Version: version, Path: "built"}
-	for i := 0; i < len(files); i += 2 {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(files[i], []byte(files[i+1])))
-	}
-	r.Sort()
-	sums, err := repo.Checksums(context.Background(), r)
-	if err != nil {
-		panic(err) // memory can be read
-	}
-	r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums))
-	r.Sort()
-	return r
-}
+var release = publishtest.Summed
 
 // sample returns the release that belongs to a version.
 func sample(version string) *repo.Release {

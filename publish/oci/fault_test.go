@@ -69,7 +69,7 @@ func spot(t testing.TB) *publishtest.Spot {
 	s := serve(t)
 	wantToken(s, 12)
 	return &publishtest.Spot{
-		Faults: s.faults, Secrets: secrets(), Settle: s.settle,
+		Faults: s.faults, Secrets: secrets(), Settle: func() { publishtest.Settle(t, s.faults) },
 		Open: func(after func(), patience time.Duration) publish.Destination {
 			other := &server{t: t, http: s.http, faults: s.faults, inner: s.inner}
 			s.after = after

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 )
 
 const (
@@ -180,18 +181,6 @@ func (s *server) seen(r *repo.Release) (bool, error) {
 	return true, nil
 }
 
-// settle waits until the server has ended what it was doing for a client that left.
-func (s *server) settle() {
-	s.faults.Close() // ends what stalls
-	for range 1000 {
-		if s.faults.ClearLog(); s.faults.Peak() == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	s.t.Fatal("the server does not come to rest")
-}
-
 // bearer makes the registry want a token, which expires after some uses, from
 // another server, which takes the password or the refresh token.
 type bearer struct {
@@ -265,19 +254,9 @@ func secrets() []string {
 }
 
 // noSecret fails if one of the secrets of these tests is in a text.
-func noSecret(t *testing.T, texts ...any) {
+func noSecret(t testing.TB, texts ...any) {
 	t.Helper()
-	for _, x := range texts {
-		if x == nil {
-			continue
-		}
-		text := fmt.Sprintf("%v %+v %#v", x, x, x)
-		for _, secret := range secrets() {
-			if strings.Contains(text, secret) {
-				t.Errorf("a secret is in %s", text)
-			}
-		}
-	}
+	publishtest.Unshown(t, secrets(), texts...)
 }
 
 // release is one of a provider with its own files.
