@@ -214,11 +214,17 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestRefusedSteps: what may not be deleted stays, and what is refused may be there already.
+// TestRefusedSteps: what GitLab damages is deleted, what may not be deleted stays, and what is
+// refused may be there already.
 func TestRefusedSteps(t *testing.T) {
 	s := serve(t, users[0], fake.Options{})
 	j := begun(t, s, users[0], nil)
 	st, x := there(j, true, false), step{upload: j.r.Artifact("metadata.yaml"), status: gitlab.PackageHidden}
+	s.Faults.Add(fault.Rule{Step: "upload-file", Fault: fault.Fault{Effect: fault.WrongDigest}})
+	err := j.do(t.Context(), st, x)
+	if !transport.IsTemporary(err) || len(j.broken["metadata.yaml"]) != 1 || j.sent["metadata.yaml"] || len(j.deleted) != 1 {
+		t.Errorf("GitLab damages a file: %v, %v", err, j.broken)
+	}
 	// A file that was deleted, and is still listed, is not there.
 	given.NoError(t, j.do(t.Context(), st, x))
 	for _, f := range given.Value(j.p.look(t.Context(), version, j.names()))(t).files["metadata.yaml"] {

@@ -155,6 +155,7 @@ func stepsOf(t *testing.T) []string {
 // TestDurable: the content of a file is on the disk before the file is used, but in
 // a build folder.
 func TestDurable(t *testing.T) {
+	stepsOf(t)
 	disk := given.Value(openDisk(given.MemoryDir(t)))(t)
 	defer disk.close()
 	for op, write := range map[string]func(string, func(io.Writer) error) error{"sync": disk.write, "close": volatile{disk}.write} {

@@ -395,41 +395,25 @@ func TestReplaceIsOneStep(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	ctx := context.Background()
-	root := t.TempDir()
-	d := given.Value(New(root))(t)
-	release := func(content string) *repo.Release {
-		return &repo.Release{
-			Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
-			Artifacts: []*repo.Artifact{repo.BytesArtifact("metadata.yaml", []byte(content))},
-		}
-	}
+	root := given.MemoryDir(t)
+	d := destination(t, root)
 	for _, step := range []struct {
 		content   string
 		unchanged bool
 	}{{"one", false}, {"one", true}, {"two", false}, {"two", true}} {
-		result, err := d.Replace(ctx, release(step.content))
-		if err != nil || result.Unchanged != step.unchanged {
+		r := release("v1.0.0", "metadata.yaml", step.content)
+		if result, err := d.Replace(t.Context(), r); err != nil || result.Unchanged != step.unchanged {
 			t.Fatalf("%s: unchanged %v, %v", step.content, result.Unchanged, err)
 		}
-		got, err := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml"))
-		if err != nil || string(got) != step.content {
-			t.Fatalf("%s: read %q, %v", step.content, got, err)
-		}
+		holds(t, d, r)
+		clean(t, root)
 	}
-	entries, err := os.ReadDir(filepath.Join(root, "infrastructure-foo"))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("left behind: %v, %v", entries, err)
-	}
-	// A cancelled replacement leaves the old version.
-	cancelled, cancel := context.WithCancel(ctx)
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Replace(cancelled, release("three")); err == nil {
+	if _, err := d.Replace(cancelled, release("v1.0.0", "metadata.yaml", "three")); err == nil {
 		t.Error("a cancelled replacement succeeded")
 	}
-	if got, _ := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml")); string(got) != "two" {
-		t.Errorf("after a cancelled replacement: %q", got)
-	}
+	holds(t, d, release("v1.0.0", "metadata.yaml", "two"))
 }
 
 // Folders that cannot be exchanged, or that are gone by then, are moved.

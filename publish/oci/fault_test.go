@@ -170,20 +170,6 @@ func TestTagDecides(t *testing.T) {
 	}
 }
 
-// TestWaitsAsAsked does not repeat an upload before the registry wants it.
-func TestWaitsAsAsked(t *testing.T) {
-	s := serve(t, fault.Rule{Step: "PUT uploads", Fault: fault.Fault{Name: "rate limit", Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "77"}}})
-	given.Value(s.open().Put(t.Context(), published()))(t)
-	if !slices.Contains(s.slept, 77*time.Second) {
-		t.Errorf("slept %v", s.slept)
-	}
-	s = serve(t, fault.Rule{Step: "PUT uploads", Fault: fault.Fault{Name: "rate limit", Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "86400"}}})
-	_, err := s.open().Put(t.Context(), published())
-	if limit, ok := errors.AsType[*transport.RateLimitError](err); !ok || limit.Wait != 24*time.Hour {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestSendsOnce uploads no blob that is there, and every content once.
 func TestSendsOnce(t *testing.T) {
 	s := serve(t)

@@ -10,16 +10,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -232,23 +229,6 @@ func patienceFor(rules ...fault.Rule) time.Duration {
 		return 100 * time.Millisecond
 	}
 	return 0
-}
-
-// Unshown fails if something that people or machines get to see holds a secret, or the
-// query of a request.
-func Unshown(t testing.TB, secrets []string, texts ...any) {
-	t.Helper()
-	for _, x := range texts {
-		text := fmt.Sprintf("%v %+v %#v", x, x, x)
-		if _, log := x.([]fault.Entry); !log {
-			secrets = append(slices.Clone(secrets), "X-Amz", "select=")
-		}
-		for _, secret := range secrets {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s is in %.500s", secret, text)
-			}
-		}
-	}
 }
 
 func (s *Spot) tight(t testing.TB) {
@@ -471,100 +451,4 @@ func told(err error) bool {
 	_, conflict := errors.AsType[*publish.ConflictError](err)
 	_, lost := errors.AsType[*converge.LostError](err)
 	return conflict || lost
-}
-
-// RoundTrip publishes a release where it is not, and reads it in every way. Other is the same
-// version with other content. It returns what was planned and what was done.
-func RoundTrip(t testing.TB, d publish.Destination, r, other *repo.Release) (plan, done publish.Result) {
-	t.Helper()
-	ctx := t.Context()
-	if _, err := d.Fetch(ctx, r.Version); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("fetched what is not there: %v", err)
-	}
-	plan, err := d.Plan(ctx, r)
-	if err != nil || plan.Unchanged || len(plan.Steps) == 0 {
-		t.Errorf("plan %+v, %v", plan, err)
-	}
-	if done, err = d.Put(ctx, r); err != nil || done.Unchanged || done.Where == "" {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	if again, err := d.Put(ctx, r); err != nil || !again.Unchanged || again.Where != done.Where || again.Digest != done.Digest {
-		t.Errorf("published twice: %+v, %v", again, err)
-	}
-	if plan, err := d.Plan(ctx, r); err != nil || !plan.Unchanged || plan.Steps != nil {
-		t.Errorf("plan of what is published: %+v, %v", plan, err)
-	}
-	for name, do := range map[string]func(context.Context, *repo.Release) (publish.Result, error){"put": d.Put, "plan": d.Plan} {
-		_, err := do(ctx, other)
-		if c, conflict := errors.AsType[*publish.ConflictError](err); !conflict || c.IsZero() || c.Where == "" {
-			t.Errorf("%s of other content: %v", name, err)
-		}
-	}
-	if err := d.Verify(ctx, other); err == nil {
-		t.Error("other content is verified")
-	}
-	if err := d.Verify(ctx, r); err != nil {
-		t.Error(err)
-	}
-	got, err := d.Fetch(ctx, r.Version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff, err := publish.Compare(ctx, got, r); err != nil || !diff.IsZero() || got.Version != r.Version || len(got.Oddities) > 0 {
-		t.Errorf("fetched %+v: %s, %v", got, diff, err)
-	}
-	if err := publish.VerifyFiles(ctx, got, r); err != nil {
-		t.Error(err)
-	}
-	return plan, done
-}
-
-// Tripper is an http.RoundTripper.
-type Tripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip sends a request.
-func (f Tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// After calls a function after each request, if there is one.
-func After(base http.RoundTripper, after func()) http.RoundTripper {
-	return Tripper(func(req *http.Request) (*http.Response, error) {
-		resp, err := base.RoundTrip(req)
-		if after != nil {
-			after()
-		}
-		return resp, err
-	})
-}
-
-// Settle waits until a server has ended what it was doing for a client that left. A late
-// upload is one that nobody could have known of.
-func Settle(t testing.TB, in *fault.Injector) {
-	t.Helper()
-	in.Close() // ends what stalls
-	for range 1000 {
-		if in.ClearLog(); in.Peak() == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("the server does not come to rest")
-}
-
-// Files makes a release of a provider from names and contents.
-func Files(version string, pairs ...string) *repo.Release {
-	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: version, Path: "built"}
-	for i := 0; i < len(pairs); i += 2 {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(pairs[i], []byte(pairs[i+1])))
-	}
-	r.Sort()
-	return r
-}
-
-// Summed is Files with a file of checksums.
-func Summed(version string, pairs ...string) *repo.Release {
-	r, err := publish.WithChecksums(context.Background(), Files(version, pairs...))
-	if err != nil {
-		panic(err) // memory can be read
-	}
-	return r
 }
