@@ -60,8 +60,8 @@ func place(testing.TB) publishtest.Place {
 			named := func(g fault.Fault) bool { return f.Name == g.Name }
 			return !slices.ContainsFunc(passing, named) && !slices.Contains([]string{"rate limit", "rate limit after", "twice"}, f.Name)
 		},
-		Vital: []string{"GET manifests", "POST uploads", "PUT uploads", "PUT manifests"},
-		Every: share.Of(10, 1), Sequences: share.Of(20, 250),
+		Vital:   []string{"GET manifests", "POST uploads", "PUT uploads", "PUT manifests"},
+		Brittle: []string{"GET tags"}, Every: share.Of(10, 1), Sequences: share.Of(20, 250),
 	}
 }
 
