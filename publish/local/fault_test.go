@@ -349,107 +349,85 @@ func TestSomethingAppearsBeforeTheRename(t *testing.T) {
 	}
 }
 
-// What reaches the disk is not taken on trust.
+// tampering is what others do to a version on the disk.
+var tampering = map[string]func(dir string) error{
+	"changed": func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
+	},
+	"replaced": func(dir string) error {
+		old, other := filepath.Join(dir, "metadata.yaml"), filepath.Join(filepath.Dir(filepath.Dir(dir)), "other")
+		info, err := os.Stat(old)
+		if err != nil {
+			return err
+		}
+		return errors.Join(os.WriteFile(other, []byte("v1.0.1"), info.Mode()), os.Chtimes(other, info.ModTime(), info.ModTime()), os.Rename(other, old))
+	},
+	"longer, but not younger": func(dir string) error {
+		name := filepath.Join(dir, "metadata.yaml")
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(os.WriteFile(name, []byte("v1.0.0 and more"), 0), os.Chtimes(name, info.ModTime(), info.ModTime()))
+	},
+	"renamed": func(dir string) error {
+		return os.Rename(filepath.Join(dir, "metadata.yaml"), filepath.Join(dir, "metadata.yml"))
+	},
+	"lost":  func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) },
+	"added": func(dir string) error { return os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644) },
+	"touched": func(dir string) error {
+		return os.Chtimes(filepath.Join(dir, "metadata.yaml"), time.Time{}, time.Unix(1, 0))
+	},
+}
+
+// What reaches the disk is not taken on trust, before the switch and after it.
 func TestReadBackFindsTampering(t *testing.T) {
-	for name, tc := range map[string]struct {
-		verb    string
-		tamper  func(dir string) error
-		visible bool
-	}{
-		"changed before the switch": {"sync infrastructure-foo/.", func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
-		}, false},
-		"lost before the switch":  {"sync infrastructure-foo/.", func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) }, false},
-		"added before the switch": {"sync infrastructure-foo/.", func(dir string) error { return os.WriteFile(filepath.Join(dir, "x"), nil, 0o644) }, false},
-		"changed after the switch": {"rename", func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
-		}, true},
-		"touched after the switch": {"rename", func(dir string) error {
-			return os.Chtimes(filepath.Join(dir, "metadata.yaml"), time.Time{}, time.Unix(1, 0))
-		}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for verb, visible := range map[string]bool{"sync infrastructure-foo/.": false, "rename": true} {
+		for name, tamper := range tampering {
 			root := given.MemoryDir(t)
 			d, _ := destination(t, root).hook(func(_ int, m moment, step string) error {
-				if m != after || !strings.HasPrefix(step, tc.verb) {
+				if m != after || !strings.HasPrefix(step, verb) {
 					return nil
 				}
 				_, dir, _ := strings.Cut(step, " ")
-				return tc.tamper(filepath.Join(root, dir))
+				return tamper(filepath.Join(root, dir))
 			})
 			_, err := d.Put(t.Context(), sample("v1.0.0"))
-			if same := strings.HasPrefix(name, "touched"); same != (err == nil) || !same && !strings.Contains(err.Error(), "read back") {
-				t.Errorf("got %v", err)
+			if same := name == "touched"; same != (err == nil) || !same && !strings.Contains(err.Error(), "read back") {
+				t.Errorf("%s after %s: %v", name, verb, err)
 			}
 			versions, err := d.Versions(t.Context(), foo)
-			if err != nil || (len(versions) > 0) != tc.visible {
-				t.Errorf("versions %v %v", versions, err)
+			if want := visible || name == "touched"; err != nil || (len(versions) > 0) != want {
+				t.Errorf("%s after %s: versions %v %v", name, verb, versions, err)
 			}
-		})
+		}
 	}
 }
 
 // Verify reads what changed since Put, and nothing that Put has read.
 func TestVerifyFindsTampering(t *testing.T) {
-	for name, tamper := range map[string]func(dir string) error{
-		"nothing": nil,
-		"changed": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("v1.0.1"), 0o644)
-		},
-		"replaced": func(dir string) error {
-			old := filepath.Join(dir, "metadata.yaml")
-			info, err := os.Stat(old)
-			if err != nil {
-				return err
-			}
-			other := filepath.Join(filepath.Dir(filepath.Dir(dir)), "other")
-			if err := os.WriteFile(other, []byte("v1.0.1"), info.Mode()); err != nil {
-				return err
-			}
-			if err := os.Chtimes(other, info.ModTime(), info.ModTime()); err != nil {
-				return err
-			}
-			return os.Rename(other, old)
-		},
-		"longer, but not younger": func(dir string) error {
-			name := filepath.Join(dir, "metadata.yaml")
-			info, err := os.Stat(name)
-			if err != nil {
-				return err
-			}
-			return errors.Join(os.WriteFile(name, []byte("v1.0.0 and more"), 0), os.Chtimes(name, info.ModTime(), info.ModTime()))
-		},
-		"renamed": func(dir string) error {
-			return os.Rename(filepath.Join(dir, "metadata.yaml"), filepath.Join(dir, "metadata.yml"))
-		},
-		"lost":  func(dir string) error { return os.Remove(filepath.Join(dir, "metadata.yaml")) },
-		"added": func(dir string) error { return os.WriteFile(filepath.Join(dir, "x.yaml"), nil, 0o644) },
-	} {
-		root := given.MemoryDir(t)
-		d := destination(t, root)
-		to := given.Value(d.Site().Of(foo))(t)
-		r := sample("v1.0.0")
-		result := given.Value(to.Put(t.Context(), r))(t)
-		if tamper == nil {
-			got, err := to.Fetch(t.Context(), r.Version)
-			given.NoError(t, err)
-			was, ok := d.read.Load(got.Path)
-			if !ok || !same(was.([]fs.FileInfo), got.Path) {
-				t.Fatal("it does not know what Put has read")
-			}
-			given.NoError(t, to.Verify(t.Context(), r))
-			given.NoError(t, os.Chmod(filepath.Join(got.Path, "metadata.yaml"), 0o400))
-			if same(was.([]fs.FileInfo), got.Path) {
-				t.Error("other rights are not noticed")
-			}
-			given.NoError(t, to.Verify(t.Context(), r))
-			continue
-		}
-		given.NoError(t, tamper(result.Where))
-		if err := to.Verify(t.Context(), r); err == nil || !strings.Contains(err.Error(), "read back") {
+	r := sample("v1.0.0")
+	for name, tamper := range tampering {
+		to := given.Value(destination(t, given.MemoryDir(t)).Site().Of(foo))(t)
+		given.NoError(t, tamper(given.Value(to.Put(t.Context(), r))(t).Where))
+		err := to.Verify(t.Context(), r)
+		if same := name == "touched"; same != (err == nil) || !same && !strings.Contains(err.Error(), "read back") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+	d := destination(t, given.MemoryDir(t))
+	to := given.Value(d.Site().Of(foo))(t)
+	dir := given.Value(to.Put(t.Context(), r))(t).Where
+	was, ok := d.read.Load(dir)
+	if !ok || !same(was.([]fs.FileInfo), dir) {
+		t.Fatal("it does not know what Put has read")
+	}
+	given.NoError(t, to.Verify(t.Context(), r))
+	given.NoError(t, os.Chmod(filepath.Join(dir, "metadata.yaml"), 0o400))
+	if same(was.([]fs.FileInfo), dir) {
+		t.Error("other rights are not noticed")
+	}
+	given.NoError(t, to.Verify(t.Context(), r))
 }
 
 // A checksum that was computed before is believed while a file is written, not
