@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
@@ -155,10 +153,4 @@ func (h *hub) equal(got fake.Release, r *repo.Release) error {
 func clean(t testing.TB, secret string, texts ...any) {
 	t.Helper()
 	publishtest.Unshown(t, []string{secret}, texts...)
-}
-
-// conflict reports whether an error is a conflict that names the page of the release.
-func conflict(err error) bool {
-	c, ok := errors.AsType[*publish.ConflictError](err)
-	return ok && strings.Contains(c.Where, "/releases/")
 }

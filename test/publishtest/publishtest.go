@@ -263,7 +263,7 @@ func (p Place) once(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d faults, %d cases, of which %d ended with an error and were completed by the next run", len(p.Faults), cases, failed)
+	t.Logf("%d faults, %d cases; %d ended with an error and were completed by the next run", len(p.Faults), cases, failed)
 }
 
 // lasting lets faults go on: at one kind of step, or at all steps from there on. A refusal of
@@ -311,7 +311,7 @@ func (p Place) random(t *testing.T) {
 			t.Fatalf("seed %d, rules %+v", seed, rules)
 		}
 	}
-	t.Logf("%d sequences, of which %d ended with an error and were completed by the next run", p.Sequences, failed)
+	t.Logf("%d sequences; %d ended with an error and were completed by the next run", p.Sequences, failed)
 }
 
 // reading lists and reads a release while each fault strikes once at each step.
@@ -323,7 +323,8 @@ func (p Place) reading(t *testing.T) {
 	_, blind := s.Open(nil, 0).Versions(ctx) // not all users may list
 	read := func(patience time.Duration) error {
 		d := s.Open(nil, patience)
-		if versions, err := d.Versions(ctx); blind == nil && (err != nil || !slices.Equal(versions, []string{p.Release.Version})) {
+		versions, err := d.Versions(ctx)
+		if blind == nil && (err != nil || !slices.Equal(versions, []string{p.Release.Version})) {
 			return fmt.Errorf("versions %v, %w", versions, err)
 		}
 		got, err := d.Fetch(ctx, p.Release.Version)
@@ -346,7 +347,8 @@ func (p Place) reading(t *testing.T) {
 			s.Faults.Add(rule)
 			err := read(patienceFor(rule))
 			// What is read may be damaged without a sign on the way; it is noticed at the end.
-			excused := f.Shorten > 0 || f.Corrupt || f.Status == 200 || f.Handled && f.Bytes > 0 && slices.Contains(p.Brittle, e.Step)
+			excused := f.Shorten > 0 || f.Corrupt || f.Status == 200 ||
+				f.Handled && f.Bytes > 0 && slices.Contains(p.Brittle, e.Step)
 			if err != nil && !excused && !p.Lasts(f) {
 				t.Errorf("%s at %v: %v", f.Name, e, err)
 			}
@@ -375,7 +377,8 @@ func (p Place) killed(t *testing.T) {
 			}
 			s, r := p.Start(t), p.Release
 			ctx, cancel := context.WithCancelCause(t.Context())
-			s.Faults.Add(at.rule(1, fault.Fault{Name: "kill", Reset: true, Handled: handled, Call: func() { cancel(stop) }}))
+			kill := fault.Fault{Name: "kill", Reset: true, Handled: handled, Call: func() { cancel(stop) }}
+			s.Faults.Add(at.rule(1, kill))
 			_, err := s.Open(nil, 0).Put(ctx, r)
 			if err == nil && ctx.Err() == nil {
 				missed++ // requests side by side are not always as many

@@ -65,7 +65,8 @@ func Settle(t testing.TB, in *fault.Injector) {
 
 // Files makes a release of a provider from names and contents.
 func Files(version string, pairs ...string) *repo.Release {
-	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: version, Path: "built"}
+	foo := layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
+	r := &repo.Release{Provider: foo, Version: version, Path: "built"}
 	for i := 0; i < len(pairs); i += 2 {
 		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(pairs[i], []byte(pairs[i+1])))
 	}
