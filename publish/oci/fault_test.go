@@ -71,9 +71,9 @@ func spot(t testing.TB) *publishtest.Spot {
 	return &publishtest.Spot{
 		Faults: s.faults, Secrets: secrets(), Settle: func() { publishtest.Settle(t, s.faults) },
 		Open: func(after func(), patience time.Duration) publish.Destination {
-			other := &server{t: t, http: s.http, faults: s.faults, inner: s.inner}
-			s.after = after
-			return other.open(robot, func(o *Options) { o.Policy.Timeout = cmp.Or(patience, o.Policy.Timeout) })
+			return s.open(robot, func(o *Options) {
+				o.Base, o.Policy.Timeout = publishtest.After(o.Base, after), cmp.Or(patience, o.Policy.Timeout)
+			})
 		},
 		Seen: func(r *repo.Release) (bool, error) { return s.seen(r) },
 		Tidy: func(r *repo.Release) {

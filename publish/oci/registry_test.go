@@ -49,8 +49,6 @@ type server struct {
 
 	mu    sync.Mutex
 	slept []time.Duration
-	// after is called when a request is done.
-	after func()
 }
 
 func serve(t testing.TB, rules ...fault.Rule) *server {
@@ -60,9 +58,6 @@ func serve(t testing.TB, rules ...fault.Rule) *server {
 		r.Header.Del("Range") // the registry takes no open ones
 		if s.guard == nil || s.guard(w, r) {
 			s.inner.ServeHTTP(w, r)
-		}
-		if s.after != nil {
-			s.after()
 		}
 	})
 	s.http = httptest.NewServer(s.faults.Wrap(guarded, step))
