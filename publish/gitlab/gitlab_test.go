@@ -665,7 +665,7 @@ func TestFaultsOfReleases(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
 			publishtest.Faults(t, func(testing.TB) publishtest.Place {
-				p := place(users[0], share.Of(15, 1), 0)
+				p := place(users[0], share.Of(30, 1), 0)
 				p.Vital = append(p.Vital, "get-release", map[bool]string{true: "create-release", false: "create-link"}[first])
 				p.Start = func(t testing.TB) *publishtest.Spot {
 					s := serve(t, users[0], fake.Options{}, func(p *fake.Project) { p.Tags = map[string]string{version: ""} })
