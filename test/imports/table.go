@@ -102,6 +102,5 @@ var Folders = []Folder{
 	{"repo/text", "text as clusterctl reads it: variables, YAML, documents", "Kubernetes kinds"},
 	{"repo/trust", "signatures", "where keys come from"},
 	{"test", "what proves the program: oracles, fakes, measurements, the law", "code that users run"},
-	{"test/fakes", "servers on loopback with faults as data", "their clients"},
 	{"test/fakes/internal", "what the fakes share", "any protocol"},
 }
