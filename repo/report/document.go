@@ -7,6 +7,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -44,6 +45,7 @@ var Documents = []Document{
 	{"images", 1, imagesBody{}, "the images of releases"},
 	{"image-checks", 1, imageChecksBody{}, "what registries say about the images of releases"},
 	{"diff", 1, diffBody{}, "the changes between releases"},
+	{"move-plan", 3, moveBody{}, "what clusterctl move moves, what stays, and what is not known"},
 	{"rules", 1, rulesBody{}, "the rules of lint"},
 	{"contract", 1, contractPage{}, "the contract of a role"},
 	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
@@ -83,9 +85,10 @@ func (d Document) Schema() ([]byte, error) {
 // sets are the words that the tag "enum" of a field of plain strings, or of a map
 // with such keys, names.
 var sets = map[string]func() []string{
-	"severity":  func() []string { return between(lint.Info, lint.Error) },
-	"hook":      extension.Levels,
-	"need":      func() []string { return between(contract.Optional, contract.Must) },
+	"severity": func() []string { return between(lint.Info, lint.Error) },
+	"answer":   owners.Answers,
+	"hook":     extension.Levels,
+	"need":     func() []string { return between(contract.Optional, contract.Must) },
 }
 
 // between returns the words from one constant to another.

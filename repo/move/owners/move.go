@@ -27,7 +27,7 @@ func (g *Graph) LinkSecrets() {
 			if !ok {
 				continue
 			}
-			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.movable() {
+			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.perhapsMovable() {
 				g.Link(&Edge{
 					From: c, To: n, Link: SoftOwner, By: n, Field: "metadata.name",
 					Why: "clusterctl treats a Secret with that name as one of the Cluster's",
@@ -105,8 +105,6 @@ const (
 	otherNamespace
 	// namedBy: an object that moves names it, and nothing makes it move too.
 	namedBy
-	// mayBeNamed: a field of an object that moves holds its name.
-	mayBeNamed
 )
 
 // state is what Resolve needs to know of a node.
@@ -202,7 +200,7 @@ func (n *Node) settle() {
 		}
 		switch {
 		case n.Scope == undefined:
-			n.Cause = mayBeIgnored
+			n.Cause, n.By = mayBeIgnored, nil
 		case n.By == nil:
 			n.Cause = mayBeMarked
 		}

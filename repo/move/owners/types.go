@@ -8,6 +8,9 @@ type Type struct {
 	Move, Hierarchy bool
 	// Global is set if the kind has no namespaces.
 	Global bool
+	// Unlisted is set if the definition exists without the label by which clusterctl
+	// finds kinds; it sets that label on what it installs.
+	Unlisted bool
 }
 
 // Types tells what is known of a kind; known is false if its definition is not at
@@ -36,8 +39,8 @@ type groupKind struct{ group, kind string }
 // ours are the kinds whose controllers are known to this package: what they own
 // is in the tables of this package, and they own nothing else. None of their
 // definitions carries a label; those with a hierarchy are built into clusterctl
-// (objectgraph.go, getDiscoveryTypes). The definitions of cert-manager are
-// discovered because clusterctl installs it like a provider.
+// (objectgraph.go, getDiscoveryTypes). Those of cert-manager only are if clusterctl
+// has installed it.
 var ours = map[groupKind]Type{
 	{coreGroup, "Cluster"}:                             {Hierarchy: true},
 	{coreGroup, "ClusterClass"}:                        {Hierarchy: true},
@@ -126,21 +129,28 @@ func (n *Node) classify(types Types) {
 	switch {
 	case n.data():
 		return
-	case known:
+	case known && n.Group != certManagerGroup: // which others may have installed
 	case n.ofKubernetes():
 		n.Scope = Ignored
 		return
 	default:
+		known = false
 		if types != nil {
-			t, known = types(n.Group, n.Kind)
+			if defined, ok := types(n.Group, n.Kind); ok {
+				t, known = defined, true
+			}
 		}
 		if !known {
-			n.Scope = unknownScope
+			n.Scope, n.Global = undefined, t.Global
 			return
 		}
 		mark = onType
 	}
 	n.Global = t.Global
+	if t.Unlisted {
+		n.Scope = Ignored
+		return
+	}
 	if t.Hierarchy { // which implies the other one
 		n.Move, n.Hierarchy = mark, mark
 	} else if t.Move {
