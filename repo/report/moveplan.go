@@ -37,14 +37,11 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, all bool, fail
 			body.Summary[i].Objects += answers[body.Summary[i].Answer]
 		}
 		body.Lost += lost
-		for _, o := range p.Obstacles {
-			body.Obstacles = append(body.Obstacles, moveObstacle{p.Title, o})
+		for _, r := range p.Remarks {
+			body.Remarks = append(body.Remarks, moveRemark{p.Title, r})
 		}
 		for _, n := range p.Needs {
 			body.Needs = append(body.Needs, moveNeed{p.Title, n})
-		}
-		for _, gap := range p.Gaps {
-			body.Gaps = append(body.Gaps, moveGap{p.Title, gap})
 		}
 	}
 	body.Answer, body.Conclusion = conclude(plans, len(failures) == 0)
@@ -62,9 +59,8 @@ type moveBody struct {
 	Lost       int                      `json:"lost" doc:"the number of objects that belong to Clusters and stay"`
 	Summary    []moveCount              `json:"summary" doc:"the number of objects by answer"`
 	Objects    markup.Entries[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
-	Obstacles  []moveObstacle           `json:"obstacles" doc:"why clusterctl would not start, or should not be started"`
+	Remarks    []moveRemark             `json:"remarks" doc:"what is in the way of the moves, or missing in the input"`
 	Needs      []moveNeed               `json:"needs" doc:"what the target must have"`
-	Gaps       []moveGap                `json:"gaps" doc:"what is missing in the input"`
 }
 
 type (
@@ -72,17 +68,13 @@ type (
 		Answer  string `json:"answer" doc:"the answer" enum:"answer"`
 		Objects int    `json:"objects" doc:"how many objects have it"`
 	}
-	moveObstacle struct {
+	moveRemark struct {
 		Plan string `json:"plan" doc:"the plan, as in objects"`
-		owners.Obstacle
+		owners.Remark
 	}
 	moveNeed struct {
 		Plan string `json:"plan" doc:"the plan, as in objects"`
 		owners.Need
-	}
-	moveGap struct {
-		Plan    string `json:"plan" doc:"the plan, as in objects"`
-		Missing string `json:"missing" doc:"what is missing, in a sentence"`
 	}
 )
 
@@ -93,8 +85,8 @@ type jsonMove struct {
 	File     string `json:"file,omitempty" doc:"the name of the template in the release; absent like provider"`
 	owners.ID
 	Answer  string   `json:"answer" doc:"what becomes of it: moves to the target, stays in the source, or not known" enum:"answer"`
-	Kept    bool     `json:"kept,omitempty" doc:"it moves, and is not deleted in the source, such as what is cluster-wide; absent if not"`
-	Deleted bool     `json:"deleted,omitempty" doc:"it stays, and Kubernetes deletes it there because its owners are gone; absent if not"`
+	Kept    bool     `json:"kept,omitempty" doc:"it is cluster-wide, or belongs to what is: it moves, but is not deleted in the source; absent if not"`
+	Deleted bool     `json:"deleted,omitempty" doc:"it stays, and Kubernetes deletes it there because its owners move; absent if not"`
 	Lost    bool     `json:"lost" doc:"it belongs to a Cluster or to something that moves, and stays"`
 	Reason  string   `json:"reason" doc:"what decides it"`
 	Fix     string   `json:"fix,omitempty" doc:"what to do; absent if there is nothing"`
@@ -106,7 +98,7 @@ func movesOf(plans []MovePlan) markup.Entries[jsonMove] {
 		for _, p := range plans {
 			for _, n := range p.Shown() {
 				if !yield(jsonMove{
-					p.Title, p.Provider, p.Version, p.File, n.ID, n.Answer(), n.Verdict == owners.Copied, n.Verdict == owners.Deleted,
+					p.Title, p.Provider, p.Version, p.File, n.ID, n.Answer(), n.Verdict == owners.Copied, n.Orphaned(),
 					n.Lost, n.Reason(), todo(n), phrase.List(n.Path(), (*owners.Node).String),
 				}) {
 					return
@@ -134,18 +126,13 @@ func movePage(format string, plans []MovePlan, all, complete bool) *markup.Page 
 		}), ", "))
 		p.Gap()
 		moveObjects(p, plan, all)
-		for _, o := range plan.Obstacles {
-			p.Item(markup.Strong("obstacle"), " ", markup.Code(o.Object.String()), ": ", o.Reason)
-			p.At(2).Para("to do: ", o.Fix)
-			p.Gap()
-		}
-		for i, gap := range plan.Gaps {
-			if i == 0 {
-				p.Para("The input is not complete:")
+		for _, r := range plan.Remarks {
+			if r.Object == nil {
+				p.Item(markup.Strong("missing in the input"), ": ", r.Reason)
+			} else {
+				p.Item(markup.Strong("in the way"), " ", markup.Code(r.Object.String()), ": ", r.Reason)
+				p.At(2).Para("to do: ", r.Fix)
 			}
-			p.At(2).Item(gap)
-		}
-		if len(plan.Gaps) > 0 {
 			p.Gap()
 		}
 		for i, n := range plan.Needs {
@@ -188,8 +175,8 @@ func moveObjects(p *markup.Page, plan MovePlan, all bool) {
 		}
 		p.Item(markup.Strong(n.Answer()), " ", markup.Code(n.String()))
 		why := n.Reason()
-		if n.Verdict == owners.Deleted {
-			why += "; Kubernetes then deletes it in the source, because its owners are gone"
+		if n.Orphaned() {
+			why += "; its owners move, and then Kubernetes deletes it in the source"
 		}
 		p.At(2).Para("why: ", why)
 		if fix := todo(n); fix != "" {

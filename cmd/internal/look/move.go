@@ -108,16 +108,19 @@ func (m *mover) run(ctx context.Context, args []string) error {
 		}
 		m.types = owners.Either(m.types, types)
 	}
-	if err := m.plan(ctx, args); err != nil {
+	var target *dump.Dump
+	if m.target != "" {
+		var err error
+		if target, err = m.read(ctx, m.target); err != nil {
+			return err
+		}
+	}
+	if err := m.plan(ctx, args, target); err != nil {
 		return err
 	}
 	plans := phrase.List(m.plans, func(p report.MovePlan) *owners.Plan { return p.Plan })
-	if m.target != "" {
-		d, err := m.read(ctx, m.target)
-		if err != nil {
-			return err
-		}
-		owners.Check(plans, d)
+	if target != nil {
+		owners.Check(plans, target)
 	}
 	err := m.env.Write(&m.out, func(w io.Writer, format string, _ term.Style) error {
 		return report.WriteMovePlans(w, format, m.plans, m.all, m.failures...)
@@ -159,20 +162,20 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *dump.D
 }
 
 // plan plans what the arguments name.
-func (m *mover) plan(ctx context.Context, args []string) error {
+func (m *mover) plan(ctx context.Context, args []string, target *dump.Dump) error {
 	if len(args) > 1 {
 		d, err := m.read(ctx, args...)
 		if err != nil {
 			return err
 		}
-		return m.planDump(d, args)
+		return m.planDump(d, target, args)
 	}
 	releases, d, err := m.open(ctx, args[0])
 	switch {
 	case err != nil:
 		return err
 	case d != nil:
-		return m.planDump(d, args)
+		return m.planDump(d, target, args)
 	case m.namespace != "":
 		return cli.Usagef("--namespace is for dumps; a template has one namespace")
 	}
@@ -215,9 +218,6 @@ func (m *mover) read(ctx context.Context, names ...string) (*dump.Dump, error) {
 		}
 	}
 	m.failures = append(m.failures, d.Problems...)
-	if d.More > 0 {
-		m.failures = append(m.failures, fmt.Errorf("and %d more like these", d.More))
-	}
 	if len(d.Objects) == 0 {
 		return nil, cmp.Or(errors.Join(d.Problems...), cli.Usagef("%s: no object is in there; write it with kubectl get, as %q shows",
 			strings.Join(names, ", "), "clusterctl-repo move-plan --help"))
@@ -227,12 +227,15 @@ func (m *mover) read(ctx context.Context, names ...string) (*dump.Dump, error) {
 
 // planDump plans the move of the namespace that the flag names, or of the one with
 // Clusters, or a restore.
-func (m *mover) planDump(d *dump.Dump, args []string) error {
+func (m *mover) planDump(d, target *dump.Dump, args []string) error {
 	o := owners.Options{Namespace: m.namespace, Installed: m.types, Restore: d.Saved == len(d.Objects)}
 	title := strings.Join(args, ", ")
-	if o.Restore {
-		if m.namespace != "" {
-			return cli.Usagef("%s was written by clusterctl move --to-directory and is restored as a whole; leave --namespace out", title)
+	switch {
+	case o.Restore && m.namespace != "":
+		return cli.Usagef("%s was written by clusterctl move --to-directory and is restored as a whole; leave --namespace out", title)
+	case o.Restore:
+		if target != nil {
+			o.Installed = owners.Either(o.Installed, owners.TypesIn(target))
 		}
 		m.plans = []report.MovePlan{{Title: "restore of " + title, Plan: owners.FromDump(d, o)}}
 		return nil

@@ -5,27 +5,24 @@ import "fmt"
 // Dump is what files hold of a management cluster.
 type Dump struct {
 	Objects []Object
-	// Problems say what could not be read, so that objects may be missing; More
-	// counts those that were too many to keep.
+	// Problems say what could not be read, so that objects may be missing.
 	Problems []error
-	More     int
 	// Saved counts the objects in files that are named as clusterctl move
 	// --to-directory names them.
 	Saved int
-
-	words map[string]string // each text once
 }
 
-// mostProblems are kept at most.
+// mostProblems are kept at most, and a word on the others.
 const mostProblems = 20
 
 // problem notes what could not be read.
 func (d *Dump) problem(name string, err error) {
-	if len(d.Problems) == mostProblems {
-		d.More++
-		return
+	switch n := len(d.Problems); {
+	case n < mostProblems:
+		d.Problems = append(d.Problems, fmt.Errorf("%s: %w", name, err))
+	case n == mostProblems:
+		d.Problems = append(d.Problems, fmt.Errorf("and more like these in %s", name))
 	}
-	d.Problems = append(d.Problems, fmt.Errorf("%s: %w", name, err))
 }
 
 // Object is what is kept of an object.
@@ -35,9 +32,7 @@ type Object struct {
 	UID string
 	// Labels and Annotations are those of Cluster API.
 	Labels, Annotations map[string]string
-	// Deleting is set if somebody has deleted the object, which waits for its end.
-	Deleting bool
-	Owners   []Owner
+	Owners              []Owner
 	// Names are the texts in spec that name other objects, as its fields are called.
 	Names []Name
 	// Detail is what else a move depends on: a *Definition, *Cluster, *Class,
@@ -45,17 +40,11 @@ type Object struct {
 	Detail any
 }
 
-// Label and Annotation return what the object carries.
-func (o *Object) Label(key string) (value string, ok bool) { value, ok = o.Labels[key]; return }
-
-// Annotation is Label for annotations.
-func (o *Object) Annotation(key string) (value string, ok bool) {
-	value, ok = o.Annotations[key]
-	return
-}
+// Has reports whether the object carries a label.
+func (o *Object) Has(label string) bool { _, ok := o.Labels[label]; return ok }
 
 // Ref names an object; the namespace depends on where it stands.
-type Ref struct{ Group, Version, Kind, Name string }
+type Ref struct{ Group, Kind, Name string }
 
 // Owner is an entry of metadata.ownerReferences.
 type Owner struct {
@@ -63,49 +52,40 @@ type Owner struct {
 	UID string
 }
 
-// Name is a text in a field of references.
-type Name struct {
-	// Field is where it stands, without the numbers of list items.
-	Field, Text string
-	// Kind and Namespace stand beside it; they may be empty.
-	Kind, Namespace string
-}
+// Name is a text in a field of references. Kind and Namespace stand beside it, or
+// are empty.
+type Name struct{ Field, Text, Kind, Namespace string }
 
-// Definition is a CustomResourceDefinition.
+// Definition is a CustomResourceDefinition. Storage is the version in which objects
+// are stored, and Global is set if they have no namespaces.
 type Definition struct {
-	Group, Kind string
-	// Storage is the version in which objects are stored.
-	Storage string
-	Served  []string
-	// Global is set if the kind has no namespaces.
-	Global bool
+	Group, Kind, Storage string
+	Served               []string
+	Global               bool
 }
 
-// Cluster is what a move needs of a Cluster.
+// Cluster is a Cluster; Class and ClassNamespace are those of its topology.
 type Cluster struct {
-	// Managed is set if it has a topology; Class and ClassNamespace are those of it.
-	Managed               bool
+	Managed               bool // whether it has a topology
 	Class, ClassNamespace string
-	Paused                bool
 }
 
-// Class is what a move needs of a ClusterClass: the templates that it refers to and
-// the ExtensionConfigs that its patches call.
+// Class is a ClusterClass: the templates that it refers to, and whether its patches
+// call extensions.
 type Class struct {
-	Templates  []Ref
-	Extensions []string
+	Templates []Ref
+	Calls     bool
 }
 
 // Binding names the Cluster of a ClusterResourceSetBinding.
 type Binding struct{ Cluster string }
 
 // Provider is an entry of clusterctl's inventory, or an object of the operator.
+// Label is such as infrastructure-foo.
 type Provider struct {
-	// Type is as in the inventory, such as InfrastructureProvider.
-	Type, Name, Version string
-	// Operator is set for what only the operator knows.
-	Operator bool
+	Label, Version string
+	Operator       bool // only the operator knows it
 }
 
-// Manager is a Deployment whose containers get arguments with feature gates.
+// Manager is a Deployment with the feature gates in its arguments.
 type Manager struct{ Gates map[string]bool }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
@@ -35,80 +36,64 @@ func (d *Dump) take(name string, m map[string]any, apiVersion, kind string) {
 		m["apiVersion"], m["kind"] = apiVersion, strings.TrimSuffix(kind, listSuffix)
 	}
 	o := Object{
-		Kind: d.word(m["kind"]), Name: text(at(m, "metadata", "name")),
-		Namespace: d.word(at(m, "metadata", "namespace")), UID: text(at(m, "metadata", "uid")),
-		Labels: d.marks(at(m, "metadata", "labels")), Annotations: d.marks(at(m, "metadata", "annotations")),
-		Deleting: at(m, "metadata", "deletionTimestamp") != nil,
+		Kind: text(m["kind"]), Name: text(at(m, "metadata", "name")), Namespace: text(at(m, "metadata", "namespace")),
+		UID: text(at(m, "metadata", "uid")), Labels: marks(at(m, "metadata", "labels")), Annotations: marks(at(m, "metadata", "annotations")),
 	}
-	version := text(m["apiVersion"])
-	if o.Kind == "" || version == "" || o.Name == "" {
+	if o.Kind == "" || text(m["apiVersion"]) == "" || o.Name == "" {
 		d.problem(name, errNoObject)
 		return
 	}
-	o.Group, o.Version = manifest.SplitAPIVersion(d.word(version))
+	o.Group, o.Version = manifest.SplitAPIVersion(text(m["apiVersion"]))
 	for _, item := range list(at(m, "metadata", "ownerReferences")) {
-		o.Owners = append(o.Owners, Owner{*d.ref(item), text(at(item, "uid"))})
+		o.Owners = append(o.Owners, Owner{ref(item), text(at(item, "uid"))})
 	}
 	if detail := details[[2]string{o.Group, o.Kind}]; detail != nil {
-		o.Detail = detail(d, m)
-	} else if typ, ok := strings.CutSuffix(o.Kind, "Provider"); ok && o.Group == "operator.cluster.x-k8s.io" {
-		o.Detail = &Provider{Type: typ + "Provider", Name: o.Name, Version: text(at(m, "spec", "version")), Operator: true}
+		o.Detail = detail(m)
+	} else if o.Group == "operator.cluster.x-k8s.io" && strings.HasSuffix(o.Kind, "Provider") {
+		o.Detail = &Provider{labelOf(o.Kind, o.Name), text(at(m, "spec", "version")), true}
 	}
 	if o.Group != "" {
-		d.names(&o, m["spec"], "spec", "")
+		o.names(m["spec"], "spec", "")
 	}
 	d.Objects = append(d.Objects, o)
 }
 
-// word is text that comes often.
-func (d *Dump) word(v any) string {
-	s := text(v)
-	if known, ok := d.words[s]; ok {
-		return known
-	}
-	if d.words == nil {
-		d.words = map[string]string{}
-	}
-	s = strings.Clone(s)
-	d.words[s] = s
-	return s
+// labelOf returns the label of a provider, whose type is as in clusterctl's inventory.
+func labelOf(kind, name string) string {
+	return layouts.Provider{Type: layouts.ProviderType(kind), Name: name}.Label()
 }
 
 // marks keeps the labels or annotations of Cluster API.
-func (d *Dump) marks(v any) map[string]string {
+func marks(v any) map[string]string {
+	out := map[string]string{}
 	all, _ := v.(map[string]any)
-	var out map[string]string
 	for key, value := range all {
-		if !strings.Contains(key, "cluster.x-k8s.io") {
-			continue
+		if strings.Contains(key, "cluster.x-k8s.io") {
+			out[key] = text(value)
 		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[d.word(key)] = d.word(value)
 	}
 	return out
 }
 
 // names keeps the texts in fields that refer to objects.
-func (d *Dump) names(o *Object, v any, field, key string) {
+func (o *Object) names(v any, field, key string) {
 	switch v := v.(type) {
 	case map[string]any:
-		kind := d.word(v["kind"])
+		kind := text(v["kind"])
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			s, ok := v[k].(string)
 			switch {
 			case !ok:
-				d.names(o, v[k], field+"."+k, k)
+				o.names(v[k], field+"."+k, k)
 			case k == "name" && (kind != "" || refers(key)):
-				o.Names = append(o.Names, Name{d.word(field + ".name"), d.word(s), kind, d.word(v["namespace"])})
+				o.Names = append(o.Names, Name{field + ".name", s, kind, text(v["namespace"])})
 			case refers(k):
-				o.Names = append(o.Names, Name{Field: d.word(field + "." + k), Text: d.word(s)})
+				o.Names = append(o.Names, Name{Field: field + "." + k, Text: s})
 			}
 		}
 	case []any:
 		for _, item := range v {
-			d.names(o, item, field, key)
+			o.names(item, field, key)
 		}
 	}
 }
@@ -130,9 +115,6 @@ func text(v any) string { s, _ := v.(string); return s }
 // list returns the items of a list.
 func list(v any) []any { l, _ := v.([]any); return l }
 
-// truth reports whether a value is true.
-func truth(v any) bool { b, _ := v.(bool); return b }
-
 // at returns the value at a path, or nil.
 func at(v any, path ...string) any {
 	for _, key := range path {
@@ -143,101 +125,79 @@ func at(v any, path ...string) any {
 }
 
 // ref reads a reference in either spelling.
-func (d *Dump) ref(v any) *Ref {
-	r := &Ref{Kind: d.word(at(v, "kind")), Name: text(at(v, "name"))}
-	r.Group, r.Version = manifest.SplitAPIVersion(d.word(at(v, "apiVersion")))
-	if group := d.word(at(v, "apiGroup")); group != "" {
-		r.Group = group
-	}
-	return r
+func ref(v any) Ref {
+	group, _ := manifest.SplitAPIVersion(text(at(v, "apiVersion")))
+	return Ref{cmp.Or(text(at(v, "apiGroup")), group), text(at(v, "kind")), text(at(v, "name"))}
 }
 
 // details are the kinds of which more than the metadata matters.
-var details = map[[2]string]func(d *Dump, m map[string]any) any{
+var details = map[[2]string]func(m map[string]any) any{
 	{"apiextensions.k8s.io", "CustomResourceDefinition"}: definition,
-	{"cluster.x-k8s.io", "Cluster"}:                      cluster,
-	{"cluster.x-k8s.io", "ClusterClass"}:                 class,
-	{"addons.cluster.x-k8s.io", "ClusterResourceSetBinding"}: func(_ *Dump, m map[string]any) any {
+	{"cluster.x-k8s.io", "Cluster"}: func(m map[string]any) any {
+		t := at(m, "spec", "topology") // in the spelling of v1beta2 or v1beta1
+		return &Cluster{
+			t != nil, cmp.Or(text(at(t, "classRef", "name")), text(at(t, "class"))),
+			cmp.Or(text(at(t, "classRef", "namespace")), text(at(t, "classNamespace"))),
+		}
+	},
+	{"cluster.x-k8s.io", "ClusterClass"}: class,
+	{"addons.cluster.x-k8s.io", "ClusterResourceSetBinding"}: func(m map[string]any) any {
 		return &Binding{text(at(m, "spec", "clusterName"))}
 	},
-	{"clusterctl.cluster.x-k8s.io", "Provider"}: func(_ *Dump, m map[string]any) any {
-		return &Provider{Type: text(m["type"]), Name: text(m["providerName"]), Version: text(m["version"])}
+	{"clusterctl.cluster.x-k8s.io", "Provider"}: func(m map[string]any) any {
+		return &Provider{labelOf(text(m["type"]), text(m["providerName"])), text(m["version"]), false}
 	},
 	{"apps", "Deployment"}: manager,
 }
 
-func definition(d *Dump, m map[string]any) any {
+func definition(m map[string]any) any {
+	spec := m["spec"]
 	out := &Definition{
-		Group: d.word(at(m, "spec", "group")), Kind: d.word(at(m, "spec", "names", "kind")),
-		Global: text(at(m, "spec", "scope")) == "Cluster",
+		Group: text(at(spec, "group")), Kind: text(at(spec, "names", "kind")), Global: text(at(spec, "scope")) == "Cluster",
 	}
-	for _, v := range list(at(m, "spec", "versions")) {
-		name := d.word(at(v, "name"))
-		if truth(at(v, "storage")) {
-			out.Storage = name
+	for _, v := range list(at(spec, "versions")) {
+		if at(v, "storage") == true {
+			out.Storage = text(at(v, "name"))
 		}
-		if truth(at(v, "served")) {
-			out.Served = append(out.Served, name)
+		if at(v, "served") == true {
+			out.Served = append(out.Served, text(at(v, "name")))
 		}
 	}
 	return out
 }
 
-// cluster reads a Cluster, also one of v1beta1.
-func cluster(_ *Dump, m map[string]any) any {
-	topology := at(m, "spec", "topology")
-	return &Cluster{
-		Managed: topology != nil, Paused: truth(at(m, "spec", "paused")),
-		Class:          cmp.Or(text(at(topology, "classRef", "name")), text(at(topology, "class"))),
-		ClassNamespace: cmp.Or(text(at(topology, "classRef", "namespace")), text(at(topology, "classNamespace"))),
-	}
-}
-
-func class(d *Dump, m map[string]any) any {
-	c := &Class{}
-	add := func(v any) {
-		for _, key := range []string{"ref", "templateRef"} { // of v1beta1 and v1beta2
-			if r := d.ref(at(v, key)); r.Kind != "" {
-				c.Templates = append(c.Templates, *r)
-			}
-		}
-	}
-	spec := m["spec"]
-	add(at(spec, "infrastructure"))
-	add(at(spec, "controlPlane"))
-	add(at(spec, "controlPlane", "machineInfrastructure"))
+func class(m map[string]any) any {
+	c, spec := &Class{}, m["spec"]
+	parts := []any{at(spec, "infrastructure"), at(spec, "controlPlane"), at(spec, "controlPlane", "machineInfrastructure")}
 	for _, workers := range []string{"machineDeployments", "machinePools"} {
 		for _, w := range list(at(spec, "workers", workers)) {
-			for _, part := range []string{"infrastructure", "bootstrap"} {
-				add(at(w, part))
-				add(at(w, "template", part))
+			for _, of := range []any{w, at(w, "template")} { // of v1beta2 and v1beta1
+				parts = append(parts, at(of, "infrastructure"), at(of, "bootstrap"))
 			}
 		}
 	}
-	for _, p := range list(at(spec, "patches")) {
-		external, _ := at(p, "external").(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(external)) {
-			// A handler is called HANDLER.EXTENSION.
-			_, extension, ok := strings.Cut(text(external[key]), ".")
-			if ok && strings.HasSuffix(key, "Extension") && !slices.Contains(c.Extensions, extension) {
-				c.Extensions = append(c.Extensions, extension)
+	for _, part := range parts {
+		for _, key := range []string{"templateRef", "ref"} {
+			if r := ref(at(part, key)); r.Kind != "" {
+				c.Templates = append(c.Templates, r)
 			}
 		}
 	}
+	c.Calls = slices.ContainsFunc(list(at(spec, "patches")), func(p any) bool { return at(p, "external") != nil })
 	return c
 }
 
 // manager reads the feature gates in the arguments of a Deployment.
-func manager(_ *Dump, m map[string]any) any {
-	out := &Manager{Gates: map[string]bool{}}
+func manager(m map[string]any) any {
+	out := &Manager{map[string]bool{}}
 	for _, c := range list(at(m, "spec", "template", "spec", "containers")) {
 		args := append(list(at(c, "command")), list(at(c, "args"))...)
 		for i, arg := range args {
 			value, ok := strings.CutPrefix(text(arg), "--feature-gates")
-			switch {
-			case !ok:
+			if !ok {
 				continue
-			case value == "" && i+1 < len(args):
+			}
+			if value == "" && i+1 < len(args) {
 				value = text(args[i+1])
 			}
 			for gate := range strings.SplitSeq(strings.TrimPrefix(value, "="), ",") {

@@ -3,6 +3,7 @@ package dump
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,17 +47,15 @@ func (d *Dump) Add(ctx context.Context, name string) error {
 	found := false
 	err = fs.WalkDir(folder, ".", func(inside string, entry fs.DirEntry, err error) error {
 		full := filepath.Join(name, filepath.FromSlash(inside))
-		switch ext := strings.ToLower(path.Ext(inside)); {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			d.problem(full, err)
-			return nil
-		case entry.IsDir() || ext != ".yaml" && ext != ".yml" && ext != ".json":
+		ext := strings.ToLower(path.Ext(inside))
+		if err == nil && (entry.IsDir() || ext != ".yaml" && ext != ".yml" && ext != ".json") {
 			return nil
 		}
 		found = true
-		f, err := folder.OpenFile(inside)
+		var f *os.File
+		if err == nil {
+			f, err = folder.OpenFile(inside)
+		}
 		if err != nil {
 			d.problem(full, err)
 			return nil
@@ -70,23 +69,18 @@ func (d *Dump) Add(ctx context.Context, name string) error {
 	return err
 }
 
-// Read adds the objects in a stream: YAML documents or, if it begins with a brace,
-// JSON values. Items of a JSON list are read one by one, and YAML document by
-// document. The name stands in messages; the error is that of ctx.
+// Read adds the objects in a stream: JSON values if it begins with a brace, of whose
+// lists items are read one by one, or else YAML documents. The name stands in
+// messages; the error is that of ctx.
 func (d *Dump) Read(ctx context.Context, name string, in io.Reader) error {
-	b := bufio.NewReaderSize(in, 1<<16)
-	if bom, _ := b.Peek(3); bytes.Equal(bom, []byte("\ufeff")) {
-		_, _ = b.Discard(len(bom))
-	}
-	read := d.yaml
+	b := bufio.NewReader(in)
+	read, before := d.yaml, len(d.Objects)
 	if c, err := b.Peek(1); err == nil && (c[0] == '{' || c[0] == '[') {
 		read = d.json
 	}
-	before := len(d.Objects)
-	if err := read(ctx, name, b); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	if err := read(ctx, name, b); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
 		d.problem(name, err)
 	}
 	// As clusterctl names it (clusterctl: client/cluster/objectgraph.go, getFilename).
@@ -100,17 +94,14 @@ func (d *Dump) Read(ctx context.Context, name string, in io.Reader) error {
 }
 
 // yaml reads documents, each of which may be a list.
-func (d *Dump) yaml(ctx context.Context, name string, in *bufio.Reader) error {
+func (d *Dump) yaml(ctx context.Context, name string, in io.Reader) error {
 	data, err := files.ReadAll(in, 0)
 	if err != nil {
-		return fmt.Errorf("%w; JSON is read item by item", err)
+		return fmt.Errorf("%w; of JSON any size is read", err)
 	}
 	chunks, err := yamldoc.Split(string(data))
 	line, at := 1, 0
 	for _, c := range chunks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		line, at = line+bytes.Count(data[at:c.Start], []byte("\n")), c.Start
 		place := fmt.Sprintf("%s:%d", name, line)
 		if m, err := yamldoc.ToMap(c.Data); err != nil {
@@ -118,20 +109,23 @@ func (d *Dump) yaml(ctx context.Context, name string, in *bufio.Reader) error {
 		} else if m != nil {
 			d.take(place, m, "", "")
 		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return err
 }
 
 // json reads objects one after the other.
-func (d *Dump) json(ctx context.Context, name string, in *bufio.Reader) error {
+func (d *Dump) json(ctx context.Context, name string, in io.Reader) error {
 	dec := json.NewDecoder(in)
 	for {
 		t, err := dec.Token()
-		switch {
-		case errors.Is(err, io.EOF):
+		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		switch {
 		case err != nil:
-			return err
 		case t == json.Delim('['):
 			err = d.items(ctx, name, dec, "", "")
 		case t == json.Delim('{'):
@@ -156,36 +150,25 @@ func (d *Dump) object(ctx context.Context, name string, dec *json.Decoder) error
 		if err != nil {
 			return err
 		}
-		if key == "items" {
-			t, err := dec.Token()
-			if err == nil && t == json.Delim('[') {
-				err = d.items(ctx, name, dec, text(m["apiVersion"]), text(m["kind"]))
-				m["items"] = nil
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
 		var v any
-		if err := dec.Decode(&v); err != nil {
+		if key != "items" {
+			err = dec.Decode(&v)
+		} else if t, e := dec.Token(); e != nil || t == json.Delim('[') {
+			err = cmp.Or(e, d.items(ctx, name, dec, text(m["apiVersion"]), text(m["kind"])))
+		}
+		if err != nil {
 			return err
 		}
 		m[key.(string)] = v
 	}
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
 	d.take(name, m, "", "")
-	return nil
+	_, err := dec.Token()
+	return err
 }
 
 // items reads the items of a list, of which the list may tell what they are.
 func (d *Dump) items(ctx context.Context, name string, dec *json.Decoder, apiVersion, kind string) error {
-	for dec.More() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	for dec.More() && ctx.Err() == nil {
 		var item map[string]any
 		if err := dec.Decode(&item); err != nil {
 			return err

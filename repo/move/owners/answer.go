@@ -20,6 +20,19 @@ func (n *Node) Answer() string {
 	return "stays"
 }
 
+// Orphaned reports whether an object stays whose owners are all deleted in the source
+// because they move.
+func (n *Node) Orphaned() bool {
+	owned := false
+	for _, e := range n.In {
+		if e.Link == Owner && e.From.Verdict != Moves {
+			return false
+		}
+		owned = owned || e.Link == Owner
+	}
+	return owned && n.Verdict == Left
+}
+
 // Shown returns the objects of the plan, without those that are only named or have
 // nothing to do with the move.
 func (p *Plan) Shown() []*Node {
@@ -50,12 +63,18 @@ func Conclude(plans []*Plan, complete bool) (answer, sentence string) {
 	for _, p := range plans {
 		answers, left := p.Counts()
 		lost, unknown = lost+left, unknown+answers[NotKnown]
-		obstacles, gaps = obstacles+len(p.Obstacles), gaps+len(p.Gaps)
+		for _, r := range p.Remarks {
+			if r.Object != nil {
+				obstacles++
+			} else {
+				gaps++
+			}
+		}
 		for _, n := range p.Needs {
 			switch n.Status {
 			case "":
 				open++
-			case Missing:
+			case missing:
 				lacks++
 			case NotKnown:
 				unknown++

@@ -15,23 +15,20 @@ import (
 // Plan is what clusterctl move does with objects, as far as it is known.
 type Plan struct {
 	*Graph
-	// Namespace is the one that is moved; empty for a template and a restore.
-	Namespace string
-	// Obstacles say why clusterctl would not start or not come to an end, or should not be started.
-	Obstacles []Obstacle
-	// Gaps say in sentences without a full stop what is missing in the input.
-	Gaps []string
+	// Remarks are about the move as a whole.
+	Remarks []Remark
 	// Needs are what the target must have.
 	Needs []Need
 
 	template bool // or else objects that exist
 }
 
-// Obstacle is a reason not to start a move.
-type Obstacle struct {
-	Object *Node  `json:"object" doc:"the object that it is about, as KIND NAMESPACE/NAME"`
-	Reason string `json:"reason" doc:"why"`
-	Fix    string `json:"fix" doc:"what to do"`
+// Remark says what is in the way of a move, or what is missing to tell.
+type Remark struct {
+	// Object is nil for what is missing.
+	Object *Node  `json:"object,omitempty" doc:"the object that is in the way, as KIND NAMESPACE/NAME; absent for something that the input lacks"`
+	Reason string `json:"reason" doc:"what is in the way or missing"`
+	Fix    string `json:"fix,omitempty" doc:"what to do; absent if there is nothing more to say"`
 }
 
 // Options say what to move.
@@ -54,29 +51,19 @@ type Options struct {
 // there twice the first counts.
 func FromDump(d *dump.Dump, o Options) *Plan {
 	b := &planner{
-		Plan: &Plan{Graph: withRoom(len(d.Objects)), Namespace: o.Namespace},
-		d:    d, options: o, definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed), infra: map[string]bool{}, kinds: map[groupKind]bool{},
+		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
+		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed), infra: map[string]bool{}, kinds: map[groupKind]bool{},
 		byUID: map[string]int{}, byID: map[ID]int{}, nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
-	}
-	if o.Restore {
-		b.Namespace = ""
 	}
 	b.index()
 	b.discover()
 	b.classesElsewhere()
 	b.owners()
 	b.softOwners()
-	b.keep()
 	b.Resolve()
-	if !o.Restore {
-		b.collect()
-	}
 	b.judge()
 	b.named()
-	if !o.Restore {
-		b.hinder()
-	}
-	b.gaps()
+	b.remarks()
 	b.Needs = b.needs()
 	return b.Plan
 }
@@ -128,8 +115,8 @@ func TypesIn(d *dump.Dump) Types {
 		}
 		d := o.Detail.(*dump.Definition)
 		return Type{
-			Move: has(o, MoveLabel), Hierarchy: has(o, HierarchyLabel), Global: d.Global,
-			Unlisted: !has(o, clusterctlLabel) || d.Storage == "",
+			Move: o.Has(MoveLabel), Hierarchy: o.Has(HierarchyLabel), Global: d.Global,
+			Unlisted: !o.Has(clusterctlLabel) || d.Storage == "",
 		}, true
 	}
 }
@@ -158,14 +145,12 @@ func definitionsOf(d *dump.Dump) map[groupKind]*dump.Object {
 			continue
 		}
 		// The file of a release, which has no label yet, may be there too.
-		if old := out[groupKind{c.Group, c.Kind}]; old == nil || !has(old, clusterctlLabel) {
+		if old := out[groupKind{c.Group, c.Kind}]; old == nil || !old.Has(clusterctlLabel) {
 			out[groupKind{c.Group, c.Kind}] = o
 		}
 	}
 	return out
 }
-
-func has(o *dump.Object, label string) bool { _, ok := o.Label(label); return ok }
 
 func idOf(o *dump.Object) ID {
 	return ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
@@ -176,33 +161,29 @@ func (b *planner) index() {
 		o := &b.d.Objects[i]
 		b.kinds[groupKind{o.Group, o.Kind}] = true
 		if p, ok := o.Detail.(*dump.Provider); ok {
-			switch {
-			case p.Operator:
+			b.inventory = b.inventory || !p.Operator
+			if p.Operator {
 				b.operator = o
-			case p.Type == "InfrastructureProvider":
+			} else if strings.HasPrefix(p.Label, "infrastructure-") {
 				b.infra[o.Namespace] = true
 			}
-			b.inventory = b.inventory || !p.Operator
-		}
-		if first, ok := b.byUID[o.UID]; o.UID != "" && !ok {
-			b.byUID[o.UID] = i
-		} else if o.UID != "" && idOf(&b.d.Objects[first]) != idOf(o) {
-			b.gap("%s and %s have the same UID, which a cluster never assigns twice", idOf(&b.d.Objects[first]), idOf(o))
 		}
 		if first, ok := b.byID[idOf(o)]; !ok {
 			b.byID[idOf(o)] = i
 		} else if b.d.Objects[first].UID != o.UID {
-			b.gap("%s appears twice with different UIDs, so that the files were not written at the same time", idOf(o))
+			b.lacks("%s appears twice with different UIDs, so that the files were not written at the same time", idOf(o))
+		}
+		if _, ok := b.byUID[o.UID]; o.UID != "" && !ok {
+			b.byUID[o.UID] = i
 		}
 	}
 }
 
-// mostGaps are listed at most.
-const mostGaps = 20
-
-func (b *planner) gap(format string, args ...any) {
-	if len(b.Gaps) < mostGaps {
-		b.Gaps = append(b.Gaps, fmt.Sprintf(format, args...))
+// lacks notes what is missing in the input.
+func (b *planner) lacks(format string, args ...any) {
+	const most = 20
+	if len(b.Remarks) < most {
+		b.Remarks = append(b.Remarks, Remark{Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -228,16 +209,13 @@ func (b *planner) node(o *dump.Object) *Node {
 	default:
 		n.Scope = undefined
 	}
-	if b.options.Restore {
-		n.observe()
-	}
 	switch {
-	case n.Scope == Ignored, n.Scope == undefined:
+	case n.Scope != discovered:
 	case ours[kind].Hierarchy:
 		n.Move, n.Hierarchy = builtIn, builtIn
-	case t.Hierarchy && !t.Unlisted:
+	case t.Hierarchy:
 		n.Move, n.Hierarchy = onType, onType
-	case t.Move && !t.Unlisted:
+	case t.Move:
 		n.Move = onType
 	}
 	if n.Scope != Ignored {
@@ -246,26 +224,15 @@ func (b *planner) node(o *dump.Object) *Node {
 	return n
 }
 
-// observe makes clusterctl look at an object of a kind that it does not list. It
-// then knows nothing of the kind, not even that it is global.
-func (n *Node) observe() {
-	switch n.Scope {
-	case Ignored:
-		n.Scope, n.Global = discovered, false
-	case undefined:
-		n.Scope = unknownScope
-	}
-}
-
 // mark takes over what an object says itself.
 func (n *Node) mark(o *dump.Object) {
-	_, block := o.Annotation(BlockMoveAnnotation)
-	n.carries(has(o, HierarchyLabel), has(o, MoveLabel), block)
+	_, block := o.Annotations[BlockMoveAnnotation]
+	n.carries(o.Has(HierarchyLabel), o.Has(MoveLabel), block)
 }
 
 // belongs reports whether an object says that it belongs to a Cluster, or is to be moved.
 func belongs(o *dump.Object) bool {
-	return has(o, clusterNameLabel) || has(o, MoveLabel) || has(o, HierarchyLabel)
+	return o.Has(clusterNameLabel) || o.Has(MoveLabel) || o.Has(HierarchyLabel)
 }
 
 // discover makes nodes of the objects that clusterctl lists (objectgraph.go,
@@ -282,7 +249,7 @@ func (b *planner) discover() {
 		switch related := len(o.Owners) > 0 || belongs(o); {
 		case n.Scope == Ignored && !related:
 			continue
-		case b.options.Restore, n.Global, n.Namespace == b.Namespace, secret && b.infra[n.Namespace]:
+		case b.options.Restore, n.Global, n.Namespace == b.options.Namespace, secret && b.infra[n.Namespace]:
 		case secret && related && !b.inventory && b.operator == nil:
 			n.Scope = undefined
 		default:
@@ -306,26 +273,16 @@ func observed[D any](b *planner, visit func(n *Node, o *dump.Object, detail *D))
 	}
 }
 
-// contractVersion is the only storage version of Clusters that clusterctl takes
-// (client/cluster/inventory.go, CheckCAPIContract).
-const contractVersion = "v1beta2"
-
 // classesElsewhere adds the ClusterClasses that Clusters use and that were not
 // listed, with their templates (objectgraph.go, Discovery).
 func (b *planner) classesElsewhere() {
-	if b.options.Restore {
-		return
-	}
 	observed(b, func(n *Node, o *dump.Object, c *dump.Cluster) {
 		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: cmp.Or(c.ClassNamespace, o.Namespace), Name: c.Class}
-		if c.Class == "" || id.Namespace == b.Namespace {
+		if b.options.Restore || c.Class == "" || id.Namespace == b.options.Namespace {
 			return
 		}
-		class := b.fetch(n, id)
-		if class == nil {
-			return
-		}
-		if detail, ok := class.Detail.(*dump.Class); ok {
+		if class := b.fetch(n, id); class != nil {
+			detail, _ := class.Detail.(*dump.Class)
 			for _, ref := range detail.Templates {
 				b.fetch(b.Find(id), ID{Group: ref.Group, Kind: ref.Kind, Namespace: id.Namespace, Name: ref.Name})
 			}
@@ -334,23 +291,21 @@ func (b *planner) classesElsewhere() {
 }
 
 // fetch adds an object whatever its kind or namespace, because another names it.
+// Then clusterctl does not even know that its kind is global.
 func (b *planner) fetch(by *Node, id ID) *dump.Object {
 	i, ok := b.byID[id]
-	switch {
-	case ok:
-	case b.kinds[groupKind{id.Group, id.Kind}]:
-		b.obstacle(by, "create "+id.String()+", or remove the reference to it", "it refers to %s, which does not exist, so that clusterctl fails", id)
-		return nil
-	default:
-		b.gap("%s refers to %s, but the dump holds no object of that kind", by, id)
+	if !ok {
+		b.lacks("%s refers to %s, which is not there; without it clusterctl fails", by, id)
 		return nil
 	}
 	o := &b.d.Objects[i]
 	if b.nodes[i] == nil {
 		b.nodes[i], _ = b.Add(b.node(o))
 	}
-	b.nodes[i].observe()
-	b.nodes[i].mark(o)
+	if n := b.nodes[i]; n.Scope == Ignored {
+		n.Scope, n.Global = discovered, false
+		n.mark(o)
+	}
 	return o
 }
 
@@ -431,77 +386,22 @@ func (b *planner) softOwners() {
 	})
 }
 
-// keep marks the ClusterClasses that stay for others, with what they own
-// (objectgraph.go, setShouldNotDelete).
-func (b *planner) keep() {
-	if b.options.Restore {
-		return
-	}
-	used := map[string]bool{} // classes of this namespace that Clusters of others use
-	for i := range b.d.Objects {
-		o := &b.d.Objects[i]
-		if c, ok := o.Detail.(*dump.Cluster); ok && o.Namespace != b.Namespace && c.ClassNamespace == b.Namespace {
-			used[c.Class] = true
-		}
-	}
-	b.spread(func(n *Node) bool {
-		return n.Group == coreGroup && n.Kind == "ClusterClass" && (n.Namespace != b.Namespace || used[n.Name])
-	}, func(l link) bool { return l == Owner }, func(n *Node, _ *Edge) bool {
-		first := !n.Keep
-		n.Keep = true
-		return first
-	})
-}
-
-// collect finds what Kubernetes deletes in the source after the move: the objects
-// that have owners, none of which still exists.
-func (b *planner) collect() {
-	waits := map[*Node]int{} // owners that are still there
-	gone := phrase.Only(b.Nodes, func(n *Node) bool {
-		return n.Verdict == Moves || n.Absent && !n.Missing && n.Scope == discovered
-	})
-	for len(gone) > 0 {
-		owner := gone[0]
-		gone = gone[1:]
-		for _, e := range owner.Out {
-			n := e.To
-			if e.Link != Owner || n.Verdict != Left {
-				continue
-			}
-			if _, seen := waits[n]; !seen {
-				for _, in := range n.In {
-					if in.Link == Owner {
-						waits[n]++
-					}
-				}
-			}
-			if waits[n]--; waits[n] == 0 {
-				n.Verdict = Deleted
-				gone = append(gone, n)
-			}
-		}
-	}
-}
-
 // bystanders are groups whose objects do not describe a Cluster.
 var bystanders = map[string]bool{certManagerGroup: true, runtimeGroup: true, clusterctlGroup: true}
 
 // judge tells what is lost from what clusterctl leaves where it belongs, such as the
 // Secrets of others. What a moved object or a lost one owns is lost if it stays.
 func (b *planner) judge() {
-	for i, n := range b.nodes {
-		if n == nil || n.Verdict.moves() || n.Verdict == Unclear {
-			continue
-		}
+	stays := func(n *Node) bool { return n.Verdict == Left && !n.Absent && n.Scope != Elsewhere }
+	b.spreadTo(func(*Node) bool { return true }, func(n *Node) bool {
+		i, ok := b.byID[n.ID]
 		provider := n.movable() && !n.ofKubernetes() && !bystanders[n.Group]
-		n.Lost = n.Verdict == Deleted || n.Wanted || n.Scope != Elsewhere && (provider || belongs(&b.d.Objects[i]))
-	}
-	b.spreadTo(func(n *Node) bool { return !n.Absent && n.Verdict != Unclear && n.Scope != Elsewhere }, func(n *Node) bool {
+		n.Lost = stays(n) && (n.Wanted || provider || ok && belongs(&b.d.Objects[i]))
 		return n.Lost || n.Verdict.moves()
 	}, func(l link) bool { return l == Owner }, func(n *Node, e *Edge) bool {
-		lost := e != nil && !n.Lost && !n.Verdict.moves()
-		n.Lost = n.Lost || lost
-		return e == nil || lost
+		further := e == nil || stays(n) && !n.Lost
+		n.Lost = n.Lost || stays(n)
+		return further
 	})
 	for _, n := range b.Nodes {
 		if n.Cause == Unowned {
@@ -550,66 +450,49 @@ func (b *planner) need(by *Node, to int, name *dump.Name) {
 	n.Verdict, n.Lost, n.Cause = Left, true, namedBy
 }
 
-func (b *planner) obstacle(n *Node, fix, format string, args ...any) {
-	b.Obstacles = append(b.Obstacles, Obstacle{n, fmt.Sprintf(format, args...), fix})
-}
-
-const pausedAnnotation = "cluster.x-k8s.io/paused"
-
-// hinder finds why clusterctl would not start, or stop half-way (clusterctl:
-// client/cluster/mover.go, move).
-func (b *planner) hinder() {
+// remarks says what is in the way of the move (clusterctl:
+// client/cluster/mover.go, move), and what a dump should have and has not.
+func (b *planner) remarks() {
+	hinder := func(n *Node, reason, fix string) { b.Remarks = append(b.Remarks, Remark{n, reason, fix}) }
+	clusters, ids, secrets := false, false, false
+	missing := map[string]bool{}
 	for i, n := range b.nodes {
-		if n == nil || !n.movable() {
+		if n == nil {
 			continue
 		}
-		_, paused := b.d.Objects[i].Annotation(pausedAnnotation)
-		c, ok := b.d.Objects[i].Detail.(*dump.Cluster)
-		if n.Hierarchy == builtIn && (paused || ok && c.Paused) {
-			b.obstacle(n, "resume it", "it is already paused, and clusterctl refuses to start")
-		}
 		if n.BlockMove && n.Wanted {
-			b.obstacle(n, "find out which controller set the annotation, and whether it removes it from paused objects",
-				"the annotation %s holds up the move: if it is still there two minutes after clusterctl has paused the Clusters, "+
-					"clusterctl fails and leaves them paused", BlockMoveAnnotation)
+			hinder(n, "the annotation "+BlockMoveAnnotation+" holds up the move: if it is still there two minutes after clusterctl has paused the Clusters, clusterctl fails and leaves them paused",
+				"find out which controller set the annotation, and whether it removes it from paused objects")
 		}
+		o := &b.d.Objects[i]
+		ids = ids || o.UID != "" || len(o.Owners) > 0
+		secrets = secrets || n.Kind == "Secret" && n.Group == ""
+		_, cluster := o.Detail.(*dump.Cluster)
+		clusters = clusters || cluster
 	}
-}
-
-// gaps says what a dump should have and has not.
-func (b *planner) gaps() {
-	missing := map[string]bool{}
 	for _, n := range b.Nodes {
 		if n.Missing {
 			missing[n.Kind+"."+n.Group] = true
 		}
 	}
 	if len(missing) > 0 {
-		b.gap("objects name owners of kinds of which the dump holds no object: %s", phrase.Few(slices.Sorted(maps.Keys(missing)), 8))
+		b.lacks("objects name owners of kinds of which the dump holds no object: %s", phrase.Few(slices.Sorted(maps.Keys(missing)), 8))
 	}
-	clusters, ids, secrets := 0, false, false
-	for i, n := range b.nodes {
-		if n != nil {
-			ids = ids || b.d.Objects[i].UID != "" || len(b.d.Objects[i].Owners) > 0
-			secrets = secrets || n.Kind == "Secret" && n.Group == ""
-		}
-	}
-	observed(b, func(*Node, *dump.Object, *dump.Cluster) { clusters++ })
 	switch {
-	case clusters == 0 && !b.options.Restore:
-		b.gap("no Cluster is among the objects")
-	case clusters > 0 && !secrets:
-		b.gap("the dump holds no Secret, but every Cluster has some")
-	case len(b.Nodes) > 0 && !ids:
-		b.gap("no object has a UID or an owner, as if this were a template; name the folder of its release to see the owners that controllers will set")
+	case !clusters && !b.options.Restore:
+		b.lacks("no Cluster is among the objects")
+	case clusters && !secrets:
+		b.lacks("the dump holds no Secret, but every Cluster has some")
+	case !ids:
+		b.lacks("no object has a UID or an owner, as if this were a template; name the folder of its release to see the owners that controllers will set")
 	}
 	switch {
 	case b.inventory || b.options.Restore:
 	case b.operator != nil:
-		b.obstacle(&Node{ID: idOf(b.operator)}, "create Provider objects (clusterctl.cluster.x-k8s.io) for what the operator installed, in both clusters",
-			"the Cluster API operator installed the providers, and clusterctl, which does not know its objects, finds no provider: "+
-				"it moves without comparing the providers of both clusters and without the Secrets in the namespaces of providers, and refuses to move into such a cluster")
+		hinder(&Node{ID: idOf(b.operator)}, "the Cluster API operator installed the providers, and clusterctl does not know its objects: "+
+			"from here it moves without comparing the providers of both clusters and without the Secrets in their namespaces, and into such a cluster it refuses to move",
+			"create objects of clusterctl's inventory (kind Provider) for what the operator installed, in both clusters")
 	default:
-		b.gap("the dump holds no provider of clusterctl's inventory (providers.clusterctl.cluster.x-k8s.io)")
+		b.lacks("the dump holds no provider of clusterctl's inventory (providers.clusterctl.cluster.x-k8s.io)")
 	}
 }

@@ -43,7 +43,7 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	// Left: the object stays behind. If its owner is deleted, so is it.
+	// Left: the object stays behind. If its owners are deleted, so is it.
 	Left Verdict = iota
 	// Unclear: it depends on something that is not at hand.
 	Unclear
@@ -51,12 +51,9 @@ const (
 	Copied
 	// Moves: the object is made in the target and deleted in the source.
 	Moves
-	// Deleted: the object is not made in the target, and Kubernetes deletes it in
-	// the source, because its owners are gone.
-	Deleted
 )
 
-var verdictNames = [...]string{"left", "unclear", "copied", "moves", "deleted"}
+var verdictNames = [...]string{"left", "unclear", "copied", "moves"}
 
 // String returns a word for pictures and JSON.
 func (v Verdict) String() string { return verdictNames[v] }
@@ -140,7 +137,7 @@ func (g *Graph) Resolve() {
 		n.global = true
 		return first
 	})
-	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == unknownScope || n.Scope == undefined }, func(l link) bool { return l != reference }, func(n *Node, e *Edge) bool {
+	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == undefined }, func(l link) bool { return l != reference }, func(n *Node, e *Edge) bool {
 		first := !n.possible
 		if first {
 			n.possible, n.may = true, e
@@ -150,7 +147,7 @@ func (g *Graph) Resolve() {
 
 	// Who has all owners in place.
 	g.sequence((*Node).wanted, func(n *Node) {
-		n.placed, n.Layer = true, n.layer
+		n.placed = true
 	})
 	g.sequence(func(n *Node) bool { return n.wanted() || n.perhapsMovable() && n.possible }, func(n *Node) { n.perhaps = true })
 
@@ -164,7 +161,7 @@ func (g *Graph) Resolve() {
 }
 
 // movable reports whether clusterctl looks at the object.
-func (n *Node) movable() bool { return (n.Scope == discovered || n.Scope == unknownScope) && !n.Absent }
+func (n *Node) movable() bool { return n.Scope == discovered && !n.Absent }
 
 // perhapsMovable reports whether it may do so.
 func (n *Node) perhapsMovable() bool {
@@ -180,7 +177,7 @@ func (n *Node) settle() {
 	switch {
 	case n.placed:
 		n.Verdict = Moves
-		if n.Global || n.global || n.Keep {
+		if n.Global || n.global {
 			n.Verdict = Copied
 		}
 		switch {
@@ -281,7 +278,7 @@ func (g *Graph) spreadTo(member, root func(*Node) bool, follow func(link) bool, 
 func (g *Graph) sequence(member func(*Node) bool, place func(*Node)) {
 	var queue []*Node
 	for _, n := range g.Nodes {
-		n.pending, n.layer = 0, 0
+		n.pending = 0
 		for _, e := range n.In {
 			if e.Link.binds() {
 				n.pending++
@@ -299,7 +296,6 @@ func (g *Graph) sequence(member func(*Node) bool, place func(*Node)) {
 			if !e.Link.binds() {
 				continue
 			}
-			e.To.layer = max(e.To.layer, n.layer+1)
 			e.To.pending--
 			if e.To.pending == 0 && member(e.To) {
 				queue = append(queue, e.To)

@@ -11,9 +11,13 @@ import (
 type parser struct {
 	kindOf func(*repo.Artifact) layouts.FileKind
 	parsed map[string]*manifest.File
+	// contracts are those of the definitions.
+	contracts []string
 }
 
-func newParser(r *repo.Release) *parser { return &parser{r.Kinds(), map[string]*manifest.File{}} }
+func newParser(r *repo.Release) *parser {
+	return &parser{kindOf: r.Kinds(), parsed: map[string]*manifest.File{}}
+}
 
 // file returns a file, or nil if there is none or it cannot be read.
 func (p *parser) file(a *repo.Artifact) *manifest.File {
@@ -36,6 +40,9 @@ func (p *parser) definitions(r *repo.Release, types map[groupKind]Type) {
 		for _, o := range f.Objects() {
 			if d := crd.Of(o); d != nil {
 				types[groupKind{d.Group, d.Kind}] = TypeOf(d)
+				for _, label := range o.Get("metadata", "labels").Fields() {
+					p.contracts = contractsOf(p.contracts, label.Name)
+				}
 			}
 		}
 	}
@@ -84,6 +91,6 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 			}
 		}
 		g := Template(objects, known)
-		visit(a, &Plan{Graph: g, Needs: templateNeeds(r, g), template: true})
+		visit(a, &Plan{Graph: g, Needs: templateNeeds(r, p.contracts, g), template: true})
 	}
 }
