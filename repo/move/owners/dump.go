@@ -53,7 +53,8 @@ func FromDump(d *dump.Dump, o Options) *Plan {
 	b := &planner{
 		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
 		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed), infra: map[string]bool{}, kinds: map[groupKind]bool{},
-		byUID: map[string]int{}, byID: map[ID]int{}, nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
+		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)), called: make(map[ID]bool, len(d.Objects)),
+		nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
 	}
 	b.index()
 	b.discover()
@@ -101,6 +102,7 @@ type planner struct {
 	kinds       map[groupKind]bool // of which there are objects
 	byUID       map[string]int
 	byID        map[ID]int
+	called      map[ID]bool // without groups
 	nodes       []*Node
 	absent      map[string]*Node // by UID
 }
@@ -160,6 +162,7 @@ func (b *planner) index() {
 	for i := range b.d.Objects {
 		o := &b.d.Objects[i]
 		b.kinds[groupKind{o.Group, o.Kind}] = true
+		b.called[ID{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}] = true
 		if p, ok := o.Detail.(*dump.Provider); ok {
 			b.inventory = b.inventory || !p.Operator
 			if p.Operator {
@@ -379,6 +382,9 @@ func (b *planner) softOwners() {
 		}
 	}
 	observed(b, func(n *Node, o *dump.Object, c *dump.Cluster) {
+		if id := (ID{Group: coreGroup, Kind: "ClusterClass", Namespace: cmp.Or(c.ClassNamespace, o.Namespace), Name: c.Class}); c.Class != "" && b.Find(id) == nil {
+			b.lacks("%s uses %s, which is not there", n, id)
+		}
 		soft(n, "ClusterClass", cmp.Or(c.ClassNamespace, o.Namespace), c.Class, "spec.topology", whyClass)
 	})
 	observed(b, func(n *Node, o *dump.Object, c *dump.Binding) {
@@ -420,16 +426,23 @@ func (b *planner) named() {
 			stay[o.Name] = append(stay[o.Name], i)
 		}
 	}
+	unknown := map[string]bool{}
 	for i, n := range b.nodes {
 		if n == nil || !n.Verdict.moves() {
 			continue
 		}
 		for k := range b.d.Objects[i].Names {
 			name := &b.d.Objects[i].Names[k]
+			if n.Group == coreGroup && name.Kind != "" && !b.called[ID{Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Text}] {
+				unknown[name.Kind] = true
+			}
 			for _, to := range stay[name.Text] {
 				b.need(n, to, name)
 			}
 		}
+	}
+	if len(unknown) > 0 {
+		b.lacks("Clusters and Machines refer to objects that are not there, of the kinds %s", phrase.Few(slices.Sorted(maps.Keys(unknown)), 8))
 	}
 }
 

@@ -84,9 +84,6 @@ const (
 	notThere
 	// mayBeOwned: controllers that are not known may set an owner that moves.
 	mayBeOwned
-	// mayBeMarked: the definition of the kind, which is not at hand, may carry a
-	// label.
-	mayBeMarked
 	// marked: a label moves the object.
 	marked
 	// root: a label, or its kind, moves the object with all that it owns.
@@ -96,7 +93,8 @@ const (
 	// noOwner: the object exists without an owner and without a label.
 	noOwner
 	// mayBeIgnored: the definition of the kind, which is not at hand, may lack the
-	// label without which clusterctl does not look at the objects.
+	// label without which clusterctl does not look at the objects, and may carry one
+	// that moves them.
 	mayBeIgnored
 	// otherNamespace: the object is in a namespace that is not moved.
 	otherNamespace
@@ -195,11 +193,8 @@ func (n *Node) settle() {
 		if n.By == nil {
 			n.By = n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.placed })
 		}
-		switch {
-		case n.Scope == undefined:
+		if n.Scope == undefined {
 			n.Cause, n.By = mayBeIgnored, nil
-		case n.By == nil:
-			n.Cause = mayBeMarked
 		}
 	default:
 		n.Verdict = Left

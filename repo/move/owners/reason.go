@@ -63,18 +63,16 @@ func (n *Node) Reason() string {
 		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
 	case otherNamespace:
 		return "it is not in the namespace that is moved"
-	case mayBeIgnored:
-		if n.data() {
-			return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, and the dump holds no provider of its inventory"
-		}
-		return "the definition of its kind is not in the input; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 	case mayBeOwned:
 		if n.By.Link != MayOwn {
 			return fmt.Sprintf("it is not clear what becomes of its owner %s", n.By.From)
 		}
 		return fmt.Sprintf("%s may become its owner because of %s: %s", n.By.From, n.By.place(), n.By.Why)
 	}
-	return "the definition of its kind is not in the input, and may carry a label that moves it"
+	if n.data() {
+		return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, and the dump holds no provider of its inventory"
+	}
+	return "the definition of its kind is not in the input; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
 
 // short is a reason that names no other object, for use in another reason.
@@ -165,7 +163,7 @@ func (n *Node) Fix() string {
 			return "create it in the target by other means"
 		}
 		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
-	case mayBeMarked, mayBeIgnored:
+	case mayBeIgnored:
 		if n.data() {
 			return "add the objects of kind providers.clusterctl.cluster.x-k8s.io to the dump"
 		}

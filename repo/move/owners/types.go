@@ -39,8 +39,8 @@ type groupKind struct{ group, kind string }
 // ours are the kinds whose controllers are known to this package: what they own
 // is in the tables of this package, and they own nothing else. None of their
 // definitions carries a label; those with a hierarchy are built into clusterctl
-// (objectgraph.go, getDiscoveryTypes). Those of cert-manager only are if clusterctl
-// has installed it.
+// (objectgraph.go, getDiscoveryTypes). The definitions of cert-manager are
+// discovered if clusterctl installed it.
 var ours = map[groupKind]Type{
 	{coreGroup, "Cluster"}:                             {Hierarchy: true},
 	{coreGroup, "ClusterClass"}:                        {Hierarchy: true},
@@ -108,6 +108,9 @@ func NewNode(id ID, m metadata, types Types) *Node {
 	_, move := m.Label(MoveLabel)
 	_, block := m.Annotation(BlockMoveAnnotation)
 	n.carries(hierarchy, move, block)
+	if n.Group == certManagerGroup && (hierarchy || move) {
+		n.Scope = undefined // others may have installed it
+	}
 	return n
 }
 
@@ -129,19 +132,16 @@ func (n *Node) classify(types Types) {
 	switch {
 	case n.data():
 		return
-	case known && n.Group != certManagerGroup: // which others may have installed
+	case known:
 	case n.ofKubernetes():
 		n.Scope = Ignored
 		return
 	default:
-		known = false
 		if types != nil {
-			if defined, ok := types(n.Group, n.Kind); ok {
-				t, known = defined, true
-			}
+			t, known = types(n.Group, n.Kind)
 		}
 		if !known {
-			n.Scope, n.Global = undefined, t.Global
+			n.Scope = undefined
 			return
 		}
 		mark = onType
