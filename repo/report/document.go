@@ -7,7 +7,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -86,7 +85,6 @@ func (d Document) Schema() ([]byte, error) {
 // with such keys, names.
 var sets = map[string]func() []string{
 	"severity": func() []string { return between(lint.Info, lint.Error) },
-	"answer":   owners.Answers,
 	"hook":     extension.Levels,
 	"need":     func() []string { return between(contract.Optional, contract.Must) },
 }

@@ -54,18 +54,18 @@ func conclude(plans []MovePlan, complete bool) (answer, sentence string) {
 }
 
 type moveBody struct {
-	Answer     string                   `json:"answer" doc:"what becomes of everything that belongs to Clusters: moves, all of it; stays, some of it, or clusterctl should not be started; not known" enum:"answer"`
-	Conclusion string                   `json:"conclusion" doc:"the same in a sentence"`
-	Lost       int                      `json:"lost" doc:"the number of objects that belong to Clusters and stay"`
-	Summary    []moveCount              `json:"summary" doc:"the number of objects by answer"`
-	Objects    markup.Entries[jsonMove] `json:"objects" doc:"an entry for each object of each plan"`
-	Remarks    []moveRemark             `json:"remarks" doc:"what is in the way of the moves, or missing in the input"`
-	Needs      []moveNeed               `json:"needs" doc:"what the target must have"`
+	Answer     string       `json:"answer" doc:"what becomes of everything that belongs to Clusters: moves, all of it; stays, some of it, or clusterctl should not be started; not known"`
+	Conclusion string       `json:"conclusion" doc:"the same in a sentence"`
+	Lost       int          `json:"lost" doc:"the number of objects that belong to Clusters and stay"`
+	Summary    []moveCount  `json:"summary" doc:"the number of objects by answer"`
+	Objects    []jsonMove   `json:"objects" doc:"an entry for each object of each plan"`
+	Remarks    []moveRemark `json:"remarks" doc:"what is in the way of the moves, or missing in the input"`
+	Needs      []moveNeed   `json:"needs" doc:"what the target must have"`
 }
 
 type (
 	moveCount struct {
-		Answer  string `json:"answer" doc:"the answer" enum:"answer"`
+		Answer  string `json:"answer" doc:"the answer"`
 		Objects int    `json:"objects" doc:"how many objects have it"`
 	}
 	moveRemark struct {
@@ -84,7 +84,7 @@ type jsonMove struct {
 	Version  string `json:"version,omitempty" doc:"the version of the release; absent like provider"`
 	File     string `json:"file,omitempty" doc:"the name of the template in the release; absent like provider"`
 	owners.ID
-	Answer  string   `json:"answer" doc:"what becomes of it: moves to the target, stays in the source, or not known" enum:"answer"`
+	Answer  string   `json:"answer" doc:"what becomes of it: moves to the target, stays in the source, or not known"`
 	Kept    bool     `json:"kept,omitempty" doc:"it is cluster-wide, or belongs to what is: it moves, but is not deleted in the source; absent if not"`
 	Deleted bool     `json:"deleted,omitempty" doc:"it stays, and Kubernetes deletes it there because its owners move; absent if not"`
 	Lost    bool     `json:"lost" doc:"it belongs to a Cluster or to something that moves, and stays"`
@@ -93,19 +93,16 @@ type jsonMove struct {
 	Path    []string `json:"path" doc:"the owners through which clusterctl finds the object, and the object"`
 }
 
-func movesOf(plans []MovePlan) markup.Entries[jsonMove] {
-	return func(yield func(jsonMove) bool) {
-		for _, p := range plans {
-			for _, n := range p.Shown() {
-				if !yield(jsonMove{
-					p.Title, p.Provider, p.Version, p.File, n.ID, n.Answer(), n.Verdict == owners.Copied, n.Orphaned(),
-					n.Lost, n.Reason(), todo(n), phrase.List(n.Path(), (*owners.Node).String),
-				}) {
-					return
-				}
-			}
+func movesOf(plans []MovePlan) (out []jsonMove) {
+	for _, p := range plans {
+		for _, n := range p.Shown() {
+			out = append(out, jsonMove{
+				p.Title, p.Provider, p.Version, p.File, n.ID, n.Answer(), n.Verdict == owners.Copied, n.Orphaned(),
+				n.Lost, n.Reason(), todo(n), phrase.List(n.Path(), (*owners.Node).String),
+			})
 		}
 	}
+	return out
 }
 
 // todo says what to do about an object.
