@@ -27,14 +27,11 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, all bool, fail
 	if format != "json" {
 		return movePage(format, plans, all, len(failures) == 0).Print(w)
 	}
-	body := moveBody{Objects: movesOf(plans)}
-	for _, word := range owners.Answers() {
-		body.Summary = append(body.Summary, moveCount{Answer: word})
-	}
+	body := moveBody{Objects: movesOf(plans), Summary: map[string]int{}}
 	for _, p := range plans {
 		answers, lost := p.Counts()
-		for i := range body.Summary {
-			body.Summary[i].Objects += answers[body.Summary[i].Answer]
+		for _, word := range owners.Answers() {
+			body.Summary[word] += answers[word]
 		}
 		body.Lost += lost
 		for _, r := range p.Remarks {
@@ -54,20 +51,16 @@ func conclude(plans []MovePlan, complete bool) (answer, sentence string) {
 }
 
 type moveBody struct {
-	Answer     string       `json:"answer" doc:"what becomes of everything that belongs to Clusters: moves, all of it; stays, some of it, or clusterctl should not be started; not known"`
-	Conclusion string       `json:"conclusion" doc:"the same in a sentence"`
-	Lost       int          `json:"lost" doc:"the number of objects that belong to Clusters and stay"`
-	Summary    []moveCount  `json:"summary" doc:"the number of objects by answer"`
-	Objects    []jsonMove   `json:"objects" doc:"an entry for each object of each plan"`
-	Remarks    []moveRemark `json:"remarks" doc:"what is in the way of the moves, or missing in the input"`
-	Needs      []moveNeed   `json:"needs" doc:"what the target must have"`
+	Answer     string         `json:"answer" doc:"what becomes of everything that belongs to Clusters: moves, all of it; stays, some of it, or clusterctl should not be started; not known"`
+	Conclusion string         `json:"conclusion" doc:"the same in a sentence"`
+	Lost       int            `json:"lost" doc:"the number of objects that belong to Clusters and stay"`
+	Summary    map[string]int `json:"summary" doc:"the number of objects by answer"`
+	Objects    []jsonMove     `json:"objects" doc:"an entry for each object of each plan"`
+	Remarks    []moveRemark   `json:"remarks" doc:"what is in the way of the moves, or missing in the input"`
+	Needs      []moveNeed     `json:"needs" doc:"what the target must have"`
 }
 
 type (
-	moveCount struct {
-		Answer  string `json:"answer" doc:"the answer"`
-		Objects int    `json:"objects" doc:"how many objects have it"`
-	}
 	moveRemark struct {
 		Plan string `json:"plan" doc:"the plan, as in objects"`
 		owners.Remark
@@ -118,9 +111,8 @@ func movePage(format string, plans []MovePlan, all, complete bool) *markup.Page 
 	p := &markup.Page{Format: format}
 	for _, plan := range plans {
 		answers, _ := plan.Counts()
-		p.Heading(2, plan.Title, ": ", strings.Join(phrase.List(owners.Answers(), func(word string) string {
-			return fmt.Sprintf("%d %s", answers[word], word)
-		}), ", "))
+		word := owners.Answers()
+		p.Heading(2, plan.Title, fmt.Sprintf(": %d move, %d stay, %d not known", answers[word[0]], answers[word[1]], answers[word[2]]))
 		p.Gap()
 		moveObjects(p, plan, all)
 		for _, r := range plan.Remarks {

@@ -2,110 +2,64 @@ package report_test
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/dump"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/snapshot"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // hostilePlan is the plan of objects with names that nobody expects.
 func hostilePlan() report.MovePlan {
-	object := func(kind, name string, owner *snapshot.Object) snapshot.Object {
-		o := snapshot.Object{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: kind, Namespace: "ns", Name: name, UID: "u-" + name}
+	object := func(kind, name string, owner *dump.Object) dump.Object {
+		o := dump.Object{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: kind, Namespace: "ns", Name: name, UID: "u-" + name}
 		if owner != nil {
-			o.Owners = []snapshot.Owner{{Group: owner.Group, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}}
+			o.Owners = []dump.Owner{{Ref: dump.Ref{Group: owner.Group, Kind: owner.Kind, Name: owner.Name}, UID: owner.UID}}
 		}
 		return o
 	}
 	c := object("Cluster", hostile, nil)
-	c.Detail = &snapshot.Cluster{Paused: true}
+	c.Detail = &dump.Cluster{Managed: true, Class: hostile}
 	gone := object("Foo", "gone"+hostile, nil)
-	s := &snapshot.Snapshot{Objects: []snapshot.Object{c, object("Machine", "m"+hostile, &c), object("Machine", "lost"+hostile, &gone)}}
-	return report.MovePlan{Title: hostile, Plan: owners.FromSnapshot(s, owners.Options{Namespace: "ns"})}
-}
-
-func plan(t *testing.T, format string, plans []report.MovePlan) string {
-	t.Helper()
-	var b strings.Builder
-	err := report.WriteMovePlans(&b, format, plans, report.MoveOptions{Paint: plain{}, Version: "v1", All: true, Problems: []error{errors.New(hostile)}})
-	given.NoError(t, err)
-	return b.String()
+	d := &dump.Dump{Objects: []dump.Object{c, object("Machine", "m"+hostile, &c), object("Machine", "lost"+hostile, &gone)}}
+	p := owners.FromDump(d, owners.Options{Namespace: "ns"})
+	owners.Check([]*owners.Plan{p}, d)
+	return report.MovePlan{Title: hostile, Plan: p}
 }
 
 // TestMovePlanIsSafe demands that no name breaks a format.
 func TestMovePlanIsSafe(t *testing.T) {
 	plans := []report.MovePlan{hostilePlan(), hostilePlan()}
-	for _, format := range report.MoveFormats {
-		out := plan(t, format, plans)
-		if format != "json" && strings.ContainsAny(out, "\x1b\u202e\x00\r") {
-			t.Errorf("%s: characters that cannot be seen: %q", format, out)
+	for _, format := range report.InventoryFormats {
+		var out [2]strings.Builder
+		for i := range out {
+			given.NoError(t, report.WriteMovePlans(&out[i], format, plans, true, errors.New(hostile)))
 		}
-		if again := plan(t, format, plans); again != out {
+		text := out[0].String()
+		if format != "json" && strings.ContainsAny(text, "\x1b\u202e\x00\r") {
+			t.Errorf("%s: characters that cannot be seen: %q", format, text)
+		}
+		if out[1].String() != text {
 			t.Errorf("%s: it is not the same again", format)
 		}
-		switch format {
-		case "json":
-			var v struct {
-				Objects []struct {
-					Name, Verdict string
-					Lost          bool
-				}
-				Summary  map[string]int
-				Certain  bool
-				Refusals []any
-			}
-			if err := json.Unmarshal([]byte(out), &v); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if len(v.Objects) != 6 || v.Objects[1].Name != "m"+hostile || v.Summary["blocked"] != 2 || v.Certain || len(v.Refusals) != 4 {
-				t.Errorf("%+v", v)
-			}
-		case "html":
-			d := xml.NewDecoder(strings.NewReader(out))
-			d.Strict = false
-			d.AutoClose, d.Entity = xml.HTMLAutoClose, xml.HTMLEntity
-			for {
-				token, err := d.Token()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					t.Fatalf("%s: %v", format, err)
-				}
-				if e, ok := token.(xml.StartElement); ok && e.Name.Local == "script" {
-					t.Errorf("%s: a script", format)
-				}
-			}
-		case "mermaid":
-			for line := range strings.Lines(out) {
-				if inQuotes := strings.Count(strings.ReplaceAll(strings.ReplaceAll(line, `\\`, ""), `\"`, ""), `"`); inQuotes%2 != 0 {
-					t.Errorf("%s: a text does not end: %s", format, line)
-				}
-			}
+		if format != "json" {
+			continue
 		}
-	}
-}
-
-// TestOwnersOfMany demands that a picture for people shows what is lost, however
-// many objects there are.
-func TestOwnersOfMany(t *testing.T) {
-	s := &snapshot.Snapshot{}
-	for i := range 2000 {
-		s.Objects = append(s.Objects, snapshot.Object{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "ns", Name: fmt.Sprint(i), UID: fmt.Sprint(i), Detail: &snapshot.Cluster{}})
-	}
-	s.Objects = append(s.Objects, snapshot.Object{Group: "cluster.x-k8s.io", Kind: "Machine", Namespace: "ns", Name: "lost", UID: "lost"})
-	g := report.Owners(owners.FromSnapshot(s, owners.Options{Namespace: "ns"}).Graph)
-	if len(g.Nodes) > 500 || !strings.Contains(g.Title, "2001") {
-		t.Error(len(g.Nodes), g.Title)
-	}
-	if last := g.Nodes[len(g.Nodes)-1]; last.Sublabel != "ns/lost" || last.Class != "bad" {
-		t.Error(last)
+		var v struct {
+			Answer         string
+			Objects        []struct{ Name, Answer, Reason string }
+			Summary        map[string]int
+			Remarks, Needs []any
+		}
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if len(v.Objects) != 6 || v.Objects[1].Name != "m"+hostile || v.Summary[owners.NotKnown] != 6 || v.Answer != owners.NotKnown ||
+			len(v.Remarks) == 0 || len(v.Needs) == 0 {
+			t.Errorf("%+v", v)
+		}
 	}
 }
