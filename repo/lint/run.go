@@ -48,11 +48,6 @@ type Options struct {
 	// Sources returns the files that findings were led back to, for the comments
 	// in them.
 	Sources func() []*yamldoc.File
-	// Origin returns the line of Sources that the value of a finding in a finished
-	// file was made from, which is not where the finding is shown: comments there
-	// suppress it, and are not judged themselves. It is called like Trace, and "" says
-	// that the line is not known.
-	Origin func(f *Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (file string, line int)
 	// Foreign says that the files are those of others, who must not decide for the
 	// reader which errors count: comments suppress only warnings and infos.
 	Foreign bool
@@ -153,14 +148,8 @@ func (o *Options) applies(rule *Rule) bool {
 
 // comments applies the comments that suppress rules, and checks them.
 func (r *part) comments() {
-	var origins []*Ignore
-	made := func(f Finding) bool { return f.origin.madeIn != "" }
-	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
+	if r.opts.Sources != nil {
 		for _, f := range r.opts.Sources() {
-			if r.opts.Origin != nil {
-				origins = append(origins, readIgnores(f)...)
-				continue
-			}
 			r.ignores = append(r.ignores, readIgnores(f)...)
 		}
 	}
@@ -170,7 +159,7 @@ func (r *part) comments() {
 		defer func() { seen[key] = true }()
 		return seen[key]
 	})
-	r.report.suppress(append(slices.Clip(r.ignores), origins...), r.opts.Foreign)
+	r.report.suppress(r.ignores, r.opts.Foreign)
 	known, ran := map[string]bool{}, map[string]bool{}
 	for _, rule := range r.opts.Rules {
 		known[rule.ID] = true

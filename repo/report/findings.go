@@ -219,9 +219,9 @@ func place(file string, p yamldoc.Pos) string {
 }
 
 type jsonReport struct {
-	Summary  jsonSummary                 `json:"summary" doc:"how much was looked at and found"`
-	Findings markup.Entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
-	Measured []jsonMeasured              `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
+	Summary  jsonSummary    `json:"summary" doc:"how much was looked at and found"`
+	Findings []jsonFinding  `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
+	Measured []jsonMeasured `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
 }
 
 type jsonSummary struct {
@@ -236,7 +236,7 @@ type jsonSummary struct {
 
 type jsonFinding struct {
 	Rule     string     `json:"rule" doc:"the ID of the rule; clusterctl-repo explain ID tells more"`
-	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change it for a rule" enum:"severity"`
+	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change it for a rule" enum:"info,warning,error"`
 	Proof    lint.Proof `json:"proof" doc:"what shows that the rule is right: clusterctl itself, a Kubernetes API server, the text of the provider contract, or practice"`
 	// Both are written even if they are empty, so that readers can group by them.
 	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws; empty if the finding is about no single provider"`
@@ -278,13 +278,9 @@ func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) er
 	c := r.Count()
 	out := jsonReport{
 		Summary: jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
-		Findings: func(yield func(jsonFinding) bool) {
-			for i := range r.Findings {
-				if !yield(findingJSON(&r.Findings[i])) {
-					return
-				}
-			}
-		},
+	}
+	for i := range r.Findings {
+		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))
 	}
 	out.Measured = phrase.List(latencies, func(m extension.Latency) jsonMeasured {
 		return jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()}

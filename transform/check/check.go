@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -57,9 +56,8 @@ type Result struct {
 // Folder checks a folder with finished releases, or a source tree. Why a tree
 // cannot be built is a finding if its place is known, and otherwise a
 // *transform.BuildError. A wrong configuration or a folder that is neither is a
-// *transform.InputError. For finished releases, comments and the configuration of
-// the source tree that they lie in hold too, and one that lies with them as far as
-// lint.Own lets it.
+// *transform.InputError. For finished releases the nearest configuration above them
+// holds too, and one that lies with them as far as lint.Own lets it.
 func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	c, file, err := transform.LoadConfig(dir, o.Source.Config)
 	with := file != "" && o.Source.Config == ""
@@ -83,13 +81,12 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err == nil && o.Approve != nil {
 		err = o.Approve(ctx, t.Repository)
 	}
-	if err == nil && t.Build == nil && !o.Foreign {
-		if with {
-			opts, err = o.own(c, file)
-		}
-		if err == nil {
-			opts, err = o.inTree(ctx, dir, t.Repository, file != "", opts)
-		}
+	switch {
+	case err != nil || t.Build != nil || o.Foreign:
+	case with:
+		opts, err = o.own(c, file)
+	case file == "":
+		opts, err = o.above(dir, t.Repository, opts)
 	}
 	if err != nil {
 		return nil, err
@@ -123,50 +120,26 @@ func holds(dir string, r *repo.Repository) bool {
 	})
 }
 
-// inTree adds what the source tree that finished releases lie in says of them: its
-// comments, and its configuration unless another one is given.
-func (o *Options) inTree(ctx context.Context, dir string, r *repo.Repository, configured bool, opts lint.Options) (lint.Options, error) {
-	tree, err := transform.Above(dir, o.Source)
-	if tree == nil || err != nil {
+// above adds what a configuration above finished releases says of them: all of it if it
+// is that of their source tree, and what lint.Own lets it if it lies in the repository.
+func (o *Options) above(dir string, r *repo.Repository, opts lint.Options) (lint.Options, error) {
+	c, file, err := transform.ConfigAbove(dir)
+	if file == "" || err != nil {
 		return opts, err
 	}
-	if holds(tree.Dir, r) {
-		c, file, err := transform.LoadConfig(tree.Dir, "")
-		if configured || file == "" || err != nil {
-			return opts, err
-		}
+	if holds(filepath.Dir(file), r) {
 		return o.own(c, file)
 	}
-	var own, others []string
+	declared := phrase.List(c.Providers, func(p config.Provider) string { return p.Label() })
 	for _, p := range r.Providers {
-		if tree.Builds(p.Label()) {
-			own = append(own, p.Label())
-		} else {
-			others = append(others, p.Label())
+		if len(declared) > 0 && !slices.Contains(declared, p.Label()) {
+			if len(c.Rules)+len(c.Roles) > 0 {
+				o.note("%s is not applied to %s, because it does not list %s; --config applies it to everything", file, dir, p.Label())
+			}
+			return opts, nil
 		}
 	}
-	switch {
-	case len(own) == 0:
-		return opts, nil
-	case configured || len(tree.Config.Rules)+len(tree.Config.Roles) == 0:
-	case len(others) > 0:
-		o.note("the configuration of %s is not applied to %s, because it does not build %s; --config applies one to everything", tree.Dir, dir, strings.Join(others, ", "))
-	default:
-		if opts, err = o.lint(tree.Config); err != nil {
-			return opts, err
-		}
-	}
-	t, err := tree.Tracer(ctx, r)
-	if err != nil {
-		o.note("comments in %s suppress nothing in %s: %v", tree.Dir, dir, err)
-		return opts, nil
-	}
-	opts.Sources = t.Files
-	opts.Origin = func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (string, int) {
-		s, _ := source(t, f, d, n, start, end)
-		return s.File, s.Pos.Line
-	}
-	return opts, nil
+	return o.lint(c)
 }
 
 // Build checks what a source tree was made into.

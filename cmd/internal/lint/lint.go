@@ -105,10 +105,10 @@ the whole document if nothing precedes it there:
 
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
-The comment also applies to what "build" makes of the tree, if that lies in the
-tree. In a release on a server, or with --verify-key or --policy, comments
-suppress no errors; nor does the clusterctl-repo.yaml of finished releases,
-unless --config names it.
+For finished releases the comments in their files count, and the nearest
+clusterctl-repo.yaml above them. In a release on a server, or with --verify-key
+or --policy, comments suppress no errors; nor does a clusterctl-repo.yaml that
+lies with the releases, unless --config names it.
 
 Without a TARGET the current folder is checked. The exit code is 1 if there are
 findings at or above --fail-on.`,
