@@ -88,7 +88,6 @@ func TestInterruptWhileWaiting(t *testing.T) {
 		"FIFO":           {"rules", "-o", "json=FIFO"},
 		"FIFO policy":    {"lint", ".", "--policy", "FIFO"},
 		"FIFO key":       {"lint", ".", "--verify-key", "FIFO"},
-		"FIFO recording": {"contract", "replay", "FIFO"},
 		"FIFO dump":      {"move-plan", "FIFO"},
 		"FIFO lock":      {"mirror", "x", "--to", "b.tar", "--since", "FIFO"},
 	} {
