@@ -100,7 +100,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[scope][]*Rule{}, room: newRoom(sizeUnderWay)}
 	for _, rule := range opts.Rules {
-		if opts.applies(rule) {
+		if rule.Check != nil && opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
 		}
 	}
@@ -335,15 +335,19 @@ func parse(files []*File) {
 	parallel.Each(len(files), func(i int) { files[i].Objects() })
 }
 
-// Fault is why files to check could not be made.
+// Fault is what was found otherwise than by the check of a rule: why files to check could
+// not be made, or what they lack against the last release.
 type Fault struct {
 	File    string
 	Pos     yamldoc.Pos
+	Object  string
 	Message string
+	// Fix takes the place of the rule's own; empty keeps that.
+	Fix string
 }
 
-// Unbuilt reports faults under a rule, instead of a run.
-func Unbuilt(rule *Rule, faults []Fault, severity map[string]Severity) *Report {
+// Found reports faults under a rule.
+func Found(rule *Rule, faults []Fault, severity map[string]Severity) *Report {
 	r := &Report{}
 	level, ok := severity[rule.ID]
 	if !ok {
@@ -351,7 +355,7 @@ func Unbuilt(rule *Rule, faults []Fault, severity map[string]Severity) *Report {
 	}
 	for _, f := range faults {
 		if level != Off {
-			r.Findings = append(r.Findings, Finding{Rule: rule, Severity: level, File: f.File, Pos: f.Pos, Message: f.Message})
+			r.Findings = append(r.Findings, Finding{Rule: rule, Severity: level, File: f.File, Pos: f.Pos, Object: f.Object, Message: f.Message, Fix: f.Fix})
 		}
 	}
 	r.finish()

@@ -58,10 +58,6 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 		counts = append(counts, count{n, name, noun})
 	}
 	pages := slices.Collect(slices.Chunk(pageFindings(r), pageLength))
-	var rows [][]string
-	if len(o.Latencies) > 0 {
-		rows = latencyRows(o.Latencies)
-	}
 	by := strings.TrimSpace("clusterctl-repo "+phrase.Visible(o.Version)) + " looked at " + scope(r)
 	if r.Subject == "" {
 		by += " of " + phrase.Count(r.Providers, "provider")
@@ -72,7 +68,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	return pageTemplate().Execute(w, map[string]any{
 		"Title": job(r) + ": " + verdict(r), "By": by + suppressedBy(r), "Style": template.CSS(pageStyle), "Script": template.JS(pageScript),
 		"Policy": fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", hashOf(pageStyle), hashOf(pageScript)),
-		"Counts": counts, "Failures": r.Failures, "Rules": byRule(r), "Latencies": rows,
+		"Counts": counts, "Failures": r.Failures, "Rules": byRule(r),
 		"Findings": slices.Concat(pages[:min(len(pages), 1)]...), "More": pages[min(len(pages), 1):], "All": phrase.Count(len(r.Findings), "finding"),
 	})
 }

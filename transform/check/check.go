@@ -3,12 +3,14 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -31,6 +33,9 @@ type Options struct {
 	// is not nil. It may put others in their place; its errors are returned as they
 	// are.
 	Approve func(ctx context.Context, r *repo.Repository) error
+	// Last are the last releases of the source, which the next ones must not have less
+	// than; nil compares with none.
+	Last []*repo.Release
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
@@ -91,7 +96,7 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, t, opts)
+	return o.resolved(ctx, t, opts, c)
 }
 
 // own makes the configuration of a finished repository one of its files, whose
@@ -148,7 +153,7 @@ func Build(ctx context.Context, b *transform.Build, o Options) (*Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, &transform.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts)
+	return o.resolved(ctx, &transform.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts, b.Config)
 }
 
 // Deprecations are the findings about fields of kustomizations that kustomize warns
@@ -169,26 +174,27 @@ func Deprecations(ctx context.Context, b *transform.Build) (*lint.Report, error)
 // Repository checks releases from anywhere. Partial says that there may be
 // versions that r does not hold.
 func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options) (*Result, error) {
-	opts, err := o.given()
+	opts, c, err := o.given()
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, &transform.Resolved{Repository: r, Partial: partial}, opts)
+	return o.resolved(ctx, &transform.Resolved{Repository: r, Partial: partial}, opts, c)
 }
 
 // given returns the options of a run under the configuration that is named, if one is.
-func (o *Options) given() (lint.Options, error) {
+func (o *Options) given() (lint.Options, *config.Config, error) {
 	c := &config.Config{}
 	if o.Source.Config != "" {
 		var err error
 		if c, _, err = transform.LoadConfig("", o.Source.Config); err != nil {
-			return lint.Options{}, err
+			return lint.Options{}, nil, err
 		}
 	}
-	return o.lint(c)
+	opts, err := o.lint(c)
+	return opts, c, err
 }
 
-func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*Result, error) {
+func (o *Options) resolved(ctx context.Context, t *transform.Resolved, opts lint.Options, c *config.Config) (*Result, error) {
 	opts.Partial, opts.Guessed = t.Partial, t.Guessed
 	if t.Build != nil {
 		opts = traced(t.Build.Tracer, opts)
@@ -205,7 +211,35 @@ func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*R
 		}
 		r.Join(more)
 	}
+	if o.Last != nil {
+		if err := o.lost(ctx, t, c.Removed, opts, r); err != nil {
+			return nil, err
+		}
+	}
 	return &Result{Report: r, Repository: t.Repository}, nil
+}
+
+// lost adds what the releases lost against the last ones to a report, but for what is
+// meant to be gone.
+func (o *Options) lost(ctx context.Context, t *transform.Resolved, removed []string, opts lint.Options, r *lint.Report) error {
+	var releases []*repo.Release
+	for _, p := range t.Repository.Providers {
+		releases = append(releases, p.Releases...)
+	}
+	losses, err := diff.Losses(ctx, o.Last, releases)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		r.Failures = append(r.Failures, err)
+	}
+	losses = phrase.Only(losses, func(l diff.Loss) bool {
+		return !slices.Contains(removed, l.Name) && !(t.Guessed && l.Of == diff.LostImage) // whose tags follow the version
+	})
+	r.Join(lint.Found(rules.ByID("REPO024"), phrase.List(losses, func(l diff.Loss) lint.Fault {
+		return lint.Fault{File: l.Path, Pos: l.Pos, Object: l.Name, Message: l.Message, Fix: fmt.Sprintf("%s; or, if it is meant, list %q under removed in %s", l.Fix, l.Name, config.FileName)}
+	}), opts.Severity))
+	return nil
 }
 
 // lint returns the options of a run under a configuration.
@@ -272,7 +306,7 @@ func unbuilt(e *transform.BuildError, opts lint.Options) *lint.Report {
 	if len(faults) == 0 {
 		return nil
 	}
-	return lint.Unbuilt(rules.ByID("LINT003"), faults, opts.Severity)
+	return lint.Found(rules.ByID("LINT003"), faults, opts.Severity)
 }
 
 // traced makes findings in built files point to the source tree.

@@ -25,8 +25,9 @@ import (
 // Loss is something that the last release has, and the next one lacks or changes
 // against its pattern, so that it was probably lost on the way.
 type Loss struct {
-	// Name is what a configuration lists under removed if it is meant, such as
-	// "flavor ha".
+	Of LossKind
+	// Name is what a configuration lists under removed if it is meant: the kind and what
+	// is lost, such as "flavor ha".
 	Name string
 	// Message names both sides, Fix says what to do.
 	Message, Fix string
@@ -37,6 +38,23 @@ type Loss struct {
 	Path string
 	Pos  yamldoc.Pos
 }
+
+// LossKind is what was lost, as the first word of a name.
+type LossKind string
+
+// The kinds of losses.
+const (
+	LostComponents LossKind = "components"
+	LostProvider   LossKind = "provider"
+	LostNamespace  LossKind = "namespace"
+	LostFlavor     LossKind = "flavor"
+	LostClass      LossKind = "class"
+	LostCRD        LossKind = "crd"
+	LostVersion    LossKind = "version"
+	LostImage      LossKind = "image"
+	LostContract   LossKind = "contract"
+	LostObjects    LossKind = "objects"
+)
 
 // Losses compares the last releases of providers with the next ones of the same source:
 // flavors, ClusterClasses, components files, CRDs and served versions that are gone,
@@ -97,7 +115,7 @@ func goneProvider(from *repo.Release, next []*repo.Release) Loss {
 	}
 	labels := phrase.List(next, func(r *repo.Release) string { return r.Provider.Label() })
 	out := Loss{
-		Name:    "components " + name,
+		Of: LostComponents, Name: string(LostComponents) + " " + name,
 		Message: fmt.Sprintf("%s of %s has %s; this release has only %s", from.Version, from.Provider.Label(), name, strings.Join(labels, ", ")),
 		Fix:     "build the components of the provider too",
 	}
@@ -114,8 +132,8 @@ type losses struct {
 }
 
 // add notes a loss at a node of the new release, or at the release itself.
-func (c *losses) add(o *manifest.Object, n *yamldoc.Node, name, fix, format string, args ...any) {
-	l := Loss{Name: name, Message: fmt.Sprintf(format, args...), Fix: fix, Release: c.new.Release, Path: c.new.Path}
+func (c *losses) add(o *manifest.Object, n *yamldoc.Node, of LossKind, name, fix, format string, args ...any) {
+	l := Loss{Of: of, Name: string(of) + " " + name, Message: fmt.Sprintf(format, args...), Fix: fix, Release: c.new.Release, Path: c.new.Path}
 	if o != nil {
 		l.Path, l.Pos = o.File.Artifact.Path, o.Doc.Pos(cmp.Or(n, o.Doc.Root))
 	}
@@ -126,7 +144,7 @@ func (c *losses) add(o *manifest.Object, n *yamldoc.Node, name, fix, format stri
 // namespace of its objects.
 func (c *losses) identity() {
 	if a, b := c.old.Provider, c.new.Provider; a != b {
-		c.add(nil, nil, "provider "+a.Label(), "label the objects with "+a.Label()+", by which users installed the provider",
+		c.add(nil, nil, LostProvider, a.Label(), "label the objects with "+a.Label()+", by which users installed the provider",
 			"the provider label is %s; %s has %s", b.Label(), c.old.Version, a.Label())
 	}
 	namespace := func(s *side) (string, *manifest.Object) {
@@ -140,7 +158,7 @@ func (c *losses) identity() {
 	was, _ := namespace(c.old)
 	is, at := namespace(c.new)
 	if was != "" && is != was && is != "" {
-		c.add(at, at.Get("metadata", "name"), "namespace "+was, "keep the namespace: clusterctl upgrade leaves the old controllers running in it",
+		c.add(at, at.Get("metadata", "name"), LostNamespace, was, "keep the namespace: clusterctl upgrade leaves the old controllers running in it",
 			"the Namespace is %s; %s has %s", is, c.old.Version, was)
 	}
 }
@@ -154,11 +172,10 @@ func (c *losses) files() {
 		}
 		switch kindOf(a) {
 		case layouts.Components:
-			c.add(nil, nil, "components "+a.Name, "build the file too", "%s is gone; %s has it", a.Name, c.old.Version)
+			c.add(nil, nil, LostComponents, a.Name, "build the file too", "%s is gone; %s has it", a.Name, c.old.Version)
 		case layouts.ClusterTemplate:
 			flavor, _ := layouts.Flavor(a.Name)
-			name := strings.TrimSpace("flavor " + cmp.Or(flavor, "default"))
-			c.add(nil, nil, name, "add the file: clusterctl generate cluster fails for users of the flavor", "%s is gone; %s has it", a.Name, c.old.Version)
+			c.add(nil, nil, LostFlavor, cmp.Or(flavor, "default"), "add the file: clusterctl generate cluster fails for users of the flavor", "%s is gone; %s has it", a.Name, c.old.Version)
 		}
 	}
 }
@@ -179,7 +196,7 @@ func (c *losses) classes() {
 	old, new := names(c.old), names(c.new)
 	for _, name := range slices.Sorted(maps.Keys(old)) {
 		if _, ok := new[name]; !ok {
-			c.add(nil, nil, "class "+name, "add the class: Clusters that use it can no longer be created from the release",
+			c.add(nil, nil, LostClass, name, "add the class: Clusters that use it can no longer be created from the release",
 				"ClusterClass %s is gone; %s has it in %s", name, c.old.Version, old[name])
 		}
 	}
@@ -194,13 +211,13 @@ func (c *losses) definitions() {
 	for _, old := range definitionsOf(c.old) {
 		d := now[old.Object.Name]
 		if d == nil {
-			c.add(nil, nil, "crd "+old.Object.Name, "keep the CRD: no controller reconciles the objects that users have of it",
+			c.add(nil, nil, LostCRD, old.Object.Name, "keep the CRD: no controller reconciles the objects that users have of it",
 				"CRD %s is gone; %s has it", old.Object.Name, c.old.Version)
 			continue
 		}
 		for _, v := range old.Versions {
 			if w := d.Version(v.Name); v.Served && (w == nil || !w.Served) {
-				c.add(d.Object, d.Object.Get("spec", "versions"), "version "+old.Object.Name+"/"+v.Name, "serve the version: manifests of users are refused without it",
+				c.add(d.Object, d.Object.Get("spec", "versions"), LostVersion, old.Object.Name+"/"+v.Name, "serve the version: manifests of users are refused without it",
 					"CRD %s no longer serves %s; %s serves it", old.Object.Name, v.Name, c.old.Version)
 			}
 		}
@@ -236,14 +253,14 @@ func (c *losses) images(ctx context.Context) error {
 			at = slices.IndexFunc(new, func(i inventory.Image) bool { return i.Repository == was.Repository && i.Name == was.Name })
 		}
 		if at < 0 {
-			c.add(nil, nil, "image "+was.Container, "keep the container, or list it under removed", "container %s of %s is gone; %s runs %s in it",
+			c.add(nil, nil, LostImage, was.Container, "keep the container, or list it under removed", "container %s of %s is gone; %s runs %s in it",
 				was.Container, was.Object, c.old.Version, was.Ref)
 			continue
 		}
 		is := new[at]
 		says := func(fix, format string, args ...any) {
 			c.found = append(c.found, Loss{
-				Name: "image " + was.Container, Fix: fix, Message: fmt.Sprintf("container %s of %s runs %s", is.Container, is.Object, is.Ref) + fmt.Sprintf(format, args...),
+				Of: LostImage, Name: string(LostImage) + " " + was.Container, Fix: fix, Message: fmt.Sprintf("container %s of %s runs %s", is.Container, is.Object, is.Ref) + fmt.Sprintf(format, args...),
 				Release: c.new.Release, Path: c.new.files[is.File].Artifact.Path, Pos: yamldoc.Pos{Line: is.Line, Column: is.Column},
 			})
 		}
@@ -281,7 +298,7 @@ func (c *losses) contract() {
 	if old == "" || new == "" || contract.CompareVersions(new, old) >= 0 {
 		return
 	}
-	l := Loss{Name: "contract " + old, Release: c.new.Release, Path: c.new.Path, Fix: "give the series contract " + old + " in metadata.yaml",
+	l := Loss{Of: LostContract, Name: string(LostContract) + " " + old, Release: c.new.Release, Path: c.new.Path, Fix: "give the series contract " + old + " in metadata.yaml",
 		Message: fmt.Sprintf("metadata.yaml gives %s contract %s; %s has %s", c.new.Version, new, c.old.Version, old)}
 	if f := c.new.files[layouts.MetadataFile]; f != nil {
 		l.Path = f.Artifact.Path
@@ -305,10 +322,10 @@ func (c *losses) counts() {
 		if few || 2*new[kind] >= old[kind] {
 			continue
 		}
-		named := map[string]string{crd.Kind: "crd ", "Deployment": "image "}[kind]
-		if named != "" && slices.ContainsFunc(c.found, func(l Loss) bool { return strings.HasPrefix(l.Name, named) }) {
+		named := map[string]LossKind{crd.Kind: LostCRD, "Deployment": LostImage}[kind]
+		if named != "" && slices.ContainsFunc(c.found, func(l Loss) bool { return l.Of == named }) {
 			continue // each is a loss already
 		}
-		c.add(nil, nil, "objects "+kind, "check what the build leaves out", "the components hold %s; %s has %d", phrase.Count(new[kind], kind), c.old.Version, old[kind])
+		c.add(nil, nil, LostObjects, kind, "check what the build leaves out", "the components hold %s; %s has %d", phrase.Count(new[kind], kind), c.old.Version, old[kind])
 	}
 }
