@@ -59,8 +59,6 @@ var Glossary = map[string]string{
 	"images":                      "also copy the container images",
 	"jobs":                        "run this `NUMBER` of tasks in parallel",
 	"keep":                        "keep this `NUMBER` of versions of each provider",
-	"kubeconfig":                  "use the cluster of this kubeconfig, a `FILE`",
-	"kubeconfig-context":          "use this `CONTEXT` of the kubeconfig",
 	"kubernetes-version":          "use this `VERSION` of Kubernetes (default: the variable KUBERNETES_VERSION)",
 	"level":                       "call the hooks that this `LEVEL` allows",
 	"list-variables":              "print the variables instead of the cluster",

@@ -52,7 +52,7 @@ type Owner struct {
 	UID string
 }
 
-// Name is a text in a field of references. Kind and Namespace stand beside it, or
+// Name is a text in a field of references. Kind and Namespace stand next to it, or
 // are empty.
 type Name struct{ Field, Text, Kind, Namespace string }
 
