@@ -61,6 +61,8 @@ type Options struct {
 	// AllowRemote lets kustomizations load bases from the network, if the
 	// configuration permits it.
 	AllowRemote bool
+	// Finished makes Resolve refuse what has to be built first.
+	Finished bool
 	// Tolerant leaves what is wrong with objects and metadata to lint, and keeps the
 	// provider labels that objects have; see Build.Problem.
 	Tolerant bool

@@ -205,8 +205,12 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if f.checkImages {
 		o.Images = askRegistries(ctx, env, f.platforms)
 	}
-	if o.Last, err = targets.Last(ctx, env, f.previous); err != nil {
+	last, err := targets.Last(ctx, env, f.previous)
+	if err != nil {
 		return err
+	}
+	o.Last = func(_ context.Context, checked []*repo.Release) ([]check.Succession, error) {
+		return []check.Succession{{Last: last, Next: checked}}, nil
 	}
 	known := map[string]bool{}
 	if f.baseline != "" {
