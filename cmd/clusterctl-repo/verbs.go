@@ -7,7 +7,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/look"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/migrate"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/render"
@@ -22,7 +21,6 @@ var program = root.Program{Flags: about.VersionFlag, Verbs: []root.Group{
 		publish.ReleaseCommand,
 		publish.Command,
 		mirror.Command,
-		migrate.Command,
 	}},
 	{Title: "Check and look at releases:", Verbs: []root.Verb{
 		lint.Command,
@@ -30,10 +28,8 @@ var program = root.Program{Flags: about.VersionFlag, Verbs: []root.Group{
 		look.VarsCommand,
 		look.ImagesCommand,
 		look.DiffCommand,
-		look.MovePlanCommand,
 		render.ConfigCommand,
 		contract.Command,
-		look.SurveyCommand,
 		extension.Command,
 		lint.RulesCommand,
 		lint.ExplainCommand,

@@ -592,12 +592,12 @@ func TestUnbuilt(t *testing.T) {
 		severity map[string]lint.Severity
 		want     lint.Severity
 	}{{nil, lint.Error}, {map[string]lint.Severity{"TEST001": lint.Info}, lint.Info}, {map[string]lint.Severity{"OTHER": lint.Info}, lint.Error}} {
-		r := lint.Unbuilt(rule, faults, c.severity)
+		r := lint.Found(rule, faults, c.severity)
 		if len(r.Findings) != 2 || r.Findings[0].File != "a" || r.Findings[0].Pos.Line != 2 || r.Worst() != c.want || r.Findings[0].Fingerprint == "" {
 			t.Errorf("%v: %+v", c.severity, r.Findings)
 		}
 	}
-	if r := lint.Unbuilt(rule, faults, map[string]lint.Severity{"TEST001": lint.Off}); len(r.Findings) != 0 {
+	if r := lint.Found(rule, faults, map[string]lint.Severity{"TEST001": lint.Off}); len(r.Findings) != 0 {
 		t.Errorf("off: %+v", r.Findings)
 	}
 }
@@ -801,16 +801,13 @@ func TestMerge(t *testing.T) {
 		p.Path(p.File.Raw.Name, "a file")
 	}, Kinds: []layouts.FileKind{layouts.ClusterTemplate}}
 	for _, c := range []struct {
-		migrate func(*yamldoc.File) string
-		want    string
+		edits bool
+		want  string
 	}{
-		{nil, "a file, a fault; the same in cluster-template.yaml, built, own, a file, built, own"},
-		{
-			func(*yamldoc.File) string { return "" },
-			"a file, a fault (a: b), built (a: b), own, a file, a fault (a: b), built (a: b), own",
-		},
+		{false, "a file, a fault; the same in cluster-template.yaml, built, own, a file, built, own"},
+		{true, "a file, a fault (a: b), built (a: b), own, a file, a fault (a: b), built (a: b), own"},
 	} {
-		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{edits}, Migrate: c.migrate})
+		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{edits}, Edits: c.edits})
 		got := phrase.List(r.Findings, func(f lint.Finding) string {
 			if f.Edit == nil || f.Edit.Linted == "" {
 				return f.Message

@@ -250,14 +250,11 @@ func (p *Pass) Report(f Finding) {
 		f.Severity = p.severity
 	}
 	o := p.identify(&f)
-	if f.Edit != nil && p.WantsEdits() {
+	if f.Edit != nil && p.part.opts.Edits {
 		f.Edit.Linted = p.text(f.File)
 	}
 	if trace := p.part.opts.Trace; trace != nil {
 		trace(&f, o.doc, o.node, o.start, o.end)
-	}
-	if origin := p.part.opts.Origin; origin != nil {
-		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
 	}
 	f.Message, f.Object = short(f.Message), short(f.Object)
 	f.Source = strings.Clone(f.Source) // a part of the text, which would stay in memory
@@ -273,12 +270,6 @@ func short(text string) string {
 	}
 	return strings.ToValidUTF8(text[:most-end], "") + " … " + strings.ToValidUTF8(text[len(text)-end:], "")
 }
-
-// WantsEdits reports whether findings should have edits that cost time to make.
-func (p *Pass) WantsEdits() bool { return p.part.opts.Migrate != nil }
-
-// Migrated is what Options.Migrate makes of a file.
-func (p *Pass) Migrated(f *yamldoc.File) string { return p.part.opts.Migrate(f) }
 
 // text returns the content of a file of the release, by its path.
 func (p *Pass) text(path string) string {

@@ -1,13 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -15,31 +13,23 @@ import (
 // ContractFormats are the names of the formats that WriteContract knows.
 var ContractFormats = []string{"text", "markdown", "json", "yaml", "openapi"}
 
-// Statement is one about the behaviour of a role.
-type Statement struct {
-	ID    string `json:"id" doc:"the ID of the check"`
-	Level string `json:"level" doc:"how binding it is: must, should, typical (as the workflows on the pages show it) or practice"`
-	Title string `json:"title" doc:"what the contract says"`
-}
-
 // contractPage is a role under a contract. Its JSON is stable.
 type contractPage struct {
-	Role      string          `json:"role" doc:"the role, such as InfraMachine"`
-	Contract  string          `json:"contract" doc:"the contract, such as v1beta2"`
-	Core      string          `json:"core" doc:"the minor version of Cluster API, such as v1.14"`
-	Label     string          `json:"label" doc:"the label that declares the contract on a CRD"`
-	Page      string          `json:"page" doc:"the page of the contract in the repository of Cluster API"`
-	Fields    []contractField `json:"fields" doc:"what the contract demands of the schema of the role and its template"`
-	Behaviour []Statement     `json:"behaviour" doc:"what the contract demands of behaviour"`
-	rows      []*contract.Field
-	template  []*contract.Field
+	Role     string          `json:"role" doc:"the role, such as InfraMachine"`
+	Contract string          `json:"contract" doc:"the contract, such as v1beta2"`
+	Core     string          `json:"core" doc:"the minor version of Cluster API, such as v1.14"`
+	Label    string          `json:"label" doc:"the label that declares the contract on a CRD"`
+	Page     string          `json:"page" doc:"the page of the contract in the repository of Cluster API"`
+	Fields   []contractField `json:"fields" doc:"what the contract demands of the schema of the role and its template"`
+	rows     []*contract.Field
+	template []*contract.Field
 }
 
 type contractField struct {
 	Kind    string `json:"kind" doc:"the role, or the role with Template"`
 	Path    string `json:"path" doc:"the path of the field; [] stands for the elements of a list, * for the values of a map"`
 	Type    string `json:"type,omitempty" doc:"the type that the schema must have; absent if any type is allowed"`
-	Need    string `json:"need" doc:"whether the contract demands the field" enum:"need"`
+	Need    string `json:"need" doc:"whether the contract demands the field" enum:"MAY,SHOULD,MUST"`
 	Core    string `json:"core" doc:"what Cluster API does with the field"`
 	Section string `json:"section" doc:"the section of the page"`
 	If      string `json:"if,omitempty" doc:"fields, separated by spaces: this one is only needed if the schema has all of them; absent if there is no condition"`
@@ -56,8 +46,8 @@ func minor(n int) string {
 	return "v1." + strconv.Itoa(n)
 }
 
-func pageOf(role contract.Role, c contract.Contract, core int, statements []Statement) contractPage {
-	p := contractPage{Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label(), Behaviour: statements}
+func pageOf(role contract.Role, c contract.Contract, core int) contractPage {
+	p := contractPage{Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label()}
 	for _, row := range contract.Pages {
 		if row.Role == role {
 			p.Page = contract.PageFolder + row.Page
@@ -79,8 +69,8 @@ func pageOf(role contract.Role, c contract.Contract, core int, statements []Stat
 
 // WriteContract prints what a contract demands of a role, in a format of
 // ContractFormats.
-func WriteContract(w io.Writer, format string, role contract.Role, c contract.Contract, core int, statements []Statement) error {
-	p := pageOf(role, c, core, statements)
+func WriteContract(w io.Writer, format string, role contract.Role, c contract.Contract, core int) error {
+	p := pageOf(role, c, core)
 	switch format {
 	case "json":
 		return documentOf("contract").Write(w, nil, p)
@@ -136,9 +126,9 @@ func (c *contractPage) show(format string) *markup.Page {
 		p.Heading(2, markup.Raw("Fields"))
 	}
 	if p.IsText() {
-		p.Table("Fields", "KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
+		p.Table("KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
 	} else {
-		p.Table("Fields", "kind", "field", "type", "need", "Cluster API", "section", "condition")
+		p.Table("kind", "field", "type", "need", "Cluster API", "section", "condition")
 	}
 	for _, f := range c.Fields {
 		row := []any{markup.Raw(f.Kind), markup.Code(f.Path), markup.Raw(f.Type), markup.Raw(f.Need), markup.Raw(f.Core), markup.Raw(f.Section), markup.Raw(f.condition())}
@@ -149,19 +139,6 @@ func (c *contractPage) show(format string) *markup.Page {
 		}
 		p.Row(row...)
 	}
-	if len(c.Behaviour) == 0 {
-		return p
-	}
-	p.Gap()
-	if p.IsText() {
-		p.Table("Behaviour", "CHECK", "LEVEL", "STATEMENT")
-	} else {
-		p.Heading(2, markup.Raw("Behaviour"))
-		p.Table("Behaviour", "check", "level", "statement")
-	}
-	for _, s := range c.Behaviour {
-		p.Row(markup.Raw(s.ID), markup.Raw(s.Level), markup.Raw(s.Title))
-	}
 	return p
 }
 
@@ -171,21 +148,16 @@ type rolesBody struct {
 }
 
 type roleEntry struct {
-	Role      string         `json:"role" doc:"the role, such as InfraMachine"`
-	Page      string         `json:"page" doc:"the page of the contract in the repository of Cluster API"`
-	Fields    map[string]int `json:"fields" doc:"the number of fields by contract"`
-	Behaviour int            `json:"behaviour" doc:"the number of statements about behaviour"`
-}
-
-type matrixBody struct {
-	Providers []MatrixRow `json:"providers" doc:"an entry for each release"`
+	Role   string         `json:"role" doc:"the role, such as InfraMachine"`
+	Page   string         `json:"page" doc:"the page of the contract in the repository of Cluster API"`
+	Fields map[string]int `json:"fields" doc:"the number of fields by contract"`
 }
 
 // WriteContracts lists the roles with the number of their fields, as text or json.
-func WriteContracts(w io.Writer, format string, core int, statements map[contract.Role][]Statement) error {
+func WriteContracts(w io.Writer, format string, core int) error {
 	var roles []roleEntry
 	for _, row := range contract.Pages {
-		e := roleEntry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}, len(statements[row.Role])}
+		e := roleEntry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}}
 		for _, c := range contract.Accepted {
 			e.Fields[string(c)] = len(contract.FieldsOf(row.Role, false, c, core)) + len(contract.FieldsOf(row.Role, true, c, core))
 		}
@@ -198,83 +170,13 @@ func WriteContracts(w io.Writer, format string, core int, statements map[contrac
 	for _, c := range contract.Accepted {
 		head = append(head, "FIELDS "+string(c))
 	}
-	rows := [][]string{append(head, "BEHAVIOUR", "PAGE")}
+	rows := [][]string{append(head, "PAGE")}
 	for _, e := range roles {
 		row := []string{e.Role}
 		for _, c := range contract.Accepted {
 			row = append(row, strconv.Itoa(e.Fields[string(c)]))
 		}
-		rows = append(rows, append(row, strconv.Itoa(e.Behaviour), e.Page))
+		rows = append(rows, append(row, e.Page))
 	}
 	return markup.WriteTable(w, rows, markup.Columns(w))
-}
-
-// MatrixFormats are the names of the formats that WriteMatrix knows.
-var MatrixFormats = []string{"text", "markdown", "html", "json"}
-
-// MatrixRow says how ready a provider is for each contract.
-type MatrixRow struct {
-	Provider string       `json:"provider" doc:"the provider label, such as infrastructure-aws"`
-	Version  string       `json:"version" doc:"the version of the release"`
-	Cells    []MatrixCell `json:"contracts" doc:"how ready it is for each contract, the current one first"`
-}
-
-// MatrixCell is what a provider lacks for a contract.
-type MatrixCell inventory.Contract
-
-func (c MatrixCell) text() string {
-	switch {
-	case c.Ready && c.Declared:
-		return "ready"
-	case c.Ready:
-		return "ready, but not declared"
-	case !c.Declared:
-		return fmt.Sprintf("not declared, %d missing", len(c.Missing))
-	}
-	return fmt.Sprintf("%d missing", len(c.Missing))
-}
-
-// WriteMatrix prints a table of providers and contracts, in a format of MatrixFormats.
-func WriteMatrix(w io.Writer, format string, rows []MatrixRow) error {
-	if format == "json" {
-		return documentOf("support").Write(w, nil, matrixBody{rows})
-	}
-	p := &markup.Page{Format: format}
-	head := []any{"PROVIDER", "VERSION"}
-	for _, c := range contract.Accepted {
-		head = append(head, markup.Raw(c))
-	}
-	p.Table("Providers and contracts", head...)
-	for _, r := range rows {
-		line := []any{r.Provider, r.Version}
-		for _, c := range r.Cells {
-			line = append(line, c.text())
-		}
-		p.Row(line...)
-	}
-	var missing []string
-	for _, r := range rows {
-		for _, c := range r.Cells {
-			for _, m := range c.Missing {
-				if c.Declared {
-					missing = append(missing, r.Provider+" "+r.Version+", "+c.Name+": "+m)
-				}
-			}
-		}
-	}
-	switch {
-	case len(missing) == 0 || p.IsText():
-	case format == "html":
-		p.Section("", "")
-		p.Heading(2, "Missing")
-	default:
-		p.Para("Missing:")
-	}
-	for _, line := range missing {
-		p.At(2).Item(line)
-	}
-	if format == "html" {
-		return p.HTML(w, "Providers and contracts", "Providers and contracts", "")
-	}
-	return p.Print(w)
 }

@@ -1,17 +1,9 @@
 package report
 
 import (
-	"fmt"
 	"io"
-	"maps"
-	"slices"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/migrate"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -49,16 +41,10 @@ var Documents = []Document{
 	{"images", 1, imagesBody{}, "the images of releases"},
 	{"image-checks", 1, imageChecksBody{}, "what registries say about the images of releases"},
 	{"diff", 1, diffBody{}, "the changes between releases"},
-	{"migrate", 1, migrationBody{}, "what a migration changed, and what is left to do"},
 	{"rules", 1, rulesBody{}, "the rules of lint"},
-	{"contract", 1, contractPage{}, "the contract of a role"},
-	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
-	{"support", 1, matrixBody{}, "which contracts providers support"},
-	{"survey", 1, inventory.Survey{}, "what was found about many providers"},
-	{"contract-plan", 1, plansBody{}, "what providers need for a contract"},
+	{"contract", 2, contractPage{}, "the contract of a role"},
+	{"contracts", 2, rolesBody{}, "the roles that have a contract"},
 	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
-	{"move-plan", 2, moveBody{}, "what clusterctl move would do"},
-	{"move-verify", 1, verifiedBody{}, "what arrived after a move"},
 }
 
 // documentOf returns a kind of Documents.
@@ -88,29 +74,5 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 // types. It permits fields that it does not list, because later versions of this
 // program may add some.
 func (d Document) Schema() ([]byte, error) {
-	return markup.Schema("clusterctl-repo: "+d.Title, sets, []any{d.Kind, d.Version}, head{}, d.Body)
-}
-
-// sets are the words that the tag "enum" of a field of plain strings, or of a map
-// with such keys, names.
-var sets = map[string]func() []string{
-	"severity":  func() []string { return between(lint.Info, lint.Error) },
-	"level":     func() []string { return between(migrate.Note, migrate.Manual) },
-	"migration": func() []string { return append(between(migrate.Note, migrate.Manual), "files", "objects") },
-	"hook":      extension.Levels,
-	"need":      func() []string { return between(contract.Optional, contract.Must) },
-	"field":     func() []string { return slices.Sorted(maps.Values(problems)) },
-	"outcome":   func() []string { return between(owners.Safe, owners.Fails) },
-	"verdict":   func() []string { return phrase.List(fates, func(f fateWords) string { return f.word }) },
-}
-
-// between returns the words from one constant to another.
-func between[T interface {
-	~int | ~uint8
-	fmt.Stringer
-}](first, last T) (out []string) {
-	for i := first; i <= last; i++ {
-		out = append(out, i.String())
-	}
-	return out
+	return markup.Schema("clusterctl-repo: "+d.Title, []any{d.Kind, d.Version}, head{}, d.Body)
 }

@@ -435,3 +435,20 @@ func (f *fixing) rename(write bool) error {
 	}
 	return nil
 }
+
+// locate returns where a file below root really is, with symbolic links
+// followed. The error says if that is outside of root.
+func locate(root, name string) (string, error) {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", files.Cause(err)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return "", files.Cause(err)
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", errors.New("a symbolic link leads out of the folder")
+	}
+	return real, nil
+}

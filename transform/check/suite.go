@@ -15,9 +15,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -27,7 +29,7 @@ import (
 // Suite checks an E2EConfig, and the releases that it describes. What is not in the
 // tree, or depends on what the configuration declares, is reported on its lines.
 func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) {
-	opts, err := o.given()
+	opts, _, err := o.given()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func (j *suiteJudge) say(id string, faults ...*yamldoc.Error) {
 	out := phrase.List(faults, func(at *yamldoc.Error) lint.Fault {
 		return lint.Fault{File: path.Clean(at.File), Pos: at.Pos, Message: at.Err.Error()}
 	})
-	j.report.Join(lint.Unbuilt(rule, out, j.severity))
+	j.report.Join(lint.Found(rule, out, j.severity))
 }
 
 // sayAt reports one fault at a place of the configuration.
@@ -157,7 +159,7 @@ func (j *suiteJudge) contract(m *localrepo.Made, r *repo.Release) {
 	if err != nil || strings.Contains(text, contract.Contract(declared.Value).Label()+":") {
 		return // the common case, without a parser
 	}
-	all, _ := Definitions(r)
+	all, _ := definitions(r)
 	var others []string
 	for _, c := range contract.Accepted {
 		if has, _ := contract.Lacks(all, contract.Profile{Contract: c}); has {
@@ -233,4 +235,24 @@ func (j *suiteJudge) flavors(m *localrepo.Made) {
 			j.sayAt("SUITE009", v.Value.At, "no release has the file %s of flavor %s", file, v.Value.Value)
 		}
 	}
+}
+
+// definitions are the CRDs in the components of a release; none if it has no
+// components. The error is that of reading them.
+func definitions(r *repo.Release) ([]*crd.CRD, error) {
+	components := r.Components()
+	if components == nil {
+		return nil, nil
+	}
+	data, err := components.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", components.Path, err)
+	}
+	var all []*crd.CRD
+	for _, o := range manifest.New(components, layouts.Components, data).Objects() {
+		if o.Is(crd.Group, crd.Kind) {
+			all = append(all, crd.Of(o))
+		}
+	}
+	return all, nil
 }

@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
@@ -57,12 +55,7 @@ func (f *Findings) Judge(e *Env, all *lint.Report, options report.Options, repos
 	options.Below = e.belowRoot()
 	err := e.summarize(f, &r, options)
 	err = errors.Join(err, e.Write(&f.Outputs, func(w io.Writer, format string, style term.Style) error {
-		options.Paint, options.Version, options.Pictures = style, e.Version, nil
-		if format == "html" {
-			for _, r := range repositories {
-				options.Pictures = append(options.Pictures, pictures(r)...)
-			}
-		}
+		options.Paint, options.Version = style, e.Version
 		return report.WriteFindings(w, format, &r, options)
 	}))
 	for _, failure := range r.Failures {
@@ -126,27 +119,4 @@ func (e *Env) summarize(to *Findings, r *lint.Report, options report.Options) er
 		return fmt.Errorf("write the summary that GITHUB_STEP_SUMMARY names: %w", files.Cause(err))
 	}
 	return nil
-}
-
-// mostPictures are shown of a release: that of the default template, and those of others
-// in which something is left behind.
-const mostPictures = 5
-
-// pictures draws the owners in the templates of a repository.
-func pictures(r *repo.Repository) []report.Picture {
-	var out []report.Picture
-	for _, p := range r.Providers {
-		for _, release := range p.Releases {
-			number := 0
-			owners.EachTemplate(release, func(a *repo.Artifact, kind layouts.FileKind, graph *owners.Graph) {
-				if graph == nil || kind != layouts.ClusterTemplate || number == mostPictures ||
-					a.Name != layouts.TemplateFile("") && !graph.Leaves() {
-					return
-				}
-				number++
-				out = append(out, report.Picture{Title: fmt.Sprintf("%s %s: owners in %s", release.Provider.Label(), release.Version, a.Name), Graph: report.Owners(graph)})
-			})
-		}
-	}
-	return out
 }

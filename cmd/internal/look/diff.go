@@ -23,7 +23,6 @@ import (
 func DiffCommand(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var failOn string
-	var cluster cli.Kubeconfig
 	o := cli.Outputs{Formats: report.InventoryFormats}
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -41,11 +40,7 @@ compared with itself.
 
   # Does this source tree break its users? For a pull request
   clusterctl-repo diff /srv/repository/infrastructure-acme/v1.2.0 . \
-      --fail-on breaking
-
-  # Can this cluster be upgraded, or does it hold objects of an old version?
-  clusterctl-repo diff infrastructure-acme/v1.2.0 infrastructure-acme/v2.0.0 \
-      --kubeconfig management.kubeconfig`,
+      --fail-on breaking`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			level := diff.Breaking + 1
@@ -62,13 +57,7 @@ compared with itself.
 			if err != nil {
 				return err
 			}
-			var stored map[string][]string
-			if cluster.File != "" {
-				if stored, err = storedVersions(cmd.Context(), env, cluster); err != nil {
-					return err
-				}
-			}
-			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1], stored)
+			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1])
 			if len(all) == 0 && compareErr != nil {
 				return compareErr
 			}
@@ -87,7 +76,6 @@ compared with itself.
 		},
 	}
 	s.Bind(cmd.Flags())
-	cluster.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&failOn, "fail-on", "never", "breaking, attention, never")
 	o.Bind(cmd.Flags())
 	return cmd
@@ -132,28 +120,10 @@ func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source)
 	return sides, nil
 }
 
-// storedVersions are the versions in which a cluster may hold objects, by the names of
-// their definitions.
-func storedVersions(ctx context.Context, env *cli.Env, k cli.Kubeconfig) (map[string][]string, error) {
-	cluster, err := targets.Cluster(env, k)
-	if err != nil {
-		return nil, err
-	}
-	all, err := cluster.Definitions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string][]string{}
-	for _, d := range all {
-		out[d.Name] = d.StoredVersions
-	}
-	return out, nil
-}
-
 // compareReleases compares the releases of each provider. A provider of one side
 // alone is one change; two releases of different providers that
 // are alone on their sides are compared all the same.
-func compareReleases(ctx context.Context, old, new []*repo.Release, stored map[string][]string) ([]report.Comparison, error) {
+func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Comparison, error) {
 	var all []report.Comparison
 	var failures []error
 	add := func(from, to *repo.Release) {
@@ -164,7 +134,7 @@ func compareReleases(ctx context.Context, old, new []*repo.Release, stored map[s
 		case from == nil:
 			c.Changes = []diff.Change{diff.New(to.Provider.Label())}
 		default:
-			changes, err := diff.Releases(ctx, from, to, stored)
+			changes, err := diff.Releases(ctx, from, to)
 			c.Changes = changes
 			if err != nil {
 				failures = append(failures, err)

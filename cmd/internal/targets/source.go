@@ -14,7 +14,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/live"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
@@ -178,13 +177,4 @@ func Severities(env *cli.Env, file string) (map[string]lint.Severity, error) {
 		return nil, err
 	}
 	return check.Severities(c)
-}
-
-// Cluster prepares the access to a management cluster.
-func Cluster(env *cli.Env, k cli.Kubeconfig) (*live.Cluster, error) {
-	if k.File != "" {
-		k.File = env.Path(k.File)
-	}
-	c, err := live.Open(k.File, k.Context)
-	return c, cli.UsageError(err)
 }

@@ -26,7 +26,7 @@ func release(version string, files map[string]string) *repo.Release {
 // compare compares releases with these files.
 func compare(t *testing.T, old, now map[string]string) []Change {
 	t.Helper()
-	return given.Value(Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now), nil))(t)
+	return given.Value(Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now)))(t)
 }
 
 // components are the files of a release that has no others.
@@ -170,27 +170,6 @@ func TestLargeComponents(t *testing.T) {
 	}
 }
 
-// TestStored compares the new definitions with what a cluster may hold.
-func TestStored(t *testing.T) {
-	r := release("v1.0.0", components(schemaIn("{type: object}")))
-	for stored, want := range map[string]string{
-		"v1": "", "v1alpha1": "breaking the cluster may hold Foo objects stored as v1alpha1, which the new definition lacks",
-	} {
-		changes, err := Releases(t.Context(), r, r, map[string][]string{"foos.example.com": {stored}, "bars.example.com": {"v0"}})
-		given.NoError(t, err)
-		var got []string
-		for _, c := range changes {
-			got = append(got, c.Impact.String()+" "+c.Message)
-			if c.Line == 0 || c.Advice == "" {
-				t.Errorf("%+v", c)
-			}
-		}
-		if strings.Join(got, "; ") != want {
-			t.Errorf("%s: %v, want %q", stored, got, want)
-		}
-	}
-}
-
 const crdOf = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: NAME.example.com, labels: {LABELS}}
@@ -279,9 +258,8 @@ func TestReleases(t *testing.T) {
 			map[string]string{template: "kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta1\nmetadata: {name: a}\nspec: {topology: {class: x, version: v1.30.0, controlPlane: {nodeDrainTimeout: 1m}}}\n---\nkind: Cluster\napiVersion: cluster.x-k8s.io/v1beta1\nmetadata: {name: b}\nspec: {topology: {class: x, version: v1.30.0}}\n"},
 			map[string]string{template: "kind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: a}\nspec: {topology: {classRef: {name: x}, version: v1.30.0, controlPlane: {deletion: {nodeDrainTimeoutSeconds: 60}}}}\n---\nkind: Cluster\napiVersion: cluster.x-k8s.io/v1beta2\nmetadata: {name: b}\nspec: {topology: {classRef: {name: y}, version: v1.30.0}}\n"},
 			[]string{
-				"templates changed neutral: cluster-template.yaml: Cluster a is now of version v1beta2 instead of v1beta1 and means the same (cluster-template.yaml:2)",
-				"templates changed neutral: cluster-template.yaml: Cluster b is now of version v1beta2 instead of v1beta1 (cluster-template.yaml:7)",
-				"templates changed neutral: cluster-template.yaml: Cluster b changes in spec.topology.classRef.name (cluster-template.yaml:9)",
+				"templates changed neutral: cluster-template.yaml: Cluster a is now of version v1beta2 instead of v1beta1; its fields are not compared (cluster-template.yaml:2)",
+				"templates changed neutral: cluster-template.yaml: Cluster b is now of version v1beta2 instead of v1beta1; its fields are not compared (cluster-template.yaml:7)",
 			},
 		},
 		"templates, classes and files": {
@@ -404,7 +382,8 @@ func TestClassContent(t *testing.T) {
 		},
 		"the next contract": {
 			class("v1beta1", "  controlPlane: {ref: {apiVersion: x.io/v1, kind: B, name: a}}\n  patches:\n"+one),
-			class("v1beta2", "  controlPlane: {templateRef: {apiVersion: x.io/v1, kind: B, name: a}}\n  patches:\n"+one), nil, "",
+			class("v1beta2", "  controlPlane: {templateRef: {apiVersion: x.io/v1, kind: B, name: a}}\n  patches:\n"+one),
+			[]string{"classes changed neutral: ClusterClass a is now of version v1beta2 instead of v1beta1; its patches and references are not compared (clusterclass-a.yaml:2)"}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -469,7 +448,7 @@ func TestMeaning(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	changes, err := Releases(t.Context(),
 		release("v1.0.0", map[string]string{"infrastructure-components.yaml": "a: [", "metadata.yaml": "{", "a.txt": ""}),
-		release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn("{}"), "metadata.yaml": "{", "b.txt": ""}), nil)
+		release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn("{}"), "metadata.yaml": "{", "b.txt": ""}))
 	if err == nil || !strings.Contains(err.Error(), "infrastructure-components.yaml was not compared") || !strings.Contains(err.Error(), "metadata.yaml") {
 		t.Errorf("got %v", err)
 	}
@@ -484,7 +463,7 @@ func TestCorpus(t *testing.T) {
 	all := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	for i, p := range all.Providers {
 		r := p.Releases[0]
-		changes, err := Releases(t.Context(), r, r, nil)
+		changes, err := Releases(t.Context(), r, r)
 		if err != nil || len(changes) > 0 {
 			t.Errorf("%s to itself: %v %v", p.Label(), lines(changes), err)
 		}
@@ -492,11 +471,11 @@ func TestCorpus(t *testing.T) {
 			continue // enough pairs
 		}
 		other := all.Providers[(i+1)%len(all.Providers)].Releases[0]
-		to, err := Releases(t.Context(), r, other, nil)
+		to, err := Releases(t.Context(), r, other)
 		if err != nil {
 			t.Error(err)
 		}
-		back, err := Releases(t.Context(), other, r, nil)
+		back, err := Releases(t.Context(), other, r)
 		if err != nil {
 			t.Error(err)
 		}
@@ -527,8 +506,8 @@ func FuzzReleases(f *testing.F) {
 		for _, name := range []string{"infrastructure-components.yaml", "clusterclass-a.yaml", "metadata.yaml"} {
 			x := release("v1.0.0", map[string]string{name: string(a)})
 			y := release("v1.1.0", map[string]string{name: string(b)})
-			Releases(t.Context(), x, y, nil)
-			if changes, err := Releases(t.Context(), x, x, nil); err == nil && len(changes) > 0 {
+			Releases(t.Context(), x, y)
+			if changes, err := Releases(t.Context(), x, x); err == nil && len(changes) > 0 {
 				t.Errorf("%q changes from itself: %v", a, lines(changes))
 			}
 		}

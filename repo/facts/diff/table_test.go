@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var update = flag.Bool("update", false, "write docs/diff.md")
@@ -30,9 +31,6 @@ func TestPage(t *testing.T) {
 A CustomResourceDefinition is compared field by field in every version that both releases have. Fields that ` + "`kubectl apply`" + ` or the
 API server would refuse or drop are never neutral: random changes of schemas are compared with crdify, and with the API server's own
 validation and pruning of random objects (` + "`make oracle`" + `). A provider that is missing in the new release is breaking.
-
-With ` + "`--kubeconfig`" + ` it also reads which versions a cluster stores objects in (` + "`status.storedVersions`" + ` of its CRDs): the API server
-refuses a CRD that drops one of them.
 
 <!-- generated from the tables of repo/facts/diff: do not edit -->
 | part | what | added | removed | changed |

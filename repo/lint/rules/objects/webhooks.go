@@ -1,10 +1,9 @@
 package objects
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -355,17 +354,6 @@ func certificateForService(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH007", Name: "side-effects", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "Webhooks must declare that dry runs have no side effects",
-	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
-	Why:    "The API server refuses the configuration. Cluster API needs dry runs for ClusterClasses.",
-	Fix:    "Set sideEffects: None, or NoneOnDryRun.",
-	Check: ofWebhooks(
-		demand{"webhooks.*", needs("sideEffects")},
-		demand{"webhooks.*.sideEffects", oneOf("", "None", "NoneOnDryRun")}),
-})
-
-var _ = webhookRules.Add(lint.Rule{
 	ID: "WH008", Name: "review-versions", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Webhooks must support AdmissionReview v1",
 	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateAdmissionReviewVersions",
@@ -490,38 +478,31 @@ func templateDryRun(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH011", Name: "webhook-timeout", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The timeout of a webhook must be between 1 and 30 seconds",
-	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
-	Why:    "The API server refuses the configuration.",
-	Fix:    "Set timeoutSeconds to at most 30, or remove it for the default of 10.",
-	Check:  ofWebhooks(demand{"webhooks.*.timeoutSeconds", between(1, 30)}),
+	ID: "WH017", Name: "certificate-issuer", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The issuer of a Certificate must be in the components",
+	Source: "clusterctl provider contract, section Links to external objects",
+	Why:    "cert-manager does not issue the certificate, so the Secret is never created and the pods that mount it do not start.",
+	Fix:    "Add the Issuer, or correct its name.",
+	Scope:  lint.ScopeRelease, Check: certificateIssuer,
 })
 
-var _ = webhookRules.Add(lint.Rule{
-	ID: "WH012", Name: "webhook-name", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "Webhook names must be unique domains of at least three parts",
-	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhookConfiguration",
-	Why:    "The API server refuses the configuration.",
-	Fix:    "Use a name such as validation.foomachine.infrastructure.cluster.x-k8s.io.",
-	Check: ofWebhooks(
-		demand{"webhooks.*", needs("name")},
-		demand{"webhooks", distinct("name")},
-		demand{"webhooks.*.name", form(func(name string) []string {
-			if strings.Count(name, ".") < 2 {
-				return []string{"a domain of at least three parts is needed"}
-			}
-			return validation.IsDNS1123Subdomain(name)
-		})}),
-})
-
-var _ = webhookRules.Add(lint.Rule{
-	ID: "WH013", Name: "webhook-address", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "A webhook must have either a Service or a URL",
-	Source: "Kubernetes pkg/apis/admissionregistration/validation, validateValidatingWebhook",
-	Why:    "The API server refuses the configuration.",
-	Fix:    "Set clientConfig.service.",
-	Check: ofWebhooks(
-		demand{"webhooks.*", needs("clientConfig")},
-		demand{"webhooks.*.clientConfig", choice(true, "service", "url")}),
-})
+func certificateIssuer(p *lint.Pass) {
+	all := p.Release.Installed()
+	for _, c := range all.Kind(view.CertManagerGroup, "Certificate") {
+		ref := c.Get("spec", "issuerRef")
+		name, kind, group := ref.Get("name"), cmp.Or(ref.Get("kind").Str(), "Issuer"), ref.Get("group").Str()
+		if at := ref.Get("group"); group != "" && group != view.CertManagerGroup &&
+			all.Find(view.CertManagerGroup, kind, name.Text()) != nil && !view.Open(c, at) {
+			p.On(c, at, "the group is %q, but the %s %s is in %s", group, kind, name.Text(), view.CertManagerGroup)
+		}
+		if name.Str() == "" || group != "" && group != view.CertManagerGroup ||
+			view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
+			continue
+		}
+		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text())
+		if kind != "Issuer" {
+			f.Severity = lint.Info // administrators have those
+		}
+		p.Report(f)
+	}
+}

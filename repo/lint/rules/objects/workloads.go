@@ -364,3 +364,7 @@ func selectorOfPods(p *lint.Pass, o *manifest.Object) {
 		}
 	}
 }
+
+func unset(n *yamldoc.Node) bool {
+	return n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == ""
+}

@@ -1,0 +1,345 @@
+package fakes_test
+
+//lint:file-ignore SA1019 go-gitlab v0.115.0 is the library that users of this project fixed; its successor has another module path.
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	upstream "github.com/xanzy/go-gitlab"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+)
+
+const (
+	project   = "acme/infra/provider"
+	labSecret = "glpat-labSecret"
+	pack      = "infrastructure-acme"
+)
+
+func startGitLab(t testing.TB, o gitlab.Options, p gitlab.Project) *gitlab.Server {
+	t.Helper()
+	s := gitlab.Start(t, o)
+	s.AddToken(gitlab.Token{Secret: labSecret})
+	p.Path = project
+	if p.Members == nil {
+		p.Members = map[string]gitlab.Role{"publisher": gitlab.Owner}
+	}
+	s.AddProject(p)
+	return s
+}
+
+// client is go-gitlab, which nobody here wrote.
+func labClient(t testing.TB, s *gitlab.Server) *upstream.Client {
+	t.Helper()
+	h := &http.Client{}
+	if pool := s.CAPool(); pool != nil {
+		h.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	}
+	c, err := upstream.NewClient(labSecret, upstream.WithBaseURL(s.URL()), upstream.WithoutRetries(), upstream.WithHTTPClient(h))
+	given.NoError(t, err)
+	return c
+}
+
+// do sends a request as it is written, without a client in between.
+func do(t testing.TB, method, address, body string, header map[string]string) (*http.Response, string) {
+	t.Helper()
+	req := given.Value(http.NewRequest(method, address, strings.NewReader(body)))(t)
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
+	given.NoError(t, err)
+	defer resp.Body.Close()
+	raw := given.Value(io.ReadAll(resp.Body))(t)
+	return resp, string(raw)
+}
+
+func address(s *gitlab.Server, name, version, file string) string {
+	return s.URL() + "/api/v4/projects/" + url.PathEscape(project) + "/packages/generic/" + name + "/" + version + "/" + file
+}
+
+func token(v string) map[string]string { return map[string]string{"PRIVATE-TOKEN": v} }
+
+func basic(user, password string) map[string]string {
+	r, _ := http.NewRequest("GET", "http://x", nil)
+	r.SetBasicAuth(user, password)
+	return map[string]string{"Authorization": r.Header.Get("Authorization")}
+}
+
+// TestGitLabPublish goes the way of a publisher.
+func TestGitLabPublish(t *testing.T) {
+	for _, o := range []gitlab.Options{{}, {TLS: true}, {DirectDownload: true}, {Root: "/gitlab"}} {
+		t.Run(fmt.Sprintf("tls=%v direct=%v root=%q", o.TLS, o.DirectDownload, o.Root), func(t *testing.T) {
+			s := startGitLab(t, o, gitlab.Project{})
+			c := labClient(t, s)
+			p, _, err := c.Projects.GetProject(project, nil)
+			if err != nil || p.PathWithNamespace != project || p.Permissions.ProjectAccess.AccessLevel != upstream.OwnerPermissions {
+				t.Fatalf("%v %v", p, err)
+			}
+			for _, f := range []string{"metadata.yaml", "infrastructure-components.yaml"} {
+				out, _, err := c.GenericPackages.PublishPackageFile(project, pack, "v1.0.0", f, bytes.NewReader([]byte("of "+f)),
+					&upstream.PublishPackageFileOptions{Status: upstream.Ptr(upstream.PackageHidden), Select: upstream.Ptr(upstream.SelectPackageFile)})
+				given.NoError(t, err)
+				sum := sha256.Sum256([]byte("of " + f))
+				if out.FileSHA256 != hex.EncodeToString(sum[:]) || out.Size != len("of "+f) || out.FileName != f {
+					t.Errorf("%+v", out)
+				}
+			}
+			if all, _, _ := c.Packages.ListProjectPackages(project, nil); len(all) != 0 {
+				t.Errorf("a hidden package is listed: %v", all)
+			}
+			hidden, _, err := c.Packages.ListProjectPackages(project, &upstream.ListProjectPackagesOptions{Status: upstream.Ptr("hidden")})
+			if err != nil || len(hidden) != 1 {
+				t.Fatalf("%v %v", hidden, err)
+			}
+			if _, _, err := c.GenericPackages.PublishPackageFile(project, pack, "v1.0.0", "z", strings.NewReader("z"), &upstream.PublishPackageFileOptions{Status: upstream.Ptr(upstream.PackageDefault)}); err != nil {
+				t.Fatal(err)
+			}
+			files, _, err := c.Packages.ListPackageFiles(project, hidden[0].ID, nil)
+			if err != nil || len(files) != 3 || files[0].FileName != "metadata.yaml" {
+				t.Fatalf("%v %v", files, err)
+			}
+			raw, resp, err := c.GenericPackages.DownloadPackageFile(project, pack, "v1.0.0", "metadata.yaml")
+			if err != nil || string(raw) != "of metadata.yaml" {
+				t.Errorf("%q %v", raw, err)
+			}
+			if got := resp.Header.Get("X-Checksum-Sha256"); (got == "") != o.DirectDownload {
+				t.Errorf("checksum %q", got)
+			}
+			// go-gitlab does take its token to the storage.
+			if leaks := s.Leaks(); (len(leaks) > 0) != o.DirectDownload {
+				t.Errorf("leaks %v", leaks)
+			}
+			if _, err := c.Packages.DeletePackageFile(project, hidden[0].ID, files[0].ID); err != nil {
+				t.Error(err)
+			}
+			if _, _, err := c.GenericPackages.DownloadPackageFile(project, pack, "v1.0.0", "metadata.yaml"); !errors.Is(err, upstream.ErrNotFound) {
+				t.Errorf("deleted: %v", err)
+			}
+			if _, err := c.Packages.DeleteProjectPackage(project, hidden[0].ID); err != nil {
+				t.Error(err)
+			}
+			if _, ok := s.Package(project, pack, "v1.0.0"); ok {
+				t.Error("the package is still there")
+			}
+		})
+	}
+}
+
+// TestGitLabRights is the matrix of GitLab's request specification of generic packages:
+// what uploads and downloads are answered.
+func TestGitLabRights(t *testing.T) {
+	ways := map[string]map[string]string{
+		"": {}, "pat": token("pat"), "basic": basic("someone", "pat"), "job": {"JOB-TOKEN": "job"}, "job basic": basic("gitlab-ci-token", "job"),
+		"bearer": {"Authorization": "Bearer pat"}, "wrong pat": token("x"), "wrong basic": basic("x", "x"), "wrong job": {"JOB-TOKEN": "x"},
+		"wrong bearer": {"Authorization": "Bearer x"}, "expired": token("expired"),
+		"deploy rw": {"DEPLOY-TOKEN": "rw"}, "deploy ro": {"DEPLOY-TOKEN": "ro"}, "deploy wo": {"DEPLOY-TOKEN": "wo"}, "wrong deploy": {"DEPLOY-TOKEN": "x"},
+		"deploy basic": basic("deployer", "rw"), "read scope": token("read"), "deploy elsewhere": {"DEPLOY-TOKEN": "elsewhere"},
+	}
+	for _, tt := range []struct {
+		private  bool
+		role     gitlab.Role
+		way      string
+		put, get int
+	}{
+		{false, gitlab.Developer, "pat", 201, 200},
+		{false, gitlab.Developer, "bearer", 201, 200},
+		{false, gitlab.Developer, "basic", 201, 200},
+		{false, gitlab.Developer, "job", 201, 200},
+		{false, gitlab.Developer, "job basic", 201, 200},
+		{false, gitlab.Developer, "read scope", 403, 200},
+		{false, gitlab.Guest, "pat", 403, 200},
+		{false, gitlab.Guest, "basic", 403, 200},
+		{false, gitlab.NoMember, "pat", 403, 200},
+		{false, gitlab.NoMember, "basic", 403, 200},
+		{false, gitlab.NoMember, "job", 403, 200},
+		{false, gitlab.NoMember, "", 401, 200},
+		{false, gitlab.Developer, "wrong pat", 401, 401},
+		{false, gitlab.Developer, "wrong bearer", 401, 401},
+		{false, gitlab.Developer, "wrong job", 401, 401},
+		{false, gitlab.Developer, "expired", 401, 401},
+		{false, gitlab.Developer, "wrong basic", 401, 200},
+		{true, gitlab.Developer, "pat", 201, 200},
+		{true, gitlab.Developer, "basic", 201, 200},
+		{true, gitlab.Developer, "job", 201, 200},
+		{true, gitlab.Developer, "job basic", 201, 200},
+		{true, gitlab.Guest, "pat", 403, 200},
+		{true, gitlab.Guest, "basic", 403, 200},
+		{true, gitlab.NoMember, "pat", 404, 404},
+		{true, gitlab.NoMember, "basic", 404, 404},
+		{true, gitlab.NoMember, "job", 404, 404},
+		{true, gitlab.NoMember, "job basic", 404, 404},
+		{true, gitlab.NoMember, "", 401, 401},
+		{true, gitlab.Developer, "wrong pat", 401, 401},
+		{true, gitlab.Developer, "wrong job", 401, 401},
+		{true, gitlab.Developer, "wrong basic", 401, 401},
+		{true, gitlab.NoMember, "deploy rw", 201, 200},
+		{true, gitlab.NoMember, "deploy wo", 201, 200},
+		{true, gitlab.NoMember, "deploy ro", 403, 200},
+		{true, gitlab.NoMember, "deploy basic", 201, 200},
+		{true, gitlab.NoMember, "wrong deploy", 401, 401},
+		{true, gitlab.NoMember, "deploy elsewhere", 404, 404},
+	} {
+		t.Run(fmt.Sprintf("private=%v role=%d %s", tt.private, tt.role, tt.way), func(t *testing.T) {
+			s := startGitLab(t, gitlab.Options{}, gitlab.Project{Private: tt.private, Members: map[string]gitlab.Role{"someone": tt.role}})
+			s.AddToken(gitlab.Token{Secret: "pat", User: "someone"})
+			s.AddToken(gitlab.Token{Secret: "expired", User: "someone", Expired: true})
+			s.AddToken(gitlab.Token{Secret: "read", User: "someone", Scopes: []string{"read_api"}})
+			s.AddToken(gitlab.Token{Secret: "job", User: "someone", Kind: gitlab.Job})
+			const r, w = "read_package_registry", "write_package_registry"
+			s.AddToken(gitlab.Token{Secret: "rw", Kind: gitlab.Deploy, Project: project, Scopes: []string{r, w}})
+			s.AddToken(gitlab.Token{Secret: "ro", Kind: gitlab.Deploy, Project: project, Scopes: []string{r}})
+			s.AddToken(gitlab.Token{Secret: "wo", Kind: gitlab.Deploy, Project: project, Scopes: []string{w}})
+			s.AddToken(gitlab.Token{Secret: "elsewhere", Kind: gitlab.Deploy, Project: "other", Scopes: []string{r, w}})
+			if _, err := s.AddPackage(project, gitlab.Package{Name: pack, Version: "v1.0.0", Files: []gitlab.File{{Name: "there", Data: []byte("x")}}}); err != nil {
+				t.Fatal(err)
+			}
+			if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "new"), "x", ways[tt.way]); resp.StatusCode != tt.put {
+				t.Errorf("PUT %d %s, want %d", resp.StatusCode, body, tt.put)
+			}
+			if resp, body := do(t, "GET", address(s, pack, "v1.0.0", "there"), "", ways[tt.way]); resp.StatusCode != tt.get {
+				t.Errorf("GET %d %s, want %d", resp.StatusCode, body, tt.get)
+			}
+		})
+	}
+}
+
+// TestGitLabNames is what GitLab takes as names.
+func TestGitLabNames(t *testing.T) {
+	s := startGitLab(t, gitlab.Options{}, gitlab.Project{})
+	for _, tt := range []struct {
+		name, version, file string
+		status              int
+		stored              string
+	}{
+		{pack, "v1.2.3", "a.yaml", 201, "a.yaml"},
+		{pack, "1.3.350-20201230123456", "a", 201, "a"},
+		{pack, "v1.0.0+build.1", "a", 201, "a"},
+		{pack, "1.2.bananas", "a", 201, "a"},
+		{pack, "..1.2.3", "a", 400, ""},
+		{pack, "%2e%2e%2f1.2.3", "a", 400, ""},
+		{pack, "v0%2E2%2E0", "metadata%2Eyaml", 201, "metadata.yaml"},
+		{pack, "v1.0.0", "my+file~1@2.tar.gz", 201, "my+file~1@2.tar.gz"},
+		{pack, "v1.0.0", "a@", 400, ""},
+		{pack, "v1.0.0", "@a", 400, ""},
+		{pack, "v1.0.0", "a~", 400, ""},
+		{pack, "v1.0.0", "~a", 400, ""},
+		{pack, "v1.0.0", "a%20b", 400, ""},
+		{pack, "v1.0.0", "%2e%2e%2f.ssh%2fkeys", 400, ""},
+		{pack, "v1.0.0", "path/to/file", 201, "path%2Fto%2Ffile"},
+		{"a%20b", "v1.0.0", "a", 400, ""},
+		{"a%2f%2e%2e%2f", "v1.0.0", "a", 400, ""},
+		{pack, "v1.0.0", "a?select=nothing", 400, ""},
+		{pack, "v1.0.0", "a?status=processing", 400, ""},
+		{pack, "v1.0.0", "b?select=package_file", 200, "b"},
+	} {
+		resp, body := do(t, "PUT", address(s, tt.name, tt.version, tt.file), "x", token(labSecret))
+		if resp.StatusCode != tt.status {
+			t.Errorf("%s %s %s: %d %s, want %d", tt.name, tt.version, tt.file, resp.StatusCode, body, tt.status)
+			continue
+		}
+		if tt.stored == "" {
+			continue
+		}
+		version, _ := url.PathUnescape(tt.version)
+		p, _ := s.Package(project, tt.name, version)
+		if _, ok := p.File(tt.stored); !ok {
+			t.Errorf("%s is not among %v", tt.stored, p.Names())
+		}
+	}
+}
+
+func TestGitLabProtected(t *testing.T) {
+	for _, tt := range []struct {
+		role, need gitlab.Role
+		pattern    string
+		status     int
+	}{
+		{gitlab.Developer, gitlab.Maintainer, pack, 403}, {gitlab.Maintainer, gitlab.Maintainer, pack, 201},
+		{gitlab.Maintainer, gitlab.Owner, pack, 403}, {gitlab.Owner, gitlab.Owner, "infra*", 201},
+		{gitlab.Owner, gitlab.Instance, "*", 403}, {gitlab.Developer, gitlab.Instance, "other-" + pack, 201},
+	} {
+		s := startGitLab(t, gitlab.Options{}, gitlab.Project{Members: map[string]gitlab.Role{"publisher": tt.role}, Protected: []gitlab.Protection{{Pattern: tt.pattern, Role: tt.need}}})
+		resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "x", token(labSecret))
+		if resp.StatusCode != tt.status || tt.status == 403 && body != `{"message":"403 Forbidden - Package protected."}` {
+			t.Errorf("%+v: %d %s", tt, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestGitLabRefused(t *testing.T) {
+	for _, tt := range []struct {
+		why    string
+		o      gitlab.Options
+		p      gitlab.Project
+		status int
+		text   string
+	}{
+		{"large", gitlab.Options{MaxFileSize: 3}, gitlab.Project{}, 400, "File is too large"},
+		{"registry off", gitlab.Options{}, gitlab.Project{NoPackages: true}, 403, "403 Forbidden"},
+		{"archived", gitlab.Options{}, gitlab.Project{Archived: true}, 403, "403 Forbidden"},
+	} {
+		s := startGitLab(t, tt.o, tt.p)
+		if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "four", token(labSecret)); resp.StatusCode != tt.status || !strings.Contains(body, tt.text) {
+			t.Errorf("%s: %d %s", tt.why, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestGitLabReleases(t *testing.T) {
+	s := startGitLab(t, gitlab.Options{}, gitlab.Project{Tags: map[string]string{"v0.9.0": ""}})
+	c := labClient(t, s)
+	status := func(resp *upstream.Response, err error) int {
+		if resp == nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode
+	}
+	create := func(tag, ref string) int {
+		o := &upstream.CreateReleaseOptions{TagName: &tag, Assets: &upstream.ReleaseAssetsOptions{Links: []*upstream.ReleaseAssetLinkOptions{{Name: upstream.Ptr("a"), URL: upstream.Ptr("https://x/a"), DirectAssetPath: upstream.Ptr("/a")}}}}
+		if ref != "" {
+			o.Ref = &ref
+		}
+		_, resp, err := c.Releases.CreateRelease(project, o)
+		return status(resp, err)
+	}
+	for _, tt := range []struct {
+		tag, ref string
+		status   int
+	}{{"v1.0.0", "main", 201}, {"v1.0.0", "main", 409}, {"v0.9.0", "", 201}, {"v2.0.0", "", 422}, {"v2.0.0", "nowhere", 400}} {
+		if got := create(tt.tag, tt.ref); got != tt.status {
+			t.Errorf("%v: %d", tt, got)
+		}
+	}
+	r, _, err := c.Releases.GetRelease(project, "v1.0.0")
+	if err != nil || len(r.Assets.Links) != 1 || !strings.HasSuffix(r.Assets.Links[0].DirectAssetURL, "/acme/infra/provider/-/releases/v1.0.0/downloads/a") {
+		t.Errorf("%+v %v", r, err)
+	}
+	for _, tt := range []struct {
+		name, url string
+		status    int
+	}{{"a", "https://x/b", 400}, {"b", "https://x/a", 400}, {"b", "nothing", 400}, {"b", "https://x/b", 201}} {
+		_, resp, err := c.ReleaseLinks.CreateReleaseLink(project, "v1.0.0", &upstream.CreateReleaseLinkOptions{Name: &tt.name, URL: &tt.url})
+		if got := status(resp, err); got != tt.status {
+			t.Errorf("%v: %d", tt, got)
+		}
+	}
+	links, _, err := c.ReleaseLinks.ListReleaseLinks(project, "v1.0.0", nil)
+	if err != nil || len(links) != 2 {
+		t.Errorf("%v %v", links, err)
+	}
+	if tag, _, err := c.Tags.GetTag(project, "v1.0.0"); err != nil || tag.Commit == nil {
+		t.Errorf("the release has no tag: %v", err)
+	}
+}
