@@ -160,7 +160,7 @@ func TestTableIsChecked(t *testing.T) {
 	}{
 		"layer":      {func(s map[string]*Source) { s["repo/zzz"] = pkg("repo/zzz", "") }, "repo/zzz belongs to no layer"},
 		"library":    {func(s map[string]*Source) { delete(s, "transform/kustomize") }, "sigs.k8s.io/kustomize/api, which transform/kustomize does not import"},
-		"user":       {func(s map[string]*Source) { delete(s, "repo/move/owners") }, "lets repo/move/owners import github.com/Masterminds/semver/v3, which it does not"},
+		"user":       {func(s map[string]*Source) { delete(s, "publish/mirror") }, "lets publish/mirror import github.com/Masterminds/semver/v3, which it does not"},
 		"folder":     {func(s map[string]*Source) { s["repo/source/zzz/x"] = pkg("repo/source/zzz/x", "") }, "repo/source/zzz must have a row in Folders"},
 		"package":    {func(s map[string]*Source) { s["repo/capi"] = pkg("repo/capi", "") }, "repo/capi must have a row in Folders if"},
 		"old folder": {func(s map[string]*Source) { delete(s, "repo/report/internal/markup") }, "repo/report/internal has no packages"},
