@@ -134,7 +134,7 @@ findings at or above --fail-on.`,
 
   # Does this release have all that the last one has?
   clusterctl-repo lint out --version v1.3.0 \
-      --previous https://github.com/acme/cluster-api-provider-acme/releases/latest
+      --previous /srv/repository/infrastructure-acme
 
   # What does a finding mean?
   clusterctl-repo explain META006`,

@@ -15,7 +15,7 @@ import (
 
 // Command is the verb publish.
 func Command(env *cli.Env) *cobra.Command {
-	var s shipment
+	s := shipment{terse: true}
 	cmd := &cobra.Command{
 		Use:   "publish TARGET --to DEST",
 		Short: "Publish built releases, whole or not at all",

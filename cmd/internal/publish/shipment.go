@@ -30,6 +30,8 @@ type shipment struct {
 	// destination, and removal compares with none.
 	previous string
 	removal  bool
+	// terse shows findings only if they refuse.
+	terse bool
 	delivery
 }
 
@@ -104,6 +106,13 @@ func summed(ctx context.Context, releases []*repo.Release) (out []*repo.Release,
 func (s *shipment) judge(env *cli.Env, checked *check.Result) error {
 	r := checked.Report
 	if len(r.Findings) == 0 && len(r.Failures) == 0 && !s.findings.Chosen() {
+		return nil
+	}
+	if s.terse && !s.findings.Chosen() && r.Worst() < s.findings.Level && len(r.Failures) == 0 {
+		if n := r.Count(); n.Errors+n.Warnings > 0 {
+			env.Say("info: %s, %s; clusterctl-repo lint shows them", phrase.Count(n.Errors, "error"), phrase.Count(n.Warnings, "warning"))
+		}
+		s.brokenLatest = s.brokenLatest || s.findings.Level > lint.Error
 		return nil
 	}
 	err := s.findings.Judge(env, r, report.Options{}, checked.Repository)
