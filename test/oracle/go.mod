@@ -12,7 +12,6 @@ require (
 require (
 	github.com/Azure/go-ntlmssp v0.1.1 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
-	github.com/cert-manager/cert-manager v1.21.1 // indirect
 	github.com/containerd/errdefs v1.0.0 // indirect
 	github.com/containerd/errdefs/pkg v0.3.0 // indirect
 	github.com/coredns/caddy v1.1.1 // indirect
@@ -113,7 +112,6 @@ require (
 	github.com/adrg/xdg v0.5.3
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
-	github.com/cert-manager/cert-manager/oracle v0.0.0
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/clusterctl-repo/clusterctl-repo v0.0.0
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
@@ -206,4 +204,3 @@ tool (
 	sigs.k8s.io/kustomize/kustomize/v5
 )
 
-replace github.com/cert-manager/cert-manager/oracle => ./certmanager

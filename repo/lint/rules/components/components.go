@@ -161,28 +161,6 @@ func foreignSubject(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP006", Name: "subject-namespace", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "A ServiceAccount in a ClusterRoleBinding must have a namespace",
-	Source: "Kubernetes pkg/apis/rbac/validation, ValidateRoleBindingSubject",
-	Why:    "The API server refuses the binding in the middle of the installation; clusterctl does not add a missing namespace.",
-	Fix:    "Add the namespace of the ServiceAccount to the subject.",
-	Check:  view.EachObject(subjectNamespace),
-})
-
-func subjectNamespace(p *lint.Pass, o *manifest.Object) {
-	if !o.Is(view.RbacGroup, "ClusterRoleBinding") {
-		return
-	}
-	for _, s := range o.Get("subjects").List() {
-		n := s.Get("namespace")
-		if s.Get("kind").Str() == "ServiceAccount" &&
-			(n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" && !view.Open(o, n)) {
-			p.On(o, s, "the ServiceAccount %s has no namespace", s.Get("name").Str())
-		}
-	}
-}
-
-var _ = componentRules.Add(lint.Rule{
 	ID: "COMP009", Name: "inject-ca-from", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  `The annotation ` + view.InjectCAFrom + ` must have the form NAMESPACE/NAME`,
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences",

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -354,7 +353,6 @@ func certificateForService(p *lint.Pass) {
 	}
 }
 
-
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH008", Name: "review-versions", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Webhooks must support AdmissionReview v1",
@@ -478,7 +476,6 @@ func templateDryRun(p *lint.Pass) {
 			"a webhook validates UPDATE of %s; check that it accepts server-side-apply dry runs", phrase.Few(names, 3))
 	}
 }
-
 
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH017", Name: "certificate-issuer", Severity: lint.Error, Proof: lint.Contract,

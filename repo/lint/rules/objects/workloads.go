@@ -337,34 +337,6 @@ func probePort(p *lint.Pass, o *manifest.Object) {
 // probes are the fields of a container with a probe.
 var probes = [...]string{"livenessProbe", "readinessProbe", "startupProbe"}
 
-var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP006", Name: "selector-of-pods", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The selector of a workload must match its own pods",
-	Source: "Kubernetes pkg/apis/apps/validation, ValidateDeploymentSpec",
-	Why:    "The API server refuses the workload in the middle of the installation.",
-	Fix:    "Give spec.selector.matchLabels and the labels of the pod template the same values.",
-	Check:  view.EachObject(selectorOfPods),
-})
-
-func selectorOfPods(p *lint.Pass, o *manifest.Object) {
-	if o.Group != "apps" || view.PodOf(o) == nil {
-		return
-	}
-	selector := o.Get("spec", "selector")
-	if len(view.Fields(selector.Get("matchLabels")))+len(selector.Get("matchExpressions").List()) == 0 {
-		p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
-		return
-	}
-	for _, u := range view.UnmetBy(o.PodTemplate.Get("metadata", "labels"), selector) {
-		fail := view.Failure{Pass: p, Object: o, Value: u.At}.By(u.At, u.Label).By(u.Of...)
-		if u.Of == nil {
-			fail.Says("the pods lack the label %s: %s", u.Key, u.At.Text())
-		} else {
-			fail.Says("the labels of the pods do not match the selector's expression %s", u)
-		}
-	}
-}
-
 func unset(n *yamldoc.Node) bool {
 	return n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == ""
 }

@@ -129,7 +129,7 @@ func coreSchema(p *lint.Pass) {
 	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		s, ok := contract.CoreSchema(o.Group, o.Kind, o.Version)
-		if !ok || o.Kind == clusterclass.Kind || o.Group == view.CertManagerGroup { // which have rules of their own
+		if !ok || o.Kind == clusterclass.Kind { // which has rules of its own
 			continue
 		}
 		view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v crd.Violation) bool {
