@@ -56,15 +56,6 @@ var _ = variableRules.Add(lint.Rule{
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV003", Name: "variable-schema-structural", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The schema of a variable must be structural",
-	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema, ValidateStructural",
-	Why:    "The API server refuses the class.",
-	Fix:    "Give every schema a type and every array items, and use allOf, anyOf, oneOf and not only to restrict values.",
-	Check:  eachFault(clusterclass.OfStructure),
-})
-
-var _ = variableRules.Add(lint.Rule{
 	ID: "CV004", Name: "variable-properties", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "A variable's schema must not have both properties and additionalProperties",
 	Source: variableAdmission,
@@ -74,30 +65,12 @@ var _ = variableRules.Add(lint.Rule{
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV005", Name: "variable-default", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The default of a variable must match its schema",
-	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema/defaulting, ValidateDefaults",
-	Why:    "The API server refuses the class.",
-	Fix:    "Correct the default or the schema.",
-	Check:  eachFault(clusterclass.OfDefault),
-})
-
-var _ = variableRules.Add(lint.Rule{
 	ID: "CV006", Name: "variable-example", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Examples and enum values of a variable must match its schema",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the value or the schema.",
 	Check:  eachFault(clusterclass.OfSample),
-})
-
-var _ = variableRules.Add(lint.Rule{
-	ID: "CV007", Name: "variable-rule", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "Validation rules of a variable must compile and stay within the cost limit",
-	Source: variableAdmission + "; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
-	Why:    "The API server refuses the class.",
-	Fix:    "Correct the expression, its message or its fieldPath. To lower the cost, set limits such as maxItems and maxLength.",
-	Check:  eachFault(clusterclass.OfRule),
 })
 
 var _ = variableRules.Add(lint.Rule{

@@ -15,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -428,11 +427,7 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 		return
 	}
 	checker := crd.Checker{Filled: true}
-	list := checker.Check(definition.Schema, value, true, definition.Name)
-	if len(list) == 0 {
-		list = view.BrokenRules(t.Object, definition.Schema, value, cel.Values{Filled: true}, definition.Name)
-	}
-	view.ReportViolations(p, t.Object, list)
+	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name))
 }
 
 var _ = topologyRules.Add(lint.Rule{
