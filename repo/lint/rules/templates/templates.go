@@ -447,7 +447,6 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
 	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
 	Fix:    "Correct the kind, group or name of the reference, or add the object.",
-	Yields: []string{"TOP025"},
 	Kinds:  templates, Check: referenceTarget,
 })
 
