@@ -553,58 +553,6 @@ var patchOptional = patchRules.Add(lint.Rule{
 })
 
 var _ = patchRules.Add(lint.Rule{
-	ID: "PA018", Name: "patch-pointer", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Patch paths should be valid JSON pointers",
-	Source: "RFC 6901, section 3",
-	Why:    "The patch changes another field, or fails. In a key, a slash is written ~1 and a tilde ~0.",
-	Fix:    "Escape the key, and remove empty parts.",
-	Check:  each(jsonPatches, patchPointer),
-})
-
-func patchPointer(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text(), "/") {
-		return
-	}
-	for part := range strings.SplitSeq(j.to.Text()[1:], "/") {
-		message := ""
-		switch plain := strings.NewReplacer("~0", "", "~1", "").Replace(part); {
-		case part == "":
-			message = "has an empty part"
-		case strings.Contains(plain, "~"):
-			message = fmt.Sprintf("has a ~ in %s that is neither ~0 nor ~1", part)
-		default:
-			continue
-		}
-		p.On(c.Object, j.to, "the path %q %s", j.to.Text(), message)
-		return
-	}
-}
-
-var _ = patchRules.Add(lint.Rule{
-	ID: "PA019", Name: "patch-never-enabled", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "enabledIf should be able to become true",
-	Source: patchEngine + ", patchIsEnabled",
-	Why:    "The patch is never applied: only the boolean true enables it, not a string or a number.",
-	Fix:    "Write a template that renders to true, without quotes.",
-	Check:  each((*clusterclass.Class).Patches, patchNeverEnabled),
-})
-
-func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
-	n := patch.EnabledIf
-	if !n.Is(yamldoc.String) || n.Text() == "" || sampled(c.Object, n) {
-		return
-	}
-	t, err := clusterclass.ParseTemplate(n.Text())
-	if err != nil {
-		return
-	}
-	text, constant := t.Constant()
-	if value, err := yamldoc.ToJSON([]byte(text)); constant && err == nil && string(value) != "true" {
-		p.On(c.Object, n, "enabledIf of patch %q is always %q, so the patch is never applied", patch.Name, text)
-	}
-}
-
-var _ = patchRules.Add(lint.Rule{
 	ID: "PA025", Name: "patch-one-document", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A template of a patch must render to one YAML document",
 	Source: generator + ", renderValueTemplate",

@@ -253,10 +253,7 @@ func nameCollisions(p *lint.Pass) {
 }
 
 // The limits of kubectl apply and of etcd, in bytes of JSON.
-const (
-	annotationLimit = 256 << 10
-	requestLimit    = 3 << 19
-)
+const ()
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD028", Name: "printer-columns", Severity: lint.Warning, Proof: lint.Practice,
@@ -342,64 +339,4 @@ var kubectlNames = [...]struct{ name, resource string }{
 	{"pod", "pods"}, {"pods", "pods"}, {"pv", "persistentvolumes"}, {"pvc", "persistentvolumeclaims"}, {"quota", "resourcequotas"},
 	{"rc", "replicationcontrollers"}, {"rs", "replicasets"}, {"sa", "serviceaccounts"}, {"sc", "storageclasses"}, {"secret", "secrets"},
 	{"secrets", "secrets"}, {"service", "services"}, {"services", "services"}, {"sts", "statefulsets"}, {"svc", "services"},
-}
-
-var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD030", Name: "definition-size", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "A CRD should fit into an annotation and into etcd",
-	OptIn:  "CRDs that only kubectl apply without --server-side refuses",
-	Source: "kubectl apply, last-applied-configuration; etcd, request size",
-	Why:    `"kubectl apply" without --server-side refuses CRDs above 256 KiB, and etcd refuses requests above 1.5 MiB.`,
-	Fix:    "Omit descriptions with controller-gen crd:maxDescLen=0. Below the limit of etcd, clusterctl and kubectl apply --server-side install the CRD as it is.",
-	Check:  definitionSize,
-})
-
-func definitionSize(p *lint.Pass) {
-	if len(p.File.Raw.Data) < annotationLimit/2 {
-		return
-	}
-	starts := map[*yamldoc.Document]int{} // of the documents behind those
-	end := len(p.File.Raw.Data)
-	for _, o := range slices.Backward(p.File.Objects()) {
-		starts[o.Doc] = end
-		end = p.File.Raw.Offset(o.Doc.Pos(nil))
-	}
-	for _, k := range view.Definitions(p) {
-		if starts[k.Object.Doc]-p.File.Raw.Offset(k.Object.Doc.Pos(nil)) < annotationLimit/2 {
-			continue // as YAML it is seldom shorter than as JSON, and then not by half
-		}
-		switch size := jsonSize(k.Object.Doc.Root); {
-		case size > requestLimit:
-			view.Accuse(p, k, nil, 0, "%s has %d KiB; etcd accepts at most 1536 KiB", k.Object.Name, size>>10)
-		case size > annotationLimit && p.Asked():
-			view.Accuse(p, k, nil, lint.Info,
-				"%s has %d KiB; kubectl apply without --server-side accepts at most 256 KiB", k.Object.Name, size>>10)
-		}
-	}
-}
-
-// jsonSize is the length of a value as JSON, but for escapes in texts.
-func jsonSize(n *yamldoc.Node) int {
-	if n == nil {
-		return 0
-	}
-	switch n.Kind {
-	case yamldoc.Null:
-		return 4
-	case yamldoc.Map:
-		size := 1 + max(1, len(n.Fields()))
-		for i := range n.Fields() {
-			size += len(n.Fields()[i].Name) + 3 + jsonSize(n.Fields()[i].Value)
-		}
-		return size
-	case yamldoc.List:
-		size := 1 + max(1, len(n.List()))
-		for _, item := range n.List() {
-			size += jsonSize(item)
-		}
-		return size
-	case yamldoc.String:
-		return len(n.Text()) + 2
-	}
-	return len(n.Text())
 }
