@@ -140,20 +140,11 @@ oracle: ## Compare with the real clusterctl (builds it first)
 cluster-test: ## Compare with a real API server (builds it first)
 	cd test/cluster && $(GO) test -vet=off -timeout 60m ./...
 
-# These build the program, whose changes the cache of test results does not see.
-.PHONY: live-test
-live-test: ## Judge the real controllers of Cluster API, and mutants of them (builds them first)
-	cd test/live && TESTS=all $(GO) test -count=1 -vet=off -timeout 60m ./...
-
 # gitlab is the module of python3-gitlab, which has no command of its own.
 .PHONY: conformance-programs
 conformance-programs:
 	test/debian gh:gh nginx:nginx-light skopeo:skopeo docker-registry:docker-registry curl:curl sha256sum:coreutils \
 		/usr/lib/python3/dist-packages/gitlab:python3-gitlab
-
-.PHONY: live-short
-live-short: ## Judge the real controllers only
-	cd test/live && $(GO) test -count=1 -vet=off -timeout 60m ./...
 
 .PHONY: conformance
 conformance: conformance-programs ## Publish to, and read with, programs of others (installs them if it may)

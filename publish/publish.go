@@ -25,7 +25,7 @@ type Destination interface {
 	// where nothing was published has none; that is not an error.
 	Versions(ctx context.Context) ([]string, error)
 	// Fetch lists a published release. Its files are read when they are
-	// opened, under ctx. The provider of the release may be zero; Split finds
+	// opened, under ctx. The provider of the release may be zero; providers.Split finds
 	// it. The error wraps fs.ErrNotExist if readers see no such version.
 	Fetch(ctx context.Context, version string) (*repo.Release, error)
 	// Plan says what Put would do, and changes nothing. What Put would refuse

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -232,7 +233,7 @@ func TestSplit(t *testing.T) {
 			whole := release(tc.files...)
 			whole.Provider = layouts.Provider{}
 			whole.Sort()
-			parts, err := publish.Split(t.Context(), whole, tc.file)
+			parts, err := providers.Split(t.Context(), whole, tc.file)
 			if tc.fail != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fail) {
 					t.Errorf("got %v", err)
@@ -258,7 +259,7 @@ func TestMergeAndSplitAreInverse(t *testing.T) {
 		of("infrastructure-a", "v1.0.0", "infrastructure-components.yaml", object("infrastructure-a"), "metadata.yaml", "m", "cluster-template.yaml", "t"),
 	}
 	whole := given.Value(publish.Merge(t.Context(), in))(t)
-	parts, err := publish.Split(t.Context(), whole, "")
+	parts, err := providers.Split(t.Context(), whole, "")
 	if err != nil || len(parts) != len(in) {
 		t.Fatal(parts, err)
 	}

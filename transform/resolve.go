@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -21,8 +26,10 @@ type Resolved struct {
 	Version string
 	// Partial is set if there may be versions that Repository does not hold.
 	Partial bool
-	// Guessed is set if the version that was built was not given.
+	// Guessed is set if the version was not given.
 	Guessed bool
+	// Flat is set if the files lie in one folder, without folders for provider and version.
+	Flat bool
 	// Build is nil for finished releases.
 	Build *Build
 }
@@ -45,6 +52,8 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		return nil, err
 	case errors.Is(err, fs.ErrNotExist), not.File:
 		return nil, wrong(err)
+	case not.Flat:
+		return Flat(ctx, dir, o)
 	}
 	o.Tolerant = true
 	t, detectErr := Open(dir, o)
@@ -64,6 +73,107 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		return nil, err
 	}
 	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version.All, Partial: true, Guessed: guessed, Build: b}, nil
+}
+
+// Flat takes the files of a folder as the assets of one release. The version is that of
+// the options or the name of the folder; without either it is guessed, so that nothing
+// is compared with it. A provider is told by the label of its objects; without one, by
+// the options or the repository that the folder lies in. The error is an *InputError if
+// the folder has no components, or nothing tells who a provider is.
+func Flat(ctx context.Context, dir string, o Options) (*Resolved, error) {
+	whole, err := folder.Flat(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	out := &Resolved{Repository: &repo.Repository{Path: dir}, Partial: true, Flat: true}
+	releases, err := providers.Split(ctx, whole, "")
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if err := named(dir, releases, o.Providers); err != nil {
+		return nil, err
+	}
+	for _, r := range releases {
+		if given := o.Version.Of(r.Provider.Label()); given != "" {
+			r.Version = given
+		}
+		if r.Version == "" {
+			r.Version, out.Guessed = firstOfSeries(dir), true
+			o.note(true, "no version given: %s is taken for %s", r.Provider.Label(), r.Version)
+		}
+		if err := r.Identify(); err != nil {
+			o.note(true, "%v", err)
+		}
+		out.Version = r.Version
+		out.Repository.Providers = append(out.Repository.Providers, &repo.Provider{Provider: r.Provider, Path: dir, Releases: []*repo.Release{r}})
+	}
+	labels := phrase.List(releases, func(r *repo.Release) string { return r.Provider.Label() })
+	if err := known(o.Providers, labels, dir); err != nil {
+		return nil, err
+	}
+	if len(o.Providers) > 0 {
+		out.Repository.Providers = slices.DeleteFunc(out.Repository.Providers, func(p *repo.Provider) bool { return !slices.Contains(o.Providers, p.Label()) })
+	}
+	return out, nil
+}
+
+// named gives the releases of a flat folder whose objects have no provider label the
+// name that --provider gives, or else that of the repository around the folder.
+func named(dir string, releases []*repo.Release, given []string) error {
+	for _, r := range releases {
+		if r.Provider.Name != "" {
+			continue
+		}
+		for _, label := range given {
+			if p, err := layouts.ParseLabel(label); err == nil && p.Type == r.Provider.Type {
+				r.Provider = p
+			}
+		}
+		if r.Provider.Name == "" && r.Provider.Type == layouts.Core {
+			r.Provider.Name = layouts.CoreName
+		}
+		if r.Provider.Name == "" {
+			r.Provider.Name = nameAround(dir)
+		}
+		if r.Provider.Name == "" {
+			info, _ := r.Provider.Type.Info()
+			return wrongf("%s: no object in the components has the label %s, and the folder lies in no repository named cluster-api-provider-NAME; say which provider it is: --provider %s", dir, layouts.ProviderLabel, info.Prefix+"NAME")
+		}
+	}
+	return nil
+}
+
+// nameAround is the name of the provider that the nearest Go module or git repository
+// around a folder tells; empty if it tells none.
+func nameAround(dir string) string {
+	at, err := filepath.Abs(dir)
+	for ; err == nil && at != filepath.Dir(at); at = filepath.Dir(at) {
+		if !slices.ContainsFunc([]string{"go.mod", ".git"}, func(name string) bool {
+			_, err := os.Lstat(filepath.Join(at, name))
+			return err == nil
+		}) {
+			continue
+		}
+		on, err := files.Open(at)
+		if err != nil {
+			return ""
+		}
+		defer on.Close()
+		return detect.ProviderName(on, detect.Hints{Remote: func() string { return remote(at) }})
+	}
+	return ""
+}
+
+// firstOfSeries is the first version of the highest release series in the metadata of a
+// folder.
+func firstOfSeries(dir string) string {
+	on, err := files.Open(dir)
+	if err != nil {
+		return "v0.0.0"
+	}
+	defer on.Close()
+	series, _ := detect.SeriesOf(on, layouts.MetadataFile).Highest()
+	return fmt.Sprintf("v%d.%d.0", series[0], series[1])
 }
 
 // Finished takes releases as they are.

@@ -314,3 +314,13 @@ func typeOf(dir string, types map[layouts.ProviderType]bool, repo repository) (l
 	}
 	return all[0], "", errors.New(dir + " builds CRDs of several provider types: " + strings.Join(words, ", "))
 }
+
+// ProviderName is the name of the provider that the module or the remote of a source
+// tree tells; empty if neither is named like the repository of one.
+func ProviderName(fsys fs.FS, hints Hints) string {
+	hints.Folder = ""
+	if r := newRepository(fsys, hints); providerName(r.name) {
+		return r.provider
+	}
+	return ""
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -105,14 +106,14 @@ func (m *copier) split(ctx context.Context, c *cargo) ([]*repo.Release, error) {
 		}
 	}
 	var first *repo.Artifact
-	if i := slices.IndexFunc(c.whole.Artifacts, func(a *repo.Artifact) bool { return publish.Splits(a, file) }); i >= 0 {
+	if i := slices.IndexFunc(c.whole.Artifacts, func(a *repo.Artifact) bool { return providers.Reads(a, file) }); i >= 0 {
 		first = c.whole.Artifacts[i]
 	}
 	if err := m.acquire(ctx, first); err != nil {
 		return nil, err
 	}
 	defer m.release()
-	return publish.Split(ctx, c.whole, file)
+	return providers.Split(ctx, c.whole, file)
 }
 
 // choose returns what a part means of a release.

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -273,7 +274,7 @@ func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 				}
 				quiet := &place{name: from.name, releases: from.releases}
 				all := given.Value(quiet.Fetch(t.Context(), v))(t)
-				parts := given.Value(publish.Split(t.Context(), all, ""))(t)
+				parts := given.Value(providers.Split(t.Context(), all, ""))(t)
 				for _, want := range parts {
 					if d, err := publish.Compare(t.Context(), got, want); want.Provider == p && (err != nil || !d.IsZero()) {
 						t.Errorf("%s %s is not whole: %v %v", p, v, d, err)

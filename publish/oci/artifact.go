@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 )
 
 const (
@@ -154,5 +155,5 @@ func providersOf(ctx context.Context, r *repo.Release) ([]*repo.Release, error) 
 	if !slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Kind() == layouts.Components }) {
 		return nil, nil // the files of something else, such as cert-manager
 	}
-	return publish.Split(ctx, r, "")
+	return providers.Split(ctx, r, "")
 }

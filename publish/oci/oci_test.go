@@ -22,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -90,7 +91,7 @@ func TestPublishAndReadBack(t *testing.T) {
 			if byDigest, err := d.Fetch(ctx, digestOf(data)); err != nil || byDigest.Version != "v1.2.3" || publish.VerifyFiles(ctx, byDigest, r) != nil {
 				t.Errorf("by digest: %+v, %v", byDigest, err)
 			}
-			if split, err := publish.Split(ctx, got, ""); err != nil || len(split) != 1 || split[0].Provider != p {
+			if split, err := providers.Split(ctx, got, ""); err != nil || len(split) != 1 || split[0].Provider != p {
 				t.Errorf("split %v, %v", split, err)
 			}
 			changed := release(p, "v1.2.3", repo.BytesArtifact("cluster-template.yaml", []byte("other\n")), repo.BytesArtifact("new.txt", nil))

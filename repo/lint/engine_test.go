@@ -801,16 +801,13 @@ func TestMerge(t *testing.T) {
 		p.Path(p.File.Raw.Name, "a file")
 	}, Kinds: []layouts.FileKind{layouts.ClusterTemplate}}
 	for _, c := range []struct {
-		migrate func(*yamldoc.File) string
-		want    string
+		edits bool
+		want  string
 	}{
-		{nil, "a file, a fault; the same in cluster-template.yaml, built, own, a file, built, own"},
-		{
-			func(*yamldoc.File) string { return "" },
-			"a file, a fault (a: b), built (a: b), own, a file, a fault (a: b), built (a: b), own",
-		},
+		{false, "a file, a fault; the same in cluster-template.yaml, built, own, a file, built, own"},
+		{true, "a file, a fault (a: b), built (a: b), own, a file, a fault (a: b), built (a: b), own"},
 	} {
-		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{edits}, Migrate: c.migrate})
+		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{edits}, Edits: c.edits})
 		got := phrase.List(r.Findings, func(f lint.Finding) string {
 			if f.Edit == nil || f.Edit.Linted == "" {
 				return f.Message

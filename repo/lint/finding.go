@@ -71,7 +71,7 @@ type Edit struct {
 	Start, End int
 	Text       string
 	// Linted is the content of that file when the finding was made; empty unless
-	// Options.Migrate asks for it.
+	// Options.Edits asks for it.
 	Linted string
 	// Proven says that Text is a whole file whose maker has compared what it means
 	// with what is there. It may change more than single values.

@@ -250,7 +250,7 @@ func (p *Pass) Report(f Finding) {
 		f.Severity = p.severity
 	}
 	o := p.identify(&f)
-	if f.Edit != nil && p.WantsEdits() {
+	if f.Edit != nil && p.part.opts.Edits {
 		f.Edit.Linted = p.text(f.File)
 	}
 	if trace := p.part.opts.Trace; trace != nil {
@@ -273,12 +273,6 @@ func short(text string) string {
 	}
 	return strings.ToValidUTF8(text[:most-end], "") + " … " + strings.ToValidUTF8(text[len(text)-end:], "")
 }
-
-// WantsEdits reports whether findings should have edits that cost time to make.
-func (p *Pass) WantsEdits() bool { return p.part.opts.Migrate != nil }
-
-// Migrated is what Options.Migrate makes of a file.
-func (p *Pass) Migrated(f *yamldoc.File) string { return p.part.opts.Migrate(f) }
 
 // text returns the content of a file of the release, by its path.
 func (p *Pass) text(path string) string {

@@ -38,10 +38,9 @@ type Options struct {
 	// Profile is the Cluster API to judge for; the zero value is
 	// contract.DefaultProfile.
 	Profile contract.Profile
-	// Migrate brings a file to the newest contract; empty if it cannot, or if something
-	// would be left to do. If it is set, edits keep the content of their files, so that
-	// they can be made.
-	Migrate func(*yamldoc.File) string
+	// Edits says that the edits of findings will be made: they keep the content of their
+	// files, and findings that say the same stay apart.
+	Edits bool
 	// Trace leads a finding back to where its fault was made, if the files are
 	// built ones: at the node of the document if there is one, at the byte range
 	// otherwise. It may be called from several goroutines.
@@ -134,7 +133,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	all.collect()
 	all.report.weigh(opts.Own)
 	all.report.finish()
-	all.report.merge(opts.Migrate != nil)
+	all.report.merge(opts.Edits)
 	return &all.report, nil
 }
 

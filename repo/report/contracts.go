@@ -162,7 +162,6 @@ type roleEntry struct {
 	Behaviour int            `json:"behaviour" doc:"the number of statements about behaviour"`
 }
 
-
 // WriteContracts lists the roles with the number of their fields, as text or json.
 func WriteContracts(w io.Writer, format string, core int, statements map[contract.Role][]Statement) error {
 	var roles []roleEntry
@@ -190,4 +189,3 @@ func WriteContracts(w io.Writer, format string, core int, statements map[contrac
 	}
 	return markup.WriteTable(w, rows, markup.Columns(w))
 }
-

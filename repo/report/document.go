@@ -83,9 +83,9 @@ func (d Document) Schema() ([]byte, error) {
 // sets are the words that the tag "enum" of a field of plain strings, or of a map
 // with such keys, names.
 var sets = map[string]func() []string{
-	"severity":  func() []string { return between(lint.Info, lint.Error) },
-	"hook":      extension.Levels,
-	"need":      func() []string { return between(contract.Optional, contract.Must) },
+	"severity": func() []string { return between(lint.Info, lint.Error) },
+	"hook":     extension.Levels,
+	"need":     func() []string { return between(contract.Optional, contract.Must) },
 }
 
 // between returns the words from one constant to another.

@@ -264,4 +264,3 @@ func factsHTML(pairs ...any) markup.Element {
 	}
 	return markup.Tag("dl", list)
 }
-

@@ -237,7 +237,7 @@ func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*R
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Foreign: o.Foreign, Images: o.Images, Watch: o.Watch}
+	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign, Images: o.Images, Watch: o.Watch}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

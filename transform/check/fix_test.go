@@ -2,8 +2,6 @@ package check_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -202,7 +200,7 @@ func TestFixExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(slices.Sorted(maps.Keys(offered)), " "); got != "CC020 META002 META006 REPO002 TPL016 VAR017 YAML006 YAML009" {
+	if got := strings.Join(slices.Sorted(maps.Keys(offered)), " "); got != "META002 META006 REPO002 VAR017 YAML006 YAML009" {
 		t.Errorf("edits are offered by %s", got)
 	}
 }
@@ -360,17 +358,4 @@ func randomTree(rnd *rand.Rand) map[string]string {
 		files["clusterctl-repo.yaml"] = provider["clusterctl-repo.yaml"] + "  templates:\n  - files: templates/cluster-template*.yaml\n  sourceReplacements:\n  - file: templates/cluster-template.yaml\n    old: 'channel: dev'\n    new: 'channel: " + pick("x", "a-longer-channel-for-{version}") + "'\n"
 	}
 	return files
-}
-
-// TestRewriteStops: an interrupted rewrite leaves the files unchanged.
-func TestRewriteStops(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "a.yaml")
-	given.File(t, name, "a: 1\n")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := check.Rewrite(ctx, dir, []check.FixedFile{{Name: name, Old: []byte("a: 1\n"), New: []byte("a: 2\n")}})
-	if got := given.Read(t, name); string(got) != "a: 1\n" || !errors.Is(err, context.Canceled) {
-		t.Errorf("%q, %v", got, err)
-	}
 }

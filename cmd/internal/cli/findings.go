@@ -120,4 +120,3 @@ func (e *Env) summarize(to *Findings, r *lint.Report, options report.Options) er
 	}
 	return nil
 }
-

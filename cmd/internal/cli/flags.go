@@ -207,9 +207,3 @@ func (c *Core) Profile(chosen string) (contract.Profile, error) {
 
 // Kubeconfig are the flags that name a cluster.
 type Kubeconfig struct{ File, Context string }
-
-// Bind adds the flags.
-func (k *Kubeconfig) Bind(f *pflag.FlagSet) {
-	f.StringVar(&k.File, "kubeconfig", "", "")
-	f.StringVar(&k.Context, "kubeconfig-context", "", "")
-}

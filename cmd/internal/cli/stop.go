@@ -32,11 +32,6 @@ type stopping struct {
 	said bool
 }
 
-// CloseWhenStopped makes an interrupt wait for the end of the verb, which has work to
-// do then: those that watch a cluster report what they have seen, and what was made
-// there has to go. They wait no longer than Grace for anything else.
-func (e *Env) CloseWhenStopped() { e.stopping.closing.Store(true) }
-
 // errStopped is what writers get after the end.
 var errStopped = errors.New("interrupted")
 

@@ -24,13 +24,11 @@ func checkCommand(env *cli.Env) *cobra.Command {
 	var f cli.Findings
 	var role, settings string
 	cmd := &cobra.Command{
-		Use:   "check (FILE | FOLDER | - | --kubeconfig FILE)...",
+		Use:   "check (FILE | FOLDER | -)...",
 		Short: "Check CRDs against the contract, without a release",
 		Long: `Checks CustomResourceDefinitions against the contract of their role: files,
 folders with YAML or JSON such as config/crd/bases, or "-" for standard input.
 All are judged together, by the rules that lint applies to the CRDs of a release.
-With --kubeconfig the CRDs of providers in a running cluster are judged; it is only
-read.
 
 The role of each kind is recognized by its name and fields, or given by --role.
 The contract is the one whose label the CRDs have; if none of them has a label,
@@ -39,13 +37,10 @@ because the build adds it later, the one with the fewest missing fields.`,
 
   # What the generator writes, before it is a file
   controller-gen crd paths=./api/... output:crd:stdout \
-      | clusterctl-repo contract check -
-
-  # The CRDs of the providers in a running cluster
-  clusterctl-repo contract check --kubeconfig management.kubeconfig`,
+      | clusterctl-repo contract check -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usagef("name files or folders with CRDs, \"-\" for standard input, or give --kubeconfig")
+				return cli.Usagef("name files or folders with CRDs, or \"-\" for standard input")
 			}
 			return nil
 		},
@@ -67,15 +62,14 @@ because the build adds it later, the one with the fewest missing fields.`,
 			if err != nil {
 				return err
 			}
-			names := args
 			r, err := contractcheck.Check(cmd.Context(), files, o)
 			if errors.Is(err, contractcheck.ErrNoDefinitions) {
-				return cli.UsageError(fmt.Errorf("%s: %w%s", phrase.Few(names, 10), err, otherFolders(env, args)))
+				return cli.UsageError(fmt.Errorf("%s: %w%s", phrase.Few(args, 10), err, otherFolders(env, args)))
 			}
 			if err != nil {
 				return err
 			}
-			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", phrase.Few(names, 10))
+			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", phrase.Few(args, 10))
 			return f.Judge(env, r, report.Options{})
 		},
 	}

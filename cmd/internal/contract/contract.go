@@ -1,12 +1,9 @@
-// Package contract has the verbs about provider contracts: what they demand, which CRDs
-// meet them, and whether controllers follow them. It must not know what a contract
-// says.
+// Package contract has the verbs about provider contracts: what they demand, and which
+// CRDs meet them. It must not know what a contract says.
 package contract
 
 import (
-	"bytes"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,16 +19,13 @@ import (
 func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "contract",
-		Short: "Show the provider contracts, and judge how providers behave",
-		Long: `Shows what Cluster API demands of the kinds of providers, checks CRDs without a
-release around them, and judges whether controllers behave as Cluster API
-requires: from a recording, next to a running cluster, or by acting in a
-namespace created for this.`,
+		Short: "Show the provider contracts, and check CRDs against them",
+		Long: `Shows what Cluster API demands of the kinds of providers, and checks CRDs without
+a release around them.`,
 		Example: `  clusterctl-repo contract show InfraMachine
-  clusterctl-repo contract check config/crd/bases
-  clusterctl-repo contract replay recording.jsonl.gz`,
+  clusterctl-repo contract check config/crd/bases`,
 	}
-	cmd.AddCommand(listCommand(env), showCommand(env), docsCommand(env), checkCommand(env))
+	cmd.AddCommand(listCommand(env), showCommand(env), checkCommand(env))
 	return cmd
 }
 
@@ -41,7 +35,7 @@ func listCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the roles of the provider contracts",
-		Long:    `Lists the roles with the number of fields that each contract names, and of statements about behaviour.`,
+		Long:    `Lists the roles with the number of fields that each contract names.`,
 		Example: `  clusterctl-repo contract list`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -68,9 +62,8 @@ func showCommand(env *cli.Env) *cobra.Command {
 		Short: "Show what a contract demands of a role",
 		Long: `Shows the fields that a contract names for a role (InfraCluster, InfraMachine,
 InfraMachinePool, MachinePoolMachine, BootstrapConfig, ControlPlane) with the
-section of the contract page, what Cluster API does with each, and the
-statements about behaviour. They are the tables that lint judges by. The formats
-json, yaml and openapi are stable.`,
+section of the contract page, and what Cluster API does with each. They are the
+tables that lint judges by. The formats json, yaml and openapi are stable.`,
 		Example: `  clusterctl-repo contract show InfraMachine
   clusterctl-repo contract show ControlPlane --contract v1beta1 -o openapi`,
 		Args: cobra.ExactArgs(1),
@@ -104,40 +97,4 @@ func roles() (names []string) {
 		names = append(names, string(p.Role))
 	}
 	return names
-}
-
-func docsCommand(env *cli.Env) *cobra.Command {
-	var core cli.Core
-	var named string
-	cmd := &cobra.Command{
-		Use:     "docs FOLDER",
-		Short:   "Write a page for each role of a contract",
-		Long:    `Writes what contract show prints as Markdown into one file for each role.`,
-		Example: `  clusterctl-repo contract docs docs/contract`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			profile, err := core.Profile(named)
-			if err != nil {
-				return err
-			}
-			if err := env.MakeFolder(args[0]); err != nil {
-				return err
-			}
-			for _, p := range contract.Pages {
-				var b bytes.Buffer
-				if err := report.WriteContract(&b, "markdown", p.Role, profile.Contract, profile.Core, nil); err != nil {
-					return err
-				}
-				name := filepath.Join(args[0], strings.ToLower(string(p.Role))+".md")
-				if err := env.WriteFile(name, b.Bytes()); err != nil {
-					return err
-				}
-				env.Say("wrote %s", filepath.ToSlash(name))
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&named, "contract", string(contract.Accepted[0]), "")
-	core.Bind(cmd.Flags())
-	return cmd
 }

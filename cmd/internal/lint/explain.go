@@ -17,8 +17,7 @@ func ExplainCommand(env *cli.Env) *cobra.Command {
 		Use:   "explain RULE",
 		Short: "Explain a rule with examples",
 		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
-RULE is the ID of a rule or its name. "migrate KIND" explains what becomes of a
-kind of Cluster API in the next contract.`,
+RULE is the ID of a rule or its name.`,
 		Example: `  clusterctl-repo explain META006
   clusterctl-repo explain image-version`,
 		Args: cobra.ExactArgs(1),

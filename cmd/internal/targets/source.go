@@ -180,4 +180,3 @@ func Severities(env *cli.Env, file string) (map[string]lint.Severity, error) {
 	}
 	return check.Severities(c)
 }
-

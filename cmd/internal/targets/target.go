@@ -18,6 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -25,8 +26,8 @@ import (
 
 // Help is the part of the help that all commands with a TARGET share.
 const Help = `
-TARGET is a folder (a repository <root>/<label>/<version>/<files>, or the
-<label> or <version> folder in it), or the URL of a release as clusterctl
+TARGET is a folder (a repository <root>/<label>/<version>/<files>, the <label> or
+<version> folder in it, or the flat folder of files that make left), or the URL of a release as clusterctl
 accepts it, such as file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
 
 // SourceHelp follows Help for commands that build source trees.
@@ -51,6 +52,9 @@ type Target struct {
 	Partial bool
 	// Built is set if the target is a source tree.
 	Built bool
+	// Flat is set if its files lie in one folder, without folders for provider and
+	// version, and Guessed if nothing tells which version it is.
+	Flat, Guessed bool
 }
 
 // Open opens a TARGET. Source trees are built if s is not nil.
@@ -68,6 +72,13 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 		if err == nil {
 			return resolved(transform.Finished(r)), nil
 		}
+		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Flat {
+			r, err := transform.Flat(ctx, env.Short(dir), transform.Options{})
+			if err != nil {
+				return nil, err
+			}
+			return resolved(r), nil
+		}
 		return openComponents(ctx, env, name, err)
 	}
 	o, err := s.Options(env)
@@ -84,7 +95,7 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 
 // resolved is a target that is a folder.
 func resolved(r *transform.Resolved) *Target {
-	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil}
+	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil, Flat: r.Flat, Guessed: r.Guessed}
 }
 
 // openComponents opens the path of a components file, which works as well as its
@@ -170,7 +181,7 @@ func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Locatio
 	if p, err := layouts.ParseLabel(l.Package); err == nil && l.Kind == layouts.GitLab {
 		whole.Provider = p // so we name packages
 	}
-	releases, err := publish.Split(ctx, whole, l.File)
+	releases, err := providers.Split(ctx, whole, l.File)
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +260,9 @@ func (t *Target) Components(r *repo.Release) *repo.Artifact {
 func (t *Target) Destination(env *cli.Env, r *repo.Release) (publish.Destination, error) {
 	if t.From != nil {
 		return t.From, nil
+	}
+	if t.Flat {
+		return nil, cli.Usagef("clusterctl does not read %s, a flat folder; publish it first: clusterctl-repo publish %[1]s --version %s --to FOLDER", t.Repository.Path, r.Version)
 	}
 	folder, err := local.New(env.Path(filepath.Dir(filepath.Dir(filepath.Clean(r.Path)))))
 	if err != nil {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -93,12 +94,38 @@ func Lacks(crds []*crd.CRD, p Profile) (declared bool, missing []string) {
 			declared = true
 		}
 	}
-	for _, s := range Plan(crds, p) {
-		for _, g := range s.Gaps {
-			if g.Blocks {
-				missing = append(missing, s.CRD.Kind+" "+g.Path)
-			}
+	for _, k := range p.Kinds(crds) {
+		if !k.Role.Referenced() || k.Judged == nil {
+			continue
+		}
+		for _, f := range k.blocking(k.Judged.Schema, p) {
+			missing = append(missing, k.CRD.Kind+" "+f.Path)
 		}
 	}
 	return declared, missing
+}
+
+// blocking are the fields without which a kind with the schema does not work under its
+// contract.
+func (k *Kind) blocking(s crd.Schema, p Profile) (out []*Field) {
+	for i := range Fields {
+		f := &Fields[i]
+		if !f.Applies(k, p) {
+			continue
+		}
+		verdict, _ := f.Check(s)
+		lacks := verdict == WrongType || (verdict == Missing || verdict == Moved) && f.Need != Optional
+		if lacks && f.Blocks(k, verdict) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Implements reports whether a schema of the kind lacks nothing that the newest Cluster
+// API needs for a contract.
+func (k *Kind) Implements(c Contract, s crd.Schema) bool {
+	as := *k
+	as.Contract = c
+	return slices.Contains(Accepted[:], c) && len(as.blocking(s, Profile{Core: NewestCore})) == 0
 }

@@ -96,19 +96,3 @@ func TestLatestSkipsTagsWithoutRelease(t *testing.T) {
 		})
 	}
 }
-
-// The cost of thousands of versions must stay that of sorting them.
-func TestManyVersions(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(header + "releaseSeries:\n")
-	var versions []string
-	for i := range 5000 {
-		fmt.Fprintf(&b, "- {major: 1, minor: %d, contract: v1beta2}\n", i)
-		versions = append(versions, fmt.Sprintf("v1.%d.0", i))
-	}
-	m := given.Value(Read(file(b.String())))(t)
-	u := given.Value(PlanUpgrade("foo", "v1.0.0", versions, func(string) (*Metadata, error) { return m, nil }))(t)
-	if next := u.Next(Compatible()...); next != "v1.4999.0" {
-		t.Error(next)
-	}
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -56,7 +57,7 @@ func WithSeries(f *yamldoc.File, add NewSeries) ([]byte, error) {
 	if add.Contract == "" {
 		return nil, fail(series, "neither CRDs nor a lower series show the contract of series %s", add.Version.Series())
 	}
-	out, err := edit.Rewrite(f.Data, func(d *edit.Document) error { return insertSeries(d, series, s, add) })
+	out, err := insertSeries(f.Data, d, series, s, add)
 	if err != nil {
 		return nil, fail(series, "%w", err)
 	}
@@ -118,31 +119,90 @@ func scan(series *yamldoc.Node, version layouts.Version) scanned {
 func below(a, b [2]int64) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
 
 // insertSeries puts an entry next to the lower series, or at the low end of the list.
-func insertSeries(d *edit.Document, series *yamldoc.Node, s scanned, add NewSeries) error {
-	var list *edit.Node
-	if e := d.Root.Get("releaseSeries"); e != nil && e.Value.IsList() && !e.Value.Flow &&
-		len(series.List()[0].Fields()) > 0 {
-		list = e.Value
-	} else {
-		return errors.New("the list is not written as a block with one entry per line")
+func insertSeries(text string, d *yamldoc.Document, series *yamldoc.Node, s scanned, add NewSeries) (string, error) {
+	items := series.List()
+	dashes := phrase.List(items, func(item *yamldoc.Node) int { return dash(text, d, item) })
+	if len(items[0].Fields()) == 0 || slices.Contains(dashes, -1) {
+		return "", errors.New("the list is not written as a block with one entry per line")
 	}
-	at := slices.Index(series.List(), s.lower)
+	i := slices.Index(items, s.lower)
 	switch {
-	case at < 0 && s.descending:
-		at = len(list.Entries)
-	case at < 0:
-		at = 0
+	case i < 0 && s.descending:
+		i = len(items)
+	case i < 0:
+		i = 0
 	case !s.descending:
-		at++
+		i++
 	}
-	fields := edit.NewMap(list)
-	fields.Add("major", fmt.Sprint(add.Version.Major()))
-	fields.Add("minor", fmt.Sprint(add.Version.Minor()))
-	fields.Add("contract", add.Contract)
-	item := edit.NewItem(fields)
-	if at < len(list.Entries) && (s.descending || at == 0) {
-		item.Lead = list.Entries[at].TakeLead()
+	var at, indent int
+	if i < len(items) && (s.descending || i == 0) {
+		at = lineStart(text, dashes[i]) // below the comments of the place
+		indent = dashes[i] - at
+	} else {
+		indent = dashes[i-1] - lineStart(text, dashes[i-1])
+		at = entryEnd(text, lastByte(d, items[i-1]), indent)
 	}
-	list.Insert(at, item)
-	return nil
+	blank := strings.Repeat(" ", indent)
+	lines := []string{
+		fmt.Sprintf("%s- major: %d", blank, add.Version.Major()),
+		fmt.Sprintf("%s  minor: %d", blank, add.Version.Minor()),
+		fmt.Sprintf("%s  contract: %s", blank, add.Contract),
+	}
+	entry := yamldoc.NewMap([]yamldoc.Field{
+		{Name: "major", Value: edit.Scalar(fmt.Sprint(add.Version.Major()))},
+		{Name: "minor", Value: edit.Scalar(fmt.Sprint(add.Version.Minor()))},
+		{Name: "contract", Value: edit.Scalar(add.Contract)},
+	})
+	fields := slices.Clone(d.Root.Fields())
+	for j := range fields {
+		if fields[j].Name == "releaseSeries" {
+			fields[j].Value = yamldoc.NewList(slices.Insert(slices.Clone(items), i, entry))
+		}
+	}
+	return edit.Insert(text, at, lines, yamldoc.NewMap(fields))
+}
+
+// dash is where the dash of an entry stands, the first thing on its line; -1 if it has none.
+func dash(text string, d *yamldoc.Document, item *yamldoc.Node) int {
+	start, _ := d.Offsets(item)
+	line := lineStart(text, start)
+	before := strings.TrimRight(text[line:start], " ")
+	if strings.TrimLeft(before, " ") != "-" {
+		return -1
+	}
+	return line + len(before) - 1
+}
+
+func lineStart(text string, at int) int { return strings.LastIndexByte(text[:at], '\n') + 1 }
+
+// lastByte is where the last key or scalar below a value ends.
+func lastByte(d *yamldoc.Document, n *yamldoc.Node) int {
+	_, end := d.Offsets(n)
+	for _, f := range n.Fields() {
+		end = max(end, lastByte(d, f.Key()), lastByte(d, f.Value))
+	}
+	for _, item := range n.List() {
+		end = max(end, lastByte(d, item))
+	}
+	return end
+}
+
+// entryEnd is where the line after an entry begins that ends at an offset. Comments
+// that are indented deeper than its dash belong to it.
+func entryEnd(text string, end, indent int) int {
+	out := end
+	for first := true; ; first = false {
+		line, _, more := strings.Cut(text[end:], "\n")
+		trimmed := strings.TrimLeft(line, " ")
+		switch {
+		case first, strings.HasPrefix(trimmed, "#") && len(line)-len(trimmed) > indent:
+			out = min(end+len(line)+1, len(text))
+		case strings.TrimSpace(line) != "":
+			return out
+		}
+		if !more {
+			return out
+		}
+		end += len(line) + 1
+	}
 }

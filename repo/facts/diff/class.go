@@ -59,16 +59,9 @@ const (
 )
 
 // classContent compares what Cluster API makes of a ClusterClass: its patches and
-// templates. Old is a as it stands in its file, and before what that is in the
-// contract of b.
-func (c *comparison) classContent(old, before, b *clusterclass.Class) {
+// templates. Both have the same API version.
+func (c *comparison) classContent(before, b *clusterclass.Class) {
 	subject := "ClusterClass " + b.Name()
-	place := func(n *yamldoc.Node) *yamldoc.Node {
-		if old.Object == before.Object {
-			return n
-		}
-		return nil // of a text that is in no file
-	}
 	var names [2][]string
 	pairs(before.Patches(), b.Patches(), func(p clusterclass.Patch) string { return p.Name }, func(name string, x, y *clusterclass.Patch) {
 		row := Change{Area: InClasses, Subject: subject, Path: "patch " + name, Impact: Attention}
@@ -78,7 +71,7 @@ func (c *comparison) classContent(old, before, b *clusterclass.Class) {
 			c.at(b.Object, y.Node, row.is(Added, Attention, effect(rolls), "%s has a new patch %s of %s", subject, name, where))
 		case y == nil:
 			where, rolls := targets(*x)
-			c.at(old.Object, place(x.Node), row.is(Removed, Attention, effect(rolls),
+			c.at(before.Object, x.Node, row.is(Removed, Attention, effect(rolls),
 				"%s loses the patch %s of %s", subject, name, where))
 		default:
 			names[0] = append(names[0], name)

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 var update = flag.Bool("update", false, "write docs/diff.md")

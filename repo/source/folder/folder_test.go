@@ -89,6 +89,54 @@ func unindent(s string) string {
 	return b.String()
 }
 
+// TestFlat: what make leaves in a folder, or somebody downloads from a release, has no
+// folders for provider and version.
+func TestFlat(t *testing.T) {
+	for name, tc := range map[string]struct{ tree, open, want string }{
+		"what make leaves": {`
+			src/go.mod
+			src/out/control-plane-components.yaml
+			src/out/metadata.yaml
+			src/out/cluster-template.yaml
+			src/out/notes/x`, "src/out", " = cluster-template.yaml control-plane-components.yaml metadata.yaml"},
+		"named after its version": {`
+			dist/v1.2.3/infrastructure-components.yaml`, "dist/v1.2.3", "v1.2.3 = infrastructure-components.yaml"},
+		"without components": {`
+			out/metadata.yaml
+			out/cluster-template.yaml`, "out", " = cluster-template.yaml metadata.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			grow(t, root, tc.tree)
+			dir := filepath.Join(root, filepath.FromSlash(tc.open))
+			_, err := folder.Open(t.Context(), dir)
+			if not, ok := errors.AsType[*folder.NotRepositoryError](err); !ok || !not.Flat {
+				t.Errorf("opened as a repository: %v", err)
+			}
+			r := given.Value(folder.Flat(t.Context(), dir))(t)
+			got := r.Version + " ="
+			for _, a := range r.Artifacts {
+				got += " " + a.Name
+			}
+			if got != tc.want || r.Provider.Type != "" {
+				t.Errorf("got %q of %q, want %q", got, r.Provider, tc.want)
+			}
+		})
+	}
+	for name, tc := range map[string]struct{ tree, open string }{
+		"a source tree":             {"src/go.mod\nsrc/metadata.yaml\n", "src"},
+		"a source tree, components": {"src/config/x\nsrc/infrastructure-components.yaml\n", "src"},
+		"a repository":              {"in/addon-foo/v1.0.0/addon-components.yaml\n", "in"},
+	} {
+		root := t.TempDir()
+		grow(t, root, tc.tree)
+		_, err := folder.Open(t.Context(), filepath.Join(root, tc.open))
+		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Flat {
+			t.Errorf("%s is taken for a flat folder", name)
+		}
+	}
+}
+
 func TestOpen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tree, open string
@@ -123,12 +171,6 @@ func TestOpen(t *testing.T) {
 			addon-foo/v1.0/addon-components.yaml`, "addon-foo/v1.0", `
 			AddonProvider "foo"
 			v1.0 = addon-components.yaml`},
-		"version outside a layout has the type of its components": {`
-			src/out/control-plane-components.yaml
-			src/out/metadata.yaml`, "src/out", `
-			ControlPlaneProvider ""
-			label: src
-			out = control-plane-components.yaml metadata.yaml`},
 		"label that is none": {`
 			aws/v1.0.0/infrastructure-components.yaml`, "aws", `
 			InfrastructureProvider ""

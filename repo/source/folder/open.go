@@ -24,8 +24,9 @@ type NotRepositoryError struct {
 	Path string
 	// Reason is what was found.
 	Reason string
-	// Source is set if it looks like the source tree of a provider, File if it is a file.
-	Source, File bool
+	// Source is set if it looks like the source tree of a provider, File if it is a
+	// file, and Flat if it holds the files of a release for Flat.
+	Source, File, Flat bool
 	// Err is fs.ErrNotExist if nothing is there, or nil.
 	Err error
 }
@@ -35,7 +36,7 @@ func (e *NotRepositoryError) Error() string {
 	if errors.Is(e.Err, fs.ErrNotExist) {
 		return fmt.Sprintf("%s does not exist%s", e.Path, neighbours(e.Path))
 	}
-	if e.Source || e.File {
+	if e.Source || e.File || e.Flat {
 		return fmt.Sprintf("%s is %v: %s", e.Path, ErrNotRepository, e.Reason)
 	}
 	return fmt.Sprintf("%s is %v: %s; expected a folder with <label>/<version>/<files>, a <label> folder such as infrastructure-foo, or a <label>/<version> folder", e.Path, ErrNotRepository, e.Reason)
@@ -112,7 +113,7 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 		return nil, err
 	}
 	defer r.close()
-	s, err := r.look(filepath.Base(abs))
+	s, err := r.look(abs)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +139,8 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 		}
 		identify(p, labelErr)
 		return &repo.Repository{Path: dir, Providers: []*repo.Provider{p}}, nil
+	case isFlat:
+		return nil, &NotRepositoryError{Path: dir, Reason: "the files of a release lie flat in it; --version tells which release it is", Flat: true}
 	default:
 		if below != "." { // a repository that is named like a part of one
 			root, err := newReader(ctx, abs, ".", dir)
@@ -149,6 +152,25 @@ func Open(ctx context.Context, dir string) (*repo.Repository, error) {
 		}
 		return r.repository()
 	}
+}
+
+// Flat reads the files of a folder as those of one release, as make leaves them and a
+// GitHub release has them: without folders for provider and version. Who the providers
+// are is not known here. The version is the name of the folder if that is one, and
+// otherwise empty. Symbolic links are followed inside the folder.
+func Flat(ctx context.Context, dir string) (*repo.Release, error) {
+	r, err := newReader(ctx, dir, ".", dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	version := ""
+	if abs, err := filepath.Abs(dir); err == nil {
+		if _, err := layouts.ParseVersion(filepath.Base(abs)); err == nil {
+			version = filepath.Base(abs)
+		}
+	}
+	return r.release(".", layouts.Provider{}, version)
 }
 
 // around returns the repository that a folder is a part of by its name, and the way
@@ -206,6 +228,7 @@ const (
 	isRoot shape = iota
 	isLabel
 	isVersion
+	isFlat
 )
 
 // sourceMarkers are in the source tree of a provider, never in a release.
@@ -218,12 +241,14 @@ var sourceHints = []string{"Makefile", "Dockerfile", "go.work", "templates"}
 // stronger evidence than a name: a metadata.yaml lies in every source tree
 // too, and a version may be built into a folder of any name. A source tree may
 // hold releases of its own (releases/v0.1.0) or a components file.
-func (r *reader) look(name string) (shape, error) {
+func (r *reader) look(abs string) (shape, error) {
+	name := filepath.Base(abs)
+	_, labelErr := layouts.ParseLabel(filepath.Base(filepath.Dir(abs)))
 	entries, err := r.list(".")
 	if err != nil {
 		return 0, err
 	}
-	var source, hinted, components, files bool
+	var source, hinted, components, metadata, files bool
 	var below evidence
 	for _, e := range entries {
 		source = source || slices.Contains(sourceMarkers, e.Name())
@@ -233,6 +258,7 @@ func (r *reader) look(name string) (shape, error) {
 		case !r.isDir(".", e):
 			files = true
 			components = components || layouts.KindOfFile(e.Name()) == layouts.Components
+			metadata = metadata || e.Name() == layouts.MetadataFile
 		case below < labelled:
 			below = max(below, r.versionsIn(e.Name(), e.Name()))
 		}
@@ -245,8 +271,10 @@ func (r *reader) look(name string) (shape, error) {
 	switch {
 	case r.ctx.Err() != nil:
 		return 0, context.Cause(r.ctx)
-	case components && (versionErr == nil || !source):
+	case components && labelErr == nil && (versionErr == nil || !source):
 		return isVersion, nil
+	case components && (versionErr == nil || !source):
+		return isFlat, nil
 	case own == labelled && !source:
 		return isLabel, nil
 	case below == labelled && !components:
@@ -257,6 +285,10 @@ func (r *reader) look(name string) (shape, error) {
 		return isLabel, nil
 	case below >= weak:
 		return isRoot, nil
+	case versionErr == nil && labelErr == nil && files:
+		return isVersion, nil
+	case metadata:
+		return isFlat, nil
 	case versionErr == nil && files:
 		return isVersion, nil
 	case len(entries) == 0:

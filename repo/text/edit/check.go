@@ -3,7 +3,6 @@ package edit
 import (
 	"fmt"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -54,45 +53,6 @@ func same(path yamldoc.Path, want, got *yamldoc.Node, changed func(want, got *ya
 		}
 	}
 	return nil
-}
-
-// Result writes the document and, if that is a different text than was read, reads it
-// again: it must mean what the tree says.
-func (d *Document) Result() (string, error) {
-	text := d.String()
-	if text == d.text {
-		return text, nil
-	}
-	again, err := Parse(text, 0)
-	if err != nil {
-		return "", fmt.Errorf("the result could not be edited again: %w", err)
-	}
-	return text, same(nil, d.Root.reading(), again.Root.reading(), nil)
-}
-
-// reading is what the tree says; nil if it holds nothing.
-func (n *Node) reading() *yamldoc.Node {
-	switch {
-	case n == nil:
-		return nil
-	case n.Kind == Map && len(n.Entries) > 0:
-		fields := make([]yamldoc.Field, 0, len(n.Entries))
-		for _, e := range n.Entries {
-			if fields = append(fields, e.merged...); e.merged == nil {
-				fields = append(fields, yamldoc.Field{Name: e.Name, Value: e.Value.reading()})
-			}
-		}
-		return yamldoc.NewMap(fields)
-	case n.Kind == List && len(n.Entries) > 0:
-		return yamldoc.NewList(phrase.List(n.Entries, func(e *Entry) *yamldoc.Node { return e.Value.reading() }))
-	case n.Kind == Leaf && n.y != nil:
-		return n.y
-	}
-	raw := n.Raw
-	if n.Kind != Leaf {
-		raw = n.String()
-	}
-	return Scalar(raw)
 }
 
 // Scalar is what a text means as the value of a key; nil if it cannot be one.

@@ -1,3 +1,8 @@
+// Package edit is the one editor of YAML, and changes no byte that it need not.
+// Scalars are replaced, and lines inserted, in the text itself, by position. The text is
+// then read again, and every value must be the one that it was, or that it was set to.
+//
+// It must not know what the values mean.
 package edit
 
 import (
@@ -91,43 +96,26 @@ func respelled(text string, d *yamldoc.Document, splices []Splice) error {
 	return nil
 }
 
-// Rewrite edits the first document of a file that holds something. Lines end as they
-// did. The error says why that is not possible, or what change says.
-func Rewrite(text string, change func(d *Document) error) (string, error) {
-	content := strings.ReplaceAll(text, "\r\n", "\n")
-	chunks := Split(content)
-	for i, chunk := range chunks {
-		d, err := Parse(chunk, 0)
-		if err == nil && d.Root == nil {
-			continue
+// Insert puts lines into a text at the beginning of the line at an offset, or at its
+// end. Lines end as those of the text. The first document that holds something must
+// then mean what want says, or the error says what else would change.
+func Insert(text string, at int, lines []string, want *yamldoc.Node) (string, error) {
+	ending := "\n"
+	if n := strings.Count(text, "\r\n"); n > 0 {
+		if ending = "\r\n"; n != strings.Count(text, "\n") {
+			return "", errors.New("the file mixes line endings")
 		}
-		if err == nil && len(content) < len(text) && strings.ReplaceAll(content, "\n", "\r\n") != text {
-			err = errors.New("the file mixes line endings")
-		}
-		if err == nil {
-			d.settle()
-			err = change(d)
-		}
-		if err == nil {
-			chunks[i], err = d.Result()
-		}
-		if err != nil {
-			return "", err
-		}
-		break
 	}
-	out := strings.Join(chunks, "")
-	if len(content) < len(text) {
-		out = strings.ReplaceAll(out, "\n", "\r\n")
+	block := strings.Join(lines, ending)
+	if at == len(text) && !strings.HasSuffix(text, "\n") {
+		block = ending + block
+	} else {
+		block += ending
 	}
-	return out, nil
-}
-
-// settle gives the comments at the end that are indented to the last entry.
-func (d *Document) settle() {
-	r := reader{pending: d.tail}
-	for n := d.Root; n.Kind != Leaf && len(n.Entries) > 0; n = r.last.Value {
-		r.last = n.Entries[len(n.Entries)-1]
+	out := text[:at] + block + text[at:]
+	s := yamldoc.Parse(yamldoc.NewFile("", out))
+	if s.Err != nil || len(s.Docs) == 0 || s.Docs[0].Err != nil {
+		return "", errors.New("the file would no longer be valid YAML")
 	}
-	d.tail = r.lead(d.Root.Indent, false)
+	return out, same(nil, want, s.Docs[0].Root, nil)
 }

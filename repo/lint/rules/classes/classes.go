@@ -760,7 +760,7 @@ var _ = classRules.Add(lint.Rule{
 	Title:  "A ClusterClass should use API version v1beta2",
 	Source: "Cluster API book, Version support; CustomResourceDefinition of ClusterClass",
 	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses it once Cluster API stops serving v1beta1 in 2027.",
-	Fix:    "Run clusterctl-repo migrate, or convert the class to v1beta2 by hand; some fields have other names there.",
+	Fix:    "Convert the class to v1beta2; some fields have other names there.",
 	Check:  eachClass(classAPIVersion),
 })
 
@@ -768,7 +768,6 @@ func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
 		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
 		f.Object = "" // one finding for the classes of a release
-		f.Edit = view.Migration(p, c.Object.File)
 		p.Report(f)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // readBase serves two bases.

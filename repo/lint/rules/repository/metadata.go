@@ -375,16 +375,26 @@ func completed(p *lint.Pass) *lint.Edit {
 			text = string(data)
 		}
 	}
-	text, err := edit.Rewrite(text, func(d *edit.Document) error {
-		if d.Root.IsMap() && d.Root.Get("kind") == nil {
-			d.Root.Insert(0, edit.NewEntry("kind", edit.NewLeaf(metadata.Kind)))
-		}
-		return nil
-	})
+	text, err := withKind(text)
 	if err != nil {
 		return nil
 	}
 	return &lint.Edit{End: len(p.File.Raw.Data), Text: text, Proven: true}
+}
+
+// withKind is the text of metadata.yaml with its kind as the first key, if it has none.
+func withKind(text string) (string, error) {
+	s := yamldoc.Parse(yamldoc.NewFile("", text))
+	if s.Err != nil || len(s.Docs) == 0 || s.Docs[0].Err != nil {
+		return "", errors.New("the file cannot be read")
+	}
+	root := s.Docs[0].Root
+	if len(root.Fields()) == 0 || root.Get("kind") != nil {
+		return text, nil
+	}
+	start, _ := s.Docs[0].Offsets(root)
+	kind := yamldoc.Field{Name: "kind", Value: edit.Scalar(metadata.Kind)}
+	return edit.Insert(text, start, []string{"kind: " + metadata.Kind}, yamldoc.NewMap(slices.Insert(slices.Clone(root.Fields()), 0, kind)))
 }
 
 var _ = metadataRules.Add(lint.Rule{

@@ -828,7 +828,7 @@ var _ = templateRules.Add(lint.Rule{
 	Title:  "The file uses a deprecated version of a kind of Cluster API",
 	Source: "Cluster API book, Version support; CustomResourceDefinitions of Cluster API v1.14",
 	Why:    "v1beta1 has been deprecated since Cluster API v1.11. The API server warns users about it, and refuses the objects once Cluster API stops serving v1beta1 in 2027.",
-	Fix:    "Run clusterctl-repo migrate, which keeps comments and variables.",
+	Fix:    "Convert the objects to v1beta2; some fields have other names there.",
 	Kinds:  view.Substituted, Check: oldContract,
 })
 
@@ -846,7 +846,6 @@ func oldContract(p *lint.Pass) {
 			f := lint.At(p.File, o.Doc, version,
 				"the file uses %s of Cluster API, which is deprecated; the version is %s now", o.Version, k.To)
 			f.Object = ""
-			f.Edit = view.Migration(p, p.File)
 			p.Report(f)
 			return
 		}

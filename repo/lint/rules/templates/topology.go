@@ -119,7 +119,7 @@ var _ = topologyRules.Add(lint.Rule{
 	Title:  "Objects of Cluster API must match its CustomResourceDefinitions",
 	Source: "CustomResourceDefinitions of Cluster API " + contract.CoreRelease,
 	Why:    "The API server refuses the object. kubectl refuses one with an unknown field; other clients lose the field silently.",
-	Fix:    "Set the field to what the schema allows, or remove it if the schema has no such field. Many fields have different names in v1beta2; clusterctl-repo migrate renames them.",
+	Fix:    "Set the field to what the schema allows, or remove it if the schema has no such field. Many fields have different names in v1beta2.",
 	Kinds:  view.Substituted, Check: coreSchema,
 })
 

@@ -1,4 +1,7 @@
-package publish
+// Package providers tells which providers share the files of one release, as the assets
+// of a GitHub release or a flat folder, and gives each of them its files. It must not
+// know where the files come from.
+package providers
 
 import (
 	"context"
@@ -28,7 +31,7 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	var providers []layouts.Provider
 	artifacts := slices.Clone(whole.Artifacts)
 	for i, a := range artifacts {
-		if !Splits(a, file) {
+		if !Reads(a, file) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -84,8 +87,8 @@ func Split(ctx context.Context, whole *repo.Release, file string) ([]*repo.Relea
 	return out, nil
 }
 
-// Splits reports whether Split reads an artifact.
-func Splits(a *repo.Artifact, file string) bool {
+// Reads reports whether Split reads an artifact.
+func Reads(a *repo.Artifact, file string) bool {
 	return a.Kind() == layouts.Components || a.Name == file
 }
 
