@@ -768,6 +768,7 @@ func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
 		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
 		f.Object = "" // one finding for the classes of a release
+		f.Fix = view.Renamed(c.Object)
 		p.Report(f)
 	}
 }
