@@ -13,24 +13,16 @@ import (
 // ContractFormats are the names of the formats that WriteContract knows.
 var ContractFormats = []string{"text", "markdown", "json", "yaml", "openapi"}
 
-// Statement is one about the behaviour of a role.
-type Statement struct {
-	ID    string `json:"id" doc:"the ID of the check"`
-	Level string `json:"level" doc:"how binding it is: must, should, typical (as the workflows on the pages show it) or practice"`
-	Title string `json:"title" doc:"what the contract says"`
-}
-
 // contractPage is a role under a contract. Its JSON is stable.
 type contractPage struct {
-	Role      string          `json:"role" doc:"the role, such as InfraMachine"`
-	Contract  string          `json:"contract" doc:"the contract, such as v1beta2"`
-	Core      string          `json:"core" doc:"the minor version of Cluster API, such as v1.14"`
-	Label     string          `json:"label" doc:"the label that declares the contract on a CRD"`
-	Page      string          `json:"page" doc:"the page of the contract in the repository of Cluster API"`
-	Fields    []contractField `json:"fields" doc:"what the contract demands of the schema of the role and its template"`
-	Behaviour []Statement     `json:"behaviour" doc:"what the contract demands of behaviour"`
-	rows      []*contract.Field
-	template  []*contract.Field
+	Role     string          `json:"role" doc:"the role, such as InfraMachine"`
+	Contract string          `json:"contract" doc:"the contract, such as v1beta2"`
+	Core     string          `json:"core" doc:"the minor version of Cluster API, such as v1.14"`
+	Label    string          `json:"label" doc:"the label that declares the contract on a CRD"`
+	Page     string          `json:"page" doc:"the page of the contract in the repository of Cluster API"`
+	Fields   []contractField `json:"fields" doc:"what the contract demands of the schema of the role and its template"`
+	rows     []*contract.Field
+	template []*contract.Field
 }
 
 type contractField struct {
@@ -54,8 +46,8 @@ func minor(n int) string {
 	return "v1." + strconv.Itoa(n)
 }
 
-func pageOf(role contract.Role, c contract.Contract, core int, statements []Statement) contractPage {
-	p := contractPage{Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label(), Behaviour: statements}
+func pageOf(role contract.Role, c contract.Contract, core int) contractPage {
+	p := contractPage{Role: string(role), Contract: string(c), Core: minor(core), Label: c.Label()}
 	for _, row := range contract.Pages {
 		if row.Role == role {
 			p.Page = contract.PageFolder + row.Page
@@ -77,8 +69,8 @@ func pageOf(role contract.Role, c contract.Contract, core int, statements []Stat
 
 // WriteContract prints what a contract demands of a role, in a format of
 // ContractFormats.
-func WriteContract(w io.Writer, format string, role contract.Role, c contract.Contract, core int, statements []Statement) error {
-	p := pageOf(role, c, core, statements)
+func WriteContract(w io.Writer, format string, role contract.Role, c contract.Contract, core int) error {
+	p := pageOf(role, c, core)
 	switch format {
 	case "json":
 		return documentOf("contract").Write(w, nil, p)
@@ -156,17 +148,16 @@ type rolesBody struct {
 }
 
 type roleEntry struct {
-	Role      string         `json:"role" doc:"the role, such as InfraMachine"`
-	Page      string         `json:"page" doc:"the page of the contract in the repository of Cluster API"`
-	Fields    map[string]int `json:"fields" doc:"the number of fields by contract"`
-	Behaviour int            `json:"behaviour" doc:"the number of statements about behaviour"`
+	Role   string         `json:"role" doc:"the role, such as InfraMachine"`
+	Page   string         `json:"page" doc:"the page of the contract in the repository of Cluster API"`
+	Fields map[string]int `json:"fields" doc:"the number of fields by contract"`
 }
 
 // WriteContracts lists the roles with the number of their fields, as text or json.
-func WriteContracts(w io.Writer, format string, core int, statements map[contract.Role][]Statement) error {
+func WriteContracts(w io.Writer, format string, core int) error {
 	var roles []roleEntry
 	for _, row := range contract.Pages {
-		e := roleEntry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}, len(statements[row.Role])}
+		e := roleEntry{string(row.Role), contract.PageFolder + row.Page, map[string]int{}}
 		for _, c := range contract.Accepted {
 			e.Fields[string(c)] = len(contract.FieldsOf(row.Role, false, c, core)) + len(contract.FieldsOf(row.Role, true, c, core))
 		}
@@ -179,13 +170,13 @@ func WriteContracts(w io.Writer, format string, core int, statements map[contrac
 	for _, c := range contract.Accepted {
 		head = append(head, "FIELDS "+string(c))
 	}
-	rows := [][]string{append(head, "BEHAVIOUR", "PAGE")}
+	rows := [][]string{append(head, "PAGE")}
 	for _, e := range roles {
 		row := []string{e.Role}
 		for _, c := range contract.Accepted {
 			row = append(row, strconv.Itoa(e.Fields[string(c)]))
 		}
-		rows = append(rows, append(row, strconv.Itoa(e.Behaviour), e.Page))
+		rows = append(rows, append(row, e.Page))
 	}
 	return markup.WriteTable(w, rows, markup.Columns(w))
 }

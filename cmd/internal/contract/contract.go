@@ -44,7 +44,7 @@ func listCommand(env *cli.Env) *cobra.Command {
 				return err
 			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
-				return report.WriteContracts(w, format, version, nil)
+				return report.WriteContracts(w, format, version)
 			})
 		},
 	}
@@ -81,7 +81,7 @@ tables that lint judges by. The formats json, yaml and openapi are stable.`,
 				return err
 			}
 			return env.Write(&o, func(w io.Writer, format string, _ term.Style) error {
-				return report.WriteContract(w, format, role, p.Contract, p.Core, nil)
+				return report.WriteContract(w, format, role, p.Contract, p.Core)
 			})
 		},
 	}
