@@ -54,7 +54,7 @@ func TestRenamed(t *testing.T) {
 			old := versions[from]
 			for _, path := range old {
 				is := slices.IndexFunc(k.Fields, func(f renamed.Field) bool {
-					return f.Path == path || f.To != f.Path && strings.HasPrefix(path, f.Path+".") || strings.HasPrefix(path, f.Path+"[]")
+					return f.Path == path || strings.HasPrefix(path, f.Path+".") || strings.HasPrefix(path, f.Path+"[]") || strings.HasPrefix(f.Path, path+".")
 				})
 				if is < 0 && !slices.Contains(known, path) && !strings.HasPrefix(path, "status.") {
 					t.Errorf("%s %s: %s is neither in %s nor in the table", k.Kind, from, path, k.To)

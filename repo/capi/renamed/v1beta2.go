@@ -70,11 +70,14 @@ func checkFields(from, to string) []Field {
 	}
 }
 
-// classCheckFields are those of a health check in a class or topology.
+// classCheckFields are those of a health check in a class, and topologyCheckFields those of
+// one in a topology.
 func classCheckFields() []Field {
-	fields := []Field{moved("machineHealthCheck.enable", "healthCheck.enabled")}
-	fields = append(fields, checkFields("machineHealthCheck.", "healthCheck.")...)
-	return append(fields, moved("machineHealthCheck", "healthCheck"))
+	return append(checkFields("machineHealthCheck.", "healthCheck."), moved("machineHealthCheck", "healthCheck"))
+}
+
+func topologyCheckFields() []Field {
+	return append([]Field{moved("machineHealthCheck.enable", "healthCheck.enabled")}, classCheckFields()...)
 }
 
 // strategyFields are those of a rollout strategy; remediation is where
@@ -127,8 +130,8 @@ func clusterFields() []Field {
 			dropped("topology.rolloutAfter", "Cluster API never used it"),
 			dropped("topology.variables[].definitionFrom", whyDefinitionFrom),
 		},
-		under("topology.controlPlane", classCheckFields(), deletionFields(""), overrides),
-		under("topology.workers.machineDeployments[]", classCheckFields(), deletionFields(""), strategyFields("healthCheck.remediation"), overrides),
+		under("topology.controlPlane", topologyCheckFields(), deletionFields(""), overrides),
+		under("topology.workers.machineDeployments[]", topologyCheckFields(), deletionFields(""), strategyFields("healthCheck.remediation"), overrides),
 		under("topology.workers.machinePools[]", deletionFields(""), overrides),
 	)
 }
