@@ -58,7 +58,7 @@ func TestExtensionCheckIsAttacked(t *testing.T) {
 			defer cancel()
 			var printed safeBuffer
 			began := time.Now()
-			code := program.Main(ctx, []string{"extension", "check", s.URL, "--ca-file", ca, "--level", "discover", "--rare", "1"}, cli.IO{
+			code := program.Main(ctx, []string{"extension", "check", s.URL, "--ca-file", ca, "--level", "discover"}, cli.IO{
 				In: strings.NewReader(""), Out: &printed, Err: &printed, Dir: dir, LookupEnv: func(string) (string, bool) { return "", false },
 			})
 			text := printed.String()

@@ -57,7 +57,13 @@ func TestSourceExamples(t *testing.T) {
 		bad, good := t.TempDir(), t.TempDir()
 		given.NoError(t, e.Bad.Write(bad))
 		given.NoError(t, e.Good.Write(good))
-		findings := lintSource(t, bad, "")
+		lint := func(dir string) map[string]seenFinding {
+			if e.Last {
+				return lintWith(t, filepath.Join(dir, "out"), "--version", "v1.0.1", "--previous", filepath.Join(dir, "last", "v1.0.0"))
+			}
+			return lintSource(t, dir, "")
+		}
+		findings := lint(bad)
 		for _, w := range e.Wants {
 			hit := false
 			for print, f := range findings {
@@ -75,7 +81,7 @@ func TestSourceExamples(t *testing.T) {
 				t.Errorf("%s: bad: unexpected %+v", r.ID, f)
 			}
 		}
-		for _, f := range lintSource(t, good, "") {
+		for _, f := range lint(good) {
 			if f.Rule == r.ID {
 				t.Errorf("%s: good: unexpected %+v", r.ID, f)
 			}
@@ -121,10 +127,15 @@ type seenFinding struct {
 // lintSource returns the findings in a source tree by fingerprint.
 func lintSource(t *testing.T, dir, config string) map[string]seenFinding {
 	t.Helper()
-	args := []string{"lint", dir, "-o", "json", "--fail-on", "never"}
 	if config != "" {
-		args = append(args, "--config", config)
+		return lintWith(t, dir, "--config", config)
 	}
+	return lintWith(t, dir)
+}
+
+func lintWith(t *testing.T, dir string, flags ...string) map[string]seenFinding {
+	t.Helper()
+	args := append([]string{"lint", dir, "-o", "json", "--fail-on", "never"}, flags...)
 	// Not in the folder of this package: lint would look for .git above it, which every
 	// git command changes, and go test could never reuse a cached result.
 	code, stdout, stderr := run(t, t.TempDir(), args...)

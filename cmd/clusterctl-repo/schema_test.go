@@ -82,27 +82,10 @@ func TestSchemas(t *testing.T) {
 		"rules":         {"rules", "-o", "json"},
 		"contract":      {"contract", "show", "InfraMachine", "-o", "json"},
 		"contracts":     {"contract", "list", "-o", "json"},
-		"support":       {"contract", "matrix", "out", "-o", "json"},
-		"survey":        {"survey", "repo", "-o", "json", "--cache", "kept"},
-		"contract-plan": {"contract", "matrix", "out", "--contract", "v1beta2", "-o", "json"},
 		"hooks":         {"extension", "hooks", "-o", "json"},
-		"move-plan":     {"move-plan", "out", "-o", "json"},
 		"record":        {"publish", "repo", "--to", "published", "--receipt", "-", "--allow=broken-latest"},
 		"mirror-verify": {"mirror", "verify", "mirror", "-o", "json"},
 		"version":       {"version", "-o", "json"},
-		"migrate":       {"migrate", "old", "-o", "json"},
-		"move-verify":   {"move-plan", "--verify", "plan.json", "--to-snapshot", "dump.yaml", "-o", "json"},
-	}
-	old := `apiVersion: cluster.x-k8s.io/v1beta1
-kind: Cluster
-metadata: {name: c, namespace: test}
-spec:
-  topology: {class: acme, version: v1.33.0}
-`
-	given.File(t, "old/cluster-template.yaml", old)
-	given.File(t, "dump.yaml", old)
-	if code, _, errs := runHere(t, "move-plan", "dump.yaml", "-o", "json=plan.json"); errs != "" && code > cli.ExitFindings {
-		t.Fatal(errs)
 	}
 	for _, d := range about.Documents() {
 		t.Run(d.Kind, func(t *testing.T) {
@@ -134,7 +117,7 @@ func TestIncompleteDocuments(t *testing.T) {
 	if err := json.Unmarshal(text, &record); err != nil || code != cli.ExitFailed || len(record.Failures) != 1 || len(record.Releases) != 0 {
 		t.Errorf("the record of a release that is refused is %s (%v), exit code %d\n%s", text, err, code, errs)
 	}
-	for _, args := range [][]string{{"vars", release}, {"images", release}, {"diff", "whole/infrastructure-foo/v0.1.0", release}, {"move-plan", release}} {
+	for _, args := range [][]string{{"vars", release}, {"images", release}, {"diff", "whole/infrastructure-foo/v0.1.0", release}} {
 		code, text, errs := runHere(t, append(args, "-o", "json")...)
 		var doc struct{ Failures []string }
 		if err := json.Unmarshal(text, &doc); err != nil {
@@ -416,7 +399,7 @@ func TestSchemasOfCorpus(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, provider := range found[:min(len(found), 4)] {
 		for kind, args := range map[string][]string{
-			"lint": {"lint", provider}, "vars": {"vars", provider}, "images": {"images", provider}, "support": {"contract", "matrix", provider}, "move-plan": {"move-plan", provider},
+			"lint": {"lint", provider}, "vars": {"vars", provider}, "images": {"images", provider},
 		} {
 			_, text, _ := runHere(t, "schema", kind)
 			fits(t, text, append(args, "-o", "json")...)

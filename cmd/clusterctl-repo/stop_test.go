@@ -86,11 +86,9 @@ func TestInterruptWhileWaiting(t *testing.T) {
 	for name, args := range map[string][]string{
 		"standard input": {"move-plan", "-"},
 		"FIFO":           {"rules", "-o", "json=FIFO"},
-		"FIFO policy":    {"lint", ".", "--policy", "FIFO"},
 		"FIFO key":       {"lint", ".", "--verify-key", "FIFO"},
 		"FIFO recording": {"contract", "replay", "FIFO"},
 		"FIFO dump":      {"move-plan", "FIFO"},
-		"FIFO lock":      {"mirror", "x", "--to", "b.tar", "--since", "FIFO"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.HasPrefix(name, "FIFO") {

@@ -44,6 +44,7 @@ type Config struct {
 	Providers   []Provider          `yaml:"providers" doc:"The providers of this tree. An entry refines the detected provider with the same label or the same components path, or adds one."`
 	Rules       map[string]severity `yaml:"rules" doc:"Severities by rule ID, for lint."`
 	Roles       map[string]string   `yaml:"roles" doc:"Roles in the contracts of Cluster API by KIND.GROUP, for kinds whose names do not show it, such as FooThing.infrastructure.cluster.x-k8s.io: InfraMachine."`
+	Removed     []string            `yaml:"removed" doc:"What the last release has and the next one lacks on purpose, as a refusal names it, such as flavor ha, class quick-start or crd foos.example.com."`
 	Publish     []Destination       `yaml:"publish" doc:"Where releases go."`
 }
 

@@ -305,24 +305,3 @@ func FuzzApply(f *testing.F) {
 		}
 	})
 }
-
-// TestTogether waits for the least that is not 0, as a hook of several handlers.
-func TestTogether(t *testing.T) {
-	for want, seconds := range map[int32][]int32{0: {0, 0}, 10: {0, 30, 10, 300}, 5: {5}, -1: {10, -1, 0}} {
-		var answers []*extension.RetryResponse
-		for i, s := range seconds {
-			a := &extension.RetryResponse{RetryAfterSeconds: s}
-			if i != 1 {
-				a.Message = fmt.Sprint("m", i)
-			}
-			answers = append(answers, a)
-		}
-		got := extension.Together(answers)
-		if got.RetryAfterSeconds != want || got.Status != extension.Success || strings.Contains(got.Message, "m1") || !strings.HasPrefix(got.Message, "m0") {
-			t.Errorf("%v: %+v", seconds, got)
-		}
-	}
-	if got := extension.Together(nil); got.Status != extension.Success || got.RetryAfterSeconds != 0 || got.Message != "" {
-		t.Errorf("of nothing: %+v", got)
-	}
-}

@@ -81,15 +81,3 @@ func (h *Handler) Timeout() int {
 	}
 	return int(*h.TimeoutSeconds)
 }
-
-// Key is the handler as text, to compare discoveries as sets.
-func (h *Handler) Key() string {
-	timeout, policy := int32(DefaultTimeout), "Fail"
-	if h.TimeoutSeconds != nil {
-		timeout = *h.TimeoutSeconds
-	}
-	if h.FailurePolicy != nil {
-		policy = *h.FailurePolicy
-	}
-	return fmt.Sprintf("%s %s %s %d %s", h.Name, h.RequestHook.APIVersion, h.RequestHook.Hook, timeout, policy)
-}

@@ -3,7 +3,6 @@ package extension
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/blang/semver/v4"
 
@@ -17,38 +16,6 @@ const skew = 3
 // Upgrade is what a GenerateUpgradePlan request asks for. Workers is empty if there
 // are none.
 type Upgrade struct{ ControlPlane, Workers, To string }
-
-// Ask changes a request for a plan into one for this upgrade.
-func (u Upgrade) Ask(request map[string]any) {
-	request["fromControlPlaneKubernetesVersion"], request["fromWorkersKubernetesVersion"], request["toKubernetesVersion"] = u.ControlPlane, u.Workers, u.To
-	if u.Workers == "" {
-		delete(request, "fromWorkersKubernetesVersion")
-	}
-	if cluster, ok := request["cluster"].(object); ok {
-		child(child(cluster, "spec"), "topology")["version"] = u.To
-	}
-}
-
-// Others are further upgrades that Cluster API asks for. To answer known, an extension
-// needs only the versions of its plan: Cluster API asks again in each reconciliation,
-// and moves the control plane on only when the workers have followed. It may not know
-// the versions of others.
-func (u Upgrade) Others(p *PlanResponse) (known, others []Upgrade) {
-	known = []Upgrade{{u.ControlPlane, "", u.To}}
-	const most = 16 // of the steps of a plan
-	workers, rest := u.Workers, completed(p.WorkersUpgrades)
-	for _, step := range completed(p.ControlPlaneUpgrades[:min(most, len(p.ControlPlaneUpgrades))]) {
-		known = append(known, Upgrade{step, workers, u.To})
-		if len(rest) > 0 && rest[0] == step {
-			workers, rest = step, rest[1:]
-		}
-		if step != u.To {
-			known = append(known, Upgrade{step, step, u.To})
-		}
-	}
-	next, candidate := later(u.ControlPlane), u.ControlPlane+"-rc.1"
-	return known, []Upgrade{{u.To, u.To, later(u.To)}, {next, next, u.To}, {candidate, candidate, u.To}}
-}
 
 // Check returns why Cluster API refuses a plan for the upgrade (cluster-api
 // exp/topology/desiredstate, DefaultAndValidateUpgradePlans), or nil.
@@ -86,11 +53,6 @@ func (u Upgrade) Check(p *PlanResponse) error {
 
 func versions(steps []Step) []string {
 	return phrase.List(steps, func(s Step) string { return s.Version })
-}
-
-// completed are the versions as control planes complete them.
-func completed(steps []Step) []string {
-	return phrase.List(steps, func(s Step) string { return "v" + strings.TrimPrefix(s.Version, "v") })
 }
 
 func (u Upgrade) controlPlane(from, to semver.Version, steps []string) error {

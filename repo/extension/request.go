@@ -1,7 +1,6 @@
 package extension
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -147,13 +146,13 @@ func (m *Maker) items(identified bool, s Samples) []any {
 	part, _ := t.topology()["controlPlane"].(object)
 	machines := t.Class.MachineInfrastructure()
 	controlPlane := instance(t.template(references[1]), t.name()+"-abcde", t.namespace())
-	version := cmp.Or(t.running, t.Version())
+	version := t.Version()
 	own := t.labeled(object{"version": version, "name": t.name() + "-abcde"}, part)
 	if part["replicas"] != nil {
 		own["replicas"] = part["replicas"]
 	}
 	if machines.Node != nil {
-		own["machineTemplate"] = object{"infrastructureRef": object{"name": t.name() + "-control-plane-abcde" + t.rotated}}
+		own["machineTemplate"] = object{"infrastructureRef": object{"name": t.name() + "-control-plane-abcde"}}
 	}
 	variables := append(t.overrides(part, s), builtins(object{"controlPlane": own}))
 	add(references[1], cluster, patch.ControlPlanePath, variables)
@@ -169,8 +168,8 @@ func (m *Maker) items(identified bool, s Samples) []any {
 		}
 		own := t.labeled(object{
 			"version": version, "class": w.class.Class, "name": w.name, "topologyName": text(w.topology, "name"),
-			"bootstrap":         object{"configRef": object{"name": w.name + "-bootstrap" + t.rotated}},
-			"infrastructureRef": object{"name": w.name + "-infrastructure" + t.rotated},
+			"bootstrap":         object{"configRef": object{"name": w.name + "-bootstrap"}},
+			"infrastructureRef": object{"name": w.name + "-infrastructure"},
 		}, w.topology)
 		if w.topology["replicas"] != nil {
 			own["replicas"] = w.topology["replicas"]

@@ -56,25 +56,6 @@ type RetryResponse struct {
 	RetryAfterSeconds int32 `json:"retryAfterSeconds"`
 }
 
-// Together returns what Cluster API makes of the answers of several handlers of a
-// hook (internal/runtime/client, aggregateSuccessfulResponses): the least number of
-// seconds that is not 0, and all messages. Their status must be Success; after
-// another one it calls no further handlers.
-func Together(answers []*RetryResponse) *RetryResponse {
-	out := &RetryResponse{CommonResponse: CommonResponse{Status: Success}}
-	var messages []string
-	for _, a := range answers {
-		if s := a.RetryAfterSeconds; s != 0 && (out.RetryAfterSeconds == 0 || s < out.RetryAfterSeconds) {
-			out.RetryAfterSeconds = s
-		}
-		if a.Message != "" {
-			messages = append(messages, a.Message)
-		}
-	}
-	out.Message = strings.Join(messages, ", ")
-	return out
-}
-
 // DiscoveryResponse lists the handlers of a server.
 type DiscoveryResponse struct {
 	CommonResponse

@@ -30,9 +30,6 @@ type Topology struct {
 	Cluster object
 	// templates are the objects of the class by kind and name.
 	templates map[[2]string]object
-	// running is the version of the machines, if it is not the one of the Cluster, and
-	// rotated ends the names of the templates that are made for them.
-	running, rotated string
 }
 
 // ReadTopology returns the topology of a ClusterClass and a Cluster in the files; what they
@@ -407,17 +404,4 @@ func (t *Topology) labeled(builtin, part object) object {
 	labels["cluster.x-k8s.io/cluster-name"], labels["topology.cluster.x-k8s.io/owned"] = t.name(), ""
 	builtin["metadata"] = metadata
 	return builtin
-}
-
-// Undefined returns the names of variables that the Cluster sets and the class
-// does not define.
-func (t *Topology) Undefined() []string {
-	entries, _ := t.topology()["variables"].([]any)
-	var out []string
-	for _, e := range entries {
-		if name := text(e, "name"); name != "" && t.Class.Variable(name) == nil {
-			out = append(out, name)
-		}
-	}
-	return out
 }

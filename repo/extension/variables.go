@@ -11,22 +11,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// variableFault says what is wrong with the definition of a variable.
-type variableFault int
-
-// The faults of definitions.
-const (
-	// InvalidVariable: Cluster API refuses all definitions of the answer.
-	InvalidVariable variableFault = iota
-	// OtherVersion: a field that only another version of its API has.
-	OtherVersion
-	// UnknownInVariable: a field that no version has.
-	UnknownInVariable
-)
-
 // variableProblem is a fault of the definition of a variable.
 type variableProblem struct {
-	Kind    variableFault
+	// Unknown says that a field is not known, which Cluster API drops. For all others it
+	// refuses all definitions of the answer.
+	Unknown bool
 	Message string
 }
 
@@ -47,10 +36,10 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 		return nil, nil
 	}
 	if len(text) > MaxObject {
-		return nil, []variableProblem{{InvalidVariable, fmt.Sprintf("the definitions have %d bytes, more than an API server accepts in a ClusterClass", len(text))}}
+		return nil, []variableProblem{{false, fmt.Sprintf("the definitions have %d bytes, more than an API server accepts in a ClusterClass", len(text))}}
 	}
 	if n := len(r.Variables); n > maxVariables {
-		problems = append(problems, variableProblem{InvalidVariable, fmt.Sprintf("there are %d variables, but the status of a ClusterClass can only hold %d", n, maxVariables)})
+		problems = append(problems, variableProblem{false, fmt.Sprintf("there are %d variables, but the status of a ClusterClass can only hold %d", n, maxVariables)})
 	}
 	docs := yamldoc.Parse(yamldoc.NewFile("answer", text)).Docs
 	if len(docs) == 0 || docs[0].Root == nil {
@@ -61,35 +50,33 @@ func (r *VariablesResponse) Problems(core int) (definitions []*yamldoc.Node, pro
 	for _, v := range c.Variables() {
 		definitions = append(definitions, v.Node)
 		seen := map[*yamldoc.Node]bool{}
-		add := func(kind variableFault, n *yamldoc.Node, format string, args ...any) {
+		add := func(unknown bool, n *yamldoc.Node, format string, args ...any) {
 			if !seen[n] {
 				seen[n] = true
-				problems = append(problems, variableProblem{kind, fmt.Sprintf("variable %q: ", v.Name) + fmt.Sprintf(format, args...)})
+				problems = append(problems, variableProblem{unknown, fmt.Sprintf("variable %q: ", v.Name) + fmt.Sprintf(format, args...)})
 			}
 		}
 		switch {
 		case taken[v.Name]:
-			add(InvalidVariable, v.Node, "the name is taken by another variable")
+			add(false, v.Node, "the name is taken by another variable")
 		case v.Name == "builtin":
-			add(InvalidVariable, v.Node, "the name belongs to Cluster API")
+			add(false, v.Node, "the name belongs to Cluster API")
 		case strings.Contains(v.Name, "."):
-			add(InvalidVariable, v.Node, "the name contains a dot")
+			add(false, v.Node, "the name contains a dot")
 		}
 		taken[v.Name] = true
 		for _, violation := range c.CheckAt(v.Node, v.Path...) {
 			switch {
 			case violation.Fault != crd.Unknown:
 				place := strings.TrimPrefix(strings.TrimPrefix(violation.Path, crd.Join(v.Path)), ".")
-				add(InvalidVariable, violation.Node, "%s", strings.TrimSpace(place+" "+violation.Message))
-			case violation.Node.Text() == "metadata" || violation.Node.Text() == "deprecatedV1Beta1Metadata":
-				add(OtherVersion, violation.Node, "%s of Cluster API has no field %s", version, violation.Node.Text())
+				add(false, violation.Node, "%s", strings.TrimSpace(place+" "+violation.Message))
 			default:
-				add(UnknownInVariable, violation.Node, "%s of Cluster API has no field %s", version, violation.Path)
+				add(true, violation.Node, "%s of Cluster API has no field %s", version, violation.Path)
 			}
 		}
 		for _, fault := range c.SchemaFaults(v) {
 			if fault.Aspect != clusterclass.OfKeyword {
-				add(InvalidVariable, fault.Node, "%s", fault.Message)
+				add(false, fault.Node, "%s", fault.Message)
 			}
 		}
 	}

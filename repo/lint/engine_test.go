@@ -592,12 +592,12 @@ func TestUnbuilt(t *testing.T) {
 		severity map[string]lint.Severity
 		want     lint.Severity
 	}{{nil, lint.Error}, {map[string]lint.Severity{"TEST001": lint.Info}, lint.Info}, {map[string]lint.Severity{"OTHER": lint.Info}, lint.Error}} {
-		r := lint.Unbuilt(rule, faults, c.severity)
+		r := lint.Found(rule, faults, c.severity)
 		if len(r.Findings) != 2 || r.Findings[0].File != "a" || r.Findings[0].Pos.Line != 2 || r.Worst() != c.want || r.Findings[0].Fingerprint == "" {
 			t.Errorf("%v: %+v", c.severity, r.Findings)
 		}
 	}
-	if r := lint.Unbuilt(rule, faults, map[string]lint.Severity{"TEST001": lint.Off}); len(r.Findings) != 0 {
+	if r := lint.Found(rule, faults, map[string]lint.Severity{"TEST001": lint.Off}); len(r.Findings) != 0 {
 		t.Errorf("off: %+v", r.Findings)
 	}
 }

@@ -31,9 +31,6 @@ type origin struct {
 	// release tells the releases of one run apart. Faults that all of them have
 	// get the same fingerprints.
 	release string
-	// madeIn and madeAt are the file and line that Options.Origin returned.
-	madeIn string
-	madeAt int
 	// merges says that merge may join it with others of its release.
 	merges bool
 }

@@ -237,9 +237,6 @@ func (r *Report) suppress(ignores []*Ignore, foreign bool) {
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		i := about[place{f.File, f.Rule.ID}].at(f.Pos.Line)
-		if i == nil {
-			i = about[place{f.origin.madeIn, f.Rule.ID}].at(f.origin.madeAt)
-		}
 		if i != nil {
 			i.used[f.Rule.ID] = true
 			if !foreign || f.Severity < Error {

@@ -92,44 +92,6 @@ func TestSuppressedFindings(t *testing.T) {
 	}
 }
 
-// TestOrigins: a comment where a value was made suppresses findings elsewhere, but errors
-// of others stay.
-func TestOrigins(t *testing.T) {
-	source := yamldoc.NewFile("source.yaml", []byte("a: b\nc: d # clusterctl-repo:ignore TEST001 why\n"))
-	for _, c := range []struct {
-		file    string
-		foreign bool
-		level   lint.Severity
-		want    string
-	}{
-		{"source.yaml", false, lint.Error, "0 found, 1 suppressed, 0 comments, read true"},
-		{"source.yaml", true, lint.Warning, "0 found, 1 suppressed, 0 comments, read true"},
-		{"source.yaml", true, lint.Error, "1 found, 0 suppressed, 0 comments, read true"},
-		{"", false, lint.Error, "1 found, 0 suppressed, 0 comments, read false"},
-	} {
-		asked, comments := false, 0
-		count := &lint.Rule{ID: "TEST007", Scope: lint.ScopeComments, Check: func(p *lint.Pass) {
-			comments = len(p.Ignores)
-		}}
-		r := run(t, repository(map[string]string{"cluster-template.yaml": "a: b\n"}), lint.Options{
-			Rules: []*lint.Rule{everyNode, count}, Foreign: c.foreign,
-			Severity: map[string]lint.Severity{"TEST001": c.level},
-			Origin: func(*lint.Finding, *yamldoc.Document, *yamldoc.Node, int, int) (string, int) {
-				return c.file, 2
-			},
-			Sources: func() []*yamldoc.File {
-				asked = true
-				return []*yamldoc.File{source}
-			},
-		})
-		got := fmt.Sprintf("%d found, %d suppressed, %d comments, read %v",
-			len(r.Findings), len(r.Suppressed), comments, asked)
-		if got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
-	}
-}
-
 func TestFingerprintsSurviveLineNumbersInMessages(t *testing.T) {
 	at := func(line int) string {
 		rule := &lint.Rule{ID: "TEST003", Severity: lint.Info, Scope: lint.ScopeRepository, Check: func(p *lint.Pass) {

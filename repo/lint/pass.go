@@ -256,9 +256,6 @@ func (p *Pass) Report(f Finding) {
 	if trace := p.part.opts.Trace; trace != nil {
 		trace(&f, o.doc, o.node, o.start, o.end)
 	}
-	if origin := p.part.opts.Origin; origin != nil {
-		o.madeIn, o.madeAt = origin(&f, o.doc, o.node, o.start, o.end)
-	}
 	f.Message, f.Object = short(f.Message), short(f.Object)
 	f.Source = strings.Clone(f.Source) // a part of the text, which would stay in memory
 	p.part.add(f)

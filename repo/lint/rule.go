@@ -72,9 +72,6 @@ const (
 	// ScopeKustomizations is once, for the kustomizations that the files were built
 	// from, if they were.
 	ScopeKustomizations
-	// ScopeLive is for rules about what is not a release, such as running programs.
-	// Run never applies them; Rule.Command does, such as "extension check".
-	ScopeLive
 )
 
 // Rule is one check with all that is known about it. Everything but Check is
@@ -115,9 +112,10 @@ type Rule struct {
 	// Yields names the rules that explain the same fault better: a finding is left out
 	// if one of theirs is at the same place and at least as severe.
 	Yields []string
-	// Check is nil for ScopeLive.
+	// Check is nil if Run does not apply the rule, because something else than a
+	// repository is judged.
 	Check func(*Pass)
-	// Command applies a rule of ScopeLive ("extension check"), and Example says in
+	// Command applies a rule without a Check ("lint CONFIG"), and Example says in
 	// one line what violates it; the others have an archive of files.
 	Command, Example string
 }

@@ -48,11 +48,6 @@ type Options struct {
 	// Sources returns the files that findings were led back to, for the comments
 	// in them.
 	Sources func() []*yamldoc.File
-	// Origin returns the line of Sources that the value of a finding in a finished
-	// file was made from, which is not where the finding is shown: comments there
-	// suppress it, and are not judged themselves. It is called like Trace, and "" says
-	// that the line is not known.
-	Origin func(f *Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (file string, line int)
 	// Foreign says that the files are those of others, who must not decide for the
 	// reader which errors count: comments suppress only warnings and infos.
 	Foreign bool
@@ -105,7 +100,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	}
 	run := &run{opts: opts, repository: r, places: newPlaces(r), byScope: map[scope][]*Rule{}, room: newRoom(sizeUnderWay)}
 	for _, rule := range opts.Rules {
-		if opts.applies(rule) {
+		if rule.Check != nil && opts.applies(rule) {
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
 		}
 	}
@@ -153,14 +148,8 @@ func (o *Options) applies(rule *Rule) bool {
 
 // comments applies the comments that suppress rules, and checks them.
 func (r *part) comments() {
-	var origins []*Ignore
-	made := func(f Finding) bool { return f.origin.madeIn != "" }
-	if r.opts.Sources != nil && (r.opts.Origin == nil || slices.ContainsFunc(r.report.Findings, made)) {
+	if r.opts.Sources != nil {
 		for _, f := range r.opts.Sources() {
-			if r.opts.Origin != nil {
-				origins = append(origins, readIgnores(f)...)
-				continue
-			}
 			r.ignores = append(r.ignores, readIgnores(f)...)
 		}
 	}
@@ -170,7 +159,7 @@ func (r *part) comments() {
 		defer func() { seen[key] = true }()
 		return seen[key]
 	})
-	r.report.suppress(append(slices.Clip(r.ignores), origins...), r.opts.Foreign)
+	r.report.suppress(r.ignores, r.opts.Foreign)
 	known, ran := map[string]bool{}, map[string]bool{}
 	for _, rule := range r.opts.Rules {
 		known[rule.ID] = true
@@ -346,15 +335,19 @@ func parse(files []*File) {
 	parallel.Each(len(files), func(i int) { files[i].Objects() })
 }
 
-// Fault is why files to check could not be made.
+// Fault is what was found otherwise than by the check of a rule: why files to check could
+// not be made, or what they lack against the last release.
 type Fault struct {
 	File    string
 	Pos     yamldoc.Pos
+	Object  string
 	Message string
+	// Fix takes the place of the rule's own; empty keeps that.
+	Fix string
 }
 
-// Unbuilt reports faults under a rule, instead of a run.
-func Unbuilt(rule *Rule, faults []Fault, severity map[string]Severity) *Report {
+// Found reports faults under a rule.
+func Found(rule *Rule, faults []Fault, severity map[string]Severity) *Report {
 	r := &Report{}
 	level, ok := severity[rule.ID]
 	if !ok {
@@ -362,7 +355,7 @@ func Unbuilt(rule *Rule, faults []Fault, severity map[string]Severity) *Report {
 	}
 	for _, f := range faults {
 		if level != Off {
-			r.Findings = append(r.Findings, Finding{Rule: rule, Severity: level, File: f.File, Pos: f.Pos, Message: f.Message})
+			r.Findings = append(r.Findings, Finding{Rule: rule, Severity: level, File: f.File, Pos: f.Pos, Object: f.Object, Message: f.Message, Fix: f.Fix})
 		}
 	}
 	r.finish()

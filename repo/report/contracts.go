@@ -29,7 +29,7 @@ type contractField struct {
 	Kind    string `json:"kind" doc:"the role, or the role with Template"`
 	Path    string `json:"path" doc:"the path of the field; [] stands for the elements of a list, * for the values of a map"`
 	Type    string `json:"type,omitempty" doc:"the type that the schema must have; absent if any type is allowed"`
-	Need    string `json:"need" doc:"whether the contract demands the field" enum:"need"`
+	Need    string `json:"need" doc:"whether the contract demands the field" enum:"MAY,SHOULD,MUST"`
 	Core    string `json:"core" doc:"what Cluster API does with the field"`
 	Section string `json:"section" doc:"the section of the page"`
 	If      string `json:"if,omitempty" doc:"fields, separated by spaces: this one is only needed if the schema has all of them; absent if there is no condition"`
@@ -126,9 +126,9 @@ func (c *contractPage) show(format string) *markup.Page {
 		p.Heading(2, markup.Raw("Fields"))
 	}
 	if p.IsText() {
-		p.Table("Fields", "KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
+		p.Table("KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
 	} else {
-		p.Table("Fields", "kind", "field", "type", "need", "Cluster API", "section", "condition")
+		p.Table("kind", "field", "type", "need", "Cluster API", "section", "condition")
 	}
 	for _, f := range c.Fields {
 		row := []any{markup.Raw(f.Kind), markup.Code(f.Path), markup.Raw(f.Type), markup.Raw(f.Need), markup.Raw(f.Core), markup.Raw(f.Section), markup.Raw(f.condition())}

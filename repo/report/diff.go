@@ -50,8 +50,8 @@ func WriteDiff(w io.Writer, format string, all []Comparison, failures ...error) 
 }
 
 type diffBody struct {
-	Changes markup.Entries[diffEntry] `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
-	Summary map[diff.Impact]int       `json:"summary" doc:"the number of changes by impact"`
+	Changes []diffEntry         `json:"changes" doc:"an entry for each change of each provider, by area, then the heaviest first"`
+	Summary map[diff.Impact]int `json:"summary" doc:"the number of changes by impact"`
 }
 
 type diffEntry struct {
@@ -61,24 +61,21 @@ type diffEntry struct {
 	diff.Change
 }
 
-func changesOf(all []Comparison) markup.Entries[diffEntry] {
-	return func(yield func(diffEntry) bool) {
-		for _, c := range all {
-			e := diffEntry{Provider: c.release().Provider.Label()}
-			if c.Old != nil {
-				e.From = c.Old.Version
-			}
-			if c.New != nil {
-				e.To = c.New.Version
-			}
-			for i := range c.Changes {
-				e.Change = c.Changes[i]
-				if !yield(e) {
-					return
-				}
-			}
+func changesOf(all []Comparison) (out []diffEntry) {
+	for _, c := range all {
+		e := diffEntry{Provider: c.release().Provider.Label()}
+		if c.Old != nil {
+			e.From = c.Old.Version
+		}
+		if c.New != nil {
+			e.To = c.New.Version
+		}
+		for i := range c.Changes {
+			e.Change = c.Changes[i]
+			out = append(out, e)
 		}
 	}
+	return out
 }
 
 // areaTitles are the headings of a report.

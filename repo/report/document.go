@@ -1,11 +1,8 @@
 package report
 
 import (
-	"fmt"
 	"io"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -45,8 +42,8 @@ var Documents = []Document{
 	{"image-checks", 1, imageChecksBody{}, "what registries say about the images of releases"},
 	{"diff", 1, diffBody{}, "the changes between releases"},
 	{"rules", 1, rulesBody{}, "the rules of lint"},
-	{"contract", 1, contractPage{}, "the contract of a role"},
-	{"contracts", 1, rolesBody{}, "the roles that have a contract"},
+	{"contract", 2, contractPage{}, "the contract of a role"},
+	{"contracts", 2, rolesBody{}, "the roles that have a contract"},
 	{"hooks", 1, hooksBody{}, "the hooks of the Runtime SDK"},
 }
 
@@ -77,24 +74,5 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 // types. It permits fields that it does not list, because later versions of this
 // program may add some.
 func (d Document) Schema() ([]byte, error) {
-	return markup.Schema("clusterctl-repo: "+d.Title, sets, []any{d.Kind, d.Version}, head{}, d.Body)
-}
-
-// sets are the words that the tag "enum" of a field of plain strings, or of a map
-// with such keys, names.
-var sets = map[string]func() []string{
-	"severity": func() []string { return between(lint.Info, lint.Error) },
-	"hook":     extension.Levels,
-	"need":     func() []string { return between(contract.Optional, contract.Must) },
-}
-
-// between returns the words from one constant to another.
-func between[T interface {
-	~int | ~uint8
-	fmt.Stringer
-}](first, last T) (out []string) {
-	for i := first; i <= last; i++ {
-		out = append(out, i.String())
-	}
-	return out
+	return markup.Schema("clusterctl-repo: "+d.Title, []any{d.Kind, d.Version}, head{}, d.Body)
 }

@@ -34,7 +34,7 @@ func sourceOf(f *lint.Finding) (source, bool) {
 func (s source) monospaced() (line, mark string) {
 	runes := []rune(s.Before + s.Marked + s.After)
 	for i, r := range runes {
-		if r < ' ' || r == 0x7F || r == utf8.RuneError || unicode.Is(unicode.Cf, r) ||
+		if unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Cf, r) ||
 			unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {
 			runes[i] = ' '
 		}

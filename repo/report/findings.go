@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -40,15 +39,13 @@ type Options struct {
 	// FailOn is the severity from which findings are failed tests in junit;
 	// lint.Off stands for warnings.
 	FailOn lint.Severity
-	// Latencies are shown as a table; they are those of calls to an extension.
-	Latencies []extension.Latency
 }
 
 // WriteFindings prints a report in a format of FindingsFormats.
 func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error {
 	switch format {
 	case "json":
-		return findingsJSON(w, r, o.Latencies)
+		return findingsJSON(w, r)
 	case "sarif":
 		return findingsSARIF(w, r, o)
 	case "junit":
@@ -56,7 +53,7 @@ func WriteFindings(w io.Writer, format string, r *lint.Report, o Options) error 
 	case "github":
 		return findingsGitHub(w, r, o.Below)
 	case "markdown":
-		return findingsMarkdown(w, r, o.Latencies, commentSize)
+		return findingsMarkdown(w, r, commentSize)
 	case "html":
 		return findingsHTML(w, r, o)
 	}
@@ -112,10 +109,6 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 				fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 			}
 		}
-	}
-	if len(o.Latencies) > 0 {
-		_ = markup.WriteTable(&b, latencyRows(o.Latencies), markup.Columns(w))
-		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s in %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
@@ -219,9 +212,8 @@ func place(file string, p yamldoc.Pos) string {
 }
 
 type jsonReport struct {
-	Summary  jsonSummary                 `json:"summary" doc:"how much was looked at and found"`
-	Findings markup.Entries[jsonFinding] `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
-	Measured []jsonMeasured              `json:"measured,omitempty" doc:"how long the calls to an extension took; absent if none were made"`
+	Summary  jsonSummary   `json:"summary" doc:"how much was looked at and found"`
+	Findings []jsonFinding `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
 }
 
 type jsonSummary struct {
@@ -236,7 +228,7 @@ type jsonSummary struct {
 
 type jsonFinding struct {
 	Rule     string     `json:"rule" doc:"the ID of the rule; clusterctl-repo explain ID tells more"`
-	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change it for a rule" enum:"severity"`
+	Severity string     `json:"severity" doc:"how bad it is; clusterctl-repo.yaml can change it for a rule" enum:"info,warning,error"`
 	Proof    lint.Proof `json:"proof" doc:"what shows that the rule is right: clusterctl itself, a Kubernetes API server, the text of the provider contract, or practice"`
 	// Both are written even if they are empty, so that readers can group by them.
 	Provider string `json:"provider" doc:"the provider label, such as infrastructure-aws; empty if the finding is about no single provider"`
@@ -264,31 +256,14 @@ type jsonPosition struct {
 	Column int    `json:"column" doc:"the column in Unicode characters, from 1; 0 if it is about the whole file"`
 }
 
-// jsonMeasured has its times in seconds.
-type jsonMeasured struct {
-	Name   string  `json:"name" doc:"the handler or call"`
-	Calls  int     `json:"calls" doc:"how often it was called"`
-	Median float64 `json:"p50Seconds" doc:"the median in seconds"`
-	P95    float64 `json:"p95Seconds" doc:"the 95th percentile in seconds"`
-	Max    float64 `json:"maxSeconds" doc:"the longest call in seconds"`
-	Limit  float64 `json:"timeoutSeconds" doc:"the timeout of a call in seconds; 0 if it has none"`
-}
-
-func findingsJSON(w io.Writer, r *lint.Report, latencies []extension.Latency) error {
+func findingsJSON(w io.Writer, r *lint.Report) error {
 	c := r.Count()
 	out := jsonReport{
 		Summary: jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
-		Findings: func(yield func(jsonFinding) bool) {
-			for i := range r.Findings {
-				if !yield(findingJSON(&r.Findings[i])) {
-					return
-				}
-			}
-		},
 	}
-	out.Measured = phrase.List(latencies, func(m extension.Latency) jsonMeasured {
-		return jsonMeasured{m.Name, m.Calls, m.Median.Seconds(), m.P95.Seconds(), m.Max.Seconds(), m.Limit.Seconds()}
-	})
+	for i := range r.Findings {
+		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))
+	}
 	return documentOf("lint").write(w, r.Failures, r.Suppressed, out)
 }
 

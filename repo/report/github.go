@@ -92,5 +92,5 @@ func WriteGitHubSummary(w io.Writer, r *lint.Report, o Options, used int) error 
 		_, err := io.WriteString(w, note)
 		return err
 	}
-	return findingsMarkdown(w, r, o.Latencies, summarySize-used)
+	return findingsMarkdown(w, r, summarySize-used)
 }

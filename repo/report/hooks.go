@@ -19,7 +19,7 @@ type jsonHook struct {
 	Path           string            `json:"path" doc:"the path of the request; {name} is the name of the handler"`
 	Summary        string            `json:"summary" doc:"when it is called"`
 	Since          string            `json:"since" doc:"the first minor version of Cluster API that calls it"`
-	Level          string            `json:"level" doc:"what a call may do: discover only asks, pure computes an answer, all may act" enum:"hook"`
+	Level          string            `json:"level" doc:"what a call may do: discover only asks, pure computes an answer, all may act" enum:"discover,pure,all"`
 	Blocking       bool              `json:"blocking" doc:"Cluster API waits if the answer has retryAfterSeconds"`
 	Retry          bool              `json:"retryAfterSeconds" doc:"answers have this field"`
 	Single         bool              `json:"singleton" doc:"only one handler may be registered"`

@@ -45,9 +45,9 @@ func WriteImageChecks(w io.Writer, format string, checks []ImageCheck, failures 
 	}
 	p := &markup.Page{Format: format}
 	if p.IsText() {
-		p.Table("Images")
+		p.Table()
 	} else {
-		p.Table("Images", "image", "status", "platforms", "problem")
+		p.Table("image", "status", "platforms", "problem")
 	}
 	for _, c := range checks {
 		platforms := strings.Join(c.Platforms, ", ")

@@ -24,7 +24,7 @@ func WriteImages(w io.Writer, format string, releases []Inventory[inventory.Imag
 }
 
 type imagesBody struct {
-	Images markup.Entries[imageEntry] `json:"images" doc:"an entry for each container of each release"`
+	Images []imageEntry `json:"images" doc:"an entry for each container of each release"`
 }
 
 type imageEntry struct {
@@ -36,7 +36,7 @@ type imageEntry struct {
 func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
 	sameRef := phrase.Groups(images, func(i inventory.Image) string { return i.Ref })
 	if !p.IsText() {
-		p.Table("Images", "Image", "Used by")
+		p.Table("Image", "Used by")
 		for _, same := range sameRef {
 			users := phrase.List(same, func(i inventory.Image) string { return i.Object })
 			p.Row(markup.Code(same[0].Ref), few(slices.Compact(users)))
@@ -49,7 +49,7 @@ func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
 		return
 	}
 	p.Gap()
-	p.Table("Images", "IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK")
+	p.Table("IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK")
 	for i := range images {
 		img := &images[i]
 		p.Row(markup.Code(img.Ref), markup.Code(img.Container), markup.Code(img.Object), []any{markup.Code(img.File), ":", strconv.Itoa(img.Line)}, remark(img))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
@@ -11,35 +12,53 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-// junitSuite is a testsuite in the making.
+// junitSuite is a testsuite, or with XMLName testsuites all of them.
 type junitSuite struct {
-	name                             string
-	cases                            []markup.Element
-	tests, failures, errors, skipped int
-	names                            map[string]int
+	XMLName  xml.Name
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Skipped  int    `xml:"skipped,attr"`
+	Suites   []*junitSuite
+	Cases    []junitCase `xml:"testcase"`
+	names    map[string]int
 }
 
-// add adds a case with what came of it: an element with a text, or nothing if its name is
-// empty. The attributes are those besides its name.
-func (s *junitSuite) add(name, attrs, result, text string) {
+type junitCase struct {
+	Name   string `xml:"name,attr"`
+	Class  string `xml:"classname,attr"`
+	File   string `xml:"file,attr,omitempty"`
+	Line   int    `xml:"line,attr,omitempty"`
+	Result *junitResult
+}
+
+// junitResult is what came of a case, an element of any of the names that JUnit has.
+type junitResult struct {
+	XMLName xml.Name
+	Type    string  `xml:"type,attr,omitempty"`
+	Message *string `xml:"message,attr"`
+	Text    string  `xml:",chardata"`
+}
+
+func newSuite(tag, name string) *junitSuite {
+	return &junitSuite{XMLName: xml.Name{Local: tag}, Name: name, names: map[string]int{}}
+}
+
+// add adds a case with what came of it: an element, or nothing if its name is empty.
+func (s *junitSuite) add(c junitCase, tag string, result junitResult) {
 	// Test systems know a case by its name; two with the same one become one.
-	s.names[name]++
-	if n := s.names[name]; n > 1 {
-		name = fmt.Sprintf("%s (%d)", name, n)
+	s.names[c.Name]++
+	if n := s.names[c.Name]; n > 1 {
+		c.Name = fmt.Sprintf("%s (%d)", c.Name, n)
 	}
-	s.tests++
-	var came markup.Element
-	if result != "" {
-		came = "\n" + markup.Tag(result, markup.Element(markup.Text(text))) + "\n"
+	s.Tests++
+	if tag != "" {
+		result.XMLName.Local = tag
+		c.Result = &result
 	}
-	s.cases = append(s.cases, markup.Tag("testcase"+markup.Attrs("name", name, "classname", s.name)+attrs, came), "\n")
-}
-
-// element is the suite, or all of them.
-func (s *junitSuite) element(name string) markup.Element {
-	tag := fmt.Sprintf(`%s%s tests="%d" failures="%d" errors="%d" skipped="%d"`,
-		name, markup.Attrs("name", s.name), s.tests, s.failures, s.errors, s.skipped)
-	return markup.Tag(tag, markup.Element("\n"), s.cases) + "\n"
+	c.Class = s.Name
+	s.Cases = append(s.Cases, c)
 }
 
 // findingsJUnit writes a test suite for each file with findings. Those at or above
@@ -48,51 +67,52 @@ func (s *junitSuite) element(name string) markup.Element {
 // empty, which test systems take for a mistake; what could not be checked is an
 // error there, and what comments suppress is skipped.
 func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
-	run := &junitSuite{name: job(r), names: map[string]int{}}
+	run := newSuite("testsuite", job(r))
 	for _, err := range r.Failures {
 		text := markup.Lines(err.Error())
 		first, _, _ := strings.Cut(text, "\n")
-		run.errors++
-		run.add(cmp.Or(first, "failure"), "", "error"+markup.Attrs("type", "failure", "message", first), text)
+		run.Errors++
+		run.add(junitCase{Name: cmp.Or(first, "failure")}, "error", junitResult{Type: "failure", Message: new(first), Text: text})
 	}
 	if len(r.Failures) == 0 {
-		run.add("everything in "+scope(r)+" was checked", "", "", "")
+		run.add(junitCase{Name: "everything in " + scope(r) + " was checked"}, "", junitResult{})
 	}
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i]
-		run.skipped++
+		run.Skipped++
 		why := markup.OneLine(f.Reason)
 		if f.By == "" {
 			why = "a comment suppresses it: " + why
 		}
-		run.add(f.Rule.ID+" "+place(f.File, f.Pos), "", "skipped"+markup.Attrs("message", why), junitText(&f.Finding))
+		run.add(junitCase{Name: f.Rule.ID + " " + place(f.File, f.Pos)}, "skipped", junitResult{Message: new(why), Text: junitText(&f.Finding)})
 	}
-	suites := []*junitSuite{run}
+	all := newSuite("testsuites", run.Name)
+	all.Suites = []*junitSuite{run}
+	s := run
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		file := phrase.Visible(f.File)
-		s := suites[len(suites)-1]
-		if s == run || s.name != file {
-			s = &junitSuite{name: file, names: map[string]int{}}
-			suites = append(suites, s)
+		if s == run || s.Name != file {
+			s = newSuite("testsuite", file)
+			all.Suites = append(all.Suites, s)
 		}
-		attrs := markup.Attrs("file", file)
-		if !f.Pos.IsZero() {
-			attrs += fmt.Sprintf(" line=\"%d\"", f.Pos.Line)
-		}
-		result := "system-out"
+		tag, result := "system-out", junitResult{Text: junitText(f)}
 		if f.Severity >= failOn {
-			s.failures++
-			result = "failure" + markup.Attrs("type", f.Severity.String(), "message", statement(f))
+			s.Failures++
+			tag, result.Type, result.Message = "failure", f.Severity.String(), new(statement(f))
 		}
-		s.add(f.Rule.ID+" "+place(f.File, f.Pos), attrs, result, junitText(f))
+		s.add(junitCase{Name: f.Rule.ID + " " + place(f.File, f.Pos), File: file, Line: f.Pos.Line}, tag, result)
 	}
-	all := junitSuite{name: run.name}
-	for _, s := range suites {
-		all.tests, all.failures, all.errors, all.skipped = all.tests+s.tests, all.failures+s.failures, all.errors+s.errors, all.skipped+s.skipped
-		all.cases = append(all.cases, s.element("testsuite"))
+	for _, s := range all.Suites {
+		all.Tests, all.Failures, all.Errors, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors, all.Skipped+s.Skipped
 	}
-	_, err := io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n\n"+string(all.element("testsuites")))
+	out, err := xml.MarshalIndent(all, "", "\t")
+	if err != nil {
+		return err
+	}
+	// Of the indentation only the line breaks stay, and so do those of texts: the encoder
+	// makes references of tabs and line breaks in these, and attributes have one line.
+	_, err = strings.NewReplacer("\t", "", "&#xA;", "\n").WriteString(w, xml.Header+"\n"+string(out)+"\n")
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -15,7 +14,7 @@ import (
 
 // findingsMarkdown writes a summary for comments of at most size bytes: a table
 // with the worst findings first, and what their rules mean.
-func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency, size int) error {
+func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s\n\n", job(r), verdict(r))
 	fmt.Fprintf(&b, "Looked at %s.\n", markup.Prose(scope(r)+suppressedBy(r)))
@@ -51,23 +50,6 @@ func findingsMarkdown(w io.Writer, r *lint.Report, latencies []extension.Latency
 		}
 		const end = "\n</details>\n"
 		fill(&b, rows, size-len(end), "- and %d more\n")
-		b.WriteString(end)
-	}
-	if len(latencies) > 0 {
-		b.WriteString("\n<details><summary>How long calls took</summary>\n\n")
-		var rows []string
-		for i, cells := range latencyRows(latencies) {
-			for j := range cells {
-				cells[j] = markup.Prose(cells[j])
-			}
-			row := "| " + strings.Join(cells, " | ") + " |\n"
-			if i == 0 {
-				row += "|---|--:|--:|--:|--:|--:|\n"
-			}
-			rows = append(rows, row)
-		}
-		const end = "\n</details>\n"
-		fill(&b, rows, size-len(end), "And %d more.\n")
 		b.WriteString(end)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -14,7 +14,7 @@ type jsonRule struct {
 	ID       string     `json:"id" doc:"the ID of the rule, such as TPL016"`
 	Name     string     `json:"name" doc:"the name of the rule, in words with hyphens"`
 	Title    string     `json:"title" doc:"what the rule demands"`
-	Severity string     `json:"severity" doc:"the severity of its findings, unless clusterctl-repo.yaml changes it" enum:"severity"`
+	Severity string     `json:"severity" doc:"the severity of its findings, unless clusterctl-repo.yaml changes it" enum:"info,warning,error"`
 	Proof    lint.Proof `json:"proof" doc:"what shows that the rule is right: clusterctl itself, a Kubernetes API server, the text of the provider contract, or practice"`
 	Source   string     `json:"source" doc:"the section of the contract or the function of clusterctl that demands it"`
 	Why      string     `json:"why" doc:"what happens otherwise"`

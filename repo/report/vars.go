@@ -37,20 +37,17 @@ func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.V
 }
 
 // entriesOf are the items of all releases, each with its release.
-func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) markup.Entries[E] {
-	return func(yield func(E) bool) {
-		for _, r := range releases {
-			for _, item := range r.Items {
-				if !yield(entry(ofRelease{r.Release.Provider.Label(), r.Release.Version}, item)) {
-					return
-				}
-			}
+func entriesOf[T, E any](releases []Inventory[T], entry func(ofRelease, T) E) (out []E) {
+	for _, r := range releases {
+		for _, item := range r.Items {
+			out = append(out, entry(ofRelease{r.Release.Provider.Label(), r.Release.Version}, item))
 		}
 	}
+	return out
 }
 
 type variablesBody struct {
-	Variables markup.Entries[variableEntry] `json:"variables" doc:"an entry for each variable of each release"`
+	Variables []variableEntry `json:"variables" doc:"an entry for each variable of each release"`
 }
 
 type variableEntry struct {
@@ -87,7 +84,7 @@ const shownPlaces = 3
 func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variable) {
 	variables = byNeed(variables)
 	if !p.IsText() {
-		p.Table("Variables", "Variable", "Type", "Default", "Used in")
+		p.Table("Variable", "Type", "Default", "Used in")
 		for i := range variables {
 			v := &variables[i]
 			files := phrase.List(v.Uses, func(u inventory.Use) string { return u.File })
@@ -105,7 +102,7 @@ func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variabl
 		": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
 	if len(variables) > 0 {
 		p.Gap()
-		p.Table("Variables", "VARIABLE", "TYPE", "DEFAULT", "USED AT")
+		p.Table("VARIABLE", "TYPE", "DEFAULT", "USED AT")
 	}
 	for i := range variables {
 		v := &variables[i]

@@ -89,13 +89,12 @@ func TestRunbook(t *testing.T) {
 		known += len(blocks)
 		t.Run(tt.section, func(t *testing.T) {
 			w := newGap(t)
-			openssl.must(t, "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", filepath.Join(w.dir, "cosign.key"))
-			openssl.must(t, "ec", "-in", filepath.Join(w.dir, "cosign.key"), "-pubout", "-out", filepath.Join(w.dir, "cosign.pub"))
+			openssl.must(t, "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", filepath.Join(w.dir, "key.pem"))
+			openssl.must(t, "ec", "-in", filepath.Join(w.dir, "key.pem"), "-pubout", "-out", filepath.Join(w.dir, "key.pub"))
 			for i, b := range blocks {
-				if strings.Contains(b.Text, "--since") {
+				if strings.Contains(b.Text, "new.tar") {
 					// What changed between the two journeys.
 					w.release("kubernetes-sigs/cluster-api-provider-aws", "v1.0.1", map[string]string{"infrastructure-components.yaml": w.components("infrastructure-aws", "v1.0.1")})
-					w.run(step{near, "cp /srv/mirror/mirror.lock.json ."})
 				}
 				w.run(step{tt.blocks[i], b.Text})
 			}

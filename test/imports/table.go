@@ -52,7 +52,8 @@ var libraries = []library{
 	{"github.com/spf13/cobra github.com/spf13/pflag", "cmd/...", "Flags belong to the command line."},
 	{"log", "cmd/...", "Only the command line prints."},
 	{"os/signal", "cmd/clusterctl-repo cmd/internal/clitest", "Signals belong to the command line."},
-	{"flag testing github.com/rogpeppe/go-internal", "cmd/internal/clitest", "Only what supports tests knows them."},
+	{"flag testing", "cmd/internal/clitest", "Only what supports tests knows them."},
+	{"github.com/rogpeppe/go-internal", "cmd/internal/clitest repo/text/edit", "Scripts are for tests, and one package compares texts."},
 	{"os/exec", "repo/source/program", "One package runs programs, so that all of them stop when they must."},
 	{"syscall", "cmd/clusterctl-repo publish/local publish/mirror repo/extension/probe repo/source/files repo/source/program", "What differs between systems stays in few places."},
 	{"golang.org/x/sys", "publish/local", "What differs between systems stays in few places."},
@@ -80,7 +81,6 @@ var libraries = []library{
 	{"sigs.k8s.io/json", "repo/capi/metadata repo/move/snapshot", "What Kubernetes reads as JSON is read as it does."},
 	{"k8s.io/apimachinery", "repo/capi/... repo/extension/... repo/kube/... repo/lint/rules/... repo/live/... transform/...", "The types of Kubernetes stay above the model."},
 	{"k8s.io/api k8s.io/apiextensions-apiserver sigs.k8s.io/cluster-api/api", "transform/clusterctl", "Only what renders as clusterctl does needs its types."},
-	{"golang.org/x/crypto", "repo/trust/sign", "Only keys need it."},
 	{"golang.org/x/tools", "repo/lint/rules/examples", "The examples of rules are txtar archives."},
 }
 
@@ -96,11 +96,10 @@ var Folders = []Folder{
 	{"repo/kube", "what Kubernetes itself defines: CRDs, schemas, types", "Cluster API"},
 	{"repo/lint/rules/internal", "what several subjects of rules read", "any single rule"},
 	{"repo/move", "what clusterctl move does: reading the objects, and the walk", "network, printing"},
-	{"repo/report/internal", "what formats are made of: documents, JSON and pictures", "what they show"},
+	{"repo/report/internal", "what formats are made of: documents and JSON", "what they show"},
 	{"repo/source", "reading files and folders that are not trusted", "what is in the files"},
 	{"repo/text", "text as clusterctl reads it: variables, YAML, documents", "Kubernetes kinds"},
-	{"repo/trust", "provenance and signatures", "where keys come from"},
+	{"repo/trust", "signatures", "where keys come from"},
 	{"test", "what proves the program: oracles, fakes, measurements, the law", "code that users run"},
-	{"test/fakes", "servers on loopback with faults as data", "their clients"},
 	{"test/fakes/internal", "what the fakes share", "any protocol"},
 }

@@ -98,11 +98,11 @@ func TestTypedExtension(t *testing.T) {
 	}
 	args := []string{"https://127.0.0.1:" + strconv.Itoa(port), "--ca-file", filepath.Join(dir, "ca.crt"), "--server-name", exampleName, "--level", "all"}
 	for range 5 { // what changes from call to call shall not be found by chance
-		findings, _, _ := checked(t, args...)
+		findings := checked(t, args...)
 		if len(findings) != 1 || !strings.HasPrefix(findings[0], "LIV023 warning BeforeClusterCreate create: ") {
 			t.Errorf("without the setting: %q", findings)
 		}
-		if findings, _, _ = checked(t, slices.Concat(args, []string{"--setting", configSetting + "=acme"})...); len(findings) > 0 {
+		if findings = checked(t, slices.Concat(args, []string{"--setting", configSetting + "=acme"})...); len(findings) > 0 {
 			t.Errorf("with the setting: %q", findings)
 		}
 	}

@@ -75,7 +75,7 @@ func TestDiscoveredVariables(t *testing.T) {
 		_, problems := decoded.(*extension.VariablesResponse).Problems(contract.NewestCore)
 		var got []string
 		for _, p := range problems {
-			if p.Kind == extension.InvalidVariable {
+			if !p.Unknown {
 				got = append(got, p.Message)
 			}
 		}

@@ -7,9 +7,11 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -29,7 +31,7 @@ func TestRulesHavePages(t *testing.T) {
 	out := written(t)
 	config := given.Read(t, filepath.Join(root, "docs/mkdocs.yml"))
 	base := regexp.MustCompile(`(?m)^site_url: (.*)$`).FindSubmatch(config)
-	for _, rule := range rules.Catalogue {
+	for _, rule := range slices.Concat(rules.Catalogue, checks.Family.Rules) {
 		if want := string(base[1]) + "rules/" + rule.ID + "/"; report.HelpURI(rule.ID) != want {
 			t.Errorf("SARIF says %s, the site has %s", report.HelpURI(rule.ID), want)
 		}

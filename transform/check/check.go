@@ -3,13 +3,14 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -32,6 +33,9 @@ type Options struct {
 	// is not nil. It may put others in their place; its errors are returned as they
 	// are.
 	Approve func(ctx context.Context, r *repo.Repository) error
+	// Last are the last releases of the source, which the next ones must not have less
+	// than; nil compares with none.
+	Last []*repo.Release
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
@@ -57,9 +61,8 @@ type Result struct {
 // Folder checks a folder with finished releases, or a source tree. Why a tree
 // cannot be built is a finding if its place is known, and otherwise a
 // *transform.BuildError. A wrong configuration or a folder that is neither is a
-// *transform.InputError. For finished releases, comments and the configuration of
-// the source tree that they lie in hold too, and one that lies with them as far as
-// lint.Own lets it.
+// *transform.InputError. For finished releases the nearest configuration above them
+// holds too, and one that lies with them as far as lint.Own lets it.
 func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	c, file, err := transform.LoadConfig(dir, o.Source.Config)
 	with := file != "" && o.Source.Config == ""
@@ -83,18 +86,17 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err == nil && o.Approve != nil {
 		err = o.Approve(ctx, t.Repository)
 	}
-	if err == nil && t.Build == nil && !o.Foreign {
-		if with {
-			opts, err = o.own(c, file)
-		}
-		if err == nil {
-			opts, err = o.inTree(ctx, dir, t.Repository, file != "", opts)
-		}
+	switch {
+	case err != nil || t.Build != nil || o.Foreign:
+	case with:
+		opts, err = o.own(c, file)
+	case file == "":
+		opts, err = o.above(dir, t.Repository, opts)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, t, opts)
+	return o.resolved(ctx, t, opts, c)
 }
 
 // own makes the configuration of a finished repository one of its files, whose
@@ -123,50 +125,26 @@ func holds(dir string, r *repo.Repository) bool {
 	})
 }
 
-// inTree adds what the source tree that finished releases lie in says of them: its
-// comments, and its configuration unless another one is given.
-func (o *Options) inTree(ctx context.Context, dir string, r *repo.Repository, configured bool, opts lint.Options) (lint.Options, error) {
-	tree, err := transform.Above(dir, o.Source)
-	if tree == nil || err != nil {
+// above adds what a configuration above finished releases says of them: all of it if it
+// is that of their source tree, and what lint.Own lets it if it lies in the repository.
+func (o *Options) above(dir string, r *repo.Repository, opts lint.Options) (lint.Options, error) {
+	c, file, err := transform.ConfigAbove(dir)
+	if file == "" || err != nil {
 		return opts, err
 	}
-	if holds(tree.Dir, r) {
-		c, file, err := transform.LoadConfig(tree.Dir, "")
-		if configured || file == "" || err != nil {
-			return opts, err
-		}
+	if holds(filepath.Dir(file), r) {
 		return o.own(c, file)
 	}
-	var own, others []string
+	declared := phrase.List(c.Providers, func(p config.Provider) string { return p.Label() })
 	for _, p := range r.Providers {
-		if tree.Builds(p.Label()) {
-			own = append(own, p.Label())
-		} else {
-			others = append(others, p.Label())
+		if len(declared) > 0 && !slices.Contains(declared, p.Label()) {
+			if len(c.Rules)+len(c.Roles) > 0 {
+				o.note("%s is not applied to %s, because it does not list %s; --config applies it to everything", file, dir, p.Label())
+			}
+			return opts, nil
 		}
 	}
-	switch {
-	case len(own) == 0:
-		return opts, nil
-	case configured || len(tree.Config.Rules)+len(tree.Config.Roles) == 0:
-	case len(others) > 0:
-		o.note("the configuration of %s is not applied to %s, because it does not build %s; --config applies one to everything", tree.Dir, dir, strings.Join(others, ", "))
-	default:
-		if opts, err = o.lint(tree.Config); err != nil {
-			return opts, err
-		}
-	}
-	t, err := tree.Tracer(ctx, r)
-	if err != nil {
-		o.note("comments in %s suppress nothing in %s: %v", tree.Dir, dir, err)
-		return opts, nil
-	}
-	opts.Sources = t.Files
-	opts.Origin = func(f *lint.Finding, d *yamldoc.Document, n *yamldoc.Node, start, end int) (string, int) {
-		s, _ := source(t, f, d, n, start, end)
-		return s.File, s.Pos.Line
-	}
-	return opts, nil
+	return o.lint(c)
 }
 
 // Build checks what a source tree was made into.
@@ -175,7 +153,7 @@ func Build(ctx context.Context, b *transform.Build, o Options) (*Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, &transform.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts)
+	return o.resolved(ctx, &transform.Resolved{Repository: b.Repository(""), Partial: true, Build: b}, opts, b.Config)
 }
 
 // Deprecations are the findings about fields of kustomizations that kustomize warns
@@ -196,26 +174,27 @@ func Deprecations(ctx context.Context, b *transform.Build) (*lint.Report, error)
 // Repository checks releases from anywhere. Partial says that there may be
 // versions that r does not hold.
 func Repository(ctx context.Context, r *repo.Repository, partial bool, o Options) (*Result, error) {
-	opts, err := o.given()
+	opts, c, err := o.given()
 	if err != nil {
 		return nil, err
 	}
-	return resolved(ctx, &transform.Resolved{Repository: r, Partial: partial}, opts)
+	return o.resolved(ctx, &transform.Resolved{Repository: r, Partial: partial}, opts, c)
 }
 
 // given returns the options of a run under the configuration that is named, if one is.
-func (o *Options) given() (lint.Options, error) {
+func (o *Options) given() (lint.Options, *config.Config, error) {
 	c := &config.Config{}
 	if o.Source.Config != "" {
 		var err error
 		if c, _, err = transform.LoadConfig("", o.Source.Config); err != nil {
-			return lint.Options{}, err
+			return lint.Options{}, nil, err
 		}
 	}
-	return o.lint(c)
+	opts, err := o.lint(c)
+	return opts, c, err
 }
 
-func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*Result, error) {
+func (o *Options) resolved(ctx context.Context, t *transform.Resolved, opts lint.Options, c *config.Config) (*Result, error) {
 	opts.Partial, opts.Guessed = t.Partial, t.Guessed
 	if t.Build != nil {
 		opts = traced(t.Build.Tracer, opts)
@@ -232,7 +211,35 @@ func resolved(ctx context.Context, t *transform.Resolved, opts lint.Options) (*R
 		}
 		r.Join(more)
 	}
+	if o.Last != nil {
+		if err := o.lost(ctx, t, c.Removed, opts, r); err != nil {
+			return nil, err
+		}
+	}
 	return &Result{Report: r, Repository: t.Repository}, nil
+}
+
+// lost adds what the releases lost against the last ones to a report, but for what is
+// meant to be gone.
+func (o *Options) lost(ctx context.Context, t *transform.Resolved, removed []string, opts lint.Options, r *lint.Report) error {
+	var releases []*repo.Release
+	for _, p := range t.Repository.Providers {
+		releases = append(releases, p.Releases...)
+	}
+	losses, err := diff.Losses(ctx, o.Last, releases)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		r.Failures = append(r.Failures, err)
+	}
+	losses = phrase.Only(losses, func(l diff.Loss) bool {
+		return !slices.Contains(removed, l.Name) && !(t.Guessed && l.Of == diff.LostImage) // whose tags follow the version
+	})
+	r.Join(lint.Found(rules.ByID("REPO024"), phrase.List(losses, func(l diff.Loss) lint.Fault {
+		return lint.Fault{File: l.Path, Pos: l.Pos, Object: l.Name, Message: l.Message, Fix: fmt.Sprintf("%s; or, if it is meant, list %q under removed in %s", l.Fix, l.Name, config.FileName)}
+	}), opts.Severity))
+	return nil
 }
 
 // lint returns the options of a run under a configuration.
@@ -299,7 +306,7 @@ func unbuilt(e *transform.BuildError, opts lint.Options) *lint.Report {
 	if len(faults) == 0 {
 		return nil
 	}
-	return lint.Unbuilt(rules.ByID("LINT003"), faults, opts.Severity)
+	return lint.Found(rules.ByID("LINT003"), faults, opts.Severity)
 }
 
 // traced makes findings in built files point to the source tree.

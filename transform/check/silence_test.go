@@ -46,9 +46,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestAbove: the source tree that releases lie in silences them by its comments; one
-// with a wrong configuration is reported, and one that makes other providers is not
-// asked.
+// TestAbove: of the tree around finished releases only the nearest configuration counts:
+// not its comments, not what it builds, and none that is about other providers.
 func TestAbove(t *testing.T) {
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "tree")
@@ -63,13 +62,14 @@ func TestAbove(t *testing.T) {
 		return ids(r)
 	}
 	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
-		t.Errorf("without a comment: %v", got)
-	}
-	write(t, dir, map[string]string{"config/default/manager.yaml": provider["config/default/manager.yaml"] + "# clusterctl-repo:ignore YAML009 about nothing\n"})
-	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
-		t.Errorf("with a comment elsewhere: %v", got)
+		t.Errorf("without a configuration: %v", got)
 	}
 	write(t, dir, map[string]string{"config/default/manager.yaml": "# clusterctl-repo:ignore YAML009 we like numbers\n" + provider["config/default/manager.yaml"]})
+	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
+		t.Errorf("with a comment in the tree: %v", got)
+	}
+	const head = "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\n"
+	write(t, dir, map[string]string{"clusterctl-repo.yaml": head + "rules:\n  YAML009: \"off\"\n"})
 	for _, below := range []string{"out", "out/infrastructure-acme", "out/infrastructure-acme/v0.1.0"} {
 		if got := judge(below); len(got) != 0 {
 			t.Errorf("%s: %v", below, got)
@@ -79,14 +79,14 @@ func TestAbove(t *testing.T) {
 	if got := judge("out"); len(got) != 0 {
 		t.Errorf("below the configuration of another tree: %v", got)
 	}
+	other := "providers:\n- type: infrastructure\n  name: other\n  components:\n    path: config/default\nrules:\n  YAML009: \"off\"\n"
+	write(t, dir, map[string]string{"clusterctl-repo.yaml": head + other})
+	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
+		t.Errorf("below the configuration of another provider: %v", got)
+	}
 	write(t, dir, map[string]string{"clusterctl-repo.yaml": "rules: 5\n"})
 	if _, err := check.Folder(t.Context(), filepath.Join(dir, "out"), check.Options{}); err == nil {
 		t.Error("a wrong configuration is taken")
-	}
-	other := "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- type: infrastructure\n  name: other\n  components:\n    path: config/default\n"
-	write(t, dir, map[string]string{"clusterctl-repo.yaml": other})
-	if got := judge("out"); !slices.Equal(got, []string{"YAML009"}) {
-		t.Errorf("in the tree of another provider: %v", got)
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 // Suite checks an E2EConfig, and the releases that it describes. What is not in the
 // tree, or depends on what the configuration declares, is reported on its lines.
 func Suite(ctx context.Context, s *localrepo.Suite, o Options) (*Result, error) {
-	opts, err := o.given()
+	opts, _, err := o.given()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (j *suiteJudge) say(id string, faults ...*yamldoc.Error) {
 	out := phrase.List(faults, func(at *yamldoc.Error) lint.Fault {
 		return lint.Fault{File: path.Clean(at.File), Pos: at.Pos, Message: at.Err.Error()}
 	})
-	j.report.Join(lint.Unbuilt(rule, out, j.severity))
+	j.report.Join(lint.Found(rule, out, j.severity))
 }
 
 // sayAt reports one fault at a place of the configuration.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,10 +17,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/probe"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -30,12 +27,10 @@ import (
 // checkFlags are the flags of extension check.
 type checkFlags struct {
 	caFile, clientCert, clientKey string
-	serverName, service, name     string
-	level, ready, restart         string
-	save, config                  string
+	serverName, service           string
+	level, save                   string
 	settings, skip, objects       []string
-	timeout, retries              time.Duration
-	rarity                        int
+	timeout                       time.Duration
 	core                          cli.Core
 	out                           cli.Findings
 }
@@ -55,15 +50,12 @@ calls the hooks that compute an answer and must not do anything else. At level
 all it calls every hook: those that act may install, change or delete something
 for the Cluster in the request.
 
-Pure hooks and discovery are called repeatedly, in different orders and at different
-times: often enough to see a fault of one call in twelve with a chance of 99.99 %
-(--rare). All answers are compared. The retries of hooks that block are
-followed, early, when they are due, and late, within --retry-budget.
-
-Requests are complete. They are made from the ClusterClass and the Cluster that
-are given with --objects, or from ones that are built in. With a TARGET the server
-is compared with the release: its ExtensionConfig and Service, the ClusterClasses that name
-its handlers, and the CRDs that patched objects must fit.
+Each handler gets a complete request twice, and one of each other shape: with
+unknown fields, variables and settings, without what may be missing, and one that
+cannot be read. Requests are made from the ClusterClass and the Cluster that are
+given with --objects, or from ones that are built in. With a TARGET the server is
+compared with the release: its ExtensionConfig and Service, and the ClusterClasses
+that name its handlers.
 
 The exit code is 1 if there are findings at or above --fail-on.`,
 		Example: `  # A server on this machine
@@ -86,18 +78,12 @@ The exit code is 1 if there are findings at or above --fail-on.`,
 	flags.StringVar(&f.clientKey, "client-key", "", "")
 	flags.StringVar(&f.serverName, "server-name", "", "")
 	flags.StringVar(&f.service, "service", "", "")
-	flags.StringVar(&f.name, "name", "", "")
 	flags.StringArrayVar(&f.objects, "objects", nil, "")
 	flags.StringVar(&f.level, "level", extension.Pure.String(), strings.Join(extension.Levels(), ", "))
 	flags.StringArrayVar(&f.settings, "setting", nil, "")
 	flags.StringArrayVar(&f.skip, "skip", nil, "")
-	flags.StringVar(&f.ready, "ready-url", "", "")
-	flags.StringVar(&f.restart, "restart", "", "")
 	flags.StringVar(&f.save, "out", "", "")
-	flags.StringVar(&f.config, "config", "", "")
 	flags.DurationVar(&f.timeout, "for", 2*time.Minute, "")
-	flags.IntVar(&f.rarity, "rare", probe.Rarity, "")
-	flags.DurationVar(&f.retries, "retry-budget", probe.RetryBudget, "")
 	f.core.Bind(flags)
 	f.out.Bind(flags)
 	return cmd
@@ -114,15 +100,15 @@ func (f *checkFlags) run(ctx context.Context, env *cli.Env, address string, rele
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return f.out.Judge(env, r.Report, report.Options{Latencies: r.Latencies})
+	return f.out.Judge(env, r, report.Options{})
 }
 
 // probeOptions checks the flags and reads the files before anything is called. The
 // release that the server is compared with is none or one.
 func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address string, release []string) (*probe.Options, error) {
-	o := &probe.Options{ServerName: f.serverName, Name: f.name, Skip: f.skip}
+	o := &probe.Options{ServerName: f.serverName, Skip: f.skip}
 	var err error
-	if o.URL, err = serverURL(address, "https"); err != nil {
+	if o.URL, err = serverURL(address); err != nil {
 		return nil, err
 	}
 	if o.Core, err = f.core.Parse(); err != nil {
@@ -132,38 +118,20 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	if o.Level, known = extension.ParseLevel(f.level); !known {
 		return nil, cli.Usagef("--level is %q; it must be %s", f.level, strings.Join(extension.Levels(), ", "))
 	}
-	switch {
-	case f.timeout <= 0:
+	if f.timeout <= 0 {
 		return nil, cli.Usagef("--for is %s; it must be positive", f.timeout)
-	case f.rarity < 1:
-		return nil, cli.Usagef("--rare is %d; it must be at least 1", f.rarity)
-	case f.retries < 0:
-		return nil, cli.Usagef("--retry-budget is %s; it must not be negative", f.retries)
-	}
-	o.Rarity, o.Chance, o.RetryBudget = f.rarity, probe.Chance, f.retries
-	if f.retries == 0 {
-		o.RetryBudget = -1
 	}
 	if o.Settings, err = keyValues(f.settings); err != nil {
 		return nil, err
-	}
-	if f.ready != "" {
-		if o.Ready, err = serverURL(f.ready, "https", "http"); err != nil {
-			return nil, err
-		}
 	}
 	if f.service != "" {
 		if namespace, name, _ := strings.Cut(f.service, "/"); o.ServerName == "" {
 			o.ServerName = name + "." + namespace + ".svc"
 		}
 	}
-	if o.Severity, err = targets.Severities(env, f.config); err != nil {
-		return nil, err
-	}
 	if err := f.trust(env, o); err != nil {
 		return nil, err
 	}
-	o.Schema = contract.CoreSchema
 	for _, name := range release {
 		if err := compare(ctx, env, name, o); err != nil {
 			return nil, err
@@ -182,9 +150,6 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 	if o.Topology, err = extension.ReadTopology(files...); err != nil {
 		return nil, cli.UsageError(err)
 	}
-	if f.restart != "" {
-		o.Restart = func(ctx context.Context) error { return env.Shell(ctx, f.restart) }
-	}
 	if f.save != "" {
 		if err := env.MakeFolder(f.save); err != nil {
 			return nil, err
@@ -195,7 +160,7 @@ func (f *checkFlags) probeOptions(ctx context.Context, env *cli.Env, address str
 }
 
 // serverURL reads the address of a server.
-func serverURL(address string, schemes ...string) (*url.URL, error) {
+func serverURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
@@ -204,10 +169,10 @@ func serverURL(address string, schemes ...string) (*url.URL, error) {
 		return nil, cli.Usagef("the URL has a user or a password; extensions accept neither")
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, cli.Usagef("%q is not a server address; the form is https://HOST:PORT/PATH", address)
-	case slices.Contains(schemes, u.Scheme):
-		return u, nil
+	case u.Scheme != "https":
+		return nil, cli.Usagef("%q does not begin with https://; Cluster API calls extensions only over TLS", address)
 	}
-	return nil, cli.Usagef("%q does not begin with https://; Cluster API calls extensions only over TLS", address)
+	return u, nil
 }
 
 // keyValues reads the values of --setting, of the form KEY=VALUE.
@@ -263,7 +228,6 @@ func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) e
 	if err != nil {
 		return err
 	}
-	definitions := map[[2]string]*crd.CRD{}
 	var server *extension.Server
 	for _, r := range releases {
 		kinds := r.Kinds()
@@ -278,36 +242,20 @@ func compare(ctx context.Context, env *cli.Env, name string, o *probe.Options) e
 			}
 			file := manifest.New(artifact, kind, data)
 			o.Classes = append(o.Classes, clusterclass.In(file)...)
-			if kind != layouts.Components {
+			if kind != layouts.Components || r.Provider.Type != layouts.RuntimeExtension {
 				continue
 			}
-			for _, object := range file.Objects() {
-				if object.Is(crd.Group, crd.Kind) {
-					c := crd.Of(object)
-					definitions[[2]string{c.Group, c.Kind}] = c
-				}
+			if server != nil {
+				return cli.Usagef("%s has several runtime extensions; name the release of one", name)
 			}
-			if r.Provider.Type == layouts.RuntimeExtension {
-				if server != nil {
-					return cli.Usagef("%s has several runtime extensions; name the release of one", name)
-				}
-				if server, err = extension.FindServer(file.Objects(), ""); err != nil {
-					return fmt.Errorf("%s: %w", artifact.Path, err)
-				}
-				register(env, o, server, artifact.Path)
+			if server, err = extension.FindServer(file.Objects(), ""); err != nil {
+				return fmt.Errorf("%s: %w", artifact.Path, err)
 			}
+			register(env, o, server, artifact.Path)
 		}
 	}
 	if server == nil {
 		return cli.Usagef("%s has no runtime extension; name the release of one", name)
-	}
-	o.Schema = func(group, kind, version string) (crd.Schema, bool) {
-		if c := definitions[[2]string{group, kind}]; c != nil {
-			if v := c.Version(version); v != nil {
-				return v.Schema, true
-			}
-		}
-		return contract.CoreSchema(group, kind, version)
 	}
 	return nil
 }
@@ -318,12 +266,12 @@ func register(env *cli.Env, o *probe.Options, s *extension.Server, file string) 
 		o.ServerName = s.Name()
 		env.Detail("the certificate must be for %s, the Service of the release", s.Name())
 	}
-	o.Registration = &probe.Registration{File: file, Object: "Service " + s.Service, Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...)}
+	o.Registration = &probe.Registration{
+		File: file, Object: "Service " + s.Service, Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...),
+	}
 	if s.Config != nil {
 		o.Registration.Object = extension.ConfigKind + " " + s.Config.Name
-		if o.Name == "" {
-			o.Name = s.Config.Name
-		}
+		o.Name = s.Config.Name
 	}
 }
 

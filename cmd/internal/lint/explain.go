@@ -1,10 +1,12 @@
 package lint
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
@@ -17,13 +19,13 @@ func ExplainCommand(env *cli.Env) *cobra.Command {
 		Use:   "explain RULE",
 		Short: "Explain a rule with examples",
 		Long: `Explains what a rule means, what happens to users, who proves it, and what to do.
-RULE is the ID of a rule or its name.`,
+RULE is the ID or the name of a rule of lint, or of a check of "extension check".`,
 		Example: `  clusterctl-repo explain META006
   clusterctl-repo explain image-version`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
-			for _, r := range rules.Catalogue {
+			for _, r := range slices.Concat(rules.Catalogue, checks.Family.Rules) {
 				ids = append(ids, r.ID+"\t"+r.Title, r.Name+"\t"+r.ID)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
@@ -31,13 +33,16 @@ RULE is the ID of a rule or its name.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			style := env.TextStyle()
 			rule := rules.Named(args[0])
+			if check := checks.ByID(args[0]); check != nil {
+				rule = &check.Rule
+			}
 			if family, err := rules.Matching(rules.Catalogue, args); rule == nil && err == nil {
 				return cli.Usagef("%s is a family of %s; clusterctl-repo rules %[1]s lists them", args[0], phrase.Count(len(family), "rule"))
 			}
 			if rule == nil {
 				return cli.UsageError(rules.Unknown(args[0]))
 			}
-			if rule.Scope == lint.ScopeLive {
+			if rule.Check == nil {
 				return report.WriteRule(env.Text, rule, report.Example{Prose: "For example: " + rule.Example}, style)
 			}
 			example, err := examples.Load(rule.ID)

@@ -39,9 +39,10 @@ type flags struct {
 	platforms    []string
 	verification targets.Verification
 	suite        targets.Suite
+	previous     string
 	choice       ruleChoice
-	// demands are what releases have to meet before lint reads them, or nil.
-	demands *sign.Policy
+	// keys are those that have to have signed releases before lint reads them, if any.
+	keys []*sign.PublicKey
 }
 
 // ruleChoice are the flags --select and --ignore.
@@ -63,9 +64,7 @@ func (c *ruleChoice) rules() ([]*lint.Rule, error) {
 	if len(c.sel)+len(c.ignore) == 0 {
 		return nil, nil
 	}
-	list := slices.DeleteFunc(slices.Clone(rules.Catalogue), func(r *lint.Rule) bool {
-		return r.Scope == lint.ScopeLive && !strings.HasPrefix(r.Command, "lint")
-	})
+	list := rules.Catalogue
 	if len(c.sel) > 0 {
 		var err error
 		if list, err = rules.Matching(list, c.sel); err != nil {
@@ -105,10 +104,10 @@ the whole document if nothing precedes it there:
 
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
-The comment also applies to what "build" makes of the tree, if that lies in the
-tree. In a release on a server, or with --verify-key or --policy, comments
-suppress no errors; nor does the clusterctl-repo.yaml of finished releases,
-unless --config names it.
+For finished releases the comments in their files count, and the nearest
+clusterctl-repo.yaml above them. In a release on a server, or with --verify-key,
+comments suppress no errors; nor does a clusterctl-repo.yaml that lies with the
+releases, unless --config names it.
 
 Without a TARGET the current folder is checked. The exit code is 1 if there are
 findings at or above --fail-on.`,
@@ -133,6 +132,10 @@ findings at or above --fail-on.`,
   clusterctl-repo lint out --check-images --platform linux/amd64 \
       --platform linux/arm64
 
+  # Does this release have all that the last one has?
+  clusterctl-repo lint out --version v1.3.0 \
+      --previous https://github.com/acme/cluster-api-provider-acme/releases/latest
+
   # What does a finding mean?
   clusterctl-repo explain META006`,
 		Args: cobra.ArbitraryArgs,
@@ -154,6 +157,7 @@ findings at or above --fail-on.`,
 	flags.StringVar(&f.baseline, "baseline", "", "")
 	flags.StringVar(&f.changedSince, "changed-since", "", "")
 	flags.StringVar(&f.contract, "contract", "", "")
+	flags.StringVar(&f.previous, "previous", "", "")
 	f.verification.Bind(flags)
 	f.core.Bind(flags)
 	flags.BoolVar(&f.fix, "fix", false, "")
@@ -201,27 +205,30 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if f.checkImages {
 		o.Images = askRegistries(ctx, env, f.platforms)
 	}
+	if o.Last, err = targets.Last(ctx, env, f.previous); err != nil {
+		return err
+	}
 	known := map[string]bool{}
 	if f.baseline != "" {
 		if known, err = f.readBaseline(env); err != nil {
 			return err
 		}
 	}
-	if f.demands, err = f.verification.Demands(env); err != nil {
+	if f.keys, err = f.verification.Keys(env); err != nil {
 		return err
 	}
-	if f.demands != nil && f.fix {
-		return cli.Usagef("--fix changes files, but a signed release must not change; leave out --verify-key and --policy")
+	if len(f.keys) > 0 && f.fix {
+		return cli.Usagef("--fix changes files, but a signed release must not change; leave out --verify-key")
 	}
 	if f.changedSince != "" {
 		if err := f.knownSince(ctx, env, args, o, known); err != nil {
 			return err
 		}
 	}
-	if f.demands != nil {
+	if len(f.keys) > 0 {
 		o.Foreign = true
 		o.Approve = func(ctx context.Context, r *repo.Repository) error {
-			return targets.ApproveRepository(ctx, env, f.demands, r)
+			return targets.ApproveRepository(ctx, env, f.keys, r)
 		}
 	}
 	var r *lint.Report
@@ -353,8 +360,8 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 		}
 	}
 	t, err := targets.Open(ctx, env, name, nil)
-	if err == nil && f.demands != nil {
-		err = targets.ApproveTarget(ctx, env, f.demands, t)
+	if err == nil && f.keys != nil {
+		err = targets.ApproveTarget(ctx, env, f.keys, t)
 	}
 	if err != nil {
 		return nil, err

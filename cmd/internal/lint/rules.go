@@ -22,9 +22,8 @@ func RulesCommand(env *cli.Env) *cobra.Command {
 		Short: "List the rules",
 		Long: `Lists all rules with their severity and who proves them: clusterctl (it
 refuses, or silently does something else), apiserver, contract (a MUST or
-SHOULD of the provider contract) or practice. Those of the family LIV are the
-checks of running programs; all others belong to lint. Arguments choose among
-them: rules and families, severities, and proofs.`,
+SHOULD of the provider contract) or practice. Arguments choose among them: rules
+and families, severities, and proofs.`,
 		Example: `  clusterctl-repo rules
   clusterctl-repo rules -o json
 

@@ -40,11 +40,7 @@ compared with itself.
 
   # Does this source tree break its users? For a pull request
   clusterctl-repo diff /srv/repository/infrastructure-acme/v1.2.0 . \
-      --fail-on breaking
-
-  # Can this cluster be upgraded, or does it hold objects of an old version?
-  clusterctl-repo diff infrastructure-acme/v1.2.0 infrastructure-acme/v2.0.0 \
-      --kubeconfig management.kubeconfig`,
+      --fail-on breaking`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			level := diff.Breaking + 1
@@ -61,8 +57,7 @@ compared with itself.
 			if err != nil {
 				return err
 			}
-			var stored map[string][]string
-			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1], stored)
+			all, compareErr := compareReleases(cmd.Context(), sides[0], sides[1])
 			if len(all) == 0 && compareErr != nil {
 				return compareErr
 			}
@@ -128,7 +123,7 @@ func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source)
 // compareReleases compares the releases of each provider. A provider of one side
 // alone is one change; two releases of different providers that
 // are alone on their sides are compared all the same.
-func compareReleases(ctx context.Context, old, new []*repo.Release, stored map[string][]string) ([]report.Comparison, error) {
+func compareReleases(ctx context.Context, old, new []*repo.Release) ([]report.Comparison, error) {
 	var all []report.Comparison
 	var failures []error
 	add := func(from, to *repo.Release) {
@@ -139,7 +134,7 @@ func compareReleases(ctx context.Context, old, new []*repo.Release, stored map[s
 		case from == nil:
 			c.Changes = []diff.Change{diff.New(to.Provider.Label())}
 		default:
-			changes, err := diff.Releases(ctx, from, to, stored)
+			changes, err := diff.Releases(ctx, from, to)
 			c.Changes = changes
 			if err != nil {
 				failures = append(failures, err)

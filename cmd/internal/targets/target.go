@@ -347,6 +347,22 @@ func (t *Target) Newest() ([]*repo.Release, error) {
 	return out, nil
 }
 
+// None is the TARGET that stands for no release, where one is compared with.
+const None = "none"
+
+// Last opens the releases that the next ones are compared with: the newest of each
+// provider of a TARGET, or none.
+func Last(ctx context.Context, env *cli.Env, name string) ([]*repo.Release, error) {
+	if name == "" || name == None {
+		return nil, nil
+	}
+	releases, err := OpenNewest(ctx, env, name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--previous: %w", err)
+	}
+	return releases, nil
+}
+
 // DestHelp is the part of the help that all commands with a DEST share.
 const DestHelp = `
 DEST is a folder or file:/// with its path, static:DIR for a web server,

@@ -1,20 +1,23 @@
 package checks_test
 
 import (
-	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 )
 
 func TestCatalogue(t *testing.T) {
 	names := map[string]bool{}
-	for i, c := range checks.All {
-		if c.ID != fmt.Sprintf("%s%03d", checks.Family.Prefix, i+1) {
-			t.Errorf("%s is number %d", c.ID, i+1)
+	form, before := regexp.MustCompile(`^LIV[0-9]{3}$`), ""
+	for _, c := range checks.All {
+		if !form.MatchString(c.ID) || c.ID <= before {
+			t.Errorf("%s after %s", c.ID, before)
 		}
-		if names[c.Name] {
+		before = c.ID
+		if names[c.Name] || rules.Named(c.Name) != nil {
 			t.Errorf("%s: the name %s is taken", c.ID, c.Name)
 		}
 		names[c.Name] = true
@@ -26,7 +29,7 @@ func TestCatalogue(t *testing.T) {
 		if strings.HasSuffix(c.Title, ".") || !strings.HasSuffix(c.Why, ".") || !strings.HasSuffix(c.Fix, ".") {
 			t.Errorf("%s: full stops", c.ID)
 		}
-		if checks.ByID("liv-"+c.ID[3:]) != c {
+		if checks.ByID("liv-"+c.ID[3:]) != c || checks.ByID(c.Name) != c {
 			t.Errorf("%s is not found", c.ID)
 		}
 	}

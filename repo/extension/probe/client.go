@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,33 +20,27 @@ import (
 )
 
 // client calls a server as Cluster API does (internal/runtime/client, httpCall and
-// createHTTPClient): POST without a Content-Type, the timeout as a parameter too,
-// no redirects.
+// createHTTPClient): POST without a Content-Type, the timeout as a parameter too, each on a
+// connection of its own.
 type client struct {
 	base *url.URL
 	http *http.Client
-	// keeps tells whether connections are kept, so that a call may meet one that was just closed.
-	keeps bool
-	// host is what requests name, if it is not the host of the address.
+	// host is what requests name.
 	host string
 }
 
-// newClient returns a client that speaks HTTP/1.1, and HTTP/2 if the server offers
-// it and newer is set. If it is not, each call has a connection of its own, and a call
-// that fails is not made again.
-func newClient(base *url.URL, config *tls.Config, newer bool) *client {
-	p := &http.Protocols{}
-	p.SetHTTP1(true)
-	p.SetHTTP2(newer)
-	// The transport adds the protocols to the configuration.
-	t := &http.Transport{TLSClientConfig: config.Clone(), MaxIdleConnsPerHost: parallelCalls, DisableKeepAlives: !newer, Protocols: p}
-	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{base: base, keeps: newer, http: &http.Client{Transport: t, CheckRedirect: last}}
-}
-
-// dial returns a client whose requests name the host and the port of the Service.
-func (p *probe) dial(config *tls.Config, newer bool) *client {
-	c := newClient(p.o.URL, config, newer)
+// dial returns a client whose requests name the host and the port of the Service. It
+// follows redirects only for a Cluster API that does.
+func (p *probe) dial(config *tls.Config) *client {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	c := &client{base: p.o.URL, host: p.o.URL.Host, http: &http.Client{
+		Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, Protocols: protocols},
+	}}
+	if p.o.Core >= noRedirects {
+		c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
 	if p.o.ServerName != p.o.URL.Hostname() {
 		port := "443" // that of an ExtensionConfig without one
 		if r := p.o.Registration; r != nil && len(r.Ports) > 0 {
@@ -58,42 +51,24 @@ func (p *probe) dial(config *tls.Config, newer bool) *client {
 	return c
 }
 
-func (c *client) close() { c.http.CloseIdleConnections() }
-
-// call is one request.
-type call struct {
-	method      string
-	path        string // below the address of the server
-	body        []byte
-	timeout     time.Duration
-	contentType string
-	// noParameter leaves the parameter timeout out.
-	noParameter bool
-}
+// noRedirects is the minor version of Cluster API that first follows no redirects.
+const noRedirects = 14
 
 // reply is what came of a call.
 type reply struct {
 	status int
 	body   []byte
 	took   time.Duration
-	// err is set if there was no complete answer; tooLarge if it was cut off.
-	err      error
-	tooLarge bool
+	// err is set if there was no complete answer.
+	err error
 }
 
-func (r *reply) ok() bool         { return r.err == nil && r.status == http.StatusOK && !r.tooLarge }
-func (r *reply) redirected() bool { return r.err == nil && r.status >= 300 && r.status < 400 }
-
-// broken reports whether the server did not survive the call, or nearly so.
-func (r *reply) broken() bool { return r.err != nil || r.status >= 500 }
+func (r *reply) ok() bool { return r.err == nil && r.status == http.StatusOK }
 
 // String says what came, for people.
 func (r *reply) String() string {
-	switch {
-	case r.err != nil:
+	if r.err != nil {
 		return explain(r.err)
-	case r.tooLarge:
-		return fmt.Sprintf("the answer is larger than %d MiB", extension.MaxBody>>20)
 	}
 	return fmt.Sprintf("it answers %d%s", r.status, excerpt(r.body))
 }
@@ -108,71 +83,41 @@ func excerpt(body []byte) string {
 	return fmt.Sprintf(" with %q", cut(text, longest))
 }
 
-var errTimeout = errors.New("no answer in time")
+var (
+	errTimeout  = errors.New("no answer in time")
+	errTooLarge = fmt.Errorf("the answer is larger than %d MiB", extension.MaxBody>>20)
+)
 
-// address is where a call goes.
-func (c *client) address(in call) *url.URL {
-	u := *c.base
-	u.Path = path.Join(u.Path, in.path)
-	if !in.noParameter {
-		u.RawQuery = url.Values{"timeout": {in.timeout.String()}}.Encode()
-	}
-	return &u
-}
-
-// do makes a call. It returns when the timeout of the call ends, or ctx.
-func (c *client) do(ctx context.Context, in call) reply {
-	limit, cancel := context.WithTimeoutCause(ctx, in.timeout, errTimeout)
+// do makes a call to a path below the address of the server. It returns when the timeout
+// ends, or ctx.
+func (c *client) do(ctx context.Context, at string, body []byte, timeout time.Duration) (r reply) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w (%s)", errTimeout, timeout))
 	defer cancel()
-	u := c.address(in)
-	var body io.Reader
-	if in.method == "" {
-		in.method = http.MethodPost
-	}
-	if in.method == http.MethodPost {
-		body = bytes.NewReader(in.body)
-	}
 	start := time.Now()
-	out := func(r reply) reply {
+	defer func() {
 		r.took = time.Since(start)
-		if r.err != nil && limit.Err() != nil {
-			r.err = fmt.Errorf("%w: %w", context.Cause(limit), limit.Err())
-			if ctx.Err() == nil {
-				r.err = fmt.Errorf("%w (%s)", errTimeout, in.timeout)
-			}
+		if r.err != nil && ctx.Err() != nil {
+			r.err = context.Cause(ctx)
 		}
-		return r
-	}
-	req, err := http.NewRequestWithContext(limit, in.method, u.String(), body)
+	}()
+	u := *c.base
+	u.Path = path.Join(u.Path, at)
+	u.RawQuery = url.Values{"timeout": {timeout.String()}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return out(reply{err: err})
+		return reply{err: err}
 	}
-	req.Host = cmp.Or(c.host, u.Host)
-	// A connection that is closed between two calls is no fault. The header is not sent, but lets the transport try again.
-	req.Header["Idempotency-Key"] = []string{}
-	if in.contentType != "" {
-		req.Header.Set("Content-Type", in.contentType)
-	}
-	resp, err := c.http.Do(req)
-	// Closed while the request was written.
-	if c.keeps && (errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)) && req.GetBody != nil && limit.Err() == nil {
-		c.close() // others that are kept may be closed too
-		req.Body, _ = req.GetBody()
-		resp, err = c.http.Do(req)
-	}
+	request.Host = c.host
+	answer, err := c.http.Do(request)
 	if err != nil {
-		return out(reply{err: err})
+		return reply{err: err}
 	}
-	defer resp.Body.Close()
-	limited := io.LimitReader(resp.Body, extension.MaxBody+1)
-	data, err := io.ReadAll(limited)
-	if err != nil {
-		return out(reply{status: resp.StatusCode, err: err})
-	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(answer.Body, extension.MaxBody+1))
 	if len(data) > extension.MaxBody {
-		return out(reply{status: resp.StatusCode, tooLarge: true})
+		data, err = nil, errTooLarge
 	}
-	return out(reply{status: resp.StatusCode, body: data})
+	return reply{status: answer.StatusCode, body: data, err: err}
 }
 
 // wantsCertificate reports whether the server answered with the alert
@@ -216,8 +161,6 @@ func explain(err error) string {
 		return "the answer is not HTTP: " + strings.TrimPrefix(what, "net/http: ")
 	}
 	switch {
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the server speaks http, not https"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused: no server listens at this address"
 	case strings.Contains(text, "INTERNAL_ERROR"):

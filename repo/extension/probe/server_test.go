@@ -1,11 +1,9 @@
-// The tests open thousands of connections; post-quantum keys would make each one expensive.
+// Each call has a connection of its own; post-quantum keys would make them expensive.
 //go:debug tlsmlkem=0
 
 package probe_test
 
 import (
-	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,18 +12,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,26 +33,20 @@ type object = map[string]any
 
 const serviceName = "webhook.acme-system.svc"
 
-// server is an extension with one handler for each hook, which does everything
+// server is an extension with one handler for each of some hooks, which does everything
 // right until a test changes it.
 type server struct {
 	handlers []object
+	// hook is the one that a test is about, if it is about one.
+	hook string
 	// answers are what hooks answer to a request that can be read.
 	answers map[string]func(request object) object
 	// wrap stands before everything else.
 	wrap func(next http.Handler) http.Handler
-	// dnsNames, notAfter and config are of the certificate and of TLS, sometimes are the
-	// names in the certificate of each third connection, and between asks for a CA below that
-	// of the test.
-	dnsNames  []string
-	sometimes []string
-	between   bool
-	notAfter  time.Time
-	config    func(*tls.Config)
-	// plain answers http on the port too.
-	plain bool
-	// about are parts of the names of the handlers that a fault is in.
-	about []string
+	// dnsNames, notAfter and config are of the certificate and of TLS.
+	dnsNames []string
+	notAfter time.Time
+	config   func(*tls.Config)
 }
 
 // name is the handler of a hook.
@@ -103,11 +91,12 @@ func patchEach(kind, patchType string, patch func(item object) any) func(object)
 // goodPatch changes what may be changed.
 var goodPatch = object{"op": "add", "path": "/spec/template/spec/image", "value": "acme"}
 
-func healthy() *server {
-	s := &server{dnsNames: []string{serviceName}, notAfter: time.Now().Add(90 * 24 * time.Hour), answers: map[string]func(object) object{}}
+// healthy serves all hooks, or the one that is given and those that belong to it.
+func healthy(hook string) *server {
+	s := &server{hook: hook, dnsNames: []string{serviceName}, notAfter: time.Now().Add(90 * 24 * time.Hour), answers: map[string]func(object) object{}}
 	for _, h := range extension.Hooks(contract.NewestCore) {
 		switch {
-		case h.IsDiscovery():
+		case h.IsDiscovery(), hook != "" && hook != h.Name && pairs[hook] != h.Name:
 			continue
 		case h.Retry:
 			s.answers[h.Name] = success(object{"retryAfterSeconds": 0})
@@ -126,6 +115,9 @@ func healthy() *server {
 	s.answers["CanUpdateMachineSet"] = inPlace("machineSet")
 	return s
 }
+
+// pairs are hooks that come together.
+var pairs = map[string]string{"CanUpdateMachine": "UpdateMachine", "CanUpdateMachineSet": "UpdateMachine", "UpdateMachine": "CanUpdateMachine"}
 
 // minors is a plan with each minor version on the way.
 func minors(r object) object {
@@ -187,22 +179,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// padding is a part of what large requests are filled with.
-var padding = bytes.Repeat([]byte("x"), 1<<10)
-
 // serve reads the request and writes the answer.
 func serve(w http.ResponseWriter, r *http.Request, answer func(object) object) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	body, err := io.ReadAll(r.Body)
-	body = bytes.ReplaceAll(body, padding, nil) // reading it would be most of what the tests do
 	var request object
-	if err == nil {
-		err = json.Unmarshal(body, &request)
-	}
-	if err != nil || request == nil {
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil || request == nil {
 		write(w, object{"status": "Failure", "message": "the request cannot be read"})
 		return
 	}
@@ -219,8 +203,6 @@ type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pool *x509.CertPool
-	// chain is what a server sends of it: nothing of a root.
-	chain [][]byte
 }
 
 func newAuthority(t testing.TB) *authority {
@@ -243,16 +225,6 @@ func authorityUntil(t testing.TB, notAfter time.Time) *authority {
 	return a
 }
 
-// below is a CA in between, whose certificate ended after that of this one.
-func (a *authority) below(t testing.TB) *authority {
-	t.Helper()
-	b := authorityUntil(t, time.Now().Add(-time.Hour))
-	b.cert.RawSubject, b.cert.Subject.CommonName = nil, "Acme CA 2"
-	der := given.Value(x509.CreateCertificate(rand.Reader, b.cert, a.cert, &b.key.PublicKey, a.key))(t)
-	b.cert, b.chain = given.Value(x509.ParseCertificate(der))(t), [][]byte{der}
-	return b
-}
-
 func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) tls.Certificate {
 	t.Helper()
 	key := given.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -262,27 +234,13 @@ func (a *authority) issue(t testing.TB, dnsNames []string, notAfter time.Time) t
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der := given.Value(x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key))(t)
-	return tls.Certificate{Certificate: append([][]byte{der}, a.chain...), PrivateKey: key}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // start serves until the test ends and returns the address.
 func (s *server) start(t testing.TB, ca *authority) *url.URL {
 	t.Helper()
-	if s.between {
-		ca = ca.below(t)
-	}
 	config := &tls.Config{Certificates: []tls.Certificate{ca.issue(t, s.dnsNames, s.notAfter)}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
-	if s.sometimes != nil {
-		var connections atomic.Int64
-		usual, other := config.Certificates[0], ca.issue(t, s.sometimes, s.notAfter)
-		config.Certificates = nil
-		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if connections.Add(1)%3 == 0 {
-				return &other, nil
-			}
-			return &usual, nil
-		}
-	}
 	if s.config != nil {
 		s.config(config)
 	}
@@ -296,11 +254,7 @@ func (s *server) start(t testing.TB, ca *authority) *url.URL {
 	ts.Config.Protocols.SetHTTP1(true)
 	ts.Config.Protocols.SetHTTP2(true)
 	ts.Config.TLSConfig = config
-	if s.plain {
-		ts.Listener = &sniffing{Listener: ts.Listener, config: config}
-	} else {
-		ts.Listener = tls.NewListener(ts.Listener, config)
-	}
+	ts.Listener = tls.NewListener(ts.Listener, config)
 	ts.Start()
 	t.Cleanup(func() {
 		ts.CloseClientConnections()
@@ -309,63 +263,11 @@ func (s *server) start(t testing.TB, ca *authority) *url.URL {
 	return &url.URL{Scheme: "https", Host: ts.Listener.Addr().String()}
 }
 
-// sniffing speaks TLS with those who begin with it, and http with others.
-type sniffing struct {
-	net.Listener
-	config *tls.Config
-}
-
-func (l *sniffing) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	first := make([]byte, 1)
-	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
-	_, err = io.ReadFull(conn, first)
-	_ = conn.SetReadDeadline(time.Time{})
-	again := &replayed{conn, first}
-	if err == nil && first[0] == 0x16 {
-		return tls.Server(again, l.config), nil
-	}
-	return again, nil
-}
-
-type replayed struct {
-	net.Conn
-	first []byte
-}
-
-func (c *replayed) Read(b []byte) (int, error) {
-	if len(c.first) > 0 {
-		n := copy(b, c.first)
-		c.first = c.first[n:]
-		return n, nil
-	}
-	return c.Conn.Read(b)
-}
-
 func options(t testing.TB, u *url.URL, ca *authority) probe.Options {
 	t.Helper()
 	topology := given.Value(extension.ReadTopology())(t)
 	return probe.Options{
-		URL: u, ServerName: serviceName, Roots: ca.pool, OtherRoots: x509.NewCertPool(), Core: contract.NewestCore, Level: extension.All,
+		URL: u, ServerName: serviceName, Roots: ca.pool, Core: contract.NewestCore, Level: extension.All,
 		Topology: topology, Name: "acme",
-		// Tests of faults that are rare or take time ask for more.
-		Rarity: 2, Chance: 0.9, RetryBudget: -1,
 	}
-}
-
-func limited(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// TestMain lets many tests run at once: what most of them do is wait for servers.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	_ = flag.Set("test.parallel", "8")
-	os.Exit(m.Run())
 }

@@ -130,24 +130,6 @@ func (c *comparison) definitions() {
 	c.changes = slices.Concat(append([][]Change{c.changes}, found...)...)
 }
 
-// stored compares the new definitions with what a cluster holds (apiextensions-apiserver
-// pkg/apis/apiextensions/validation, ValidateCustomResourceDefinitionStoredVersions).
-func (c *comparison) stored(versions map[string][]string) {
-	for _, d := range definitionsOf(c.new) {
-		for _, version := range versions[d.Object.Name] {
-			if d.Version(version) != nil {
-				continue
-			}
-			c.at(d.Object, d.Object.Get("spec", "versions"), Change{
-				Area: InAPI, Subject: crd.Kind + " " + d.Object.Name, Path: version, Kind: Removed, Impact: Breaking, Old: version,
-				Message: fmt.Sprintf("the cluster may hold %s objects stored as %s, which the new definition lacks",
-					d.Kind, version),
-				Advice: fmt.Sprintf("the API server refuses the definition; before the upgrade, write all objects again in a newer version and remove %s from status.storedVersions", version),
-			})
-		}
-	}
-}
-
 func definitionsOf(s *side) []*crd.CRD {
 	var out []*crd.CRD
 	for _, o := range s.components() {

@@ -93,17 +93,13 @@ type Change struct {
 // Releases compares two releases of one provider. The changes are sorted by
 // area, then by impact, the heaviest first, then by subject. Files that cannot
 // be read do not hide the others: the error joins what is wrong with them.
-//
-// Stored are the versions in which a cluster may hold objects, by the names of the
-// definitions (status.storedVersions); nil if no cluster is known.
-func Releases(ctx context.Context, from, to *repo.Release, stored map[string][]string) ([]Change, error) {
+func Releases(ctx context.Context, from, to *repo.Release) ([]Change, error) {
 	c := &comparison{old: load(from), new: load(to)}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	c.metadata()
 	c.definitions()
-	c.stored(stored)
 	c.labels()
 	if err := c.variables(ctx); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func release(version string, files map[string]string) *repo.Release {
 // compare compares releases with these files.
 func compare(t *testing.T, old, now map[string]string) []Change {
 	t.Helper()
-	return given.Value(Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now), nil))(t)
+	return given.Value(Releases(t.Context(), release("v1.0.0", old), release("v1.1.0", now)))(t)
 }
 
 // components are the files of a release that has no others.
@@ -167,27 +167,6 @@ func TestLargeComponents(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lines(compare(t, components(old+padding), components(now+padding)))); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestStored compares the new definitions with what a cluster may hold.
-func TestStored(t *testing.T) {
-	r := release("v1.0.0", components(schemaIn("{type: object}")))
-	for stored, want := range map[string]string{
-		"v1": "", "v1alpha1": "breaking the cluster may hold Foo objects stored as v1alpha1, which the new definition lacks",
-	} {
-		changes, err := Releases(t.Context(), r, r, map[string][]string{"foos.example.com": {stored}, "bars.example.com": {"v0"}})
-		given.NoError(t, err)
-		var got []string
-		for _, c := range changes {
-			got = append(got, c.Impact.String()+" "+c.Message)
-			if c.Line == 0 || c.Advice == "" {
-				t.Errorf("%+v", c)
-			}
-		}
-		if strings.Join(got, "; ") != want {
-			t.Errorf("%s: %v, want %q", stored, got, want)
-		}
 	}
 }
 
@@ -469,7 +448,7 @@ func TestMeaning(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	changes, err := Releases(t.Context(),
 		release("v1.0.0", map[string]string{"infrastructure-components.yaml": "a: [", "metadata.yaml": "{", "a.txt": ""}),
-		release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn("{}"), "metadata.yaml": "{", "b.txt": ""}), nil)
+		release("v1.1.0", map[string]string{"infrastructure-components.yaml": schemaIn("{}"), "metadata.yaml": "{", "b.txt": ""}))
 	if err == nil || !strings.Contains(err.Error(), "infrastructure-components.yaml was not compared") || !strings.Contains(err.Error(), "metadata.yaml") {
 		t.Errorf("got %v", err)
 	}
@@ -484,7 +463,7 @@ func TestCorpus(t *testing.T) {
 	all := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
 	for i, p := range all.Providers {
 		r := p.Releases[0]
-		changes, err := Releases(t.Context(), r, r, nil)
+		changes, err := Releases(t.Context(), r, r)
 		if err != nil || len(changes) > 0 {
 			t.Errorf("%s to itself: %v %v", p.Label(), lines(changes), err)
 		}
@@ -492,11 +471,11 @@ func TestCorpus(t *testing.T) {
 			continue // enough pairs
 		}
 		other := all.Providers[(i+1)%len(all.Providers)].Releases[0]
-		to, err := Releases(t.Context(), r, other, nil)
+		to, err := Releases(t.Context(), r, other)
 		if err != nil {
 			t.Error(err)
 		}
-		back, err := Releases(t.Context(), other, r, nil)
+		back, err := Releases(t.Context(), other, r)
 		if err != nil {
 			t.Error(err)
 		}
@@ -527,8 +506,8 @@ func FuzzReleases(f *testing.F) {
 		for _, name := range []string{"infrastructure-components.yaml", "clusterclass-a.yaml", "metadata.yaml"} {
 			x := release("v1.0.0", map[string]string{name: string(a)})
 			y := release("v1.1.0", map[string]string{name: string(b)})
-			Releases(t.Context(), x, y, nil)
-			if changes, err := Releases(t.Context(), x, x, nil); err == nil && len(changes) > 0 {
+			Releases(t.Context(), x, y)
+			if changes, err := Releases(t.Context(), x, x); err == nil && len(changes) > 0 {
 				t.Errorf("%q changes from itself: %v", a, lines(changes))
 			}
 		}

@@ -32,9 +32,6 @@ A CustomResourceDefinition is compared field by field in every version that both
 API server would refuse or drop are never neutral: random changes of schemas are compared with crdify, and with the API server's own
 validation and pruning of random objects (` + "`make oracle`" + `). A provider that is missing in the new release is breaking.
 
-With ` + "`--kubeconfig`" + ` it also reads which versions a cluster stores objects in (` + "`status.storedVersions`" + ` of its CRDs): the API server
-refuses a CRD that drops one of them.
-
 <!-- generated from the tables of repo/facts/diff: do not edit -->
 | part | what | added | removed | changed |
 |---|---|---|---|---|

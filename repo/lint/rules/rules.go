@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/classes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/components"
@@ -25,11 +24,10 @@ import (
 var Families = slices.SortedFunc(slices.Values(slices.Concat(
 	classes.Families, components.Families, contracts.Families, definitions.Families,
 	extensions.Families, objects.Families, repository.Families, templates.Families, text.Families,
-	[]*lint.Family{checks.Family},
 )), func(a, b *lint.Family) int { return cmp.Compare(a.Prefix, b.Prefix) })
 
-// All are the rules that lint.Run applies, sorted by ID, and Catalogue those of
-// running programs in addition. They must not be changed.
+// All are the rules that lint.Run applies, sorted by ID, and Catalogue those without a
+// check in addition. They must not be changed.
 var All, Catalogue = list()
 
 func list() (all, catalogue []*lint.Rule) {
@@ -37,7 +35,7 @@ func list() (all, catalogue []*lint.Rule) {
 		catalogue = append(catalogue, f.Rules...)
 	}
 	slices.SortFunc(catalogue, func(a, b *lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
-	all = phrase.Only(catalogue, func(r *lint.Rule) bool { return r.Scope != lint.ScopeLive })
+	all = phrase.Only(catalogue, func(r *lint.Rule) bool { return r.Check != nil })
 	return all, catalogue
 }
 

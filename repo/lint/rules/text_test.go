@@ -2,9 +2,11 @@ package rules_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
@@ -70,7 +72,7 @@ var (
 // must, those of warnings should, those of infos neither.
 func TestText(t *testing.T) {
 	share.SkipInRace(t)
-	for _, r := range rules.Catalogue {
+	for _, r := range slices.Concat(rules.Catalogue, checks.Family.Rules) {
 		for field, text := range map[string]string{"Title": r.Title, "Why": r.Why, "Fix": r.Fix, "Example": r.Example} {
 			if why := phrasing(text); why != "" {
 				t.Errorf("%s: %s %s: %q", r.ID, field, why, text)

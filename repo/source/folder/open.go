@@ -248,7 +248,7 @@ func (r *reader) look(abs string) (shape, error) {
 	if err != nil {
 		return 0, err
 	}
-	var source, hinted, components, metadata, files bool
+	var source, hinted, components, metadata, files, folders bool
 	var below evidence
 	for _, e := range entries {
 		source = source || slices.Contains(sourceMarkers, e.Name())
@@ -260,6 +260,7 @@ func (r *reader) look(abs string) (shape, error) {
 			components = components || layouts.KindOfFile(e.Name()) == layouts.Components
 			metadata = metadata || e.Name() == layouts.MetadataFile
 		case below < labelled:
+			folders = true
 			below = max(below, r.versionsIn(e.Name(), e.Name()))
 		}
 	}
@@ -287,7 +288,7 @@ func (r *reader) look(abs string) (shape, error) {
 		return isRoot, nil
 	case versionErr == nil && labelErr == nil && files:
 		return isVersion, nil
-	case metadata:
+	case metadata && !folders:
 		return isFlat, nil
 	case versionErr == nil && files:
 		return isVersion, nil

@@ -3,6 +3,7 @@ package imageref
 import (
 	_ "crypto/sha256" // digests that clusterctl knows
 	_ "crypto/sha512"
+	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -65,3 +66,9 @@ func Split(s string) (name, tag, digest string) {
 	}
 	return name, tag, digest
 }
+
+// movingTags are tags that mean another image tomorrow.
+var movingTags = []string{"latest", "dev", "devel", "main", "master", "edge", "nightly", "canary", "snapshot", "test", "e2e", "local"}
+
+// Moving reports whether a tag is one that means another image tomorrow.
+func Moving(tag string) bool { return slices.Contains(movingTags, tag) }

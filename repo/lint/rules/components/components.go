@@ -401,9 +401,6 @@ func canonicalImage(p *lint.Pass, o *manifest.Object) {
 	}
 }
 
-// movingTags are tags that mean another image tomorrow.
-var movingTags = []string{"latest", "dev", "devel", "main", "master", "edge", "nightly", "canary", "snapshot", "test", "e2e", "local"}
-
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP016", Name: "image-version", Severity: lint.Warning, Proof: lint.Practice,
 	Title:  "Images should have a fixed tag, and the controller that of the release",
@@ -430,7 +427,7 @@ func imageVersion(p *lint.Pass, o *manifest.Object) {
 		switch {
 		case named.Tag == "":
 			p.On(o, n, "image %s has neither a tag nor a digest", n.Text())
-		case slices.Contains(movingTags, named.Tag):
+		case imageref.Moving(named.Tag):
 			p.On(o, n, "image uses the moving tag %q", named.Tag)
 		case slices.Contains(manager, c) && otherVersion(p.Release, named.Tag):
 			p.On(o, n, "the controller image has tag %s, but the release is %s", named.Tag, p.Release.Version)

@@ -160,7 +160,7 @@ func goneImages(p *lint.Pass, o *manifest.Object) {
 		if err != nil {
 			continue // COMP015
 		}
-		if slices.Contains(movingTags, named.Tag) {
+		if imageref.Moving(named.Tag) {
 			continue // an image of developers; COMP016 says what to do
 		}
 		name := named.Name()

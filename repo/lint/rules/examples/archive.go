@@ -24,8 +24,9 @@ type Example struct {
 	ID, Prose string
 	// Bases are the names of the repositories that the example starts from.
 	Bases []string
-	// Source is set if the files are not a repository but a source tree.
-	Source    bool
+	// Source is set if the files are not a repository: a source tree, or with Last the
+	// next release in out, and the last one in last/VERSION.
+	Source, Last bool
 	Bad, Good Files
 	Wants     []Want
 	// Env are the variables that clusterctl is run with, as NAME=VALUE; GoodEnv
@@ -161,6 +162,8 @@ func (e *Example) comment(text string) (asShown bool, err error) {
 			asShown = true
 		case line == "source tree":
 			asShown, e.Source = true, true
+		case line == "last release":
+			asShown, e.Source, e.Last = true, true, true
 		case word == "base":
 			e.Bases = strings.Fields(rest)
 		case word == "env":

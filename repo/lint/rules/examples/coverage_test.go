@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -80,8 +81,12 @@ func problem(cell string, commands map[string]string) string {
 	covered := false
 	for _, m := range regexp.MustCompile(`\[([^\]]*)\]\(([^)#]*)#([^)]*)\)`).FindAllStringSubmatch(cell, -1) {
 		text, file, anchor := m[1], m[2], m[3]
+		rule := rules.ByID(text)
+		if check := checks.ByID(text); check != nil {
+			rule = &check.Rule
+		}
 		switch {
-		case file == "rules.md" && (rules.ByID(text) == nil || rules.ByID(text).ID != text):
+		case file == "rules.md" && (rule == nil || rule.ID != text):
 			return "there is no rule " + text
 		case file == "rules.md" && anchor != strings.ToLower(text):
 			return "the link of " + text + " leads elsewhere"

@@ -13,6 +13,7 @@
 //	oracle VERDICT "PATTERN"          how the real thing shows that the rule is right
 //	as shown                          nothing is filled in
 //	source tree                       the files are a source tree; nothing is filled in
+//	last release                      out is the next release, last/VERSION the one before
 //
 // A file that several bases have holds the objects of all of them, each once. A
 // release without metadata.yaml or components gets ordinary ones, and so does a

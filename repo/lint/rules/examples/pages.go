@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
@@ -97,13 +98,15 @@ visibly differently from the good one; the page of the rule names the command. *
 A finding can have a lower severity than its rule if the same fault does less harm.
 `
 
-// pages returns the index of the rules and a page for each family, by their path
+// pages returns the index of the rules and checks and a page for each family, by their path
 // below docs.
 func pages(ctx context.Context) (map[string]string, error) {
 	var index strings.Builder
 	index.WriteString(intro)
 	out := map[string]string{}
-	for _, family := range rules.Families {
+	families := slices.SortedFunc(slices.Values(append(slices.Clone(rules.Families), checks.Family)),
+		func(a, b *lint.Family) int { return strings.Compare(a.Prefix, b.Prefix) })
+	for _, family := range families {
 		file := "rules/" + strings.ToLower(family.Prefix) + ".md"
 		fmt.Fprintf(&index,
 			"\n## %s: %s\n\n| rule | severity | proof | states |\n|---|---|---|---|\n", family.Prefix, family.Title)
@@ -129,7 +132,7 @@ func escape(text string) string {
 }
 
 func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
-	if r.Scope == lint.ScopeLive {
+	if r.Check == nil {
 		fmt.Fprintf(b, "\n## %s\n\n**%s** (`%s`, %s, proof: %s, since %s, checked by `%s`)\n\n",
 			r.ID, escape(r.Title), r.Name, r.Severity, r.Proof, r.Since, r.Command)
 		fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\nExample: %s\n",

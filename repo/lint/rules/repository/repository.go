@@ -82,6 +82,15 @@ func versionWithoutV(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
+	ID: "REPO024", Name: "less-than-last", Severity: lint.Error, Proof: lint.Practice,
+	Title:  "A release must have what the last one has",
+	Source: "Kamaji issue 233, vSphere issue 609: releases that shipped the previous image, or none of the release",
+	Why:    "Users lose a flavor, class, API version or image that they rely on, and a published version cannot be taken back.",
+	Fix:    "Add what is missing, or list it under removed in clusterctl-repo.yaml if it is meant.",
+	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // needs the last release, see lint.Found
+})
+
+var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO003", Name: "metadata-missing", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "Every version must have a metadata.yaml",
 	Source: "clusterctl client/repository/metadata_client.go, Get; provider contract, section Provider Repositories",

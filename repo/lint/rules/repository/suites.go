@@ -74,7 +74,7 @@ func suites() *lint.Family {
 			Example: "UPGRADE_FLAVOR is kcp-scale, and no file is named cluster-template-kcp-scale.yaml",
 		},
 	} {
-		r.Since, r.Proof, r.Scope, r.Command = "v0.1.0", lint.Practice, lint.ScopeLive, "lint CONFIG"
+		r.Since, r.Proof, r.Command = "v0.1.0", lint.Practice, "lint CONFIG"
 		f.Add(r)
 	}
 	return f

@@ -68,7 +68,7 @@ var _ = commentRules.Add(lint.Rule{
 	Source: "kustomize api/krusty, Kustomizer.Run; provider contract, section Components YAML",
 	Why:    "Users get no release, and lint does not check the rest of the tree.",
 	Fix:    "Correct the file; clusterctl-repo build shows the same message.",
-	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // reported before there is anything to check, see lint.Unbuilt
+	Scope:  lint.ScopeComments, Check: func(*lint.Pass) {}, // reported before there is anything to check, see lint.Found
 })
 
 var _ = commentRules.Add(lint.Rule{

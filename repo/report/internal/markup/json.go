@@ -7,13 +7,13 @@ import (
 	"encoding"
 	"encoding/json"
 	"io"
-	"iter"
 	"reflect"
 	"strconv"
 	"strings"
 )
 
-// WriteJSON writes structs as one object that has the fields of all.
+// WriteJSON writes structs as one object that has the fields of all. Lists, which may
+// have very many entries, are written one entry at a time.
 func WriteJSON(w io.Writer, parts ...any) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	sep := "{\n  "
@@ -21,13 +21,20 @@ func WriteJSON(w io.Writer, parts ...any) error {
 		for _, m := range members(part) {
 			b.WriteString(sep + strconv.Quote(m[0].(string)) + ": ")
 			sep = ",\n  "
-			write := func(b *bufio.Writer) error { return EncodeJSON(b, m[1], "  ", "  ") }
-			if list, ok := m[1].(stream); ok {
-				write = list.write
+			list := reflect.ValueOf(m[1])
+			if list.Kind() != reflect.Slice || list.Len() == 0 {
+				if err := EncodeJSON(b, m[1], "  ", "  "); err != nil {
+					return err
+				}
+				continue
 			}
-			if err := write(b); err != nil {
-				return err
+			for i := range list.Len() {
+				b.WriteString(map[bool]string{true: "[\n    ", false: ",\n    "}[i == 0])
+				if err := EncodeJSON(b, list.Index(i).Interface(), "    ", "  "); err != nil {
+					return err
+				}
 			}
+			b.WriteString("\n  ]")
 		}
 	}
 	b.WriteString("\n}\n")
@@ -89,48 +96,6 @@ func members(body any) (out Object) {
 	return out
 }
 
-// stream is a member that is a list with very many entries, which are written one at a
-// time.
-type stream interface {
-	write(*bufio.Writer) error
-	entry() reflect.Type
-}
-
-// Entries is the stream of a sequence, with entries of several lines; those of EntryLines
-// have one line each.
-type (
-	Entries[T any]    iter.Seq[T]
-	EntryLines[T any] iter.Seq[T]
-)
-
-func (s Entries[T]) write(b *bufio.Writer) error {
-	return writeList(b, iter.Seq[T](s), func(e T) error { return EncodeJSON(b, WithLists(e), "    ", "  ") })
-}
-
-func (s EntryLines[T]) write(b *bufio.Writer) error {
-	return writeList(b, iter.Seq[T](s), func(e T) error {
-		data, err := json.Marshal(e)
-		b.Write(data)
-		return err
-	})
-}
-
-func (Entries[T]) entry() reflect.Type    { return reflect.TypeFor[T]() }
-func (EntryLines[T]) entry() reflect.Type { return reflect.TypeFor[T]() }
-
-func writeList[T any](b *bufio.Writer, all iter.Seq[T], write func(T) error) error {
-	sep, end := "[\n    ", "[]"
-	for e := range all {
-		b.WriteString(sep)
-		sep, end = ",\n    ", "\n  ]"
-		if err := write(e); err != nil {
-			return err
-		}
-	}
-	b.WriteString(end)
-	return nil
-}
-
 // EncodeJSON writes a value with indentation, the first line excepted, without a line end
 // and without escaping what HTML would mind.
 func EncodeJSON(w io.Writer, v any, prefix, indent string) error {
@@ -146,13 +111,12 @@ func EncodeJSON(w io.Writer, v any, prefix, indent string) error {
 }
 
 // Schema returns the JSON schema (draft 2020-12) of what WriteJSON makes of such structs, of
-// which the first fields are constants. Sets are the words that the tag "enum" of a
-// field of plain strings, or of a map with such keys, names.
-func Schema(title string, sets map[string]func() []string, constants []any, parts ...any) ([]byte, error) {
-	d := describer{sets}
+// which the first fields are constants. The tag "doc" of a field describes it, and "enum"
+// has the words that a field of plain strings may be.
+func Schema(title string, constants []any, parts ...any) ([]byte, error) {
 	s := &schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: title, Type: "object"}
 	for _, part := range parts {
-		of := d.schemaOf(reflect.TypeOf(part))
+		of := structSchema(reflect.TypeOf(part))
 		s.Properties = append(s.Properties, of.Properties...)
 		s.Required = append(s.Required, of.Required...)
 	}
@@ -188,9 +152,6 @@ var (
 
 // closedSet is a type of words that knows all of them.
 type closedSet interface{ Words() []string }
-
-// describer makes schemas of types.
-type describer struct{ sets map[string]func() []string }
 
 // WithLists is a body in which every list that is nil is an empty one, since
 // readers are promised lists. What the body refers to is changed.
@@ -231,10 +192,8 @@ func fillLists(v reflect.Value) {
 }
 
 // schemaOf describes what encoding/json makes of a type.
-func (d describer) schemaOf(t reflect.Type) *schema {
+func schemaOf(t reflect.Type) *schema {
 	switch {
-	case t.Implements(reflect.TypeFor[stream]()):
-		return &schema{Type: "array", Items: d.schemaOf(reflect.Zero(t).Interface().(stream).entry())}
 	case t.Implements(closed):
 		return &schema{Type: "string", Enum: reflect.Zero(t).Interface().(closedSet).Words()}
 	case t.Implements(jsonMarshaler):
@@ -244,22 +203,22 @@ func (d describer) schemaOf(t reflect.Type) *schema {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		s := d.schemaOf(t.Elem())
+		s := schemaOf(t.Elem())
 		if word, ok := s.Type.(string); ok {
 			s.Type = []string{word, "null"} // what encoding/json makes of nil
 		}
 		return s
 	case reflect.Struct:
-		return d.structSchema(t)
+		return structSchema(t)
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return &schema{Type: "string"}
 		}
-		return &schema{Type: "array", Items: d.schemaOf(t.Elem())}
+		return &schema{Type: "array", Items: schemaOf(t.Elem())}
 	case reflect.Map:
-		s := &schema{Type: "object", Additional: d.schemaOf(t.Elem())}
-		if words := d.schemaOf(t.Key()).Enum; words != nil {
-			s.limit(words)
+		s := &schema{Type: "object", Additional: schemaOf(t.Elem())}
+		if words := schemaOf(t.Key()).Enum; words != nil {
+			s.Names = &schema{Enum: words}
 		}
 		return s
 	case reflect.String:
@@ -274,22 +233,13 @@ func (d describer) schemaOf(t reflect.Type) *schema {
 	return &schema{Type: "integer"}
 }
 
-// limit permits only the words of a set: as the string, or as the keys of a map.
-func (s *schema) limit(words []string) {
-	if s.Type == "object" {
-		s.Names = &schema{Enum: words}
-		return
-	}
-	s.Enum = words
-}
-
-func (d describer) structSchema(t reflect.Type) *schema {
+func structSchema(t reflect.Type) *schema {
 	s := &schema{Type: "object"}
 	for _, f := range jsonFields(t) {
-		one := d.schemaOf(f.Type)
+		one := schemaOf(f.Type)
 		one.Description = f.Tag.Get("doc")
 		if set := f.Tag.Get("enum"); set != "" {
-			one.limit(d.sets[set]())
+			one.Enum = strings.Split(set, ",")
 		}
 		if !f.omit {
 			s.Required = append(s.Required, f.name)

@@ -2,7 +2,6 @@ package markup
 
 import (
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 	"unicode"
@@ -24,23 +23,24 @@ func OneLine(s string) string {
 	return phrase.Visible(strings.NewReplacer("\r\n", " ", "\n", " ").Replace(s))
 }
 
-// TextLines are the lines of a text between tags.
-func TextLines(s string) Element { return Element(Text(Lines(s))) }
+// Span is a part of a text.
+type Span struct {
+	Text string
+	Code bool
+}
 
-// spans splits a text at its backticks, between which rules write code, and tells
-// which parts are that.
-func spans(s string) iter.Seq2[string, bool] {
+// Spans splits a text at its backticks, between which rules write code.
+func Spans(s string) (out []Span) {
 	parts := strings.Split(s, "`")
 	if len(parts)%2 == 0 { // one is left over
 		parts = []string{s}
 	}
-	return func(yield func(text string, code bool) bool) {
-		for i, part := range parts {
-			if part != "" && !yield(part, i%2 == 1) {
-				return
-			}
+	for i, part := range parts {
+		if part != "" {
+			out = append(out, Span{part, i%2 == 1})
 		}
 	}
+	return out
 }
 
 // Prose escapes a text so that Markdown shows it as it is, as one line of a
@@ -79,26 +79,14 @@ func Prose(s string) string {
 // RuleProse is prose for the texts of rules, which have code in backticks.
 func RuleProse(s string) string {
 	var b strings.Builder
-	for text, isCode := range spans(s) {
-		if isCode {
-			b.WriteString(CodeSpan(phrase.Visible(text)))
+	for _, span := range Spans(s) {
+		if span.Code {
+			b.WriteString(CodeSpan(phrase.Visible(span.Text)))
 		} else {
-			b.WriteString(Prose(text))
+			b.WriteString(Prose(span.Text))
 		}
 	}
 	return b.String()
-}
-
-// RuleHTML is the same for HTML, with all lines.
-func RuleHTML(s string) (out Element) {
-	for text, isCode := range spans(s) {
-		if isCode {
-			out += Tag("code", TextLines(text))
-		} else {
-			out += TextLines(text)
-		}
-	}
-	return out
 }
 
 // Printable quotes a text that would spoil a line or the terminal. Texts come
