@@ -27,6 +27,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/dump"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -111,6 +113,25 @@ func lintReport(texts func() string) *lint.Report {
 	return r
 }
 
+func movePlan(texts func() string) report.MovePlan {
+	ns := "ns-" + texts()
+	object := func(kind, name string, owner *dump.Object) dump.Object {
+		o := dump.Object{Group: "cluster.x-k8s.io", Version: texts(), Kind: kind, Namespace: ns, Name: name + texts(), UID: name, Detail: &dump.Class{Calls: true}}
+		if owner != nil {
+			o.Owners = []dump.Owner{{Ref: dump.Ref{Group: owner.Group, Kind: owner.Kind, Name: owner.Name}, UID: owner.UID}}
+		}
+		return o
+	}
+	c := object("Cluster", "c", nil)
+	gone := object("Foo", "gone", nil)
+	blocked := object("Machine", "m", &c)
+	blocked.Labels, blocked.Annotations = map[string]string{owners.MoveLabel: ""}, map[string]string{owners.BlockMoveAnnotation: ""}
+	d := &dump.Dump{Objects: []dump.Object{c, blocked, object("Machine", "lost", &gone), object("Kind"+texts(), "odd", &c)}}
+	p := owners.FromDump(d, owners.Options{Namespace: ns, Installed: func(string, string) (owners.Type, bool) { return owners.Type{}, true }})
+	owners.Check([]*owners.Plan{p}, d)
+	return report.MovePlan{Title: texts(), File: texts(), Plan: p}
+}
+
 func kinds() map[string]kindOf {
 	plain := term.Style{}
 	return map[string]kindOf{
@@ -129,6 +150,9 @@ func kinds() map[string]kindOf {
 		}},
 		"image-checks": {report.InventoryFormats, func(w io.Writer, format string, texts func() string) error {
 			return report.WriteImageChecks(w, format, filled[[]report.ImageCheck](texts))
+		}},
+		"move-plan": {report.InventoryFormats, func(w io.Writer, format string, texts func() string) error {
+			return report.WriteMovePlans(w, format, []report.MovePlan{movePlan(texts), movePlan(texts)}, true, errors.New(texts()))
 		}},
 		"diff": {report.InventoryFormats, func(w io.Writer, format string, texts func() string) error {
 			changes := filled[[]diff.Change](texts)

@@ -79,6 +79,7 @@ func TestSchemas(t *testing.T) {
 		"images":        {"images", "out", "-o", "json"},
 		"image-checks":  {"images", "repo/infrastructure-foo/v0.1.0", "--check-images", "-o", "json"}, // it has none, so nothing is asked
 		"diff":          {"diff", "repo/infrastructure-foo/v0.1.0", "repo/infrastructure-foo/v0.1.0", "-o", "json"},
+		"move-plan":     {"move-plan", "out", "-o", "json"},
 		"rules":         {"rules", "-o", "json"},
 		"contract":      {"contract", "show", "InfraMachine", "-o", "json"},
 		"contracts":     {"contract", "list", "-o", "json"},
@@ -117,7 +118,7 @@ func TestIncompleteDocuments(t *testing.T) {
 	if err := json.Unmarshal(text, &record); err != nil || code != cli.ExitFailed || len(record.Failures) != 1 || len(record.Releases) != 0 {
 		t.Errorf("the record of a release that is refused is %s (%v), exit code %d\n%s", text, err, code, errs)
 	}
-	for _, args := range [][]string{{"vars", release}, {"images", release}, {"diff", "whole/infrastructure-foo/v0.1.0", release}} {
+	for _, args := range [][]string{{"vars", release}, {"images", release}, {"diff", "whole/infrastructure-foo/v0.1.0", release}, {"move-plan", release}} {
 		code, text, errs := runHere(t, append(args, "-o", "json")...)
 		var doc struct{ Failures []string }
 		if err := json.Unmarshal(text, &doc); err != nil {

@@ -87,7 +87,6 @@ func TestInterruptWhileWaiting(t *testing.T) {
 		"standard input": {"move-plan", "-"},
 		"FIFO":           {"rules", "-o", "json=FIFO"},
 		"FIFO key":       {"lint", ".", "--verify-key", "FIFO"},
-		"FIFO recording": {"contract", "replay", "FIFO"},
 		"FIFO dump":      {"move-plan", "FIFO"},
 	} {
 		t.Run(name, func(t *testing.T) {

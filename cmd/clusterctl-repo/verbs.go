@@ -28,6 +28,7 @@ var program = root.Program{Flags: about.VersionFlag, Verbs: []root.Group{
 		look.VarsCommand,
 		look.ImagesCommand,
 		look.DiffCommand,
+		look.MovePlanCommand,
 		render.ConfigCommand,
 		contract.Command,
 		extension.Command,

@@ -41,6 +41,7 @@ var Documents = []Document{
 	{"images", 1, imagesBody{}, "the images of releases"},
 	{"image-checks", 1, imageChecksBody{}, "what registries say about the images of releases"},
 	{"diff", 1, diffBody{}, "the changes between releases"},
+	{"move-plan", 3, moveBody{}, "what clusterctl move moves, what stays, and what is not known"},
 	{"rules", 1, rulesBody{}, "the rules of lint"},
 	{"contract", 2, contractPage{}, "the contract of a role"},
 	{"contracts", 2, rolesBody{}, "the roles that have a contract"},

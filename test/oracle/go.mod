@@ -27,6 +27,7 @@ require (
 	github.com/moby/spdystream v0.5.1 // indirect
 	github.com/onsi/ginkgo/v2 v2.32.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
+	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	github.com/valyala/fastjson v1.6.10 // indirect
 	github.com/xanzy/go-gitlab v0.115.0 // indirect
 	golang.org/x/mod v0.42.0 // indirect

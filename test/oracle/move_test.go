@@ -3,10 +3,8 @@ package oracle
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,51 +48,9 @@ type source struct {
 	global map[schema.GroupKind]bool
 	// awaited are the objects that a move looks at while it waits.
 	awaited []string
-	// served are the versions of the kinds, if they count; the first one is the
-	// stored one.
-	served map[schema.GroupKind][]string
 	// stop is called, if set, when the library looks for what is not there or
 	// waits: it would try again for minutes.
 	stop func()
-}
-
-// stored turns an object of any version that is served into one of the version in
-// which it is stored, and fails as a real API server's clients do for the others.
-func (s *source) stored(o runtime.Object) error {
-	u, ok := o.(interface {
-		runtime.Object
-		SetGroupVersionKind(schema.GroupVersionKind)
-	})
-	if !ok {
-		if m, partial := o.(*metav1.PartialObjectMetadata); partial {
-			return s.check(m.GroupVersionKind())
-		}
-		return nil
-	}
-	gvk := u.GetObjectKind().GroupVersionKind()
-	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	if err := s.check(gvk); err != nil {
-		return err
-	}
-	if versions := s.served[gvk.GroupKind()]; len(versions) > 0 && versions[0] != gvk.Version {
-		list := u.GetObjectKind().GroupVersionKind()
-		list.Version = versions[0]
-		u.SetGroupVersionKind(list)
-	}
-	return nil
-}
-
-func (s *source) check(gvk schema.GroupVersionKind) error {
-	if s.served == nil || gvk.Group == "" && gvk.Version == "v1" || gvk.Group == "apps" && gvk.Version == "v1" {
-		return nil
-	}
-	if slices.Contains(s.served[gvk.GroupKind()], gvk.Version) {
-		return nil
-	}
-	if s.stop != nil {
-		s.stop()
-	}
-	return &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 }
 
 func (s *source) NewClient(context.Context) (kube.Client, error) { return s, nil }
@@ -104,11 +59,6 @@ func (s *source) List(ctx context.Context, list kube.ObjectList, opts ...kube.Li
 	if s.global[list.GetObjectKind().GroupVersionKind().GroupKind()] {
 		opts = nil
 	}
-	if u, ok := list.(*unstructured.UnstructuredList); ok {
-		if err := s.stored(u); err != nil {
-			return err
-		}
-	}
 	return s.WithWatch.List(ctx, list, opts...)
 }
 
@@ -116,16 +66,6 @@ func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opt
 	m, waits := o.(*metav1.PartialObjectMetadata)
 	if waits {
 		s.awaited = append(s.awaited, m.Kind+" "+key.Name)
-	}
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		// What comes back is in the stored version, for the client in memory.
-		if err := s.stored(u); err != nil {
-			return err
-		}
-	} else if waits {
-		if err := s.stored(m); err != nil {
-			return err
-		}
 	}
 	err := s.WithWatch.Get(ctx, key, o, opts...)
 	if _, ok := o.(*corev1.Namespace); ok || s.stop == nil {
@@ -142,13 +82,13 @@ func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opt
 
 // world are the objects of a management cluster.
 type world struct {
-	// versions is set if the server only answers for versions that it serves.
-	versions bool
-	objects  []*unstructured.Unstructured
-	crds     map[string]*apiextensionsv1.CustomResourceDefinition
+	// bare is set if clusterctl did not install the providers.
+	bare    bool
+	objects []*unstructured.Unstructured
+	crds    map[string]*apiextensionsv1.CustomResourceDefinition
 }
 
-// fooProvider is the inventory of every management cluster here.
+// fooProvider is the inventory of a management cluster here.
 var fooProvider = &v1alpha3.Provider{
 	TypeMeta:     metav1.TypeMeta{APIVersion: v1alpha3.GroupVersion.String(), Kind: "Provider"},
 	ObjectMeta:   metav1.ObjectMeta{Namespace: "foo-system", Name: "infrastructure-foo"},
@@ -250,27 +190,15 @@ func newSourceScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// start returns a client for a management cluster with these objects and foo.
+// start returns a client for a management cluster with these objects, and foo unless it is bare.
 func (w *world) start(t testing.TB) *source {
 	t.Helper()
 	scheme := given.Value(sourceScheme(t))(t)
 	s := &source{global: map[schema.GroupKind]bool{}}
-	if w.versions {
-		s.served = map[schema.GroupKind][]string{
-			{Group: v1alpha3.GroupVersion.Group, Kind: "Provider"}: {v1alpha3.GroupVersion.Version},
-		}
-		for _, c := range w.crds {
-			kind := schema.GroupKind{Group: c.Spec.Group, Kind: c.Spec.Names.Kind}
-			for _, v := range c.Spec.Versions {
-				if v.Served && v.Storage {
-					s.served[kind] = append([]string{v.Name}, s.served[kind]...)
-				} else if v.Served {
-					s.served[kind] = append(s.served[kind], v.Name)
-				}
-			}
-		}
+	var objects []kube.Object
+	if !w.bare {
+		objects = append(objects, fooProvider.DeepCopy())
 	}
-	objects := []kube.Object{fooProvider.DeepCopy()}
 	for _, c := range w.crds {
 		objects = append(objects, c)
 		if c.Spec.Scope == apiextensionsv1.ClusterScoped {
@@ -402,133 +330,4 @@ func (w *world) own(t testing.TB, text string, types owners.Types) {
 		}
 		o.SetOwnerReferences(refs)
 	}
-}
-
-// TestMoveRandom compares the graph with the library's on made-up management
-// clusters: owners, owners by name, labels on objects and definitions, global
-// kinds, owners that are not there or of kinds that nobody looks at, and cycles.
-func TestMoveRandom(t *testing.T) {
-	t.Parallel()
-	const rounds = 300
-	random := rand.New(rand.NewPCG(7, 11))
-	verdicts := map[owners.Verdict]int{}
-	causes := map[owners.Cause]int{}
-	for round := range rounds {
-		w, g := randomWorld(t, random)
-		g.Resolve()
-		saved := w.save(t)
-		for _, n := range g.Nodes {
-			verdicts[n.Verdict]++
-			causes[n.Cause]++
-			o := w.find(n.ID)
-			if o == nil {
-				continue
-			}
-			if moves := n.Verdict == owners.Moves || n.Verdict == owners.Copied; moves != saved[savedAs(o)] {
-				t.Fatalf("round %d: %s: saved %v, but %v: %s", round, n, saved[savedAs(o)], n.Verdict, n.Reason())
-			}
-		}
-	}
-	t.Log(verdicts, causes)
-	if verdicts[owners.Left] == 0 || verdicts[owners.Moves] == 0 || verdicts[owners.Copied] == 0 || causes[owners.Cycle] == 0 || causes[owners.OwnerAlone] == 0 {
-		t.Error("the worlds are too much alike")
-	}
-}
-
-// randomWorld makes up a management cluster and its graph.
-func randomWorld(t *testing.T, random *rand.Rand) (*world, *owners.Graph) {
-	t.Helper()
-	w, g := newWorld(), owners.New()
-	kinds := []string{"Cluster", "ClusterClass", "Secret", "ConfigMap", "Deployment"}
-	group := func(kind string) (group, version string) {
-		switch kind {
-		case "Cluster", "ClusterClass":
-			return clusterv1.GroupVersion.Group, "v1beta2"
-		case "Secret", "ConfigMap":
-			return "", "v1"
-		case "Deployment":
-			return "apps", "v1"
-		}
-		return "foo.cluster.x-k8s.io", "v1"
-	}
-	known := map[string]owners.Type{}
-	for i := range 4 {
-		kind := fmt.Sprintf("Foo%c", 'A'+i)
-		kinds = append(kinds, kind)
-		typ := owners.Type{Move: random.IntN(4) == 0, Hierarchy: random.IntN(5) == 0, Global: random.IntN(4) == 0}
-		known[kind] = typ
-		c := w.define("foo.cluster.x-k8s.io", "v1", kind)
-		if typ.Move {
-			c.Labels[owners.MoveLabel] = ""
-		}
-		if typ.Hierarchy {
-			c.Labels[owners.HierarchyLabel] = "false"
-		}
-		if typ.Global {
-			c.Spec.Scope = apiextensionsv1.ClusterScoped
-		}
-	}
-	var nodes []*owners.Node
-	for i := range 3 + random.IntN(15) {
-		kind := kinds[random.IntN(len(kinds))]
-		grp, version := group(kind)
-		o := &unstructured.Unstructured{Object: map[string]any{}}
-		o.SetAPIVersion(strings.TrimPrefix(grp+"/"+version, "/"))
-		o.SetKind(kind)
-		o.SetName(fmt.Sprintf("n%d", i))
-		if kind == "Secret" && random.IntN(2) == 0 { // perhaps that of a Cluster
-			o.SetName(fmt.Sprintf("n%d%s", random.IntN(i+1), []string{"-ca", "-kubeconfig", "-apiserver-etcd-client", "-client"}[random.IntN(4)]))
-		}
-		if !known[kind].Global {
-			o.SetNamespace("default")
-		}
-		id := owners.ID{Group: grp, Kind: kind, Name: o.GetName()}
-		labels := map[string]string{}
-		if random.IntN(6) == 0 {
-			labels[owners.MoveLabel] = "x"
-		}
-		if random.IntN(8) == 0 {
-			labels[owners.HierarchyLabel] = ""
-		}
-		o.SetLabels(labels)
-		n := owners.NewNode(id, labelled{o}, func(_, kind string) (owners.Type, bool) { t, ok := known[kind]; return t, ok })
-		if _, added := g.Add(n); !added {
-			continue
-		}
-		nodes = append(nodes, n)
-		w.add(t, o)
-	}
-	for _, n := range nodes {
-		o := w.find(n.ID)
-		var refs []metav1.OwnerReference
-		for range random.IntN(3) {
-			owner := nodes[random.IntN(len(nodes))]
-			ref := metav1.OwnerReference{Kind: owner.Kind, Name: owner.Name, APIVersion: w.find(owner.ID).GetAPIVersion(), UID: w.find(owner.ID).GetUID()}
-			if random.IntN(12) == 0 {
-				owner, _ = g.Add(&owners.Node{ID: owners.ID{Kind: "Gone", Name: n.Name}, Absent: true})
-				ref.Kind, ref.UID = owner.Kind, types.UID("stale-"+n.Name) // of a Cluster it would be an error
-			}
-			refs = append(refs, ref)
-			g.Link(&owners.Edge{From: owner, To: n, Written: true})
-		}
-		o.SetOwnerReferences(refs)
-		if n.Kind == "Cluster" && random.IntN(2) == 0 {
-			if i := slices.IndexFunc(nodes, func(n *owners.Node) bool { return n.Kind == "ClusterClass" }); i >= 0 {
-				o.Object["spec"] = map[string]any{"topology": map[string]any{"version": "v1.34.0", "classRef": map[string]any{"name": nodes[i].Name}}}
-				g.Link(&owners.Edge{From: nodes[i], To: n, Link: owners.SoftOwner})
-			}
-		}
-	}
-	g.LinkSecrets()
-	return w, g
-}
-
-// labelled gives the graph the labels of an object.
-type labelled struct{ *unstructured.Unstructured }
-
-func (m labelled) Label(key string) (string, bool) { v, ok := m.GetLabels()[key]; return v, ok }
-
-func (m labelled) Annotation(key string) (string, bool) {
-	v, ok := m.GetAnnotations()[key]
-	return v, ok
 }

@@ -204,6 +204,3 @@ func (c *Core) Profile(chosen string) (contract.Profile, error) {
 	p.Core, err = c.Parse()
 	return p, err
 }
-
-// Kubeconfig are the flags that name a cluster.
-type Kubeconfig struct{ File, Context string }

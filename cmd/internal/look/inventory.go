@@ -1,6 +1,5 @@
 // Package look has the verbs that show what one release holds, what changes between
-// two, what many have, and what a move would do: vars, images, diff, survey and
-// move-plan. It must not know rules, nor what clusterctl move does.
+// two, and what a move would leave behind: vars, images, diff and move-plan. It must not know rules, nor what clusterctl move does.
 package look
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 // program has the verbs that the scripts of this package use.
-var program = clitest.Program(lint.Command, look.DiffCommand, look.ImagesCommand, look.VarsCommand, publish.Command, render.Command, render.ConfigCommand)
+var program = clitest.Program(lint.Command, look.DiffCommand, look.ImagesCommand, look.MovePlanCommand, look.VarsCommand, publish.Command, render.Command, render.ConfigCommand)
 
 func TestMain(m *testing.M) { clitest.Main(m, program) }
 

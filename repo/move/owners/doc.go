@@ -3,9 +3,9 @@
 //
 // A graph has nodes, which are objects, and edges, which say who owns whom or who
 // names whom, and why. Template derives the edges from the objects of a cluster
-// template or ClusterClass, as the controllers will set them; FromSnapshot takes
-// them from objects that exist, finds these as clusterctl does, and plans the
-// move of a namespace. Resolve says of every node whether it moves, and why.
+// template or ClusterClass, as the controllers will set them; FromDump takes them
+// from objects that exist, and finds these as clusterctl does. Resolve says of every
+// node whether it moves, and why.
 //
 // It must not know rules, releases, or a cluster.
 package owners

@@ -48,9 +48,6 @@ const (
 	discovered scope = iota
 	// Ignored: clusterctl does not look at them, whatever labels they carry.
 	Ignored
-	// unknownScope: the definition of the kind is not at hand. Clusterctl looks at the
-	// objects, and there may be labels.
-	unknownScope
 	// undefined: the definition of the kind is not at hand, and so nobody knows
 	// whether clusterctl looks at the objects.
 	undefined
@@ -74,12 +71,9 @@ type Node struct {
 	// Absent is set for an object that is named as an owner but is not there, and
 	// Namesake if instead of it there is one of the same name with another UID.
 	Absent, Namesake bool
-	// Missing is set for one that is absent because the snapshot holds none of its
-	// kind, so that it may well exist.
+	// Missing is set for one that is absent because the dump holds none of its kind,
+	// so that it may well exist.
 	Missing bool
-	// Keep is set if clusterctl must not delete the object in the source, because
-	// others need it there.
-	Keep bool
 	// In are the edges to the node, Out those from it.
 	In, Out []*Edge
 
@@ -88,13 +82,11 @@ type Node struct {
 	Cause   Cause
 	// By is the edge that the cause is about, or nil.
 	By *Edge
-	// Layer is the step of the move in which the object is made, from 0.
-	Layer int
 	// Wanted is set if clusterctl wants to move the object, which it only does if
 	// it moves all its owners.
 	Wanted bool
 	// Lost is set if the move harms who uses the object: it belongs to a Cluster
-	// or to a provider, and stays behind or is deleted.
+	// or to a provider, and stays behind.
 	Lost bool
 
 	*state // only while Resolve runs
@@ -135,7 +127,6 @@ type Edge struct {
 	Why string
 	// Written is set for an ownerReference that the object itself carries.
 	Written bool
-	uid     string // of that ownerReference
 }
 
 // Graph is a set of objects with their edges. Use New.
@@ -216,11 +207,6 @@ func (n *Node) below(visit func(*Node) bool) {
 			}
 		}
 	}
-}
-
-// Leaves reports whether an object stays behind when a Cluster is moved.
-func (g *Graph) Leaves() bool {
-	return slices.ContainsFunc(g.Nodes, func(n *Node) bool { return n.Object != nil && n.Verdict == Left })
 }
 
 // Classes returns the names of the ClusterClasses that the Clusters among the

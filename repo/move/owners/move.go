@@ -27,7 +27,7 @@ func (g *Graph) LinkSecrets() {
 			if !ok {
 				continue
 			}
-			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.movable() {
+			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.perhapsMovable() {
 				g.Link(&Edge{
 					From: c, To: n, Link: SoftOwner, By: n, Field: "metadata.name",
 					Why: "clusterctl treats a Secret with that name as one of the Cluster's",
@@ -43,7 +43,7 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	// Left: the object stays behind. If its owner is deleted, so is it.
+	// Left: the object stays behind. If its owners are deleted, so is it.
 	Left Verdict = iota
 	// Unclear: it depends on something that is not at hand.
 	Unclear
@@ -51,12 +51,9 @@ const (
 	Copied
 	// Moves: the object is made in the target and deleted in the source.
 	Moves
-	// Deleted: the object is not made in the target, and Kubernetes deletes it in
-	// the source, because its owners are gone.
-	Deleted
 )
 
-var verdictNames = [...]string{"left", "unclear", "copied", "moves", "deleted"}
+var verdictNames = [...]string{"left", "unclear", "copied", "moves"}
 
 // String returns a word for pictures and JSON.
 func (v Verdict) String() string { return verdictNames[v] }
@@ -87,9 +84,6 @@ const (
 	notThere
 	// mayBeOwned: controllers that are not known may set an owner that moves.
 	mayBeOwned
-	// mayBeMarked: the definition of the kind, which is not at hand, may carry a
-	// label.
-	mayBeMarked
 	// marked: a label moves the object.
 	marked
 	// root: a label, or its kind, moves the object with all that it owns.
@@ -99,14 +93,13 @@ const (
 	// noOwner: the object exists without an owner and without a label.
 	noOwner
 	// mayBeIgnored: the definition of the kind, which is not at hand, may lack the
-	// label without which clusterctl does not look at the objects.
+	// label without which clusterctl does not look at the objects, and may carry one
+	// that moves them.
 	mayBeIgnored
 	// otherNamespace: the object is in a namespace that is not moved.
 	otherNamespace
 	// namedBy: an object that moves names it, and nothing makes it move too.
 	namedBy
-	// mayBeNamed: a field of an object that moves holds its name.
-	mayBeNamed
 )
 
 // state is what Resolve needs to know of a node.
@@ -142,7 +135,7 @@ func (g *Graph) Resolve() {
 		n.global = true
 		return first
 	})
-	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == unknownScope || n.Scope == undefined }, func(l link) bool { return l != reference }, func(n *Node, e *Edge) bool {
+	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == undefined }, func(l link) bool { return l != reference }, func(n *Node, e *Edge) bool {
 		first := !n.possible
 		if first {
 			n.possible, n.may = true, e
@@ -152,7 +145,7 @@ func (g *Graph) Resolve() {
 
 	// Who has all owners in place.
 	g.sequence((*Node).wanted, func(n *Node) {
-		n.placed, n.Layer = true, n.layer
+		n.placed = true
 	})
 	g.sequence(func(n *Node) bool { return n.wanted() || n.perhapsMovable() && n.possible }, func(n *Node) { n.perhaps = true })
 
@@ -166,7 +159,7 @@ func (g *Graph) Resolve() {
 }
 
 // movable reports whether clusterctl looks at the object.
-func (n *Node) movable() bool { return (n.Scope == discovered || n.Scope == unknownScope) && !n.Absent }
+func (n *Node) movable() bool { return n.Scope == discovered && !n.Absent }
 
 // perhapsMovable reports whether it may do so.
 func (n *Node) perhapsMovable() bool {
@@ -182,7 +175,7 @@ func (n *Node) settle() {
 	switch {
 	case n.placed:
 		n.Verdict = Moves
-		if n.Global || n.global || n.Keep {
+		if n.Global || n.global {
 			n.Verdict = Copied
 		}
 		switch {
@@ -200,11 +193,8 @@ func (n *Node) settle() {
 		if n.By == nil {
 			n.By = n.first(func(e *Edge) bool { return e.Link.binds() && !e.From.placed })
 		}
-		switch {
-		case n.Scope == undefined:
-			n.Cause = mayBeIgnored
-		case n.By == nil:
-			n.Cause = mayBeMarked
+		if n.Scope == undefined {
+			n.Cause, n.By = mayBeIgnored, nil
 		}
 	default:
 		n.Verdict = Left
@@ -283,7 +273,7 @@ func (g *Graph) spreadTo(member, root func(*Node) bool, follow func(link) bool, 
 func (g *Graph) sequence(member func(*Node) bool, place func(*Node)) {
 	var queue []*Node
 	for _, n := range g.Nodes {
-		n.pending, n.layer = 0, 0
+		n.pending = 0
 		for _, e := range n.In {
 			if e.Link.binds() {
 				n.pending++
@@ -301,7 +291,6 @@ func (g *Graph) sequence(member func(*Node) bool, place func(*Node)) {
 			if !e.Link.binds() {
 				continue
 			}
-			e.To.layer = max(e.To.layer, n.layer+1)
 			e.To.pending--
 			if e.To.pending == 0 && member(e.To) {
 				queue = append(queue, e.To)

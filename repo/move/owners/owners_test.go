@@ -230,8 +230,10 @@ func TestTemplate(t *testing.T) {
 		{"label of the Cluster on a Secret", theCluster + secret("  labels: {cluster.x-k8s.io/cluster-name: c}\n"), Left, Unowned, ""},
 		{"nobody names it", theCluster + object(prov, "FooPool", "x", "spec: {pool: default}\n"), Left, Unowned, "nothing refers to it"},
 		{"what that names", theCluster + object(prov, "FooPool", "p", "spec: {sshKeyRef: {name: x}}\n") + secret(""), Left, ReferrerLeft, "only FooPool p refers to it"},
-		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), Unclear, mayBeMarked, "may carry a label that moves it"},
+		{"another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", ""), Unclear, mayBeIgnored, "clusterctl only lists the objects if"},
 		{"used by a Deployment", theCluster + object("apps/v1", "Deployment", "d", "spec: {template: {spec: {volumes: [{name: v, configMap: {name: x}}]}}}\n") + object("v1", "ConfigMap", "x", ""), Left, ReferrerLeft, "only Deployment d refers to it"},
+		{"a label on another provider", theCluster + object("bar.cluster.x-k8s.io/v1", "BarThing", "x", label(MoveLabel)), Unclear, mayBeIgnored, ""},
+		{"a label on a certificate", theCluster + object("cert-manager.io/v1", "Certificate", "x", label(MoveLabel)), Unclear, mayBeIgnored, ""},
 		{"certificate of cert-manager", theCluster + object("cert-manager.io/v1", "Certificate", "x", ""), Left, Unowned, ""},
 
 		{
@@ -241,7 +243,7 @@ func TestTemplate(t *testing.T) {
 			Unclear, mayBeOwned, "Cluster c may become its owner",
 		},
 		{"a Namespace", object(prov, "FooMoved", "x", "") + object("v1", "Namespace", "x", ""), Moves, marked, ""},
-		{"a Namespace of a provider", object("bar.io/v1", "Namespace", "x", ""), Unclear, mayBeMarked, ""},
+		{"a Namespace of a provider", object("bar.io/v1", "Namespace", "x", ""), Unclear, mayBeIgnored, ""},
 
 		// Owners that the object names itself.
 		{
@@ -281,14 +283,14 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-func TestLayersAndEdges(t *testing.T) {
+func TestPathsAndEdges(t *testing.T) {
 	g := Template(parse(object(core, "ClusterClass", "cc", "spec: {}\n")+
 		object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}}}\n")+
 		object(core, "Machine", "m", "spec: {clusterName: c, infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooMachine, name: f}}\n")+
 		object(prov, "FooMachine", "f", "")), foo)
 	n := g.Find(ID{Group: "foo.cluster.x-k8s.io", Kind: "FooMachine", Name: "f"})
-	if n.Layer != 3 || g.Nodes[0].Below() != 3 {
-		t.Errorf("layer %d, below %d", n.Layer, g.Nodes[0].Below())
+	if len(n.Path()) != 3 || g.Nodes[0].Below() != 3 {
+		t.Errorf("path %v, below %d", n.Path(), g.Nodes[0].Below())
 	}
 	var edges []string
 	for _, n := range g.Nodes {

@@ -46,13 +46,15 @@ func (n *Node) Reason() string {
 	case Cycle:
 		return fmt.Sprintf("it waits for its owner %s, which waits for it", n.By.From)
 	case NotDiscovered:
+		if !n.ofKubernetes() {
+			return "the definition of its kind does not carry the label " + clusterctlLabel +
+				", by which clusterctl finds kinds, so that labels and owners of the object do not count"
+		}
 		return "clusterctl only moves Secrets, ConfigMaps and the kinds of providers"
 	case notThere:
 		return "it does not exist"
 	case noOwner:
 		return "it has neither an owner nor a label that moves it"
-	case mayBeNamed:
-		return fmt.Sprintf("%s may need it: %s holds its name, and nothing makes clusterctl move it", n.By.By, n.By.Field)
 	case namedBy:
 		where := "it has neither an owner nor a label that moves it"
 		if n.Scope == Elsewhere {
@@ -61,15 +63,16 @@ func (n *Node) Reason() string {
 		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
 	case otherNamespace:
 		return "it is not in the namespace that is moved"
-	case mayBeIgnored:
-		return "the definition of its kind is missing here; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 	case mayBeOwned:
 		if n.By.Link != MayOwn {
 			return fmt.Sprintf("it is not clear what becomes of its owner %s", n.By.From)
 		}
 		return fmt.Sprintf("%s may become its owner because of %s: %s", n.By.From, n.By.place(), n.By.Why)
 	}
-	return "the definition of its kind is missing here, and may carry a label that moves it"
+	if n.data() {
+		return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, and the dump holds no provider of its inventory"
+	}
+	return "the definition of its kind is not in the input; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
 
 // short is a reason that names no other object, for use in another reason.
@@ -150,7 +153,7 @@ func (n *Node) Fix() string {
 		return fmt.Sprintf("use the label %s instead", HierarchyLabel)
 	case Cycle:
 		return "remove one of the ownerReferences of the cycle"
-	case namedBy, mayBeNamed:
+	case namedBy:
 		if n.Scope == Elsewhere {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
 		}
@@ -160,8 +163,11 @@ func (n *Node) Fix() string {
 			return "create it in the target by other means"
 		}
 		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
-	case mayBeMarked, mayBeIgnored:
-		return "add the definition of " + n.Kind + " to the snapshot"
+	case mayBeIgnored:
+		if n.data() {
+			return "add the objects of kind providers.clusterctl.cluster.x-k8s.io to the dump"
+		}
+		return "name the release that defines " + n.Kind + " with --with, or a dump of the definitions (kubectl get crd)"
 	}
 	return ""
 }

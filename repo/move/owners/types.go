@@ -8,6 +8,9 @@ type Type struct {
 	Move, Hierarchy bool
 	// Global is set if the kind has no namespaces.
 	Global bool
+	// Unlisted is set if the definition exists without the label by which clusterctl
+	// finds kinds; it sets that label on what it installs.
+	Unlisted bool
 }
 
 // Types tells what is known of a kind; known is false if its definition is not at
@@ -37,7 +40,7 @@ type groupKind struct{ group, kind string }
 // is in the tables of this package, and they own nothing else. None of their
 // definitions carries a label; those with a hierarchy are built into clusterctl
 // (objectgraph.go, getDiscoveryTypes). The definitions of cert-manager are
-// discovered because clusterctl installs it like a provider.
+// discovered if clusterctl installed it.
 var ours = map[groupKind]Type{
 	{coreGroup, "Cluster"}:                             {Hierarchy: true},
 	{coreGroup, "ClusterClass"}:                        {Hierarchy: true},
@@ -105,6 +108,9 @@ func NewNode(id ID, m metadata, types Types) *Node {
 	_, move := m.Label(MoveLabel)
 	_, block := m.Annotation(BlockMoveAnnotation)
 	n.carries(hierarchy, move, block)
+	if n.Group == certManagerGroup && (hierarchy || move) {
+		n.Scope = undefined // others may have installed it
+	}
 	return n
 }
 
@@ -135,12 +141,16 @@ func (n *Node) classify(types Types) {
 			t, known = types(n.Group, n.Kind)
 		}
 		if !known {
-			n.Scope = unknownScope
+			n.Scope = undefined
 			return
 		}
 		mark = onType
 	}
 	n.Global = t.Global
+	if t.Unlisted {
+		n.Scope = Ignored
+		return
+	}
 	if t.Hierarchy { // which implies the other one
 		n.Move, n.Hierarchy = mark, mark
 	} else if t.Move {
