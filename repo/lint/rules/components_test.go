@@ -22,7 +22,6 @@ func running(image, rest string) string {
 // TestComponents is about what examples do not show: values from variables, nulls,
 // and the order of things.
 func TestComponents(t *testing.T) {
-	const binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {kind: ClusterRole, name: view}\n"
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  annotations:\n"
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: a, namespace: foo-system}\n"
 	const identity = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: fooidentities.infrastructure.cluster.x-k8s.io}\nspec: {group: infrastructure.cluster.x-k8s.io, scope: Cluster, names: {kind: FooIdentity, plural: fooidentities}, versions: [{name: v1, served: true, storage: true}]}\n"
