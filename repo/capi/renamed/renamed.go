@@ -2,7 +2,7 @@
 // form in the next version of its API: the work of whoever brings a template there, as data.
 //
 // The table is compared with the CustomResourceDefinitions and the conversion of Cluster API
-// (test/oracle, TestRenamed).
+// (test/oracle, TestRenamed and TestRenamedValues).
 //
 // It must not know files, rules or reports.
 package renamed
