@@ -1,4 +1,4 @@
-package publish_test
+package main
 
 import (
 	"os"
@@ -33,11 +33,11 @@ const yamlLines = `\n((?:[a-zA-Z]+:.*\n?|- .*\n?|  .*\n?)+)`
 
 var hints = map[string]hint{
 	"flags":    {regexp.MustCompile(`(?:pass|run with|such as) (--add-series|--(?:version|image) [^\s,;]+)`), appended},
-	"which":    {regexp.MustCompile(`choose one, such as (--image \S+)`), replaced},
+	"which":    {regexp.MustCompile(`choose one, such as (--image \S+)`), exchanged},
 	"entry":    {regexp.MustCompile(`in ` + regexp.QuoteMeta(config.FileName) + `:` + yamlLines), writes(config.FileName)},
 	"metadata": {regexp.MustCompile(`Create it at the root of the tree:` + yamlLines), writes("metadata.yaml")},
 	"version": {regexp.MustCompile(`did you mean (v\S+)\?`), func(_ *testscript.TestScript, args []string, version string) []string {
-		return replaced(nil, args, "--version "+version)
+		return exchanged(nil, args, "--version "+version)
 	}},
 	"part":     {regexp.MustCompile(`add to (?:it|\S+): (\w+: \[.*\])`), adds},
 	"leaveOut": {regexp.MustCompile(`publishes (\S+\.yaml), but the build (?:leaves it out|writes it)`), leavesOut},
@@ -48,8 +48,8 @@ func appended(_ *testscript.TestScript, args []string, what string) []string {
 	return append(slices.Clone(args), strings.Fields(what)...)
 }
 
-// replaced gives a flag of a command another value.
-func replaced(_ *testscript.TestScript, args []string, what string) []string {
+// exchanged gives a flag of a command another value.
+func exchanged(_ *testscript.TestScript, args []string, what string) []string {
 	flag := strings.Fields(what)
 	args = slices.Clone(args)
 	args[slices.Index(args, flag[0])+1] = flag[1]
@@ -124,12 +124,12 @@ func next(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Exec("clusterctl-repo", strings.Fields(m[1])...))
 }
 
-// gates is the script whose tree is used here.
-var gates, _ = filepath.Abs(filepath.Join("testdata", "gate.txtar"))
+// gateScript is the script whose tree is used here.
+var gateScript, _ = filepath.Abs(filepath.Join("testdata", "publish", "gate.txtar"))
 
 // tree DIR copies its tree, with the Makefile if that is asked for too.
 func tree(ts *testscript.TestScript, _ bool, args []string) {
-	archive, err := txtar.ParseFile(gates)
+	archive, err := txtar.ParseFile(gateScript)
 	ts.Check(err)
 	for _, f := range archive.Files {
 		rel, ok := strings.CutPrefix(f.Name, "src/")

@@ -1,4 +1,4 @@
-package extension_test
+package main
 
 import (
 	"encoding/json"
