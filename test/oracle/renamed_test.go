@@ -1,12 +1,25 @@
 package oracle
 
+//lint:file-ignore SA1019 The deprecated versions are what is converted.
+
 import (
+	"context"
+	"encoding/json"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	bootstrapconversion "sigs.k8s.io/cluster-api/bootstrap/kubeadm/webhooks/conversion"
+	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
+	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/renamed"
@@ -100,4 +113,112 @@ func fieldsOf(schema map[string]any, path string, out []string) []string {
 		out = fieldsOf(items, path+"[]", out)
 	}
 	return out
+}
+
+// converting is Cluster API's own, of JSON.
+type converting func(t *testing.T, data []byte) map[string]any
+
+func by[Old, New any](convert func(context.Context, *Old, *New) error) converting {
+	return func(t *testing.T, data []byte) (out map[string]any) {
+		t.Helper()
+		old, hub := new(Old), new(New)
+		given.NoError(t, json.Unmarshal(data, old))
+		given.NoError(t, convert(background, old, hub))
+		given.NoError(t, json.Unmarshal(given.Value(json.Marshal(hub))(t), &out))
+		return out
+	}
+}
+
+// conversions are those of the kinds that have renamed fields.
+var conversions = map[string]converting{
+	"Cluster":                     by[clusterv1beta1.Cluster, clusterv1.Cluster](coreconversion.ConvertClusterV1Beta1ToHub),
+	"ClusterClass":                by[clusterv1beta1.ClusterClass, clusterv1.ClusterClass](coreconversion.ConvertClusterClassV1Beta1ToHub),
+	"Machine":                     by[clusterv1beta1.Machine, clusterv1.Machine](coreconversion.ConvertMachineV1Beta1ToHub),
+	"MachineDeployment":           by[clusterv1beta1.MachineDeployment, clusterv1.MachineDeployment](coreconversion.ConvertMachineDeploymentV1Beta1ToHub),
+	"MachineSet":                  by[clusterv1beta1.MachineSet, clusterv1.MachineSet](coreconversion.ConvertMachineSetV1Beta1ToHub),
+	"MachinePool":                 by[clusterv1beta1.MachinePool, clusterv1.MachinePool](coreconversion.ConvertMachinePoolV1Beta1ToHub),
+	"MachineHealthCheck":          by[clusterv1beta1.MachineHealthCheck, clusterv1.MachineHealthCheck](coreconversion.ConvertMachineHealthCheckV1Beta1ToHub),
+	"KubeadmConfig":               by[bootstrapv1beta1.KubeadmConfig, bootstrapv1.KubeadmConfig](bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub),
+	"KubeadmConfigTemplate":       by[bootstrapv1beta1.KubeadmConfigTemplate, bootstrapv1.KubeadmConfigTemplate](bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub),
+	"KubeadmControlPlane":         by[controlplanev1beta1.KubeadmControlPlane, controlplanev1.KubeadmControlPlane](controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub),
+	"KubeadmControlPlaneTemplate": by[controlplanev1beta1.KubeadmControlPlaneTemplate, controlplanev1.KubeadmControlPlaneTemplate](controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub),
+}
+
+// TestRenamedValues converts objects with one field each, and finds its value where the table
+// says. Fields that hold others are left to these.
+func TestRenamedValues(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, k := range renamed.Kinds {
+		for _, f := range k.Fields {
+			var was, is any = "10m", float64(600)
+			switch {
+			case f.To == "":
+				continue
+			case strings.Contains(f.Note, "in seconds"):
+			case strings.Contains(f.Note, "a list of name and value"):
+				was, is = map[string]any{"a": "b"}, []any{map[string]any{"name": "a", "value": "b"}}
+			case strings.Contains(f.Note, "with apiGroup"):
+				was, is = map[string]any{"apiVersion": "a.b/v1", "kind": "C", "name": "d"}, map[string]any{"apiGroup": "a.b", "kind": "C", "name": "d"}
+			case strings.Contains(f.Note, "with apiVersion"):
+				was = map[string]any{"apiVersion": "a.b/v1", "kind": "C", "name": "d"}
+				is = was
+			default:
+				var ok bool
+				if was, ok = samples[f.Path[strings.LastIndexByte(f.Path, '.')+1:]]; !ok {
+					continue
+				}
+				is = was
+			}
+			object := map[string]any{}
+			plant(object, strings.Split(f.Path, "."), was)
+			got := take(conversions[k.Kind](t, given.Value(json.Marshal(object))(t)), strings.Split(f.To, "."))
+			if a, b := given.Value(json.Marshal(got))(t), given.Value(json.Marshal(is))(t); string(a) != string(b) {
+				t.Errorf("%s: %s becomes %s at %s, want %s", k.Kind, f.Path, a, f.To, b)
+			}
+			found++
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d values", found)
+	}
+}
+
+// samples are values of fields that keep theirs.
+var samples = map[string]any{
+	"class": "a", "classNamespace": "a", "enable": true, "maxUnhealthy": "40%", "unhealthyRange": "[1-2]", "deletePolicy": "Oldest", "maxInFlight": float64(3),
+	"rolloutAfter": "2030-01-01T00:00:00Z", "minReadySeconds": float64(7), "machineNamingStrategy": map[string]any{"template": "a"}, "namingStrategy": map[string]any{"template": "a"},
+	"infrastructureNamingStrategy": map[string]any{"template": "a"}, "readinessGates": []any{map[string]any{"conditionType": "A"}}, "rolloutBefore": map[string]any{"certificatesExpiryDays": float64(8)},
+	"generateExtension": "a.b", "validateExtension": "a.b", "taints": []any{map[string]any{"key": "a", "effect": "NoSchedule", "propagation": "Always"}},
+}
+
+// plant sets a value at a path, whose lists get one item.
+func plant(m map[string]any, path []string, value any) {
+	name, list := strings.CutSuffix(path[0], "[]")
+	switch {
+	case len(path) == 1:
+		m[name] = value
+	default:
+		inner := map[string]any{}
+		plant(inner, path[1:], value)
+		if m[name] = any(inner); list {
+			m[name] = []any{inner}
+		}
+	}
+}
+
+// take returns the value at a path, of the first item of lists; nil if there is none.
+func take(v any, path []string) any {
+	for _, step := range path {
+		name, list := strings.CutSuffix(step, "[]")
+		m, _ := v.(map[string]any)
+		if v = m[name]; list {
+			items, _ := v.([]any)
+			if len(items) == 0 {
+				return nil
+			}
+			v = items[0]
+		}
+	}
+	return v
 }

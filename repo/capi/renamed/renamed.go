@@ -1,8 +1,8 @@
 // Package renamed says which fields of Cluster API's own kinds have another name, place or
-// form in the next version of its API: the work of whoever brings a template there, as data.
+// form in the next version of its API, as data: what authors change in a template.
 //
 // The table is compared with the CustomResourceDefinitions and the conversion of Cluster API
-// (test/oracle, TestRenamed).
+// (test/oracle, TestRenamed and TestRenamedValues).
 //
 // It must not know files, rules or reports.
 package renamed
