@@ -102,11 +102,12 @@ func (m *mover) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		types := owners.TypesOf(releases)
 		if d != nil {
-			types = owners.TypesIn(d)
+			m.types = owners.Either(m.types, owners.TypesIn(d))
 		}
-		m.types = owners.Either(m.types, types)
+		for _, r := range releases {
+			m.types = owners.Either(m.types, owners.TypesOf(r))
+		}
 	}
 	var target *dump.Dump
 	if m.target != "" {

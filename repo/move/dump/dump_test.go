@@ -146,7 +146,7 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 	type m = map[string]string
 	want := []any{
 		nil, &Cluster{true, "k", "ns"}, &Cluster{true, "k", "ns"},
-		&Class{[]Ref{{"x.io", "A", "a"}, {"x.io", "B", "b"}, {"x.io", "C", "c"}, {"x.io", "D", "d"}, {"x.io", "E", "e"}}, true},
+		&Class{true},
 		&Definition{"x.io", "Foo", "v2", []string{"v1", "v2"}, true}, &Binding{"c"},
 		&Provider{"control-plane-x", "v1.0.0", false}, &Provider{"cluster-api", "v1.9.0", true},
 		&Manager{map[string]bool{"A": true, "B": false, "C": true, "D": false}}, nil,
@@ -163,11 +163,14 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 	if !reflect.DeepEqual(d.Objects[0], secret) || !d.Objects[0].Has("cluster.x-k8s.io/cluster-name") || d.Objects[0].Has("a") {
 		t.Errorf("%+v", d.Objects[0])
 	}
-	names := []Name{{"spec.a.secretRef.name", "r", "", ""}, {"spec.configMapRefs.name", "m", "ConfigMap", "ns"}, {Field: "spec.credentialsSecretName", Text: "c"}}
+	names := []Name{
+		{Ref{Name: "r"}, "spec.a.secretRef.name", ""}, {Ref{Kind: "ConfigMap", Name: "m"}, "spec.configMapRefs.name", "ns"},
+		{Ref{Name: "c"}, "spec.credentialsSecretName", ""},
+	}
 	if got := d.Objects[9].Names; !reflect.DeepEqual(got, names) {
 		t.Errorf("%+v", got)
 	}
-	if got := d.Objects[1].Names; len(got) != 1 || got[0] != (Name{"spec.infrastructureRef.name", "f", "Foo", "m"}) {
+	if got := d.Objects[1].Names; len(got) != 1 || got[0] != (Name{Ref{"x.io", "Foo", "f"}, "spec.infrastructureRef.name", "m"}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -53,7 +53,7 @@ func FromDump(d *dump.Dump, o Options) *Plan {
 	b := &planner{
 		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
 		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed), infra: map[string]bool{}, kinds: map[groupKind]bool{},
-		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)), called: make(map[ID]bool, len(d.Objects)),
+		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)),
 		nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
 	}
 	b.index()
@@ -102,7 +102,6 @@ type planner struct {
 	kinds       map[groupKind]bool // of which there are objects
 	byUID       map[string]int
 	byID        map[ID]int
-	called      map[ID]bool // without groups
 	nodes       []*Node
 	absent      map[string]*Node // by UID
 }
@@ -162,7 +161,6 @@ func (b *planner) index() {
 	for i := range b.d.Objects {
 		o := &b.d.Objects[i]
 		b.kinds[groupKind{o.Group, o.Kind}] = true
-		b.called[ID{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}] = true
 		if p, ok := o.Detail.(*dump.Provider); ok {
 			b.inventory = b.inventory || !p.Operator
 			if p.Operator {
@@ -284,10 +282,13 @@ func (b *planner) classesElsewhere() {
 		if b.options.Restore || c.Class == "" || id.Namespace == b.options.Namespace {
 			return
 		}
-		if class := b.fetch(n, id); class != nil {
-			detail, _ := class.Detail.(*dump.Class)
-			for _, ref := range detail.Templates {
-				b.fetch(b.Find(id), ID{Group: ref.Group, Kind: ref.Kind, Namespace: id.Namespace, Name: ref.Name})
+		class := b.fetch(n, id)
+		if class == nil {
+			return
+		}
+		for _, name := range class.Names { // in the spelling of v1beta2 or v1beta1
+			if strings.HasSuffix(name.Field, ".templateRef.name") && !strings.Contains(name.Field, ".healthCheck.") || strings.HasSuffix(name.Field, ".ref.name") {
+				b.fetch(b.Find(id), ID{Group: name.Group, Kind: name.Kind, Namespace: id.Namespace, Name: name.Name})
 			}
 		}
 	})
@@ -433,10 +434,11 @@ func (b *planner) named() {
 		}
 		for k := range b.d.Objects[i].Names {
 			name := &b.d.Objects[i].Names[k]
-			if n.Group == coreGroup && name.Kind != "" && !b.called[ID{Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Text}] {
+			id := ID{Group: name.Group, Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Name}
+			if _, ok := b.byID[id]; !ok && n.Group == coreGroup && name.Kind != "" {
 				unknown[name.Kind] = true
 			}
-			for _, to := range stay[name.Text] {
+			for _, to := range stay[name.Name] {
 				b.need(n, to, name)
 			}
 		}
