@@ -55,16 +55,13 @@ For a TARGET it uses the owners that the controllers will set in each cluster
 template and ClusterClass of the newest release.
 
 DUMP is a management cluster as it is: a file or a folder with YAML or JSON as
-kubectl prints it, or "-" for standard input. Several are read as one. It should
-hold the CustomResourceDefinitions, since their labels decide what clusterctl
-sees, the Secrets, the ConfigMaps and all objects of providers; values of Secrets
-are not kept. A folder that clusterctl move --to-directory has written shows what
-move --from-directory would restore.
+kubectl prints it, or "-" for standard input; several are read as one. The labels
+of CustomResourceDefinitions decide what clusterctl sees, so it should hold them,
+and the Secrets, the ConfigMaps and all objects of providers. A folder that
+clusterctl move --to-directory has written shows what --from-directory restores.
 
---with names releases, or dumps, that define kinds that TARGET or DUMP does not
-define. --target is a dump of the cluster to which objects are moved, and is
-compared with what it must have: CustomResourceDefinitions, Providers,
-Deployments of controllers, Namespaces and the objects that are there already.
+--with names releases, or dumps, that define further kinds. --target is a dump of
+the other cluster, which is compared with what it must have.
 
 The exit code is 0 if everything that belongs to a Cluster moves, and 1 if
 something stays, or is not known.
@@ -81,8 +78,7 @@ something stays, or is not known.
       --target target.json
 
   # What would be lost, for a script
-  clusterctl-repo move-plan dump/ -o json |
-    jq -r '.objects[] | select(.lost) | .kind + " " + .name'`,
+  clusterctl-repo move-plan dump/ -o json | jq -r '.objects[] | select(.lost) | .name'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd.Context(), args) },
 	}

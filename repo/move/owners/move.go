@@ -105,10 +105,9 @@ const (
 // state is what Resolve needs to know of a node.
 type state struct {
 	tenant, possible, global bool
-	placed                   bool // in the order of the move
-	perhaps                  bool // in that order if all that may be is so
-	pending                  int  // owners that are not placed
-	layer                    int
+	placed                   bool  // in the order of the move
+	perhaps                  bool  // in that order if all that may be is so
+	pending                  int   // owners that are not placed
 	via, may                 *Edge // how tenant and possible got here
 	walk                     int   // of the search for cycles
 }
@@ -232,10 +231,8 @@ func (n *Node) blame() (Cause, *Edge) {
 }
 
 // first returns the first edge to the node for which want holds, or nil.
-func (n *Node) first(want func(*Edge) bool) *Edge { return first(n.In, want) }
-
-func first(edges []*Edge, want func(*Edge) bool) *Edge {
-	for _, e := range edges {
+func (n *Node) first(want func(*Edge) bool) *Edge {
+	for _, e := range n.In {
 		if want(e) {
 			return e
 		}

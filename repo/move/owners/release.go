@@ -21,10 +21,10 @@ func fileOf(a *repo.Artifact, kind layouts.FileKind) *manifest.File {
 	return manifest.New(a, kind, data)
 }
 
-// definitions are those in the components of a release, with the contracts that
-// their labels name.
-func definitions(r *repo.Release) (types map[groupKind]Type, contracts []string) {
-	types = map[groupKind]Type{}
+// definitions are those that clusterctl installs with a release, with the contracts
+// that their labels name.
+func definitions(r *repo.Release) (known Types, contracts []string) {
+	types := map[groupKind]Type{}
 	if f := fileOf(r.Components(), layouts.Components); f != nil {
 		for _, o := range f.Objects() {
 			if d := crd.Of(o); d != nil {
@@ -35,24 +35,24 @@ func definitions(r *repo.Release) (types map[groupKind]Type, contracts []string)
 			}
 		}
 	}
-	return types, contracts
+	return func(group, kind string) (Type, bool) {
+		t, ok := types[groupKind{group, kind}]
+		return t, ok
+	}, contracts
 }
 
 // TypesOf are the definitions that clusterctl installs with a release.
 func TypesOf(r *repo.Release) Types {
-	types, _ := definitions(r)
-	return func(group, kind string) (Type, bool) {
-		t, ok := types[groupKind{group, kind}]
-		return t, ok
-	}
+	known, _ := definitions(r)
+	return known
 }
 
 // EachTemplate plans the move of what each template and ClusterClass of a release
 // makes, with the classes that it uses. With are further definitions; it may be nil.
 // The plan of what cannot be read is nil.
 func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan *Plan)) {
-	_, contracts := definitions(r)
-	known, kindOf := Either(TypesOf(r), with), r.Kinds()
+	types, contracts := definitions(r)
+	known, kindOf := Either(types, with), r.Kinds()
 	for _, a := range r.Artifacts {
 		kind := kindOf(a)
 		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
