@@ -78,7 +78,8 @@ something stays, or is not known.
       --target target.json
 
   # What would be lost, for a script
-  clusterctl-repo move-plan dump/ -o json | jq -r '.objects[] | select(.lost) | .name'`,
+  clusterctl-repo move-plan dump/ -o json |
+    jq -r '.objects[] | select(.lost) | .name'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd.Context(), args) },
 	}
