@@ -185,7 +185,8 @@ func (m *mover) plan(ctx context.Context, args []string, target *dump.Dump) erro
 			}
 			label := r.Provider.Label()
 			m.plans = append(m.plans, report.MovePlan{
-				Title: fmt.Sprintf("%s %s, %s", label, r.Version, file.Name), Provider: label, Version: r.Version, File: file.Name, Plan: plan,
+				Title: fmt.Sprintf("%s %s, %s", label, r.Version, file.Name), Plan: plan,
+				Provider: label, Version: r.Version, File: file.Name,
 			})
 		})
 	}
@@ -217,8 +218,8 @@ func (m *mover) read(ctx context.Context, names ...string) (*dump.Dump, error) {
 	}
 	m.failures = append(m.failures, d.Problems...)
 	if len(d.Objects) == 0 {
-		return nil, cmp.Or(errors.Join(d.Problems...), cli.Usagef("%s: no object is in there; write it with kubectl get, as %q shows",
-			strings.Join(names, ", "), "clusterctl-repo move-plan --help"))
+		return nil, cmp.Or(errors.Join(d.Problems...), cli.Usagef("%s: no object is in there; write it with kubectl get, "+
+			"as \"clusterctl-repo move-plan --help\" shows", strings.Join(names, ", ")))
 	}
 	return d, nil
 }
@@ -230,7 +231,8 @@ func (m *mover) planDump(d, target *dump.Dump, args []string) error {
 	title := strings.Join(args, ", ")
 	switch {
 	case o.Restore && m.namespace != "":
-		return cli.Usagef("%s was written by clusterctl move --to-directory and is restored as a whole; leave --namespace out", title)
+		return cli.Usagef("%s was written by clusterctl move --to-directory and is restored as a whole; leave --namespace out",
+			title)
 	case o.Restore:
 		if target != nil {
 			o.Installed = owners.Either(o.Installed, owners.TypesIn(target))
@@ -241,10 +243,12 @@ func (m *mover) planDump(d, target *dump.Dump, args []string) error {
 	if o.Namespace == "" {
 		all := owners.Namespaces(d)
 		if len(all) > 1 {
-			return cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: name it with --namespace", phrase.Few(all, 10))
+			return cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: "+
+				"name it with --namespace", phrase.Few(all, 10))
 		}
 		o.Namespace = append(all, "default")[0]
 	}
-	m.plans = []report.MovePlan{{Title: fmt.Sprintf("namespace %s of %s", o.Namespace, title), Plan: owners.FromDump(d, o)}}
+	title = fmt.Sprintf("namespace %s of %s", o.Namespace, title)
+	m.plans = []report.MovePlan{{Title: title, Plan: owners.FromDump(d, o)}}
 	return nil
 }

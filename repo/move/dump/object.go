@@ -14,6 +14,8 @@ import (
 
 var errNoObject = errors.New("not a Kubernetes object: apiVersion, kind or metadata.name is missing")
 
+var errPage = errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does")
+
 const listSuffix = "List"
 
 // take adds an object, or the items of a list. A list may tell what its items are.
@@ -28,7 +30,7 @@ func (d *Dump) take(name string, m map[string]any, apiVersion, kind string) {
 			}
 		}
 		if text(at(m, "metadata", "continue")) != "" {
-			d.problem(name, errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does"))
+			d.problem(name, errPage)
 		}
 		return
 	}
@@ -37,7 +39,8 @@ func (d *Dump) take(name string, m map[string]any, apiVersion, kind string) {
 	}
 	o := Object{
 		Kind: text(m["kind"]), Name: text(at(m, "metadata", "name")), Namespace: text(at(m, "metadata", "namespace")),
-		UID: text(at(m, "metadata", "uid")), Labels: marks(at(m, "metadata", "labels")), Annotations: marks(at(m, "metadata", "annotations")),
+		UID: text(at(m, "metadata", "uid")), Labels: marks(at(m, "metadata", "labels")),
+		Annotations: marks(at(m, "metadata", "annotations")),
 	}
 	if o.Kind == "" || text(m["apiVersion"]) == "" || o.Name == "" {
 		d.problem(name, errNoObject)
@@ -140,7 +143,8 @@ var details = map[[2]string]func(m map[string]any) any{
 		}
 	},
 	{"cluster.x-k8s.io", "ClusterClass"}: func(m map[string]any) any {
-		return &Class{slices.ContainsFunc(list(at(m, "spec", "patches")), func(p any) bool { return at(p, "external") != nil })}
+		patches := list(at(m, "spec", "patches"))
+		return &Class{slices.ContainsFunc(patches, func(p any) bool { return at(p, "external") != nil })}
 	},
 	{"addons.cluster.x-k8s.io", "ClusterResourceSetBinding"}: func(m map[string]any) any {
 		return &Binding{text(at(m, "spec", "clusterName"))}

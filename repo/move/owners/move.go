@@ -27,7 +27,8 @@ func (g *Graph) LinkSecrets() {
 			if !ok {
 				continue
 			}
-			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.perhapsMovable() {
+			c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name})
+			if c != nil && c.perhapsMovable() {
 				g.Link(&Edge{
 					From: c, To: n, Link: SoftOwner, By: n, Field: "metadata.name",
 					Why: "clusterctl treats a Secret with that name as one of the Cluster's",
@@ -134,7 +135,9 @@ func (g *Graph) Resolve() {
 		n.global = true
 		return first
 	})
-	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == undefined }, func(l link) bool { return l != reference }, func(n *Node, e *Edge) bool {
+	uncertain := func(n *Node) bool { return n.tenant || n.Missing || n.Scope == undefined }
+	mayBind := func(l link) bool { return l != reference }
+	g.spreadTo((*Node).perhapsMovable, uncertain, mayBind, func(n *Node, e *Edge) bool {
 		first := !n.possible
 		if first {
 			n.possible, n.may = true, e
