@@ -13,14 +13,6 @@ const ChecksumFile = "SHA256SUMS"
 // it.
 const SignatureFile = ChecksumFile + ".sig"
 
-// ProvenanceFile says where a release comes from: an in-toto statement on every
-// file but those that attest.
-const ProvenanceFile = "provenance.intoto.json"
-
-// SignedProvenanceFile is ProvenanceFile in signed envelopes, one a line
-// (in-toto attestation: spec/v1/bundle.md).
-const SignedProvenanceFile = "provenance.intoto.jsonl"
-
 // FileKind says what clusterctl does with a file of a release.
 type FileKind int
 
@@ -33,10 +25,9 @@ const (
 	ClusterClass
 	Checksums
 	signature
-	provenance
 )
 
-var fileKindNames = [...]string{"asset", "metadata", "components", "cluster-template", "clusterclass", "checksums", "signature", "provenance"}
+var fileKindNames = [...]string{"asset", "metadata", "components", "cluster-template", "clusterclass", "checksums", "signature"}
 
 // String returns the word for the kind in output and configuration.
 func (k FileKind) String() string { return fileKindNames[k] }
@@ -93,8 +84,6 @@ func KindOfFile(name string) FileKind {
 		return Checksums
 	case SignatureFile:
 		return signature
-	case ProvenanceFile, SignedProvenanceFile:
-		return provenance
 	}
 	if _, ok := Flavor(name); ok {
 		return ClusterTemplate
@@ -130,7 +119,7 @@ func TypeOfComponents(name string) ProviderType {
 
 // Attests reports whether the file says something about the other files of the
 // release, so that it is true for exactly these.
-func (k FileKind) Attests() bool { return k == Checksums || k == signature || k == provenance }
+func (k FileKind) Attests() bool { return k == Checksums || k == signature }
 
 // Read reports whether clusterctl reads files of the kind.
 func (k FileKind) Read() bool { return k != Asset && !k.Attests() }

@@ -11,9 +11,6 @@ const (
 	// they were found.
 	ImageListFile      = "images.txt"
 	ImageInventoryFile = "images.json"
-	// HaulerFile and ZarfFile name the images for the programs hauler and zarf.
-	HaulerFile = "hauler.yaml"
-	ZarfFile   = "zarf.yaml"
 	// ConfigMapFolder holds the releases as the ConfigMaps that Cluster API
 	// Operator reads.
 	ConfigMapFolder = "capi-operator"
@@ -37,6 +34,6 @@ const WorkPrefix = ".clusterctl-repo-"
 // RootFiles are the files that the root of a repository may hold, and
 // RootFolders the folders without releases.
 var (
-	RootFiles   = []string{ConfigFile, LockFile, ImageListFile, ImageInventoryFile, ChecksumFile, SignatureFile, HaulerFile, ZarfFile}
+	RootFiles   = []string{ConfigFile, LockFile, ImageListFile, ImageInventoryFile, ChecksumFile, SignatureFile}
 	RootFolders = []string{CertManager.Label(), ConfigMapFolder, OverridesFolder, ImagesFolder}
 )

@@ -175,32 +175,6 @@ func (w *attacked) change(name, old, text string) {
 	w.write(name, strings.ReplaceAll(before, old, text))
 }
 
-// relist writes the list of v0.1.0 anew and signs it, as the owner of the key
-// could be led to do with other programs.
-func (w *attacked) relist() {
-	w.t.Helper()
-	list := strings.Builder{}
-	list.WriteString("# clusterctl-repo release: infrastructure-foo v0.1.0\n")
-	entries, err := os.ReadDir(w.at(v1))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, e := range entries {
-		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), "SHA256SUMS") {
-			fmt.Fprintf(&list, "%x  %s\n", sha256.Sum256([]byte(w.read(v1+e.Name()))), e.Name())
-		}
-	}
-	w.write(v1+"SHA256SUMS", list.String())
-	w.signByHand(v1 + "SHA256SUMS")
-}
-
-// stated gives the release a statement of its provenance.
-func (w *attacked) stated() {
-	w.t.Helper()
-	w.remove("repo")
-	w.must("release", "src", "--version", "v0.1.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem")
-}
-
 // member is a file in an archive.
 type member struct {
 	tar.Header

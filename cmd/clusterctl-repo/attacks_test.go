@@ -27,10 +27,8 @@ type attack struct {
 	name, threat, stops string
 	// do attacks the signed release v0.1.0 in the folder repo of world.
 	do func(w *attacked)
-	// args are further arguments of lint and mirror.
-	args []string
 	// tries are command lines instead of lint and mirror; --verify-key is added to
-	// all that have no --policy. All of them must refuse.
+	// them. All of them must refuse.
 	tries [][]string
 	// want is in what the program prints.
 	want string
@@ -98,7 +96,7 @@ func (w *attacked) must(args ...string) {
 }
 
 // newAttacked makes key.pem, pub.pem, other.pem, otherpub.pem, the source tree
-// src and the signed release v0.1.0 in repo, without provenance.
+// src and the signed release v0.1.0 in repo.
 func newAttacked(t *testing.T) *attacked {
 	w := &attacked{t, t.TempDir(), newLyingRegistry(t)}
 	t.Chdir(w.dir)
@@ -128,14 +126,14 @@ releaseSeries:
 `)
 	w.write("src/config/kustomization.yaml", "resources: [namespace.yaml]\nlabels:\n- pairs: {cluster.x-k8s.io/provider: infrastructure-foo}\n")
 	w.write("src/config/namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: foo-system}\n")
-	w.must("release", "src", "--version", "v0.1.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem", "--provenance=false")
+	w.must("release", "src", "--version", "v0.1.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem")
 	return w
 }
 
 const template = "apiVersion: v1\nkind: Secret\nmetadata: {name: evil}\n"
 
 // attacks are all that the table in docs/attacks.md promises.
-var attacks = slices.Concat(releaseAttacks, listAttacks, folderAttacks, policyAttacks, mirrorAttacks, bundleAttacks, registryAttacks)
+var attacks = slices.Concat(releaseAttacks, listAttacks, folderAttacks, mirrorAttacks, bundleAttacks, registryAttacks)
 
 // releaseAttacks are about the files and folders of releases.
 var releaseAttacks = []attack{
@@ -164,16 +162,13 @@ var releaseAttacks = []attack{
 	{name: "other label", threat: "a release is passed off as that of another provider", stops: "the signed identity", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/infrastructure-bar") }, want: "the signature is for infrastructure-foo v0.1.0, but this is infrastructure-bar v0.1.0"},
 	{name: "label that is a link", threat: "the folder of another provider is a link to a signed one", stops: "the signed identity", do: func(w *attacked) { w.link("infrastructure-foo", "repo/infrastructure-bar") }, want: "but this is infrastructure-bar v0.1.0"},
 	{name: "folder with another name than a label", threat: "releases are in a folder whose name is not a label", stops: "folders with releases need a label as name", do: func(w *attacked) { w.copy("repo/infrastructure-foo", "repo/Foo") }, want: "Foo holds releases"},
-	{name: "unsigned version", threat: "an unsigned version is added", stops: "every version needs a signature, unless the policy names it", do: func(w *attacked) {
+	{name: "unsigned version", threat: "an unsigned version is added", stops: "every version needs a signature", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never")
 	}, want: "v0.2.0 is not signed"},
 	{name: "removed signature", threat: "the signature is removed", stops: "the same", do: func(w *attacked) { w.remove(v1 + "SHA256SUMS.sig") }, want: "is not signed"},
 	{name: "other key", threat: "a version is signed with a key that is not trusted", stops: "only given keys count", do: func(w *attacked) {
 		w.must("release", "src", "--version", "v0.2.0", "--to", "repo", "--fail-on", "never", "--sign-key", "other.pem")
 	}, want: "v0.2.0/SHA256SUMS.sig does not sign SHA256SUMS"},
-	{name: "key of another provider", threat: "the key of one provider signs for another", stops: "the providers of each key in the policy", do: func(w *attacked) {
-		w.write("trust.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: TrustPolicy\nkeys: [{file: pub.pem, providers: [bootstrap-*]}]\n")
-	}, args: []string{"--policy", "trust.yaml"}, want: "does not trust for infrastructure-foo"},
 	{name: "signature of files alone", threat: "a list without identity is signed and reused", stops: "the identity is required", do: func(w *attacked) {
 		var list strings.Builder
 		for line := range strings.Lines(w.read(v1 + "SHA256SUMS")) {
@@ -184,15 +179,8 @@ var releaseAttacks = []attack{
 		w.write(v1+"SHA256SUMS", list.String())
 		w.signByHand(v1 + "SHA256SUMS")
 	}, want: "covers the files, but not which provider and version they are"},
-	{name: "statement of another release", threat: "a release with its statement is passed off as another version", stops: "the identity in list and statement", do: func(w *attacked) {
-		w.must("release", "src", "--version", "v0.2.0", "--to", "other", "--fail-on", "never", "--sign-key", "key.pem")
-		w.copy("other/infrastructure-foo/v0.2.0", "repo/infrastructure-foo/v0.2.1")
-	}, want: "it is for version v0.2.0"},
-	{name: "no provenance", threat: "the source is concealed", stops: "`--require-provenance`", do: func(*attacked) {}, args: []string{"--require-provenance"}, want: "has no provenance.intoto.json, which is required"},
-	{name: "provenance without a commit", threat: "a release is built from uncommitted files", stops: "`--require-provenance`", do: func(w *attacked) {
-		w.remove("repo")
-		w.must("release", "src", "--version", "v0.1.0", "--to", "repo", "--fail-on", "never", "--sign-key", "key.pem")
-	}, args: []string{"--require-provenance"}, want: "names no source with its commit"},
+	{name: "private key to verify with", threat: "the private key is given for verification", stops: "private keys are refused", do: func(*attacked) {},
+		tries: [][]string{{"lint", "repo", "--verify-key", "key.pem"}, {"mirror", "repo@v0.1.0", "--to", "mirror", "--verify-key", "key.pem"}}, want: "holds a private key"},
 }
 
 // signByHand replaces the signature of a list by one that the owner of key.pem
@@ -232,9 +220,7 @@ func TestAttacks(t *testing.T) {
 				for i := range args {
 					args[i] = strings.ReplaceAll(args[i], "REGISTRY", w.registry.host())
 				}
-				if !slices.Contains(args, "--policy") {
-					args = append(args, "--verify-key", "pub.pem")
-				}
+				args = append(args, "--verify-key", "pub.pem")
 				if code, printed := w.run(args...); code == cli.ExitOK || !strings.Contains(printed, tc.want) {
 					t.Errorf("%q exits with %d, want %q in %s", args, code, tc.want, printed)
 				}
@@ -242,10 +228,7 @@ func TestAttacks(t *testing.T) {
 			if tc.tries != nil {
 				return
 			}
-			args := append([]string{"--verify-key", "pub.pem"}, tc.args...)
-			if slices.Contains(tc.args, "--policy") {
-				args = tc.args
-			}
+			args := []string{"--verify-key", "pub.pem"}
 			if code, printed := w.run(append([]string{"lint", "repo", "--fail-on", "never"}, args...)...); code != cli.ExitFindings || !strings.Contains(printed, tc.want) {
 				t.Errorf("lint exits with %d, want %q in %s", code, tc.want, printed)
 			}

@@ -106,7 +106,7 @@ func TestFlagFacts(t *testing.T) {
 		}
 	})
 	for given, fact := range map[string]string{
-		"build --version": "LABEL=VERSION", "release --sign-key": "COSIGN_PASSWORD", "mirror --cert-manager": clusterctlconfig.CertManagerVersion,
+		"build --version": "LABEL=VERSION", "mirror --cert-manager": clusterctlconfig.CertManagerVersion,
 	} {
 		found := false
 		eachFlag(func(name string, _ *cobra.Command, flag *pflag.Flag) {

@@ -86,10 +86,8 @@ func TestInterruptWhileWaiting(t *testing.T) {
 	for name, args := range map[string][]string{
 		"standard input": {"move-plan", "-"},
 		"FIFO":           {"rules", "-o", "json=FIFO"},
-		"FIFO policy":    {"lint", ".", "--policy", "FIFO"},
 		"FIFO key":       {"lint", ".", "--verify-key", "FIFO"},
 		"FIFO dump":      {"move-plan", "FIFO"},
-		"FIFO lock":      {"mirror", "x", "--to", "b.tar", "--since", "FIFO"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.HasPrefix(name, "FIFO") {

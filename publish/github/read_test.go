@@ -1,11 +1,6 @@
 package github
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,98 +8,23 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
-	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-// TestFaultWhileReading lists and reads a release, with each fault at each
-// request.
-func TestFaultWhileReading(t *testing.T) {
+// TestDamagedStorage: what cannot be noticed on the way shows at the end.
+func TestDamagedStorage(t *testing.T) {
 	t.Parallel()
 	for _, private := range []bool{false, true} {
 		h := start(t, fake.Options{})
 		at, r := h.fresh(func(r *fake.Repository) { r.Private = private }), sample("v1.0.0")
 		put(t, h.open(t, at), r)
-		read := func() error {
-			d := h.open(t, at)
-			versions, err := d.Versions(t.Context())
-			if err != nil {
-				return err
-			}
-			if !slices.Equal(versions, []string{"v1.0.0"}) {
-				return fmt.Errorf("versions %v", versions)
-			}
-			got, err := d.Fetch(t.Context(), "v1.0.0")
-			if err != nil {
-				return err
-			}
-			return publish.VerifyFiles(t.Context(), got, r)
-		}
-		h.Faults.ClearLog()
-		given.NoError(t, read())
-		points := pointsOf(h.Faults.Log())
-		for _, f := range append(fault.Common(), fake.SecondaryLimit(http.StatusForbidden, "0")) {
-			for _, p := range points {
-				h.Faults.Reset()
-				h.Faults.Add(rule(p.step, p.nth, 1, f))
-				if err := read(); err != nil {
-					t.Errorf("private %v: %s at %v: %v", private, f.Name, p, err)
-				}
-			}
-		}
-		// What cannot be noticed on the way shows at the end.
 		for name, f := range map[string]fault.Fault{"shortened": {Shorten: 1}, "corrupt": {Corrupt: true}} {
 			h.Faults.Reset()
 			h.Faults.Add(rule("storage", 1, fault.Always, f))
-			err := read()
+			got := given.Value(h.open(t, at).Fetch(t.Context(), "v1.0.0"))(t)
+			err := publish.VerifyFiles(t.Context(), got, r)
 			if err == nil {
 				t.Errorf("private %v: %s content passed", private, name)
 			}
-			clean(t, secret, err)
-		}
-		if leaks := h.Leaks(); len(leaks) > 0 {
-			t.Errorf("credentials went to %v", leaks)
-		}
-	}
-}
-
-// TestFaultWithoutDigests reads what GitHub states no digest for.
-func TestFaultWithoutDigests(t *testing.T) {
-	share.SkipInRace(t)
-	t.Parallel()
-	h := start(t, fake.Options{NoDigests: true})
-	for _, f := range fake.Faults() {
-		for _, step := range []string{"get-asset", "storage", "upload-asset", "list-assets"} {
-			token := "ghp_" + f.Name + step
-			h.AddToken(fake.Token{Secret: token, Right: fake.Admin, Workflows: true})
-			if err := survive(t, h, token, rule(step, 1, 1, f)); err != nil && !mayFail(f) {
-				t.Errorf("%s at %s: %v", f.Name, step, err)
-			}
-		}
-	}
-}
-
-type answers func(*http.Request) *http.Response
-
-func (f answers) RoundTrip(req *http.Request) (*http.Response, error) { return f(req), nil }
-
-// TestNoneOfGitHub: something else answers. Nothing may be taken for an empty
-// list.
-func TestNoneOfGitHub(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{"", "<html>Log in</html>", "null ", "[", `{"message":"hi"}`} {
-		d, err := New(Options{Owner: "acme", Name: "provider", Token: secret, Base: answers(func(req *http.Request) *http.Response {
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
-		}), Policy: (&hub{}).policy()})
-		given.NoError(t, err)
-		if versions, err := d.Versions(context.Background()); err == nil {
-			t.Errorf("%q: versions %v", body, versions)
-		}
-		if _, err := d.Fetch(context.Background(), "v1.0.0"); err == nil {
-			t.Errorf("%q: fetched", body)
-		}
-		if _, err := d.Put(context.Background(), sample("v1.0.0")); err == nil {
-			t.Errorf("%q: published", body)
-		} else {
 			clean(t, secret, err)
 		}
 	}

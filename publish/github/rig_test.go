@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,27 +14,18 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 )
 
 const secret = "ghp_3yJhbGciOiJIUzI1NiIs"
 
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 
-// files makes a release of foo from names and contents.
-func files(version string, pairs ...string) *repo.Release {
-	r := &repo.Release{Provider: foo, Version: version, Path: "built"}
-	for i := 0; i < len(pairs); i += 2 {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(pairs[i], []byte(pairs[i+1])))
-	}
-	r.Sort()
-	return r
-}
+var files = publishtest.Files
 
 // sample returns the release that belongs to a version.
 func sample(version string) *repo.Release {
@@ -58,9 +48,8 @@ func assets(t testing.TB, r *repo.Release) []fake.Asset {
 type hub struct {
 	*fake.Server
 	base *http.Transport
-
-	// patience is for servers that fall silent; a minute if zero.
-	patience time.Duration
+	// private are the repositories in which faults strike.
+	private bool
 
 	mu sync.Mutex
 	n  int
@@ -100,7 +89,7 @@ func (h *hub) fresh(edit ...func(*fake.Repository)) string {
 
 // policy does not sleep.
 func (h *hub) policy() transport.Policy {
-	return transport.Policy{Timeout: h.patience, Sleep: func(ctx context.Context, _ time.Duration) error {
+	return transport.Policy{Sleep: func(ctx context.Context, _ time.Duration) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -160,46 +149,8 @@ func (h *hub) equal(got fake.Release, r *repo.Release) error {
 	return nil
 }
 
-// reader looks, after every request, at what readers see of a release: all or
-// nothing.
-type reader struct {
-	http.RoundTripper
-	hub  *hub
-	name string
-	r    *repo.Release
-
-	mu   sync.Mutex
-	saw  int
-	seen error
-}
-
-func (w *reader) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := w.RoundTripper.RoundTrip(req)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if got, ok := w.hub.Published("acme/"+w.name, w.r.Version); ok {
-		w.saw++
-		if e := w.hub.equal(got, w.r); e != nil {
-			w.seen = errors.Join(w.seen, fmt.Errorf("after %s %s: %w", req.Method, req.URL.Path, e))
-		}
-	}
-	return resp, err
-}
-
 // clean fails if something that people or machines get to see holds a token.
 func clean(t testing.TB, secret string, texts ...any) {
 	t.Helper()
-	for _, x := range texts {
-		for _, text := range []string{fmt.Sprint(x), fmt.Sprintf("%+v", x), fmt.Sprintf("%#v", x)} {
-			if _, log := x.([]fault.Entry); strings.Contains(text, secret) || strings.Contains(text, "X-Amz") && !log {
-				t.Errorf("there is a secret in %.500s", text)
-			}
-		}
-	}
-}
-
-// conflict reports whether an error is a conflict that names the page of the release.
-func conflict(err error) bool {
-	c, ok := errors.AsType[*publish.ConflictError](err)
-	return ok && strings.Contains(c.Where, "/releases/")
+	publishtest.Unshown(t, []string{secret}, texts...)
 }

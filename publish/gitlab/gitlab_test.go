@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -35,27 +35,11 @@ const (
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 
 func sample(version string) *repo.Release {
-	return release(version, map[string]string{
-		gate:                    "components of " + version,
-		"metadata.yaml":         "metadata of " + version,
-		"cluster-template.yaml": "template of " + version,
-		"empty.yaml":            "",
-		"a+b.yaml":              "odd of " + version,
-	})
+	return release(version, gate, "components of "+version, "metadata.yaml", "metadata of "+version,
+		"cluster-template.yaml", "template of "+version, "empty.yaml", "", "a+b.yaml", "odd of "+version)
 }
 
-func release(version string, files map[string]string) *repo.Release {
-	r := &repo.Release{Provider: foo, Version: version, Path: version}
-	for name, content := range files {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(name, []byte(content)))
-	}
-	r.Sort()
-	out, err := publish.WithChecksums(context.Background(), r)
-	if err != nil {
-		panic(err)
-	}
-	return out
-}
+var release = publishtest.Summed
 
 // user is who publishes in a test.
 type user struct {
@@ -124,7 +108,7 @@ func seen(s *fake.Server, r *repo.Release) (complete bool, err error) {
 }
 
 // single fails if a file is there twice.
-func single(t *testing.T, s *fake.Server, r *repo.Release) {
+func single(t testing.TB, s *fake.Server, r *repo.Release) {
 	t.Helper()
 	p, ok := s.Package(where, foo.Label(), r.Version)
 	if !ok || p.Status != "default" {
@@ -139,9 +123,11 @@ func single(t *testing.T, s *fake.Server, r *repo.Release) {
 	}
 }
 
-// packages are those of releases, without the claims.
+// packages are those of releases of foo, without the claims.
 func packages(s *fake.Server) []fake.Package {
-	return slices.DeleteFunc(s.Packages(where), func(p fake.Package) bool { return strings.HasSuffix(p.Version, claims) })
+	return slices.DeleteFunc(s.Packages(where), func(p fake.Package) bool {
+		return strings.HasSuffix(p.Version, claims) || p.Name != foo.Label()
+	})
 }
 
 func TestPublish(t *testing.T) {
@@ -150,34 +136,16 @@ func TestPublish(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, direct download %v", u.name, direct), func(t *testing.T) {
 				s := serve(t, u, fake.Options{DirectDownload: direct})
 				p, r := open(t, options(s, u)), sample(version)
-				plan, err := p.Plan(t.Context(), r)
-				if err != nil || plan.Unchanged || len(plan.Steps) != len(r.Artifacts) || !strings.HasPrefix(plan.Steps[len(r.Artifacts)-1], "upload "+gate) {
-					t.Fatalf("%+v, %v", plan, err)
-				}
-				for _, e := range s.Faults.Log() {
-					if e.Method != http.MethodGet {
-						t.Errorf("the plan sends %s", e)
-					}
-				}
-				s.Faults.ClearLog()
-				got, err := p.Put(t.Context(), r)
-				if err != nil || got.Unchanged || got.Where == "" {
-					t.Fatalf("%+v, %v", got, err)
+				plan, _ := publishtest.RoundTrip(t, p, r, release(version, gate, "other"))
+				if len(plan.Steps) != len(r.Artifacts) || !strings.HasPrefix(plan.Steps[len(r.Artifacts)-1], "upload "+gate) {
+					t.Errorf("plan %+v", plan)
 				}
 				single(t, s, r)
 				checkUploads(t, s, r)
-				if err := p.Verify(t.Context(), r); err != nil {
-					t.Error(err)
+				versions, err := p.Versions(t.Context())
+				if u.mayList && (err != nil || !slices.Equal(versions, []string{r.Version})) || !u.mayList && err == nil {
+					t.Errorf("versions %v, %v", versions, err)
 				}
-				got, err = p.Put(t.Context(), r)
-				if err != nil || !got.Unchanged {
-					t.Errorf("again: %+v, %v", got, err)
-				}
-				if plan, err := p.Plan(t.Context(), r); err != nil || !plan.Unchanged || plan.Steps != nil {
-					t.Errorf("plan again: %+v, %v", plan, err)
-				}
-				single(t, s, r)
-				fetches(t, p, r, u.mayList)
 				if leaks := s.Leaks(); leaks != nil {
 					t.Errorf("the storage got to see credentials: %v", leaks)
 				}
@@ -220,26 +188,6 @@ func checkUploads(t *testing.T, s *fake.Server, r *repo.Release) {
 	}
 	if want := []string{"a+b.yaml", "cluster-template.yaml", "empty.yaml", "SHA256SUMS", "metadata.yaml", gate}; !slices.Equal(names, want) {
 		t.Errorf("uploaded %v, want %v", names, want)
-	}
-}
-
-func fetches(t *testing.T, p *Package, r *repo.Release, mayList bool) {
-	t.Helper()
-	got, err := p.Fetch(t.Context(), r.Version)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	if diff, err := publish.Compare(t.Context(), got, r); err != nil || !diff.IsZero() {
-		t.Errorf("fetched otherwise: %s, %v", diff, err)
-	}
-	given.NoError(t, publish.VerifyFiles(t.Context(), got, r))
-	versions, err := p.Versions(t.Context())
-	if mayList && (err != nil || !slices.Equal(versions, []string{r.Version})) || !mayList && err == nil {
-		t.Errorf("versions %v, %v", versions, err)
-	}
-	if _, err := p.Fetch(t.Context(), "v9.9.9"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("fetched what is not there: %v", err)
 	}
 }
 
@@ -560,121 +508,6 @@ func TestNoDuplicates(t *testing.T) {
 	}
 }
 
-// Somebody hides the finished package, and does not come back.
-func TestHiddenByOthers(t *testing.T) {
-	for _, u := range users[:2] {
-		s := serve(t, u, fake.Options{})
-		r := small(version)
-		uploads := len(r.Artifacts)
-		s.Faults.Add(fault.Rule{Step: "upload-file", Nth: uploads, Fault: fault.Fault{Name: "gate", Call: func() {
-			s.Faults.Add(fault.Rule{Step: "list-packages", Fault: fault.Fault{Name: "hide", Call: func() {
-				_, _, err := open(t, options(s, u)).upload(t.Context(), version, r.Artifact("metadata.yaml"), "hidden")
-				if err != nil {
-					t.Error(err)
-				}
-			}}})
-		}}})
-		if _, err := open(t, options(s, u)).Put(t.Context(), r); err != nil {
-			t.Error(err)
-		}
-		if p, _ := s.Package(where, foo.Label(), version); p.Status != "default" {
-			t.Errorf("%s: the package is %s", u.name, p.Status)
-		}
-	}
-}
-
-// spy looks through the eyes of a reader after every request, and for tokens in
-// places where they do not belong.
-type spy struct {
-	s      *fake.Server
-	r      *repo.Release
-	mayBe  bool // partly visible, because the gate itself was damaged
-	broken error
-}
-
-func (w *spy) RoundTrip(req *http.Request) (*http.Response, error) {
-	if _, sent := req.Header["Private-Token"]; sent {
-		w.broken = errors.New("the library sends a token")
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if _, bad := seen(w.s, w.r); bad != nil && w.broken == nil && !w.mayBe {
-		w.broken = fmt.Errorf("after %s %s: %w", req.Method, req.URL.Path, bad)
-	}
-	return resp, err
-}
-
-// small is a release with few requests, for tests that break each of them.
-func small(version string) *repo.Release {
-	r := sample(version)
-	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
-		return !slices.Contains([]string{gate, "metadata.yaml", "cluster-template.yaml"}, a.Name)
-	})
-	return r
-}
-
-// impatience is Policy.Timeout where a server stalls. Elsewhere it stays long, so
-// that a busy machine is not taken for one.
-const impatience = 60 * time.Millisecond
-
-// survive publishes under faults, and then without, and checks all that must
-// hold in between and at the end.
-func survive(t *testing.T, u user, rules []fault.Rule, wantDuplicates bool) (outcome error) {
-	t.Helper()
-	s := serve(t, u, fake.Options{})
-	r := small(version)
-	s.Faults.Add(rules...)
-	w := &spy{s: s, r: r}
-	stalls := false
-	for _, rule := range rules {
-		w.mayBe = w.mayBe || rule.Fault.Effect == fault.WrongDigest
-		stalls = stalls || rule.Fault.Stall
-	}
-	o := options(s, u)
-	if stalls {
-		o.Policy.Timeout = impatience
-	}
-	o.Base = w
-	_, outcome = open(t, o).Put(t.Context(), r)
-	complete, bad := seen(s, r)
-	switch {
-	case w.broken != nil:
-		t.Errorf("a reader saw a part: %v", w.broken)
-	case outcome == nil && (!complete || bad != nil):
-		t.Errorf("success, but %v", bad)
-	case bad != nil && !w.mayBe:
-		t.Errorf("failed, and visible is %v", bad)
-	}
-	for _, e := range s.Faults.Log() {
-		if strings.Contains(e.String(), u.secret) {
-			t.Errorf("the token is in %s", e)
-		}
-	}
-	settle(t, s)
-	s.Faults.Reset()
-	addToken(s, u) // if it expired
-	o.Policy.Timeout = 0
-	p := open(t, o)
-	if _, err := p.Put(t.Context(), r); err != nil {
-		if w.mayBe && outcome != nil && u.role < fake.Maintainer {
-			return outcome // damaged, and nobody may delete it
-		}
-		t.Errorf("the second run: %v (after %v)", err, outcome)
-		return outcome
-	}
-	given.NoError(t, p.Verify(t.Context(), r))
-	if complete, bad := seen(s, r); !complete {
-		t.Errorf("at the end: %v", bad)
-	}
-	if !wantDuplicates {
-		single(t, s, r)
-	}
-	_, conflict := errors.AsType[*publish.ConflictError](outcome)
-	if outcome != nil && (strings.Contains(outcome.Error(), u.secret) || strings.Contains(outcome.Error(), "select=") || !conflict && !strings.Contains(outcome.Error(), "publish infrastructure-foo v1.2.3 to ")) {
-		t.Errorf("the error is %v", outcome)
-	}
-	return outcome
-}
-
 // faults are those of the server, and some more.
 func faults() []fault.Fault {
 	day := fake.RateLimited(24 * time.Hour)
@@ -688,165 +521,61 @@ func faults() []fault.Fault {
 	)
 }
 
-// settle waits until the server has ended what it was doing for a client that
-// left. A late upload is one that nobody could have known of.
-func settle(t *testing.T, s *fake.Server) {
-	t.Helper()
-	s.Faults.Close() // ends what stalls
-	for range 1000 {
-		if s.Faults.ClearLog(); s.Faults.Peak() == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("the server does not come to rest")
-}
-
 // lasts reports whether a fault that strikes once may end the run: what needs a
 // person. Everything else passes.
 func lasts(f fault.Fault) bool {
 	return slices.Contains([]string{"token expires", "rate limited for a day", "redirect to another host", "forbidden"}, f.Name)
 }
 
-// twice reports whether a fault stores files twice, or damages them, so that only
-// who may delete gets rid of it.
-func twice(f fault.Fault) bool { return f.Twice || f.Effect == fault.WrongDigest }
-
-// Each fault at each request of the sequence.
-func TestFaults(t *testing.T) {
-	runs, failed := 0, 0
-	for _, u := range []user{users[0], users[3]} { // one that may do all, one that sees nothing
-		s := serve(t, u, fake.Options{})
-		given.Value(open(t, options(s, u)).Put(t.Context(), small(version)))(t)
-		steps := s.Faults.Log()
-		for i, f := range faults() {
-			for n := range steps {
-				if (i+n)%share.Of(5, 1) != 0 {
-					continue
-				}
-				for _, times := range []int{1, fault.Always} {
-					if f.Stall && (times != 1 || u.role < fake.Maintainer) || times != 1 && n/3%3 > 0 {
-						continue // slow, and more of the same
-					}
-					t.Run(fmt.Sprintf("%s/%s/%d %s/%d", u.name, f.Name, n+1, steps[n].Step, times), func(t *testing.T) {
-						runs++
-						err := survive(t, u, []fault.Rule{{Nth: n + 1, Times: times, Fault: f}}, twice(f) && u.role < fake.Maintainer)
-						if err != nil {
-							failed++
-						}
-						if err != nil && times == 1 && !lasts(f) {
-							t.Errorf("gave up: %v", err)
-						}
-					})
-				}
-			}
-		}
-	}
-	t.Logf("%d runs, of which %d ended in an error at first", runs, failed)
+// small is a release with few requests, for tests that break each of them.
+func small(version string) *repo.Release {
+	r := sample(version)
+	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *repo.Artifact) bool {
+		return !slices.Contains([]string{gate, "metadata.yaml", "cluster-template.yaml"}, a.Name)
+	})
+	return r
 }
 
-// Sequences of several faults.
-func TestRandomFaults(t *testing.T) {
-	steps := []string{"upload-file", "upload-file", "list-packages", "list-files", "delete-file", "download-file", "get-project"}
-	sequences := share.Of(40, 250)
-	failed := 0
-	for seed := range uint64(sequences) {
-		source := rand.New(rand.NewPCG(seed, 4))
-		u := users[source.IntN(4)]
-		rules := fault.Random(source, 1+source.IntN(5), steps, faults())
-		doubled := slices.ContainsFunc(rules, func(r fault.Rule) bool { return twice(r.Fault) })
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if survive(t, u, rules, doubled && u.role < fake.Maintainer) != nil {
-				failed++
-			}
-			if t.Failed() {
-				t.Logf("%s: %+v", u.name, rules)
-			}
-		})
-	}
-	t.Logf("%d sequences, of which %d ended in an error at first", sequences, failed)
-}
-
-// A killed run leaves nothing visible, whenever it is killed, and the next one
-// takes up what it left.
-func TestKilled(t *testing.T) {
-	stopped := errors.New("killed")
-	for _, u := range users[:4] {
-		for n := 1; ; n++ {
+// place is a package of one user, for each run in another GitLab.
+func place(u user, every, sequences int) publishtest.Place {
+	return publishtest.Place{
+		Release: small(version), Other: release(version, gate, "their components", "metadata.yaml", "their metadata", "their.yaml", "x"),
+		Start: func(t testing.TB) *publishtest.Spot {
 			s := serve(t, u, fake.Options{})
-			ctx, cancel := context.WithCancelCause(t.Context())
-			r := sample(version)
-			s.Faults.Add(fault.Rule{Nth: n, Fault: fault.Fault{Name: "kill", Call: func() { cancel(stopped) }}})
-			_, err := open(t, options(s, u)).Put(ctx, r)
-			if err == nil {
-				break // no such request
-			}
-			if !errors.Is(err, stopped) || transport.IsTemporary(err) {
-				t.Errorf("%s, request %d: %v", u.name, n, err)
-			}
-			settle(t, s)
-			if _, bad := seen(s, r); bad != nil {
-				t.Errorf("%s, request %d: a reader sees %v", u.name, n, bad)
-			}
-			s.Faults.Reset()
-			if _, err := open(t, options(s, u)).Put(t.Context(), r); err != nil {
-				t.Errorf("%s, after request %d: %v", u.name, n, err)
-			}
-			if complete, bad := seen(s, r); !complete {
-				t.Errorf("%s, after request %d: %v", u.name, n, bad)
-			}
-			single(t, s, r)
-		}
+			return spot(t, s, u, options(s, u))
+		}, Faults: faults(), Lasts: lasts, Every: every, Sequences: sequences,
+		Vital: []string{"upload-file"}, Rare: []string{"upload-file", "list-files", "delete-file", "download-file", "get-project"},
 	}
 }
 
-// A second publisher comes in at each request, and does all its work before that
-// is answered.
-func TestSecondPublisher(t *testing.T) {
-	every := share.Of(2, 1) // request
-	for _, same := range []bool{true, false} {
-		for i, u := range users[:4] {
-			for n := 1 + i%every; ; n += every {
-				s := serve(t, u, fake.Options{})
-				r, other := sample(version), sample(version)
-				if !same {
-					other = release(version, map[string]string{gate: "their components", "metadata.yaml": "their metadata", "their.yaml": "x"})
+func spot(t testing.TB, s *fake.Server, u user, o Options) *publishtest.Spot {
+	return &publishtest.Spot{
+		Faults: s.Faults, Secrets: []string{u.secret}, Leaks: s.Leaks, Renew: func() { addToken(s, u) }, Settle: func() { publishtest.Settle(t, s.Faults) },
+		Open: func(after func(), patience time.Duration) publish.Destination {
+			o := o
+			o.Policy.Timeout = patience
+			o.Base = publishtest.After(publishtest.Tripper(func(req *http.Request) (*http.Response, error) {
+				if _, sent := req.Header["Private-Token"]; sent {
+					t.Error("the library sends a token")
 				}
-				o := options(s, u)
-				came := false
-				var theirErr error
-				s.Faults.Add(fault.Rule{Nth: n, Fault: fault.Fault{Name: "second", Call: func() {
-					came = true
-					_, theirErr = open(t, o).Put(t.Context(), other)
-				}}})
-				_, ourErr := open(t, o).Put(t.Context(), r)
-				if !came {
-					break
-				}
-				if same {
-					if ourErr != nil || theirErr != nil {
-						t.Errorf("%s at %d: %v, %v", u.name, n, ourErr, theirErr)
-					}
-					if complete, bad := seen(s, r); !complete {
-						t.Errorf("%s at %d: %v", u.name, n, bad)
-					}
-					continue
-				}
-				if ourErr == nil && theirErr == nil {
-					t.Errorf("%s at %d: both think they have published", u.name, n)
-				}
-				ours, _ := seen(s, r)
-				theirs, _ := seen(s, other)
-				_, open := s.Readable(where, foo.Label(), version, gate)
-				if open && !ours && !theirs {
-					at := s.Faults.Log()[n-1]
-					// Without the right to list packages nobody can claim a version.
-					if u.kind != DeployToken || at.Step != "upload-file" || !strings.Contains(ourErr.Error(), "delete") {
-						t.Errorf("%s at %d, %s: a mixture is visible: %v, %v", u.name, n, at, ourErr, theirErr)
-					}
-				}
+				return http.DefaultTransport.RoundTrip(req)
+			}), after)
+			return open(t, o)
+		},
+		Seen: func(r *repo.Release) (bool, error) { return seen(s, r) }, Tidy: func(r *repo.Release) { single(t, s, r) },
+		Exposed: true, Keeps: u.role < fake.Maintainer, Unclaimed: !u.mayList || u.kind == DeployToken,
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for i, u := range users[:4] {
+		t.Run(u.name, func(t *testing.T) {
+			every := share.Of(12, 1)
+			if i%3 > 0 {
+				every *= 2 // the first may do all, the last sees nothing
 			}
-		}
+			publishtest.Run(t, func(testing.TB) publishtest.Place { return place(u, every, share.Of(3, 60)) })
+		})
 	}
 }
 
@@ -929,44 +658,35 @@ func TestRelease(t *testing.T) {
 	if got := both.Releases(where); len(got) != 1 || len(got[0].Links) != 2*len(r.Artifacts) {
 		t.Errorf("two providers at a time: %+v", got)
 	}
+}
 
-	for _, step := range []string{"get-release", "create-release", "create-link"} {
-		for _, f := range faults() {
-			t.Run(step+" "+f.Name, func(t *testing.T) {
-				s := serve(t, u, fake.Options{}, withTag)
-				o, providers := options(s, u), 1
-				o.Release = true
-				if step == "create-link" { // which the first provider does not need
-					given.Value(open(t, o).Put(t.Context(), r))(t)
-					o.Package, providers = "bootstrap-foo", 2
+// Faults, while the release of the project is made or gets the links of another provider.
+func TestFaultsOfReleases(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
+			publishtest.Faults(t, func(testing.TB) publishtest.Place {
+				p := place(users[0], share.Of(30, 1), 0)
+				p.Vital = append(p.Vital, "get-release", map[bool]string{true: "create-release", false: "create-link"}[first])
+				p.Start = func(t testing.TB) *publishtest.Spot {
+					s := serve(t, users[0], fake.Options{}, func(p *fake.Project) { p.Tags = map[string]string{version: ""} })
+					o, links := options(s, users[0]), len(p.Release.Artifacts)
+					if o.Release, o.Package = true, "bootstrap-foo"; !first {
+						given.Value(open(t, o).Put(t.Context(), p.Release))(t)
+						links *= 2
+					}
+					o.Package = foo.Label()
+					out := spot(t, s, users[0], o)
+					out.Tidy = func(r *repo.Release) {
+						single(t, s, r)
+						if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != links {
+							t.Errorf("the releases of the project are %+v", got)
+						}
+					}
+					return out
 				}
-				s.Faults.Add(fault.Rule{Step: step, Fault: f})
-				patient := o
-				if f.Stall {
-					o.Policy.Timeout = impatience
-				}
-				_, err := open(t, o).Put(t.Context(), r)
-				// The release is looked at before the first upload.
-				early := err != nil && step == "get-release"
-				if complete, bad := seen(s, r); bad != nil || !complete && !early {
-					t.Error(complete, bad)
-				}
-				if got := s.Releases(where); err == nil && (len(got) != 1 || len(got[0].Links) != providers*len(r.Artifacts)) {
-					t.Errorf("success, but %+v", got)
-				}
-				if err != nil && strings.Contains(err.Error(), u.secret) {
-					t.Error(err)
-				}
-				s.Faults.Reset()
-				addToken(s, u)
-				if _, err := open(t, patient).Put(t.Context(), r); err != nil {
-					t.Errorf("second run: %v", err)
-				}
-				if got := s.Releases(where); len(got) != 1 || len(got[0].Links) != providers*len(r.Artifacts) {
-					t.Errorf("%+v", got)
-				}
+				return p
 			})
-		}
+		})
 	}
 }
 
@@ -1068,15 +788,15 @@ func FuzzMessage(f *testing.F) {
 // with TakeOver, there is no other protection.
 func TestLooksBetweenUploads(t *testing.T) {
 	const files = 30
-	more := map[string]string{gate: "components"}
+	more := []string{gate, "components"}
 	for i := range files {
-		more[fmt.Sprintf("cluster-template-%02d.yaml", i)] = "x"
+		more = append(more, fmt.Sprintf("cluster-template-%02d.yaml", i), "x")
 	}
 	for _, takeOver := range []bool{false, true} {
 		s := serve(t, users[0], fake.Options{})
 		o := options(s, users[0])
 		o.TakeOver = takeOver
-		given.Value(open(t, o).Put(t.Context(), release(version, more)))(t)
+		given.Value(open(t, o).Put(t.Context(), release(version, more...)))(t)
 		looks := 0
 		for _, e := range s.Faults.Log() {
 			if e.Method == http.MethodGet && strings.HasSuffix(e.Path, "/"+gate) {

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // TestMain lets the tests below start this test binary again as a publisher of its own.
@@ -128,7 +129,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 }
 
 func TestKilledAnywhere(t *testing.T) {
-	const kills = 200
+	kills := share.Of(30, 200)
 	root := given.MemoryDir(t)
 	d := destination(t, root)
 	next, interrupted := 0, 0
@@ -169,7 +170,7 @@ func TestKilledAnywhere(t *testing.T) {
 }
 
 func TestConcurrentPublishers(t *testing.T) {
-	const publishers, rounds = 6, 5
+	const publishers = 6
 	for name, tc := range map[string]struct {
 		version, variant func(p int) string
 		want             map[string]int
@@ -180,7 +181,7 @@ func TestConcurrentPublishers(t *testing.T) {
 		"two per version": {func(p int) string { return fmt.Sprintf("v1.%d.0", p/2) }, func(p int) string { return strconv.Itoa(p / 2) }, map[string]int{"published": publishers / 2, "unchanged": publishers / 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range rounds {
+			for range share.Of(1, 5) {
 				root := given.MemoryDir(t)
 				plant(t, root, "A", true)
 				type running struct {

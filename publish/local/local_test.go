@@ -24,25 +24,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 )
 
 var foo = layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}
 
-// release makes a release of foo from names and contents, with checksums.
-func release(version string, files ...string) *repo.Release {
-	r := &repo.Release{Provider: foo, Version: version, Path: "built"}
-	for i := 0; i < len(files); i += 2 {
-		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(files[i], []byte(files[i+1])))
-	}
-	r.Sort()
-	sums, err := repo.Checksums(context.Background(), r)
-	if err != nil {
-		panic(err) // memory can be read
-	}
-	r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.ChecksumFile, sums))
-	r.Sort()
-	return r
-}
+var release = publishtest.Summed
 
 // sample returns the release that belongs to a version.
 func sample(version string) *repo.Release {
@@ -90,16 +77,9 @@ func tree(t testing.TB, root string) []string {
 // holds checks that the published version is exactly r.
 func holds(t testing.TB, d *Folder, r *repo.Release) {
 	t.Helper()
-	got, err := d.Fetch(t.Context(), r.Provider, r.Version)
-	if err != nil {
-		t.Error(err)
-		return
+	if whole, err := seen(t.Context(), d, r); !whole {
+		t.Errorf("%s: %v", r.Version, err)
 	}
-	diff, err := publish.Compare(t.Context(), got, r)
-	if err != nil || !diff.IsZero() {
-		t.Errorf("%s: %v %v", got.Path, diff, err)
-	}
-	given.NoError(t, repo.VerifyChecksums(t.Context(), got))
 }
 
 // clusterctl lists the folders below <root>/<label> that parse as a version
@@ -380,9 +360,7 @@ func TestOnlyStagingOfTheDeadIsRemoved(t *testing.T) {
 		}
 		alive.close(false)
 	}
-	if got := tree(t, root); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }) {
-		t.Errorf("left behind: %v", got)
-	}
+	clean(t, root)
 }
 
 // A reader finds a version at every moment of its replacements.
@@ -417,41 +395,25 @@ func TestReplaceIsOneStep(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	ctx := context.Background()
-	root := t.TempDir()
-	d := given.Value(New(root))(t)
-	release := func(content string) *repo.Release {
-		return &repo.Release{
-			Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.0.0",
-			Artifacts: []*repo.Artifact{repo.BytesArtifact("metadata.yaml", []byte(content))},
-		}
-	}
+	root := given.MemoryDir(t)
+	d := destination(t, root)
 	for _, step := range []struct {
 		content   string
 		unchanged bool
 	}{{"one", false}, {"one", true}, {"two", false}, {"two", true}} {
-		result, err := d.Replace(ctx, release(step.content))
-		if err != nil || result.Unchanged != step.unchanged {
+		r := release("v1.0.0", "metadata.yaml", step.content)
+		if result, err := d.Replace(t.Context(), r); err != nil || result.Unchanged != step.unchanged {
 			t.Fatalf("%s: unchanged %v, %v", step.content, result.Unchanged, err)
 		}
-		got, err := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml"))
-		if err != nil || string(got) != step.content {
-			t.Fatalf("%s: read %q, %v", step.content, got, err)
-		}
+		holds(t, d, r)
+		clean(t, root)
 	}
-	entries, err := os.ReadDir(filepath.Join(root, "infrastructure-foo"))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("left behind: %v, %v", entries, err)
-	}
-	// A cancelled replacement leaves the old version.
-	cancelled, cancel := context.WithCancel(ctx)
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Replace(cancelled, release("three")); err == nil {
+	if _, err := d.Replace(cancelled, release("v1.0.0", "metadata.yaml", "three")); err == nil {
 		t.Error("a cancelled replacement succeeded")
 	}
-	if got, _ := os.ReadFile(filepath.Join(root, "infrastructure-foo", "v1.0.0", "metadata.yaml")); string(got) != "two" {
-		t.Errorf("after a cancelled replacement: %q", got)
-	}
+	holds(t, d, release("v1.0.0", "metadata.yaml", "two"))
 }
 
 // Folders that cannot be exchanged, or that are gone by then, are moved.
@@ -548,9 +510,7 @@ func TestFoldersThatCannotBeRenamed(t *testing.T) {
 	if versions, err := d.Versions(t.Context(), foo); err != nil || !slices.Equal(versions, []string{"v1.1.0"}) {
 		t.Errorf("%q, %v", versions, err)
 	}
-	if i := slices.IndexFunc(tree(t, root), func(s string) bool { return strings.Contains(s, layouts.WorkPrefix) }); i >= 0 {
-		t.Errorf("left %s", tree(t, root)[i])
-	}
+	clean(t, root)
 	// If the old version goes only in part, or the new one cannot take the place or does
 	// not stay there, the old one comes back.
 	three := release("v1.1.0", "infrastructure-components.yaml", "kind: Other\n", "metadata.yaml", "v1.1.0")

@@ -2,8 +2,8 @@ package mirror
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
@@ -34,7 +35,6 @@ type Bundle struct {
 	// Checksums is the content of SHA256SUMS, and Signature that of its
 	// signature, or nil.
 	Checksums, Signature []byte
-	names                []string // in order
 	places               map[string]span
 }
 
@@ -123,7 +123,6 @@ func (b *Bundle) index(size int64) error {
 		if h.Size > size-at {
 			return fmt.Errorf("it ends within %q", h.Name)
 		}
-		b.names = append(b.names, h.Name)
 		b.places[h.Name] = span{at, h.Size, sum}
 	}
 	if sums == nil {
@@ -217,37 +216,99 @@ func (b *Bundle) read(name string) ([]byte, error) {
 	return a.Bytes()
 }
 
-// unpack writes all files into a folder that has none of them.
-func (b *Bundle) unpack(ctx context.Context, root *os.Root) error {
-	for _, name := range b.names {
-		if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
-			return err
-		}
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if err != nil {
-			return err
-		}
-		a, err := b.File(name)
-		if err == nil {
-			_, err = a.Copy(ctx, f)
-		}
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if b.Signature != nil {
-		if err := root.WriteFile(layouts.SignatureFile, b.Signature, 0o666); err != nil {
-			return err
-		}
-	}
-	return root.WriteFile(layouts.ChecksumFile, b.Checksums, 0o666)
+// open opens a file that is listed.
+func (b *Bundle) open(name string) (a *repo.Artifact, close func() error, err error) {
+	a, err = b.File(name)
+	return a, func() error { return nil }, err
 }
 
-// pack writes the mirror in a folder to w, in one pass. It fails with an
-// *unfitError if a file is not what the checksums of the mirror say.
+// Export writes the mirror in dir as a bundle, which takes the place of the file of
+// that name in one step, or of the one that a symbolic link of that name leads to. It
+// returns the checksum of the bundle. A mirror that Check would find something wrong
+// with is refused, and so is a second run that writes the same bundle.
+func Export(ctx context.Context, dir, name string) (sum repo.Sum, err error) {
+	claim, err := local.Occupy(dir, dir)
+	if err != nil {
+		return sum, err
+	}
+	defer claim.Close()
+	report, err := check(ctx, dir, DefaultJobs, false)
+	if err != nil {
+		return sum, err
+	}
+	if len(report.Problems) > 0 {
+		p := report.Problems[0]
+		return sum, fmt.Errorf("%s is not a whole mirror: %s: %s", dir, p.Path, p.Message)
+	}
+	if report.Lock == nil || report.Lock.Settings.To != "" {
+		return sum, fmt.Errorf("%s does not hold the releases of its mirror, so it cannot be a bundle", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return sum, err
+	}
+	defer root.Close()
+	digest := sha256.New()
+	err = replace(name, func(w io.Writer) error { return pack(ctx, io.MultiWriter(w, digest), root) })
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return sum, fmt.Errorf("write the bundle %s: %w", name, files.Cause(err))
+	}
+	return repo.Sum(digest.Sum(nil)), nil
+}
+
+// replace writes a file whole, durably, or not at all. Until then it is in a hidden
+// folder next to its place, which keeps other runs out, and from which the next run
+// removes what a killed one left.
+func replace(name string, content func(io.Writer) error) error {
+	if info, err := os.Lstat(name); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return errOdd
+	}
+	parent, base := filepath.Split(name)
+	hidden := layouts.WorkPrefix + "bundle-" + base
+	root, err := os.OpenRoot(filepath.Clean(parent))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Lstat(hidden); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s: %w", filepath.Join(parent, hidden), errOdd)
+	}
+	claim, err := local.Occupy(filepath.Join(parent, hidden), name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = claim.Close()       // it ends with the process
+		_ = root.Remove(hidden) // stays if there is something in it
+	}()
+	// Where the file system has no locks, another run may be here; then its part goes
+	// away, and it fails instead of putting this one in the place of the file.
+	parts, _ := fs.Glob(root.FS(), hidden+"/part-*") // the pattern is valid
+	for _, part := range parts {
+		if err := root.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := files.Write(root, base, hidden+"/part-"+rand.Text(), content); err != nil {
+		return err
+	}
+	if d, err := root.Open("."); err == nil {
+		_ = d.Sync() // not every file system can
+		d.Close()
+	}
+	return nil
+}
+
+// pack writes the mirror in a folder to w, in one pass. It fails if a file is not
+// what the checksums of the mirror say.
 func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	sums, err := whole(root, layouts.ChecksumFile)
 	if err != nil {
@@ -279,7 +340,7 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 	for _, f := range listed {
 		a, close, err := openArtifact(root, f.Name)
 		if err != nil {
-			return &unfitError{fmt.Errorf("%s: %w", f.Name, files.Cause(err))}
+			return fmt.Errorf("%s: %w", f.Name, files.Cause(err))
 		}
 		var sum repo.Sum
 		if err = t.WriteHeader(header(f.Name, a.Size)); err == nil {
@@ -290,21 +351,13 @@ func pack(ctx context.Context, w io.Writer, root *os.Root) error {
 			return err
 		}
 		if sum != f.Sum {
-			return &unfitError{fmt.Errorf("%s changed while the bundle was made", f.Name)}
+			return fmt.Errorf("%s is not what %s says; run mirror repair", f.Name, layouts.ChecksumFile)
 		}
 	}
 	return t.Close()
 }
 
-// unfitError says that a mirror is not what its checksums say.
-type unfitError struct{ error }
-
 // header says nothing that depends on the machine or the time.
 func header(name string, size int64) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0).UTC()}
-}
-
-// identity tells bundles with different content apart.
-func (b *Bundle) identity() repo.Sum {
-	return sha256.Sum256(bytes.Join([][]byte{b.Checksums, b.Signature}, []byte{0}))
 }

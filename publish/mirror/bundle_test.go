@@ -41,8 +41,8 @@ func packed(t *testing.T, dir string) []byte {
 	return b.Bytes()
 }
 
-// A bundle is the same for the same mirror, and unpacks into it.
-func TestRoundTrip(t *testing.T) {
+// A bundle is the same for the same mirror, and holds all of it.
+func TestPack(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{layouts.LockFile: "{}", "a/v1.0.0/x.yaml": "x", "clusterctl.yaml": "", "images/" + strings.Repeat("b", 200): "long"}
 	mirrorIn(t, filepath.Join(dir, "m"), files)
@@ -54,14 +54,58 @@ func TestRoundTrip(t *testing.T) {
 	given.NoError(t, os.WriteFile(name, first, 0o644))
 	b := given.Value(OpenBundle(name))(t)
 	defer b.Close()
-	root, err := beside{dir: filepath.Join(dir, "u")}.open()
-	given.NoError(t, err)
-	defer root.Close()
-	given.NoError(t, b.unpack(t.Context(), root))
 	for name, content := range files {
-		if got, err := os.ReadFile(filepath.Join(dir, "u", name)); err != nil || string(got) != content {
+		if got, err := b.read(name); err != nil || string(got) != content {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestExport writes a mirror whole, in the place of what was there, or not at all.
+func TestExport(t *testing.T) {
+	dir := given.MemoryDir(t)
+	at, stick := filepath.Join(dir, "mirror"), filepath.Join(dir, "stick")
+	given.NoError(t, os.Mkdir(stick, 0o755))
+	_, own := twoPlaces()
+	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, at))
+	bundle, link := filepath.Join(stick, "b.tar"), filepath.Join(dir, "b.tar")
+	sum := given.Value(Export(t.Context(), at, bundle))(t)
+	first := given.Read(t, bundle)
+	if sumOf(first) != sum {
+		t.Error("it returns another checksum")
+	}
+	sound(t, bundle)
+	// A link is followed, and what killed runs left goes away.
+	if err := os.Symlink(filepath.Join("stick", "b.tar"), link); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	left := filepath.Join(stick, layouts.WorkPrefix+"bundle-b.tar")
+	given.File(t, filepath.Join(left, "part-1"), "half")
+	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v0.9.0")}}, toFolder(t, at))
+	given.Value(Export(t.Context(), at, link))(t)
+	second := given.Read(t, bundle)
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 || bytes.Equal(first, second) {
+		t.Errorf("the link was replaced, or the file was not: %v", err)
+	}
+	for name, spoil := range map[string]func() error{
+		"damaged":           func() error { return os.WriteFile(filepath.Join(at, layouts.ConfigFile), []byte("x"), 0o644) },
+		"with another file": func() error { return os.WriteFile(filepath.Join(at, "x"), nil, 0o644) },
+		"in a folder":       func() error { bundle = filepath.Join(dir, "none", "b.tar"); return nil },
+		"a folder":          func() error { bundle = stick; return nil },
+	} {
+		given.NoError(t, spoil())
+		if _, err := Export(t.Context(), at, bundle); err == nil {
+			t.Errorf("%s: it is written", name)
+		}
+		bundle = filepath.Join(stick, "b.tar")
+		if !bytes.Equal(given.Read(t, bundle), second) {
+			t.Errorf("%s: the bundle changed", name)
+		}
+		given.NoError(t, os.RemoveAll(filepath.Join(at, "x")))
+		mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, at))
+	}
+	if entries, err := os.ReadDir(stick); err != nil || len(entries) != 1 {
+		t.Errorf("left %v, %v", entries, err)
 	}
 }
 
@@ -81,7 +125,7 @@ func TestDamage(t *testing.T) {
 			given.NoError(t, os.WriteFile(name, data, 0o644))
 			b, err := OpenBundle(name)
 			if err == nil {
-				for _, name := range b.names {
+				for name := range b.places {
 					f, fileErr := b.File(name)
 					if fileErr == nil {
 						_, fileErr = f.Sum(t.Context())
@@ -122,35 +166,6 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestMirrorInABundle: a dry run reads it where it is, and a run that changes nothing leaves its bytes.
-func TestMirrorInABundle(t *testing.T) {
-	bundle := filepath.Join(given.MemoryDir(t), "b.tar")
-	options := func(dry bool) Options {
-		opts := toFolder(t, Staging(bundle))
-		opts.Bundle, opts.DryRun = bundle, dry
-		return opts
-	}
-	_, own := twoPlaces()
-	var first []byte
-	for i, tc := range []struct{ dry, unchanged, made bool }{{true, false, false}, {false, false, true}, {true, true, true}, {false, true, true}} {
-		opens := own.opens()
-		result := mirrored(t, []Want{{From: own, Provider: foo}}, options(tc.dry))
-		for _, o := range result.Outcomes {
-			if o.Unchanged != tc.unchanged {
-				t.Errorf("run %d: %+v", i, o)
-			}
-		}
-		data, err := os.ReadFile(bundle)
-		if (err == nil) != tc.made || tc.unchanged && (own.opens() > opens || !bytes.Equal(data, first)) {
-			t.Errorf("run %d opened %d files and left %d bytes, %v", i, own.opens()-opens, len(data), err)
-		}
-		first = data
-		if left, err := os.Stat(Staging(bundle)); err == nil {
-			t.Errorf("run %d left %s", i, left.Name())
-		}
-	}
-}
-
 // TestParseSums returns the lines before the first invalid one.
 func TestParseSums(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
@@ -170,32 +185,31 @@ func TestParseSums(t *testing.T) {
 	}
 }
 
-// TestShelf: providers that share a release must agree on the files that both have.
-func TestShelf(t *testing.T) {
-	dir := t.TempDir()
-	lock, files := &documents.Lock{}, map[string]string{}
-	for _, release := range []struct {
-		of                     layouts.Provider
-		version, name, content string
-	}{{foo, "v1.0.0", "a", "1"}, {bar, "v1.0.0", "a", "1"}, {foo, "v1.1.0", "a", "1"}, {bar, "v1.1.0", "a", "2"}} {
-		a := repo.BytesArtifact(release.name, []byte(release.content)).Stating(sumOf([]byte(release.content)))
-		r := &repo.Release{Provider: release.of, Version: release.version, Artifacts: []*repo.Artifact{a}}
-		lock.Releases = append(lock.Releases, documents.LockOf(r, "x", "", r))
-		files[release.of.Label()+"/"+release.version+"/"+release.name] = release.content
-	}
-	mirrorIn(t, filepath.Join(dir, "m"), files)
-	given.File(t, filepath.Join(dir, "b.tar"), string(packed(t, filepath.Join(dir, "m"))))
+// TestFromBundle makes the mirror that would be there without the bundle, and a second
+// run that transfers nothing.
+func TestFromBundle(t *testing.T) {
+	dir := given.MemoryDir(t)
+	wants, opts, _, _ := scene(t, filepath.Join(dir, "near"), nil, nil)
+	mirrored(t, wants, opts)
+	given.Value(Export(t.Context(), opts.Dir, filepath.Join(dir, "b.tar")))(t)
 	b := given.Value(OpenBundle(filepath.Join(dir, "b.tar")))(t)
 	defer b.Close()
-	s := shelf{b, lock, func(*documents.Locked) bool { return true }}
-	if r, err := s.Fetch(t.Context(), "v1.0.0"); err != nil || len(r.Artifacts) != 1 {
-		t.Errorf("%+v, %v", r, err)
+	carried, lock, err := b.Wants()
+	given.NoError(t, err)
+	if len(carried) != len(lock.Releases) || len(carried) < 2 {
+		t.Errorf("%d of %d releases", len(carried), len(lock.Releases))
 	}
-	if r, err := s.Fetch(t.Context(), "v1.1.0"); err == nil || !strings.Contains(err.Error(), "two providers share the release") {
-		t.Errorf("%+v, %v", r, err)
+	far := toFolder(t, filepath.Join(dir, "far"))
+	for _, unchanged := range []bool{false, true} {
+		for _, o := range mirrored(t, carried, far).Outcomes {
+			if o.Unchanged != unchanged {
+				t.Errorf("%+v", o)
+			}
+		}
+		sameTree(t, far.Dir, opts.Dir)
 	}
-	if r, err := s.Fetch(t.Context(), "v1.2.0"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%+v, %v", r, err)
+	if _, err := carried[0].From.Fetch(t.Context(), "v9.9.9"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a release that is not there: %v", err)
 	}
 }
 

@@ -73,7 +73,7 @@ type Report struct {
 // ReadLock reads the lock file of a mirror. The error wraps fs.ErrNotExist if
 // there is none.
 func ReadLock(dir string) (*documents.Lock, error) {
-	l, _, err := beside{dir: dir}.readLockFile()
+	l, _, err := beside{dir}.readLockFile()
 	if err == nil && l == nil {
 		err = repo.Missing("%s is not a mirror: it has no %s", dir, layouts.LockFile)
 	}
@@ -84,29 +84,41 @@ func ReadLock(dir string) (*documents.Lock, error) {
 // checksums, without network. What is wrong is in the report; the error is about the
 // folder, which has to be a mirror and readable.
 func Check(ctx context.Context, name string, jobs int) (*Report, error) {
+	return check(ctx, name, jobs, true)
+}
+
+// check is Check, or all of it but reading the contents.
+func check(ctx context.Context, name string, jobs int, contents bool) (*Report, error) {
 	c := &checker{
-		beside: beside{dir: name}, jobs: max(jobs, 1), wanted: map[string]*wanted{}, again: "run mirror repair", remake: "remove it, then run mirror repair",
+		beside: beside{name}, jobs: max(jobs, 1), wanted: map[string]*wanted{},
+		again: "run mirror repair", remake: "remove it, then run mirror repair",
 		broken: map[*documents.Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() && IsBundle(name) {
 		c.again, c.remake = "copy the bundle again", "recreate the bundle"
-		if c.beside.in, err = OpenBundle(name); err != nil {
+		b, err := OpenBundle(name)
+		if err != nil {
 			c.add(Damaged, name, "%v; %s", err, c.again)
 			return c.report, nil
 		}
-		defer c.beside.in.Close()
+		defer b.Close()
+		c.read, c.open = b.read, b.open
 	} else {
 		if c.root, err = os.OpenRoot(name); err != nil {
 			return nil, fmt.Errorf("open the mirror %s: %w", name, files.Cause(err))
 		}
 		defer c.root.Close()
+		c.read = c.beside.read
+		c.open = func(name string) (*repo.Artifact, func() error, error) { return openArtifact(c.root, name) }
 	}
 	if err := c.lists(); err != nil {
 		return nil, err
 	}
-	c.sizes(layouts.ImagesFolder + "/index.json")
-	if err := c.contents(ctx); err != nil {
-		return nil, err
+	if contents {
+		c.sizes(layouts.ImagesFolder + "/index.json")
+		if err := c.contents(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if c.root != nil {
 		if err := c.walk(ctx); err != nil {
@@ -140,8 +152,11 @@ type wanted struct {
 
 type checker struct {
 	beside beside
-	// root is the folder, or nil for a bundle.
+	// root is the folder, or nil for a bundle. Its files are read, whole or step by
+	// step, with read and open.
 	root *os.Root
+	read func(name string) ([]byte, error)
+	open func(name string) (a *repo.Artifact, close func() error, err error)
 	// again restores what is not what it was, and remake removes what must not be
 	// there.
 	again, remake string
@@ -161,17 +176,17 @@ func (c *checker) add(kind problemKind, name, format string, args ...any) {
 
 // lists reads the lock file and the checksums, and compares the two.
 func (c *checker) lists() error {
-	data, err := c.beside.read(layouts.LockFile)
+	data, err := c.read(layouts.LockFile)
 	if err != nil && c.root != nil {
 		return err // of a damaged one in a bundle contents tells
 	}
-	sums, err := c.beside.read(layouts.ChecksumFile)
+	sums, err := c.read(layouts.ChecksumFile)
 	if err != nil {
 		return err
 	}
 	// Whoever judges the signature does it by what is compared here.
 	c.report.Checksums = sums
-	if c.report.Signature, err = c.beside.read(layouts.SignatureFile); err != nil {
+	if c.report.Signature, err = c.read(layouts.SignatureFile); err != nil {
 		return err
 	}
 	if data == nil && sums == nil {
@@ -199,9 +214,6 @@ func (c *checker) lists() error {
 		return nil
 	}
 	c.report.Lock = lock
-	for _, n := range lock.Requires {
-		c.report.Notes = append(c.report.Notes, fmt.Sprintf("it holds only what is new, and the other side must already have %s %s", n.Provider, n.Version))
-	}
 	if to := lock.Settings.To; to != "" {
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf("the releases are in %s; only the other files are checked here", to))
 		for _, l := range lock.Releases {
@@ -299,7 +311,7 @@ func (c *checker) sizes(name string) {
 	if w == nil || w.size > files.MaxSize {
 		return
 	}
-	data, err := c.beside.read(name)
+	data, err := c.read(name)
 	if err != nil || sumOf(data) != w.sum {
 		return // contents reports it
 	}
@@ -391,15 +403,6 @@ func (c *checker) contents(ctx context.Context) error {
 	return nil
 }
 
-// open opens a file that is listed.
-func (c *checker) open(name string) (a *repo.Artifact, close func() error, err error) {
-	if c.root == nil {
-		a, err = c.beside.in.File(name)
-		return a, func() error { return nil }, err
-	}
-	return openArtifact(c.root, name)
-}
-
 // walk finds what is in no list.
 func (c *checker) walk(ctx context.Context) error {
 	releases := map[string]*documents.Locked{}
@@ -460,7 +463,7 @@ var urls = phrase.Pattern(`(?m)^\s*(?:- )?url: (.*)$`)
 
 // place notes that the mirror was moved.
 func (c *checker) place() {
-	data, err := c.beside.read(layouts.ConfigFile)
+	data, err := c.read(layouts.ConfigFile)
 	dir, absErr := filepath.Abs(c.beside.dir)
 	if err != nil || absErr != nil {
 		return

@@ -104,7 +104,6 @@ func finish(ctx context.Context, of *run) error {
 	if err != nil {
 		return err
 	}
-	m.unmet()
 	sums := map[string]repo.Sum{}
 	docs, inv, err := m.documents(ctx, releases, sums)
 	if err != nil {
@@ -134,6 +133,13 @@ func finish(ctx context.Context, of *run) error {
 		return err
 	}
 	return m.beside.remove([]string{journalFile})
+}
+
+// finisher writes the files next to the releases.
+type finisher struct {
+	*run
+	// lost releases are in the lock, but not in the mirror.
+	lost map[documents.ReleaseName]bool
 }
 
 func newFinisher(m *run) *finisher { return &finisher{m, map[documents.ReleaseName]bool{}} }
@@ -178,53 +184,9 @@ func (m *finisher) documents(ctx context.Context, releases []documents.Locked, s
 		document{documents.OperatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
 		document{layouts.ImageListFile, func() ([]byte, error) { return inv.List(), nil }},
 		document{layouts.ImageInventoryFile, inv.Marshal},
-		document{layouts.HaulerFile, inv.Hauler},
-		document{layouts.ZarfFile, inv.Zarf},
 		document{layouts.ConfigFile, config.Marshal},
 		document{layouts.LockFile, func() ([]byte, error) { return m.book.Lock().Marshal() }},
 	), inv, nil
-}
-
-// Derived names the files next to the releases that are not what a run would make
-// of the releases and the settings in the lock. It changes nothing. So those files
-// can be trusted as far as the releases and the settings.
-func Derived(ctx context.Context, opts Options) (differ []string, err error) {
-	opts.DryRun, opts.Repair = true, true // Repair makes all files anew
-	m, err := newRun(opts)
-	if err != nil {
-		return nil, err
-	}
-	clear(m.images) // they are found in the releases
-	f := newFinisher(m)
-	releases, err := f.standing(ctx)
-	if err != nil {
-		return nil, err
-	}
-	docs, _, err := f.documents(ctx, releases, map[string]repo.Sum{})
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for _, d := range docs {
-		data, err := d.make()
-		if err != nil {
-			return nil, err
-		}
-		seen[d.name] = true
-		// A file that should not be there differs as well.
-		if old, err := m.beside.read(d.name); err != nil {
-			return nil, err
-		} else if !bytes.Equal(old, data) || old != nil && data == nil {
-			differ = append(differ, d.name)
-		}
-	}
-	more, err := m.beside.names(layouts.ConfigMapFolder)
-	for _, name := range more {
-		if name = layouts.ConfigMapFolder + "/" + name; !seen[name] {
-			differ = append(differ, name)
-		}
-	}
-	return differ, err
 }
 
 // bringImages makes the mirror hold its container images, or none.
@@ -450,7 +412,7 @@ func (m *finisher) config(releases []documents.Locked) (*documents.Config, error
 
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
 func (m *finisher) here() string {
-	if m.Bundle != "" {
+	if m.Portable {
 		return documents.Portable
 	}
 	return ""

@@ -174,7 +174,7 @@ func folderOf(t testing.TB, dir string) *local.Folder {
 // toFolder are options for a mirror in a folder.
 func toFolder(t testing.TB, dir string) Options {
 	folder := folderOf(t, dir)
-	return Options{To: folder.Site(), Folder: folder, Dir: dir}
+	return Options{Place: Place{To: folder.Site(), Folder: folder, Dir: dir}}
 }
 
 func mirrored(t testing.TB, wants []Want, opts Options) *Result {

@@ -15,6 +15,17 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
+// planner finds out what is to be copied.
+type planner struct {
+	*run
+	// looks are held while sources and the mirror are asked what they have, which
+	// takes time but no bandwidth, and so runs alongside the downloads.
+	looks chan struct{}
+	// listed releases were fetched to find the latest version, by source and
+	// version.
+	listed map[[2]string]*repo.Release
+}
+
 // look lists a release at its source, and finds out whether there is anything
 // to do.
 func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
@@ -38,12 +49,14 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 	if c.digest, c.sums, err = documents.ListingOf(ctx, whole, t.near); err != nil {
 		return nil, err
 	}
-	if from, ok := t.from.(carried); ok {
-		c.digest = from.book.Listings[[2]string{from.name, t.version}].SHA256
+	origin := t.from.String()
+	if from, ok := t.from.(recorded); ok {
+		l, listing := from.record(t.version) // it was fetched, so it is there
+		origin, c.digest = l.Source, listing.SHA256
 	}
 	m.mu.Lock()
 	locked := c.lockedIn(m.book)
-	listed, ok := m.book.Listings[[2]string{t.from.String(), t.version}]
+	listed, ok := m.book.Listings[[2]string{origin, t.version}]
 	m.mu.Unlock()
 	for _, l := range locked {
 		if err := m.unchanged(l, c.glance(l), c); err != nil {
@@ -150,4 +163,39 @@ func (m *run) unchanged(l *documents.Locked, d publish.Difference, c *cargo) err
 		return nil
 	}
 	return &documents.ChangedError{Release: l.Provider + " " + l.Version, From: c.from.String(), Locked: l.Source, Difference: d}
+}
+
+// present reports whether the mirror has a locked release, by what it states
+// and, if it is near, by content.
+func (m *planner) present(ctx context.Context, l *documents.Locked) (bool, error) {
+	got, err := m.at(ctx, l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for i := range l.Files {
+		f := &l.Files[i]
+		a := got.Artifact(f.Name)
+		if a == nil && m.To.Shared && layouts.KindOfFile(f.Name).Attests() {
+			continue // the place has checksums of all that share it
+		}
+		if a == nil || f.Differs(a) {
+			return false, nil
+		}
+		if _, stated := a.Stated(); m.Folder != nil && !stated {
+			sum, err := a.Sum(ctx)
+			if err != nil {
+				return false, err
+			}
+			if sum != f.Sum() {
+				return false, nil
+			}
+		}
+	}
+	if !m.To.Shared && (len(got.Artifacts) != len(l.Files) || slices.ContainsFunc(got.Oddities, func(o repo.Oddity) bool { return o.Kind != repo.OddHidden })) {
+		return false, nil // then it is no longer what was put there
+	}
+	return true, nil
 }

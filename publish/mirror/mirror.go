@@ -3,14 +3,11 @@ package mirror
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -25,22 +22,14 @@ const DefaultJobs = 8
 
 // Options say how to mirror.
 type Options struct {
-	// To is where the releases go, and Folder the folder that it leads to, where
-	// reading costs no network and releases can be replaced and removed; nil if they
-	// go elsewhere.
-	To     publish.Site
-	Folder *local.Folder
-	// Dir is the folder for the files next to the releases: the root of a mirror
-	// that is a folder. Of a mirror that is kept in the file Bundle it is the
-	// Staging folder, which is also where To leads.
-	Dir, Bundle string
-	// Below is the path of the releases in Dir with a slash at its end, if they
-	// are not at its root.
-	Below string
-	// Apart is true if the releases are not in Dir.
-	Apart bool
-	// in is the bundle, if the mirror is read there; see Reading.
-	in *Bundle
+	Place
+	Trust
+	// Settings are what the lock file keeps: where clusterctl should take all images
+	// from, or "", whether there are ConfigMaps for Cluster API Operator and container
+	// images, and so on. Those that are not Given, and MoreImages that are nil, are
+	// those of the last run.
+	Settings documents.Settings
+	Given    documents.Given
 	// Jobs limits what runs at the same time: downloads, looks at what there is,
 	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
@@ -51,23 +40,42 @@ type Options struct {
 	// it was mirrored. A destination that is a Replacer then gets it; others
 	// refuse it as long as they have the old one.
 	AcceptChanged bool
-	// Settings are what the lock file keeps: where clusterctl should take all images
-	// from, or "", whether there are ConfigMaps for Cluster API Operator and container
-	// images, and so on. Those that are not Given, and MoreImages that are nil, are
-	// those of the last run.
-	Settings documents.Settings
-	Given    documents.Given
 	// Repair puts what the lock says in the place of what is damaged.
 	Repair bool
-	// Since is the lock of a mirror that has some releases already, which are
-	// left out, or nil.
-	Since *documents.Lock
-	// Needs are the releases that a carried difference relies on.
-	Needs []documents.ReleaseName
 	// Bring makes the folder layouts.ImagesFolder hold exactly the named container
 	// images, for these platforms or for all, and returns its files with their
 	// checksums. Changed says that what is there may not be what is wanted.
 	Bring func(ctx context.Context, images []documents.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
+	// Tell hears of every release when it is done, or is nil. It is not called
+	// by two goroutines at a time.
+	Tell func(Outcome)
+	// Watch hears how far the download of a release is, or is nil. It may be
+	// called by several goroutines at a time.
+	Watch func(publish.Progress)
+}
+
+// Place is where a mirror is.
+type Place struct {
+	// To is where the releases go, and Folder the folder that it leads to, where
+	// reading costs no network and releases can be replaced and removed; nil if they
+	// go elsewhere.
+	To     publish.Site
+	Folder *local.Folder
+	// Dir is the folder for the files next to the releases: the root of a mirror
+	// that is a folder.
+	Dir string
+	// Below is the path of the releases in Dir with a slash at its end, if they
+	// are not at its root.
+	Below string
+	// Apart is true if the releases are not in Dir.
+	Apart bool
+	// Portable makes clusterctl.yaml default to the working directory instead of Dir,
+	// as in a bundle that is unpacked anywhere.
+	Portable bool
+}
+
+// Trust is what is demanded of releases, and what vouches for them.
+type Trust struct {
 	// Verify refuses a release by its error before anything of it is published,
 	// or is nil. It gets the release as its source has it, also if several
 	// providers share it, and the providers whose files are copied; reading the
@@ -81,13 +89,7 @@ type Options struct {
 	Sign func(checksums []byte) ([]byte, error)
 	// Vouched reports whether a signature that the mirror has is good; nil if none
 	// is.
-	Vouched func(checksums, signature []byte) (bool, error)
-	// Tell hears of every release when it is done, or is nil. It is not called
-	// by two goroutines at a time.
-	Tell func(Outcome)
-	// Watch hears how far the download of a release is, or is nil. It may be
-	// called by several goroutines at a time.
-	Watch func(publish.Progress)
+	Vouched func(checksums, signature []byte) bool
 }
 
 // Outcome is what became of one release.
@@ -119,8 +121,6 @@ type Result struct {
 	Images *documents.ImageInventory
 	// Written are the files next to the releases that were made or changed.
 	Written []string
-	// Bundle is the checksum of the bundle, if the mirror is kept in one.
-	Bundle repo.Sum
 }
 
 // Run brings what is wanted into the mirror. Each release is there whole or not
@@ -155,12 +155,17 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 
 // work does something with a mirror while no other run does.
 func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, error) {
-	o, err := occupy(ctx, &opts)
-	if err != nil {
-		return nil, err
+	if opts.DryRun {
+		if err := local.Writable(opts.Dir); err != nil {
+			return nil, err
+		}
+	} else {
+		claim, err := local.Occupy(opts.Dir, opts.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer claim.Close()
 	}
-	useless := o.filled
-	defer func() { o.close(useless) }()
 	m, err := newRun(opts)
 	if err != nil {
 		return nil, err
@@ -173,12 +178,7 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 			return nil, err
 		}
 	}
-	if err = do(m); err == nil && opts.Bundle != "" && !opts.DryRun {
-		err = o.store(ctx, &m.result)
-	}
-	// On a full disk the room is worth more than what was staged, even by earlier runs.
-	useless = o.filled && len(m.fresh) == 0 || errors.Is(err, syscall.ENOSPC)
-	return m.ended(err)
+	return m.ended(do(m))
 }
 
 // newRun reads what earlier runs left.
@@ -188,7 +188,7 @@ func newRun(opts Options) (*run, error) {
 	}
 	m := &run{
 		Options: opts,
-		beside:  beside{dir: opts.Dir, in: opts.in},
+		beside:  beside{opts.Dir},
 		book:    documents.NewBook(),
 		images:  map[documents.ReleaseName][]inventory.Image{},
 		touched: map[documents.ReleaseName]bool{},
@@ -216,37 +216,6 @@ func (m *run) ended(err error) (*Result, error) {
 		*list = slices.Compact(*list)
 	}
 	return &m.result, nil
-}
-
-// planner finds out what is to be copied.
-type planner struct {
-	*run
-	// looks are held while sources and the mirror are asked what they have, which
-	// takes time but no bandwidth, and so runs alongside the downloads.
-	looks chan struct{}
-	// listed releases were fetched to find the latest version, by source and
-	// version.
-	listed map[[2]string]*repo.Release
-}
-
-// copier copies it.
-type copier struct {
-	*run
-	plan *planner
-	// tokens are held while files are read from a source.
-	tokens chan struct{}
-	// ahead are held by files that are next: their places are asked for while
-	// others are downloaded.
-	ahead chan struct{}
-	// parsing is held while images are looked for.
-	parsing chan struct{}
-}
-
-// finisher writes the files next to the releases.
-type finisher struct {
-	*run
-	// lost releases are in the lock, but not in the mirror.
-	lost map[documents.ReleaseName]bool
 }
 
 // run is what a run knows of the mirror that it works on, and says about it.
@@ -289,71 +258,6 @@ func (m *run) at(ctx context.Context, l *documents.Locked) (*repo.Release, error
 	}
 	return to.Fetch(ctx, l.Version)
 }
-
-// present reports whether the mirror has a locked release, by what it states
-// and, if it is near, by content.
-func (m *planner) present(ctx context.Context, l *documents.Locked) (bool, error) {
-	got, err := m.at(ctx, l)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	for i := range l.Files {
-		f := &l.Files[i]
-		a := got.Artifact(f.Name)
-		if a == nil && m.To.Shared && layouts.KindOfFile(f.Name).Attests() {
-			continue // the place has checksums of all that share it
-		}
-		if a == nil || f.Differs(a) {
-			return false, nil
-		}
-		if _, stated := a.Stated(); m.Folder != nil && !stated {
-			sum, err := a.Sum(ctx)
-			if err != nil {
-				return false, err
-			}
-			if sum != f.Sum() {
-				return false, nil
-			}
-		}
-	}
-	if !m.To.Shared && (len(got.Artifacts) != len(l.Files) || slices.ContainsFunc(got.Oddities, func(o repo.Oddity) bool { return o.Kind != repo.OddHidden })) {
-		return false, nil // then it is no longer what was put there
-	}
-	return true, nil
-}
-
-// acquire waits until files may be read from a source. The first of them may be
-// nil.
-func (m *copier) acquire(ctx context.Context, first *repo.Artifact) error {
-	select {
-	case m.tokens <- struct{}{}:
-		return nil
-	default:
-	}
-	if first != nil && first.Locatable() {
-		if err := take(ctx, m.ahead); err != nil {
-			return err
-		}
-		defer func() { <-m.ahead }()
-		first.Locate(ctx)
-	}
-	return take(ctx, m.tokens)
-}
-
-// take waits for a place among those that a channel limits.
-func take(ctx context.Context, places chan struct{}) error {
-	select {
-	case places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (m *copier) release() { <-m.tokens }
 
 func (m *run) warn(format string, args ...any) {
 	m.mu.Lock()

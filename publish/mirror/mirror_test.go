@@ -234,23 +234,6 @@ func TestNewVersionsAreAdded(t *testing.T) {
 	}
 }
 
-// TestSince leaves out what another mirror has, and says that it is needed.
-func TestSince(t *testing.T) {
-	_, own := twoPlaces()
-	first, opts := given.MemoryDir(t), toFolder(t, given.MemoryDir(t))
-	mirrored(t, []Want{{From: own, Version: selector(t, "v0.9.0")}}, toFolder(t, first))
-	opts.Since = given.Value(ReadLock(first))(t)
-	opens := own.opens()
-	result := mirrored(t, []Want{{From: own, Version: selector(t, ">=0.1")}}, opts)
-	if len(result.Outcomes) != 1 || result.Outcomes[0].Version != "v1.2.0" || own.opens()-opens != 3 {
-		t.Errorf("%+v", result.Outcomes)
-	}
-	report := given.Value(Check(t.Context(), opts.Dir, 2))(t)
-	if want := "the other side must already have infrastructure-foo v0.9.0"; len(report.Problems) > 0 || !strings.Contains(strings.Join(report.Notes, "\n"), want) {
-		t.Errorf("%+v", report)
-	}
-}
-
 // What the lock lists and the mirror lacks is a loss until it is pruned: no run
 // forgets it, verify reports it, and repair restores it.
 func TestLostReleases(t *testing.T) {

@@ -96,7 +96,7 @@ func TestSharedPlace(t *testing.T) {
 	shared, own := twoPlaces()
 	s := &server{releases: map[string]*repo.Release{}}
 	dir := given.MemoryDir(t)
-	opts := Options{Dir: dir, Settings: documents.Settings{ConfigMaps: true}, To: publish.Site{Name: "https://server", Shared: true, Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}
+	opts := Options{Settings: documents.Settings{ConfigMaps: true}, Place: Place{Dir: dir, To: publish.Site{Name: "https://server", Shared: true, Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}}
 	// Those of one version must not differ in what they share.
 	own.releases["v1.2.0"][3] = shared.releases["v1.2.0"][3]
 	own.releases["v1.2.0"][5] = shared.releases["v1.2.0"][5]
@@ -141,7 +141,7 @@ func TestFarDestination(t *testing.T) {
 		own.stated = stated
 		s := &server{releases: map[string]*repo.Release{}}
 		dir := given.MemoryDir(t)
-		opts := Options{Dir: dir, To: publish.Site{Name: "https://server", Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}
+		opts := Options{Place: Place{Dir: dir, To: publish.Site{Name: "https://server", Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}}
 		wants := []Want{{From: own, Provider: foo}}
 		mirrored(t, wants, opts)
 		r := s.releases["v1.2.0"]

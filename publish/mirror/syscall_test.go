@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
-
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -92,17 +90,24 @@ func changing(r *syscall.PtraceRegs) bool {
 	return slices.Contains(changes, r.Orig_rax)
 }
 
-// kept is a mirror in a folder or a bundle below dir, as its user names it.
+// kept is a mirror in a folder below dir, and of the kind "bundle" what is exported of
+// it.
 func kept(t testing.TB, kind, dir string) (at string, opts Options) {
 	at = filepath.Join(dir, "mirror")
+	opts = toFolder(t, at)
 	if kind == "bundle" {
 		at += ".tar"
-		opts.Bundle = at
-		folder := given.Value(local.New(Staging(at)))(t)
-		opts.Dir, opts.Folder, opts.To = Staging(at), folder, folder.Site()
-		return at, opts
 	}
-	return at, toFolder(t, at)
+	return at, opts
+}
+
+// export writes the bundle of a mirror, if it is kept in one.
+func export(kind, dir string) error {
+	if kind != "bundle" {
+		return nil
+	}
+	_, err := Export(context.Background(), filepath.Join(dir, "mirror"), filepath.Join(dir, "mirror.tar"))
+	return err
 }
 
 // releasesOf returns the releases that the lock of a mirror lists, and fails if
@@ -133,20 +138,27 @@ func one(t testing.TB, version string) []Want {
 }
 
 func init() {
-	// keep KIND DIR: mirrors the scene.
+	// keep KIND DIR: mirrors the scene, and exports it.
 	children["keep"] = func(args []string) error {
 		t := &testing.T{}
 		wants, _, _, _ := scene(t, args[1], nil, nil)
 		_, opts := kept(t, args[0], args[1])
 		opts.Jobs = 1
-		_, err := Run(context.Background(), wants, opts)
-		return err
+		if _, err := Run(context.Background(), wants, opts); err != nil {
+			return err
+		}
+		return export(args[0], args[1])
 	}
 	// one KIND DIR VERSION: mirrors one release.
 	children["one"] = func(args []string) error {
 		t := &testing.T{}
 		_, opts := kept(t, args[0], args[1])
 		_, err := Run(context.Background(), one(t, args[2]), opts)
+		return err
+	}
+	// export DIR FILE: writes a bundle.
+	children["export"] = func(args []string) error {
+		_, err := Export(context.Background(), args[0], args[1])
 		return err
 	}
 	children["drop"] = func(args []string) error {
@@ -164,7 +176,7 @@ func init() {
 // narrow KIND DIR: mirrors to a disk that is too small, until it is large enough, and
 // then read-only.
 func narrow(args []string) error {
-	kind, dir := args[0], args[1]
+	dir := args[1]
 	err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	if err == nil {
 		err = syscall.Mount("none", dir, "tmpfs", 0, "size=8k")
@@ -181,9 +193,9 @@ func narrow(args []string) error {
 		if err == nil {
 			break
 		}
-		entries, _ := os.ReadDir(dir)
-		if !errors.Is(err, syscall.ENOSPC) || kind == "bundle" && len(entries) > 0 {
-			return fmt.Errorf("%d KiB: it left %v: %w", size, entries, err)
+		left, _ := filepath.Glob(filepath.Join(dir, ".*"))
+		if !errors.Is(err, syscall.ENOSPC) || len(left) > 0 {
+			return fmt.Errorf("%d KiB: it left %v: %w", size, left, err)
 		}
 		full++
 	}
@@ -193,11 +205,7 @@ func narrow(args []string) error {
 	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		return err
 	}
-	// Nothing is new, but a bundle is unpacked to see that.
-	if err = children["keep"](args); kind == "bundle" && errors.Is(err, syscall.EROFS) {
-		err = nil
-	}
-	return err
+	return children["keep"]([]string{"folder", dir}) // nothing is new
 }
 
 // TestNarrowDisk runs out of room, leaves none of it taken, and finishes with more. On a
@@ -228,6 +236,7 @@ func TestKilledAtEveryChange(t *testing.T) {
 				dir := given.MemoryDir(t)
 				where, opts := kept(t, kind, dir)
 				mirrored(t, one(t, "v0.9.0"), opts)
+				given.NoError(t, export(kind, dir))
 				if verb == "drop" {
 					mirrored(t, one(t, "v1.2.0"), opts)
 				}
@@ -255,11 +264,9 @@ func TestKilledAtEveryChange(t *testing.T) {
 				if after := releasesOf(t, kind, where); len(after) != want {
 					t.Errorf("at %d of %d: it has %v", at, total, after)
 				}
-				if kind == "folder" {
-					sound(t, where)
-				}
-				if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-					t.Errorf("at %d of %d: it leaves %v, %v", at, total, entries, err)
+				sound(t, where)
+				if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
+					t.Errorf("at %d of %d: it leaves %v, %v", at, total, left, err)
 				}
 			}
 			t.Logf("%d kills at %d changes", rounds, total)
@@ -277,96 +284,81 @@ func TestRivals(t *testing.T) {
 	if len(versions) < 2 {
 		t.Fatal(versions)
 	}
-	for _, kind := range []string{"folder", "bundle"} {
-		won := 0
-		for range rounds {
-			dir := given.MemoryDir(t)
-			where, _ := kept(t, kind, dir)
-			var want []string
-			var mu sync.Mutex
-			var wg sync.WaitGroup
-			for range 2 {
-				for _, v := range versions {
-					child := given.Child(t, "one", kind, dir, v)
-					wg.Go(func() {
-						out, err := child.CombinedOutput()
-						mu.Lock()
-						defer mu.Unlock()
-						if err == nil {
-							want = append(want, "infrastructure-foo "+v)
-						} else if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "another run is working in "+where) {
-							t.Errorf("%v: %s", err, out)
-						}
-					})
-				}
-			}
-			wg.Wait()
-			won += len(want)
-			got := releasesOf(t, kind, where)
-			for _, name := range want {
-				if !slices.Contains(got, name) {
-					t.Errorf("%s: lost %s; it has %v", kind, name, got)
-				}
-			}
-			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-				t.Errorf("%s: left %v, %v", kind, entries, err)
-			}
-		}
-		if won < rounds {
-			t.Errorf("%s: only %d runs ended in %d rounds", kind, won, rounds)
-		}
-		t.Logf("%s: %d runs ended in %d rounds", kind, won, rounds)
-	}
-}
-
-// TestStagingOfOthers plants staging folders next to a good bundle. None counts.
-func TestStagingOfOthers(t *testing.T) {
-	for name, plant := range map[string]func(t *testing.T, staging, bundle string) error{
-		"an old one": func(t *testing.T, staging, _ string) error {
-			opts := toFolder(t, staging)
-			mirrored(t, one(t, "v0.9.0"), opts)
-			return nil
-		},
-		"one without releases": func(t *testing.T, staging, bundle string) error {
-			old := toFolder(t, staging)
-			mirrored(t, one(t, "v0.9.0"), old)
-			b, err := OpenBundle(bundle)
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			origin := fmt.Sprintf("bundle %s\n", b.identity())
-			if err := os.WriteFile(filepath.Join(staging, originFile), []byte(origin), 0o644); err != nil {
-				return err
-			}
-			return os.RemoveAll(filepath.Join(staging, "infrastructure-foo"))
-		},
-		"files": func(_ *testing.T, staging, _ string) error {
-			if err := os.MkdirAll(filepath.Join(staging, "infrastructure-foo", "v1.2.0"), 0o755); err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(staging, "SHA256SUMS"), []byte("x"), 0o644)
-		},
-	} {
+	won := 0
+	for range rounds {
 		dir := given.MemoryDir(t)
-		at, opts := kept(t, "bundle", dir)
-		mirrored(t, one(t, "v1.2.0"), opts)
-		given.NoError(t, plant(t, Staging(at), at))
-		mirrored(t, one(t, "v0.9.0"), opts)
-		if got := releasesOf(t, "bundle", at); len(got) != 2 {
-			t.Errorf("%s: %v", name, got)
+		where, _ := kept(t, "folder", dir)
+		var want []string
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range 2 {
+			for _, v := range versions {
+				child := given.Child(t, "one", "folder", dir, v)
+				wg.Go(func() {
+					out, err := child.CombinedOutput()
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						want = append(want, "infrastructure-foo "+v)
+					} else if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "another run is working in "+where) {
+						t.Errorf("%v: %s", err, out)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		won += len(want)
+		got := releasesOf(t, "folder", where)
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				t.Errorf("lost %s; it has %v", name, got)
+			}
 		}
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-			t.Errorf("%s: left %v, %v", name, entries, err)
+			t.Errorf("left %v, %v", entries, err)
 		}
 	}
-	dir := given.MemoryDir(t)
-	at, opts := kept(t, "bundle", dir)
-	outside := t.TempDir()
-	given.NoError(t, os.WriteFile(filepath.Join(outside, "file"), nil, 0o644))
-	given.NoError(t, os.Symlink(outside, Staging(at)))
-	if _, err := Run(t.Context(), one(t, "v0.9.0"), opts); err == nil {
-		t.Error("it follows a link")
+	if won < rounds {
+		t.Errorf("only %d runs ended in %d rounds", won, rounds)
 	}
-	given.Value(os.Stat(filepath.Join(outside, "file")))(t)
+	t.Logf("%d runs ended in %d rounds", won, rounds)
+}
+
+// TestRivalBundles lets several processes write one bundle of different mirrors. It is
+// always one of them, whole.
+func TestRivalBundles(t *testing.T) {
+	versions := []string{"v0.9.0", "v1.2.0"}
+	dir := given.MemoryDir(t)
+	for _, v := range versions {
+		mirrored(t, one(t, v), toFolder(t, filepath.Join(dir, v)))
+	}
+	bundle := filepath.Join(dir, "b.tar")
+	won := 0
+	for range share.Of(3, 200) {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for _, v := range slices.Concat(versions, versions) {
+			child := given.Child(t, "export", filepath.Join(dir, v), bundle)
+			wg.Go(func() {
+				out, err := child.CombinedOutput()
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					won++
+				} else if !strings.Contains(string(out), "another run is working in ") {
+					t.Errorf("%v: %s", err, out)
+				}
+			})
+		}
+		wg.Wait()
+		if got := releasesOf(t, "bundle", bundle); len(got) != 1 {
+			t.Errorf("it has %v", got)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
+			t.Errorf("left %v, %v", left, err)
+		}
+	}
+	if won == 0 {
+		t.Error("no run ended")
+	}
 }

@@ -13,6 +13,19 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
+// copier copies what the planner found.
+type copier struct {
+	*run
+	plan *planner
+	// tokens are held while files are read from a source.
+	tokens chan struct{}
+	// ahead are held by files that are next: their places are asked for while
+	// others are downloaded.
+	ahead chan struct{}
+	// parsing is held while images are looked for.
+	parsing chan struct{}
+}
+
 // copy copies releases. Those of one source follow each other, oldest first,
 // so that what is the latest only moves forward; so do all if they share one
 // place, where those of one version are one release.
@@ -108,21 +121,9 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 	if u.err != nil {
 		return u.err
 	}
-	looked := u.cargos
+	cargos := u.cargos
 	u.cargos = nil // the unit outlives them
-	var cargos []*cargo
-	known := true
-	for _, c := range looked {
-		if has, err := m.plan.isAcross(c); has || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		cargos = append(cargos, c)
-		known = known && c.known != nil
-	}
-	if known {
+	if !slices.ContainsFunc(cargos, func(c *cargo) bool { return c.known == nil }) {
 		for _, c := range cargos {
 			for _, l := range c.known {
 				if err := m.done(c.outcome(l, true), nil); err != nil {
@@ -176,8 +177,8 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 	for n, c := range cargos {
 		for i, r := range c.releases {
 			e := entries[n][i]
-			// What is restored, or was carried, came from where it came from.
-			if l, listing := m.recorded(c, r); l != nil {
+			// What is restored, or was in another mirror, came from where it came from.
+			if l, listing := m.record(c, r); l != nil {
 				e.Release, e.Listing = *l, listing
 			}
 			if err := m.done(c.outcome(&e.Release, unchanged[r]), &e); err != nil {
@@ -296,11 +297,11 @@ func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 	return nil
 }
 
-// recorded is what an earlier record says about a release that is copied again:
-// that of the mirror it was carried in, or the lock that is repaired; else nil.
-func (m *copier) recorded(c *cargo, r *repo.Release) (l *documents.Locked, listing documents.Listing) {
-	if from, ok := c.from.(carried); ok {
-		return from.recorded(r.Provider.Label(), r.Version)
+// record is what an earlier record says about a release that is copied again: that
+// of the mirror it was in, or the lock that is repaired; else nil.
+func (m *copier) record(c *cargo, r *repo.Release) (l *documents.Locked, listing documents.Listing) {
+	if from, ok := c.from.(recorded); ok {
+		return from.record(r.Version)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -312,3 +313,33 @@ func (m *copier) recorded(c *cargo, r *repo.Release) (l *documents.Locked, listi
 	}
 	return l, listing
 }
+
+// acquire waits until files may be read from a source. The first of them may be
+// nil.
+func (m *copier) acquire(ctx context.Context, first *repo.Artifact) error {
+	select {
+	case m.tokens <- struct{}{}:
+		return nil
+	default:
+	}
+	if first != nil && first.Locatable() {
+		if err := take(ctx, m.ahead); err != nil {
+			return err
+		}
+		defer func() { <-m.ahead }()
+		first.Locate(ctx)
+	}
+	return take(ctx, m.tokens)
+}
+
+// take waits for a place among those that a channel limits.
+func take(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *copier) release() { <-m.tokens }

@@ -22,39 +22,29 @@ func TestCredentials(t *testing.T) {
 		return func(o *Options) { o.Credential = Credentials(c) }
 	}
 	right := Credential{UserName: user, Password: password}
-	basic := func(s *server) {
-		s.guard = func(w http.ResponseWriter, r *http.Request) bool {
-			if u, p, _ := fault.Secret(r); u == user && p == password && slices.Equal(fault.Credentials(r), []string{"Basic"}) {
-				return true
-			}
-			w.Header().Set("Www-Authenticate", `Basic realm="a \"b\"", charset=UTF-8`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return false
-		}
-	}
-	token := func(uses int) func(*server) { return func(s *server) { wantToken(s, uses) } }
-	static := func(s *server) {
-		s.guard = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Header.Get("Authorization") == "Bearer access-token-of-the-robot" {
-				return true
-			}
-			w.Header().Set("Www-Authenticate", `Bearer realm="https://auth.invalid/token"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return false
-		}
-	}
-	broken := func(status int) func(*server) {
-		return func(s *server) { wantToken(s, 9).status = status }
-	}
-	challenge := func(text string) func(*server) {
+	// wants lets those in whom in knows, and tells the others how to log in.
+	wants := func(challenge string, in func(r *http.Request) bool) func(*server) {
 		return func(s *server) {
 			s.guard = func(w http.ResponseWriter, r *http.Request) bool {
-				w.Header().Set("Www-Authenticate", text)
+				if in != nil && in(r) {
+					return true
+				}
+				w.Header().Set("Www-Authenticate", challenge)
 				w.WriteHeader(http.StatusUnauthorized)
 				return false
 			}
 		}
 	}
+	basic := wants(`Basic realm="a \"b\"", charset=UTF-8`, func(r *http.Request) bool {
+		u, p, _ := fault.Secret(r)
+		return u == user && p == password && slices.Equal(fault.Credentials(r), []string{"Basic"})
+	})
+	static := wants(`Bearer realm="https://auth.invalid/token"`, func(r *http.Request) bool {
+		return r.Header.Get("Authorization") == "Bearer access-token-of-the-robot"
+	})
+	token := func(uses int) func(*server) { return func(s *server) { wantToken(s, uses) } }
+	broken := func(status int) func(*server) { return func(s *server) { wantToken(s, 9).status = status } }
+	challenge := func(text string) func(*server) { return wants(text, nil) }
 	const login = "log in with `docker login 127.0.0.1:"
 	for _, tc := range []struct {
 		name   string

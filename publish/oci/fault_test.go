@@ -2,10 +2,8 @@ package oci
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,11 +11,11 @@ import (
 	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
@@ -52,152 +50,63 @@ func published() *repo.Release {
 // small is a release that needs few requests, so that many runs are quick.
 func small() *repo.Release { return acme(repo.BytesArtifact("empty.txt", nil)) }
 
-// suffer publishes under faults, and then without. It returns the first error.
-func suffer(t *testing.T, rules ...fault.Rule) error {
-	t.Helper()
-	s := serve(t, rules...)
-	wantToken(s, 12)
-	s.after = func() { s.whole("v1.2.3") }
-	r := small()
-	patience := func(o *Options) {
-		if slices.ContainsFunc(rules, func(r fault.Rule) bool { return r.Fault.Stall }) {
-			o.Policy.Timeout = 100 * time.Millisecond
-		}
+// place is a repository that wants a token, for each run in another registry.
+func place(testing.TB) publishtest.Place {
+	// These are no reason to give up, wherever they strike.
+	passing := append(fault.Common(), fault.Stalls()...)
+	return publishtest.Place{
+		Release: small(), Other: acme(repo.BytesArtifact("theirs.txt", []byte("theirs\n"))), Start: spot, Faults: faults(),
+		Lasts: func(f fault.Fault) bool {
+			named := func(g fault.Fault) bool { return f.Name == g.Name }
+			return !slices.ContainsFunc(passing, named) && !slices.Contains([]string{"rate limit", "rate limit after", "twice"}, f.Name)
+		},
+		Vital:   []string{"GET manifests", "POST uploads", "PUT uploads", "PUT manifests"},
+		Brittle: []string{"GET tags"}, Every: share.Of(10, 1), Sequences: share.Of(20, 250),
 	}
-	result, first := s.open(robot, patience).Put(t.Context(), r)
-	_, _, there := s.manifest("v1.2.3")
-	switch {
-	case first == nil && (!there || result.Unchanged):
-		t.Errorf("success, but the tag is there: %t; result %+v", there, result)
-	case first != nil && there && !strings.Contains(first.Error(), "publish again") && !strings.Contains(first.Error(), "read oci://"):
-		t.Errorf("the tag is there, and the error does not say so: %v", first)
-	case first != nil && !there && strings.Contains(first.Error(), "is already"):
-		t.Errorf("nothing is there: %v", first)
-	}
-	noSecret(t, first, result, s.slept)
-	s.faults.Reset()
-	again, err := s.open(robot).Put(t.Context(), r)
-	if err != nil || again.Unchanged != there {
-		t.Errorf("once more: %+v, %v, after %v", again, err, first)
-	}
-	if err := s.open(robot).Verify(t.Context(), r); err != nil {
-		t.Errorf("verify: %v, after %v", err, first)
-	}
-	return first
 }
 
-// TestFaultAtEveryStep lets every fault strike at every request of a
-// publication.
-func TestFaultAtEveryStep(t *testing.T) {
+func spot(t testing.TB) *publishtest.Spot {
 	s := serve(t)
 	wantToken(s, 12)
-	given.Value(s.open(robot).Put(t.Context(), small()))(t)
-	steps := len(s.faults.Log())
-	if steps < 12 {
-		t.Fatalf("only %d requests: %v", steps, s.faults.Log())
-	}
-	// These are no reason to give up, wherever they strike.
-	survive := []string{"reset before", "reset after", "reset within request", "reset within answer", "slow", "stall before", "stall after", "stall within answer", "rate limit", "rate limit after", "twice",
-		"clock an hour ahead", "clock an hour behind", "Internal Server Error before", "Bad Gateway before", "Service Unavailable before", "Internal Server Error after", "Bad Gateway after", "Service Unavailable after"}
-	for i, f := range faults() {
-		t.Run(f.Name, func(t *testing.T) {
-			t.Parallel()
-			for n := 1; n <= steps; n++ {
-				if (i+n)%share.Of(3, 1) != 0 {
-					continue
-				}
-				err := suffer(t, fault.Rule{Nth: n, Fault: f})
-				if err != nil && slices.Contains(survive, f.Name) {
-					t.Errorf("step %d: %v", n, err)
-				}
-				if t.Failed() {
-					t.Fatalf("at step %d", n)
-				}
+	return &publishtest.Spot{
+		Faults: s.faults, Secrets: secrets(), Settle: func() { publishtest.Settle(t, s.faults) },
+		Open: func(after func(), patience time.Duration) publish.Destination {
+			return s.open(robot, func(o *Options) {
+				o.Base, o.Policy.Timeout = publishtest.After(o.Base, after), cmp.Or(patience, o.Policy.Timeout)
+			})
+		},
+		Seen: func(r *repo.Release) (bool, error) { return s.seen(r) },
+		Tidy: func(r *repo.Release) {
+			if whole, err := s.seen(r); !whole {
+				t.Errorf("the release is not there: %v", err)
 			}
-		})
+		},
+		First: func(visible bool, failure error) {
+			switch {
+			case failure == nil:
+			case visible && !conflict(failure) && !strings.Contains(failure.Error(), "publish again") && !strings.Contains(failure.Error(), "read oci://"):
+				t.Errorf("the tag is there, and the error does not say so: %v", failure)
+			case !visible && strings.Contains(failure.Error(), "is already"):
+				t.Errorf("nothing is there: %v", failure)
+			}
+		},
 	}
 }
 
-// TestRandomFaults lets several faults strike in one publication.
-func TestRandomFaults(t *testing.T) {
-	steps := []string{"GET manifests", "HEAD manifests", "PUT manifests", "HEAD blobs", "POST uploads", "PUT uploads"}
-	const workers = 8 // most of them wait for a stall
-	runs := uint64(share.Of(60, 250))
-	for w := range uint64(workers) {
-		t.Run(fmt.Sprint(w), func(t *testing.T) {
-			t.Parallel()
-			for seed := w; seed < runs; seed += workers {
-				suffer(t, fault.Random(rand.New(rand.NewPCG(seed, 0)), 1+int(seed%5), steps, faults())...)
-				if t.Failed() {
-					t.Fatalf("seed %d", seed)
-				}
-			}
-		})
-	}
-}
+func TestFaults(t *testing.T) { publishtest.Run(t, place) }
 
 // TestAlwaysBroken ends, and says what is the matter.
 func TestAlwaysBroken(t *testing.T) {
 	for step, want := range map[string]string{
 		"GET manifests": "read oci://", "HEAD blobs": "look for ", "POST uploads": "upload ", "PUT uploads": "upload ", "HEAD manifests": "look for the manifest", "PUT manifests": "store the manifest",
 	} {
-		err := suffer(t, fault.Rule{Step: step, Times: fault.Always, Fault: fault.Fault{Name: "down", Status: 503}})
+		s := serve(t, fault.Rule{Step: step, Times: fault.Always, Fault: fault.Fault{Name: "down", Status: 503}})
+		_, err := s.open().Put(t.Context(), small())
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "nothing became visible") {
 			t.Errorf("%s: %v", step, err)
 		}
 		if strings.ContainsAny(fmt.Sprint(err), "?") {
 			t.Errorf("%s: a query is in %v", step, err)
-		}
-	}
-}
-
-// TestSecondPublisher lets somebody else publish at every step.
-func TestSecondPublisher(t *testing.T) {
-	plain := serve(t)
-	given.Value(plain.open().Put(t.Context(), published()))(t)
-	other := acme(repo.BytesArtifact("theirs.txt", []byte("theirs\n")))
-	log := plain.faults.Log()
-	// Whoever tags before the manifest is stored must not be overwritten.
-	look := 1 + slices.IndexFunc(log, func(e fault.Entry) bool { return e.Step == "PUT manifests" })
-	for n := 1; n <= len(log); n++ {
-		for _, same := range []bool{true, false} {
-			s := serve(t)
-			theirs := other
-			if same {
-				theirs = published()
-			}
-			var theirErr error
-			s.faults.Add(fault.Rule{Nth: n, Fault: fault.Fault{Name: "second publisher", Call: func() {
-				shadow := serve(t)
-				shadow.inner = s.inner
-				_, theirErr = shadow.open().Put(context.Background(), theirs)
-			}}})
-			d := s.open()
-			_, err := d.Put(t.Context(), published())
-			if same && theirErr != nil || !same && (err == nil) == (theirErr == nil) {
-				t.Errorf("step %d: two publishers, the same content: %v, errors: %v, %v", n, same, err, theirErr)
-			}
-			if _, lost := errors.AsType[*converge.LostError](theirErr); !same && theirErr != nil && !lost && !conflict(theirErr) {
-				t.Errorf("step %d: %v", n, theirErr)
-			}
-			if err == nil {
-				err = d.Verify(t.Context(), published())
-			}
-			got, fetchErr := d.Fetch(t.Context(), "v1.2.3")
-			if fetchErr != nil {
-				t.Fatal(fetchErr)
-			}
-			switch {
-			case same && err != nil:
-				t.Errorf("step %d: %v", n, err)
-			case same:
-			case n <= look && (!conflict(err) || publish.VerifyFiles(t.Context(), got, theirs) != nil):
-				t.Errorf("step %d: theirs was there first: %v", n, err)
-			case err == nil && publish.VerifyFiles(t.Context(), got, published()) != nil:
-				t.Errorf("step %d: success, and theirs is there", n)
-			case err != nil && !conflict(err):
-				t.Errorf("step %d: %v", n, err)
-			}
 		}
 	}
 }
@@ -258,38 +167,6 @@ func TestTagDecides(t *testing.T) {
 				t.Errorf("the tag is there: %t, %v", there, err)
 			}
 		})
-	}
-}
-
-func TestCancel(t *testing.T) {
-	stop := errors.New("interrupted by the user")
-	plain := serve(t)
-	given.Value(plain.open().Put(t.Context(), published()))(t)
-	for n := 1; n <= len(plain.faults.Log()); n++ {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		s := serve(t, fault.Rule{Nth: n, Fault: fault.Fault{Name: "interrupt", Stall: true, Call: func() { cancel(stop) }}})
-		d := s.open(func(o *Options) { o.Policy.Timeout = time.Minute })
-		if _, err := d.Put(ctx, published()); !errors.Is(err, stop) {
-			t.Errorf("step %d: %v", n, err)
-		}
-		s.faults.Reset()
-		if _, err := d.Put(t.Context(), published()); err != nil {
-			t.Errorf("step %d: once more: %v", n, err)
-		}
-	}
-}
-
-// TestWaitsAsAsked does not repeat an upload before the registry wants it.
-func TestWaitsAsAsked(t *testing.T) {
-	s := serve(t, fault.Rule{Step: "PUT uploads", Fault: fault.Fault{Name: "rate limit", Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "77"}}})
-	given.Value(s.open().Put(t.Context(), published()))(t)
-	if !slices.Contains(s.slept, 77*time.Second) {
-		t.Errorf("slept %v", s.slept)
-	}
-	s = serve(t, fault.Rule{Step: "PUT uploads", Fault: fault.Fault{Name: "rate limit", Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "86400"}}})
-	_, err := s.open().Put(t.Context(), published())
-	if limit, ok := errors.AsType[*transport.RateLimitError](err); !ok || limit.Wait != 24*time.Hour {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
-	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/errcode"
@@ -71,38 +70,14 @@ func (s *shelf) Push(_ context.Context, d v1.Descriptor, r io.Reader) error {
 	return nil
 }
 
-func (s *shelf) add(t *testing.T, mediaType string, content any) v1.Descriptor {
-	t.Helper()
-	data, ok := content.([]byte)
-	if !ok {
-		data = given.Value(json.Marshal(content))(t)
-	}
-	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
-	s.have[d.Digest] = data
-	return d
-}
-
-func (s *shelf) manifest(t *testing.T, layers ...v1.Descriptor) v1.Descriptor {
-	t.Helper()
-	return s.add(t, v1.MediaTypeImageManifest, v1.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
-		Config: s.add(t, v1.MediaTypeImageConfig, []byte(`{}`)), Layers: layers,
-	})
-}
-
-func (s *shelf) index(t *testing.T, parts ...v1.Descriptor) v1.Descriptor {
-	t.Helper()
-	return s.add(t, v1.MediaTypeImageIndex, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: parts})
-}
-
 func emptyShelf() *shelf { return &shelf{have: map[digest.Digest][]byte{}} }
 
 // TestCopiesWhatWasCutOff: a registry says that a manifest exists whose upload was
 // interrupted, and then refuses the index that refers to it.
 func TestCopiesWhatWasCutOff(t *testing.T) {
 	from, to := emptyShelf(), emptyShelf()
-	part := from.manifest(t, from.add(t, v1.MediaTypeImageLayerGzip, []byte("layer")))
-	root := from.index(t, part)
+	part := image(t, from, "a")
+	root := indexOf(t, from, nil, part)
 	to.claimed = map[digest.Digest]bool{part.Digest: true}
 	given.NoError(t, copyImage(t.Context(), from, to, root))
 	if _, ok := to.have[root.Digest]; !ok || to.have[part.Digest] == nil {
@@ -113,10 +88,10 @@ func TestCopiesWhatWasCutOff(t *testing.T) {
 // TestCopiesAnIndexAgain: an index that is there already is not written again.
 func TestCopiesAnIndexAgain(t *testing.T) {
 	from, to := emptyShelf(), emptyShelf()
-	part := from.manifest(t, from.add(t, v1.MediaTypeImageLayerGzip, []byte("layer")))
-	index := from.have[from.index(t, part).Digest]
+	part := image(t, from, "a")
+	data := from.have[indexOf(t, from, nil, part).Digest]
 	for range 2 {
-		given.Value(copyIndex(t.Context(), from, to, v1.MediaTypeImageIndex, index, []v1.Descriptor{part}))(t)
+		given.Value(copyIndex(t.Context(), from, to, v1.MediaTypeImageIndex, data, []v1.Descriptor{part}))(t)
 	}
 }
 
@@ -124,7 +99,9 @@ func TestCopiesAnIndexAgain(t *testing.T) {
 // the memory.
 func TestRefusesHugeManifests(t *testing.T) {
 	from := emptyShelf()
-	root := from.add(t, v1.MediaTypeImageIndex, make([]byte, maxManifest+1))
+	data := make([]byte, maxManifest+1)
+	root := layer(v1.MediaTypeImageIndex, data)
+	from.have[root.Digest] = data
 	if err := copyImage(t.Context(), from, emptyShelf(), root); err == nil {
 		t.Error("a manifest larger than registries accept was copied")
 	}

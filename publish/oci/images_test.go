@@ -22,6 +22,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -76,8 +77,8 @@ func (c mirrorDir) File(name string) (*repo.Artifact, error) {
 	return repo.NewArtifact(filepath.Base(path), path, info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }), nil
 }
 
-// put stores a blob in a layout.
-func put(t *testing.T, l *layout, mediaType string, data []byte) v1.Descriptor {
+// put stores a blob.
+func put(t *testing.T, l content.Pusher, mediaType string, data []byte) v1.Descriptor {
 	t.Helper()
 	desc := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
 	given.NoError(t, l.Push(t.Context(), desc, bytes.NewReader(data)))
@@ -90,11 +91,17 @@ func marshal(t *testing.T, v any) []byte {
 }
 
 // image makes an image, which differs for every seed.
-func image(t *testing.T, l *layout, seed string) v1.Descriptor {
+func image(t *testing.T, l content.Pusher, seed string) v1.Descriptor {
 	t.Helper()
 	config := put(t, l, v1.MediaTypeImageConfig, marshal(t, v1.Image{Author: seed, Platform: v1.Platform{OS: "linux", Architecture: seed}}))
 	layer := put(t, l, v1.MediaTypeImageLayerGzip, []byte(strings.Repeat(seed, 3000)))
 	return put(t, l, v1.MediaTypeImageManifest, marshal(t, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{layer}}))
+}
+
+// indexOf makes an index of images.
+func indexOf(t *testing.T, l content.Pusher, annotations map[string]string, parts ...v1.Descriptor) v1.Descriptor {
+	t.Helper()
+	return put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: append([]v1.Descriptor{}, parts...), Annotations: annotations}))
 }
 
 // scratch is a layout in a folder of its own.
@@ -116,7 +123,7 @@ func at(t *testing.T, host, repository string) *Repository {
 func TestOverTheGap(t *testing.T) {
 	from, sent, broken := start(t)
 	l := scratch(t)
-	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{image(t, l, "amd64"), image(t, l, "arm64")}}))
+	index := indexOf(t, l, nil, image(t, l, "amd64"), image(t, l, "arm64"))
 	one := image(t, l, "one")
 	given.Value(at(t, from, "a/many").PushImage(t.Context(), "v1", index, l))(t)
 	given.Value(at(t, from, "b/one").PushImage(t.Context(), "v2", one, l))(t)
@@ -198,7 +205,7 @@ func TestPlatforms(t *testing.T) {
 		attestation.Annotations = map[string]string{"vnd.docker.reference.digest": one.Digest.String()}
 		all = append(all, one, attestation)
 	}
-	index := put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: all, Annotations: map[string]string{"a": "b"}}))
+	index := indexOf(t, l, map[string]string{"a": "b"}, all...)
 	given.Value(at(t, from, "a/many").PushImage(t.Context(), "v1", index, l))(t)
 	tagged := Wanted{Ref: from + "/a/many:v1"}
 	pinned := Wanted{Ref: from + "/a/many@" + index.Digest.String()}
@@ -300,10 +307,7 @@ func TestForeignLayers(t *testing.T) {
 	base := v1.Descriptor{MediaType: foreign, Digest: digest.FromString("base"), Size: 4, URLs: []string{"https://vendor.example.com/base"}}
 	windows := put(t, l, v1.MediaTypeImageManifest, marshal(t, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{base}}))
 	windows.Platform = &v1.Platform{OS: "windows", Architecture: "amd64"}
-	index := func(of ...v1.Descriptor) v1.Descriptor {
-		return put(t, l, v1.MediaTypeImageIndex, marshal(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: append([]v1.Descriptor{}, of...)}))
-	}
-	for name, root := range map[string]v1.Descriptor{"both": index(linux, windows), "nothing": index()} {
+	for name, root := range map[string]v1.Descriptor{"both": indexOf(t, l, nil, linux, windows), "nothing": indexOf(t, l, nil)} {
 		if left, err := at(t, from, "a/"+name).PushImage(t.Context(), "v1", root, l); err != nil || left != nil {
 			t.Fatal(left, err)
 		}

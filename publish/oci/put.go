@@ -129,7 +129,7 @@ func (p *upload) table() converge.Table[state] {
 		},
 		{
 			When: "referrers are not listed", Step: "attach the referrers",
-			Why: "readers who see the tag also find the signature and provenance",
+			Why: "readers who see the tag also find the signature",
 			Is:  func(s state) bool { return len(s.detached) > 0 },
 			Do:  p.attach,
 		},

@@ -17,17 +17,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
-// referrers are what is attached to the manifest of a release, so that tools for
-// registries find it and copy it along (OCI distribution specification,
-// "Listing Referrers"). Each needs all of its files.
-var referrers = []struct {
-	artifactType string
-	files        []string
-}{
-	{"application/vnd.clusterctl-repo.signature.v1", []string{layouts.ChecksumFile, layouts.SignatureFile}},
-	{"application/vnd.in-toto+json", []string{layouts.ProvenanceFile}},
-	{"application/vnd.dsse.envelope.v1+json", []string{layouts.SignedProvenanceFile}},
-}
+// The signature of a release is attached to its manifest, so that tools for
+// registries find it and copy it along (OCI distribution specification, "Listing
+// Referrers"), together with what it signs.
+const signatureType = "application/vnd.clusterctl-repo.signature.v1"
+
+var signatureFiles = []string{layouts.ChecksumFile, layouts.SignatureFile}
 
 // referrer is a manifest to attach.
 type referrer struct {
@@ -37,39 +32,34 @@ type referrer struct {
 	blobs    []blob
 }
 
-// detached returns the referrers of a manifest that are not listed for it, in
-// order. In registries without the API for them, the list is a tag that two
-// publishers may write at the same time; that is why what is listed counts, and
-// not what is stored.
+// detached returns the referrers of a manifest that are not listed for it. In
+// registries without the API for them, the list is a tag that two publishers may
+// write at the same time; that is why what is listed counts, and not what is stored.
 func (d *Repository) detached(ctx context.Context, subject v1.Descriptor, r *repo.Release) (out []referrer, err error) {
-	for _, ref := range referrers {
-		m := v1.Manifest{
-			Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
-			ArtifactType: ref.artifactType, Config: v1.DescriptorEmptyJSON,
-			Subject: &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
-		}
-		x := referrer{blobs: []blob{emptyConfig()}}
-		for _, name := range ref.files {
-			if a := r.Artifact(name); a != nil {
-				sum, _ := a.Stated() // pack has read it
-				layer := describe(mediaType(name), sum, a.Size)
-				x.name, x.blobs = name, append(x.blobs, blob{layer, a})
-				layer.Annotations = map[string]string{v1.AnnotationTitle: name}
-				m.Layers = append(m.Layers, layer)
-			}
-		}
-		if len(m.Layers) != len(ref.files) {
-			continue
-		}
-		if x.manifest, err = json.Marshal(m); err != nil {
-			return nil, err
-		}
-		x.desc = v1.Descriptor{MediaType: m.MediaType, Digest: digest.FromBytes(x.manifest), Size: int64(len(x.manifest)), ArtifactType: ref.artifactType}
-		out = append(out, x)
+	m := v1.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+		ArtifactType: signatureType, Config: v1.DescriptorEmptyJSON,
+		Subject: &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
 	}
-	if len(out) == 0 {
-		return nil, nil
+	x := referrer{blobs: []blob{emptyConfig()}}
+	for _, name := range signatureFiles {
+		a := r.Artifact(name)
+		if a == nil {
+			return nil, nil
+		}
+		sum, _ := a.Stated() // pack has read it
+		layer := describe(mediaType(name), sum, a.Size)
+		x.name, x.blobs = name, append(x.blobs, blob{layer, a})
+		layer.Annotations = map[string]string{v1.AnnotationTitle: name}
+		m.Layers = append(m.Layers, layer)
 	}
+	if x.manifest, err = json.Marshal(m); err != nil {
+		return nil, err
+	}
+	x.desc = v1.Descriptor{
+		MediaType: m.MediaType, Digest: digest.FromBytes(x.manifest), Size: int64(len(x.manifest)), ArtifactType: signatureType,
+	}
+	out = []referrer{x}
 	err = d.remote.Referrers(ctx, subject, "", func(listed []v1.Descriptor) error {
 		out = slices.DeleteFunc(out, func(x referrer) bool {
 			return slices.ContainsFunc(listed, func(l v1.Descriptor) bool { return l.Digest == x.desc.Digest })

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
+	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
 )
 
 const (
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // server is a registry whose every request may suffer a fault.
 type server struct {
-	t      *testing.T
+	t      testing.TB
 	http   *httptest.Server
 	faults *fault.Injector
 	inner  http.Handler // without faults and without guard
@@ -48,19 +49,15 @@ type server struct {
 
 	mu    sync.Mutex
 	slept []time.Duration
-	// after is called when a request is done.
-	after func()
 }
 
-func serve(t *testing.T, rules ...fault.Rule) *server {
+func serve(t testing.TB, rules ...fault.Rule) *server {
 	t.Helper()
 	s := &server{t: t, faults: fault.New(rules...), inner: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Range") // the registry takes no open ones
 		if s.guard == nil || s.guard(w, r) {
 			s.inner.ServeHTTP(w, r)
-		}
-		if s.after != nil {
-			s.after()
 		}
 	})
 	s.http = httptest.NewServer(s.faults.Wrap(guarded, step))
@@ -151,23 +148,38 @@ func (s *server) store(tag, mediaType string, manifest any, blobs ...[]byte) {
 	}
 }
 
-// whole fails if a reader would see a part of a release.
-func (s *server) whole(tag string) {
-	m, _, there := s.manifest(tag)
+// seen says whether readers get a release whole. That a tag names what is not there, or
+// other content, is an error.
+func (s *server) seen(r *repo.Release) (bool, error) {
+	m, _, there := s.manifest(r.Version)
 	if !there {
-		return
+		return false, nil
 	}
+	files := map[string]string{}
 	for _, layer := range append(slices.Clone(m.Layers), m.Config) {
-		if resp := s.ask(http.MethodHead, "blobs/"+layer.Digest.String(), "", nil); resp.StatusCode != http.StatusOK {
-			s.t.Errorf("the tag %s is visible, but its layer %s is not there", tag, layer.Annotations[v1.AnnotationTitle])
+		resp := s.ask(http.MethodHead, "blobs/"+layer.Digest.String(), "", nil)
+		if title := layer.Annotations[v1.AnnotationTitle]; resp.StatusCode != http.StatusOK {
+			return false, fmt.Errorf("the tag is visible, but its layer %q is not there", title)
+		} else if title != "" {
+			files[title] = layer.Digest.Encoded()
 		}
 	}
+	for _, a := range r.Artifacts {
+		sum, err := a.Sum(context.Background())
+		if err != nil || files[a.Name] != sum.String() {
+			return false, fmt.Errorf("%s has other content, or is not there: %v", a.Name, err)
+		}
+	}
+	if len(files) != len(r.Artifacts) {
+		return false, fmt.Errorf("readers see %v", files)
+	}
+	return true, nil
 }
 
 // bearer makes the registry want a token, which expires after some uses, from
 // another server, which takes the password or the refresh token.
 type bearer struct {
-	t      *testing.T
+	t      testing.TB
 	http   *httptest.Server
 	uses   int
 	mu     sync.Mutex
@@ -231,20 +243,15 @@ func robot(o *Options) {
 	o.Credential = Credentials(Credential{UserName: user, Password: password})
 }
 
+// secrets are those of these tests.
+func secrets() []string {
+	return []string{password, refresh, "granted-token", base64.StdEncoding.EncodeToString([]byte(user + ":" + password)), url.QueryEscape(refresh), "access-token-of-the-robot"}
+}
+
 // noSecret fails if one of the secrets of these tests is in a text.
-func noSecret(t *testing.T, texts ...any) {
+func noSecret(t testing.TB, texts ...any) {
 	t.Helper()
-	for _, x := range texts {
-		if x == nil {
-			continue
-		}
-		text := fmt.Sprintf("%v %+v %#v", x, x, x)
-		for _, secret := range []string{password, refresh, "granted-token", base64.StdEncoding.EncodeToString([]byte(user + ":" + password)), url.QueryEscape(refresh), "access-token-of-the-robot"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("a secret is in %s", text)
-			}
-		}
-	}
+	publishtest.Unshown(t, secrets(), texts...)
 }
 
 // release is one of a provider with its own files.

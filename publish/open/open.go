@@ -180,9 +180,9 @@ func (p *Places) Misread(name string) error {
 var schemes = phrase.Pattern(`^[a-zA-Z][a-zA-Z0-9+-]+$`)
 
 // isArchive reports whether a name is that of an archive, which a user expects to
-// be a file. A hidden one is the folder in which mirror makes a bundle.
+// be a file.
 func isArchive(name string) bool {
-	return filepath.Base(name)[0] != '.' && slices.Contains([]string{".tar", ".tgz", ".gz", ".zip"}, filepath.Ext(name))
+	return slices.Contains([]string{".tar", ".tgz", ".gz", ".zip"}, filepath.Ext(name))
 }
 
 // Location opens the place of a release on a server, for reading. No request

@@ -114,21 +114,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// All waits of a request together are bounded.
-func TestWaitsAddUp(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "400")
-		w.WriteHeader(http.StatusTooManyRequests)
-	})
-	var w waits
-	p := w.policy()
-	p.MaxWait = 800 * time.Second
-	_, err := New(nil, p).Do(request(t, "GET", s.URL, nil))
-	if _, limited := errors.AsType[*RateLimitError](err); !limited || len(w.list) != 2 {
-		t.Errorf("%v after %v", err, w.list)
-	}
-}
-
 // Waits are measured with the clock of the server, whatever ours says.
 func TestRateLimit(t *testing.T) {
 	for _, skew := range []time.Duration{0, time.Hour, -time.Hour, -1000 * time.Hour} {
@@ -207,53 +192,53 @@ func limited(t *testing.T, clock time.Time, tt limitTest) {
 	}
 }
 
-// Beyond MaxWait, and for times that do not fit into a duration, the request
-// fails at once.
+// What is too long to wait for fails at once, or when all waits together are too long. A
+// limit that never ends is handed to the caller after some waits; so is the first one if
+// the body cannot be sent again.
 func TestRateLimitTooLong(t *testing.T) {
-	for _, header := range []map[string]string{
-		{"Retry-After": "901"},
-		{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9223372036854775807"},
-		{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"},
+	for _, tt := range []struct {
+		header map[string]string
+		body   io.Reader
+		most   time.Duration // of all waits
+		served int
+		limit  bool
+	}{
+		{map[string]string{"Retry-After": "901"}, nil, 0, 1, true},
+		{map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9223372036854775807"}, nil, 0, 1, true},
+		{map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"}, nil, 0, 1, true},
+		{map[string]string{"Retry-After": "400"}, nil, 800 * time.Second, 3, true},
+		{map[string]string{"Retry-After": "1"}, nil, 0, 6, false},
+		{map[string]string{"Retry-After": "1"}, strings.NewReader("x"), 0, 6, false},
+		{map[string]string{"Retry-After": "1"}, io.MultiReader(strings.NewReader("x")), 0, 1, false},
 	} {
 		served := 0
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			served++
-			for k, v := range header {
+			for k, v := range tt.header {
 				w.Header().Set(k, v)
 			}
 			w.WriteHeader(429)
 		})
 		var w waits
-		_, err := New(nil, w.policy()).Do(request(t, "GET", s.URL+"/?sig="+secret, nil))
-		limit, ok := errors.AsType[*RateLimitError](err)
-		if !ok || limit.Wait < 15*time.Minute || served != 1 || w.list != nil || IsTemporary(err) {
-			t.Errorf("%v: %v after %d requests, waited %v", header, err, served, w.list)
+		p := w.policy()
+		p.MaxWait = tt.most
+		resp, err := New(nil, p).Do(request(t, "PUT", s.URL+"/?sig="+secret, tt.body))
+		if served != tt.served || len(w.list) != tt.served-1 {
+			t.Errorf("%v: %d requests, want %d; waited %v", tt.header, served, tt.served, w.list)
 		}
-		if err := Clean(err); strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "rate limit") {
-			t.Errorf("%v: %v", header, err)
-		}
-	}
-}
-
-// A limit that never ends is handed to the caller after some waits; so is the
-// first one if the body cannot be sent again.
-func TestRateLimitForEver(t *testing.T) {
-	served := 0
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		served++
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(429)
-	})
-	for _, tt := range []struct {
-		body io.Reader
-		want int
-	}{{nil, 6}, {strings.NewReader("x"), 6}, {io.MultiReader(strings.NewReader("x")), 1}} {
-		served = 0
-		var w waits
-		resp := given.Value(New(nil, w.policy()).Do(request(t, "PUT", s.URL, tt.body)))(t)
-		resp.Body.Close()
-		if err := StatusError(resp); served != tt.want || len(w.list) != tt.want-1 || !IsTemporary(err) {
-			t.Errorf("%d requests, want %d, %v", served, tt.want, err)
+		limit, limited := errors.AsType[*RateLimitError](err)
+		switch {
+		case limited != tt.limit:
+			t.Errorf("%v: %v", tt.header, err)
+		case limited:
+			if err := Clean(err); limit.Wait < 400*time.Second || IsTemporary(err) || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "rate limit") {
+				t.Errorf("%v: %v", tt.header, err)
+			}
+		default:
+			given.NoError(t, resp.Body.Close())
+			if !IsTemporary(StatusError(resp)) {
+				t.Errorf("%v: %v", tt.header, StatusError(resp))
+			}
 		}
 	}
 }
@@ -687,39 +672,6 @@ func TestClean(t *testing.T) {
 	if got := StatusError(resp).Error(); got != "GET https://h/p: 404 Not Found" {
 		t.Error(got)
 	}
-}
-
-// Clients share nothing that changes.
-func TestConcurrent(t *testing.T) {
-	var n atomic.Int32
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		if n.Add(1)%3 == 0 {
-			w.WriteHeader(503)
-		}
-		w.Write(make([]byte, 100<<10))
-	})
-	var w waits
-	p := w.policy()
-	p.Attempts = 20
-	client := New(nil, p, Credential{Hosts: []string{host(s)}, Header: "Authorization", Value: secret})
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 20 {
-				resp, err := client.Get(s.URL)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != 100<<10 || resp.StatusCode != 200 {
-					t.Error(resp.StatusCode, n, err)
-				}
-				resp.Body.Close()
-			}
-		})
-	}
-	all.Wait()
 }
 
 func TestUsualKeepsConnections(t *testing.T) {

@@ -82,7 +82,6 @@ var libraries = []library{
 	{"sigs.k8s.io/json", "repo/capi/metadata", "What Kubernetes reads as JSON is read as it does."},
 	{"k8s.io/apimachinery", "repo/capi/... repo/extension/... repo/kube/... repo/lint/rules/... repo/live/... transform/...", "The types of Kubernetes stay above the model."},
 	{"k8s.io/api k8s.io/apiextensions-apiserver sigs.k8s.io/cluster-api/api", "transform/clusterctl", "Only what renders as clusterctl does needs its types."},
-	{"golang.org/x/crypto", "repo/trust/sign", "Only keys need it."},
 	{"golang.org/x/tools", "repo/lint/rules/examples", "The examples of rules are txtar archives."},
 }
 
@@ -101,8 +100,7 @@ var Folders = []Folder{
 	{"repo/report/internal", "what formats are made of: documents and JSON", "what they show"},
 	{"repo/source", "reading files and folders that are not trusted", "what is in the files"},
 	{"repo/text", "text as clusterctl reads it: variables, YAML, documents", "Kubernetes kinds"},
-	{"repo/trust", "provenance and signatures", "where keys come from"},
+	{"repo/trust", "signatures", "where keys come from"},
 	{"test", "what proves the program: oracles, fakes, measurements, the law", "code that users run"},
-	{"test/fakes", "servers on loopback with faults as data", "their clients"},
 	{"test/fakes/internal", "what the fakes share", "any protocol"},
 }

@@ -85,7 +85,6 @@ func contentOf(n int) *repo.Release {
 	// What a registry attaches to the manifest.
 	files[layouts.ChecksumFile] = fmt.Sprintf("# content %d\n", n)
 	files[layouts.SignatureFile] = fmt.Sprintf("c2lnbmVk%d\n", n)
-	files[layouts.ProvenanceFile] = fmt.Sprintf("{\"content\": %d}\n", n)
 	r := &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: "v1.2.3"}
 	for name, text := range files {
 		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(name, []byte(text)))

@@ -47,8 +47,8 @@ type FixedFile struct {
 // refused if the file is not the one that was checked, if another value would
 // change, or if it would bring a new finding; each file is changed with all its
 // other fixes, in one step, or not at all. The checksums next to a changed file
-// are rewritten if they were right; what a signature or a provenance statement
-// covers is not changed, which is an error.
+// are rewritten if they were right; what a signature covers is not changed, which is
+// an error.
 func Fix(ctx context.Context, dir string, o Options, known map[string]bool, write bool) (*Fixed, error) {
 	o.edits = true
 	before, err := Folder(ctx, dir, o)
@@ -258,12 +258,11 @@ func (f *fixing) fresh(r *Result) *lint.Finding {
 	return nil
 }
 
-// attested refuses a file that something next to it attests.
+// attested refuses a file that a signature next to it covers.
 func attested(name string) error {
-	for _, attests := range []string{layouts.SignatureFile, layouts.ProvenanceFile, layouts.SignedProvenanceFile} {
-		if _, err := os.Lstat(filepath.Join(filepath.Dir(filepath.FromSlash(name)), attests)); err == nil {
-			return wrong(fmt.Errorf("%s cannot be fixed: %s next to it would no longer be true; fix the source tree and build again", name, attests))
-		}
+	if _, err := os.Lstat(filepath.Join(filepath.Dir(filepath.FromSlash(name)), layouts.SignatureFile)); err == nil {
+		return wrong(fmt.Errorf("%s cannot be fixed: %s next to it would no longer be true; "+
+			"fix the source tree and build again", name, layouts.SignatureFile))
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ type flags struct {
 	suite        targets.Suite
 	previous     string
 	choice       ruleChoice
-	// demands are what releases have to meet before lint reads them, or nil.
-	demands *sign.Policy
+	// keys are those that have to have signed releases before lint reads them, if any.
+	keys []*sign.PublicKey
 }
 
 // ruleChoice are the flags --select and --ignore.
@@ -105,9 +105,9 @@ the whole document if nothing precedes it there:
   # clusterctl-repo:ignore VAR013 the name is shared with other tools
 
 For finished releases the comments in their files count, and the nearest
-clusterctl-repo.yaml above them. In a release on a server, or with --verify-key
-or --policy, comments suppress no errors; nor does a clusterctl-repo.yaml that
-lies with the releases, unless --config names it.
+clusterctl-repo.yaml above them. In a release on a server, or with --verify-key,
+comments suppress no errors; nor does a clusterctl-repo.yaml that lies with the
+releases, unless --config names it.
 
 Without a TARGET the current folder is checked. The exit code is 1 if there are
 findings at or above --fail-on.`,
@@ -214,21 +214,21 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 			return err
 		}
 	}
-	if f.demands, err = f.verification.Demands(env); err != nil {
+	if f.keys, err = f.verification.Keys(env); err != nil {
 		return err
 	}
-	if f.demands != nil && f.fix {
-		return cli.Usagef("--fix changes files, but a signed release must not change; leave out --verify-key and --policy")
+	if len(f.keys) > 0 && f.fix {
+		return cli.Usagef("--fix changes files, but a signed release must not change; leave out --verify-key")
 	}
 	if f.changedSince != "" {
 		if err := f.knownSince(ctx, env, args, o, known); err != nil {
 			return err
 		}
 	}
-	if f.demands != nil {
+	if len(f.keys) > 0 {
 		o.Foreign = true
 		o.Approve = func(ctx context.Context, r *repo.Repository) error {
-			return targets.ApproveRepository(ctx, env, f.demands, r)
+			return targets.ApproveRepository(ctx, env, f.keys, r)
 		}
 	}
 	var r *lint.Report
@@ -360,8 +360,8 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 		}
 	}
 	t, err := targets.Open(ctx, env, name, nil)
-	if err == nil && f.demands != nil {
-		err = targets.ApproveTarget(ctx, env, f.demands, t)
+	if err == nil && f.keys != nil {
+		err = targets.ApproveTarget(ctx, env, f.keys, t)
 	}
 	if err != nil {
 		return nil, err

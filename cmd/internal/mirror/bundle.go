@@ -1,36 +1,101 @@
 package mirror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
-// bundleTo makes the options keep the mirror in a bundle, if DEST is one.
-func bundleTo(env *cli.Env, f *flags, opts *mirror.Options) error {
+// bundleTo returns the path of the bundle that DEST names, "" if it names none.
+func bundleTo(env *cli.Env, f *flags) (string, error) {
 	if !mirror.IsBundle(f.to) || open.IsURL(f.to) {
-		return nil
+		return "", nil
 	}
-	if f.out != "" || f.settings.URL != "" {
-		return cli.Usagef("--out and --url do not fit a bundle, which holds all files of the mirror")
+	if f.settings.URL != "" {
+		return "", cli.Usagef("--url does not fit a bundle, which belongs to no web server")
 	}
 	if err := env.Places().Misread(f.to); err != nil {
-		return cli.UsageError(err)
+		return "", cli.UsageError(err)
 	}
-	opts.Bundle = env.Path(f.to)
-	if info, err := os.Stat(filepath.Dir(opts.Bundle)); err != nil || !info.IsDir() {
-		return cli.Usagef("--to %s: the folder %s does not exist", f.to, filepath.Dir(f.to))
+	bundle := env.Path(f.to)
+	if info, err := os.Stat(filepath.Dir(bundle)); err != nil || !info.IsDir() {
+		return "", cli.Usagef("--to %s: the folder %s does not exist", f.to, filepath.Dir(f.to))
 	}
-	f.to = mirror.Staging(opts.Bundle)
+	if info, err := os.Stat(bundle); err == nil && !info.Mode().IsRegular() {
+		return "", cli.Usagef("--to %s: it is not a plain file", f.to)
+	}
+	if f.dryRun {
+		return bundle, local.Writable(filepath.Dir(bundle))
+	}
+	return bundle, nil
+}
+
+// outside refuses a bundle in the folder of its own mirror.
+func outside(env *cli.Env, dir, bundle string) error {
+	if rel, err := filepath.Rel(env.Path(dir), bundle); err == nil && filepath.IsLocal(rel) {
+		return cli.Usagef("%s lies in the mirror that it would hold; write it elsewhere", env.Short(bundle))
+	}
 	return nil
+}
+
+// isMirror reports whether a TARGET is the folder of a mirror.
+func isMirror(env *cli.Env, arg string) bool {
+	if open.IsURL(arg) {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(env.Path(arg), layouts.LockFile))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// pack writes a mirror that is there to a bundle, as it is.
+func (f *flags) pack(ctx context.Context, env *cli.Env, name, bundle string) error {
+	for _, flag := range f.changed {
+		if !slices.Contains([]string{"to", "verify-key", "dry-run"}, flag) {
+			return cli.Usagef("--%s does not fit: the mirror in %s is written to the bundle as it is; "+
+				"use --%[1]s in a run with --to %[2]s first", flag, name)
+		}
+	}
+	if err := outside(env, name, bundle); err != nil {
+		return err
+	}
+	report, err := checkMirror(ctx, env, name, &f.verify)
+	if err != nil {
+		return err
+	}
+	if len(report.Problems) > 0 {
+		if err := writeMirrorReport(env, env.Text, "text", report); err != nil {
+			return err
+		}
+		return cli.Exit(cli.ExitFindings, nil)
+	}
+	if f.dryRun {
+		env.Say("would write %s, which holds %d releases", f.to, report.Releases)
+		return nil
+	}
+	return export(ctx, env, env.Path(name), bundle)
+}
+
+// export writes the mirror in a folder to a bundle.
+func export(ctx context.Context, env *cli.Env, dir, bundle string) error {
+	sum, err := mirror.Export(ctx, dir, bundle)
+	if err == nil {
+		env.Say("wrote %s, SHA-256 %s; on the other side: clusterctl-repo mirror %s --to /srv/mirror",
+			env.Short(bundle), sum, filepath.Base(bundle))
+	}
+	return err
 }
 
 // wantsOfBundle reads a TARGET that is a bundle. It reports whether it is one.
@@ -52,12 +117,16 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 	if err != nil {
 		return nil, true, err
 	}
-	f.carried = append(f.carried, b)
-	wants, lock, err := mirror.Carried(b)
+	f.bundles = append(f.bundles, b)
+	wants, lock, err := b.Wants()
 	if err != nil {
 		return nil, true, err
 	}
-	trusted, err := f.verify.Signed(env, b.Checksums, b.Signature)
+	keys, err := f.verify.Keys(env)
+	if err != nil {
+		return nil, true, err
+	}
+	trusted, err := targets.Signed(b.Checksums, b.Signature, keys)
 	if _, wrong := errors.AsType[*sign.SignatureError](err); wrong {
 		err = cli.Exit(cli.ExitFindings, fmt.Errorf("%s: %w", name, err))
 	}
@@ -67,10 +136,9 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 	for i := range wants {
 		wants[i].Trusted = trusted
 	}
-	opts.Needs = append(opts.Needs, lock.Requires...)
 	opts.Settings.MoreImages = append(opts.Settings.MoreImages, lock.Settings.MoreImages...)
 	env.Detail("%s holds %d releases", name, len(lock.Releases))
-	if len(wants) == 0 && len(lock.Requires) == 0 {
+	if len(wants) == 0 {
 		return nil, true, fmt.Errorf("%s holds no release", name)
 	}
 	return wants, true, nil
@@ -78,7 +146,7 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 
 // close closes the bundles.
 func (f *flags) close() {
-	for _, b := range f.carried {
+	for _, b := range f.bundles {
 		b.Close() // only read
 	}
 }

@@ -14,7 +14,7 @@ import (
 // imageStore opens the container images of a mirror.
 func imageStore(env *cli.Env, f *flags, dir string) *oci.Store {
 	s := &oci.Store{Dir: dir, Suspects: f.suspects, Open: env.Places().Registry}
-	for _, b := range f.carried {
+	for _, b := range f.bundles {
 		s.Carried = append(s.Carried, b)
 	}
 	s.Tell = func(text string) { env.Say("%s", text) }

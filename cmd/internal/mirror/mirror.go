@@ -4,7 +4,7 @@ package mirror
 
 import (
 	"context"
-	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,14 +38,14 @@ type flags struct {
 	ociFormat     string
 	pushImages    bool
 	maxWait       time.Duration
-	// since is the lock of the other side of a gap.
-	since string
-	// carried are the bundles among the TARGETs.
-	carried []*mirror.Bundle
+	// bundles are those among the TARGETs.
+	bundles []*mirror.Bundle
 	// suspects are files below layouts.ImagesFolder that were damaged.
 	suspects []string
 	// given are the settings that are on the command line.
 	given documents.Given
+	// changed are the names of the flags that are on the command line.
+	changed []string
 }
 
 // usualCertManager is the value of --cert-manager without a version.
@@ -80,8 +80,10 @@ mirror remembers --cert-manager, --image-registry, --images, --platform and
 --config-maps until they are given again; an empty --image-registry or
 --platform resets it.
 
-With --to bundle.tar the mirror is written to one file, to be carried across an
-air gap and mirrored from there on the other side. The same mirror gives the same file.
+With --to bundle.tar the mirror is written whole to one file, to be carried across
+an air gap and mirrored from there on the other side. It is made in a temporary
+folder, or in that of --out, where the next run continues. A single TARGET that is the
+folder of a mirror is written as it is. The same mirror gives the same file.
 
 A second run copies what is missing or new, and otherwise transfers nothing. A
 version whose files have changed since they were mirrored is refused.
@@ -96,11 +98,9 @@ version whose files have changed since they were mirrored is refused.
   clusterctl-repo mirror 'cluster-api@>=1.10 <1.12' --to /srv/mirror
   clusterctl-repo mirror clusterctl.yaml --to /srv/mirror
 
-  # Across an air gap in one file, later only what is new, and on the other side
+  # Across an air gap in one file, and on the other side
   clusterctl-repo mirror cluster-api infrastructure-aws --to bundle.tar \
       --sign-key key.pem
-  clusterctl-repo mirror cluster-api infrastructure-aws --to new.tar \
-      --since mirror.lock.json
   clusterctl-repo mirror bundle.tar --to /srv/mirror --verify-key key.pub
 
   # From one place to another
@@ -114,6 +114,11 @@ version whose files have changed since they were mirrored is refused.
 				ImageRegistry: given("image-registry"), ConfigMaps: given("config-maps"), Images: given("images"),
 				Platforms: given("platform"), CertManager: given("cert-manager"),
 			}
+			cmd.Flags().Visit(func(flag *pflag.Flag) {
+				if cmd.InheritedFlags().Lookup(flag.Name) == nil {
+					f.changed = append(f.changed, flag.Name)
+				}
+			})
 			return f.run(cmd.Context(), env, args)
 		},
 	}
@@ -125,7 +130,6 @@ version whose files have changed since they were mirrored is refused.
 // bind adds the flags, which cli.Glossary explains.
 func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.to, "to", "", "")
-	flags.StringVar(&f.since, "since", "", "")
 	flags.StringVar(&f.out, "out", "", "")
 	flags.StringVar(&f.settings.URL, "url", "", "")
 	flags.StringVar(&f.certManager, "cert-manager", "", "")
@@ -152,8 +156,6 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return cli.Usagef("missing destination: add --to, such as --to /srv/mirror")
 	case len(args) == 0 && f.certManager == "":
 		return cli.Usagef("nothing to mirror: name a TARGET, such as infrastructure-aws, or a clusterctl.yaml")
-	case f.since != "" && !mirror.IsBundle(f.to):
-		return cli.Usagef("--since is for a bundle, such as --to bundle.tar")
 	case f.jobs < 1:
 		return cli.Usagef("--jobs is %d; it must be at least 1", f.jobs)
 	}
@@ -163,17 +165,26 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 			return cli.Usagef("--image-registry: %w", err)
 		}
 	}
-	if f.since != "" {
-		data, err := env.ReadFile(f.since)
-		if err != nil {
-			return cli.Usagef("--since: %w", err)
-		}
-		if opts.Since, err = documents.ParseLock(data); err != nil {
-			return cli.Usagef("--since: %s: %w", f.since, err)
-		}
-	}
-	if err := bundleTo(env, f, &opts); err != nil {
+	again := finishIt
+	bundle, err := bundleTo(env, f)
+	if err != nil {
 		return err
+	}
+	if bundle != "" {
+		if len(args) == 1 && isMirror(env, args[0]) {
+			return f.pack(ctx, env, args[0], bundle)
+		}
+		if f.to, f.out = f.out, ""; f.to == "" {
+			if f.to, err = os.MkdirTemp("", "clusterctl-repo-"); err != nil {
+				return err
+			}
+			defer os.RemoveAll(f.to) // it is where temporary files are
+			again = "the bundle was not written; with --out FOLDER, the next run continues from here"
+		}
+		if err := outside(env, f.to, bundle); err != nil {
+			return err
+		}
+		opts.Portable = true
 	}
 	if err := mirrorTo(env, f, &opts); err != nil {
 		return err
@@ -187,7 +198,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		return err
 	}
 	bringImages(env, f, &opts)
-	result, err := runMirror(ctx, env, wants, opts)
+	result, err := runMirror(ctx, env, wants, opts, again)
 	if err != nil {
 		return err
 	}
@@ -199,29 +210,28 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		if result.Lock.Settings.ImageRegistry == "" {
 			return cli.Usagef("--push-images needs --image-registry, such as registry.example.com/capi")
 		}
-		if opts.Bundle != "" {
-			b, err := mirror.OpenBundle(opts.Bundle)
-			if err != nil {
-				return err
-			}
-			f.carried = append(f.carried, b)
-		}
 		if err := pushImages(ctx, env, f, result, opts.Dir); err != nil {
 			return err
 		}
 	}
 	switch {
 	case f.dryRun:
-	case opts.Bundle != "":
-		env.Say("wrote %s, SHA-256 %s; on the other side: clusterctl-repo mirror %s --to /srv/mirror", env.Short(opts.Bundle), result.Bundle, filepath.Base(opts.Bundle))
+	case bundle != "":
+		return export(ctx, env, opts.Dir, bundle)
 	default:
 		env.Say("the configuration for clusterctl is %s", env.Short(filepath.Join(opts.Dir, layouts.ConfigFile)))
 	}
 	return nil
 }
 
-// runMirror mirrors while no other run does, and tells what it does.
-func runMirror(ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirror.Options) (*mirror.Result, error) {
+// finishIt says what to do after a run that failed halfway.
+const finishIt = "the mirror is not complete; run the same command again to finish it"
+
+// runMirror mirrors while no other run does, and tells what it does, and what to do
+// again if it fails halfway.
+func runMirror(
+	ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirror.Options, again string,
+) (*mirror.Result, error) {
 	opts.Watch = func(p publish.Progress) { env.Progress.Show(p.Release, p.Read, p.Total) }
 	copied := 0
 	opts.Tell = func(o mirror.Outcome) {
@@ -245,7 +255,7 @@ func runMirror(ctx context.Context, env *cli.Env, wants []mirror.Want, opts mirr
 	result, err := mirror.Run(ctx, wants, opts)
 	env.Progress.Done()
 	if err != nil && copied > 0 {
-		env.Say("the mirror is not complete; run the same command again to finish it")
+		env.Say("%s", again)
 	}
 	if err == nil {
 		tellMirror(env, result, opts.Dir)
@@ -309,30 +319,23 @@ func credible(env *cli.Env, signing *targets.Key, verify *targets.Verification, 
 	if err := signing.Load(env); err != nil {
 		return err
 	}
-	demands, err := verify.Demands(env)
+	keys, err := verify.Keys(env)
 	if err != nil {
 		return err
 	}
-	if demands != nil {
+	if len(keys) > 0 {
 		opts.Verify = func(ctx context.Context, r *repo.Release, as []layouts.Provider) error {
-			_, err := targets.Approve(ctx, env, demands, r, as...)
+			_, err := targets.Approve(ctx, env, keys, r, as...)
 			return err
 		}
 	}
 	if signing.Private != nil {
 		opts.Sign = signing.Private.SignFile
+		keys = append(keys, signing.Private.Public())
 	}
-	if signing.Private != nil || demands != nil {
-		opts.Vouched = func(sums, sig []byte) (bool, error) {
-			if signing.Private != nil && sign.Signer(sums, sig, []*sign.PublicKey{signing.Private.Public()}) != nil {
-				return true, nil
-			}
-			good, err := verify.Signed(env, sums, sig)
-			if _, wrong := errors.AsType[*sign.SignatureError](err); wrong {
-				err = nil // what it does not vouch for is verified by itself, and signed again
-			}
-			return good, err
-		}
+	if len(keys) > 0 {
+		// What it does not vouch for is verified by itself, and signed again.
+		opts.Vouched = func(sums, sig []byte) bool { return sign.Signer(sums, sig, keys) != nil }
 	}
 	return nil
 }

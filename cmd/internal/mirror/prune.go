@@ -36,8 +36,8 @@ lists.`,
 			if cmd.Flags().Changed("keep") && keep < 1 {
 				return cli.Usagef("--keep is %d; it must be at least 1", keep)
 			}
-			if verify.Given() && key.File == "" {
-				return cli.Usagef("--verify-key, --policy and --require-provenance say what may be signed, so they need --sign-key")
+			if cmd.Flags().Changed("verify-key") && key.File == "" {
+				return cli.Usagef("--verify-key says what may be signed, so it needs --sign-key")
 			}
 			ctx, dir := cmd.Context(), args[0]
 			var opts mirror.Options

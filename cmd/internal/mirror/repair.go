@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,15 +46,12 @@ been signed with that key, or else its releases with one that is trusted.`,
 }
 
 func repair(ctx context.Context, env *cli.Env, name string, from []string, key *targets.Key, verify *targets.Verification) error {
-	report, err := checkMirror(ctx, env, name, &targets.Verification{})
-	if err != nil {
-		return err
-	}
-	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() {
-		return cli.Usagef("%s: only a folder can be repaired; mirror the bundle again, or copy it again", name)
-	}
 	opts := mirror.Options{Repair: true}
 	if _, err := mirrorAt(env, name, &opts); err != nil {
+		return err
+	}
+	report, err := checkMirror(ctx, env, name, &targets.Verification{})
+	if err != nil {
 		return err
 	}
 	if err := credible(env, key, verify, &opts); err != nil {
@@ -92,7 +88,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 		}
 	}
 	bringImages(env, &read, &opts)
-	if _, err := runMirror(ctx, env, wants, opts); err != nil {
+	if _, err := runMirror(ctx, env, wants, opts, finishIt); err != nil {
 		return err
 	}
 	left, err := checkMirror(ctx, env, name, &targets.Verification{})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
 func verifyCommand(env *cli.Env) *cobra.Command {
@@ -34,9 +32,8 @@ func verifyCommand(env *cli.Env) *cobra.Command {
 		Long: `Reads every file of a mirror and compares it with mirror.lock.json and
 SHA256SUMS; a bundle is read without being unpacked. Missing, damaged and
 unexpected files are findings, and so is what a stopped run left. With
---verify-key, SHA256SUMS of the mirror must be signed, or else every release in
-it, and the other files must be what mirror makes of these. Nothing is sent
-over the network.`,
+--verify-key, SHA256SUMS of the mirror must be signed. Nothing is sent over the
+network.`,
 		Example: `  clusterctl-repo mirror verify /srv/mirror
   clusterctl-repo mirror verify /srv/mirror --verify-key cosign.pub -o json`,
 		Args: cobra.ExactArgs(1),
@@ -62,8 +59,11 @@ over the network.`,
 // checkMirror checks a mirror in a folder or bundle. What makes it unusable as a
 // mirror is an error.
 func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.Verification) (*mirror.Report, error) {
-	if err := present(env, name); err != nil {
-		return nil, err
+	switch info, err := os.Stat(env.Path(name)); {
+	case err != nil:
+		return nil, cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
+	case !info.IsDir() && !mirror.IsBundle(name):
+		return nil, cli.Usagef("%s is a file; name the folder of a mirror, or a bundle, which ends with .tar", name)
 	}
 	report, err := mirror.Check(ctx, env.Path(name), mirror.DefaultJobs)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,81 +77,20 @@ func checkMirror(ctx context.Context, env *cli.Env, name string, keys *targets.V
 			report.Problems[i].Path = name // the bundle as a whole
 		}
 	}
-	if !keys.Given() || report.Lock == nil && report.Checksums == nil {
-		return report, nil
-	}
-	signed, err := keys.Signed(env, report.Checksums, report.Signature)
-	if wrong, ok := errors.AsType[*sign.SignatureError](err); ok {
-		message := wrong.Error()
-		if len(wrong.Keys) > 0 {
-			message += "; get the mirror again, or have its owner sign it again"
-		}
-		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message})
-		return report, nil
-	}
-	if err != nil || signed {
+	trusted, err := keys.Keys(env)
+	if err != nil || len(trusted) == 0 || report.Lock == nil && report.Checksums == nil {
 		return report, err
 	}
-	return report, checkReleases(ctx, env, name, keys, report)
-}
-
-// checkReleases verifies the signature of every release of a mirror.
-func checkReleases(ctx context.Context, env *cli.Env, name string, keys *targets.Verification, report *mirror.Report) error {
-	demands, err := keys.Demands(env)
-	if err != nil || demands == nil {
-		return err
-	}
-	if report.Lock == nil {
-		return nil
-	}
-	var opts mirror.Options
-	if _, err := mirrorAt(env, name, &opts); err != nil {
-		return err
-	}
-	reading, err := opts.Reading()
+	message := "the mirror is not signed; have its owner sign it with mirror --sign-key"
+	signed, err := targets.Signed(report.Checksums, report.Signature, trusted)
 	if err != nil {
-		return err
+		message = err.Error() + "; get the mirror again, or have its owner sign it again"
 	}
-	defer reading.Close()
-	for _, l := range report.Lock.Releases {
-		folder := filepath.ToSlash(filepath.Join(report.Lock.Settings.Folder, l.Provider, l.Version))
-		at := mirror.Problem{Kind: mirror.Unsigned, Path: folder, Provider: l.Provider, Version: l.Version}
-		p := l.Identity()
-		to, err := opts.To.Of(p)
-		if err != nil {
-			return err
-		}
-		r, err := to.Fetch(ctx, l.Version)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // reported as missing
-		}
-		if err == nil {
-			_, err = targets.Approve(ctx, env, demands, r, p)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			at.Message = fmt.Sprintf("%v; sign the mirror with mirror --sign-key, or remove the release with mirror prune", err)
-			report.Problems = append(report.Problems, at)
-		}
+	if !signed {
+		problem := mirror.Problem{Kind: mirror.Unsigned, Path: layouts.SignatureFile, Message: message}
+		report.Problems = append(report.Problems, problem)
 	}
-	if len(report.Problems) > 0 {
-		return nil
-	}
-	// No signature covers the files next to the releases, so they must follow from
-	// them.
-	differ, err := mirror.Derived(ctx, opts)
-	for _, file := range differ {
-		report.Problems = append(report.Problems, mirror.Problem{Kind: mirror.Unsigned, Path: file, Message: "it is not what mirror makes of the releases here, and the mirror is not signed; run mirror repair"})
-	}
-	if s := report.Lock.Settings; s.ImageRegistry != "" {
-		report.Notes = append(report.Notes, fmt.Sprintf("clusterctl takes images from %s; the mirror is not signed, so check that this is intended", s.ImageRegistry))
-	}
-	if report.Lock.Settings.Images {
-		report.Notes = append(report.Notes, "the container images in "+layouts.ImagesFolder+" are not signed; sign the mirror with mirror --sign-key")
-	}
-	return err
+	return report, nil
 }
 
 // VerifyDocument is what mirror verify writes as JSON.
@@ -178,37 +117,12 @@ func writeMirrorReport(env *cli.Env, w io.Writer, format string, r *mirror.Repor
 	return err
 }
 
-// present refuses an argument that is neither a folder nor a bundle.
-func present(env *cli.Env, name string) error {
-	switch info, err := os.Stat(env.Path(name)); {
-	case err != nil:
-		return cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
-	case !info.IsDir() && !mirror.IsBundle(name):
-		return cli.Usagef("%s is a file; name the folder of a mirror, or a bundle, which ends with .tar", name)
-	}
-	return nil
-}
-
 // mirrorAt fills in the options for a mirror that is there, as its lock says.
 func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*documents.Lock, error) {
-	if info, err := os.Stat(env.Path(name)); err == nil && !info.IsDir() && mirror.IsBundle(name) {
-		f := flags{to: name, maxWait: cli.UsualWait}
-		if err := bundleTo(env, &f, opts); err != nil {
-			return nil, err
-		}
-		b, err := mirror.OpenBundle(opts.Bundle)
-		if err != nil {
-			return nil, err
-		}
-		defer b.Close()
-		_, lock, err := mirror.Carried(b)
-		if err != nil {
-			return nil, err
-		}
-		return lock, mirrorTo(env, &f, opts)
-	}
-	if err := present(env, name); err != nil {
-		return nil, err
+	if info, err := os.Stat(env.Path(name)); err != nil {
+		return nil, cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
+	} else if !info.IsDir() {
+		return nil, cli.Usagef("%s is a file; name the folder of a mirror. A bundle is never changed: write it again", name)
 	}
 	lock, err := mirror.ReadLock(env.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {

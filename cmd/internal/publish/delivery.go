@@ -19,7 +19,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -35,8 +34,6 @@ type delivery struct {
 	brokenLatest bool
 	maxWait      time.Duration
 	key          targets.Key
-	// statement says how the releases were made; nil for none.
-	statement *provenance.Build
 	open.Options
 }
 
@@ -143,9 +140,12 @@ func (d *delivery) deliver(ctx context.Context, env *cli.Env, steps []step) erro
 		if err != nil {
 			return err
 		}
-		for i := range add {
-			if add[i].Release, err = d.attest(ctx, add[i].Release, add[i].From); err != nil {
-				return err
+		if d.key.Private != nil {
+			for i, p := range add {
+				in := phrase.List(p.From, func(r *repo.Release) layouts.Provider { return r.Provider })
+				if add[i].Release, err = sign.Release(ctx, p.Release, d.key.Private, in...); err != nil {
+					return err
+				}
 			}
 		}
 		parcels = append(parcels, add...)
@@ -218,20 +218,4 @@ func (d *delivery) checkLatest(ctx context.Context, env *cli.Env, parcels []publ
 		env.Warn("%v", b)
 	}
 	return nil
-}
-
-// attest returns a release, which was made from those of its providers, with its
-// statement and signature.
-func (d *delivery) attest(ctx context.Context, r *repo.Release, from []*repo.Release) (*repo.Release, error) {
-	var err error
-	if d.statement != nil {
-		if r, err = provenance.Add(ctx, r, *d.statement); err != nil {
-			return nil, err
-		}
-	}
-	if d.key.Private != nil {
-		in := phrase.List(from, func(r *repo.Release) layouts.Provider { return r.Provider })
-		return sign.Release(ctx, r, d.key.Private, in...)
-	}
-	return r, nil
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
@@ -30,7 +29,6 @@ func ReleaseCommand(env *cli.Env) *cobra.Command {
 	var s targets.Source
 	var d delivery
 	var f cli.Findings
-	var statement bool
 	cmd := &cobra.Command{
 		Use:   "release [SOURCE] --version VERSION --to DEST",
 		Short: "Build, lint, publish and read back: the release target of a Makefile",
@@ -56,10 +54,6 @@ Without --to, the destinations of the configuration are used.
 		Args:        cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, dir := cmd.Context(), targets.Arg(args)
-			var inputs func() []string
-			if statement {
-				s.Input, inputs = gather()
-			}
 			b, err := s.Build(ctx, env, dir)
 			if err != nil {
 				return err
@@ -85,11 +79,6 @@ Without --to, the destinations of the configuration are used.
 				problems := phrase.List(refusals, func(r check.Refusal) error { return r })
 				return fmt.Errorf("%w\nnothing was published", errors.Join(problems...))
 			}
-			if statement {
-				if d.statement, err = describe(ctx, env, &s, dir, inputs()); err != nil {
-					return err
-				}
-			}
 			if !d.dryRun {
 				if err := targets.SaveSeries(env, b); err != nil {
 					return err
@@ -101,7 +90,6 @@ Without --to, the destinations of the configuration are used.
 	}
 	s.Bind(cmd.Flags())
 	s.BindSeries(cmd.Flags())
-	cmd.Flags().BoolVar(&statement, "provenance", true, "")
 	d.bind(cmd.Flags())
 	f.Bind(cmd.Flags())
 	return cmd
@@ -116,20 +104,15 @@ func refused() string {
 	return out.String()
 }
 
-// gather returns a function that takes names from several goroutines, and one
-// that returns them.
-func gather() (take func(string), taken func() []string) {
-	var mu sync.Mutex
-	all := map[string]bool{}
-	return func(name string) {
-			mu.Lock()
-			defer mu.Unlock()
-			all[name] = true
-		}, func() []string {
-			mu.Lock()
-			defer mu.Unlock()
-			return slices.Sorted(maps.Keys(all))
-		}
+// origin returns the remote repository of a source tree and the commit that it
+// is at, as far as git knows.
+func origin(ctx context.Context, env *cli.Env, dir string) (remote, commit string) {
+	r, err := git.Open(ctx, env.Path(dir))
+	if err != nil {
+		return "", ""
+	}
+	commit, _ = r.Commit(ctx, "HEAD") // none before the first commit
+	return r.Remote(ctx), commit
 }
 
 // steps says which releases of the source tree in dir go where.

@@ -30,8 +30,6 @@ type Source struct {
 	AllowExec   bool
 	AllowRemote bool
 	Cache       Cache
-	// Input is told of the files that a build reads, or nil.
-	Input func(file string)
 }
 
 // Bind adds the flags.
@@ -61,7 +59,7 @@ func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	}
 	o := transform.Options{
 		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
-		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Cache: s.Cache.Open(env), Input: s.Input,
+		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Cache: s.Cache.Open(env),
 		Note: func(n transform.Note) {
 			if n.Detail {
 				env.Detail("%s", n.Text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,9 +19,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
-
-// password is the variable of cosign for the password of a key.
-const password = "COSIGN_PASSWORD"
 
 // Key is the flag --sign-key.
 type Key struct {
@@ -43,57 +41,23 @@ func (k *Key) Load(env *cli.Env) error {
 	if err != nil {
 		return cli.Usagef("--sign-key: %w", err)
 	}
-	k.Private, err = sign.LoadPrivateKey(data, func() ([]byte, error) {
-		text, ok := env.LookupEnv(password)
-		if !ok {
-			return nil, errors.New("the key has a password; set " + password)
-		}
-		return []byte(text), nil
-	})
-	if err != nil {
+	if k.Private, err = sign.LoadPrivateKey(data); err != nil {
 		return cli.Usagef("--sign-key %s %w", k.File, err)
 	}
 	return nil
 }
 
-// Verification is what is demanded of releases before they are used: the flags
-// --verify-key, --policy and --require-provenance.
-type Verification struct {
-	files             []string
-	policy            string
-	requireProvenance bool
-}
+// Verification is the flag --verify-key: whose signature is demanded of releases
+// before they are used.
+type Verification struct{ files []string }
 
-// Bind adds the flags.
+// Bind adds the flag.
 func (v *Verification) Bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.files, "verify-key", nil, "")
-	f.StringVar(&v.policy, "policy", "", "")
-	f.BoolVar(&v.requireProvenance, "require-provenance", false, "")
 }
 
-// Given reports whether anything is demanded.
-func (v *Verification) Given() bool {
-	return v.policy != "" || len(v.files) > 0 || v.requireProvenance
-}
-
-// Demands returns the policy of the flags; nil if nothing is demanded.
-func (v *Verification) Demands(env *cli.Env) (*sign.Policy, error) {
-	p := &sign.Policy{}
-	if v.policy != "" {
-		data, err := env.ReadFile(v.policy)
-		if err != nil {
-			return nil, cli.Usagef("--policy: %w", err)
-		}
-		near := filepath.Dir(env.Path(v.policy)) // key files lie beside the policy
-		if p, err = sign.DecodePolicy(v.policy, data, func(file string) ([]byte, error) {
-			if !filepath.IsAbs(file) {
-				file = filepath.Join(near, filepath.FromSlash(file))
-			}
-			return env.ReadFile(file)
-		}); err != nil {
-			return nil, cli.UsageError(err)
-		}
-	}
+// Keys returns the keys of the flag; none without it.
+func (v *Verification) Keys(env *cli.Env) (keys []*sign.PublicKey, err error) {
 	for _, name := range v.files {
 		data, err := env.ReadFile(name)
 		if err != nil {
@@ -103,35 +67,33 @@ func (v *Verification) Demands(env *cli.Env) (*sign.Policy, error) {
 		if err != nil {
 			return nil, cli.Usagef("--verify-key %s %w", name, err)
 		}
-		p.Keys = append(p.Keys, sign.TrustedKey{PublicKey: key})
+		keys = append(keys, key)
 	}
-	if v.policy == "" && len(p.Keys) == 0 {
-		if v.requireProvenance {
-			return nil, cli.Usagef("--require-provenance needs --verify-key or --policy: without a signature, the statement could say anything")
-		}
-		return nil, nil
-	}
-	p.RequireProvenance = p.RequireProvenance || v.requireProvenance
-	return p, nil
+	return keys, nil
 }
 
-// Approve calls a policy. Its errors have the exit code of findings.
-func Approve(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Release, as ...layouts.Provider) (*sign.Approved, error) {
-	approved, err := p.Check(ctx, r, as...)
+// Approve returns a release with the content that one of the keys signed; see
+// sign.Verify. Its errors have the exit code of findings.
+func Approve(
+	ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Release, as ...layouts.Provider,
+) (*repo.Release, error) {
+	out, err := sign.Verify(ctx, r, as, keys...)
 	switch {
-	case err == nil && approved.Reason != "":
-		env.Say("info: %s %s is not signed, which the policy permits: %s", strings.Join(approved.Labels, ", "), r.Version, approved.Reason)
 	case err == nil:
 		env.Detail("%s: the signature is good", r.Path)
 	case ctx.Err() == nil:
+		if errors.Is(err, fs.ErrNotExist) && (r.Provider == layouts.CertManager || slices.Contains(as, layouts.CertManager)) {
+			err = fmt.Errorf("%w; its project does not sign it in this way: "+
+				"mirror it by a run of its own, without --verify-key", err)
+		}
 		return nil, cli.Exit(cli.ExitFindings, fmt.Errorf("%s: %w", r.Path, err))
 	}
-	return approved, err
+	return out, err
 }
 
 // ApproveRepository puts approved releases in the place of all in a repository,
 // and refuses what lies next to them and could be read as a release.
-func ApproveRepository(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Repository) error {
+func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Repository) error {
 	var problems []string
 	odd := func(list []repo.Oddity, harmless ...repo.OddityKind) {
 		for _, o := range list {
@@ -144,7 +106,7 @@ func ApproveRepository(ctx context.Context, env *cli.Env, p *sign.Policy, r *rep
 	for _, provider := range r.Providers {
 		odd(provider.Oddities, repo.OddHidden)
 	}
-	beside, err := approveBeside(ctx, env, p, r)
+	beside, err := approveBeside(ctx, env, keys, r)
 	if err != nil {
 		return err
 	}
@@ -154,14 +116,14 @@ func ApproveRepository(ctx context.Context, env *cli.Env, p *sign.Policy, r *rep
 	}
 	for _, provider := range r.Providers {
 		for i, release := range provider.Releases {
-			approved, err := Approve(ctx, env, p, release)
+			approved, err := Approve(ctx, env, keys, release)
 			if err != nil {
 				return err
 			}
-			provider.Releases[i] = approved.Release
+			provider.Releases[i] = approved
 			if release.ComponentsFile != "" { // found by a look into files that could have changed
-				approved.Release.ComponentsFile = ""
-				if err := approved.Release.Identify(); err != nil {
+				approved.ComponentsFile = ""
+				if err := approved.Identify(); err != nil {
 					return err
 				}
 			}
@@ -173,7 +135,9 @@ func ApproveRepository(ctx context.Context, env *cli.Env, p *sign.Policy, r *rep
 // approveBeside checks what clusterctl reads in the root of a repository beside
 // the providers: cert-manager, and files that stand in for those of releases. It
 // returns what no signature covers, in words.
-func approveBeside(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Repository) (problems []string, err error) {
+func approveBeside(
+	ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Repository,
+) (problems []string, err error) {
 	root := env.Path(r.Path)
 	if left, err := os.ReadDir(filepath.Join(root, layouts.OverridesFolder)); err == nil && len(left) > 0 {
 		problems = append(problems, filepath.Join(r.Path, layouts.OverridesFolder)+" holds files that clusterctl may read instead of those of releases")
@@ -193,7 +157,7 @@ func approveBeside(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Re
 		}
 		if v.Type()&os.ModeSymlink != 0 {
 			problems = append(problems, release.Path+" is a symbolic link")
-		} else if _, err := Approve(ctx, env, p, release); err != nil {
+		} else if _, err := Approve(ctx, env, keys, release); err != nil {
 			return nil, err
 		}
 	}
@@ -201,21 +165,21 @@ func approveBeside(ctx context.Context, env *cli.Env, p *sign.Policy, r *repo.Re
 }
 
 // ApproveTarget puts approved content in the place of that of a target.
-func ApproveTarget(ctx context.Context, env *cli.Env, p *sign.Policy, t *Target) error {
+func ApproveTarget(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, t *Target) error {
 	if t.Wholes == nil {
-		return ApproveRepository(ctx, env, p, t.Repository)
+		return ApproveRepository(ctx, env, keys, t.Repository)
 	}
 	for i, whole := range t.Wholes {
 		as := phrase.List(t.Repository.Providers, func(p *repo.Provider) layouts.Provider { return p.Provider })
-		approved, err := Approve(ctx, env, p, whole, as...)
+		approved, err := Approve(ctx, env, keys, whole, as...)
 		if err != nil {
 			return err
 		}
-		t.Wholes[i] = approved.Release
+		t.Wholes[i] = approved
 		for _, provider := range t.Repository.Providers {
 			for _, r := range provider.Releases {
 				for j, f := range r.Artifacts {
-					same := approved.Release.Artifact(f.Name)
+					same := approved.Artifact(f.Name)
 					if same == nil {
 						return fmt.Errorf("%s: the content changed while it was read", f.Path)
 					}
@@ -230,23 +194,15 @@ func ApproveTarget(ctx context.Context, env *cli.Env, p *sign.Policy, t *Target)
 	return nil
 }
 
-// Signed reports whether the checksums of a mirror are signed with a key that is
-// trusted for every provider. That replaces the signatures of the releases, but not
-// their provenance. Without a signature, or without demands, it is false; a signature
-// that none of the keys made is a *sign.SignatureError.
-func (v *Verification) Signed(env *cli.Env, sums, sig []byte) (bool, error) {
-	demands, err := v.Demands(env)
-	if err != nil || demands == nil || sig == nil {
-		return false, err
+// Signed reports whether the checksums of a mirror have a signature by one of the
+// keys, which then stands for those of all releases in it. Without a signature, or
+// without keys, it is false; another signature is a *sign.SignatureError.
+func Signed(sums, sig []byte, keys []*sign.PublicKey) (bool, error) {
+	if len(keys) == 0 || sig == nil {
+		return false, nil
 	}
-	var all, public []*sign.PublicKey
-	for _, k := range demands.Keys {
-		if all = append(all, k.PublicKey); len(k.Providers) == 0 {
-			public = append(public, k.PublicKey)
-		}
+	if sign.Signer(sums, sig, keys) == nil {
+		return false, &sign.SignatureError{Path: layouts.SignatureFile, Keys: keys}
 	}
-	if sign.Signer(sums, sig, all) == nil {
-		return false, &sign.SignatureError{Path: layouts.SignatureFile, Of: layouts.ChecksumFile, Keys: all}
-	}
-	return !demands.RequireProvenance && sign.Signer(sums, sig, public) != nil, nil
+	return true, nil
 }

@@ -27,9 +27,6 @@ type Lock struct {
 	SchemaVersion int `json:"schemaVersion"`
 	// Settings are those of the last run.
 	Settings Settings `json:"settings,omitzero"`
-	// Requires are releases that the other side of a gap has already, and which
-	// therefore are not in this mirror.
-	Requires []ReleaseName `json:"requires,omitempty"`
 	// Sources are the releases as their places listed them, by source and
 	// version.
 	Sources []Listing `json:"sources"`
@@ -197,7 +194,6 @@ func (e *ChangedError) Error() string {
 // Book is the lock in memory.
 type Book struct {
 	Settings Settings
-	Requires []ReleaseName
 	Listings map[[2]string]Listing // by source and version
 	Releases map[ReleaseName]Locked
 	Labels   map[[2]string][]string // of releases, by source and version
@@ -254,8 +250,7 @@ func CompareVersions(a, b string) int {
 
 // Lock returns the content of the lock file.
 func (b *Book) Lock() *Lock {
-	l := &Lock{SchemaVersion: lockVersion, Settings: b.Settings, Requires: b.Requires, Sources: []Listing{}, Releases: b.Sorted()}
-	slices.SortFunc(l.Requires, ReleaseName.compare)
+	l := &Lock{SchemaVersion: lockVersion, Settings: b.Settings, Sources: []Listing{}, Releases: b.Sorted()}
 	for _, s := range b.Listings {
 		l.Sources = append(l.Sources, s)
 	}
@@ -331,11 +326,6 @@ func (l *Lock) Check() error {
 	}
 	if r := l.Settings.ImageRegistry; r != "" {
 		if err := CheckRegistry(r); err != nil {
-			return err
-		}
-	}
-	for _, r := range l.Requires {
-		if err := r.check(); err != nil {
 			return err
 		}
 	}

@@ -6,12 +6,8 @@ package git
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" // git's names of objects, no protection
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,27 +92,6 @@ func (r *tree) Remote(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Changed reports whether tracked files in the folder that was opened differ
-// from those of the commit HEAD.
-func (r *tree) Changed(ctx context.Context) (bool, error) {
-	dir := filepath.Join(r.Root, filepath.FromSlash(r.Path))
-	// Each submodule is asked on its own, because it has its own configuration.
-	out, err := git(ctx, dir, nil, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty", "--", ".")
-	if err != nil || len(out) > 0 {
-		return len(out) > 0, err
-	}
-	modules, err := submodules(ctx, dir, nil)
-	if err != nil {
-		return false, err
-	}
-	for _, m := range modules {
-		if changed, err := m.Changed(ctx); changed || err != nil {
-			return changed, err
-		}
-	}
-	return false, nil
-}
-
 // submodule is one that is checked out, with its name in the superproject and the
 // commit that belongs there.
 type submodule struct {
@@ -142,119 +117,6 @@ func submodules(ctx context.Context, dir string, env []string) (found []submodul
 		}
 	}
 	return found, nil
-}
-
-// Loose returns those of the files that the commit HEAD does not have as they are
-// on disk: what git does not track or ignores, what was changed, whatever the
-// index says of it, and files elsewhere. Paths are absolute; the result is sorted.
-// Files of submodules count as elsewhere.
-func (r *tree) Loose(ctx context.Context, files []string) ([]string, error) {
-	blobs := map[string]string{} // object by path below Root
-	// There is no commit at the beginning.
-	if commit, err := r.Commit(ctx, "HEAD"); err == nil {
-		out, err := git(ctx, r.Root, nil, "ls-tree", "-r", "-z", "--full-tree", commit)
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range strings.Split(string(out), "\x00") {
-			// MODE TYPE OBJECT<tab>PATH
-			facts, name, ok := strings.Cut(entry, "\t")
-			if fields := strings.Fields(facts); ok && len(fields) == 3 && fields[1] == "blob" {
-				blobs[name] = fields[2]
-			}
-		}
-	} else if ctx.Err() != nil {
-		return nil, err
-	}
-	var out []string
-	for _, file := range files {
-		same, err := r.committed(ctx, file, blobs)
-		if err != nil {
-			return nil, err
-		}
-		if !same {
-			out = append(out, file)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
-}
-
-// committed reports whether a file, and every link on the way to it, is as in a
-// commit with these objects.
-func (r *tree) committed(ctx context.Context, file string, blobs map[string]string) (bool, error) {
-	for range 40 { // links
-		rel, err := filepath.Rel(r.Root, file)
-		if err != nil || !filepath.IsLocal(rel) {
-			return false, nil
-		}
-		link, target, err := firstLink(r.Root, rel)
-		if err != nil {
-			return false, err
-		}
-		if link == "" {
-			return r.equal(ctx, filepath.ToSlash(rel), blobs)
-		}
-		if blobs[filepath.ToSlash(link)] != objectID([]byte(filepath.ToSlash(target)), blobs[filepath.ToSlash(link)]) {
-			return false, nil
-		}
-		rest, err := filepath.Rel(link, rel)
-		if err != nil {
-			return false, err
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(r.Root, filepath.Dir(link), target)
-		}
-		file = filepath.Join(target, rest)
-	}
-	return false, nil
-}
-
-// firstLink returns the first part of a path that is a symbolic link, and what
-// it says; nothing if none is.
-func firstLink(root, rel string) (link, target string, err error) {
-	parts := strings.Split(rel, string(filepath.Separator))
-	for i := range parts {
-		at := filepath.Join(parts[:i+1]...)
-		info, err := os.Lstat(filepath.Join(root, at))
-		if err != nil {
-			return "", "", err
-		}
-		if info.Mode()&os.ModeSymlink != 0 {
-			target, err := os.Readlink(filepath.Join(root, at))
-			return at, target, err
-		}
-	}
-	return "", "", nil
-}
-
-// equal compares a file with its object, as git does when it stores it, so that
-// line ends and other filters count.
-func (r *tree) equal(ctx context.Context, rel string, blobs map[string]string) (bool, error) {
-	want := blobs[rel]
-	if want == "" {
-		return false, nil
-	}
-	data, err := os.ReadFile(filepath.Join(r.Root, filepath.FromSlash(rel)))
-	if err != nil {
-		return false, err
-	}
-	if objectID(data, want) == want {
-		return true, nil
-	}
-	out, err := git(ctx, r.Root, nil, "hash-object", "--", rel)
-	return strings.TrimSpace(string(out)) == want, err
-}
-
-// objectID is the name of a blob, in the hash of which like is a name.
-func objectID(data []byte, like string) string {
-	var h hash.Hash
-	if h = sha1.New(); len(like) == 2*sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Renamed returns the names, below Root and with slashes, that tracked files have had

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,17 +51,8 @@ func TestRepository(t *testing.T) {
 	if r.Root != dir || r.Path != "sub" || r.Remote(ctx) != "" {
 		t.Errorf("%+v, remote %q", r, r.Remote(ctx))
 	}
-	if changed, err := r.Changed(ctx); changed || err != nil {
-		t.Errorf("changed: %v, %v", changed, err)
-	}
 	given.File(t, filepath.Join(dir, "sub/untracked"), "")
-	if changed, err := r.Changed(ctx); changed || err != nil {
-		t.Errorf("with an untracked file: %v, %v", changed, err)
-	}
 	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 2\n")
-	if changed, err := r.Changed(ctx); !changed || err != nil {
-		t.Errorf("with a changed file: %v, %v", changed, err)
-	}
 	commit, err := r.Commit(ctx, "HEAD")
 	if len(commit) != 40 || err != nil {
 		t.Errorf("HEAD: %q, %v", commit, err)
@@ -81,8 +71,8 @@ func TestRepository(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(out)); len(entries) != 1 || err != nil {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
-	if changed, err := r.Changed(ctx); !changed || err != nil {
-		t.Errorf("after extracting: %v, %v", changed, err)
+	if data, err := os.ReadFile(filepath.Join(dir, "sub/a.yaml")); string(data) != "a: 2\n" || err != nil {
+		t.Errorf("after extracting: %q, %v", data, err)
 	}
 }
 
@@ -104,51 +94,6 @@ func TestSubmodule(t *testing.T) {
 	given.NoError(t, r.Extract(t.Context(), "HEAD", out))
 	if data, err := os.ReadFile(filepath.Join(out, "third/base/sub/a.yaml")); string(data) != "a: 1\n" || err != nil {
 		t.Errorf("extracted %q, %v", data, err)
-	}
-}
-
-func TestLoose(t *testing.T) {
-	dir := repository(t)
-	at := func(name string) string { return filepath.Join(dir, name) }
-	given.File(t, at(".gitignore"), "ignored.yaml\n")
-	given.File(t, at("changed.yaml"), "a: 1\n")
-	given.File(t, at("staged.yaml"), "a: 1\n")
-	given.File(t, at("hidden.yaml"), "a: 1\n")
-	given.File(t, at(".gitattributes"), "crlf.yaml text eol=crlf\n")
-	given.File(t, at("crlf.yaml"), "a: 1\r\n")
-	for link, target := range map[string]string{"link.yaml": "sub/a.yaml", "folder": "sub", "away.yaml": "/etc/hostname"} {
-		if err := os.Symlink(target, at(link)); err != nil {
-			t.Skip("no symbolic links here")
-		}
-	}
-	run(t, dir, "add", ".")
-	run(t, dir, "commit", "-q", "-m", "second")
-	given.File(t, at("changed.yaml"), "a: 2\n")
-	given.File(t, at("staged.yaml"), "a: 2\n")
-	run(t, dir, "add", "staged.yaml")
-	run(t, dir, "update-index", "--assume-unchanged", "hidden.yaml")
-	given.File(t, at("hidden.yaml"), "a: 2\n")
-	given.File(t, at("ignored.yaml"), "")
-	given.File(t, at("untracked.yaml"), "")
-	given.NoError(t, os.Symlink("sub/a.yaml", at("newlink.yaml")))
-	r := given.Value(git.Open(t.Context(), at("sub")))(t)
-	elsewhere := filepath.Join(t.TempDir(), "x.yaml")
-	given.File(t, elsewhere, "")
-	var all, want []string
-	for _, name := range []string{"sub/a.yaml", "crlf.yaml", "link.yaml", "folder/a.yaml", ".gitignore"} {
-		all = append(all, at(name))
-	}
-	for _, name := range []string{"changed.yaml", "hidden.yaml", "ignored.yaml", "newlink.yaml", "staged.yaml", "untracked.yaml"} {
-		want = append(want, at(name))
-	}
-	want = append(want, elsewhere)
-	got, err := r.Loose(t.Context(), append(all, want...))
-	slices.Sort(want)
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v\nwant %q", got, err, want)
-	}
-	if got, err := r.Loose(t.Context(), []string{at("away.yaml")}); err != nil || len(got) != 1 {
-		t.Errorf("a link out of the tree: %q, %v", got, err)
 	}
 }
 
@@ -207,12 +152,8 @@ func TestRunsNoPrograms(t *testing.T) {
 		given.NoError(t, os.Chtimes(filepath.Join(at, "sub/a.yaml"), time.Unix(1, 0), time.Unix(1, 0)))
 	}
 	r := given.Value(git.Open(t.Context(), dir))(t)
-	if changed, err := r.Changed(t.Context()); changed || err != nil {
-		t.Errorf("changed: %v, %v", changed, err)
-	}
-	given.File(t, filepath.Join(dir, "sub/a.yaml"), "a: 1\r\n")
-	if loose, err := r.Loose(t.Context(), []string{filepath.Join(dir, "sub/a.yaml"), filepath.Join(dir, ".gitmodules")}); len(loose) != 1 || err != nil {
-		t.Errorf("loose: %v, %v", loose, err)
+	if renamed, err := r.Renamed(t.Context(), "HEAD"); len(renamed) > 0 || err != nil {
+		t.Errorf("renamed: %v, %v", renamed, err)
 	}
 	out := t.TempDir()
 	given.NoError(t, r.Extract(t.Context(), "HEAD", out))
@@ -220,10 +161,6 @@ func TestRunsNoPrograms(t *testing.T) {
 		if data, err := os.ReadFile(filepath.Join(out, name)); string(data) != "a: 1\n" || err != nil {
 			t.Errorf("extracted %s: %q, %v", name, data, err)
 		}
-	}
-	given.File(t, filepath.Join(sub, "sub/a.yaml"), "a: 9\n")
-	if changed, err := r.Changed(t.Context()); !changed || err != nil {
-		t.Errorf("with changes: %v, %v", changed, err)
 	}
 	if _, err := r.Commit(t.Context(), strings.Repeat("1", 40)); err == nil {
 		t.Error("found a commit that is nowhere")

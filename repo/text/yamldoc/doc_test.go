@@ -164,9 +164,11 @@ var (
 // ones by chance.
 func TestPieces(t *testing.T) {
 	for _, w := range around {
-		for _, first := range w.pieces {
-			for _, second := range w.pieces {
-				compare(t, []byte(w.before+first+second+w.after))
+		for i, first := range w.pieces {
+			for j, second := range w.pieces {
+				if (i+j)%share.Of(3, 1) == 0 {
+					compare(t, []byte(w.before+first+second+w.after))
+				}
 			}
 		}
 	}

@@ -5,9 +5,6 @@
 // every other file. So only two files of a signed release are in no list:
 // SHA256SUMS itself, and its signature.
 //
-// A policy decides which releases may be used: whose key must have signed which
-// provider, and which may be unsigned, for a stated reason.
-//
-// It must not know where keys, passwords and policies come from, nor what the files say.
-// Nothing that it returns or prints holds a private key or password.
+// It must not know where keys come from, nor what the files say. Nothing that it
+// returns or prints holds a private key.
 package sign

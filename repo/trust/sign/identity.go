@@ -1,7 +1,6 @@
 package sign
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
 // identityMark begins the lines of a checksum file that say which release it is
@@ -54,33 +52,26 @@ func identitiesIn(sums []byte) (out []identity) {
 }
 
 // verifyIdentity compares the identity that a signature covers with that of r,
-// and returns the labels of the providers in it. It is in the checksum file, or,
-// in releases that were signed before it stood there, in the statement of
-// provenance.
-func verifyIdentity(ctx context.Context, r *repo.Release, sums []byte) ([]string, error) {
+// which is used as the files of some providers, or of the one that it names.
+func verifyIdentity(r *repo.Release, sums []byte, as []layouts.Provider) error {
 	signed := identitiesIn(sums)
 	if len(signed) == 0 {
-		facts, err := provenance.Read(ctx, r)
-		if err != nil || len(facts.Providers) == 0 {
-			return nil, &identityError{Path: r.Path}
-		}
-		// Verified before: the statement is about this release.
-		return facts.Providers, nil
+		return &identityError{Path: r.Path}
 	}
-	found := identity{r.Provider.Label(), r.Version}
-	var labels []string
-	ok := true
+	found := []identity{{r.Provider.Label(), r.Version}}
+	ok := r.Provider == (layouts.Provider{}) || slices.Equal(signed, found)
 	for _, i := range signed {
 		ok = ok && i.Version == r.Version
-		labels = append(labels, i.Label)
-	}
-	if r.Provider != (layouts.Provider{}) {
-		ok = ok && len(signed) == 1 && slices.Contains(labels, found.Label)
 	}
 	if !ok {
-		return nil, &identityError{Path: r.Path, Signed: signed, Found: []identity{found}}
+		return &identityError{Path: r.Path, Signed: signed, Found: found}
 	}
-	return labels, nil
+	for _, p := range as {
+		if i := (identity{p.Label(), r.Version}); !slices.Contains(signed, i) {
+			return &identityError{Path: r.Path, Signed: signed, Found: []identity{i}}
+		}
+	}
+	return nil
 }
 
 // identityError is a good signature of another release, or of files alone.
@@ -89,7 +80,7 @@ type identityError struct {
 	Path string
 	// Signed is what the signature is about; nothing if it covers only files.
 	Signed []identity
-	// Found is what lies there.
+	// Found is what lies there, or what it is used as.
 	Found []identity
 }
 

@@ -14,28 +14,24 @@ type block struct {
 	private bool
 	// parse reads it; nil if we cannot.
 	parse func(der []byte) (any, error)
-	// encrypted blocks give way to one of PKCS #8.
-	encrypted bool
 	// help says what to do with one that we cannot read.
 	help string
 }
 
+// withCosign is the way out for keys that only cosign reads.
+const withCosign = "sign SHA256SUMS with cosign sign-blob, or make a key with openssl, " +
+	"which cosign import-key-pair takes too"
+
 var blocks = map[string]block{
-	"PUBLIC KEY":     {parse: x509.ParsePKIXPublicKey},
-	"RSA PUBLIC KEY": {parse: func(der []byte) (any, error) { return x509.ParsePKCS1PublicKey(der) }},
-	"CERTIFICATE": {parse: func(der []byte) (any, error) {
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			return nil, err
-		}
-		return c.PublicKey, nil
-	}},
+	"PUBLIC KEY":                     {parse: x509.ParsePKIXPublicKey},
+	"RSA PUBLIC KEY":                 {parse: func(der []byte) (any, error) { return x509.ParsePKCS1PublicKey(der) }},
+	"CERTIFICATE":                    {help: "openssl x509 -pubkey -noout prints its public key"},
 	"PRIVATE KEY":                    {private: true, parse: x509.ParsePKCS8PrivateKey},
 	"EC PRIVATE KEY":                 {private: true, parse: func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) }},
 	"RSA PRIVATE KEY":                {private: true, parse: func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) }},
-	"ENCRYPTED SIGSTORE PRIVATE KEY": {private: true, parse: x509.ParsePKCS8PrivateKey, encrypted: true},
-	"ENCRYPTED COSIGN PRIVATE KEY":   {private: true, parse: x509.ParsePKCS8PrivateKey, encrypted: true},
-	"ENCRYPTED PRIVATE KEY":          {private: true, help: "cosign import-key-pair converts it to a key with a password that can be read here; openssl pkey removes the password"},
+	"ENCRYPTED SIGSTORE PRIVATE KEY": {private: true, help: withCosign},
+	"ENCRYPTED COSIGN PRIVATE KEY":   {private: true, help: withCosign},
+	"ENCRYPTED PRIVATE KEY":          {private: true, help: "openssl pkey removes the password"},
 	"OPENSSH PRIVATE KEY":            {private: true, help: "ssh-keygen -p -m PKCS8 converts a copy of it to PEM"},
 }
 

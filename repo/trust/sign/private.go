@@ -2,6 +2,7 @@ package sign
 
 import (
 	"crypto"
+	"encoding/base64"
 	"errors"
 	"fmt"
 )
@@ -14,11 +15,9 @@ type PrivateKey struct {
 	public *PublicKey
 }
 
-// LoadPrivateKey reads a private key in PEM form: PKCS #8, SEC 1 or PKCS #1, or
-// one that cosign generate-key-pair made. Only for the latter it asks for a
-// password, if password is not nil. Errors follow the name of the file, and
-// show nothing of it.
-func LoadPrivateKey(data []byte, password func() ([]byte, error)) (*PrivateKey, error) {
+// LoadPrivateKey reads a private key in PEM form without a password: PKCS #8,
+// SEC 1 or PKCS #1. Errors follow the name of the file, and show nothing of it.
+func LoadPrivateKey(data []byte) (*PrivateKey, error) {
 	public := false
 	for p, b := range blocksIn(data) {
 		if !b.private {
@@ -28,14 +27,7 @@ func LoadPrivateKey(data []byte, password func() ([]byte, error)) (*PrivateKey, 
 		if b.parse == nil {
 			return nil, cannotRead(p.Type, b)
 		}
-		der := p.Bytes
-		if b.encrypted {
-			var err error
-			if der, err = decrypt(der, password); err != nil {
-				return nil, err
-			}
-		}
-		key, err := b.parse(der)
+		key, err := b.parse(p.Bytes)
 		if err != nil {
 			return nil, cannotRead(p.Type, b)
 		}
@@ -58,6 +50,12 @@ func LoadPrivateKey(data []byte, password func() ([]byte, error)) (*PrivateKey, 
 
 // Public returns the key that verifies what k signs.
 func (k *PrivateKey) Public() *PublicKey { return k.public }
+
+// SignFile returns a signature file, as cosign sign-blob --output-signature writes it.
+func (k *PrivateKey) SignFile(message []byte) ([]byte, error) {
+	sig, err := k.Sign(message)
+	return base64.StdEncoding.AppendEncode(nil, sig), err
+}
 
 // Sign returns the signature of a message: ECDSA over SHA-256 in ASN.1, with a
 // nonce made of key and message (RFC 6979); RSA PKCS #1 v1.5 over SHA-256; or

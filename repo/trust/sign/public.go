@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -9,6 +10,7 @@ import (
 	"crypto/sha256"
 	_ "crypto/sha512" // for keys that ask for it
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -85,31 +87,46 @@ type PublicKey struct {
 }
 
 // LoadPublicKey reads a public key in PEM form: PKIX, as cosign and openssl
-// write it, PKCS #1, or the first certificate of a chain. Of a certificate only
-// the key counts, not who issued it for how long. Errors follow the name of the
-// file.
+// write it, or PKCS #1. Errors follow the name of the file.
 func LoadPublicKey(data []byte) (*PublicKey, error) {
 	var found any
-	keys, err := 0, errNoPEM
+	keys := 0
 	for p, b := range blocksIn(data) {
 		switch {
 		case b.private:
 			return nil, errors.New("holds a private key, which should never leave its owner; give the public one, which cosign public-key or openssl pkey -pubout writes")
-		case p.Type == "CERTIFICATE" && found != nil, b.parse == nil:
+		case b.help != "":
+			return nil, cannotRead(p.Type, b)
+		case b.parse == nil:
 			continue
 		}
+		var err error
 		if found, err = b.parse(p.Bytes); err != nil {
 			return nil, cannotRead(p.Type, b)
 		}
 		keys++
 	}
-	switch {
-	case found == nil:
-		return nil, err
-	case keys > 1:
+	switch keys {
+	case 0:
+		return nil, errNoPEM
+	case 1:
+		return newPublicKey(found)
+	default:
+
 		return nil, errors.New("holds several public keys; put each in a file of its own")
 	}
-	return newPublicKey(found)
+}
+
+// Signer returns the first key that made a signature file, or nil. That is base64 as
+// cosign writes it, with or without line breaks, or the bytes as openssl writes them.
+func Signer(message, file []byte, keys []*PublicKey) *PublicKey {
+	if sig, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(file))); err == nil {
+		file = sig
+	}
+	if i := slices.IndexFunc(keys, func(k *PublicKey) bool { return k.Verify(message, file) }); i >= 0 {
+		return keys[i]
+	}
+	return nil
 }
 
 func newPublicKey(key crypto.PublicKey) (*PublicKey, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 )
 
 // maxSignature is more than the signature of any key takes, in bytes.
@@ -21,12 +20,10 @@ const maxSignature = 64 << 10
 // Release returns a copy of r with the signature of its checksum file, which is
 // rewritten and begins with the identity of the release: its version and the
 // labels of the providers in it, which are needed if r names no provider. The
-// files of the copy state the checksums that were signed. If r has a statement
-// of its provenance, the copy also has that in a signed envelope. An old
-// signature and envelope are replaced.
+// files of the copy state the checksums that were signed. An old signature is
+// replaced.
 //
-// What r says about itself must be true: its checksum file, the identity in it,
-// and its statement, whose error is a *provenance.MismatchError.
+// What r says about itself must be true: its checksum file, and the identity in it.
 func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.Provider) (*repo.Release, error) {
 	if len(in) == 0 {
 		in = []layouts.Provider{r.Provider}
@@ -35,16 +32,15 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 	if err != nil {
 		return nil, err
 	}
-	// What is judged is what is signed, whatever is read later.
-	if r, err = hold(r, layouts.ChecksumFile, layouts.ProvenanceFile); err != nil {
-		return nil, err
-	}
 	if list := r.Artifact(layouts.ChecksumFile); list != nil {
-		if err := repo.VerifyChecksums(ctx, r); err != nil {
-			return nil, err
-		}
 		old, err := list.Bytes()
 		if err != nil {
+			return nil, err
+		}
+		// What is judged is what is signed, whatever is read later.
+		r = without(r)
+		r.Artifacts[slices.Index(r.Artifacts, list)] = held(list, old)
+		if err := repo.VerifyChecksums(ctx, r); err != nil {
 			return nil, err
 		}
 		if claimed := identitiesIn(old); len(claimed) > 0 && !slices.Equal(claimed, head) {
@@ -52,22 +48,6 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 		}
 	}
 	out := without(r, layouts.ChecksumFile, layouts.SignatureFile)
-	if statement := r.Artifact(layouts.ProvenanceFile); statement != nil {
-		if err := provenance.Verify(ctx, r); err != nil {
-			return nil, err
-		}
-		payload, err := statement.Bytes()
-		if err != nil {
-			return nil, err
-		}
-		line, err := k.Envelope(provenance.MediaType, payload)
-		if err != nil {
-			return nil, err
-		}
-		out = without(out, layouts.SignedProvenanceFile)
-		out.Artifacts = append(out.Artifacts, repo.BytesArtifact(layouts.SignedProvenanceFile, line))
-		out.Sort()
-	}
 	lines, err := repo.Checksums(ctx, out)
 	if err != nil {
 		return nil, err
@@ -104,32 +84,17 @@ func pin(r *repo.Release, sums map[string]repo.Sum) {
 	}
 }
 
-// verified is a release whose signature is good.
-type verified struct {
-	// Release has the content that was verified: reading a file that was changed
-	// since fails.
-	Release *repo.Release
-	// Key made the signature.
-	Key *PublicKey
-	// Providers are the labels of the providers in the release, which the
-	// signature covers.
-	Providers []string
-	// Provenance reports whether the release has a statement of its provenance.
-	Provenance bool
-}
-
-// Verify returns r as the owner of one of the keys signed it. Everything in it
-// is covered: the signature is one of the checksum file, which is true, complete
-// and about this version and this provider (if r names one); the statement of
-// provenance, if there is one, fits the files, and its envelope holds it.
-// Anything else at the place of the release is an error: links, entries that are
-// no files of a release, files that cannot be listed.
+// Verify returns r as the owner of one of the keys signed it, with the content that
+// was verified: reading a file that was changed since fails. Everything in it is
+// covered: the signature is one of the checksum file, which is true, complete and
+// about this version and this provider (if r names one), and about all providers as
+// whose files it is used. Anything else at the place of the release is an error:
+// links, entries that are no files of a release, files that cannot be listed.
 //
 // The error wraps fs.ErrNotExist if r has no checksum file or no signature. It is
-// a *SignatureError if the signature is not one of the keys, a
-// *repo.ChecksumError if the files differ, another error if another release
-// was signed, and a *provenance.MismatchError if the statement does not fit.
-func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*verified, error) {
+// a *SignatureError if the signature is not one of the keys, a *repo.ChecksumError
+// if the files differ, and another error if another release was signed.
+func Verify(ctx context.Context, r *repo.Release, as []layouts.Provider, keys ...*PublicKey) (*repo.Release, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("the key to verify with is missing")
 	}
@@ -153,9 +118,8 @@ func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*verified
 	if err != nil {
 		return nil, err
 	}
-	key := Signer(sums, sig, keys)
-	if key == nil {
-		return nil, &SignatureError{Path: file.Path, Of: layouts.ChecksumFile, Keys: keys}
+	if Signer(sums, sig, keys) == nil {
+		return nil, &SignatureError{Path: file.Path, Keys: keys}
 	}
 	// What was verified is what counts, not what is read later.
 	out := without(r)
@@ -171,31 +135,8 @@ func Verify(ctx context.Context, r *repo.Release, keys ...*PublicKey) (*verified
 		return nil, err
 	}
 	pin(out, repo.ParseChecksums(sums))
-	v := &verified{Release: out, Key: key, Provenance: out.Artifact(layouts.ProvenanceFile) != nil}
-	if err := verifyEnvelope(out, keys); err != nil {
+	if err := verifyIdentity(out, sums, as); err != nil {
 		return nil, err
-	}
-	if v.Provenance {
-		if err := provenance.Verify(ctx, out); err != nil {
-			return nil, err
-		}
-	}
-	v.Providers, err = verifyIdentity(ctx, out, sums)
-	return v, err
-}
-
-// hold returns a copy of r with the content of some files in memory.
-func hold(r *repo.Release, names ...string) (*repo.Release, error) {
-	out := without(r)
-	for i, a := range out.Artifacts {
-		if !slices.Contains(names, a.Name) {
-			continue
-		}
-		data, err := a.Bytes()
-		if err != nil {
-			return nil, err
-		}
-		out.Artifacts[i] = held(a, data)
 	}
 	return out, nil
 }
@@ -232,59 +173,17 @@ func plain(r *repo.Release) error {
 		r.Path, strings.Join(problems, "\n  "))
 }
 
-// verifyEnvelope compares the provenance with its signed form.
-func verifyEnvelope(r *repo.Release, keys []*PublicKey) error {
-	statement, file := r.Artifact(layouts.ProvenanceFile), r.Artifact(layouts.SignedProvenanceFile)
-	if statement == nil || file == nil {
-		return nil
-	}
-	payload, err := statement.Bytes()
-	if err != nil {
-		return err
-	}
-	lines, err := file.Bytes()
-	if err != nil {
-		return err
-	}
-	if !InEnvelope(lines, provenance.MediaType, payload, keys...) {
-		return &SignatureError{Path: file.Path, Of: layouts.ProvenanceFile, Keys: keys}
-	}
-	return nil
-}
-
-// SignatureError is a signature that none of the keys made.
+// SignatureError is a signature of a checksum file that none of the keys made.
 type SignatureError struct {
 	// Path is where the signature is.
 	Path string
-	// Of is the name of the file that should be signed.
-	Of string
 	// Keys were tried.
 	Keys []*PublicKey
 }
 
 // Error names both possible reasons, which cannot be told apart.
 func (e *SignatureError) Error() string {
-	if len(e.Keys) == 0 {
-		return fmt.Sprintf("%s exists, but no key is trusted to make it; name the key, or add it to the policy", e.Path)
-	}
 	names := strings.Join(phrase.List(e.Keys, (*PublicKey).String), " or the ")
 	return fmt.Sprintf("%s does not sign %s with the %s: another key signed it, or one of the two files was changed",
-		e.Path, e.Of, names)
-}
-
-// pinAll returns r with the content that it has now: reading a file that was changed
-// since fails. It refuses the same things next to the files as Verify.
-func pinAll(ctx context.Context, r *repo.Release) (*repo.Release, error) {
-	if err := plain(r); err != nil {
-		return nil, err
-	}
-	out := without(r)
-	for i, a := range out.Artifacts {
-		sum, err := a.Sum(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out.Artifacts[i] = a.Stating(sum)
-	}
-	return out, nil
+		e.Path, layouts.ChecksumFile, names)
 }

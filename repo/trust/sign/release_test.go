@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/provenance"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -54,7 +53,6 @@ func signed(t testing.TB, key string) (*repo.Release, *sign.PublicKey) {
 	t.Helper()
 	k, public := load(t, key)
 	r := release("metadata.yaml", "m", "infrastructure-components.yaml", "c")
-	r = given.Value(provenance.Add(t.Context(), r, provenance.Build{}))(t)
 	return given.Value(sign.Release(t.Context(), r, k))(t), public
 }
 
@@ -68,7 +66,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 		b, _ := signed(t, key)
 		k, _ := load(t, key)
 		again := given.Value(sign.Release(t.Context(), a, k))(t)
-		const want = "SHA256SUMS SHA256SUMS.sig infrastructure-components.yaml metadata.yaml provenance.intoto.json provenance.intoto.jsonl"
+		const want = "SHA256SUMS SHA256SUMS.sig infrastructure-components.yaml metadata.yaml"
 		for _, r := range []*repo.Release{a, b, again} {
 			if names(r) != want {
 				t.Errorf("%s: the files are %s", key, names(r))
@@ -81,10 +79,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 					t.Errorf("%s: %s differs", key, f.Name)
 				}
 			}
-			if _, err := sign.Verify(t.Context(), r, public); err != nil {
-				t.Errorf("%s: %v", key, err)
-			}
-			if err := provenance.Verify(t.Context(), r); err != nil {
+			if _, err := sign.Verify(t.Context(), r, nil, public); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
@@ -154,8 +149,6 @@ func TestVerify(t *testing.T) {
 			put(r, layouts.ChecksumFile, content(t, theirs, layouts.ChecksumFile))
 			put(r, layouts.SignatureFile, content(t, theirs, layouts.SignatureFile))
 		}, as: &signature},
-		"changed provenance": {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.ProvenanceFile, []byte("{}")) }, as: &checksum},
-		"changed envelope":   {change: func(_ *testing.T, r *repo.Release) { put(r, layouts.SignedProvenanceFile, []byte("{}")) }, as: &checksum},
 		"line break": {change: func(t *testing.T, r *repo.Release) {
 			put(r, layouts.SignatureFile, append(content(t, r, layouts.SignatureFile), '\n'))
 		}},
@@ -171,7 +164,7 @@ func TestVerify(t *testing.T) {
 			if tc.keys == nil {
 				tc.keys = []*sign.PublicKey{public}
 			}
-			_, err := sign.Verify(t.Context(), &r, tc.keys...)
+			_, err := sign.Verify(t.Context(), &r, nil, tc.keys...)
 			switch {
 			case tc.is == nil && tc.as == nil && tc.want == "":
 				if err != nil {
@@ -187,46 +180,12 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Who has the key may still have signed an envelope that is not of the
-// statement next to it.
-func TestVerifyComparesStatementAndEnvelope(t *testing.T) {
-	k, public := load(t, "P-256")
-	stranger, _ := load(t, "Ed25519")
-	good, _ := signed(t, "P-256")
-	statement := content(t, good, layouts.ProvenanceFile)
-	line := content(t, good, layouts.SignedProvenanceFile)
-	for name, tc := range map[string]struct {
-		lines []byte
-		ok    bool
-	}{
-		"as made":       {line, true},
-		"other lines":   {bytes.Join([][]byte{[]byte("{}\nnot json\n"), line, line}, nil), true},
-		"no line":       {nil, false},
-		"other content": {given.Value(k.Envelope(provenance.MediaType, append(bytes.Clone(statement), ' ')))(t), false},
-		"other type":    {given.Value(k.Envelope("text/plain", statement))(t), false},
-		"other key":     {given.Value(stranger.Envelope(provenance.MediaType, statement))(t), false},
-		"no signature":  {bytes.Replace(line, []byte(`"signatures":[`), []byte(`"signatures":[],"x":[`), 1), false},
-		"type moved":    {bytes.Replace(line, []byte(provenance.MediaType), []byte(provenance.MediaType+" 1"), 1), false},
-	} {
-		r := *good
-		put(&r, layouts.SignedProvenanceFile, tc.lines)
-		byHand(t, &r, k)
-		_, err := sign.Verify(t.Context(), &r, public)
-		if _, is := errors.AsType[*sign.SignatureError](err); tc.ok != (err == nil) || !tc.ok && !is {
-			t.Errorf("%s: %v", name, err)
-		}
-		if !tc.ok && !strings.Contains(err.Error(), "provenance.intoto.jsonl does not sign provenance.intoto.json with") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestVerifyTakesWhatCosignSigned(t *testing.T) {
 	public := given.Value(sign.LoadPublicKey(given.Value(os.ReadFile("testdata/cosign.pub"))(t)))(t)
 	r := release()
 	put(r, layouts.ChecksumFile, []byte("hello\n"))
 	put(r, layouts.SignatureFile, given.Value(os.ReadFile("testdata/hello.sig"))(t))
-	_, err := sign.Verify(t.Context(), r, public)
+	_, err := sign.Verify(t.Context(), r, nil, public)
 	if _, ok := errors.AsType[*repo.ChecksumError](err); !ok { // only that hello is no checksum
 		t.Errorf("got %v", err)
 	}
@@ -252,7 +211,7 @@ func TestVerifyStopsWithItsContext(t *testing.T) {
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	if _, err := sign.Verify(ctx, r, public); !errors.Is(err, stop) {
+	if _, err := sign.Verify(ctx, r, nil, public); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 	k, _ := load(t, "P-256")
@@ -263,25 +222,17 @@ func TestVerifyStopsWithItsContext(t *testing.T) {
 
 func FuzzVerify(f *testing.F) {
 	good, public := signed(f, "P-256")
-	statement := content(f, good, layouts.ProvenanceFile)
-	sums, sig, line := content(f, good, layouts.ChecksumFile), content(f, good, layouts.SignatureFile), content(f, good, layouts.SignedProvenanceFile)
-	f.Add(sums, sig, line)
-	f.Add([]byte(""), []byte("MAA="), []byte(`{"payload":"","payloadType":"","signatures":[{"sig":""}]}`))
-	f.Add(sums, []byte("MAYCAQECAQE="), []byte("null\n[]\n"))
-	f.Fuzz(func(t *testing.T, newSums, newSig, newLine []byte) {
+	sums, sig := content(f, good, layouts.ChecksumFile), content(f, good, layouts.SignatureFile)
+	f.Add(sums, sig)
+	f.Add([]byte(""), []byte("MAA="))
+	f.Add(sums, []byte("MAYCAQECAQE="))
+	f.Fuzz(func(t *testing.T, newSums, newSig []byte) {
 		r := *good
 		put(&r, layouts.ChecksumFile, newSums)
 		put(&r, layouts.SignatureFile, newSig)
-		_, err := sign.Verify(t.Context(), &r, public)
+		_, err := sign.Verify(t.Context(), &r, nil, public)
 		if err == nil && !bytes.Equal(newSums, sums) {
 			t.Errorf("accepted %q", newSums)
-		}
-		var in bool
-		if in = sign.InEnvelope(newLine, provenance.MediaType, statement, public); in && !bytes.Contains(newLine, []byte("signatures")) {
-			t.Errorf("accepted %q", newLine)
-		}
-		if in && sign.InEnvelope(newLine, provenance.MediaType, append(statement, ' '), public) {
-			t.Error("an envelope of two statements")
 		}
 	})
 }
@@ -305,56 +256,48 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 	kubeadm := layouts.Provider{Type: layouts.Bootstrap, Name: "kubeadm"}
 	for name, tc := range map[string]struct {
 		make func() *repo.Release
+		as   []layouts.Provider
 		want string // empty if it is accepted
 	}{
-		"as signed":     {bare, ""},
-		"other version": {func() *repo.Release { r := bare(); r.Version = "v1.0.1"; return r }, "the signature is for infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.1"},
-		"equal version": {func() *repo.Release { r := bare(); r.Version = "1.0.0"; return r }, "but this is infrastructure-foo 1.0.0"},
-		"other name":    {func() *repo.Release { r := bare(); r.Provider.Name = "bar"; return r }, "but this is infrastructure-bar v1.0.0"},
-		"other type":    {func() *repo.Release { r := bare(); r.Provider.Type = layouts.Bootstrap; return r }, "but this is bootstrap-foo v1.0.0"},
-		"no name":       {func() *repo.Release { r := bare(); r.Provider.Name = ""; return r }, "but this is infrastructure- v1.0.0"},
-		"shared place":  {func() *repo.Release { r := bare(); r.Provider = layouts.Provider{}; return r }, ""},
-		"without identity": {func() *repo.Release { r := bare(); byHand(t, r, k); return r },
+		"as signed":     {bare, nil, ""},
+		"used as it is": {bare, []layouts.Provider{{Type: layouts.Infrastructure, Name: "foo"}}, ""},
+		"used as other": {bare, []layouts.Provider{core}, "the signature is for infrastructure-foo v1.0.0, but this is cluster-api v1.0.0"},
+		"other version": {func() *repo.Release { r := bare(); r.Version = "v1.0.1"; return r }, nil, "the signature is for infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.1"},
+		"equal version": {func() *repo.Release { r := bare(); r.Version = "1.0.0"; return r }, nil, "but this is infrastructure-foo 1.0.0"},
+		"other name":    {func() *repo.Release { r := bare(); r.Provider.Name = "bar"; return r }, nil, "but this is infrastructure-bar v1.0.0"},
+		"other type":    {func() *repo.Release { r := bare(); r.Provider.Type = layouts.Bootstrap; return r }, nil, "but this is bootstrap-foo v1.0.0"},
+		"no name":       {func() *repo.Release { r := bare(); r.Provider.Name = ""; return r }, nil, "but this is infrastructure- v1.0.0"},
+		"shared place":  {func() *repo.Release { r := bare(); r.Provider = layouts.Provider{}; return r }, nil, ""},
+		"without identity": {func() *repo.Release { r := bare(); byHand(t, r, k); return r }, nil,
 			"covers the files, but not which provider and version they are"},
-		"with a statement instead": {func() *repo.Release {
-			r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
-			byHand(t, r, k)
-			return r
-		}, ""},
-		"statement of another version": {func() *repo.Release {
-			r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
-			byHand(t, r, k)
-			r.Version = "v1.0.1"
-			return r
-		}, "it is for version v1.0.0"},
 		"several providers": {func() *repo.Release {
 			r := release("metadata.yaml", "m")
 			r.Provider = layouts.Provider{}
 			return given.Value(sign.Release(t.Context(), r, k, kubeadm, core))(t)
-		}, ""},
+		}, nil, ""},
 		"one of several": {func() *repo.Release {
 			r := release("metadata.yaml", "m")
 			r.Provider = layouts.Provider{}
 			r = given.Value(sign.Release(t.Context(), r, k, kubeadm, core))(t)
 			r.Provider = core
 			return r
-		}, "the signature is for bootstrap-kubeadm v1.0.0, cluster-api v1.0.0, but this is cluster-api v1.0.0"},
-		"a link": {func() *repo.Release { r := bare(); r.Artifacts[2].Link = true; return r }, "is a symbolic link"},
+		}, nil, "the signature is for bootstrap-kubeadm v1.0.0, cluster-api v1.0.0, but this is cluster-api v1.0.0"},
+		"a link": {func() *repo.Release { r := bare(); r.Artifacts[2].Link = true; return r }, nil, "is a symbolic link"},
 		"an odd entry": {func() *repo.Release {
 			r := bare()
 			r.Oddities = []repo.Oddity{{Kind: repo.OddHidden, Path: "out/.x", Why: "is hidden"}}
 			return r
-		}, "out/.x is hidden"},
-		"not all listed": {func() *repo.Release { r := bare(); r.Incomplete = "cannot be listed"; return r }, "out cannot be listed"},
+		}, nil, "out/.x is hidden"},
+		"not all listed": {func() *repo.Release { r := bare(); r.Incomplete = "cannot be listed"; return r }, nil, "out cannot be listed"},
 		"two cases": {func() *repo.Release {
 			return given.Value(sign.Release(t.Context(), release("metadata.yaml", "m", "Metadata.yaml", "M"), k))(t)
-		}, "the same name where case does not matter"},
+		}, nil, "the same name where case does not matter"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := sign.Verify(t.Context(), tc.make(), public)
+			_, err := sign.Verify(t.Context(), tc.make(), tc.as, public)
 			if tc.want == "" {
-				if err != nil || len(v.Providers) == 0 || v.Key != public {
-					t.Errorf("%+v, %v", v, err)
+				if err != nil {
+					t.Error(err)
 				}
 				return
 			}
@@ -367,11 +310,6 @@ func TestVerifyDemandsTheIdentity(t *testing.T) {
 
 func TestReleaseDoesNotSignWhatContradictsIt(t *testing.T) {
 	k, _ := load(t, "P-256")
-	with := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
-	with.Version = "v1.0.5"
-	if _, err := sign.Release(t.Context(), with, k); err == nil || !strings.Contains(err.Error(), "it is for version v1.0.0, but these are the files of v1.0.5") {
-		t.Errorf("another statement: %v", err)
-	}
 	bare := given.Value(sign.Release(t.Context(), release("metadata.yaml", "m"), k))(t)
 	bare.Version = "v1.0.5"
 	if _, err := sign.Release(t.Context(), bare, k); err == nil || !strings.Contains(err.Error(), "the signature is for infrastructure-foo v1.0.0, but this is infrastructure-foo v1.0.5") {
@@ -407,38 +345,11 @@ func TestVerifiedContentIsPinned(t *testing.T) {
 			}
 		}
 	}
-	r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
-	r = given.Value(sign.Release(t.Context(), changing(r), k))(t)
-	for _, name := range []string{layouts.ChecksumFile, layouts.SignatureFile, layouts.SignedProvenanceFile} {
+	r := given.Value(sign.Release(t.Context(), changing(release("metadata.yaml", "m")), k))(t)
+	for _, name := range []string{layouts.ChecksumFile, layouts.SignatureFile} {
 		good[name] = string(content(t, r, name))
 	}
 	check("signed", r)
 	more = ""
-	check("verified", given.Value(sign.Verify(t.Context(), changing(r), public))(t).Release)
-}
-
-// A statement that changes between two reads is signed as it was judged.
-func TestReleaseSignsTheStatementThatItJudged(t *testing.T) {
-	k, public := load(t, "P-256")
-	r := given.Value(provenance.Add(t.Context(), release("metadata.yaml", "m"), provenance.Build{}))(t)
-	good := content(t, r, layouts.ProvenanceFile)
-	reads := 0
-	for i, a := range r.Artifacts {
-		if a.Name == layouts.ProvenanceFile {
-			r.Artifacts[i] = repo.NewArtifact(a.Name, a.Path, a.Size, func() (io.ReadCloser, error) {
-				reads++
-				if reads > 1 {
-					return io.NopCloser(strings.NewReader(strings.Replace(string(good), "v1.0.0", "v6.6.6", 1))), nil
-				}
-				return io.NopCloser(strings.NewReader(string(good))), nil
-			})
-		}
-	}
-	out := given.Value(sign.Release(t.Context(), r, k))(t)
-	if got := content(t, out, layouts.ProvenanceFile); string(got) != string(good) {
-		t.Errorf("it publishes %s", got)
-	}
-	if !sign.InEnvelope(content(t, out, layouts.SignedProvenanceFile), provenance.MediaType, good, public) {
-		t.Error("it signs another statement")
-	}
+	check("verified", given.Value(sign.Verify(t.Context(), changing(r), nil, public))(t))
 }

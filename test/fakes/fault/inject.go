@@ -79,7 +79,7 @@ func (i *Injector) begin(r *http.Request, step string) (*Entry, Fault) {
 	var skew time.Duration
 	chosen := false
 	for _, rule := range i.rules {
-		if !rule.matches(r, step) {
+		if rule.Step != "" && rule.Step != step {
 			continue
 		}
 		rule.seen++

@@ -4,24 +4,17 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"regexp"
 	"time"
 )
 
 // Always as Rule.Times makes every match from Nth on suffer.
 const Always = -1
 
-// Rule says which requests suffer which fault. Conditions that are left empty
-// hold for every request.
+// Rule says which requests suffer which fault.
 type Rule struct {
-	Method string
-	// Host is compared without a port.
-	Host string
-	// Path is searched in the escaped path of the request.
-	Path *regexp.Regexp
-	// Step is the name that the server gives to the operation.
+	// Step is the name that the server gives to the operation; if it is empty, every
+	// request matches.
 	Step string
 
 	// Nth is the first of the matching requests that suffers, counted from 1. 0
@@ -31,17 +24,6 @@ type Rule struct {
 	Times int
 
 	Fault Fault
-}
-
-func (r Rule) matches(req *http.Request, step string) bool {
-	host := req.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	return (r.Method == "" || r.Method == req.Method) &&
-		(r.Host == "" || r.Host == host) &&
-		(r.Step == "" || r.Step == step) &&
-		(r.Path == nil || r.Path.MatchString(req.URL.EscapedPath()))
 }
 
 // suffers reports whether the nth matching request suffers.

@@ -1,4 +1,4 @@
-package proxy_test
+package fakes_test
 
 import (
 	"crypto/tls"
@@ -19,7 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-func client(t *testing.T, p *proxy.Proxy) *http.Client {
+func proxyClient(t *testing.T, p *proxy.Proxy) *http.Client {
 	t.Helper()
 	raw := given.Read(t, p.CAFile)
 	pool := x509.NewCertPool()
@@ -32,7 +32,7 @@ func client(t *testing.T, p *proxy.Proxy) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-func get(t *testing.T, c *http.Client, address string) (int, string) {
+func fetch(t *testing.T, c *http.Client, address string) (int, string) {
 	t.Helper()
 	resp := given.Value(c.Get(address))(t)
 	defer resp.Body.Close()
@@ -40,14 +40,14 @@ func get(t *testing.T, c *http.Client, address string) (int, string) {
 	return resp.StatusCode, string(raw)
 }
 
-func TestHosts(t *testing.T) {
+func TestProxyHosts(t *testing.T) {
 	says := func(what string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "%s %s %s tls=%v", what, r.Host, r.URL, r.TLS != nil)
 		})
 	}
 	p := proxy.Start(t, proxy.Hosts{"one.test": says("one"), ".two.test": says("two")})
-	c := client(t, p)
+	c := proxyClient(t, p)
 	for _, tt := range []struct {
 		address string
 		status  int
@@ -58,7 +58,7 @@ func TestHosts(t *testing.T) {
 		{"https://x.y.two.test:8443/", 200, "two x.y.two.test:8443 / tls=true"},
 		{"http://three.test/", 502, "no server for three.test\n"},
 	} {
-		if status, body := get(t, c, tt.address); status != tt.status || body != tt.body {
+		if status, body := fetch(t, c, tt.address); status != tt.status || body != tt.body {
 			t.Errorf("%s: %d %q", tt.address, status, body)
 		}
 	}
@@ -73,9 +73,9 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestGitHub reads a release by the names that the world knows, through all
+// TestProxyGitHub reads a release by the names that the world knows, through all
 // redirects, and has connections reset on the way.
-func TestGitHub(t *testing.T) {
+func TestProxyGitHub(t *testing.T) {
 	s := github.New(github.Options{})
 	defer s.Close()
 	s.AddRepository(github.Repository{Owner: "acme", Name: "provider"})
@@ -83,12 +83,12 @@ func TestGitHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := proxy.Start(t, proxy.Hosts{}.Add(s, github.Hosts("github.com")...))
-	c := client(t, p)
+	c := proxyClient(t, p)
 	const at = "https://github.com/acme/provider/releases/latest/download/metadata.yaml"
-	if status, body := get(t, c, at); status != 200 || body != "hello" {
+	if status, body := fetch(t, c, at); status != 200 || body != "hello" {
 		t.Errorf("%d %s", status, body)
 	}
-	s.Faults.Add(fault.Rule{Host: "api.github.com", Times: fault.Always, Fault: fault.Fault{Reset: true}})
+	s.Faults.Add(fault.Rule{Step: "get-repository", Times: fault.Always, Fault: fault.Fault{Reset: true}})
 	if _, err := c.Get("https://api.github.com/repos/acme/provider"); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, io.EOF) {
 		t.Errorf("%v", err)
 	}

@@ -1,4 +1,4 @@
-package gitlab_test
+package fakes_test
 
 //lint:file-ignore SA1019 go-gitlab v0.115.0 is the library that users of this project fixed; its successor has another module path.
 
@@ -12,27 +12,25 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
 	upstream "github.com/xanzy/go-gitlab"
 
-	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 const (
-	project = "acme/infra/provider"
-	secret  = "glpat-secret"
-	pack    = "infrastructure-acme"
+	project   = "acme/infra/provider"
+	labSecret = "glpat-labSecret"
+	pack      = "infrastructure-acme"
 )
 
-func start(t testing.TB, o gitlab.Options, p gitlab.Project) *gitlab.Server {
+func startGitLab(t testing.TB, o gitlab.Options, p gitlab.Project) *gitlab.Server {
 	t.Helper()
 	s := gitlab.Start(t, o)
-	s.AddToken(gitlab.Token{Secret: secret})
+	s.AddToken(gitlab.Token{Secret: labSecret})
 	p.Path = project
 	if p.Members == nil {
 		p.Members = map[string]gitlab.Role{"publisher": gitlab.Owner}
@@ -42,13 +40,13 @@ func start(t testing.TB, o gitlab.Options, p gitlab.Project) *gitlab.Server {
 }
 
 // client is go-gitlab, which nobody here wrote.
-func client(t testing.TB, s *gitlab.Server) *upstream.Client {
+func labClient(t testing.TB, s *gitlab.Server) *upstream.Client {
 	t.Helper()
 	h := &http.Client{}
 	if pool := s.CAPool(); pool != nil {
 		h.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	}
-	c, err := upstream.NewClient(secret, upstream.WithBaseURL(s.URL()), upstream.WithoutRetries(), upstream.WithHTTPClient(h))
+	c, err := upstream.NewClient(labSecret, upstream.WithBaseURL(s.URL()), upstream.WithoutRetries(), upstream.WithHTTPClient(h))
 	given.NoError(t, err)
 	return c
 }
@@ -79,12 +77,12 @@ func basic(user, password string) map[string]string {
 	return map[string]string{"Authorization": r.Header.Get("Authorization")}
 }
 
-// TestPublish goes the way of a publisher.
-func TestPublish(t *testing.T) {
+// TestGitLabPublish goes the way of a publisher.
+func TestGitLabPublish(t *testing.T) {
 	for _, o := range []gitlab.Options{{}, {TLS: true}, {DirectDownload: true}, {Root: "/gitlab"}} {
 		t.Run(fmt.Sprintf("tls=%v direct=%v root=%q", o.TLS, o.DirectDownload, o.Root), func(t *testing.T) {
-			s := start(t, o, gitlab.Project{})
-			c := client(t, s)
+			s := startGitLab(t, o, gitlab.Project{})
+			c := labClient(t, s)
 			p, _, err := c.Projects.GetProject(project, nil)
 			if err != nil || p.PathWithNamespace != project || p.Permissions.ProjectAccess.AccessLevel != upstream.OwnerPermissions {
 				t.Fatalf("%v %v", p, err)
@@ -139,9 +137,9 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestRights is the matrix of GitLab's request specification of generic packages:
+// TestGitLabRights is the matrix of GitLab's request specification of generic packages:
 // what uploads and downloads are answered.
-func TestRights(t *testing.T) {
+func TestGitLabRights(t *testing.T) {
 	ways := map[string]map[string]string{
 		"": {}, "pat": token("pat"), "basic": basic("someone", "pat"), "job": {"JOB-TOKEN": "job"}, "job basic": basic("gitlab-ci-token", "job"),
 		"bearer": {"Authorization": "Bearer pat"}, "wrong pat": token("x"), "wrong basic": basic("x", "x"), "wrong job": {"JOB-TOKEN": "x"},
@@ -194,7 +192,7 @@ func TestRights(t *testing.T) {
 		{true, gitlab.NoMember, "deploy elsewhere", 404, 404},
 	} {
 		t.Run(fmt.Sprintf("private=%v role=%d %s", tt.private, tt.role, tt.way), func(t *testing.T) {
-			s := start(t, gitlab.Options{}, gitlab.Project{Private: tt.private, Members: map[string]gitlab.Role{"someone": tt.role}})
+			s := startGitLab(t, gitlab.Options{}, gitlab.Project{Private: tt.private, Members: map[string]gitlab.Role{"someone": tt.role}})
 			s.AddToken(gitlab.Token{Secret: "pat", User: "someone"})
 			s.AddToken(gitlab.Token{Secret: "expired", User: "someone", Expired: true})
 			s.AddToken(gitlab.Token{Secret: "read", User: "someone", Scopes: []string{"read_api"}})
@@ -217,9 +215,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestNames is what GitLab takes as names.
-func TestNames(t *testing.T) {
-	s := start(t, gitlab.Options{}, gitlab.Project{})
+// TestGitLabNames is what GitLab takes as names.
+func TestGitLabNames(t *testing.T) {
+	s := startGitLab(t, gitlab.Options{}, gitlab.Project{})
 	for _, tt := range []struct {
 		name, version, file string
 		status              int
@@ -246,7 +244,7 @@ func TestNames(t *testing.T) {
 		{pack, "v1.0.0", "a?status=processing", 400, ""},
 		{pack, "v1.0.0", "b?select=package_file", 200, "b"},
 	} {
-		resp, body := do(t, "PUT", address(s, tt.name, tt.version, tt.file), "x", token(secret))
+		resp, body := do(t, "PUT", address(s, tt.name, tt.version, tt.file), "x", token(labSecret))
 		if resp.StatusCode != tt.status {
 			t.Errorf("%s %s %s: %d %s, want %d", tt.name, tt.version, tt.file, resp.StatusCode, body, tt.status)
 			continue
@@ -262,7 +260,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestProtected(t *testing.T) {
+func TestGitLabProtected(t *testing.T) {
 	for _, tt := range []struct {
 		role, need gitlab.Role
 		pattern    string
@@ -272,36 +270,15 @@ func TestProtected(t *testing.T) {
 		{gitlab.Maintainer, gitlab.Owner, pack, 403}, {gitlab.Owner, gitlab.Owner, "infra*", 201},
 		{gitlab.Owner, gitlab.Instance, "*", 403}, {gitlab.Developer, gitlab.Instance, "other-" + pack, 201},
 	} {
-		s := start(t, gitlab.Options{}, gitlab.Project{Members: map[string]gitlab.Role{"publisher": tt.role}, Protected: []gitlab.Protection{{Pattern: tt.pattern, Role: tt.need}}})
-		resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "x", token(secret))
+		s := startGitLab(t, gitlab.Options{}, gitlab.Project{Members: map[string]gitlab.Role{"publisher": tt.role}, Protected: []gitlab.Protection{{Pattern: tt.pattern, Role: tt.need}}})
+		resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "x", token(labSecret))
 		if resp.StatusCode != tt.status || tt.status == 403 && body != `{"message":"403 Forbidden - Package protected."}` {
 			t.Errorf("%+v: %d %s", tt, resp.StatusCode, body)
 		}
 	}
 }
 
-func TestStatus(t *testing.T) {
-	for status, want := range map[string]int{"default": 200, "hidden": 200, "error": 404, "pending_destruction": 404} {
-		s := start(t, gitlab.Options{}, gitlab.Project{})
-		if _, err := s.AddPackage(project, gitlab.Package{Name: pack, Version: "v1.0.0", Status: status, Files: []gitlab.File{{Name: "a", Data: []byte("x")}}}); err != nil {
-			t.Fatal(err)
-		}
-		if resp, _ := do(t, "GET", address(s, pack, "v1.0.0", "a"), "", nil); resp.StatusCode != want {
-			t.Errorf("%s: GET %d, want %d", status, resp.StatusCode, want)
-		}
-		if _, ok := s.Readable(project, pack, "v1.0.0", "a"); ok != (want == 200) {
-			t.Errorf("%s: readable %v", status, ok)
-		}
-		if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "b"), "x", token(secret)); resp.StatusCode != 201 {
-			t.Errorf("%s: PUT %s", status, body)
-		}
-		if n := len(s.Packages(project)); (n == 2) != (status == "pending_destruction") {
-			t.Errorf("%s: %d packages", status, n)
-		}
-	}
-}
-
-func TestRefused(t *testing.T) {
+func TestGitLabRefused(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
 		o      gitlab.Options
@@ -313,62 +290,16 @@ func TestRefused(t *testing.T) {
 		{"registry off", gitlab.Options{}, gitlab.Project{NoPackages: true}, 403, "403 Forbidden"},
 		{"archived", gitlab.Options{}, gitlab.Project{Archived: true}, 403, "403 Forbidden"},
 	} {
-		s := start(t, tt.o, tt.p)
-		if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "four", token(secret)); resp.StatusCode != tt.status || !strings.Contains(body, tt.text) {
+		s := startGitLab(t, tt.o, tt.p)
+		if resp, body := do(t, "PUT", address(s, pack, "v1.0.0", "a"), "four", token(labSecret)); resp.StatusCode != tt.status || !strings.Contains(body, tt.text) {
 			t.Errorf("%s: %d %s", tt.why, resp.StatusCode, body)
 		}
 	}
 }
 
-// TestList has names that are parts of others and more files than a page.
-func TestList(t *testing.T) {
-	s := start(t, gitlab.Options{}, gitlab.Project{})
-	var files []gitlab.File
-	for i := range 45 {
-		files = append(files, gitlab.File{Name: fmt.Sprintf("f%02d", i), Data: []byte{byte(i)}})
-	}
-	for _, p := range []gitlab.Package{{Name: pack, Version: "v1.0.0", Files: files}, {Name: pack + "-extra", Version: "v1.0.0"}, {Name: pack, Version: "v1.1.0"}, {Name: "core", Version: "v1.0.0"}} {
-		given.Value(s.AddPackage(project, p))(t)
-	}
-	c := client(t, s)
-	found, _, err := c.Packages.ListProjectPackages(project, &upstream.ListProjectPackagesOptions{PackageType: upstream.Ptr("generic"), PackageName: upstream.Ptr(pack), PackageVersion: upstream.Ptr("v1.0.0")})
-	if err != nil || len(found) != 2 {
-		t.Fatalf("%v %v", found, err)
-	}
-	var names []string
-	for opts := (&upstream.ListPackageFilesOptions{}); ; {
-		some, resp, err := c.Packages.ListPackageFiles(project, found[0].ID, opts)
-		given.NoError(t, err)
-		for _, f := range some {
-			names = append(names, f.FileName)
-		}
-		if len(some) > 20 || resp.TotalItems != 45 {
-			t.Errorf("a page of %d of %d", len(some), resp.TotalItems)
-		}
-		if opts.Page = resp.NextPage; opts.Page == 0 {
-			break
-		}
-	}
-	if len(names) != 45 || !slices.IsSorted(names) {
-		t.Errorf("%v", names)
-	}
-}
-
-// TestDeployTokensElsewhere has a token that opens the files and nothing else.
-func TestDeployTokensElsewhere(t *testing.T) {
-	s := start(t, gitlab.Options{}, gitlab.Project{Private: true})
-	s.AddToken(gitlab.Token{Secret: "rw", Kind: gitlab.Deploy, Project: project})
-	base := s.URL() + "/api/v4/projects/" + url.PathEscape(project)
-	for _, at := range []string{"", "/packages", "/releases"} {
-		if resp, body := do(t, "GET", base+at, "", map[string]string{"DEPLOY-TOKEN": "rw"}); resp.StatusCode != 404 {
-			t.Errorf("%s: %d %s", at, resp.StatusCode, body)
-		}
-	}
-}
-
-func TestReleases(t *testing.T) {
-	s := start(t, gitlab.Options{}, gitlab.Project{Tags: map[string]string{"v0.9.0": ""}})
-	c := client(t, s)
+func TestGitLabReleases(t *testing.T) {
+	s := startGitLab(t, gitlab.Options{}, gitlab.Project{Tags: map[string]string{"v0.9.0": ""}})
+	c := labClient(t, s)
 	status := func(resp *upstream.Response, err error) int {
 		if resp == nil {
 			t.Fatal(err)
@@ -410,30 +341,5 @@ func TestReleases(t *testing.T) {
 	}
 	if tag, _, err := c.Tags.GetTag(project, "v1.0.0"); err != nil || tag.Commit == nil {
 		t.Errorf("the release has no tag: %v", err)
-	}
-}
-
-func TestFaults(t *testing.T) {
-	s := start(t, gitlab.Options{}, gitlab.Project{})
-	s.Faults.Add(
-		fault.Rule{Step: "upload-file", Nth: 1, Fault: gitlab.RateLimited(0)},
-		fault.Rule{Step: "upload-file", Nth: 2, Fault: fault.Fault{Status: 502, Handled: true}},
-		fault.Rule{Step: "upload-file", Nth: 3, Fault: fault.Fault{Twice: true}},
-		fault.Rule{Step: "download-file", Fault: fault.Fault{Effect: fault.ExpireToken}},
-	)
-	at := address(s, pack, "v1.0.0", "a")
-	for i, want := range []int{429, 502, 201} {
-		resp, _ := do(t, "PUT", at, "x", token(secret))
-		if resp.StatusCode != want || want == 429 && (resp.Header.Get("Retry-After") != "0" || resp.Header.Get("RateLimit-Reset") == "") {
-			t.Errorf("%d: %d %v", i, resp.StatusCode, resp.Header)
-		}
-	}
-	if p, _ := s.Package(project, pack, "v1.0.0"); len(p.Files) != 3 {
-		t.Errorf("files %v", p.Names())
-	}
-	for range 2 {
-		if resp, _ := do(t, "GET", at, "", token(secret)); resp.StatusCode != 401 {
-			t.Errorf("expired: %d", resp.StatusCode)
-		}
 	}
 }

@@ -1,7 +1,6 @@
-package github_test
+package fakes_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -10,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ const (
 	younger     = "2222222222222222222222222222222222222222"
 )
 
-func start(t testing.TB, o github.Options) *github.Server {
+func startGitHub(t testing.TB, o github.Options) *github.Server {
 	t.Helper()
 	s := github.Start(t, o)
 	s.AddToken(github.Token{Secret: secret, Right: github.Admin, Workflows: true})
@@ -46,7 +45,7 @@ func start(t testing.TB, o github.Options) *github.Server {
 }
 
 // client is go-github, which nobody here wrote.
-func client(t testing.TB, s *github.Server, token string) *upstream.Client {
+func hubClient(t testing.TB, s *github.Server, token string) *upstream.Client {
 	t.Helper()
 	h := &http.Client{}
 	if pool := s.CAPool(); pool != nil {
@@ -87,30 +86,24 @@ func status(err error) int {
 	return 0
 }
 
-// get asks without a client in between and returns status, headers and body.
+// get is do with a token.
 func get(t testing.TB, method, address, token string, header map[string]string) (*http.Response, string) {
 	t.Helper()
-	req := given.Value(http.NewRequest(method, address, nil))(t)
+	all := map[string]string{}
+	maps.Copy(all, header)
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		all["Authorization"] = "Bearer " + token
 	}
-	for k, v := range header {
-		req.Header.Set(k, v)
-	}
-	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
-	given.NoError(t, err)
-	defer resp.Body.Close()
-	raw := given.Value(io.ReadAll(resp.Body))(t)
-	return resp, string(raw)
+	return do(t, method, address, "", all)
 }
 
-// TestPublish goes the way of a publisher: draft, assets, publish, read.
-func TestPublish(t *testing.T) {
+// TestGitHubPublish goes the way of a publisher: draft, assets, publish, read.
+func TestGitHubPublish(t *testing.T) {
 	for _, o := range []github.Options{{}, {TLS: true}, {Direct: true}} {
 		t.Run(fmt.Sprintf("tls=%v direct=%v", o.TLS, o.Direct), func(t *testing.T) {
 			ctx := context.Background()
-			s := start(t, o)
-			c, reader := client(t, s, secret), client(t, s, "")
+			s := startGitHub(t, o)
+			c, reader := hubClient(t, s, secret), hubClient(t, s, "")
 			draft, _, err := c.Repositories.CreateRelease(ctx, owner, name, &upstream.RepositoryRelease{
 				TagName: upstream.String("v1.0.0"), TargetCommitish: upstream.String(sha), Draft: upstream.Bool(true)})
 			given.NoError(t, err)
@@ -179,8 +172,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestRights is the table of who may do what.
-func TestRights(t *testing.T) {
+// TestGitHubRights is the table of who may do what.
+func TestGitHubRights(t *testing.T) {
 	type token = github.Token
 	tokens := map[string]token{
 		"read": {Right: github.Read}, "write": {Right: github.Write, Workflows: true}, "no workflows": {Right: github.Write},
@@ -226,7 +219,7 @@ func TestRights(t *testing.T) {
 	} {
 		t.Run(tt.token+" "+tt.repo, func(t *testing.T) {
 			ctx := context.Background()
-			c := client(t, s, tt.token)
+			c := hubClient(t, s, tt.token)
 			r, resp, err := c.Repositories.Get(ctx, owner, tt.repo)
 			if resp.StatusCode != tt.read {
 				t.Errorf("read: %v", err)
@@ -247,10 +240,10 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestConflict has the body of the error that is in the recorded traffic of
+// TestGitHubConflict has the body of the error that is in the recorded traffic of
 // @octokit/fixtures, scenario release-assets-conflict.
-func TestConflict(t *testing.T) {
-	s := start(t, github.Options{})
+func TestGitHubConflict(t *testing.T) {
+	s := startGitHub(t, github.Options{})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Assets: []github.Asset{{Name: "a.yaml", Data: []byte("a")}}})
 	given.NoError(t, err)
 	req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a.yaml", s.UploadURL(), full, id), strings.NewReader("b"))
@@ -269,8 +262,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-func TestUploadsRefused(t *testing.T) {
-	s := start(t, github.Options{MaxAssets: 2, MaxAssetSize: 10})
+func TestGitHubUploadsRefused(t *testing.T) {
+	s := startGitHub(t, github.Options{MaxAssets: 2, MaxAssetSize: 10})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true, Assets: []github.Asset{{Name: "a.yaml", State: github.Starter}}})
 	given.NoError(t, err)
 	post := func(query string, body io.Reader, release int64) (int, string) {
@@ -307,7 +300,7 @@ func TestUploadsRefused(t *testing.T) {
 	}
 }
 
-func TestAssetName(t *testing.T) {
+func TestGitHubAssetName(t *testing.T) {
 	for _, tt := range []struct{ in, out string }{
 		{"metadata.yaml", "metadata.yaml"}, {"a b.yaml", "a.b.yaml"}, {"a+b.yaml", "a+b.yaml"}, {"é.yaml", "e.yaml"}, {".hidden", "hidden"},
 		{"a  (1).yaml", "a.1.yaml"}, {"a~b@c", "a.b.c"}, {"..", "default"}, {"x.", "x"},
@@ -318,67 +311,8 @@ func TestAssetName(t *testing.T) {
 	}
 }
 
-// TestRenamed follows a repository to its new name.
-func TestRenamed(t *testing.T) {
-	s := start(t, github.Options{})
-	s.AddRepository(github.Repository{Owner: owner, Name: "new", Former: []string{"acme/old"}})
-	ctx := context.Background()
-	c := client(t, s, secret)
-	r, _, err := c.Repositories.Get(ctx, owner, "old")
-	if err != nil || r.GetFullName() != "acme/new" {
-		t.Errorf("%v %v", r.GetFullName(), err)
-	}
-	if resp, _ := get(t, "GET", s.APIURL()+"repos/acme/old/releases?per_page=5", secret, nil); resp.StatusCode != 301 ||
-		resp.Header.Get("Location") != fmt.Sprintf("%srepositories/%d/releases?per_page=5", s.APIURL(), r.GetID()) {
-		t.Errorf("%d %s", resp.StatusCode, resp.Header.Get("Location"))
-	}
-	if resp, _ := get(t, "POST", s.APIURL()+"repos/acme/old/releases", secret, nil); resp.StatusCode != 307 {
-		t.Errorf("POST %d", resp.StatusCode)
-	}
-	rel, _, err := c.Repositories.CreateRelease(ctx, owner, "old", &upstream.RepositoryRelease{TagName: upstream.String("v1.0.0")})
-	if err != nil || len(s.Releases("acme/new")) != 1 {
-		t.Fatalf("%v %v", rel, err)
-	}
-	if resp, _ := get(t, "GET", s.WebURL()+"/acme/old/releases/download/v1.0.0/x", "", nil); resp.StatusCode != 301 || !strings.HasSuffix(resp.Header.Get("Location"), "/acme/new/releases/download/v1.0.0/x") {
-		t.Errorf("web %d %s", resp.StatusCode, resp.Header.Get("Location"))
-	}
-}
-
-func TestPages(t *testing.T) {
-	s := start(t, github.Options{})
-	for i := range 65 {
-		given.Value(s.AddRelease(full, github.Release{Tag: fmt.Sprintf("v0.%d.0", i)}))(t)
-	}
-	c := client(t, s, secret)
-	var tags []string
-	pages := 0
-	for opts := (&upstream.ListOptions{}); ; pages++ {
-		some, resp, err := c.Repositories.ListReleases(context.Background(), owner, name, opts)
-		given.NoError(t, err)
-		for _, r := range some {
-			tags = append(tags, r.GetTagName())
-		}
-		if opts.Page = resp.NextPage; opts.Page == 0 {
-			break
-		}
-	}
-	if len(tags) != 65 || tags[0] != "v0.64.0" || pages != 2 {
-		t.Errorf("%d pages, %v", pages+1, tags)
-	}
-	_, resp, _ := c.Repositories.ListReleases(context.Background(), owner, name, &upstream.ListOptions{PerPage: 1000, Page: 1})
-	if resp.LastPage != 0 && resp.NextPage != 0 {
-		t.Errorf("per_page beyond 100: %v", resp.Header)
-	}
-	// The Link header goes to the number of the repository; a client may follow.
-	first, _ := get(t, "GET", s.APIURL()+"repos/"+full+"/releases?per_page=50", secret, nil)
-	next, _, _ := strings.Cut(strings.TrimPrefix(first.Header.Get("Link"), "<"), ">")
-	if _, body := get(t, "GET", next, secret, nil); strings.Count(body, `"tag_name"`) != 15 {
-		t.Errorf("following %s: %s", next, body)
-	}
-}
-
-// TestPublishRefused is what GitHub says when a release cannot be published.
-func TestPublishRefused(t *testing.T) {
+// TestGitHubPublishRefused is what GitHub says when a release cannot be published.
+func TestGitHubPublishRefused(t *testing.T) {
 	for _, tt := range []struct {
 		why     string
 		repo    github.Repository
@@ -395,7 +329,7 @@ func TestPublishRefused(t *testing.T) {
 		{"no tag", github.Repository{}, nil, upstream.RepositoryRelease{TagName: upstream.String("")}, "missing_field"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			s := start(t, github.Options{})
+			s := startGitHub(t, github.Options{})
 			tt.repo.Owner, tt.repo.Name = owner, "other"
 			s.AddRepository(tt.repo)
 			for _, r := range tt.there {
@@ -404,7 +338,7 @@ func TestPublishRefused(t *testing.T) {
 			if tt.create.TagName == nil {
 				tt.create.TagName = upstream.String("v1.0.0")
 			}
-			_, _, err := client(t, s, secret).Repositories.CreateRelease(context.Background(), owner, "other", &tt.create)
+			_, _, err := hubClient(t, s, secret).Repositories.CreateRelease(context.Background(), owner, "other", &tt.create)
 			if status(err) != 422 || !strings.Contains(fmt.Sprint(err)+string(mustJSON(err)), tt.message) {
 				t.Errorf("%v", err)
 			}
@@ -417,10 +351,10 @@ func TestPublishRefused(t *testing.T) {
 
 func mustJSON(v any) []byte { raw, _ := json.Marshal(v); return raw }
 
-// TestDrafts covers what GitHub allows with drafts.
-func TestDrafts(t *testing.T) {
-	s := start(t, github.Options{})
-	c := client(t, s, secret)
+// TestGitHubDrafts covers what GitHub allows with drafts.
+func TestGitHubDrafts(t *testing.T) {
+	s := startGitHub(t, github.Options{})
+	c := hubClient(t, s, secret)
 	ctx := context.Background()
 	var ids []int64
 	for range 2 {
@@ -449,11 +383,11 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-func TestImmutable(t *testing.T) {
-	s := start(t, github.Options{})
+func TestGitHubImmutable(t *testing.T) {
+	s := startGitHub(t, github.Options{})
 	s.AddRepository(github.Repository{Owner: owner, Name: "fixed", Immutable: true})
 	ctx := context.Background()
-	c := client(t, s, secret)
+	c := hubClient(t, s, secret)
 	draft, err := s.AddRelease("acme/fixed", github.Release{Tag: "v1.0.0", Draft: true, Assets: []github.Asset{{Name: "a", Data: []byte("a")}}})
 	given.NoError(t, err)
 	if _, _, err := c.Repositories.EditRelease(ctx, owner, "fixed", draft, &upstream.RepositoryRelease{Draft: upstream.Bool(false)}); err != nil {
@@ -486,7 +420,7 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-func TestLatest(t *testing.T) {
+func TestGitHubLatest(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		steps []upstream.RepositoryRelease
@@ -500,8 +434,8 @@ func TestLatest(t *testing.T) {
 		{"only prereleases", []upstream.RepositoryRelease{{TagName: upstream.String("v1.0.0-rc.1"), Prerelease: upstream.Bool(true)}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := start(t, github.Options{})
-			c := client(t, s, secret)
+			s := startGitHub(t, github.Options{})
+			c := hubClient(t, s, secret)
 			for _, r := range tt.steps {
 				if _, _, err := c.Repositories.CreateRelease(context.Background(), owner, name, &r); err != nil {
 					t.Fatal(err)
@@ -515,78 +449,15 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestHosts reaches the same server under the names of the world.
-func TestHosts(t *testing.T) {
-	s := github.New(github.Options{})
-	s.AddToken(github.Token{Secret: secret, Right: github.Write})
-	s.AddRepository(github.Repository{Owner: owner, Name: name})
-	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Assets: []github.Asset{{Name: "metadata.yaml", Data: []byte("hello")}}})
-	given.NoError(t, err)
-	for _, tt := range []struct{ api, upload, web, storage string }{
-		{"https://api.github.com", "https://uploads.github.com", "https://github.com", "https://objects.githubusercontent.com"},
-		{"http://api.github.localhost", "http://uploads.github.localhost", "http://github.localhost", "http://objects.usercontent-github.localhost"},
-		{"https://ghe.example.com/api/v3", "https://ghe.example.com/api/uploads", "https://ghe.example.com", "https://objects.usercontent-ghe.example.com"},
-	} {
-		do := func(address string) (*http.Response, string) {
-			req, _ := http.NewRequest("GET", address, nil)
-			w := &recorder{header: http.Header{}}
-			if req.URL.Scheme == "https" {
-				req.TLS = &tls.ConnectionState{}
-			}
-			s.ServeHTTP(w, req)
-			return &http.Response{StatusCode: w.status, Header: w.header}, w.body.String()
-		}
-		_, body := do(tt.api + "/repos/" + full + "/releases/tags/v1.0.0")
-		var r upstream.RepositoryRelease
-		if err := json.Unmarshal([]byte(body), &r); err != nil {
-			t.Fatalf("%s: %s", tt.api, body)
-		}
-		if want := fmt.Sprintf("%s/repos/%s/releases/%d/assets{?name,label}", tt.upload, full, id); r.GetUploadURL() != want {
-			t.Errorf("upload URL %s, want %s", r.GetUploadURL(), want)
-		}
-		browser := r.Assets[0].GetBrowserDownloadURL()
-		if want := tt.web + "/acme/provider/releases/download/v1.0.0/metadata.yaml"; browser != want {
-			t.Errorf("download URL %s, want %s", browser, want)
-		}
-		for _, from := range []string{browser, tt.web + "/acme/provider/releases/latest/download/metadata.yaml"} {
-			for hops := 0; ; hops++ {
-				resp, body := do(from)
-				if resp.StatusCode != http.StatusFound || hops > 3 {
-					if body != "hello" || !strings.HasPrefix(from, tt.storage) {
-						t.Errorf("%s: %d %s", from, resp.StatusCode, body)
-					}
-					break
-				}
-				from = resp.Header.Get("Location")
-			}
-		}
-	}
-}
-
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (r *recorder) Header() http.Header { return r.header }
-func (r *recorder) WriteHeader(s int)   { r.status = s }
-func (r *recorder) Write(p []byte) (int, error) {
-	if r.status == 0 {
-		r.status = 200
-	}
-	return r.body.Write(p)
-}
-
-func TestReads(t *testing.T) {
-	s := start(t, github.Options{})
+func TestGitHubReads(t *testing.T) {
+	s := startGitHub(t, github.Options{})
 	s.AddRepository(github.Repository{Owner: owner, Name: "tagged", Commits: []github.Commit{{SHA: sha}},
 		Tags: []github.Tag{{Name: "v1.0.0"}, {Name: "v2.0.0", Annotated: true}}})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Assets: []github.Asset{{Name: "a", Data: []byte("0123456789")}}})
 	given.NoError(t, err)
 	asset := s.Releases(full)[0].Assets[0].ID
 	ctx := context.Background()
-	c := client(t, s, secret)
+	c := hubClient(t, s, secret)
 
 	ref, _, err := c.Git.GetRef(ctx, owner, "tagged", "tags/v1.0.0")
 	if err != nil || ref.Object.GetSHA() != sha || ref.Object.GetType() != "commit" {
@@ -646,33 +517,10 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	s := start(t, github.Options{Limit: 2})
-	c := client(t, s, secret)
-	ctx := context.Background()
-	for range 2 {
-		if _, _, err := c.Repositories.Get(ctx, owner, name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _, err := client(t, s, secret).Repositories.Get(ctx, owner, name)
-	var limit *upstream.RateLimitError
-	if !errors.As(err, &limit) || limit.Rate.Remaining != 0 || time.Until(limit.Rate.Reset.Time) < 59*time.Minute {
-		t.Errorf("%v", err)
-	}
-	s = start(t, github.Options{})
-	s.Faults.Add(fault.Rule{Step: "get-repository", Fault: github.SecondaryLimit(403, "7")})
-	_, _, err = client(t, s, secret).Repositories.Get(ctx, owner, name)
-	var abuse *upstream.AbuseRateLimitError
-	if !errors.As(err, &abuse) || abuse.GetRetryAfter() != 7*time.Second {
-		t.Errorf("%v", err)
-	}
-}
-
-// TestStateFaults covers the faults that need the server's help.
-func TestStateFaults(t *testing.T) {
-	s := start(t, github.Options{})
-	c := client(t, s, secret)
+// TestGitHubStateFaults covers the faults that need the server's help.
+func TestGitHubStateFaults(t *testing.T) {
+	s := startGitHub(t, github.Options{})
+	c := hubClient(t, s, secret)
 	ctx := context.Background()
 	id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(t)
 	s.Faults.Add(
@@ -714,9 +562,9 @@ func TestStateFaults(t *testing.T) {
 	}
 }
 
-// TestBrokenUpload is a client that dies in the middle of an upload.
-func TestBrokenUpload(t *testing.T) {
-	s := start(t, github.Options{})
+// TestGitHubBrokenUpload is a client that dies in the middle of an upload.
+func TestGitHubBrokenUpload(t *testing.T) {
+	s := startGitHub(t, github.Options{})
 	id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	body, w := io.Pipe()
@@ -740,41 +588,5 @@ func TestBrokenUpload(t *testing.T) {
 	}
 	if a, ok := s.Releases(full)[0].Asset("a"); !ok || a.State != github.Starter {
 		t.Errorf("left %+v", a)
-	}
-}
-
-// TestParallel uploads many assets at once and has every one of them.
-func TestParallel(t *testing.T) {
-	s := start(t, github.Options{})
-	id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(t)
-	var wg sync.WaitGroup
-	for i := range 50 {
-		wg.Go(func() {
-			if _, err := upload(t, client(t, s, secret), id, fmt.Sprintf("a%d", i/2), "x"); err != nil && status(err) != 422 {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if n := len(s.Releases(full)[0].Assets); n != 25 {
-		t.Errorf("%d assets", n)
-	}
-}
-
-// BenchmarkUpload is what a client can reach at best.
-func BenchmarkUpload(b *testing.B) {
-	const size = 32 << 20
-	s := start(b, github.Options{})
-	body := make([]byte, size)
-	b.SetBytes(size)
-	for b.Loop() {
-		id := given.Value(s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true}))(b)
-		req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a", s.UploadURL(), full, id), bytes.NewReader(body))
-		req.Header.Set("Authorization", "Bearer "+secret)
-		resp := given.Value(http.DefaultClient.Do(req))(b)
-		if resp.Body.Close(); resp.StatusCode != 201 {
-			b.Fatal(resp.Status)
-		}
-		s.RemoveRelease(full, id)
 	}
 }
