@@ -27,19 +27,25 @@ func read(t *testing.T, text string) *Dump {
 func TestRead(t *testing.T) {
 	const a, b = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, `{"apiVersion":"x.io/v2","kind":"Foo","metadata":{"name":"b","namespace":"ns"}}`
 	for name, text := range map[string]string{
-		"documents":             "# first\n---\n" + "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n--- # second\napiVersion: x.io/v2\nkind: Foo\nmetadata:\n  name: b\n  namespace: ns\n---\n",
-		"values":                a + "\n" + b,
-		"a List":                `{"apiVersion":"v1","items":[` + a + `,` + b + `],"kind":"List","metadata":{"resourceVersion":""}}`,
-		"an array":              "[" + a + "," + b + "]",
-		"a List in YAML":        "apiVersion: v1\nkind: List\nitems:\n- " + a + "\n- " + b + "\n",
-		"lists of lists":        `{"kind":"List","apiVersion":"v1","items":[{"kind":"SecretList","apiVersion":"v1","items":[` + a + `]},` + b + `]}`,
+		"documents": "# first\n---\n" +
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n--- # second\napiVersion: x.io/v2\nkind: Foo\nmetadata:\n  name: b\n  namespace: ns\n---\n",
+		"values": a + "\n" + b,
+		"a List": `{"apiVersion":"v1","items":[` + a + `,` + b +
+			`],"kind":"List","metadata":{"resourceVersion":""}}`,
+		"an array":       "[" + a + "," + b + "]",
+		"a List in YAML": "apiVersion: v1\nkind: List\nitems:\n- " + a + "\n- " + b + "\n",
+		"lists of lists": `{"kind":"List","apiVersion":"v1","items":[{"kind":"SecretList","apiVersion":"v1","items":[` +
+			a + `]},` + b + `]}`,
 		"items without a kind":  `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}` + b,
 		"an empty list as well": `{"kind":"List","apiVersion":"v1","items":null}` + a + b,
 	} {
 		d := read(t, text)
 		want := []Object{
 			{Version: "v1", Kind: "Secret", Name: "a", Labels: map[string]string{}, Annotations: map[string]string{}},
-			{Group: "x.io", Version: "v2", Kind: "Foo", Namespace: "ns", Name: "b", Labels: map[string]string{}, Annotations: map[string]string{}},
+			{
+				Group: "x.io", Version: "v2", Kind: "Foo", Namespace: "ns", Name: "b", Labels: map[string]string{},
+				Annotations: map[string]string{},
+			},
 		}
 		if !reflect.DeepEqual(d.Objects, want) || len(d.Problems) > 0 {
 			t.Errorf("%s: %+v, %v", name, d.Objects, d.Problems)
@@ -157,10 +163,13 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 		}
 	}
 	secret := Object{
-		Version: "v1", Kind: "Secret", Name: "s", UID: "u", Labels: m{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "c"},
-		Annotations: m{"clusterctl.cluster.x-k8s.io/block-move": ""}, Owners: []Owner{{Ref{"cluster.x-k8s.io", "Cluster", "c"}, "v"}},
+		Version: "v1", Kind: "Secret", Name: "s", UID: "u",
+		Labels:      m{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "c"},
+		Annotations: m{"clusterctl.cluster.x-k8s.io/block-move": ""},
+		Owners:      []Owner{{Ref{"cluster.x-k8s.io", "Cluster", "c"}, "v"}},
 	}
-	if !reflect.DeepEqual(d.Objects[0], secret) || !d.Objects[0].Has("cluster.x-k8s.io/cluster-name") || d.Objects[0].Has("a") {
+	if !reflect.DeepEqual(d.Objects[0], secret) || !d.Objects[0].Has("cluster.x-k8s.io/cluster-name") ||
+		d.Objects[0].Has("a") {
 		t.Errorf("%+v", d.Objects[0])
 	}
 	names := []Name{
@@ -170,7 +179,8 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 	if got := d.Objects[9].Names; !reflect.DeepEqual(got, names) {
 		t.Errorf("%+v", got)
 	}
-	if got := d.Objects[1].Names; len(got) != 1 || got[0] != (Name{Ref{"x.io", "Foo", "f"}, "spec.infrastructureRef.name", "m"}) {
+	if got := d.Objects[1].Names; len(got) != 1 ||
+		got[0] != (Name{Ref{"x.io", "Foo", "f"}, "spec.infrastructureRef.name", "m"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -187,7 +197,8 @@ func TestAdd(t *testing.T) {
 	d := &Dump{}
 	given.NoError(t, d.Add(t.Context(), "saved"))
 	given.NoError(t, d.Add(t.Context(), "nothing/x.txt"))
-	if len(d.Objects) != 3 || d.Saved != 1 || len(d.Problems) != 1 || !strings.Contains(d.Problems[0].Error(), filepath.Join("saved", "below", "y.yml")) {
+	if len(d.Objects) != 3 || d.Saved != 1 || len(d.Problems) != 1 ||
+		!strings.Contains(d.Problems[0].Error(), filepath.Join("saved", "below", "y.yml")) {
 		t.Errorf("%+v, %d saved, %v", d.Objects, d.Saved, d.Problems)
 	}
 	if err := d.Add(t.Context(), "nothing"); !errors.Is(err, ErrNothing) {
