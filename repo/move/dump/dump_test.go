@@ -37,6 +37,7 @@ func TestRead(t *testing.T) {
 		"lists of lists": `{"kind":"List","apiVersion":"v1","items":[{"kind":"SecretList","apiVersion":"v1","items":[` +
 			a + `]},` + b + `]}`,
 		"items without a kind":  `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}` + b,
+		"the same in YAML":      "kind: SecretList\napiVersion: v1\nitems: [{metadata: {name: a}}]\n---\n" + b,
 		"an empty list as well": `{"kind":"List","apiVersion":"v1","items":null}` + a + b,
 	} {
 		d := read(t, text)
@@ -66,7 +67,9 @@ func TestProblems(t *testing.T) {
 		"no separator":   {good + "--- x\n", "invalid Yaml document separator", 1},
 		"broken JSON":    {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}} {"a`, "unexpected EOF", 1},
 		"a cut list":     {`{"kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "unexpected EOF", 1},
-		"a value":        {`{} 5`, "not a Kubernetes object", 0},
+		"a value":        {`[] 5`, "not a Kubernetes object", 0},
+		"an odd list":    {`[5]`, "cannot unmarshal number", 0},
+		"a list's end":   {`[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "unexpected EOF", 1},
 		"one page":       {`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"x"},"items":[]}`, "one page of a longer list", 0},
 		"an odd item":    {"kind: List\nitems: [a]\n", "not a Kubernetes object", 0},
 		"without a name": {`{"kind":"List","items":[{"kind":"Secret","apiVersion":"v1"}]}`, "metadata.name is missing", 0},
@@ -76,8 +79,12 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: %d objects, %s", name, len(d.Objects), text)
 		}
 	}
-	if d := read(t, strings.Repeat("a: b\n---\n", 1000)); len(d.Problems) != mostProblems+1 {
-		t.Errorf("%d problems are kept", len(d.Problems))
+	for problems, want := range map[int]int{mostProblems: mostProblems, mostProblems + 1: mostProblems + 1, 1000: mostProblems + 1} {
+		d := read(t, strings.Repeat("a: b\n---\n", problems))
+		if last := d.Problems[len(d.Problems)-1].Error(); len(d.Problems) != want ||
+			strings.HasPrefix(last, "and more") != (problems > mostProblems) {
+			t.Errorf("%d problems are kept of %d: %s", len(d.Problems), problems, last)
+		}
 	}
 }
 
@@ -139,7 +146,7 @@ spec: {version: v1.9.0}
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: d}
-spec: {template: {spec: {containers: [{command: [/manager, --feature-gates, "A=true, B=false"], args: [--x, "--feature-gates=C=1,D"]}]}}}
+spec: {template: {spec: {containers: [{command: [/manager, --feature-gates, "A=true, B=false"], args: [--x, "--feature-gates=C=1,D", --feature-gates]}]}}}
 ---
 apiVersion: x.io/v1
 kind: Foo
@@ -155,7 +162,7 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 		&Class{true},
 		&Definition{"x.io", "Foo", "v2", []string{"v1", "v2"}, true}, &Binding{"c"},
 		&Provider{"control-plane-x", "v1.0.0", false}, &Provider{"cluster-api", "v1.9.0", true},
-		&Manager{map[string]bool{"A": true, "B": false, "C": true, "D": false}}, nil,
+		&Manager{map[string]bool{"A": true, "B": false, "C": true, "D": false, "": false}}, nil,
 	}
 	for i := range want {
 		if !reflect.DeepEqual(d.Objects[i].Detail, want[i]) {
@@ -194,10 +201,14 @@ func TestAdd(t *testing.T) {
 	given.File(t, "saved/below/x.json", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"b"}}`)
 	given.File(t, "saved/below/y.yml", "a: [")
 	given.File(t, "nothing/x.txt", secret)
+	links := 1
+	if os.Symlink("nowhere", "saved/z.yaml") != nil { // not everywhere
+		links = 0
+	}
 	d := &Dump{}
 	given.NoError(t, d.Add(t.Context(), "saved"))
 	given.NoError(t, d.Add(t.Context(), "nothing/x.txt"))
-	if len(d.Objects) != 3 || d.Saved != 1 || len(d.Problems) != 1 ||
+	if len(d.Objects) != 3 || d.Saved != 1 || len(d.Problems) != 1+links ||
 		!strings.Contains(d.Problems[0].Error(), filepath.Join("saved", "below", "y.yml")) {
 		t.Errorf("%+v, %d saved, %v", d.Objects, d.Saved, d.Problems)
 	}
