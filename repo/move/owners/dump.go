@@ -515,7 +515,7 @@ func (b *planner) remarks() {
 	case b.operator != nil:
 		hinder(&Node{ID: idOf(b.operator)}, "the Cluster API operator installed the providers, and clusterctl does not know "+
 			"its objects: from here it moves without comparing the providers of both clusters and without the Secrets in "+
-			"their namespaces, and into such a cluster it refuses to move",
+			"their namespaces, and from a cluster with its inventory it refuses to move into such a one",
 			"create objects of clusterctl's inventory (kind Provider) for what the operator installed, in both clusters")
 	default:
 		b.lacks("the dump holds no provider of clusterctl's inventory (providers.clusterctl.cluster.x-k8s.io)")
