@@ -60,8 +60,9 @@ of CustomResourceDefinitions decide what clusterctl sees, so it should hold them
 and the Secrets, the ConfigMaps and all objects of providers. A folder that
 clusterctl move --to-directory has written shows what --from-directory restores.
 
---with names releases, or dumps, that define further kinds. --target is a dump of
-the other cluster, which is compared with what it must have.
+--with names what defines further kinds: releases, as if clusterctl had installed
+them, or dumps, as they are. --target is a dump of the other cluster, which is
+compared with what it must have.
 
 The exit code is 0 if everything that belongs to a Cluster moves, and 1 if
 something stays, or is not known.
