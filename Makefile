@@ -119,7 +119,7 @@ new-rule: ## Start a rule: ID=CC031 NAME=worker-class-name
 	@$(GO) run ./test/newrule "$(ID)" "$(NAME)"
 
 # The tests that compare documents with the code, and write them with -update.
-DOCUMENTED = ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/examples ./repo/migrate/table ./cmd/clusterctl-repo
+DOCUMENTED = ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/examples ./cmd/clusterctl-repo
 DESTINATIONS = ./publish/github ./publish/gitlab ./publish/oci
 
 .PHONY: generate

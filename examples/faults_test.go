@@ -27,7 +27,6 @@ func TestOneFault(t *testing.T) {
 		{"templates/base/cluster.yaml", "clusterNetwork:", "clusterNetworks:", "TOP001 templates/base/cluster.yaml:6"},
 		{"templates/base/control-plane.yaml", "${CONTROL_PLANE_MACHINE_COUNT}", `"three"`, "TOP001 templates/base/control-plane.yaml:6"},
 		{"templates/base/control-plane.yaml", "${KUBERNETES_VERSION}", "1.34", "TOP001 templates/base/control-plane.yaml:7"},
-		{"templates/flavors/default/workers.yaml", "  clusterName: ${CLUSTER_NAME}\n  replicas", "  clusterName: other\n  replicas", "TOP025 templates/flavors/default/workers.yaml:6"},
 		{"templates/flavors/default/workers.yaml", "kind: KubeadmConfigTemplate\n          name", "kind: KubeadmConfig\n          name", "TPL007 templates/flavors/default/workers.yaml:24"},
 		{"templates/flavors/default/workers.yaml", "        name: ${CLUSTER_NAME}-workers\n---", "        name: ${CLUSTER_NAME}-worker\n---", "TPL007 templates/flavors/default/workers.yaml:28"},
 		{"templates/clusterclass-quick-start.yaml", "variable: region", "variable: reg", "PA013 templates/clusterclass-quick-start.yaml:78"},

@@ -77,7 +77,7 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 		if !needed(p.Label(), "") {
 			continue
 		}
-		replace, err := replaceSources(dir, opts.Overlay, p.SourceReplacements, opts.Input)
+		replace, err := replaceSources(dir, opts.Overlay, p.SourceReplacements)
 		if err != nil {
 			return nil, err
 		}
@@ -85,11 +85,8 @@ func Make(ctx context.Context, dir string, plan *config.Plan, opts Options) (*Bu
 		if err != nil {
 			return nil, err
 		}
-		if opts.Input == nil {
-			tree.Cache = opts.Cache
-		}
+		tree.Cache = opts.Cache
 		defer tree.Close()
-		defer told(tree, opts.Input)
 		b.providers = append(b.providers, &building{builder: b, plan: p, tree: tree, outputs: make([][]byte, len(p.Outputs)), replaced: make([]atomic.Bool, len(p.Replacements))})
 	}
 	if err := b.run(ctx); err != nil {
@@ -652,19 +649,9 @@ func (p *building) replacesIn(file string) bool {
 	return slices.ContainsFunc(p.plan.SourceReplacements, func(r config.SourceReplacement) bool { return path.Clean(r.File) == file })
 }
 
-// told reports what was read of a tree.
-func told(tree *kustomize.Tree, input func(string)) {
-	if input == nil {
-		return
-	}
-	for _, file := range tree.Inputs() {
-		input(file)
-	}
-}
-
 // replaceSources applies the replacements in source files and returns the
 // files that differ from those on disk.
-func replaceSources(dir string, overlay map[string][]byte, replacements []config.SourceReplacement, input func(string)) (map[string][]byte, error) {
+func replaceSources(dir string, overlay map[string][]byte, replacements []config.SourceReplacement) (map[string][]byte, error) {
 	if len(replacements) == 0 {
 		return overlay, nil
 	}
@@ -673,7 +660,6 @@ func replaceSources(dir string, overlay map[string][]byte, replacements []config
 		return nil, err
 	}
 	defer tree.Close()
-	defer told(tree, input)
 	changed := maps.Clone(overlay)
 	if changed == nil {
 		changed = map[string][]byte{}

@@ -67,22 +67,17 @@ func overlayRelease(ctx context.Context, r *repo.Release, dir string, overlay ma
 	return nil
 }
 
-// seen is a tree as a build sees it: with other content in some of its files, and telling
-// of those that are read. Input may be nil.
-func seen(tree fs.FS, overlay map[string][]byte, input func(file string)) fs.FS {
-	if len(overlay) == 0 && input == nil {
+// seen is a tree as a build sees it: with other content in some of its files.
+func seen(tree fs.FS, overlay map[string][]byte) fs.FS {
+	if len(overlay) == 0 {
 		return tree
 	}
-	if input == nil {
-		input = func(string) {}
-	}
-	return &seenFS{tree, overlay, input}
+	return &seenFS{tree, overlay}
 }
 
 type seenFS struct {
 	tree    fs.FS
 	overlay map[string][]byte
-	input   func(file string)
 }
 
 // Open implements fs.FS. What looks at a tree uses ReadFile, ReadDir and Stat.
@@ -96,7 +91,6 @@ func (s *seenFS) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.input(name)
 	if other, ok := s.overlay[name]; ok {
 		return bytes.Clone(other), nil
 	}

@@ -54,6 +54,8 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		return nil, wrong(err)
 	case not.Flat:
 		return Flat(ctx, dir, o)
+	case o.Finished:
+		return nil, wrong(err)
 	}
 	o.Tolerant = true
 	t, detectErr := Open(dir, o)
@@ -73,6 +75,15 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		return nil, err
 	}
 	return &Resolved{Repository: b.Repository(dir), Version: t.opts.Version.All, Partial: true, Guessed: guessed, Build: b}, nil
+}
+
+// IsFinished reports whether a folder holds releases that need no build, in clusterctl's
+// layout or flat.
+func IsFinished(ctx context.Context, dir string) (finished, flat bool) {
+	_, err := folder.Open(ctx, dir)
+	not, ok := errors.AsType[*folder.NotRepositoryError](err)
+	flat = ok && not.Flat
+	return err == nil || flat, flat
 }
 
 // Flat takes the files of a folder as the assets of one release. The version is that of

@@ -98,7 +98,7 @@ func newTracer(ctx context.Context, dir string, plan *config.Plan, opts Options,
 // opened.
 func (t *Tracer) tree(replacements []config.SourceReplacement) func() *kustomize.Tree {
 	return sync.OnceValue(func() *kustomize.Tree {
-		overlay, err := replaceSources(t.dir, t.opts.Overlay, replacements, nil)
+		overlay, err := replaceSources(t.dir, t.opts.Overlay, replacements)
 		if err != nil {
 			return nil
 		}

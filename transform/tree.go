@@ -61,6 +61,8 @@ type Options struct {
 	// AllowRemote lets kustomizations load bases from the network, if the
 	// configuration permits it.
 	AllowRemote bool
+	// Finished makes Resolve refuse what has to be built first.
+	Finished bool
 	// Tolerant leaves what is wrong with objects and metadata to lint, and keeps the
 	// provider labels that objects have; see Build.Problem.
 	Tolerant bool
@@ -69,10 +71,6 @@ type Options struct {
 	Overlay map[string][]byte
 	// Cache keeps what kustomize made for a later build; nil keeps nothing.
 	Cache *kustomize.Cache
-	// Input is told of each file that is read in the tree, by its slash-separated path
-	// there, and of Config as it was named; maybe more than once. Nothing is taken
-	// from Cache then. It may be nil.
-	Input func(file string)
 	// Stderr gets what commands print on standard error; nil throws it away.
 	Stderr io.Writer
 	// Note is told what a person may want to know; nil is told nothing.
@@ -191,13 +189,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Input != nil && file != "" {
-		if o.Config == "" {
-			file = filepath.Base(file)
-		}
-		o.Input(file)
-	}
-	tree := seen(on, o.Overlay, o.Input)
+	tree := seen(on, o.Overlay)
 	release := recipes.Follow(tree, detect.Repository(tree, hints))
 	hints.Release = func() *recipes.Release { return release }
 	full, notes, err := detect.Complete(tree, c, hints)
@@ -389,7 +381,7 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		return nil, fmt.Errorf("%s: %w", t.Dir, files.Cause(err))
 	}
 	defer on.Close()
-	plan, err := config.Resolve(seen(on, o.Overlay, o.Input), t.Config, func(label string) layouts.Version {
+	plan, err := config.Resolve(seen(on, o.Overlay), t.Config, func(label string) layouts.Version {
 		if v, ok := versions[label]; ok {
 			return v
 		}

@@ -3,11 +3,17 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 func TestMain(m *testing.M) {
@@ -16,9 +22,31 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the command lines in testdata that concern the whole program; those
-// of a verb lie with it.
+// TestScripts runs the command lines in testdata as a user would type them: a folder for
+// each package of verbs, and program for what concerns all of them.
 func TestScripts(t *testing.T) {
-	share.SkipInRace(t)
-	clitest.Scripts(t, nil)
+	for _, folder := range []struct {
+		name string
+		// racing scripts start goroutines that work together.
+		racing bool
+	}{
+		{"build", true}, {"contract", false}, {"extension", true}, {"lint", true}, {"look", false}, {"mirror", true}, {"program", false}, {"publish", true},
+	} {
+		t.Run(folder.name, func(t *testing.T) {
+			if !folder.racing {
+				share.SkipInRace(t)
+			}
+			clitest.Run(t, testscript.Params{Dir: filepath.Join("testdata", folder.name), Cmds: map[string]clitest.Cmd{"serve": serve}})
+		})
+	}
+}
+
+// TestGatesScript requires a part of the script for each gate.
+func TestGatesScript(t *testing.T) {
+	script := given.Read(t, "testdata/publish/gate.txtar")
+	for _, g := range check.Gates {
+		if !strings.Contains("\n"+string(script), "\n# "+g.Name+": ") {
+			t.Errorf("testdata/publish/gate.txtar has no part for the gate %s", g.Name)
+		}
+	}
 }

@@ -65,6 +65,27 @@ func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error)
 	return s.Folder.Fetch(ctx, s.p, version)
 }
 
+// Siblings lists the releases of other providers in the folder that have the version.
+func (s shelf) Siblings(ctx context.Context, version string) (out []*repo.Release, err error) {
+	entries, err := os.ReadDir(s.root)
+	if err != nil {
+		return nil, fmt.Errorf("list the providers in %s: %w", s.root, err)
+	}
+	for _, e := range entries {
+		p, err := layouts.ParseLabel(e.Name())
+		if err != nil || p == s.p || !e.IsDir() {
+			continue
+		}
+		r, err := s.Folder.Fetch(ctx, p, version)
+		if err == nil {
+			out = append(out, r)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // Verify reads the release, unless its files are the very ones that Put has read
 // before it moved them here.
 func (s shelf) Verify(ctx context.Context, r *repo.Release) error {

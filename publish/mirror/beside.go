@@ -173,6 +173,33 @@ func (b beside) write(name string, data []byte) (changed bool, err error) {
 	return err == nil, b.failed("write", name, err)
 }
 
+// remove deletes files, and the folders that get empty by that. What is not
+// there is no error.
+func (b beside) remove(names []string) error {
+	root, err := os.OpenRoot(b.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the mirror %s: %w", b.dir, files.Cause(err))
+	}
+	defer root.Close()
+	for _, name := range names {
+		if err := root.RemoveAll(name); err != nil {
+			// A read-only file system refuses also what is not there.
+			if _, there := root.Lstat(name); !errors.Is(there, fs.ErrNotExist) {
+				return b.failed("remove", name, err)
+			}
+		}
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if root.Remove(dir) != nil {
+				break // there is something in it
+			}
+		}
+	}
+	return nil
+}
+
 // journalFile remembers the releases of a run that has not come to its end. It
 // has one entry on each line.
 const journalFile = layouts.WorkPrefix + "mirror.jsonl"

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
 
 // Prune takes releases out of a mirror in a folder, and then the files that
@@ -73,31 +70,4 @@ func (m *finisher) prune(ctx context.Context, gone []documents.Locked, unlisted 
 		return err
 	}
 	return finish(ctx, m.run)
-}
-
-// remove deletes files, and the folders that get empty by that. What is not
-// there is no error.
-func (b beside) remove(names []string) error {
-	root, err := os.OpenRoot(b.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open the mirror %s: %w", b.dir, files.Cause(err))
-	}
-	defer root.Close()
-	for _, name := range names {
-		if err := root.RemoveAll(name); err != nil {
-			// A read-only file system refuses also what is not there.
-			if _, there := root.Lstat(name); !errors.Is(there, fs.ErrNotExist) {
-				return b.failed("remove", name, err)
-			}
-		}
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if root.Remove(dir) != nil {
-				break // there is something in it
-			}
-		}
-	}
-	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -197,19 +196,6 @@ func (m *management) settle(t *testing.T) {
 		}
 	}
 	m.mapper.Reset()
-}
-
-// at is the client for the place of an object.
-func (m *management) at(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	gvk := o.GroupVersionKind()
-	mapping, err := m.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, err
-	}
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		return m.client.Resource(mapping.Resource).Namespace(o.GetNamespace()), nil
-	}
-	return m.client.Resource(mapping.Resource), nil
 }
 
 // corpusVersions are the versions of the corpus by source tree.

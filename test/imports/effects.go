@@ -13,18 +13,16 @@ import (
 // effects are the functions and variables with which a program prints, reads
 // its environment or exits. Only cmd may use them.
 var effects = map[string]string{
-	"fmt":                              "Print Printf Println",
-	"os":                               "Stdin Stdout Stderr Getenv LookupEnv Environ ExpandEnv Setenv Unsetenv Clearenv UserCacheDir UserConfigDir UserHomeDir TempDir Exit Args",
-	"syscall":                          "Getenv Environ Setenv Exit",
-	"net/http":                         "ProxyFromEnvironment DefaultTransport DefaultClient Get Head Post PostForm",
-	"k8s.io/client-go/tools/clientcmd": "NewDefaultClientConfigLoadingRules",
+	"fmt":      "Print Printf Println",
+	"os":       "Stdin Stdout Stderr Getenv LookupEnv Environ ExpandEnv Setenv Unsetenv Clearenv UserCacheDir UserConfigDir UserHomeDir TempDir Exit Args",
+	"syscall":  "Getenv Environ Setenv Exit",
+	"net/http": "ProxyFromEnvironment DefaultTransport DefaultClient Get Head Post PostForm",
 }
 
 // exceptions are the effects that stay below cmd, each with the reason.
 var exceptions = []struct{ pkg, effect, why string }{
 	{"publish/transport", "net/http.DefaultTransport", "the default of a nil parameter; proxies from the environment are what users of HTTP clients expect"},
 	{"repo/lint/rules/examples", `os.MkdirTemp in ""`, "it writes documents in tests, never for users"},
-	{"repo/live", "k8s.io/client-go/tools/clientcmd.NewDefaultClientConfigLoadingRules", "KUBECONFIG is client-go's business, as in clusterctl and kubectl"},
 }
 
 // Effects returns the places below cmd that print, read the environment, or

@@ -21,11 +21,7 @@ var coreKinds = map[string][]string{
 	"core":                 {"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_clusterclasses", "cluster.x-k8s.io_machinedeployments", "cluster.x-k8s.io_machinepools", "cluster.x-k8s.io_machinehealthchecks", "addons.cluster.x-k8s.io_clusterresourcesets", "runtime.cluster.x-k8s.io_extensionconfigs"},
 	"bootstrap/kubeadm":    {"bootstrap.cluster.x-k8s.io_kubeadmconfigs", "bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates"},
 	"controlplane/kubeadm": {"controlplane.cluster.x-k8s.io_kubeadmcontrolplanes", "controlplane.cluster.x-k8s.io_kubeadmcontrolplanetemplates"},
-	certManager:            {"cert-manager.io_certificates", "cert-manager.io_issuers", "cert-manager.io_clusterissuers"},
 }
-
-// certManager is the module whose definitions clusterctl installs first.
-const certManager = "github.com/cert-manager/cert-manager"
 
 var updateSchemas = flag.Bool("update-schemas", false, "write the schemas of Cluster API's kinds anew")
 
@@ -33,26 +29,21 @@ var updateSchemas = flag.Bool("update-schemas", false, "write the schemas of Clu
 var notIn = regexp.MustCompile(`^!\(self in \[([^\]]*)\]\)$`)
 
 // coreModule is the folder of Cluster API's source.
-func coreModule(t testing.TB) string { return module(t, "sigs.k8s.io/cluster-api") }
-
-func module(t testing.TB, path string) string {
+func coreModule(t testing.TB) string {
 	t.Helper()
-	out := given.Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output())(t)
+	out := given.Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output())(t)
 	return strings.TrimSpace(string(out))
 }
 
-// served reads a definition of a part of Cluster API, or of cert-manager.
+// served reads a definition of a part of Cluster API.
 func served(t testing.TB, of, name string) []byte {
 	t.Helper()
-	path := filepath.Join(module(t, "sigs.k8s.io/cluster-api"), filepath.FromSlash(of), "config", "crd", "bases", name+".yaml")
-	if of == certManager {
-		path = filepath.Join(module(t, of), "deploy", "crds", name+".yaml")
-	}
+	path := filepath.Join(coreModule(t), filepath.FromSlash(of), "config", "crd", "bases", name+".yaml")
 	return given.Read(t, path)
 }
 
 // TestCoreSchemas keeps the schemas of repo/capi/contract equal to those that Cluster
-// API and cert-manager install, without their prose and with few of the rules in CEL.
+// API installs, without their prose and with few of the rules in CEL.
 func TestCoreSchemas(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "..", "repo", "capi", "contract", "schemas")
@@ -108,8 +99,6 @@ func withoutProse(v any) any {
 			rules, isList := value.([]any)
 			switch {
 			case key == "description" && isText:
-			case key == "solvers": // of ACME: thousands of lines for what no provider has
-				out[key] = map[string]any{"type": "array", "items": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 			case key == "x-kubernetes-validations" && isList:
 				for _, rule := range rules {
 					if m := notIn.FindStringSubmatch(rule.(map[string]any)["rule"].(string)); m != nil {

@@ -89,7 +89,7 @@ func worstChange(t *testing.T, old, now *apiextensionsv1.CustomResourceDefinitio
 		releases[i] = &repo.Release{Provider: layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}, Version: fmt.Sprintf("v1.0.%d", i)}
 		releases[i].Artifacts = []*repo.Artifact{repo.BytesArtifact("infrastructure-components.yaml", data)}
 	}
-	changes := given.Value(diff.Releases(background, releases[0], releases[1], nil))(t)
+	changes := given.Value(diff.Releases(background, releases[0], releases[1]))(t)
 	worst, text := diff.Neutral, ""
 	for _, c := range changes {
 		worst = max(worst, c.Impact)

@@ -676,12 +676,6 @@ func (c claim) objects() []unstructured.Unstructured {
 	return nil
 }
 
-// slow are the rules whose examples keep clusterctl busy.
-var slow = map[string]string{
-	"VAR024":  "substitution takes half a minute, which is what the rule is about",
-	"REPO020": "the file has 20 MB, which is what the rule is about",
-}
-
 // clusters are Clusters that clusterctl looks into for their class.
 func clusters() map[string]string {
 	return map[string]string{
@@ -716,9 +710,6 @@ func TestLint(t *testing.T) {
 		for _, rule := range rules.All {
 			t.Run("rule "+rule.ID, func(t *testing.T) {
 				t.Parallel()
-				if reason := slow[rule.ID]; reason != "" {
-					t.Skip(reason)
-				}
 				e := given.Value(examples.Load(rule.ID))(t)
 				if e.Source {
 					t.Skip("its files are a source tree, which nobody installs")

@@ -61,9 +61,6 @@ func TestRuleRenderings(t *testing.T) {
 	for _, rule := range rules.All {
 		t.Run(rule.ID, func(t *testing.T) {
 			t.Parallel()
-			if reason := slow[rule.ID]; reason != "" {
-				t.Skip(reason)
-			}
 			e := given.Value(examples.Load(rule.ID))(t)
 			for _, tree := range []examples.Files{e.Bad, e.Good} {
 				for name, text := range tree.Text {

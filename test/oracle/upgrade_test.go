@@ -3,8 +3,6 @@ package oracle
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,8 +15,6 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -35,70 +31,6 @@ func (m management) NewClient(context.Context) (kube.Client, error) { return m, 
 func (m management) List(_ context.Context, list kube.ObjectList, _ ...kube.ListOption) error {
 	list.(*v1alpha3.ProviderList).Items = m.inventory
 	return nil
-}
-
-// TestUpgradePlan compares the planning of upgrades of made-up repositories with
-// the library. The provider is the core provider, because it is the only one
-// that clusterctl plans for alone.
-func TestUpgradePlan(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(3, 4))
-	planned, refused := 0, 0
-	for range 400 {
-		contents := randomRepository(random)
-		installed := fmt.Sprintf("v%d.%d.%d", random.IntN(3), random.IntN(3), random.IntN(3))
-		if random.IntN(2) == 0 { // give it a chance: all versions are listed
-			all := seriesOf("0.0=v1beta1", "0.1=v1beta1", "0.2=v1beta1", "1.0=v1beta1", "1.1=v1beta2", "1.2=v1beta2", "2.0=v1beta2", "2.1=v1beta3", "2.2=v1beta3")
-			for v := range contents {
-				contents[v] = all
-			}
-		}
-		tree := map[string]string{}
-		for v, content := range contents {
-			tree["cluster-api/"+v+"/core-components.yaml"] = ""
-			if content != missing {
-				tree["cluster-api/"+v+"/metadata.yaml"] = content
-			}
-		}
-		root := write(t, tree)
-		want, wantErr := plan(t, root, coreProvider, installed)
-		dir := filepath.Join(root, "cluster-api")
-		var versions []string
-		for _, v := range files(t, dir) {
-			if _, err := layouts.ParseVersion(v); err == nil { // clusterctl lists no others
-				versions = append(versions, v)
-			}
-		}
-		upgrade, err := metadata.PlanUpgrade("cluster-api-system/cluster-api", installed, versions, func(v string) (*metadata.Metadata, error) {
-			path := filepath.Join(dir, v, "metadata.yaml")
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return nil, err
-			}
-			return metadata.ReadValid(yamldoc.NewFile(path, data), "cluster-api")
-		})
-		if (wantErr == nil) != (err == nil) || err != nil && !os.IsNotExist(err) && core(wantErr) != core(err) {
-			t.Fatalf("%v, installed %s\nclusterctl: %v\nthe tool:   %v", versions, installed, wantErr, err)
-		}
-		if err != nil {
-			refused++
-			continue
-		}
-		planned++
-		for contract, next := range want {
-			compatible := []string{contract}
-			if contract == metadata.Contract {
-				compatible = metadata.Compatible()
-			}
-			if got := upgrade.Next(compatible...); got != next {
-				t.Fatalf("%v, installed %s, contract %s: clusterctl %q, the tool %q", versions, installed, contract, next, got)
-			}
-		}
-	}
-	t.Logf("%d planned, %d refused", planned, refused)
-	if planned == 0 || refused == 0 {
-		t.Error("the repositories are too much alike")
-	}
 }
 
 // plan is the library's `upgrade plan` for a provider in a folder: the next

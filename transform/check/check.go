@@ -33,9 +33,9 @@ type Options struct {
 	// is not nil. It may put others in their place; its errors are returned as they
 	// are.
 	Approve func(ctx context.Context, r *repo.Repository) error
-	// Last are the last releases of the source, which the next ones must not have less
-	// than; nil compares with none.
-	Last []*repo.Release
+	// Last returns with which releases those to check are compared, before they are
+	// checked; nil compares with none. Its errors are returned as they are.
+	Last func(ctx context.Context, checked []*repo.Release) ([]Succession, error)
 	// Temp is the folder for temporary files of Since; empty means that of the
 	// operating system.
 	Temp string
@@ -43,6 +43,8 @@ type Options struct {
 	Images func([]lint.ImageName) []lint.Image
 	// Watch is told how many files have been judged; see lint.Options.
 	Watch func(done, all int)
+	// Partial says that there may be versions that a folder does not hold.
+	Partial bool
 	// Foreign says that the releases are those of others: comments in them suppress
 	// no errors, and no configuration holds but that of Source.
 	Foreign bool
@@ -50,9 +52,15 @@ type Options struct {
 	edits bool
 }
 
+// Succession are the last releases of a source, and the next ones, which must not have
+// less.
+type Succession struct{ Last, Next []*repo.Release }
+
 // Result is what was found in one target.
 type Result struct {
-	Report *lint.Report
+	// Guessed is set if nothing tells which version the releases are.
+	Guessed bool
+	Report  *lint.Report
 	// Repository holds the releases that were checked; nil if a source tree
 	// cannot be built, which is then in the report.
 	Repository *repo.Repository
@@ -91,7 +99,7 @@ func Folder(ctx context.Context, dir string, o Options) (*Result, error) {
 	case with:
 		opts, err = o.own(c, file)
 	case file == "":
-		opts, err = o.above(dir, t.Repository, opts)
+		opts, c, err = o.above(dir, t.Repository, opts)
 	}
 	if err != nil {
 		return nil, err
@@ -127,13 +135,14 @@ func holds(dir string, r *repo.Repository) bool {
 
 // above adds what a configuration above finished releases says of them: all of it if it
 // is that of their source tree, and what lint.Own lets it if it lies in the repository.
-func (o *Options) above(dir string, r *repo.Repository, opts lint.Options) (lint.Options, error) {
+func (o *Options) above(dir string, r *repo.Repository, opts lint.Options) (lint.Options, *config.Config, error) {
 	c, file, err := transform.ConfigAbove(dir)
 	if file == "" || err != nil {
-		return opts, err
+		return opts, c, err
 	}
 	if holds(filepath.Dir(file), r) {
-		return o.own(c, file)
+		opts, err = o.own(c, file)
+		return opts, c, err
 	}
 	declared := phrase.List(c.Providers, func(p config.Provider) string { return p.Label() })
 	for _, p := range r.Providers {
@@ -141,10 +150,11 @@ func (o *Options) above(dir string, r *repo.Repository, opts lint.Options) (lint
 			if len(c.Rules)+len(c.Roles) > 0 {
 				o.note("%s is not applied to %s, because it does not list %s; --config applies it to everything", file, dir, p.Label())
 			}
-			return opts, nil
+			return opts, &config.Config{}, nil
 		}
 	}
-	return o.lint(c)
+	opts, err = o.lint(c)
+	return opts, c, err
 }
 
 // Build checks what a source tree was made into.
@@ -195,7 +205,14 @@ func (o *Options) given() (lint.Options, *config.Config, error) {
 }
 
 func (o *Options) resolved(ctx context.Context, t *transform.Resolved, opts lint.Options, c *config.Config) (*Result, error) {
-	opts.Partial, opts.Guessed = t.Partial, t.Guessed
+	opts.Partial, opts.Guessed = t.Partial || o.Partial, t.Guessed
+	var last []Succession
+	if o.Last != nil {
+		var err error
+		if last, err = o.Last(ctx, releasesOf(t.Repository)); err != nil {
+			return nil, err
+		}
+	}
 	if t.Build != nil {
 		opts = traced(t.Build.Tracer, opts)
 		opts.Kustomizations = t.Build.Kustomizations
@@ -211,22 +228,25 @@ func (o *Options) resolved(ctx context.Context, t *transform.Resolved, opts lint
 		}
 		r.Join(more)
 	}
-	if o.Last != nil {
-		if err := o.lost(ctx, t, c.Removed, opts, r); err != nil {
+	for _, s := range last {
+		if err := lost(ctx, s, t.Guessed, c.Removed, opts, r); err != nil {
 			return nil, err
 		}
 	}
-	return &Result{Report: r, Repository: t.Repository}, nil
+	return &Result{Report: r, Repository: t.Repository, Guessed: t.Guessed}, nil
+}
+
+func releasesOf(r *repo.Repository) (out []*repo.Release) {
+	for _, p := range r.Providers {
+		out = append(out, p.Releases...)
+	}
+	return out
 }
 
 // lost adds what the releases lost against the last ones to a report, but for what is
 // meant to be gone.
-func (o *Options) lost(ctx context.Context, t *transform.Resolved, removed []string, opts lint.Options, r *lint.Report) error {
-	var releases []*repo.Release
-	for _, p := range t.Repository.Providers {
-		releases = append(releases, p.Releases...)
-	}
-	losses, err := diff.Losses(ctx, o.Last, releases)
+func lost(ctx context.Context, s Succession, guessed bool, removed []string, opts lint.Options, r *lint.Report) error {
+	losses, err := diff.Losses(ctx, s.Last, s.Next)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -234,7 +254,7 @@ func (o *Options) lost(ctx context.Context, t *transform.Resolved, removed []str
 		r.Failures = append(r.Failures, err)
 	}
 	losses = phrase.Only(losses, func(l diff.Loss) bool {
-		return !slices.Contains(removed, l.Name) && !(t.Guessed && l.Of == diff.LostImage) // whose tags follow the version
+		return !slices.Contains(removed, l.Name) && !(guessed && l.Of == diff.LostImage) // whose tags follow the version
 	})
 	r.Join(lint.Found(rules.ByID("REPO024"), phrase.List(losses, func(l diff.Loss) lint.Fault {
 		return lint.Fault{File: l.Path, Pos: l.Pos, Object: l.Name, Message: l.Message, Fix: fmt.Sprintf("%s; or, if it is meant, list %q under removed in %s", l.Fix, l.Name, config.FileName)}

@@ -1,5 +1,5 @@
-// Package clitest runs command lines in tests of verbs, with only the part of the
-// program that they use. The program itself must not know it.
+// Package clitest runs command lines in tests of the program. The program itself must not
+// know it.
 package clitest
 
 import (
@@ -12,7 +12,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root"
 )
 
 // Update is the flag that rewrites what tests compare with.
@@ -21,17 +20,7 @@ var Update = flag.Bool("update", false, "rewrite the files that tests compare wi
 // A Cmd is a command of scripts.
 type Cmd = func(ts *testscript.TestScript, neg bool, args []string)
 
-// Program is a program with some verbs.
-func Program(verbs ...root.Verb) root.Program {
-	return root.Program{Verbs: []root.Group{{Verbs: verbs}}}
-}
-
-// Main runs the tests, whose scripts start the program as clusterctl-repo.
-func Main(m *testing.M, p root.Program) {
-	Start(m, func(ctx context.Context, io cli.IO) int { return p.Main(ctx, os.Args[1:], io) })
-}
-
-// Start is Main for what wraps a program.
+// Start runs the tests, whose scripts start the program as clusterctl-repo.
 func Start(m *testing.M, run func(context.Context, cli.IO) int) {
 	testscript.Main(m, map[string]func(){
 		"clusterctl-repo": func() {
@@ -42,13 +31,8 @@ func Start(m *testing.M, run func(context.Context, cli.IO) int) {
 	})
 }
 
-// Scripts runs the command lines in testdata as a user would type them. Each script
-// has "exits" and the given commands.
-func Scripts(t *testing.T, cmds map[string]Cmd) {
-	Run(t, testscript.Params{Dir: "testdata", Cmds: cmds})
-}
-
-// Run is Scripts for other parameters.
+// Run runs the command lines of a folder as a user would type them. Each script has
+// "exits" and the given commands.
 func Run(t *testing.T, p testscript.Params) {
 	p.UpdateScripts, p.RequireExplicitExec = *Update, true
 	all := map[string]Cmd{"exits": exits}

@@ -134,7 +134,7 @@ findings at or above --fail-on.`,
 
   # Does this release have all that the last one has?
   clusterctl-repo lint out --version v1.3.0 \
-      --previous https://github.com/acme/cluster-api-provider-acme/releases/latest
+      --previous /srv/repository/infrastructure-acme
 
   # What does a finding mean?
   clusterctl-repo explain META006`,
@@ -205,8 +205,12 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if f.checkImages {
 		o.Images = askRegistries(ctx, env, f.platforms)
 	}
-	if o.Last, err = targets.Last(ctx, env, f.previous); err != nil {
+	last, err := targets.Last(ctx, env, f.previous)
+	if err != nil {
 		return err
+	}
+	o.Last = func(_ context.Context, checked []*repo.Release) ([]check.Succession, error) {
+		return []check.Succession{{Last: last, Next: checked}}, nil
 	}
 	known := map[string]bool{}
 	if f.baseline != "" {

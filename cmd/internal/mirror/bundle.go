@@ -36,6 +36,8 @@ func bundleTo(env *cli.Env, f *flags) (string, error) {
 	}
 	if info, err := os.Stat(bundle); err == nil && !info.Mode().IsRegular() {
 		return "", cli.Usagef("--to %s: it is not a plain file", f.to)
+	} else if _, linkErr := os.Lstat(bundle); err != nil && linkErr == nil {
+		return "", cli.Usagef("--to %s: the symbolic link leads nowhere; is the disk mounted?", f.to)
 	}
 	if f.dryRun {
 		return bundle, local.Writable(filepath.Dir(bundle))

@@ -4,21 +4,18 @@ package publish
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Command is the verb publish.
 func Command(env *cli.Env) *cobra.Command {
-	var d delivery
-	var labels []string
+	s := shipment{terse: true}
 	cmd := &cobra.Command{
 		Use:   "publish TARGET --to DEST",
 		Short: "Publish built releases, whole or not at all",
@@ -26,8 +23,9 @@ func Command(env *cli.Env) *cobra.Command {
 release when all its files are there and checked, not before. A version that is
 already published with the same content is left alone; with other content it is
 refused. What one run did not finish the next one does.
-` + targets.Help + "\n" + targets.DestHelp,
-		Example: `  # Publish what build wrote
+` + gateHelp + targets.Help + "\n" + targets.DestHelp,
+		Example: `  # Publish what make left, and what build wrote
+  clusterctl-repo publish out --version v1.2.3 --to /srv/repository
   clusterctl-repo publish out --to /srv/repository
 
   # A GitHub release with its tag; what would happen?
@@ -39,40 +37,21 @@ refused. What one run did not finish the next one does.
 		Annotations: map[string]string{cli.Stepwise: "yes"},
 		Args:        cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(d.to) == 0 {
+			if len(s.to) == 0 {
 				return cli.Usagef("missing destination: add --to, such as --to /srv/repository")
 			}
-			var sites []publish.Site
-			for _, to := range d.to {
-				site, err := d.site(env, to)
-				if err != nil {
-					return err
-				}
-				sites = append(sites, site)
-			}
-			t, err := targets.Open(cmd.Context(), env, args[0], nil)
+			steps, err := s.finished(cmd.Context(), env, args[0], func(releases []*repo.Release) ([]step, error) {
+				return s.steps(cmd.Context(), env, &config.Config{}, releases, args[0])
+			})
 			if err != nil {
 				return err
 			}
-			var releases []*repo.Release
-			var all []string
-			for _, p := range t.Repository.Providers {
-				releases = append(releases, p.Releases...)
-				all = append(all, p.Label())
-			}
-			for _, label := range labels {
-				if !slices.Contains(all, label) {
-					return cli.Usagef("%s has no provider %s; it has %s", t.Repository.Path, label, strings.Join(all, ", "))
-				}
-			}
-			if releases = selected(releases, labels); len(releases) == 0 {
-				return cli.Usagef("%s holds no release to publish", args[0])
-			}
-			return d.deliver(cmd.Context(), env, phrase.List(sites, func(s publish.Site) step { return step{s, releases} }))
+			return s.deliver(cmd.Context(), env, steps)
 		},
 	}
-	d.bind(cmd.Flags())
-	cmd.Flags().StringSliceVar(&labels, "provider", nil, "")
+	s.bind(cmd.Flags())
+	cmd.Flags().StringVar(&s.source.Version, "version", "", "")
+	cmd.Flags().StringSliceVar(&s.source.Providers, "provider", nil, "")
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -17,30 +16,32 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 // ReleaseCommand is the verb release.
 func ReleaseCommand(env *cli.Env) *cobra.Command {
-	var s targets.Source
-	var d delivery
-	var f cli.Findings
+	var s shipment
 	cmd := &cobra.Command{
-		Use:   "release [SOURCE] --version VERSION --to DEST",
+		Use:   "release [SOURCE|FOLDER] --version VERSION --to DEST",
 		Short: "Build, lint, publish and read back: the release target of a Makefile",
-		Long: `Builds the releases of a source tree, checks them, publishes them and reads
-back what readers see. Nothing is published if there are findings at or above
---fail-on. A second run finishes what a first one did not.
-
-Nothing is published either if
+		Long: `Builds the releases of a source tree, or takes those of a folder such as the one
+that make left, checks them, publishes them and reads back what readers see. A
+second run finishes what a first one did not.
+` + gateHelp + `
+Of a source tree nothing is published either if
 ` + refused() + `
 Without --to, the destinations of the configuration are used.
 ` + targets.DestHelp,
-		Example: `  clusterctl-repo release --version v1.2.3 --to /srv/repository
+		Example: `  # What make left in the folder out
+  make release && clusterctl-repo release out --version v1.2.3 \
+      --to https://github.com/acme/cluster-api-provider-acme
+
+  # What the source tree makes
+  clusterctl-repo release --version v1.2.3 --to /srv/repository
 
   # From a workflow, with contents: write
   clusterctl-repo release --version "$GITHUB_REF_NAME" \
@@ -54,45 +55,66 @@ Without --to, the destinations of the configuration are used.
 		Args:        cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, dir := cmd.Context(), targets.Arg(args)
-			b, err := s.Build(ctx, env, dir)
-			if err != nil {
-				return err
-			}
-			releases, c := b.Releases, b.Config
-			d.Remote, d.Commit = origin(ctx, env, dir)
-			steps, err := d.steps(ctx, env, c, releases, dir)
-			if err != nil {
-				return err
-			}
-			checked, err := check.Build(ctx, b, check.Options{})
-			if err != nil {
-				return err
-			}
-			r := checked.Report
-			if len(r.Findings) > 0 || len(r.Failures) > 0 || f.Chosen() {
-				if err := f.Judge(env, r, report.Options{}, checked.Repository); err != nil {
-					env.Say("nothing was published")
+			s.Remote, s.Commit = origin(ctx, env, dir)
+			if finished, _ := transform.IsFinished(ctx, env.Path(dir)); finished {
+				c, err := s.config(env, dir)
+				if err != nil {
 					return err
 				}
+				steps, err := s.finished(ctx, env, dir, func(releases []*repo.Release) ([]step, error) {
+					return s.steps(ctx, env, c, releases, dir)
+				})
+				if err != nil {
+					return err
+				}
+				return s.deliver(ctx, env, steps)
 			}
-			if refusals := check.Refusals(b, r); len(refusals) > 0 {
-				problems := phrase.List(refusals, func(r check.Refusal) error { return r })
-				return fmt.Errorf("%w\nnothing was published", errors.Join(problems...))
+			b, err := s.source.Build(ctx, env, dir)
+			if err != nil {
+				return err
 			}
-			if !d.dryRun {
+			steps, err := s.steps(ctx, env, b.Config, b.Releases, dir)
+			if err != nil {
+				return err
+			}
+			checked, err := check.Build(ctx, b, check.Options{Last: func(ctx context.Context, _ []*repo.Release) ([]check.Succession, error) {
+				return s.last(ctx, env, steps)
+			}})
+			if err != nil {
+				return err
+			}
+			if err := s.judge(env, checked); err != nil {
+				return err
+			}
+			if err := refuse(check.Refusals(b, checked.Report)); err != nil {
+				return err
+			}
+			if !s.dryRun {
 				if err := targets.SaveSeries(env, b); err != nil {
 					return err
 				}
 			}
-			d.brokenLatest = d.brokenLatest || f.Level > lint.Error // --fail-on never
-			return d.deliver(ctx, env, steps)
+			return s.deliver(ctx, env, steps)
 		},
 	}
-	s.Bind(cmd.Flags())
-	s.BindSeries(cmd.Flags())
-	d.bind(cmd.Flags())
-	f.Bind(cmd.Flags())
+	s.source.Bind(cmd.Flags())
+	s.source.BindSeries(cmd.Flags())
+	s.bind(cmd.Flags())
 	return cmd
+}
+
+// config is the configuration of finished releases: the one that is named, lies with
+// them, or is the nearest above them.
+func (s *shipment) config(env *cli.Env, dir string) (*config.Config, error) {
+	if s.source.Config != "" {
+		c, _, err := transform.LoadConfig("", env.Short(s.source.Config))
+		return c, err
+	}
+	c, file, err := transform.LoadConfig(env.Short(env.Path(dir)), "")
+	if err == nil && file == "" {
+		c, _, err = transform.ConfigAbove(env.Short(env.Path(dir)))
+	}
+	return c, err
 }
 
 // refused lists the gates for the help.

@@ -26,9 +26,10 @@ import (
 
 // Help is the part of the help that all commands with a TARGET share.
 const Help = `
-TARGET is a folder (a repository <root>/<label>/<version>/<files>, the <label> or
-<version> folder in it, or the flat folder of files that make left), or the URL of a release as clusterctl
-accepts it, such as file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
+TARGET is a folder: a repository <root>/<label>/<version>/<files>, a <label> or
+<version> folder in it, or the flat folder of files that make left. Or it is the
+URL of a release as clusterctl accepts it, such as
+file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
 
 // SourceHelp follows Help for commands that build source trees.
 const SourceHelp = `

@@ -287,17 +287,6 @@ func (c *Class) healthCheck(n *yamldoc.Node) (h healthCheck, ok bool) {
 	return h, h.Node.Is(yamldoc.Map) || h.MaxInFlight != nil
 }
 
-// HasHealthCheck reports whether the control plane (worker is nil) or a class of
-// workers defines a health check.
-func (c *Class) HasHealthCheck(worker *Worker) bool {
-	n := c.Spec.Get("controlPlane")
-	if worker != nil {
-		n = worker.Node
-	}
-	h, _ := c.healthCheck(n)
-	return h.Defined()
-}
-
 // KubernetesVersions are the versions that clusters of the class may have; none
 // is any.
 func (c *Class) KubernetesVersions() []*yamldoc.Node { return c.Spec.Get("kubernetesVersions").List() }

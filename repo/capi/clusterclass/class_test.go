@@ -100,8 +100,8 @@ patch g.x false d.x`
 		if found := c.Check(); len(found) > 0 {
 			t.Errorf("%s: %v", c.Version, found)
 		}
-		if !c.Discovers() || !c.HasHealthCheck(nil) || c.Worker(true, "w") != nil || c.Worker(false, "w") == nil {
-			t.Errorf("%s: discovers %v, health check %v", c.Version, c.Discovers(), c.HasHealthCheck(nil))
+		if !c.Discovers() || c.Worker(true, "w") != nil || c.Worker(false, "w") == nil {
+			t.Errorf("%s: discovers %v", c.Version, c.Discovers())
 		}
 	}
 }
@@ -167,16 +167,6 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s is a template", text)
 		}
 	}
-	for text, want := range map[string]string{"yes": "yes", "{{ .a }}": "-", "": "", "{{/* a */}}true": "true"} {
-		tpl := given.Value(clusterclass.ParseTemplate(text))(t)
-		got, constant := tpl.Constant()
-		if !constant {
-			got = "-"
-		}
-		if got != want {
-			t.Errorf("%q is %q", text, got)
-		}
-	}
 }
 
 // TestDefaulted gives values the defaults that an API server gives them: a null counts
@@ -214,7 +204,6 @@ func FuzzClass(f *testing.F) {
 			for _, m := range c.Metadata() {
 				crd.Problems(m)
 			}
-			c.Used()
 			c.HealthChecks()
 			c.Durations()
 			c.Taints()

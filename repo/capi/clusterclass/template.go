@@ -58,21 +58,6 @@ func ParseTemplate(text string) (*patchTemplate, error) {
 	return &patchTemplate{trees}, nil
 }
 
-// Constant returns what the template renders to if that does not depend on
-// anything.
-func (t *patchTemplate) Constant() (text string, ok bool) {
-	tree := t.trees[main]
-	if tree == nil || tree.Root == nil {
-		return "", true
-	}
-	for _, n := range tree.Root.Nodes {
-		if _, isText := n.(*parse.TextNode); !isText {
-			return "", false
-		}
-	}
-	return tree.Root.String(), true
-}
-
 // Variables calls visit with the path of every value of the root that the
 // template reads: [builtin cluster name], [region]. Sure is false where the dot
 // may stand for something else than the root: inside range, with, and templates
@@ -217,33 +202,4 @@ func Unnamed(name string) string {
 		return problems[0]
 	}
 	return ""
-}
-
-// Used returns the variables that a patch reads; all is true if any variable may
-// be read: by an extension, by a template that cannot be read, or by one that
-// reads them all.
-func (c *Class) Used() (used map[string]bool, all bool) {
-	used = map[string]bool{}
-	template := func(text string) {
-		if text == "" {
-			return
-		}
-		t, err := ParseTemplate(text)
-		if err != nil || t.Variables(func(path []string, _ bool) { used[path[0]] = true }) {
-			all = true
-		}
-	}
-	for _, p := range c.Patches() {
-		if p.External != nil {
-			return nil, true
-		}
-		template(p.EnabledIf.Str())
-		for _, from := range p.Definitions.All("*", "jsonPatches", "*", "valueFrom") {
-			template(from.Get("template").Str())
-			if name := VariableName(from.Get("variable").Str()); name != "" {
-				used[name] = true
-			}
-		}
-	}
-	return used, all
 }

@@ -20,9 +20,9 @@ var schemas embed.FS
 // parsed are the schemas by the name of their file.
 var parsed sync.Map
 
-// CoreSchema returns what Cluster API or cert-manager says about the objects of a kind that
-// providers use: those of the core and of the kubeadm providers, Certificates and Issuers. Ok
-// is false for kinds and versions that it does not know.
+// CoreSchema returns what Cluster API says about the objects of a kind that providers use:
+// those of the core and of the kubeadm providers. Ok is false for kinds and versions that it
+// does not know.
 func CoreSchema(group, kind, version string) (s crd.Schema, ok bool) {
 	name := "schemas/" + group + "_" + kind + "_" + version + ".yaml"
 	load, known := parsed.Load(name)

@@ -1,7 +1,7 @@
 // Package contract holds the contracts between Cluster API and the kinds of its
 // providers as data: which contracts there are, which versions of Cluster API
 // know them, and what the roles of kinds demand. It has the schemas of the kinds of
-// Cluster API itself and of cert-manager, too.
+// Cluster API itself, too.
 //
 // It must not know rules, files or how anything is reported.
 package contract

@@ -1,7 +1,6 @@
 package crd
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -67,66 +66,6 @@ func Problems(metadata *yamldoc.Node) []Problem {
 	}
 	return out
 }
-
-// Embedded returns why the API server refuses an object in a custom resource
-// (apiextensions-apiserver pkg/apiserver/schema/objectmeta, Validate): the fields that
-// all objects have.
-func Embedded(o *yamldoc.Node) []Problem {
-	var out []Problem
-	add := func(n *yamldoc.Node, format string, args ...any) {
-		out = append(out, Problem{cmp.Or(n, o), fmt.Sprintf(format, args...), nil})
-	}
-	for _, name := range [...]string{"apiVersion", "kind"} {
-		switch n := o.Get(name); {
-		case n.Str() == "":
-			add(n, "its %s is missing, empty or not a string", name)
-		case name == "apiVersion" && strings.Count(n.Text(), "/") > 1:
-			add(n, "its apiVersion %q has more than one slash", n.Text())
-		case name == "kind":
-			if why := wrong(validation.IsDNS1035Label(strings.ToLower(n.Text()))); why != "" {
-				add(n, "its kind is %q: %s", n.Text(), why)
-			}
-		}
-	}
-	metadata := o.Get("metadata").Given()
-	switch {
-	case metadata == nil:
-		return out
-	case metadata.Kind != yamldoc.Map:
-		add(metadata, "its metadata is not a mapping")
-		return out
-	}
-	for _, e := range embeddedNames {
-		name := e.field
-		switch n := metadata.Get(name).Given(); {
-		case n == nil:
-		case n.Kind != yamldoc.String:
-			add(n, "its metadata.%s is not a string", name)
-		case n.Text() != "":
-			if why := wrong(e.form(n.Text())); why != "" {
-				add(n, "its metadata.%s is %q: %s", name, n.Text(), why)
-			}
-		}
-	}
-	for _, name := range [...]string{"labels", "annotations"} {
-		n := metadata.Get(name).Given()
-		if n != nil && n.Kind != yamldoc.Map {
-			add(n, "its metadata.%s is not a mapping", name)
-		}
-		for _, f := range n.Fields() {
-			if f.Value.Kind != yamldoc.String && f.Value.Kind != yamldoc.Null {
-				add(f.Value, "the value of %s in its metadata.%s is not a string", f.Name, name)
-			}
-		}
-	}
-	return append(out, Problems(metadata)...)
-}
-
-// embeddedNames are the names in the metadata of an object in another.
-var embeddedNames = []struct {
-	field string
-	form  func(string) []string
-}{{"name", content.IsPathSegmentName}, {"generateName", content.IsPathSegmentPrefix}, {"namespace", validation.IsDNS1123Label}}
 
 // forms are the kinds of Kubernetes whose names are not DNS subdomains
 // (pkg/apis/core/validation, ValidateNamespaceName and ValidateServiceCreate, which

@@ -63,10 +63,6 @@ func TestAsTheAPIServer(t *testing.T) {
 	if len(crd.Problems(large.Get("metadata"))) != 1 {
 		t.Error("annotations of more than 256 KiB are accepted")
 	}
-	values := read(t, "{apiVersion: v1, kind: A, metadata: {labels: {a: null}, annotations: {b: 1}}}\n")
-	if got := crd.Embedded(values.Root); len(got) != 1 || !strings.HasPrefix(got[0].Says(""), "the value of b") {
-		t.Errorf("values of embedded metadata: %v", got)
-	}
 }
 
 func document(t *testing.T, meta metav1.ObjectMeta) *yamldoc.Node {

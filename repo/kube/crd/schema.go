@@ -65,12 +65,6 @@ type Checker struct {
 	// Received says that the API server looks at the values: it also drops all
 	// other nulls that may not be (PruneNonNullableNullsWithoutDefaults).
 	Received bool
-
-	// Loose says that the values are defaults in their own schema, which are
-	// compared with what is left of it (apiextensions-apiserver
-	// pkg/apiserver/schema, ToKubeOpenAPI): x-kubernetes-int-or-string does not
-	// count, and a format lets any text or list pass for a type.
-	Loose bool
 }
 
 // Check returns what is wrong with a value, in the order of its text. With strict
@@ -174,7 +168,7 @@ func (k *check) typesOf(s *yamldoc.Node) (types []string, format string) {
 			mixed = f.Value
 		}
 	}
-	if mixed.Bool() && !k.c.Loose {
+	if mixed.Bool() {
 		return intOrString, formatted.Str()
 	}
 	if known, ok := alone[typ.Str()]; ok {
@@ -209,8 +203,6 @@ func (k *check) typed(s *yamldoc.Node, types []string, format string, n *yamldoc
 		return true
 	case n.Kind == yamldoc.List && types[0] == "string" && checked(format):
 		return true // a quirk of the original
-	case k.c.Loose && format != "" && (n.Kind == yamldoc.List || n.Kind == yamldoc.String) && types[0] != "integer" && types[0] != "number":
-		return true
 	}
 	k.fail(Type, "type", n, "is %s, but must be %s", article(has), article(strings.Join(types, " or ")))
 	return false

@@ -2,7 +2,6 @@ package contractcheck
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -247,40 +246,4 @@ func head(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, 1<<10))
-}
-
-// T is the part of testing.TB that Test needs.
-type T interface {
-	Helper()
-	Context() context.Context
-	Fatal(args ...any)
-	Errorf(format string, args ...any)
-	Logf(format string, args ...any)
-}
-
-// Test judges the definitions in files and folders. Errors fail the test, and all other
-// findings are logged.
-func Test(t T, names ...string) {
-	t.Helper()
-	all, err := Read(names...)
-	if err != nil {
-		t.Fatal(err)
-		return
-	}
-	r, err := Check(t.Context(), all, Options{})
-	if err != nil {
-		t.Fatal(err)
-		return
-	}
-	for _, err := range r.Failures {
-		t.Errorf("%v", err)
-	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		say := t.Logf
-		if f.Severity == lint.Error {
-			say = t.Errorf
-		}
-		say("%s:%d:%d: %s: %s [%s]\n\t%s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, strings.TrimPrefix(cmp.Or(f.Object, "")+": "+f.Message, ": "), f.Rule.ID, f.Help())
-	}
 }

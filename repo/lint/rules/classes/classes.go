@@ -72,7 +72,7 @@ var spokenFor = []struct {
 	{"CC012", "spec.", ".unhealthyRange", false},
 	{"CC012", "spec.", ".unhealthyInRange", false},
 	{"CV001", "spec.variables[].name", "", true},
-	{"CV003", "spec.variables[].schema", "", true},
+	{"CV002", "spec.variables[].schema", ".type", false},
 	{"PA001", "spec.patches[].name", "", true},
 	{"PA003", "spec.patches[].enabledIf", "", false},
 	{"PA004", "spec.patches[].", "valueFrom.template", false},
@@ -107,8 +107,8 @@ func violation(p *lint.Pass, c *clusterclass.Class, v crd.Violation) {
 	p.Report(lint.On(c.Object, v.Node, "%s %s", v.Path, v.Message).Meant(view.Meant(v)))
 }
 
-// inVariableSchema reports whether a path leads into the schema of a variable,
-// which the rules CV are about.
+// inVariableSchema reports whether a path leads into the schema of a variable, to whose
+// keywords CV008 looks.
 func inVariableSchema(path string) bool {
 	return strings.HasPrefix(path, "spec.variables[") && strings.Contains(path, "].schema.openAPIV3Schema.")
 }
@@ -128,7 +128,7 @@ func classDecodes(p *lint.Pass, c *clusterclass.Class) {
 		return
 	}
 	for _, v := range c.Check() {
-		if v.Fault != crd.Unknown && v.Fault != crd.Type || inVariableSchema(v.Path) {
+		if v.Fault != crd.Unknown && v.Fault != crd.Type || v.Fault == crd.Unknown && inVariableSchema(v.Path) {
 			continue
 		}
 		if _, elsewhere := c.Elsewhere(v.Path); v.Fault == crd.Type || !elsewhere {
@@ -768,6 +768,7 @@ func classAPIVersion(p *lint.Pass, c *clusterclass.Class) {
 	if c.Version == clusterclass.V1Beta1 && p.Profile.Core >= 11 {
 		f := lint.On(c.Object, c.Object.Get("apiVersion"), "ClusterClass v1beta1 is deprecated")
 		f.Object = "" // one finding for the classes of a release
+		f.Fix = view.Renamed(c.Object)
 		p.Report(f)
 	}
 }

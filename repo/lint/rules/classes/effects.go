@@ -16,7 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -469,8 +468,8 @@ func (s situation) misfits(p *lint.Pass, t *patch.Template, before json.RawMessa
 	}
 	var out []fault
 	for _, v := range is {
-		if was[v.Path+v.Message] || view.OfStatus(v) || v.Keyword == cel.Keyword && webhook {
-			continue // the webhook may change what the rules read
+		if was[v.Path+v.Message] || view.OfStatus(v) {
+			continue
 		}
 		n, rule := blame(t, v)
 		if n == nil || sampled(s.class.Object, n) {
@@ -572,11 +571,7 @@ func checked(s crd.Schema, object json.RawMessage, prefix []string) []crd.Violat
 	}
 	checker := crd.Checker{Received: true}
 	spec, value := crd.Schema{Node: s.Node.Get("properties", "spec")}, docs[0].Root.Get(prefix...)
-	list := checker.Check(spec, value, true, prefix...)
-	if view.Refused(list) {
-		return list
-	}
-	return append(list, view.BrokenRules(nil, spec, value, cel.Values{Received: true}, prefix...)...)
+	return checker.Check(spec, value, true, prefix...)
 }
 
 // blame returns the text of the patch that causes a violation: what the last

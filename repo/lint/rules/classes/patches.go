@@ -233,90 +233,8 @@ func patchSelector(p *lint.Pass, c *clusterclass.Class) {
 	}
 }
 
-// lists are the parts of matchResources that select workers.
-var matchLists = [...]struct {
-	name, list string
-	pool       bool
-}{
-	{"machineDeploymentClass", clusterclass.Deployments, false},
-	{"machinePoolClass", clusterclass.Pools, true},
-}
-
-var _ = patchRules.Add(lint.Rule{
-	ID: "PA006", Name: "patch-match-resources", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "matchResources must select at least one template, and every selector must match",
-	Source: patchAdmission + ", validateSelectors",
-	Why:    "The API server refuses the class.",
-	Fix:    "Select the places where the class refers to this kind.",
-	Check:  eachClass(patchMatchResources),
-})
-
-func patchMatchResources(p *lint.Pass, c *clusterclass.Class) {
-	refs := c.References()
-	workers := c.Workers()
-	for _, d := range patchDefinitions(c) {
-		o := c.Object
-		if !d.match.Is(yamldoc.Map) || sampled(o, d.apiVersion, d.kind) {
-			continue
-		}
-		known := slices.ContainsFunc(refs, func(r clusterclass.Reference) bool { return d.matches(&r) })
-		enabled := false
-		flag := func(name, what string, places ...clusterclass.Reference) {
-			n := d.match.Get(name)
-			if !n.Bool() && !sampled(o, n) {
-				return
-			}
-			enabled = true
-			for i := range places {
-				if d.matches(&places[i]) || sampled(o, n, places[i].Node.Get("apiVersion"), places[i].Node.Get("kind")) {
-					return
-				}
-			}
-			if known {
-				p.On(o, n, "patch %q selects %s, which is not of kind %s", d.patch.Name, what, d.kind.Str())
-			}
-		}
-		if len(refs) > 1 {
-			flag("infrastructureCluster", "the infrastructure of the cluster", refs[0])
-			flag("controlPlane", "the control plane", refs[1], c.MachineInfrastructure())
-		}
-		for _, m := range matchLists {
-			for _, n := range d.match.Get(m.name, "names").List() {
-				enabled = true
-				if !n.Is(yamldoc.String) || sampled(o, n) || nameProblem(n.Text()) != "" || !known {
-					continue
-				}
-				exists := false
-				if !slices.ContainsFunc(workers, func(w clusterclass.Worker) bool {
-					if w.Pool != m.pool || !selectsWorker(n.Text(), w.Class) && !sampled(o, w.Node.Get("class")) {
-						return false
-					}
-					exists = true
-					return d.matches(&w.Bootstrap) || d.matches(&w.Infrastructure) ||
-						sampled(o, w.Node.Get("class"), w.Bootstrap.Node.Get("kind"), w.Bootstrap.Node.Get("apiVersion"), w.Infrastructure.Node.Get("kind"), w.Infrastructure.Node.Get("apiVersion"))
-				}) {
-					if exists {
-						p.On(o, n, "patch %q selects %s of class %s, but none of them uses templates of kind %s",
-							d.patch.Name, m.list, n.Text(), d.kind.Str())
-					} else {
-						p.On(o, n, "patch %q selects %s of class %s, which the ClusterClass does not have",
-							d.patch.Name, m.list, n.Text())
-					}
-				}
-			}
-		}
-		if !enabled {
-			p.On(o, d.match, "patch %q selects nothing", d.patch.Name)
-		}
-	}
-}
-
-// selectsWorker reports whether a name of a selector selects a class of workers.
-func selectsWorker(selector, name string) bool {
-	prefix, atEnd := strings.CutSuffix(selector, "*")
-	suffix, atStart := strings.CutPrefix(selector, "*")
-	return selector == name || atStart && strings.HasSuffix(name, suffix) || atEnd && strings.HasPrefix(name, prefix)
-}
+// matchLists are the parts of matchResources that select workers.
+var matchLists = [...]string{"machineDeploymentClass", "machinePoolClass"}
 
 // nameProblem returns why a text cannot select classes of workers; "" if it can.
 func nameProblem(name string) string {
@@ -342,8 +260,8 @@ var _ = patchRules.Add(lint.Rule{
 })
 
 func patchClassNames(p *lint.Pass, c *clusterclass.Class, d patchDefinition) {
-	for _, m := range matchLists {
-		for _, n := range d.match.Get(m.name, "names").List() {
+	for _, name := range matchLists {
+		for _, n := range d.match.Get(name, "names").List() {
 			if problem := nameProblem(n.Str()); problem != "" && !sampled(c.Object, n) {
 				p.On(c.Object, n, "%q %s", n.Text(), problem)
 			}
@@ -633,58 +551,6 @@ var patchOptional = patchRules.Add(lint.Rule{
 	Why:    "Cluster API cannot compute the patch, so Clusters that do not set the variable are not created or updated.",
 	Fix:    "Give the variable a default, require it, or test it in enabledIf: '{{ if .NAME }}true{{ end }}'.",
 })
-
-var _ = patchRules.Add(lint.Rule{
-	ID: "PA018", Name: "patch-pointer", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Patch paths should be valid JSON pointers",
-	Source: "RFC 6901, section 3",
-	Why:    "The patch changes another field, or fails. In a key, a slash is written ~1 and a tilde ~0.",
-	Fix:    "Escape the key, and remove empty parts.",
-	Check:  each(jsonPatches, patchPointer),
-})
-
-func patchPointer(p *lint.Pass, c *clusterclass.Class, j jsonPatch) {
-	if !j.to.Is(yamldoc.String) || sampled(c.Object, j.to) || !strings.HasPrefix(j.to.Text(), "/") {
-		return
-	}
-	for part := range strings.SplitSeq(j.to.Text()[1:], "/") {
-		message := ""
-		switch plain := strings.NewReplacer("~0", "", "~1", "").Replace(part); {
-		case part == "":
-			message = "has an empty part"
-		case strings.Contains(plain, "~"):
-			message = fmt.Sprintf("has a ~ in %s that is neither ~0 nor ~1", part)
-		default:
-			continue
-		}
-		p.On(c.Object, j.to, "the path %q %s", j.to.Text(), message)
-		return
-	}
-}
-
-var _ = patchRules.Add(lint.Rule{
-	ID: "PA019", Name: "patch-never-enabled", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "enabledIf should be able to become true",
-	Source: patchEngine + ", patchIsEnabled",
-	Why:    "The patch is never applied: only the boolean true enables it, not a string or a number.",
-	Fix:    "Write a template that renders to true, without quotes.",
-	Check:  each((*clusterclass.Class).Patches, patchNeverEnabled),
-})
-
-func patchNeverEnabled(p *lint.Pass, c *clusterclass.Class, patch clusterclass.Patch) {
-	n := patch.EnabledIf
-	if !n.Is(yamldoc.String) || n.Text() == "" || sampled(c.Object, n) {
-		return
-	}
-	t, err := clusterclass.ParseTemplate(n.Text())
-	if err != nil {
-		return
-	}
-	text, constant := t.Constant()
-	if value, err := yamldoc.ToJSON([]byte(text)); constant && err == nil && string(value) != "true" {
-		p.On(c.Object, n, "enabledIf of patch %q is always %q, so the patch is never applied", patch.Name, text)
-	}
-}
 
 var _ = patchRules.Add(lint.Rule{
 	ID: "PA025", Name: "patch-one-document", Severity: lint.Error, Proof: lint.Contract,

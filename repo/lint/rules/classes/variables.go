@@ -6,7 +6,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -56,15 +55,6 @@ var _ = variableRules.Add(lint.Rule{
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV003", Name: "variable-schema-structural", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The schema of a variable must be structural",
-	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema, ValidateStructural",
-	Why:    "The API server refuses the class.",
-	Fix:    "Give every schema a type and every array items, and use allOf, anyOf, oneOf and not only to restrict values.",
-	Check:  eachFault(clusterclass.OfStructure),
-})
-
-var _ = variableRules.Add(lint.Rule{
 	ID: "CV004", Name: "variable-properties", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "A variable's schema must not have both properties and additionalProperties",
 	Source: variableAdmission,
@@ -74,30 +64,12 @@ var _ = variableRules.Add(lint.Rule{
 })
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "CV005", Name: "variable-default", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The default of a variable must match its schema",
-	Source: variableAdmission + "; apiextensions-apiserver pkg/apiserver/schema/defaulting, ValidateDefaults",
-	Why:    "The API server refuses the class.",
-	Fix:    "Correct the default or the schema.",
-	Check:  eachFault(clusterclass.OfDefault),
-})
-
-var _ = variableRules.Add(lint.Rule{
 	ID: "CV006", Name: "variable-example", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "Examples and enum values of a variable must match its schema",
 	Source: variableAdmission,
 	Why:    "The API server refuses the class.",
 	Fix:    "Correct the value or the schema.",
 	Check:  eachFault(clusterclass.OfSample),
-})
-
-var _ = variableRules.Add(lint.Rule{
-	ID: "CV007", Name: "variable-rule", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "Validation rules of a variable must compile and stay within the cost limit",
-	Source: variableAdmission + "; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel, Compile",
-	Why:    "The API server refuses the class.",
-	Fix:    "Correct the expression, its message or its fieldPath. To lower the cost, set limits such as maxItems and maxLength.",
-	Check:  eachFault(clusterclass.OfRule),
 })
 
 var _ = variableRules.Add(lint.Rule{
@@ -154,56 +126,6 @@ func variableUndescribed(p *lint.Pass, c *clusterclass.Class) {
 	}
 	if first != nil {
 		p.On(c.Object, first, "required variables have no description: %s", strings.Join(names, ", "))
-	}
-}
-
-var _ = variableRules.Add(lint.Rule{
-	ID: "CV011", Name: "variable-unused", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Every variable of a ClusterClass should be used",
-	Source: "Cluster API book, Writing a ClusterClass, ClusterClass with patches",
-	Why:    "Setting the variable has no effect.",
-	Fix:    "Use the variable in a patch, or remove it.",
-	Check:  eachClass(variableUnused),
-})
-
-func variableUnused(p *lint.Pass, c *clusterclass.Class) {
-	list := c.Variables()
-	if len(list) == 0 {
-		return
-	}
-	used, all := c.Used()
-	if all {
-		return
-	}
-	for name := range used {
-		if name != clusterclass.Builtin && c.Variable(name) == nil {
-			return // PA013: the unused one is probably meant
-		}
-	}
-	for _, v := range list {
-		if n := v.Node.Get("name"); clusterclass.VariableName(v.Name) == v.Name &&
-			v.Name != "" && !used[v.Name] && !sampled(c.Object, n) {
-			p.On(c.Object, n, "variable %q is not used by any patch", v.Name)
-		}
-	}
-}
-
-// secret are the words in the names of variables that hold a secret.
-var secret = phrase.Pattern(`(?i)(password|passwd|secret|token|private_?key|api_?key|credential)s?$`)
-
-var _ = variableRules.Add(lint.Rule{
-	ID: "CV012", Name: "variable-secret", Severity: lint.Info, Proof: lint.Practice,
-	Title:  "The default of a variable is not a secret",
-	Source: "Kubernetes documentation, Good practices for Secrets",
-	Why:    "All clusters get the same value, and everyone who can read the class or a Cluster can read it.",
-	Fix:    "Let the variable hold the name of a Secret.",
-	Check:  each((*clusterclass.Class).Variables, variableSecret),
-})
-
-func variableSecret(p *lint.Pass, c *clusterclass.Class, v clusterclass.Variable) {
-	if d := v.Default(); d.Is(yamldoc.String) && d.Text() != "" && secret().MatchString(v.Name) &&
-		!sampled(c.Object, d) {
-		p.On(c.Object, d, "variable %q looks like a secret and has a default", v.Name)
 	}
 }
 

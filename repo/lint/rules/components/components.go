@@ -161,28 +161,6 @@ func foreignSubject(p *lint.Pass) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP006", Name: "subject-namespace", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "A ServiceAccount in a ClusterRoleBinding must have a namespace",
-	Source: "Kubernetes pkg/apis/rbac/validation, ValidateRoleBindingSubject",
-	Why:    "The API server refuses the binding in the middle of the installation; clusterctl does not add a missing namespace.",
-	Fix:    "Add the namespace of the ServiceAccount to the subject.",
-	Check:  view.EachObject(subjectNamespace),
-})
-
-func subjectNamespace(p *lint.Pass, o *manifest.Object) {
-	if !o.Is(view.RbacGroup, "ClusterRoleBinding") {
-		return
-	}
-	for _, s := range o.Get("subjects").List() {
-		n := s.Get("namespace")
-		if s.Get("kind").Str() == "ServiceAccount" &&
-			(n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == "" && !view.Open(o, n)) {
-			p.On(o, s, "the ServiceAccount %s has no namespace", s.Get("name").Str())
-		}
-	}
-}
-
-var _ = componentRules.Add(lint.Rule{
 	ID: "COMP009", Name: "inject-ca-from", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  `The annotation ` + view.InjectCAFrom + ` must have the form NAMESPACE/NAME`,
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences",
@@ -606,89 +584,5 @@ func leftBehind(p *lint.Pass) {
 	if count > 0 {
 		p.On(first, first.Get("metadata", "name"),
 			"%s without %s in front of the name", phrase.Count(count, "cluster-wide object"), prefix)
-	}
-}
-
-var _ = componentRules.Add(lint.Rule{
-	ID: "COMP029", Name: "not-components", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Components should not contain objects of their own CRDs, cert-manager or secrets",
-	Source: "clusterctl client/cluster/components.go, Create; client/cluster/cert_manager.go",
-	Why:    "The installation fails, because clusterctl applies the objects before the API server serves the new kind. cert-manager is installed by clusterctl, and everyone can read a secret in a release.",
-	Fix:    "Let the controller create these objects, and take secrets from variables.",
-	Check:  view.EachObject(notComponents),
-})
-
-func notComponents(p *lint.Pass, o *manifest.Object) {
-	switch {
-	case o.Kind == "":
-	case p.Release.CRD(o.Group, o.Kind) != nil:
-		p.On(o, o.Get("kind"), "kind %s is defined in this file, so the API server may not serve it yet", o.Kind)
-	case o.Is(crd.Group, crd.Kind) && strings.HasSuffix("."+o.Get("spec", "group").Str(), "."+view.CertManagerGroup):
-		p.On(o, o.Get("metadata", "name"), "clusterctl installs cert-manager and its CRDs")
-	case o.Is("", "Secret"):
-		secretValue(p, o)
-	}
-}
-
-// secretValue reports the first value of a Secret that is in the file.
-func secretValue(p *lint.Pass, o *manifest.Object) {
-	for _, field := range []string{"data", "stringData"} {
-		for _, f := range view.Fields(o.Get(field)) {
-			if _, variable := p.File.Variable(o.Doc, f.Value); f.Value.Str() != "" && !variable {
-				p.On(o, f.Key(), "everyone can read the value of %s in this Secret", f.Name)
-				return
-			}
-		}
-	}
-}
-
-// scaffolded are the labels that every scaffolded project has.
-var scaffolded = map[string]string{"control-plane": "controller-manager"}
-
-var _ = componentRules.Add(lint.Rule{
-	ID: "COMP032", Name: "shared-selector", Severity: lint.Info, Proof: lint.Practice, OptIn: lint.EveryFinding,
-	Title:  "Selectors of Deployments distinguish the provider from others",
-	Source: "Kubernetes documentation, Deployments, section Selector",
-	Why:    "Two providers in one namespace fight for their pods, and Services reach the wrong ones, if the selectors are equal. All scaffolded providers have control-plane: controller-manager.",
-	Fix:    "Add the label " + layouts.ProviderLabel + " to selector and pods.",
-	Check:  sharedSelector,
-})
-
-func sharedSelector(p *lint.Pass) {
-	deployments := phrase.Only(p.File.Objects(), func(o *manifest.Object) bool { return o.Is("apps", "Deployment") })
-	// Only those that have the rarest label of a selector can match it.
-	type label struct{ name, value string }
-	having := map[label][]*manifest.Object{}
-	for _, o := range deployments {
-		for _, f := range view.Fields(o.Get("spec", "template", "metadata", "labels")) {
-			l := label{f.Name, f.Value.Text()}
-			having[l] = append(having[l], o)
-		}
-	}
-	for _, o := range deployments {
-		n := o.Get("spec", "selector")
-		if len(n.Get("matchExpressions").List()) > 0 {
-			continue
-		}
-		labels := n.Get("matchLabels")
-		candidates := deployments
-		for _, f := range view.Fields(labels) {
-			if some := having[label{f.Name, f.Value.Text()}]; len(some) < len(candidates) {
-				candidates = some
-			}
-		}
-		for _, other := range candidates {
-			if other != o && view.Selects(labels, other.Get("spec", "template", "metadata", "labels")) {
-				f := lint.At(p.File, o.Doc, labels,
-					"the selector also matches the pods of %s, so both fight for them", other.Name)
-				f.Severity, f.Fix = lint.Warning, "Add a label to selector and pods that is different in each Deployment."
-				p.Report(f)
-				break
-			}
-		}
-		own := slices.ContainsFunc(view.Fields(labels), func(f yamldoc.Field) bool { return scaffolded[f.Name] != f.Value.Str() })
-		if len(view.Fields(labels)) > 0 && !own {
-			p.On(o, labels, "the selector only has labels that all scaffolded providers share")
-		}
 	}
 }

@@ -88,21 +88,6 @@ func (f *faults) report(before string) {
 	}
 }
 
-// eachVersion returns a check of the versions of every definition, to which it adds what is
-// wrong. It leaves out definitions that no API server reads.
-func eachVersion(check func(f *faults, v *crd.Version)) func(*lint.Pass) {
-	return eachKind(func(p *lint.Pass, k *contract.Kind) {
-		if k.Object.Version != "v1" {
-			return
-		}
-		f := faults{p: p, kind: k}
-		for i := range k.Versions {
-			check(&f, &k.Versions[i])
-		}
-		f.report(k.Kind + " ")
-	})
-}
-
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD001", Name: "definition-name", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "A CRD must have the name that Cluster API computes from its group and kind",
@@ -137,23 +122,6 @@ func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
 		f := lint.At(p.File, k.Object.Doc, n,
 			"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.Role, want)
 		view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD003", Name: "plural-and-group", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The name of a CRD must be its plural, a dot and its group",
-	Source: crdValidation + ", ValidateCustomResourceDefinition",
-	Why:    "The API server refuses the CRD, and the installation stops.",
-	Fix:    "Correct metadata.name or spec.names.plural; the name is the plural, a dot and spec.group.",
-	Check:  eachKind(pluralAndGroup),
-})
-
-func pluralAndGroup(p *lint.Pass, k *contract.Kind) {
-	if want := k.Plural + "." + k.Group; k.Plural != "" && k.Group != "" && k.Object.Name != want {
-		n := view.Nearest(k.Object, "metadata", "name")
-		f := lint.At(p.File, k.Object.Doc, n, "the CRD is named %q; it must be plural and group, %q", k.Object.Name, want)
-		view.Settle(p, k.Object, f, n, k.Object.Get("spec", "names", "plural"), k.Object.Get("spec", "group"))
 	}
 }
 

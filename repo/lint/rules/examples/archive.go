@@ -280,8 +280,8 @@ func (e *Example) file(name, data string) error {
 			target := strings.TrimSpace(data)
 			e.files(side).Links[name] = target
 			e.files(side).Shown = append(e.files(side).Shown, fragment{Path: name, Link: target})
-		case ".quoted", ".padded":
-			text, err := special(ending, data)
+		case ".quoted":
+			text, err := strconv.Unquote(strings.TrimSpace(data))
 			if err != nil {
 				return err
 			}
@@ -303,24 +303,4 @@ func (e *Example) file(name, data string) error {
 		}
 	}
 	return nil
-}
-
-// special returns the text of a file that is written in another way.
-func special(ending, data string) (string, error) {
-	if ending == ".quoted" {
-		return strconv.Unquote(strings.TrimSpace(data))
-	}
-	return padded(data)
-}
-
-// padded makes a file of a given size.
-func padded(data string) (string, error) {
-	head, text, _ := strings.Cut(data, "\n")
-	var size int
-	var pad string
-	if _, err := fmt.Sscanf(head, "%d %q", &size, &pad); err != nil || pad == "" {
-		return "", fmt.Errorf("cannot read the size in %q", head)
-	}
-	line := "    " + strings.Repeat(pad, 1000/len(pad)) + "\n"
-	return text + strings.Repeat(line, max(0, size-len(text))/len(line)), nil
 }

@@ -128,7 +128,6 @@ func TestParseRefuses(t *testing.T) {
 		"finding without a path":       {"want X001 \"x\"\n", "cannot read"},
 		"oracle without a pattern":     {"oracle provider-refuses\n", "cannot read"},
 		"twice":                        {"-- x.yaml --\n-- x.yaml --\n", "twice"},
-		"size":                         {"-- x.yaml.padded --\nmuch\n", "cannot read the size"},
 		"quoted":                       {"-- x.yaml.quoted --\nx\n", "invalid syntax"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,9 +32,7 @@
 //
 // A line of a bad file may end with `# want RULE "PATTERN"`, which expects a
 // finding there and is not part of the file. In a name without .diff, the ending
-// .quoted stands for a Go string literal, .link for the target of a symbolic link,
-// and .padded for a size in bytes and a text, which is repeated at the end on
-// indented lines until the file has that size.
+// .quoted stands for a Go string literal, and .link for the target of a symbolic link.
 //
 // # Differences
 //

@@ -41,8 +41,7 @@ const (
 	MoveLeaves  Verdict = "move-leaves"
 	MoveRefuses Verdict = "move-refuses"
 	// AdmissionRefuses creates the objects as an API server does that has the
-	// definitions of Cluster API and its webhooks, and that of cert-manager: one of
-	// them is refused.
+	// definitions of Cluster API and its webhooks: one of them is refused.
 	AdmissionRefuses Verdict = "admission-refuses"
 	// GenerationRefuses lets Cluster API compute the patches of the class for a
 	// Cluster that sets what the class requires: its generator fails, or the API

@@ -388,22 +388,6 @@ func extensionCASecret(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS016", Name: "extension-ca-twice", Severity: lint.Info, Proof: lint.Practice,
-	Title:  "An ExtensionConfig has only one source for its CA bundle",
-	Source: "cluster-api core/reconcilers/extensionconfig, reconcileCABundle",
-	Why:    "Cluster API overrides caBundle with the CA of the annotation.",
-	Fix:    "Remove caBundle.",
-	Check:  eachExtension(extensionCATwice),
-})
-
-func extensionCATwice(p *lint.Pass, o *manifest.Object) {
-	_, injected := o.Annotation(view.InjectCAFromSecret)
-	if n := clientConfig(o).Get("caBundle"); injected && n.Str() != "" {
-		p.On(o, n, "the annotation %s overrides this CA bundle", view.InjectCAFromSecret)
-	}
-}
-
-var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS017", Name: "extension-fixed-namespace", Severity: lint.Info, Proof: lint.Practice,
 	Title:  "An ExtensionConfig works in another namespace",
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",
@@ -506,24 +490,6 @@ func extensionSettings(p *lint.Pass, o *manifest.Object) {
 		case secretive().MatchString(f.Name) && f.Value.Text() != "":
 			p.Report(lint.On(o, f.Value, "setting %s looks like a secret", f.Name).As(lint.Warning))
 		}
-	}
-}
-
-var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS020", Name: "extension-config-scope", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "An ExtensionConfig should have neither a namespace nor a status",
-	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, scope",
-	Why:    "The fields have no effect: ExtensionConfigs are cluster-wide, and the API server drops the status.",
-	Fix:    "Remove the field.",
-	Check:  eachExtension(extensionConfigScope),
-})
-
-func extensionConfigScope(p *lint.Pass, o *manifest.Object) {
-	if n := o.Get("metadata", "namespace"); n.Str() != "" {
-		p.Report(lint.On(o, n, "the ExtensionConfig has a namespace, but the kind is cluster-wide").As(lint.Info))
-	}
-	if status := o.Doc.Root.Field("status"); status != nil && !view.Blank(status.Value) {
-		p.On(o, status.Key(), "the ExtensionConfig has a status, which the API server drops")
 	}
 }
 
@@ -654,59 +620,6 @@ func extensionHardening(p *lint.Pass) {
 		}
 		if len(missing) > 0 {
 			p.On(s.workload, s.workload.Get("metadata", "name"), "the extension has no %s", phrase.And(missing))
-		}
-	}
-}
-
-var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS041", Name: "extension-certificate-folder", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "The server should look for its certificate where it is mounted",
-	Source: "cluster-api test/extension, flag --webhook-cert-dir",
-	Why:    "The server does not find its certificate and does not start.",
-	Fix:    "Mount the Secret in the folder given by the argument.",
-	Scope:  lint.ScopeRelease, Check: extensionCertificateFolder,
-})
-
-func extensionCertificateFolder(p *lint.Pass) {
-	made := view.Certificates(p.Release)
-	for _, s := range servers(p) {
-		list := mounts(s.workload)
-		for _, c := range view.ContainersOf(s.workload) {
-			n, dir := view.Flag(c, "webhook-cert-dir")
-			if n == nil || view.Open(s.workload, n) {
-				continue
-			}
-			for _, m := range list {
-				path := m.node.Get("mountPath")
-				if m.container == c && made[m.secret] != nil && path.Str() != "" &&
-					strings.TrimRight(path.Text(), "/") != strings.TrimRight(dir, "/") {
-					p.On(s.workload, n, "the server reads %s, but Secret %s is mounted in %s", dir, m.secret, path.Text())
-				}
-			}
-		}
-	}
-}
-
-var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS042", Name: "extension-port", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "The server should listen on a port that the container declares",
-	Source: "cluster-api test/extension, flag --webhook-port",
-	Why:    "Cluster API cannot reach the extension if the Service uses the name of the port.",
-	Fix:    "Use the same number in the argument and in the ports of the container.",
-	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionPort),
-})
-
-func extensionPort(p *lint.Pass, s server) {
-	for _, c := range view.ContainersOf(s.workload) {
-		n, port := view.Flag(c, "webhook-port")
-		ports := c.Get("ports").List()
-		if n == nil || len(ports) == 0 || view.Open(s.workload, n) {
-			continue
-		}
-		if !slices.ContainsFunc(ports, func(e *yamldoc.Node) bool {
-			return e.Get("containerPort") != nil && e.Get("containerPort").Text() == port
-		}) {
-			p.On(s.workload, n, "the container does not declare port %s", port)
 		}
 	}
 }

@@ -393,47 +393,6 @@ func missingRole(p *lint.Pass) {
 	}
 }
 
-// electsLeader returns the argument that switches leader election on, or nil.
-func electsLeader(c *yamldoc.Node) *yamldoc.Node {
-	for _, field := range []string{"command", "args"} {
-		for _, n := range c.Get(field).List() {
-			flag, value, _ := strings.Cut(strings.TrimLeft(n.Str(), "-"), "=")
-			if (flag == "leader-elect" || flag == "enable-leader-election") && value != "false" {
-				return n
-			}
-		}
-	}
-	return nil
-}
-
-var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC010", Name: "leader-election", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "A controller with leader election should have access to leases",
-	Source: "controller-runtime pkg/leaderelection, NewResourceLock",
-	Why:    "The controller cannot get its lease and never starts to work.",
-	Fix:    "Add a Role for leases in coordination.k8s.io with get, create and update, and bind it.",
-	Scope:  lint.ScopeRelease, Check: leaderElection,
-})
-
-func leaderElection(p *lint.Pass) {
-	for _, o := range p.Release.Installed().Objects {
-		for _, c := range view.ContainersOf(o) {
-			n := electsLeader(c)
-			if n == nil || view.Open(o, n) {
-				continue
-			}
-			verbs, _, _ := allowed(view.Roles(p.Release), "coordination.k8s.io", "leases")
-			if _, bound := subjects(p.Release)[view.ServiceAccount(view.PodOf(o)).Str()]; !bound ||
-				unlimited(p.Release) {
-				continue // the account is the fault, or has all rights
-			}
-			if missing := lacking(verbs, []string{"get", "create", "update"}); len(missing) > 0 {
-				p.On(o, n, "no role allows %s on leases", phrase.And(missing))
-			}
-		}
-	}
-}
-
 // unlimited reports whether a binding grants everything.
 func unlimited(r *lint.Release) bool {
 	return slices.ContainsFunc(r.Installed().Kind(view.RbacGroup, "ClusterRoleBinding"), func(o *manifest.Object) bool {

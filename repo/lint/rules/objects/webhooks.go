@@ -393,33 +393,6 @@ func reviewVersions(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH009", Name: "ignored-failure", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Webhooks for contract kinds should have failurePolicy Fail",
-	Source: "Kubernetes documentation, Dynamic Admission Control, section Failure policy",
-	Why:    "While the controller is down, the API server accepts invalid objects and forbidden changes.",
-	Fix:    "Set failurePolicy: Fail, which is the default.",
-	Scope:  lint.ScopeRelease, Check: ignoredFailure,
-})
-
-func ignoredFailure(p *lint.Pass) {
-	for _, w := range webhooks(p.Release.Installed().Kind(admissionGroup, "ValidatingWebhookConfiguration")) {
-		n := w.node.Get("failurePolicy")
-		if n.Str() != "Ignore" || view.Open(w.object, n) {
-			continue
-		}
-		var names []string
-		for _, k := range p.Profile.Kinds(p.Release.CRDs()) {
-			if k.Role.Referenced() && slices.ContainsFunc(w.node.Get("rules").List(), func(rule *yamldoc.Node) bool { return view.About(rule, k.Group, k.Plural) }) {
-				names = append(names, k.Plural)
-			}
-		}
-		if len(names) > 0 {
-			p.On(w.object, n, "while the controller is down, %s are not validated", phrase.Few(names, 3))
-		}
-	}
-}
-
-var _ = webhookRules.Add(lint.Rule{
 	ID: "WH010", Name: "template-dry-run", Severity: lint.Info, Proof: lint.Contract, OptIn: lint.EveryFinding,
 	Title:  "Webhooks on templates accept server-side-apply dry runs of Cluster API",
 	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",

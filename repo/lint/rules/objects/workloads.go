@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -124,8 +122,8 @@ func risks(table []risk, n *yamldoc.Node) (first *yamldoc.Node, words []string) 
 }
 
 var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP003", Name: "pod-security", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Pods should have only the privileges they need",
+	ID: "DEP003", Name: "pod-security", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "Pods have only the privileges they need",
 	Source: "Kubernetes documentation, Pod Security Standards, Restricted",
 	Why:    "Clusters that enforce the restricted Pod Security Standard do not start the pods; elsewhere a flaw in the controller exposes the node.",
 	Fix:    "Remove settings that give the pod rights on its node. Set runAsNonRoot: true and seccompProfile for the pod, and allowPrivilegeEscalation: false and capabilities.drop: [ALL] for each container.",
@@ -164,8 +162,7 @@ func podSecurity(p *lint.Pass, o *manifest.Object) {
 	}
 	for _, c := range view.ContainersOf(o) {
 		if missing := unrestricted(pod, c); len(missing) > 0 {
-			p.Report(lint.At(p.File, o.Doc, c.Get("name"),
-				"the pod does not meet the restricted standard: no %s", phrase.And(missing)).As(lint.Info))
+			p.On(o, c.Get("name"), "the pod does not meet the restricted standard: no %s", phrase.And(missing))
 			break
 		}
 	}
@@ -308,61 +305,6 @@ func lacks(o *manifest.Object, key string) bool {
 		some = some || len(n.Fields()) > 0
 	}
 	return some
-}
-
-var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP009", Name: "probe-port", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Probes should use a port that their container has",
-	Source: "Kubernetes pkg/kubelet/prober, resolveContainerPort",
-	Why:    "The probe always fails: the pod never becomes ready, or is restarted again and again.",
-	Fix:    "Use the name of one of the ports of the container, or a number.",
-	Check:  view.EachObject(probePort),
-})
-
-func probePort(p *lint.Pass, o *manifest.Object) {
-	for _, c := range view.ContainersOf(o) {
-		names := c.All("ports", "*", "name")
-		for _, probe := range probes {
-			for _, handler := range [...]string{"httpGet", "tcpSocket"} {
-				n := c.Get(probe, handler, "port")
-				if n.Str() == "" || len(validation.IsValidPortName(n.Text())) > 0 || yamldoc.Has(names, n.Str()) {
-					continue
-				}
-				view.Failure{Pass: p, Object: o, Value: n}.By(n, c.Get("ports")).By(names...).Says("%s of container %s uses the port %s, which the container does not have", probe, c.Get("name").Str(), n.Text())
-			}
-		}
-	}
-}
-
-// probes are the fields of a container with a probe.
-var probes = [...]string{"livenessProbe", "readinessProbe", "startupProbe"}
-
-var _ = workloadRules.Add(lint.Rule{
-	ID: "DEP006", Name: "selector-of-pods", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "The selector of a workload must match its own pods",
-	Source: "Kubernetes pkg/apis/apps/validation, ValidateDeploymentSpec",
-	Why:    "The API server refuses the workload in the middle of the installation.",
-	Fix:    "Give spec.selector.matchLabels and the labels of the pod template the same values.",
-	Check:  view.EachObject(selectorOfPods),
-})
-
-func selectorOfPods(p *lint.Pass, o *manifest.Object) {
-	if o.Group != "apps" || view.PodOf(o) == nil {
-		return
-	}
-	selector := o.Get("spec", "selector")
-	if len(view.Fields(selector.Get("matchLabels")))+len(selector.Get("matchExpressions").List()) == 0 {
-		p.On(o, cmp.Or(selector, o.Get("spec")), "the %s has no selector", o.Kind)
-		return
-	}
-	for _, u := range view.UnmetBy(o.PodTemplate.Get("metadata", "labels"), selector) {
-		fail := view.Failure{Pass: p, Object: o, Value: u.At}.By(u.At, u.Label).By(u.Of...)
-		if u.Of == nil {
-			fail.Says("the pods lack the label %s: %s", u.Key, u.At.Text())
-		} else {
-			fail.Says("the labels of the pods do not match the selector's expression %s", u)
-		}
-	}
 }
 
 func unset(n *yamldoc.Node) bool {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -830,72 +829,4 @@ func contractAndCRDs(p *lint.Pass) {
 		p.Report(lint.At(f, labelled, label,
 			"the CRDs have labels for %s, but according to the metadata %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
 	}
-}
-
-var _ = metadataRules.Add(lint.Rule{
-	ID: "META018", Name: "siblings-differ", Severity: lint.Info, Proof: lint.Practice,
-	Title:  "Providers released together have the same series",
-	Source: "Cluster API repository, metadata.yaml",
-	Why:    "One of the files is probably outdated: providers with the same name and version usually share one metadata.yaml.",
-	Fix:    "Use the same metadata.yaml for all of them.",
-	Scope:  lint.ScopeRepository, Check: siblingsDiffer,
-})
-
-func siblingsDiffer(p *lint.Pass) {
-	type key struct{ name, version string }
-	together := map[key][]*repo.Release{}
-	for _, provider := range p.Repository.Providers {
-		for _, r := range provider.Releases {
-			if siblings[provider.Type] {
-				k := key{provider.Name, r.Version}
-				together[k] = append(together[k], r)
-			}
-		}
-	}
-	for _, releases := range together {
-		var first *metadata.Metadata
-		var label string
-		for _, r := range releases {
-			var m *metadata.Metadata
-			if a := r.Artifact(layouts.MetadataFile); len(releases) > 1 && a != nil {
-				m = readMetadata(a, r.Provider.Label())
-			}
-			switch {
-			case m == nil:
-			case first == nil:
-				first, label = m, r.Provider.Label()
-			case !sameSeries(first.Series, m.Series):
-				p.Report(atSeries(m, "%s and %s have the same name and version %s, but not the same series",
-					r.Provider.Label(), label, r.Version))
-			}
-		}
-	}
-}
-
-// siblings are the types that one source tree often has together. IPAM and
-// addon providers live in trees of their own, also under the same name.
-var siblings = map[layouts.ProviderType]bool{layouts.Bootstrap: true, layouts.ControlPlane: true, layouts.Infrastructure: true}
-
-// readMetadata returns nil if the file cannot be used.
-func readMetadata(a *repo.Artifact, label string) *metadata.Metadata {
-	data, err := a.Bytes()
-	if err != nil {
-		return nil
-	}
-	m, err := metadata.ReadValid(yamldoc.NewFile(a.Path, data), label)
-	if err != nil {
-		return nil
-	}
-	return m
-}
-
-func sameSeries(a, b []metadata.Series) bool {
-	set := func(list []metadata.Series) map[string]bool {
-		out := map[string]bool{}
-		for _, s := range list {
-			out[s.String()+" "+s.Contract] = true
-		}
-		return out
-	}
-	return maps.Equal(set(a), set(b))
 }

@@ -247,41 +247,6 @@ func fileCase(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO019", Name: "build-metadata", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "A version should not have build metadata",
-	Source: "Semantic Versioning 2.0.0, section 10; OCI distribution specification, tags",
-	Why:    "Users are not upgraded between versions that differ only after the +. The + must also be escaped in URLs and is not allowed in image tags.",
-	Fix:    "Use a pre-release such as v1.0.0-dev.1, or a new patch version.",
-	Scope:  lint.ScopeRelease, Check: buildMetadata,
-})
-
-func buildMetadata(p *lint.Pass) {
-	if build := p.Release.Parsed.Build(); build != "" {
-		p.Path(p.Release.Path, "version %s has the build metadata %s", p.Release.Version, build)
-	}
-}
-
-// largeFile is what a line of 5 Mbit/s carries in 30 seconds, in bytes.
-const largeFile = 20 << 20
-
-var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO020", Name: "file-size", Severity: lint.Info, Proof: lint.Practice,
-	Title:  "Files are small enough to download in 30 seconds",
-	Source: "clusterctl client/repository/repository_gitlab.go, getFile",
-	Why:    "Users with a slow connection cannot install the release: clusterctl downloads a file in one piece, from GitLab within 30 seconds.",
-	Fix:    "Remove what clusterctl does not need.",
-	Scope:  lint.ScopeRelease, Check: fileSize,
-})
-
-func fileSize(p *lint.Pass) {
-	for _, a := range p.Release.Artifacts {
-		if a.Size > largeFile && a.Kind() != layouts.Asset {
-			p.Path(a.Path, "the file has %d MB", a.Size>>20)
-		}
-	}
-}
-
-var _ = repositoryRules.Add(lint.Rule{
 	ID: "REPO021", Name: "unreadable", Severity: lint.Warning, Proof: lint.Clusterctl,
 	Title:  "Everything in a repository should be readable",
 	Source: "clusterctl client/repository/repository_local.go, GetFile",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/renamed"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -447,7 +448,6 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
 	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
 	Fix:    "Correct the kind, group or name of the reference, or add the object.",
-	Yields: []string{"TOP025"},
 	Kinds:  templates, Check: referenceTarget,
 })
 
@@ -837,16 +837,17 @@ func oldContract(p *lint.Pass) {
 	if p.Profile.Core < 11 {
 		return
 	}
-	// One finding for the file: all of it is migrated together.
+	// One finding for the file: all of it is brought to the new version together.
 	for _, o := range p.File.Objects() {
 		if o.Is(view.CoreGroup, "ClusterClass") { // CC020
 			continue
 		}
 		version := o.Get("apiVersion")
-		if k := view.Newest().Find(version.Str(), o.Kind); k != nil {
+		if k := renamed.Find(version.Str(), o.Kind); k != nil {
 			f := lint.At(p.File, o.Doc, version,
 				"the file uses %s of Cluster API, which is deprecated; the version is %s now", o.Version, k.To)
 			f.Object = ""
+			f.Fix = view.Renamed(phrase.Only(p.File.Objects(), func(o *manifest.Object) bool { return !o.Is(view.CoreGroup, "ClusterClass") })...)
 			p.Report(f)
 			return
 		}

@@ -2,7 +2,6 @@ package templates
 
 import (
 	"cmp"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -129,7 +127,7 @@ func coreSchema(p *lint.Pass) {
 	checker := crd.Checker{Received: true}
 	for _, o := range p.File.Objects() {
 		s, ok := contract.CoreSchema(o.Group, o.Kind, o.Version)
-		if !ok || o.Kind == clusterclass.Kind || o.Group == view.CertManagerGroup { // which have rules of their own
+		if !ok || o.Kind == clusterclass.Kind { // which has rules of its own
 			continue
 		}
 		view.ReportViolations(p, o, slices.DeleteFunc(checker.CheckObject(s, o.Doc.Root), func(v crd.Violation) bool {
@@ -428,11 +426,7 @@ func checkValue(p *lint.Pass, t *topology, value *yamldoc.Node, definition *clus
 		return
 	}
 	checker := crd.Checker{Filled: true}
-	list := checker.Check(definition.Schema, value, true, definition.Name)
-	if len(list) == 0 {
-		list = view.BrokenRules(t.Object, definition.Schema, value, cel.Values{Filled: true}, definition.Name)
-	}
-	view.ReportViolations(p, t.Object, list)
+	view.ReportViolations(p, t.Object, checker.Check(definition.Schema, value, true, definition.Name))
 }
 
 var _ = topologyRules.Add(lint.Rule{
@@ -454,36 +448,6 @@ func variableOverride(p *lint.Pass, t *topology) {
 	}
 }
 
-// healthCheck is a health check in a topology.
-type healthCheck struct {
-	// node is nil if there is none.
-	node *yamldoc.Node
-	// enabled is where it is switched on or off.
-	enabled *yamldoc.Node
-	// defined says that there is more than the switch.
-	defined bool
-	// startup, unhealthy and inFlight are its values, under whatever name.
-	startup, unhealthy, inFlight *yamldoc.Node
-}
-
-func (t *topology) healthCheck(part *yamldoc.Node) healthCheck {
-	if t.old() {
-		n := part.Get("machineHealthCheck")
-		h := healthCheck{node: n, enabled: n.Get("enable"), startup: n.Get("nodeStartupTimeout"), unhealthy: n.Get("maxUnhealthy")}
-		for _, f := range view.Fields(n) {
-			h.defined = h.defined || f.Name != "enable" && !view.Blank(f.Value)
-		}
-		return h
-	}
-	n := part.Get("healthCheck")
-	return healthCheck{
-		node: n, enabled: n.Get("enabled"), defined: !view.Blank(n.Get("checks")) || !view.Blank(n.Get("remediation")),
-		startup:   n.Get("checks", "nodeStartupTimeoutSeconds"),
-		unhealthy: n.Get("remediation", "triggerIf", "unhealthyLessThanOrEqualTo"),
-		inFlight:  n.Get("remediation", "maxInFlight"),
-	}
-}
-
 // limitProblem returns what is wrong with a number or percentage, "" if nothing
 // is or if it has another type.
 func limitProblem(n *yamldoc.Node) string {
@@ -495,59 +459,6 @@ func limitProblem(n *yamldoc.Node) string {
 		return n.Text() + " does not fit into 32 bits"
 	}
 	return ""
-}
-
-// leastStartup is the shortest startup timeout in seconds, but for none.
-const leastStartup = 30
-
-var _ = topologyRules.Add(lint.Rule{
-	ID: "TOP012", Name: "topology-health-check", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "Health checks of a topology must be complete and possible",
-	Source: clusterAdmission + ", validateMachineHealthChecks",
-	Why:    "The Cluster API webhook refuses the Cluster.",
-	Fix:    "Define the health check in the Cluster or its class. A health check for the control plane needs machineInfrastructure in the class.",
-	Kinds:  rendered, Check: perTopology(topologyHealthCheck),
-})
-
-func topologyHealthCheck(p *lint.Pass, t *topology) {
-	report := func(n *yamldoc.Node, message string) {
-		f := lint.On(t.Object, n, "%s", message)
-		if t.class == nil {
-			f.Severity = lint.Warning // without its class a Cluster is not looked at
-		}
-		p.Report(f)
-	}
-	check := func(part *yamldoc.Node, w *clusterclass.Worker, ofClass bool) {
-		h := t.healthCheck(part)
-		if h.node == nil {
-			return
-		}
-		controlPlane := w == nil
-		if v, ok := view.Seconds(h.startup); ok && v != 0 && v < leastStartup && !view.Open(t.Object, h.startup) {
-			report(h.startup, fmt.Sprintf("the startup timeout is %s; it must be 0 or at least 30 seconds", h.startup.Text()))
-		}
-		for _, n := range []*yamldoc.Node{h.unhealthy, h.inFlight} {
-			if problem := limitProblem(n); problem != "" && !view.Open(t.Object, n) &&
-				!(controlPlane && n == h.inFlight && n.Is(yamldoc.String)) {
-				report(n, problem)
-			}
-		}
-		if !ofClass {
-			return
-		}
-		if controlPlane && h.defined && t.class.MachineInfrastructure().Node == nil {
-			p.On(t.Object, h.node, "class %s has no machineInfrastructure for the control plane, which the health check needs", t.class.Name())
-		}
-		if h.enabled.Bool() && !view.Open(t.Object, h.enabled) && !h.defined && !t.class.HasHealthCheck(w) {
-			p.On(t.Object, h.enabled, "neither the Cluster nor class %s defines the health check", t.class.Name())
-		}
-	}
-	check(t.node.Get("controlPlane"), nil, t.class != nil)
-	for _, w := range t.workers() {
-		if !w.pool {
-			check(w.node, cmp.Or(w.class, new(clusterclass.Worker)), w.class != nil)
-		}
-	}
 }
 
 // Annotations by which the autoscaler scales workers.
@@ -574,7 +485,7 @@ var _ = topologyRules.Add(lint.Rule{
 func replicasAndAutoscaler(p *lint.Pass, t *topology) {
 	for _, w := range t.workers() {
 		n := w.node.Get("replicas")
-		scaled(w.node.Get("metadata"), false, view.Failure{Pass: p, Object: t.Object, Value: w.node})
+		sizes(w.node.Get("metadata"), view.Failure{Pass: p, Object: t.Object, Value: w.node})
 		switch {
 		case w.pool || n == nil || n.Is(yamldoc.Null):
 		case autoscaled(w.node.Get("metadata")) != nil:
@@ -582,6 +493,24 @@ func replicasAndAutoscaler(p *lint.Pass, t *topology) {
 		case w.class != nil && autoscaled(cmp.Or(w.class.Node.Get("template", "metadata"), w.class.Node.Get("metadata"))) != nil:
 			p.On(t.Object, n, "class %s sets annotations of the autoscaler for these workers", t.class.Name())
 		}
+	}
+}
+
+// sizes judges the annotations of the autoscaler, which wants two integers, the largest no
+// smaller than the other.
+func sizes(metadata *yamldoc.Node, fail view.Failure) {
+	integer := fail.As(lint.Warning, "Write an integer in quotes.")
+	low, high := metadata.Get("annotations", minSize), metadata.Get("annotations", maxSize)
+	least, err := strconv.ParseInt(low.Str(), 10, 32)
+	most, wrong := strconv.ParseInt(high.Str(), 10, 32)
+	switch {
+	case !low.Is(yamldoc.String) || !high.Is(yamldoc.String):
+	case err != nil:
+		integer.By(low).Says("%s is %q; it must be an integer", minSize, low.Text())
+	case wrong != nil:
+		integer.By(high).Says("%s is %q; it must be an integer", maxSize, high.Text())
+	case least > most:
+		fail.As(lint.Warning, "Make the largest size no smaller than the other.").By(high, low).Says("the autoscaler scales to at most %d machines, but to at least %d, so it leaves these workers alone", most, least)
 	}
 }
 

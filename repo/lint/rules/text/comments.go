@@ -72,8 +72,8 @@ var _ = commentRules.Add(lint.Rule{
 })
 
 var _ = commentRules.Add(lint.Rule{
-	ID: "LINT004", Name: "kustomize-deprecated", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Kustomizations should not use fields that kustomize deprecates",
+	ID: "LINT004", Name: "kustomize-deprecated", Severity: lint.Info, Proof: lint.Practice,
+	Title:  "Kustomizations use no fields that kustomize deprecates",
 	Source: "kustomize api/types, Kustomization.CheckDeprecatedFields",
 	Why:    "A later version of kustomize ignores or refuses the fields, and each build warns about them until then.",
 	Fix:    `Run "kustomize edit fix" in each folder, with --vars for vars, and compare what "kustomize build" prints before and after.`,

@@ -479,26 +479,6 @@ func objectName(p *lint.Pass, o *manifest.Object) {
 }
 
 var _ = documentRules.Add(lint.Rule{
-	ID: "YAML014", Name: "label-syntax", Severity: lint.Error, Proof: lint.APIServer,
-	Title:  "Labels and annotations must have valid keys and values",
-	Source: "apimachinery meta/v1/validation, ValidateLabels; api/validation, ValidateAnnotations",
-	Why:    "The API server refuses the object in the middle of the installation. buildMetadata: [managedByLabel] in a kustomization makes such labels.",
-	Fix:    "Correct the key or value; remove managedByLabel from the kustomization.",
-	Check:  view.EachObject(labelSyntax),
-})
-
-func labelSyntax(p *lint.Pass, o *manifest.Object) {
-	view.JudgeMetadata(p, o, o.Get("metadata"))
-	if workloads[o.Group] {
-		view.JudgeMetadata(p, o, o.Get("spec", "template", "metadata"))
-	}
-}
-
-// workloads are the groups whose kinds have the metadata of what they make in
-// spec.template, and whose admission looks at it.
-var workloads = map[string]bool{"apps": true, "batch": true, "cluster.x-k8s.io": true}
-
-var _ = documentRules.Add(lint.Rule{
 	ID: "YAML011", Name: "duplicate-object", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "Documents must not define the same object twice",
 	Source: "clusterctl client/repository/components.go, fixTargetNamespace",

@@ -8,7 +8,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -19,26 +18,9 @@ var Installed = []layouts.FileKind{layouts.Components}
 // Open reports whether a value depends on a variable that only the user knows,
 // so that it is only a sample.
 func Open(o *manifest.Object, n *yamldoc.Node) bool {
-	return slices.ContainsFunc(chosen(o, n), func(v choice) bool { return v.option || v.needed })
-}
-
-// ByClusterName reports whether a value depends on nothing but the name of the Cluster.
-func ByClusterName(o *manifest.Object, n *yamldoc.Node) bool {
-	return !slices.ContainsFunc(chosen(o, n), func(v choice) bool { return !v.option || v.name != "CLUSTER_NAME" })
-}
-
-// choice is a variable that a value depends on.
-type choice struct {
-	name   string
-	option bool // which clusterctl sets
-	needed bool // it has no default
-}
-
-// chosen are the variables of a value.
-func chosen(o *manifest.Object, n *yamldoc.Node) (out []choice) {
 	ref, ok := o.File.Variable(o.Doc, n)
 	if !ok {
-		return nil
+		return false
 	}
 	t, _ := o.File.Template()
 	_, end := o.Doc.Offsets(n)
@@ -46,12 +28,11 @@ func chosen(o *manifest.Object, n *yamldoc.Node) (out []choice) {
 	rs := t.Refs()
 	first, _ := slices.BinarySearchFunc(rs, ref.Start, func(r vars.Ref, off int) int { return cmp.Compare(r.Start, off) })
 	for i := first; i < len(rs) && (i == first || rs[i].Start < last); i++ {
-		if rs[i].Depth > 0 {
-			continue
+		if rs[i].Depth == 0 && (o.File.IsOption(rs[i].Name) || t.Needed()[rs[i].Name]) {
+			return true
 		}
-		out = append(out, choice{rs[i].Name, o.File.IsOption(rs[i].Name), t.Needed()[rs[i].Name]})
 	}
-	return out
+	return false
 }
 
 // TargetNamespace returns the Namespace that clusterctl takes the target
@@ -116,40 +97,4 @@ func Selects(selector, labels *yamldoc.Node) bool {
 		}
 	}
 	return len(selector.Fields()) > 0
-}
-
-// unmet is what a selector asks for and labels do not have.
-type unmet struct {
-	Key   string
-	At    *yamldoc.Node   // the wanted value, or the operator of an expression
-	Of    []*yamldoc.Node // what makes the expression
-	Label *yamldoc.Node   // may be absent
-}
-
-// String is the expression, such as tier In (a, b).
-func (u unmet) String() string {
-	text := u.Key + " " + u.At.Text()
-	if values := u.Of[:len(u.Of)-1]; len(values) > 0 {
-		text += " (" + phrase.Few(phrase.List(values, (*yamldoc.Node).Text), 3) + ")"
-	}
-	return text
-}
-
-// UnmetBy returns what labels do not have of what a selector asks for.
-func UnmetBy(labels, selector *yamldoc.Node) (out []unmet) {
-	for _, f := range Fields(selector.Get("matchLabels")) {
-		if n := labels.Get(f.Name); n == nil || n.Text() != f.Value.Text() {
-			out = append(out, unmet{f.Name, f.Value, nil, n})
-		}
-	}
-	for _, e := range selector.Get("matchExpressions").List() {
-		key, operator, values := e.Get("key"), e.Get("operator"), e.Get("values").List()
-		n := labels.Get(key.Text())
-		among := n != nil && slices.ContainsFunc(values, func(v *yamldoc.Node) bool { return v.Text() == n.Text() })
-		outcome := map[string]bool{"In": among, "NotIn": !among, "Exists": n != nil, "DoesNotExist": n == nil}
-		if met, known := outcome[operator.Str()]; known && !met {
-			out = append(out, unmet{key.Text(), operator, append(slices.Clip(values), key), n})
-		}
-	}
-	return out
 }

@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -131,9 +130,7 @@ type Failure struct {
 	Pass   *lint.Pass
 	Object *manifest.Object
 	Value  *yamldoc.Node
-	Path   []string // of the value, for messages
 	by     []*yamldoc.Node
-	always bool
 	as     lint.Severity
 	fix    string
 }
@@ -145,12 +142,6 @@ func (f Failure) As(s lint.Severity, fix string) Failure {
 	return f
 }
 
-// Always says that the values of variables do not matter.
-func (f Failure) Always() Failure {
-	f.always = true
-	return f
-}
-
 // By adds values that decide; those that are not there do not. The first one is where
 // the finding is; without any it is the value itself.
 func (f Failure) By(nodes ...*yamldoc.Node) Failure {
@@ -158,25 +149,11 @@ func (f Failure) By(nodes ...*yamldoc.Node) Failure {
 	return f
 }
 
-// Says reports a message. Its words follow the path; without a path, those that begin with
-// "has" follow the kind of the object, or "the pod".
+// Says reports a message.
 func (f Failure) Says(format string, args ...any) {
 	by := f.By(f.Value).by
-	message := fmt.Sprintf(format, args...)
-	if len(f.Path) > 0 {
-		message = crd.Join(f.Path) + " " + message
-	} else if strings.HasPrefix(message, "has ") {
-		subject := f.Object.Kind
-		if f.Value == PodOf(f.Object) {
-			subject = "pod"
-		}
-		message = "the " + subject + " " + message
-	}
-	finding := lint.On(f.Object, by[0], "%s", message).As(f.as)
+	finding := lint.On(f.Object, by[0], format, args...).As(f.as)
 	finding.Fix = f.fix
-	if f.always {
-		by = nil
-	}
 	Settle(f.Pass, f.Object, finding, by...)
 }
 

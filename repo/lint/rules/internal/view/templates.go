@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/cel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -126,37 +125,9 @@ func MisfitsDefinition(checker *crd.Checker, r *lint.Release, o *manifest.Object
 		return nil // TPL013
 	}
 	webhook := sync.OnceValue(func() bool { return Mutated(r, definition) })
-	list := slices.DeleteFunc(checker.CheckObject(version.Schema, o.Doc.Root), func(v crd.Violation) bool {
+	return slices.DeleteFunc(checker.CheckObject(version.Schema, o.Doc.Root), func(v crd.Violation) bool {
 		return OfStatus(v) || v.Fault == crd.Missing && webhook()
 	})
-	if Refused(list) {
-		return list
-	}
-	broken := slices.DeleteFunc(BrokenRules(o, version.Schema, o.Doc.Root, cel.Values{Received: true, Resource: true}), OfStatus)
-	if len(broken) > 0 && webhook() {
-		return list // the webhook may change what the rules read
-	}
-	return append(list, broken...)
-}
-
-// Refused reports whether the API server refuses an object before it comes to the rules
-// in CEL. Unknown fields do not count: it has dropped them by then.
-func Refused(list []crd.Violation) bool {
-	return slices.ContainsFunc(list, func(v crd.Violation) bool { return v.Fault != crd.Unknown })
-}
-
-// BrokenRules returns the rules in CEL that a value breaks. Apart from unknown fields, which
-// are ignored, it must match its schema. Rules that read what only the user knows are
-// skipped, if it is of an object.
-func BrokenRules(o *manifest.Object, s crd.Schema, value *yamldoc.Node, of cel.Values, path ...string) []crd.Violation {
-	if o != nil {
-		of.Open = func(n *yamldoc.Node) bool { return Open(o, n) }
-	}
-	var out []crd.Violation
-	for _, v := range cel.Evaluate(s.Node, value, of, path...) {
-		out = append(out, crd.Violation{Fault: crd.Value, Path: crd.Join(v.Path), Node: v.Node, Reads: v.Reads, Keyword: cel.Keyword, Message: v.Message})
-	}
-	return out
 }
 
 // Meant returns the known field whose name is almost that of an unknown one; "" if there

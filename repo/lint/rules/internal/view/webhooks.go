@@ -1,12 +1,8 @@
 package view
 
 import (
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -62,46 +58,4 @@ func IsFor(c *manifest.Object, service, namespace string) bool {
 		}
 	}
 	return false
-}
-
-// URLFault says what the API server refuses about the url of a webhook, or ""
-// (k8s.io/apiserver pkg/util/webhook, ValidateWebhookURL).
-func URLFault(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return "is not a URL"
-	case u.Scheme != "https":
-		return "does not begin with https://"
-	case u.Host == "":
-		return "has no host"
-	case u.User != nil:
-		return "has a user, which is not allowed"
-	case u.Fragment != "":
-		return "has a fragment, which is not allowed"
-	case u.RawQuery != "":
-		return "has a query, which is not allowed"
-	}
-	return ""
-}
-
-// PathFault says what the API server refuses about the path of a webhook's Service, or
-// "" (the same, ValidateWebhookService).
-func PathFault(text string) string {
-	if text == "" || text == "/" {
-		return ""
-	}
-	rest, ok := strings.CutPrefix(text, "/")
-	if !ok {
-		return "does not begin with a slash"
-	}
-	for part := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
-		if part == "" {
-			return "has an empty segment"
-		}
-		if len(validation.IsDNS1123Subdomain(part)) > 0 {
-			return "has the segment " + strconv.Quote(part) + ", which is not a DNS subdomain"
-		}
-	}
-	return ""
 }
