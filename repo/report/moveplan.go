@@ -177,7 +177,8 @@ func moveObjects(p *markup.Page, plan MovePlan, all bool) {
 		p.Gap()
 	}
 	if len(kinds) > 0 {
-		p.Para("moves: ", strings.Join(phrase.List(kinds, func(k string) string { return fmt.Sprintf("%s (%d)", k, count[k]) }), ", "))
+		with := phrase.List(kinds, func(k string) string { return fmt.Sprintf("%s (%d)", k, count[k]) })
+		p.Para("moves: ", strings.Join(with, ", "))
 		p.Gap()
 	}
 }

@@ -57,7 +57,8 @@ func TestMovePlanIsSafe(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &v); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if len(v.Objects) != 6 || v.Objects[1].Name != "m"+hostile || v.Summary[owners.NotKnown] != 6 || v.Answer != owners.NotKnown ||
+		if len(v.Objects) != 6 || v.Objects[1].Name != "m"+hostile || v.Summary[owners.NotKnown] != 6 ||
+			v.Answer != owners.NotKnown ||
 			len(v.Remarks) == 0 || len(v.Needs) == 0 {
 			t.Errorf("%+v", v)
 		}

@@ -47,7 +47,7 @@ var targets = []target{
 	{pkg: "repo/lint", tests: []suite{{pkg: "repo/lint", skip: "ManyIgnores"}}},
 	{pkg: "repo/text/vars", tests: []suite{{pkg: "repo/text/vars", skip: "IsNotCopied|Linear"}}},
 	{pkg: "repo/capi/metadata", tests: []suite{{pkg: "repo/capi/metadata"}}},
-	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners", skip: "Linear"}, {pkg: "repo/lint/rules", run: "^TestExamples$/MOVE"}, {pkg: "cmd/internal/look", run: "TestScripts"}}},
+	{pkg: "repo/move/owners", tests: []suite{{pkg: "repo/move/owners", skip: "Linear"}, {pkg: "repo/lint/rules", run: "^TestExamples$/MOVE"}, {pkg: "cmd/clusterctl-repo", run: "^TestScripts$/look/move_plan"}}},
 	{pkg: "repo/move/dump", tests: []suite{{pkg: "repo/move/dump", skip: "OneByOne"}}},
 	{pkg: "publish/github", files: "put*.go", tests: []suite{{pkg: "publish/github"}}},
 	{pkg: "publish/gitlab", files: "put*.go", tests: []suite{{pkg: "publish/gitlab"}}},

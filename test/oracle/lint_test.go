@@ -47,7 +47,7 @@ type agreement struct {
 	// Errors of lint with the proof clusterctl: confirmed by a refusal, by
 	// damage, and those about a file that is refused for another reason, so
 	// that nothing can be shown. Moves need a management cluster with owners, see
-	// TestRuleExamples and TestMoveRandom.
+	// TestRuleExamples and TestMoveSets.
 	refusals, damages, hidden, moves atomic.Int32
 	mu                               sync.Mutex
 	rules                            map[string]int
@@ -178,7 +178,7 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 		want = refused[examples.TemplateRefuses] || refused[examples.ProviderRefuses]
 	}
 	if e.Oracle.Verdict == examples.MoveLeaves || e.Oracle.Verdict == examples.MoveRefuses {
-		return // no command shows it; see TestMoveRandom and the rule's example
+		return // no command shows it; see TestMoveSets and the rule's example
 	}
 	if e.Oracle.Verdict == examples.InitRefuses {
 		dir := filepath.Dir(f.File)

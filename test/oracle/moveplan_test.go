@@ -106,7 +106,8 @@ func TestMoveSets(t *testing.T) {
 	}
 	t.Log(seen)
 	unknown, all := seen["not known, whole dump true"], seen["moves, whole dump true"]+seen["stays, whole dump true"]
-	if unknown*20 > all+unknown || seen["not known, whole dump false"] == 0 || seen["moves, whole dump true"]*10 < all || seen["refused"]*2 > rounds {
+	if unknown*20 > all+unknown || seen["not known, whole dump false"] == 0 ||
+		seen["moves, whole dump true"]*10 < all || seen["refused"]*2 > rounds {
 		t.Error("too little is known, or the worlds are too much alike")
 	}
 }
@@ -246,7 +247,8 @@ func (m *maker) decorate(o *unstructured.Unstructured) {
 		o.Object["status"] = map[string]any{
 			"initialization": map[string]any{"infrastructureProvisioned": true, "controlPlaneInitialized": true},
 			"conditions": []any{map[string]any{
-				"type": "ControlPlaneInitialized", "status": "True", "reason": "Test", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+				"type": "ControlPlaneInitialized", "status": "True", "reason": "Test", "message": "",
+				"lastTransitionTime": "2026-01-01T00:00:00Z",
 			}},
 		}
 	case "Machine":

@@ -55,16 +55,14 @@ For a TARGET it uses the owners that the controllers will set in each cluster
 template and ClusterClass of the newest release.
 
 DUMP is a management cluster as it is: a file or a folder with YAML or JSON as
-kubectl prints it, or "-" for standard input. Several are read as one. It should
-hold the CustomResourceDefinitions, since their labels decide what clusterctl
-sees, the Secrets, the ConfigMaps and all objects of providers; values of Secrets
-are not kept. A folder that clusterctl move --to-directory has written shows what
-move --from-directory would restore.
+kubectl prints it, or "-" for standard input; several are read as one. The labels
+of CustomResourceDefinitions decide what clusterctl sees, so it should hold them,
+and the Secrets, the ConfigMaps and all objects of providers. A folder that
+clusterctl move --to-directory has written shows what --from-directory restores.
 
---with names releases, or dumps, that define kinds that TARGET or DUMP does not
-define. --target is a dump of the cluster to which objects are moved, and is
-compared with what it must have: CustomResourceDefinitions, Providers,
-Deployments of controllers, Namespaces and the objects that are there already.
+--with names what defines further kinds: releases, as if clusterctl had installed
+them, or dumps, as they are. --target is a dump of the other cluster, which is
+compared with what it must have.
 
 The exit code is 0 if everything that belongs to a Cluster moves, and 1 if
 something stays, or is not known.
@@ -82,7 +80,7 @@ something stays, or is not known.
 
   # What would be lost, for a script
   clusterctl-repo move-plan dump/ -o json |
-    jq -r '.objects[] | select(.lost) | .kind + " " + .name'`,
+    jq -r '.objects[] | select(.lost) | .name'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd.Context(), args) },
 	}
@@ -102,11 +100,12 @@ func (m *mover) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		types := owners.TypesOf(releases)
 		if d != nil {
-			types = owners.TypesIn(d)
+			m.types = owners.Either(m.types, owners.TypesIn(d))
 		}
-		m.types = owners.Either(m.types, types)
+		for _, r := range releases {
+			m.types = owners.Either(m.types, owners.TypesOf(r))
+		}
 	}
 	var target *dump.Dump
 	if m.target != "" {
@@ -187,7 +186,8 @@ func (m *mover) plan(ctx context.Context, args []string, target *dump.Dump) erro
 			}
 			label := r.Provider.Label()
 			m.plans = append(m.plans, report.MovePlan{
-				Title: fmt.Sprintf("%s %s, %s", label, r.Version, file.Name), Provider: label, Version: r.Version, File: file.Name, Plan: plan,
+				Title: fmt.Sprintf("%s %s, %s", label, r.Version, file.Name), Plan: plan,
+				Provider: label, Version: r.Version, File: file.Name,
 			})
 		})
 	}
@@ -219,8 +219,8 @@ func (m *mover) read(ctx context.Context, names ...string) (*dump.Dump, error) {
 	}
 	m.failures = append(m.failures, d.Problems...)
 	if len(d.Objects) == 0 {
-		return nil, cmp.Or(errors.Join(d.Problems...), cli.Usagef("%s: no object is in there; write it with kubectl get, as %q shows",
-			strings.Join(names, ", "), "clusterctl-repo move-plan --help"))
+		return nil, cmp.Or(errors.Join(d.Problems...), cli.Usagef("%s: no object is in there; write it with kubectl get, "+
+			"as \"clusterctl-repo move-plan --help\" shows", strings.Join(names, ", ")))
 	}
 	return d, nil
 }
@@ -232,7 +232,8 @@ func (m *mover) planDump(d, target *dump.Dump, args []string) error {
 	title := strings.Join(args, ", ")
 	switch {
 	case o.Restore && m.namespace != "":
-		return cli.Usagef("%s was written by clusterctl move --to-directory and is restored as a whole; leave --namespace out", title)
+		return cli.Usagef("%s was written by clusterctl move --to-directory and is restored as a whole; leave --namespace out",
+			title)
 	case o.Restore:
 		if target != nil {
 			o.Installed = owners.Either(o.Installed, owners.TypesIn(target))
@@ -243,10 +244,12 @@ func (m *mover) planDump(d, target *dump.Dump, args []string) error {
 	if o.Namespace == "" {
 		all := owners.Namespaces(d)
 		if len(all) > 1 {
-			return cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: name it with --namespace", phrase.Few(all, 10))
+			return cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: "+
+				"name it with --namespace", phrase.Few(all, 10))
 		}
 		o.Namespace = append(all, "default")[0]
 	}
-	m.plans = []report.MovePlan{{Title: fmt.Sprintf("namespace %s of %s", o.Namespace, title), Plan: owners.FromDump(d, o)}}
+	title = fmt.Sprintf("namespace %s of %s", o.Namespace, title)
+	m.plans = []report.MovePlan{{Title: title, Plan: owners.FromDump(d, o)}}
 	return nil
 }

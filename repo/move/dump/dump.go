@@ -33,7 +33,7 @@ type Object struct {
 	// Labels and Annotations are those of Cluster API.
 	Labels, Annotations map[string]string
 	Owners              []Owner
-	// Names are the texts in spec that name other objects, as its fields are called.
+	// Names are the names in spec, by what its fields are called.
 	Names []Name
 	// Detail is what else a move depends on: a *Definition, *Cluster, *Class,
 	// *Binding, *Provider or *Manager, or nil.
@@ -52,9 +52,11 @@ type Owner struct {
 	UID string
 }
 
-// Name is a text in a field of references. Kind and Namespace stand next to it, or
-// are empty.
-type Name struct{ Field, Text, Kind, Namespace string }
+// Name is the name in a field of references. What else stands next to it may be empty.
+type Name struct {
+	Ref
+	Field, Namespace string
+}
 
 // Definition is a CustomResourceDefinition. Storage is the version in which objects
 // are stored, and Global is set if they have no namespaces.
@@ -70,12 +72,8 @@ type Cluster struct {
 	Class, ClassNamespace string
 }
 
-// Class is a ClusterClass: the templates that it refers to, and whether its patches
-// call extensions.
-type Class struct {
-	Templates []Ref
-	Calls     bool
-}
+// Class is a ClusterClass; Calls is set if its patches call extensions.
+type Class struct{ Calls bool }
 
 // Binding names the Cluster of a ClusterResourceSetBinding.
 type Binding struct{ Cluster string }

@@ -27,19 +27,26 @@ func read(t *testing.T, text string) *Dump {
 func TestRead(t *testing.T) {
 	const a, b = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, `{"apiVersion":"x.io/v2","kind":"Foo","metadata":{"name":"b","namespace":"ns"}}`
 	for name, text := range map[string]string{
-		"documents":             "# first\n---\n" + "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n--- # second\napiVersion: x.io/v2\nkind: Foo\nmetadata:\n  name: b\n  namespace: ns\n---\n",
-		"values":                a + "\n" + b,
-		"a List":                `{"apiVersion":"v1","items":[` + a + `,` + b + `],"kind":"List","metadata":{"resourceVersion":""}}`,
-		"an array":              "[" + a + "," + b + "]",
-		"a List in YAML":        "apiVersion: v1\nkind: List\nitems:\n- " + a + "\n- " + b + "\n",
-		"lists of lists":        `{"kind":"List","apiVersion":"v1","items":[{"kind":"SecretList","apiVersion":"v1","items":[` + a + `]},` + b + `]}`,
+		"documents": "# first\n---\n" +
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n--- # second\napiVersion: x.io/v2\nkind: Foo\nmetadata:\n  name: b\n  namespace: ns\n---\n",
+		"values": a + "\n" + b,
+		"a List": `{"apiVersion":"v1","items":[` + a + `,` + b +
+			`],"kind":"List","metadata":{"resourceVersion":""}}`,
+		"an array":       "[" + a + "," + b + "]",
+		"a List in YAML": "apiVersion: v1\nkind: List\nitems:\n- " + a + "\n- " + b + "\n",
+		"lists of lists": `{"kind":"List","apiVersion":"v1","items":[{"kind":"SecretList","apiVersion":"v1","items":[` +
+			a + `]},` + b + `]}`,
 		"items without a kind":  `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}` + b,
+		"the same in YAML":      "kind: SecretList\napiVersion: v1\nitems: [{metadata: {name: a}}]\n---\n" + b,
 		"an empty list as well": `{"kind":"List","apiVersion":"v1","items":null}` + a + b,
 	} {
 		d := read(t, text)
 		want := []Object{
 			{Version: "v1", Kind: "Secret", Name: "a", Labels: map[string]string{}, Annotations: map[string]string{}},
-			{Group: "x.io", Version: "v2", Kind: "Foo", Namespace: "ns", Name: "b", Labels: map[string]string{}, Annotations: map[string]string{}},
+			{
+				Group: "x.io", Version: "v2", Kind: "Foo", Namespace: "ns", Name: "b", Labels: map[string]string{},
+				Annotations: map[string]string{},
+			},
 		}
 		if !reflect.DeepEqual(d.Objects, want) || len(d.Problems) > 0 {
 			t.Errorf("%s: %+v, %v", name, d.Objects, d.Problems)
@@ -60,7 +67,9 @@ func TestProblems(t *testing.T) {
 		"no separator":   {good + "--- x\n", "invalid Yaml document separator", 1},
 		"broken JSON":    {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}} {"a`, "unexpected EOF", 1},
 		"a cut list":     {`{"kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "unexpected EOF", 1},
-		"a value":        {`{} 5`, "not a Kubernetes object", 0},
+		"a value":        {`[] 5`, "not a Kubernetes object", 0},
+		"an odd list":    {`[5]`, "cannot unmarshal number", 0},
+		"a list's end":   {`[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "unexpected EOF", 1},
 		"one page":       {`{"kind":"SecretList","apiVersion":"v1","metadata":{"continue":"x"},"items":[]}`, "one page of a longer list", 0},
 		"an odd item":    {"kind: List\nitems: [a]\n", "not a Kubernetes object", 0},
 		"without a name": {`{"kind":"List","items":[{"kind":"Secret","apiVersion":"v1"}]}`, "metadata.name is missing", 0},
@@ -70,8 +79,12 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: %d objects, %s", name, len(d.Objects), text)
 		}
 	}
-	if d := read(t, strings.Repeat("a: b\n---\n", 1000)); len(d.Problems) != mostProblems+1 {
-		t.Errorf("%d problems are kept", len(d.Problems))
+	for problems, want := range map[int]int{mostProblems: mostProblems, mostProblems + 1: mostProblems + 1, 1000: mostProblems + 1} {
+		d := read(t, strings.Repeat("a: b\n---\n", problems))
+		if last := d.Problems[len(d.Problems)-1].Error(); len(d.Problems) != want ||
+			strings.HasPrefix(last, "and more") != (problems > mostProblems) {
+			t.Errorf("%d problems are kept of %d: %s", len(d.Problems), problems, last)
+		}
 	}
 }
 
@@ -133,7 +146,7 @@ spec: {version: v1.9.0}
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: d}
-spec: {template: {spec: {containers: [{command: [/manager, --feature-gates, "A=true, B=false"], args: [--x, "--feature-gates=C=1,D"]}]}}}
+spec: {template: {spec: {containers: [{command: [/manager, --feature-gates, "A=true, B=false"], args: [--x, "--feature-gates=C=1,D", --feature-gates]}]}}}
 ---
 apiVersion: x.io/v1
 kind: Foo
@@ -146,10 +159,10 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 	type m = map[string]string
 	want := []any{
 		nil, &Cluster{true, "k", "ns"}, &Cluster{true, "k", "ns"},
-		&Class{[]Ref{{"x.io", "A", "a"}, {"x.io", "B", "b"}, {"x.io", "C", "c"}, {"x.io", "D", "d"}, {"x.io", "E", "e"}}, true},
+		&Class{true},
 		&Definition{"x.io", "Foo", "v2", []string{"v1", "v2"}, true}, &Binding{"c"},
 		&Provider{"control-plane-x", "v1.0.0", false}, &Provider{"cluster-api", "v1.9.0", true},
-		&Manager{map[string]bool{"A": true, "B": false, "C": true, "D": false}}, nil,
+		&Manager{map[string]bool{"A": true, "B": false, "C": true, "D": false, "": false}}, nil,
 	}
 	for i := range want {
 		if !reflect.DeepEqual(d.Objects[i].Detail, want[i]) {
@@ -157,17 +170,24 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 		}
 	}
 	secret := Object{
-		Version: "v1", Kind: "Secret", Name: "s", UID: "u", Labels: m{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "c"},
-		Annotations: m{"clusterctl.cluster.x-k8s.io/block-move": ""}, Owners: []Owner{{Ref{"cluster.x-k8s.io", "Cluster", "c"}, "v"}},
+		Version: "v1", Kind: "Secret", Name: "s", UID: "u",
+		Labels:      m{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "c"},
+		Annotations: m{"clusterctl.cluster.x-k8s.io/block-move": ""},
+		Owners:      []Owner{{Ref{"cluster.x-k8s.io", "Cluster", "c"}, "v"}},
 	}
-	if !reflect.DeepEqual(d.Objects[0], secret) || !d.Objects[0].Has("cluster.x-k8s.io/cluster-name") || d.Objects[0].Has("a") {
+	if !reflect.DeepEqual(d.Objects[0], secret) || !d.Objects[0].Has("cluster.x-k8s.io/cluster-name") ||
+		d.Objects[0].Has("a") {
 		t.Errorf("%+v", d.Objects[0])
 	}
-	names := []Name{{"spec.a.secretRef.name", "r", "", ""}, {"spec.configMapRefs.name", "m", "ConfigMap", "ns"}, {Field: "spec.credentialsSecretName", Text: "c"}}
+	names := []Name{
+		{Ref{Name: "r"}, "spec.a.secretRef.name", ""}, {Ref{Kind: "ConfigMap", Name: "m"}, "spec.configMapRefs.name", "ns"},
+		{Ref{Name: "c"}, "spec.credentialsSecretName", ""},
+	}
 	if got := d.Objects[9].Names; !reflect.DeepEqual(got, names) {
 		t.Errorf("%+v", got)
 	}
-	if got := d.Objects[1].Names; len(got) != 1 || got[0] != (Name{"spec.infrastructureRef.name", "f", "Foo", "m"}) {
+	if got := d.Objects[1].Names; len(got) != 1 ||
+		got[0] != (Name{Ref{"x.io", "Foo", "f"}, "spec.infrastructureRef.name", "m"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -181,10 +201,15 @@ func TestAdd(t *testing.T) {
 	given.File(t, "saved/below/x.json", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"b"}}`)
 	given.File(t, "saved/below/y.yml", "a: [")
 	given.File(t, "nothing/x.txt", secret)
+	links := 1
+	if os.Symlink("nowhere", "saved/z.yaml") != nil { // not everywhere
+		links = 0
+	}
 	d := &Dump{}
 	given.NoError(t, d.Add(t.Context(), "saved"))
 	given.NoError(t, d.Add(t.Context(), "nothing/x.txt"))
-	if len(d.Objects) != 3 || d.Saved != 1 || len(d.Problems) != 1 || !strings.Contains(d.Problems[0].Error(), filepath.Join("saved", "below", "y.yml")) {
+	if len(d.Objects) != 3 || d.Saved != 1 || len(d.Problems) != 1+links ||
+		!strings.Contains(d.Problems[0].Error(), filepath.Join("saved", "below", "y.yml")) {
 		t.Errorf("%+v, %d saved, %v", d.Objects, d.Saved, d.Problems)
 	}
 	if err := d.Add(t.Context(), "nothing"); !errors.Is(err, ErrNothing) {

@@ -14,6 +14,8 @@ import (
 
 var errNoObject = errors.New("not a Kubernetes object: apiVersion, kind or metadata.name is missing")
 
+var errPage = errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does")
+
 const listSuffix = "List"
 
 // take adds an object, or the items of a list. A list may tell what its items are.
@@ -28,7 +30,7 @@ func (d *Dump) take(name string, m map[string]any, apiVersion, kind string) {
 			}
 		}
 		if text(at(m, "metadata", "continue")) != "" {
-			d.problem(name, errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does"))
+			d.problem(name, errPage)
 		}
 		return
 	}
@@ -37,7 +39,8 @@ func (d *Dump) take(name string, m map[string]any, apiVersion, kind string) {
 	}
 	o := Object{
 		Kind: text(m["kind"]), Name: text(at(m, "metadata", "name")), Namespace: text(at(m, "metadata", "namespace")),
-		UID: text(at(m, "metadata", "uid")), Labels: marks(at(m, "metadata", "labels")), Annotations: marks(at(m, "metadata", "annotations")),
+		UID: text(at(m, "metadata", "uid")), Labels: marks(at(m, "metadata", "labels")),
+		Annotations: marks(at(m, "metadata", "annotations")),
 	}
 	if o.Kind == "" || text(m["apiVersion"]) == "" || o.Name == "" {
 		d.problem(name, errNoObject)
@@ -79,16 +82,15 @@ func marks(v any) map[string]string {
 func (o *Object) names(v any, field, key string) {
 	switch v := v.(type) {
 	case map[string]any:
-		kind := text(v["kind"])
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			s, ok := v[k].(string)
 			switch {
 			case !ok:
 				o.names(v[k], field+"."+k, k)
-			case k == "name" && (kind != "" || refers(key)):
-				o.Names = append(o.Names, Name{field + ".name", s, kind, text(v["namespace"])})
+			case k == "name" && (text(v["kind"]) != "" || refers(key)):
+				o.Names = append(o.Names, Name{ref(v), field + ".name", text(v["namespace"])})
 			case refers(k):
-				o.Names = append(o.Names, Name{Field: field + "." + k, Text: s})
+				o.Names = append(o.Names, Name{Ref{Name: s}, field + "." + k, ""})
 			}
 		}
 	case []any:
@@ -140,7 +142,10 @@ var details = map[[2]string]func(m map[string]any) any{
 			cmp.Or(text(at(t, "classRef", "namespace")), text(at(t, "classNamespace"))),
 		}
 	},
-	{"cluster.x-k8s.io", "ClusterClass"}: class,
+	{"cluster.x-k8s.io", "ClusterClass"}: func(m map[string]any) any {
+		patches := list(at(m, "spec", "patches"))
+		return &Class{slices.ContainsFunc(patches, func(p any) bool { return at(p, "external") != nil })}
+	},
 	{"addons.cluster.x-k8s.io", "ClusterResourceSetBinding"}: func(m map[string]any) any {
 		return &Binding{text(at(m, "spec", "clusterName"))}
 	},
@@ -164,27 +169,6 @@ func definition(m map[string]any) any {
 		}
 	}
 	return out
-}
-
-func class(m map[string]any) any {
-	c, spec := &Class{}, m["spec"]
-	parts := []any{at(spec, "infrastructure"), at(spec, "controlPlane"), at(spec, "controlPlane", "machineInfrastructure")}
-	for _, workers := range []string{"machineDeployments", "machinePools"} {
-		for _, w := range list(at(spec, "workers", workers)) {
-			for _, of := range []any{w, at(w, "template")} { // of v1beta2 and v1beta1
-				parts = append(parts, at(of, "infrastructure"), at(of, "bootstrap"))
-			}
-		}
-	}
-	for _, part := range parts {
-		for _, key := range []string{"templateRef", "ref"} {
-			if r := ref(at(part, key)); r.Kind != "" {
-				c.Templates = append(c.Templates, r)
-			}
-		}
-	}
-	c.Calls = slices.ContainsFunc(list(at(spec, "patches")), func(p any) bool { return at(p, "external") != nil })
-	return c
 }
 
 // manager reads the feature gates in the arguments of a Deployment.

@@ -102,6 +102,8 @@ func Conclude(plans []*Plan, complete bool) (answer, sentence string) {
 	case len(parts) > 0:
 		sentence = strings.Join(parts, "; ")
 		return answer, strings.ToUpper(sentence[:1]) + sentence[1:] + "."
+	case len(plans) == 0:
+		return Answers()[0], "There is nothing to move."
 	case open > 0:
 		return Answers()[0], "Nothing would be lost, if the target has what it must have."
 	}

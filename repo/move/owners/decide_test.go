@@ -350,6 +350,9 @@ func TestConclude(t *testing.T) {
 	lost, unclear := &Node{Lost: true}, &Node{Verdict: Unclear}
 	moved := &Node{Verdict: Moves}
 	status := func(s string) []Need { return []Need{{Status: s}} }
+	if answer, got := Conclude(nil, true); answer != "moves" || got != "There is nothing to move." {
+		t.Errorf("nothing: %s, %q", answer, got)
+	}
 	for _, c := range []struct {
 		plan         Plan
 		complete     bool

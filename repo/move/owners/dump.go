@@ -52,8 +52,9 @@ type Options struct {
 func FromDump(d *dump.Dump, o Options) *Plan {
 	b := &planner{
 		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
-		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed), infra: map[string]bool{}, kinds: map[groupKind]bool{},
-		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)), called: make(map[ID]bool, len(d.Objects)),
+		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed),
+		infra: map[string]bool{}, kinds: map[groupKind]bool{},
+		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)),
 		nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
 	}
 	b.index()
@@ -102,7 +103,6 @@ type planner struct {
 	kinds       map[groupKind]bool // of which there are objects
 	byUID       map[string]int
 	byID        map[ID]int
-	called      map[ID]bool // without groups
 	nodes       []*Node
 	absent      map[string]*Node // by UID
 }
@@ -162,7 +162,6 @@ func (b *planner) index() {
 	for i := range b.d.Objects {
 		o := &b.d.Objects[i]
 		b.kinds[groupKind{o.Group, o.Kind}] = true
-		b.called[ID{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}] = true
 		if p, ok := o.Detail.(*dump.Provider); ok {
 			b.inventory = b.inventory || !p.Operator
 			if p.Operator {
@@ -284,10 +283,14 @@ func (b *planner) classesElsewhere() {
 		if b.options.Restore || c.Class == "" || id.Namespace == b.options.Namespace {
 			return
 		}
-		if class := b.fetch(n, id); class != nil {
-			detail, _ := class.Detail.(*dump.Class)
-			for _, ref := range detail.Templates {
-				b.fetch(b.Find(id), ID{Group: ref.Group, Kind: ref.Kind, Namespace: id.Namespace, Name: ref.Name})
+		class := b.fetch(n, id)
+		if class == nil {
+			return
+		}
+		for _, name := range class.Names {
+			field, v1beta2 := strings.CutSuffix(name.Field, ".templateRef.name")
+			if v1beta2 && !strings.Contains(field, ".healthCheck.") || strings.HasSuffix(field, ".ref.name") {
+				b.fetch(b.Find(id), ID{Group: name.Group, Kind: name.Kind, Namespace: id.Namespace, Name: name.Name})
 			}
 		}
 	})
@@ -382,10 +385,12 @@ func (b *planner) softOwners() {
 		}
 	}
 	observed(b, func(n *Node, o *dump.Object, c *dump.Cluster) {
-		if id := (ID{Group: coreGroup, Kind: "ClusterClass", Namespace: cmp.Or(c.ClassNamespace, o.Namespace), Name: c.Class}); c.Class != "" && b.Find(id) == nil {
+		namespace := cmp.Or(c.ClassNamespace, o.Namespace)
+		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: namespace, Name: c.Class}
+		if c.Class != "" && b.Find(id) == nil {
 			b.lacks("%s uses %s, which is not there", n, id)
 		}
-		soft(n, "ClusterClass", cmp.Or(c.ClassNamespace, o.Namespace), c.Class, "spec.topology", whyClass)
+		soft(n, id.Kind, namespace, c.Class, "spec.topology", whyClass)
 	})
 	observed(b, func(n *Node, o *dump.Object, c *dump.Binding) {
 		soft(n, "Cluster", o.Namespace, c.Cluster, "spec.clusterName", whyBinding)
@@ -422,7 +427,8 @@ func (b *planner) named() {
 	for i := range b.d.Objects {
 		o := &b.d.Objects[i]
 		_, definition := o.Detail.(*dump.Definition)
-		if n := b.nodes[i]; !definition && (idOf(o).data() || !idOf(o).ofKubernetes()) && (n == nil || n.Verdict == Left && !n.Lost) {
+		n, of := b.nodes[i], !idOf(o).ofKubernetes() || idOf(o).data()
+		if of && !definition && (n == nil || n.Verdict == Left && !n.Lost) {
 			stay[o.Name] = append(stay[o.Name], i)
 		}
 	}
@@ -433,18 +439,21 @@ func (b *planner) named() {
 		}
 		for k := range b.d.Objects[i].Names {
 			name := &b.d.Objects[i].Names[k]
-			if n.Group == coreGroup && name.Kind != "" && !b.called[ID{Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Text}] {
+			id := ID{Group: name.Group, Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Name}
+			if _, ok := b.byID[id]; !ok && n.Group == coreGroup && name.Kind != "" {
 				unknown[name.Kind] = true
 			}
-			for _, to := range stay[name.Text] {
+			for _, to := range stay[name.Name] {
 				b.need(n, to, name)
 			}
 		}
 	}
 	if len(unknown) > 0 {
-		b.lacks("Clusters and Machines refer to objects that are not there, of the kinds %s", phrase.Few(slices.Sorted(maps.Keys(unknown)), 8))
+		b.lacks("Clusters and Machines refer to objects that are not there, of the kinds %s", few(unknown))
 	}
 }
+
+func few(kinds map[string]bool) string { return phrase.Few(slices.Sorted(maps.Keys(kinds)), 8) }
 
 // need settles that an object that stays behind is named by one that is moved.
 func (b *planner) need(by *Node, to int, name *dump.Name) {
@@ -474,7 +483,8 @@ func (b *planner) remarks() {
 			continue
 		}
 		if n.BlockMove && n.Wanted {
-			hinder(n, "the annotation "+BlockMoveAnnotation+" holds up the move: if it is still there two minutes after clusterctl has paused the Clusters, clusterctl fails and leaves them paused",
+			hinder(n, "the annotation "+BlockMoveAnnotation+" holds up the move: if it is still there two minutes after "+
+				"clusterctl has paused the Clusters, clusterctl fails and leaves them paused",
 				"find out which controller set the annotation, and whether it removes it from paused objects")
 		}
 		o := &b.d.Objects[i]
@@ -489,7 +499,7 @@ func (b *planner) remarks() {
 		}
 	}
 	if len(missing) > 0 {
-		b.lacks("objects name owners of kinds of which the dump holds no object: %s", phrase.Few(slices.Sorted(maps.Keys(missing)), 8))
+		b.lacks("objects name owners of kinds of which the dump holds no object: %s", few(missing))
 	}
 	switch {
 	case !clusters && !b.options.Restore:
@@ -497,13 +507,15 @@ func (b *planner) remarks() {
 	case clusters && !secrets:
 		b.lacks("the dump holds no Secret, but every Cluster has some")
 	case !ids:
-		b.lacks("no object has a UID or an owner, as if this were a template; name the folder of its release to see the owners that controllers will set")
+		b.lacks("no object has a UID or an owner, as if this were a template; " +
+			"name the folder of its release to see the owners that controllers will set")
 	}
 	switch {
 	case b.inventory || b.options.Restore:
 	case b.operator != nil:
-		hinder(&Node{ID: idOf(b.operator)}, "the Cluster API operator installed the providers, and clusterctl does not know its objects: "+
-			"from here it moves without comparing the providers of both clusters and without the Secrets in their namespaces, and into such a cluster it refuses to move",
+		hinder(&Node{ID: idOf(b.operator)}, "the Cluster API operator installed the providers, and clusterctl does not know "+
+			"its objects: from here it moves without comparing the providers of both clusters and without the Secrets in "+
+			"their namespaces, and from a cluster with its inventory it refuses to move into such a one",
 			"create objects of clusterctl's inventory (kind Provider) for what the operator installed, in both clusters")
 	default:
 		b.lacks("the dump holds no provider of clusterctl's inventory (providers.clusterctl.cluster.x-k8s.io)")

@@ -103,62 +103,109 @@ func TestPlan(t *testing.T) {
 	}{
 		{"owned", x(byCluster, ""), Moves, false, true, "it moves with its owner Cluster ns/c", ""},
 		{"not owned", x(nil, ""), Left, true, true, "it has neither an owner nor a label", "give it the label"},
-		{"labelled", x(nil, "  labels: {clusterctl.cluster.x-k8s.io/move: 'false'}\n"), Moves, false, true, "it carries the label", ""},
 		{
-			"a second owner that is not moved", x(append(byCluster[:1:1], "apps/v1 Deployment d u-d"), "") + existing("apps/v1", "Deployment ns/d", "u-d", nil, ""),
-			Left, true, true, "ownerReference 2 points to Deployment ns/d, which is not moved: clusterctl only moves", "remove the ownerReference to Deployment ns/d",
+			"labelled", x(nil, "  labels: {clusterctl.cluster.x-k8s.io/move: 'false'}\n"), Moves, false, true,
+			"it carries the label", "",
 		},
 		{
-			"a second owner of a kind without the label", x(append(byCluster[:1:1], prov+" FooHidden h u-h"), "") + existing(prov, "FooHidden ns/h", "u-h", nil, ""),
-			Left, true, true, "ownerReference 2 points to FooHidden ns/h", "give the definition of FooHidden the label clusterctl.cluster.x-k8s.io",
+			"a second owner that is not moved",
+			x(append(byCluster[:1:1], "apps/v1 Deployment d u-d"), "") + existing("apps/v1", "Deployment ns/d", "u-d", nil, ""),
+			Left, true, true, "ownerReference 2 points to Deployment ns/d, which is not moved: clusterctl only moves",
+			"remove the ownerReference to Deployment ns/d",
+		},
+		{
+			"a second owner of a kind without the label",
+			x(append(byCluster[:1:1], prov+" FooHidden h u-h"), "") + existing(prov, "FooHidden ns/h", "u-h", nil, ""),
+			Left, true, true, "ownerReference 2 points to FooHidden ns/h",
+			"give the definition of FooHidden the label clusterctl.cluster.x-k8s.io",
 		},
 		{
 			"an owner that is gone", x([]string{prov + " FooMachine gone u-gone"}, ""),
-			Left, true, true, "ownerReference 1 points to FooMachine gone, which does not exist", "remove the ownerReference to FooMachine gone",
+			Left, true, true, "ownerReference 1 points to FooMachine gone, which does not exist",
+			"remove the ownerReference to FooMachine gone",
 		},
 		{
 			"an owner of an unknown kind that is gone", x([]string{"bar.example.com/v1 Bar gone u-gone"}, ""),
-			Left, true, true, "ownerReference 1 points to Bar gone, which does not exist", "remove the ownerReference to Bar gone",
+			Left, true, true, "ownerReference 1 points to Bar gone, which does not exist",
+			"remove the ownerReference to Bar gone",
 		},
 		{
-			"an owner that was made anew", x(append(byCluster[:1:1], prov+" FooMachine y u-old"), "") + existing(prov, "FooMachine ns/y", "u-new", byCluster, ""),
+			"an owner that was made anew",
+			x(append(byCluster[:1:1], prov+" FooMachine y u-old"), "") +
+				existing(prov, "FooMachine ns/y", "u-new", byCluster, ""),
 			Left, true, true, "but with a UID that the FooMachine of that name does not have", "set the UID",
 		},
 		{
-			"an owner without its own UID", x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine ns/y", "", byCluster, ""),
+			"an owner without its own UID",
+			x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine ns/y", "", byCluster, ""),
 			Moves, false, true, "its owner FooMachine ns/y", "",
 		},
 		{"a reference without UID", x([]string{core + " Cluster c"}, ""), Moves, false, true, "its owner Cluster ns/c", ""},
 		{
-			"an owner in another namespace", x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine other/y", "u-y", nil, ""),
-			Left, true, true, "ownerReference 1 points to FooMachine other/y, which is not moved: it is not in the namespace that is moved", "remove the ownerReference",
+			"an owner in another namespace",
+			x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine other/y", "u-y", nil, ""),
+			Left, true, true,
+			"ownerReference 1 points to FooMachine other/y, which is not moved: it is not in the namespace that is moved",
+			"remove the ownerReference",
 		},
 		{
-			"an owner that moves alone", x([]string{prov + " FooMoved y u-y"}, "") + existing(prov, "FooMoved ns/y", "u-y", nil, ""),
-			Left, true, true, "its owner FooMoved ns/y has the label", "use the label clusterctl.cluster.x-k8s.io/move-hierarchy",
+			"an owner that moves alone",
+			x([]string{prov + " FooMoved y u-y"}, "") + existing(prov, "FooMoved ns/y", "u-y", nil, ""),
+			Left, true, true, "its owner FooMoved ns/y has the label",
+			"use the label clusterctl.cluster.x-k8s.io/move-hierarchy",
 		},
-		{"a global object", existing(prov, "FooGlobal x", "u-x", nil, ""), Left, true, true, "it has neither", "or create it in the target by hand"},
-		{"a labelled global object", existing(prov, "FooGlobal x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Copied, false, true, "it carries the label", ""},
-		{"labelled, in a namespace, of a kind that has none", existing(prov, "FooGlobal ns/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Copied, false, true, "it carries the label", ""},
+		{
+			"a global object", existing(prov, "FooGlobal x", "u-x", nil, ""), Left, true, true, "it has neither",
+			"or create it in the target by hand",
+		},
+		{
+			"a labelled global object",
+			existing(prov, "FooGlobal x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Copied, false,
+			true, "it carries the label", "",
+		},
+		{
+			"labelled, in a namespace, of a kind that has none",
+			existing(prov, "FooGlobal ns/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Copied,
+			false, true, "it carries the label", "",
+		},
 		{"a Secret of others", existing("v1", "Secret ns/x", "u-x", nil, ""), Left, false, true, "it has neither", ""},
-		{"a Secret of the Cluster", existing("v1", "Secret ns/x", "u-x", nil, "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), Left, true, true, "it has neither", "or an owner that is moved"},
-		{"a Secret for a resource of the Cluster", existing("v1", "Secret ns/x", "u-x", []string{core + " Cluster c u-c"}, ""), Moves, false, true, "its owner", ""},
-		{"what Kubernetes deletes with the Cluster", existing("apps/v1", "Deployment ns/x", "u-x", byCluster, ""), Left, true, true, "clusterctl only moves", "create it in the target by other means"},
-		{"a kind without its definition", existing("bar.example.com/v1", "Bar ns/x", "u-x", byCluster, ""), Unclear, false, false, "the definition of its kind is not in the input", "name the release that defines Bar"},
 		{
-			"owned by a kind without its definition", x([]string{"bar.example.com/v1 Bar b u-b"}, "") + existing("bar.example.com/v1", "Bar ns/b", "u-b", nil, ""),
+			"a Secret of the Cluster",
+			existing("v1", "Secret ns/x", "u-x", nil, "  labels: {cluster.x-k8s.io/cluster-name: c}\n"), Left, true, true,
+			"it has neither", "or an owner that is moved",
+		},
+		{
+			"a Secret for a resource of the Cluster",
+			existing("v1", "Secret ns/x", "u-x", []string{core + " Cluster c u-c"}, ""), Moves, false, true, "its owner", "",
+		},
+		{
+			"what Kubernetes deletes with the Cluster", existing("apps/v1", "Deployment ns/x", "u-x", byCluster, ""), Left,
+			true, true, "clusterctl only moves", "create it in the target by other means",
+		},
+		{
+			"a kind without its definition", existing("bar.example.com/v1", "Bar ns/x", "u-x", byCluster, ""), Unclear,
+			false, false, "the definition of its kind is not in the input", "name the release that defines Bar",
+		},
+		{
+			"owned by a kind without its definition",
+			x([]string{"bar.example.com/v1 Bar b u-b"}, "") + existing("bar.example.com/v1", "Bar ns/b", "u-b", nil, ""),
 			Unclear, false, false, "it is not clear what becomes of its owner Bar ns/b", "",
 		},
 		{
-			"a label on an object whose kind has none", existing(prov, "FooHidden ns/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"),
-			Left, true, true, "the definition of its kind does not carry the label clusterctl.cluster.x-k8s.io,", "give the definition of FooHidden the label",
+			"a label on an object whose kind has none",
+			existing(prov, "FooHidden ns/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"),
+			Left, true, true, "the definition of its kind does not carry the label clusterctl.cluster.x-k8s.io,",
+			"give the definition of FooHidden the label",
 		},
 		{
-			"a label on an object of an unknown kind", existing("bar.example.com/v1", "Bar ns/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"),
+			"a label on an object of an unknown kind",
+			existing("bar.example.com/v1", "Bar ns/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"),
 			Unclear, false, false, "the definition of its kind is not in the input", "--with",
 		},
 		{
-			"named by what moves", existing(prov, "FooMachine ns/m", "u-m", byCluster, "spec: {identityRef: {name: x}}\n") + existing("v1", "Secret ns/x", "u-x", nil, ""),
+			"named by what moves",
+			existing(prov, "FooMachine ns/m", "u-m", byCluster, "spec: {identityRef: {name: x}}\n") +
+				existing("v1", "Secret ns/x", "u-x", nil, ""),
 			Left, true, true, "FooMachine ns/m needs it (spec.identityRef.name)", "or create it in the target before the move",
 		},
 		{
@@ -166,15 +213,25 @@ func TestPlan(t *testing.T) {
 				existing("v1", "ConfigMap ns/x", "u-x", nil, ""), Left, false, true, "it has neither", "",
 		},
 		{
-			"a Secret of a provider", existing("v1", "Secret foo-system/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"),
+			"a Secret of a provider",
+			existing("v1", "Secret foo-system/x", "u-x", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"),
 			Moves, false, true, "it carries the label", "",
 		},
 		{
-			"an owner of a kind of which there is none", crdOf("FooNone", "Namespaced", byClusterctl) + x([]string{prov + " FooNone n u-n"}, ""),
+			"an owner of a kind of which there is none",
+			crdOf("FooNone", "Namespaced", byClusterctl) + x([]string{prov + " FooNone n u-n"}, ""),
 			Unclear, false, false, "it is not clear what becomes of its owner FooNone n", "",
 		},
-		{"of a Cluster that refers to what is not there", existing(core, "Cluster ns/x", "u-x", nil, "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n"), Moves, false, false, "", ""},
-		{"of a Cluster whose class, which would move as well, is not there", existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {classRef: {name: gone}}}\n"), Moves, false, false, "", ""},
+		{
+			"of a Cluster that refers to what is not there",
+			existing(core, "Cluster ns/x", "u-x", nil, "spec: {infrastructureRef: {apiGroup: foo.cluster.x-k8s.io, kind: FooCluster, name: f}}\n"),
+			Moves, false, false, "", "",
+		},
+		{
+			"of a Cluster whose class, which would move as well, is not there",
+			existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {classRef: {name: gone}}}\n"), Moves, false, false,
+			"", "",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := planOf(t, base+c.text)
@@ -183,7 +240,8 @@ func TestPlan(t *testing.T) {
 				t.Fatal("it has no node")
 			}
 			n := p.Nodes[i]
-			if n.Verdict != c.verdict || n.Lost != c.lost || !strings.Contains(n.Reason(), c.reason) || !strings.Contains(n.Fix(), c.fix) || (c.fix == "") != (n.Fix() == "") && n.Lost {
+			if n.Verdict != c.verdict || n.Lost != c.lost || !strings.Contains(n.Reason(), c.reason) ||
+				!strings.Contains(n.Fix(), c.fix) || (c.fix == "") != (n.Fix() == "") && n.Lost {
 				t.Errorf("%v, lost %v: %s; to do: %s", n.Verdict, n.Lost, n.Reason(), n.Fix())
 			}
 			want := Answers()[0]
@@ -254,24 +312,33 @@ func TestRemarks(t *testing.T) {
 	for _, c := range []struct{ name, text, answer, want string }{
 		{"nothing", "", "not known", "no Cluster is among the objects"},
 		{"no Secret", strings.ReplaceAll(base, "kind: Secret", "kind: ConfigMap"), "not known", "the dump holds no Secret"},
-		{"two UIDs for one", base + existing(core, "Cluster ns/c", "u-2", nil, ""), "not known", "Cluster ns/c appears twice with different UIDs"},
-		{"a template", existing(core, "Cluster ns/c", "", nil, "") + existing("v1", "Secret ns/s", "", nil, ""), "not known", "as if this were a template"},
+		{
+			"two UIDs for one", base + existing(core, "Cluster ns/c", "u-2", nil, ""), "not known",
+			"Cluster ns/c appears twice with different UIDs",
+		},
+		{
+			"a template", existing(core, "Cluster ns/c", "", nil, "") + existing("v1", "Secret ns/s", "", nil, ""),
+			"not known", "as if this were a template",
+		},
 		{"no inventory", bare, "not known", "the dump holds no provider of clusterctl's inventory"},
 		{"the operator", bare + operator, "stays", "the Cluster API operator installed the providers"},
 		{"the operator beside clusterctl", base + operator, "moves", ""},
 		{
-			"a class that is not there", base + existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"),
+			"a class that is not there",
+			base + existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"),
 			"not known", "Cluster ns/d refers to ClusterClass other/cc, which is not there",
 		},
 		{
-			"blocked", base + existing(core, "Cluster ns/d", "u-d", nil, "  annotations: {clusterctl.cluster.x-k8s.io/block-move: ''}\n"),
+			"blocked",
+			base + existing(core, "Cluster ns/d", "u-d", nil, "  annotations: {clusterctl.cluster.x-k8s.io/block-move: ''}\n"),
 			"stays", "block-move holds up the move",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := planOf(t, c.text)
 			text := strings.Join(phrase.List(p.Remarks, func(r Remark) string { return r.Reason }), "\n")
-			if answer, _ := Conclude([]*Plan{p}, true); answer != c.answer || !strings.Contains(text, c.want) || c.want == "" && text != "" {
+			if answer, _ := Conclude([]*Plan{p}, true); answer != c.answer || !strings.Contains(text, c.want) ||
+				c.want == "" && text != "" {
 				t.Errorf("%s: %q", answer, text)
 			}
 		})
@@ -287,7 +354,8 @@ func TestRemarks(t *testing.T) {
 
 // TestNeeds compares a move with what the target has.
 func TestNeeds(t *testing.T) {
-	source := base + crdOf("FooPool", "Namespaced", byClusterctl+`, cluster.x-k8s.io/provider: infrastructure-foo, cluster.x-k8s.io/v1beta2: v1`) +
+	source := base +
+		crdOf("FooPool", "Namespaced", byClusterctl+`, cluster.x-k8s.io/provider: infrastructure-foo, cluster.x-k8s.io/v1beta2: v1`) +
 		definitionOf("cluster.x-k8s.io", "v1beta2", "MachinePool", "Namespaced", byClusterctl) +
 		existing(core, "ClusterClass ns/cc", "u-cc", nil, "spec: {patches: [{external: {generatePatchesExtension: a.b}}]}\n") +
 		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc}}}\n") +
@@ -304,20 +372,45 @@ func TestNeeds(t *testing.T) {
 		{"all", whole, "the feature gate ClusterTopology of cluster-api", "met", ""},
 		{"all", whole, "the feature gate RuntimeSDK of cluster-api", "met", ""},
 		{"on by default", whole, "the feature gate MachinePool of cluster-api", "met", ""},
-		{"off", source + manager(`"--feature-gates", "MachinePool=false"`), "the feature gate MachinePool of cluster-api", "missing", "has --feature-gates=MachinePool=false"},
-		{"off by default", source + manager(""), "the feature gate ClusterTopology of cluster-api", "missing", "does not set it"},
-		{"no Deployment", source, "the feature gate ClusterTopology of cluster-api", "not known", "does not hold the Deployment"},
-		{"an older provider", strings.ReplaceAll(whole, "v1.0.0", "v0.9.0"), "infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", "v0.9.0, which is older"},
-		{"no provider", strings.ReplaceAll(whole, inventory, ""), "infrastructure-foo v1.0.0 or newer, contract v1beta2", "not known", "no provider"},
-		{"another provider", strings.ReplaceAll(whole, "providerName: foo", "providerName: bar"), "infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", ""},
 		{
-			"the operator", strings.ReplaceAll(whole, inventory, existing("operator.cluster.x-k8s.io/v1alpha2", "InfrastructureProvider foo-system/foo", "u-o", nil, "spec: {version: v1.0.0}\n")),
+			"off", source + manager(`"--feature-gates", "MachinePool=false"`), "the feature gate MachinePool of cluster-api",
+			"missing", "has --feature-gates=MachinePool=false",
+		},
+		{
+			"off by default", source + manager(""), "the feature gate ClusterTopology of cluster-api", "missing",
+			"does not set it",
+		},
+		{
+			"no Deployment", source, "the feature gate ClusterTopology of cluster-api", "not known",
+			"does not hold the Deployment",
+		},
+		{
+			"an older provider", strings.ReplaceAll(whole, "v1.0.0", "v0.9.0"),
+			"infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", "v0.9.0, which is older",
+		},
+		{
+			"no provider", strings.ReplaceAll(whole, inventory, ""), "infrastructure-foo v1.0.0 or newer, contract v1beta2",
+			"not known", "no provider",
+		},
+		{
+			"another provider", strings.ReplaceAll(whole, "providerName: foo", "providerName: bar"),
+			"infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", "",
+		},
+		{
+			"the operator",
+			strings.ReplaceAll(whole, inventory, existing("operator.cluster.x-k8s.io/v1alpha2", "InfrastructureProvider foo-system/foo", "u-o", nil, "spec: {version: v1.0.0}\n")),
 			"infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", "refuses to move",
 		},
 		{"no definitions", inventory, "the API foo.cluster.x-k8s.io/v1", "not known", "holds no definition"},
 		{"one definition less", base, "the API foo.cluster.x-k8s.io/v1", "missing", "does not define FooPool"},
-		{"another version", strings.ReplaceAll(whole, "name: v1,", "name: v2,"), "the API foo.cluster.x-k8s.io/v1", "missing", "only serves FooPool in v2"},
-		{"another scope", strings.ReplaceAll(whole, "scope: Namespaced", "scope: Cluster"), "the API foo.cluster.x-k8s.io/v1", "missing", "cluster-wide in one"},
+		{
+			"another version", strings.ReplaceAll(whole, "name: v1,", "name: v2,"), "the API foo.cluster.x-k8s.io/v1",
+			"missing", "only serves FooPool in v2",
+		},
+		{
+			"another scope", strings.ReplaceAll(whole, "scope: Namespaced", "scope: Cluster"),
+			"the API foo.cluster.x-k8s.io/v1", "missing", "cluster-wide in one",
+		},
 	} {
 		p := planOf(t, source)
 		Check([]*Plan{p}, taken(t, c.target))

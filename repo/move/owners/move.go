@@ -27,7 +27,8 @@ func (g *Graph) LinkSecrets() {
 			if !ok {
 				continue
 			}
-			if c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name}); c != nil && c.perhapsMovable() {
+			c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name})
+			if c != nil && c.perhapsMovable() {
 				g.Link(&Edge{
 					From: c, To: n, Link: SoftOwner, By: n, Field: "metadata.name",
 					Why: "clusterctl treats a Secret with that name as one of the Cluster's",
@@ -105,10 +106,9 @@ const (
 // state is what Resolve needs to know of a node.
 type state struct {
 	tenant, possible, global bool
-	placed                   bool // in the order of the move
-	perhaps                  bool // in that order if all that may be is so
-	pending                  int  // owners that are not placed
-	layer                    int
+	placed                   bool  // in the order of the move
+	perhaps                  bool  // in that order if all that may be is so
+	pending                  int   // owners that are not placed
 	via, may                 *Edge // how tenant and possible got here
 	walk                     int   // of the search for cycles
 }
@@ -135,7 +135,9 @@ func (g *Graph) Resolve() {
 		n.global = true
 		return first
 	})
-	g.spreadTo((*Node).perhapsMovable, func(n *Node) bool { return n.tenant || n.Missing || n.Scope == undefined }, func(l link) bool { return l != reference }, func(n *Node, e *Edge) bool {
+	uncertain := func(n *Node) bool { return n.tenant || n.Missing || n.Scope == undefined }
+	mayBind := func(l link) bool { return l != reference }
+	g.spreadTo((*Node).perhapsMovable, uncertain, mayBind, func(n *Node, e *Edge) bool {
 		first := !n.possible
 		if first {
 			n.possible, n.may = true, e
@@ -232,10 +234,8 @@ func (n *Node) blame() (Cause, *Edge) {
 }
 
 // first returns the first edge to the node for which want holds, or nil.
-func (n *Node) first(want func(*Edge) bool) *Edge { return first(n.In, want) }
-
-func first(edges []*Edge, want func(*Edge) bool) *Edge {
-	for _, e := range edges {
+func (n *Node) first(want func(*Edge) bool) *Edge {
+	for _, e := range n.In {
 		if want(e) {
 			return e
 		}

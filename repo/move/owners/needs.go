@@ -79,7 +79,8 @@ func (a *arrivals) add(n *Node, version string) {
 
 // list says what the target needs.
 func (a *arrivals) list() (out []Need) {
-	for _, api := range slices.SortedFunc(maps.Keys(a.kinds), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {
+	byName := func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }
+	for _, api := range slices.SortedFunc(maps.Keys(a.kinds), byName) {
 		kinds := slices.Sorted(maps.Keys(a.kinds[api]))
 		out = append(out, Need{
 			What: "the API " + api[0] + "/" + api[1], Why: "clusterctl creates " + phrase.Few(kinds, 6) + " in it",
@@ -96,14 +97,16 @@ func (a *arrivals) list() (out []Need) {
 	for _, g := range gates {
 		if n := a.gates[g.name]; n != nil {
 			why := fmt.Sprintf("a webhook refuses %s without it, after clusterctl has paused the source", n)
-			out = append(out, Need{What: "the feature gate " + g.name + " of cluster-api", Why: why, check: func(t *target) (string, string) { return t.gate(g) }})
+			check := func(t *target) (string, string) { return t.gate(g) }
+			out = append(out, Need{What: "the feature gate " + g.name + " of cluster-api", Why: why, check: check})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.classes)) {
 		out = append(out, Need{What: "ClusterClass " + name, Why: a.classes[name].String() + " uses it, and it is not among the objects"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.namespaces)) {
-		out = append(out, Need{What: "namespace " + name, Why: "clusterctl creates it, without labels and quotas, if it is missing", check: func(t *target) (string, string) {
+		why := "clusterctl creates it, without labels and quotas, if it is missing"
+		out = append(out, Need{What: "namespace " + name, Why: why, check: func(t *target) (string, string) {
 			if t.objects[ID{Kind: "Namespace", Name: name}] == nil {
 				return met, "it is not in the dump"
 			}
@@ -246,7 +249,7 @@ func (t *target) serves(n *Node, version string) (status, found string) {
 	case d.Global != n.Global && n.Scope == discovered:
 		return missing, n.Kind + " is cluster-wide in one of the clusters only"
 	case n.Group == coreGroup && n.Kind == "Cluster" && d.Storage != contractVersion:
-		return missing, fmt.Sprintf("the target stores Clusters in version %q, but clusterctl v1.14 only moves between clusters that store %s", d.Storage, contractVersion)
+		return missing, fmt.Sprintf("the target stores Clusters in version %q, and clusterctl v1.14 wants %s", d.Storage, contractVersion)
 	}
 	return met, ""
 }
@@ -270,7 +273,8 @@ func (t *target) provider(label, version string) (status, found string) {
 	case !any:
 		return NotKnown, "the dump of the target holds no provider of clusterctl's inventory"
 	case newest == "" && operator:
-		return missing, "the Cluster API operator installed it, and clusterctl, which does not know the operator's objects, refuses to move because it does not find the provider"
+		return missing, "the Cluster API operator installed it; clusterctl does not know the operator's objects, " +
+			"and refuses to move because it does not find the provider"
 	case newest == "":
 		return missing, ""
 	case version == "":

@@ -70,7 +70,8 @@ func (n *Node) Reason() string {
 		return fmt.Sprintf("%s may become its owner because of %s: %s", n.By.From, n.By.place(), n.By.Why)
 	}
 	if n.data() {
-		return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, and the dump holds no provider of its inventory"
+		return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, " +
+			"and the dump holds no provider of its inventory"
 	}
 	return "the definition of its kind is not in the input; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
