@@ -112,6 +112,7 @@ var words = map[string]string{
 	"completion":    "GitHub: add files to a published release that only lacks files",
 	"unreadable":    "GitLab: publish where clusterctl does not look, such as a host whose name does not begin with gitlab.",
 	"broken-latest": "publish even if clusterctl can then no longer resolve \"latest\"",
+	"removal":       "publish even if the last release has more",
 }
 
 // Explain gives the flags of a command their sentences and values. The name is that of
