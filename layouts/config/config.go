@@ -62,7 +62,6 @@ type Discovery struct {
 
 	Disabled bool     `yaml:"disabled" doc:"Build only the providers listed in this file."`
 	Ignore   []string `yaml:"ignore" is:"glob" doc:"Folders in which providers are not searched for; * stands for a part of a name, ** for any number of folders."`
-	LeaveOut []string `yaml:"leaveOut" is:"glob" doc:"Names of files that the recipes of the tree publish and that this configuration leaves out or renames on purpose."`
 }
 
 // Generated is a set of files that is made before the build. Without Run it

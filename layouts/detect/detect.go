@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -25,8 +24,6 @@ type Hints struct {
 	// configuration lies elsewhere: a worktree, a submodule, a folder of a
 	// repository. It is asked only if the tree does not tell; nil tells nothing.
 	Remote func() string
-	// Release returns what the recipes of the tree publish; nil follows them.
-	Release func() *recipes.Release
 }
 
 // Complete adds to a configuration what it does not say and the tree shows:
@@ -39,9 +36,7 @@ type Hints struct {
 //     cluster.x-k8s.io/provider or else the repository;
 //   - metadata.yaml, from the nearest folder above the kustomization, or else
 //     the only one of the tree;
-//   - the templates, ClusterClasses and other files that the recipes of the tree
-//     publish (layouts/recipes), or, where they do not tell, the templates and
-//     ClusterClasses in the folder templates next to config.
+//   - the templates and ClusterClasses in the folder templates next to config.
 //
 // The notes say which convention led to which value; their keys index the
 // providers of the result. The error says what was looked for, what was found
@@ -51,12 +46,6 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 	if err := d.scan(); err != nil {
 		return nil, nil, err
 	}
-	if hints.Release == nil {
-		hints.Release = func() *recipes.Release { return recipes.Follow(fsys, d.repo.github) }
-	}
-	d.release = hints.Release()
-	d.components()
-	c = d.file
 	out := *c
 	out.Providers = nil
 	var problems []error
@@ -85,16 +74,12 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		add(&NothingError{cause{d.nothing()}})
 	}
 	add(d.metadata(&out))
-	add(d.published(&out))
-	d.generated(&out)
+	add(d.templates(&out))
 	if len(problems) > 0 {
 		return nil, d.notes, errors.Join(problems...)
 	}
 	return &out, d.notes, nil
 }
-
-// Repository returns the owner and name of the tree on GitHub, if they are known.
-func Repository(fsys fs.FS, hints Hints) string { return newRepository(fsys, hints).github }
 
 // Identify returns the provider that the kustomization in dir, or the finished
 // manifest of that name, builds. The error says what does not tell it.
@@ -109,10 +94,9 @@ func Identify(fsys fs.FS, dir string, hints Hints) (layouts.Provider, error) {
 
 type detection struct {
 	*survey
-	file    *config.Config // as it is given, and what the recipes publish
-	repo    repository
-	release *recipes.Release // nil if the recipes do not tell
-	notes   []config.Note
+	file  *config.Config // as it is given
+	repo  repository
+	notes []config.Note
 
 	// What the scan of the tree found, in lexical order.
 	kustomizations []string // folders
@@ -200,7 +184,7 @@ func (d *detection) discover() ([]candidate, error) {
 		return nil, nil
 	}
 	var out []candidate
-	var problems, undecided []error
+	var problems, undecided, unwritten []error
 	var reasons []string
 	declared := false
 	for _, dir := range d.places() {
@@ -214,10 +198,12 @@ func (d *detection) discover() ([]candidate, error) {
 		switch {
 		case errors.As(err, &not) && f.broken != nil:
 			problems = append(problems, f.broken)
+		case errors.As(err, &not) && len(f.missing) > 0:
+			// What is missing may be what tells, so no other folder is looked for.
+			unwritten = append(unwritten, &UndecidedError{Folder: dir, cause: cause{fmt.Errorf("%s shows no provider, but %s, which it names, does not exist. "+
+				"Run the generator first (controller-gen writes CRDs), or say in %s what it builds:\n%s%s", dir, f.missing[0], config.FileName, d.header(), entryLines(dir, id))}})
 		case errors.As(err, &not):
 			d.note("", "%s builds no provider: %s", dir, not.reason)
-		case err != nil && d.further(dir):
-			d.note("", "%s builds several providers together; the recipes publish it as a further file, so it is not treated as a provider", dir)
 		case err != nil:
 			reasons = append(reasons, err.Error())
 			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
@@ -226,6 +212,9 @@ func (d *detection) discover() ([]candidate, error) {
 		}
 	}
 	if len(out) == 0 && len(problems) == 0 && !declared {
+		if len(unwritten) > 0 {
+			return nil, errors.Join(unwritten...)
+		}
 		if out = d.elsewhere(); len(out) > 0 {
 			for _, r := range reasons {
 				d.note("", "%s", r)
@@ -234,15 +223,6 @@ func (d *detection) discover() ([]candidate, error) {
 		}
 	}
 	return out, errors.Join(append(problems, undecided...)...)
-}
-
-// further reports whether recipes publish what a folder builds besides the components
-// of providers.
-func (d *detection) further(dir string) bool {
-	return d.release != nil && slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool { return p.Components.Path != "" }) &&
-		slices.ContainsFunc(d.release.Products, func(p recipes.Product) bool {
-			return p.Kustomize == dir && layouts.KindOfFile(p.Name) == layouts.Asset
-		})
 }
 
 // described reports whether the configuration says type and name of the
@@ -443,11 +423,6 @@ func (d *detection) nothing() error {
 	}
 	if len(lines) == 0 {
 		dir, guess := "FOLDER", identity{Provider: layouts.Provider{Type: d.repo.typ, Name: d.repo.provider}}
-		if p := d.filtered(); p != nil {
-			guess.Type = layouts.TypeOfComponents(p.Name)
-			return fmt.Errorf("%s. %s makes %s with %s, which the build does not run; run it before the build, or under generated, and name its result in %s:\n%s%s",
-				msg, p.Place, p.Name, p.Through[0], config.FileName, d.header(), entryLines(p.To, guess))
-		}
 		if other := d.otherCRDs(); len(other) == 1 {
 			dir = other[0]
 			msg += fmt.Sprintf(". If %s is one anyway, declare it in %s:", dir, config.FileName)
@@ -461,19 +436,6 @@ func (d *detection) nothing() error {
 		msg += fmt.Sprintf("\n# … and %d more", more)
 	}
 	return errors.New(msg)
-}
-
-// filtered is the components file that a recipe makes with a program of its own.
-func (d *detection) filtered() *recipes.Product {
-	if d.release == nil {
-		return nil
-	}
-	for i, p := range d.release.Products {
-		if layouts.KindOfFile(p.Name) == layouts.Components && p.Kustomize == "" && len(p.Through) > 0 {
-			return &d.release.Products[i]
-		}
-	}
-	return nil
 }
 
 // otherCRDs returns the kustomizations in the place of the convention that
@@ -524,9 +486,6 @@ func (d *detection) metadataReason(file string) string {
 	if file == layouts.MetadataFile {
 		return "at the root of the tree"
 	}
-	if !slices.Contains(d.metadatas, file) {
-		return "the one that the recipes publish"
-	}
 	if len(d.metadatas) == 1 {
 		return "the only one in the tree"
 	}
@@ -554,11 +513,6 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	}
 	if nearest != "" {
 		return nearest, nil
-	}
-	if d.release != nil {
-		if m := d.release.Product(layouts.MetadataFile); m != nil && config.IsFile(d.fsys, single(*m)) {
-			return single(*m), nil
-		}
 	}
 	switch len(d.metadatas) {
 	case 0:

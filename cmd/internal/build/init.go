@@ -16,7 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/likeness"
 )
 
 // initFlags are the flags of init.
@@ -33,9 +33,7 @@ func InitCommand(env *cli.Env) *cobra.Command {
 		Use:   "init [SOURCE]",
 		Short: "Find out how a source tree is released and write clusterctl-repo.yaml",
 		Long: `Finds the providers of a source tree by the conventions that most of them
-follow, and by its Makefiles, scripts and release workflows, which are read and
-not run. Every part is built in memory before it is written. What cannot be
-built, or is not part of a release, is left out, and the file says why.
+follow. What is written was built in memory before.
 
 A tree that follows the conventions builds without the file; keep it to pin or
 change a decision.`,
@@ -69,7 +67,7 @@ change a decision.`,
 				return err
 			}
 			restore := (&targets.Source{}).Mute(env)
-			p, err := propose.Propose(cmd.Context(), env.Short(dir), propose.Options{Given: given, Version: version, Cache: f.cache.Open(env)})
+			p, err := likeness.Conventions(cmd.Context(), env.Short(dir), likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env)})
 			restore()
 			if err != nil {
 				return err
@@ -118,11 +116,8 @@ func given(env *cli.Env, dir, existing string, f *initFlags) (*config.Config, er
 }
 
 // proposed prints or writes a proposal, with the reasons.
-func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) error {
-	for _, text := range p.Decisions {
-		env.Say("%s", text)
-	}
-	for _, text := range p.LeftOut {
+func proposed(env *cli.Env, p *likeness.Proposal, dir, file string, print bool) error {
+	for _, text := range p.Said {
 		env.Say("info: %s", text)
 	}
 	if print {
