@@ -71,7 +71,7 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		out.Providers = append(out.Providers, d.describe(f, config.Provider{}, len(out.Providers)))
 	}
 	if len(out.Providers) == 0 && len(problems) == 0 {
-		add(&NothingError{cause{d.nothing()}})
+		add(&NothingError{d.nothing()})
 	}
 	add(d.metadata(&out))
 	add(d.templates(&out))
@@ -79,17 +79,6 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		return nil, d.notes, errors.Join(problems...)
 	}
 	return &out, d.notes, nil
-}
-
-// Identify returns the provider that the kustomization in dir, or the finished
-// manifest of that name, builds. The error says what does not tell it.
-func Identify(fsys fs.FS, dir string, hints Hints) (layouts.Provider, error) {
-	f := newSurvey(fsys).facts(path.Clean(dir))
-	if f.broken != nil {
-		return layouts.Provider{}, f.broken
-	}
-	id, err := identify(dir, f, newRepository(fsys, hints))
-	return id.Provider, err
 }
 
 type detection struct {
@@ -200,13 +189,13 @@ func (d *detection) discover() ([]candidate, error) {
 			problems = append(problems, f.broken)
 		case errors.As(err, &not) && len(f.missing) > 0:
 			// What is missing may be what tells, so no other folder is looked for.
-			unwritten = append(unwritten, &UndecidedError{Folder: dir, cause: cause{fmt.Errorf("%s shows no provider, but %s, which it names, does not exist. "+
-				"Run the generator first (controller-gen writes CRDs), or say in %s what it builds:\n%s%s", dir, f.missing[0], config.FileName, d.header(), entryLines(dir, id))}})
+			unwritten = append(unwritten, fmt.Errorf("%s shows no provider, but %s, which it names, is not in the tree. "+
+				"Run the generator first (controller-gen writes CRDs), or say in %s what it builds:\n%s%s", dir, f.missing[0], config.FileName, d.header(), entryLines(dir, id)))
 		case errors.As(err, &not):
 			d.note("", "%s builds no provider: %s", dir, not.reason)
 		case err != nil:
 			reasons = append(reasons, err.Error())
-			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
+			undecided = append(undecided, fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id)))
 		default:
 			out = append(out, candidate{id, dir})
 		}
@@ -341,7 +330,8 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 		}
 		label := f.Label()
 		if other, ok := byLabel[label]; ok {
-			problems = append(problems, &AmbiguousError{Label: label, Folders: [2]string{other, f.dir}, header: d.header(), entry: entryLines(other, f.identity)})
+			problems = append(problems, fmt.Errorf("both %s and %s build %s. Choose one in %s:\n%[5]s%[6]s\nor leave one out:\n%[5]sdiscovery:\n  ignore:\n  - %[2]s",
+				other, f.dir, label, config.FileName, d.header(), entryLines(other, f.identity)))
 			continue
 		}
 		byLabel[label] = f.dir
@@ -350,45 +340,9 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 	return out, errors.Join(problems...)
 }
 
-// AmbiguousError is a provider that two kustomizations build.
-type AmbiguousError struct {
-	Label   string
-	Folders [2]string
-	// header begins a file that does not exist yet, entry chooses the first folder.
-	header, entry string
-}
-
-// Error returns which lines of configuration settle the question.
-func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("both %s and %s build %s. Choose one in %s:\n%s%s\nor leave one out:\n%sdiscovery:\n  ignore:\n  - %s",
-		e.Folders[0], e.Folders[1], e.Label, config.FileName, e.header, e.entry, e.header, e.Folders[1])
-}
-
-// UndecidedError is a kustomization that builds a provider whose type or name the
-// tree does not tell.
-type UndecidedError struct {
-	Folder string
-	// Guess is a possible answer; its name may be empty.
-	Guess layouts.Provider
-	cause
-}
-
-// cause says what was looked for, and which lines settle the question.
-type cause struct{ error }
-
-// Unwrap returns the error, which has a position if an entry asks for it.
-func (c cause) Unwrap() error { return c.error }
-
-// NothingError is a tree in which no provider was found.
-type NothingError struct{ cause }
-
-// MetadataError is a provider for which several metadata.yaml are possible.
-type MetadataError struct {
-	// Provider is the folder of its kustomization.
-	Provider string
-	Files    []string
-	cause
-}
+// NothingError is a tree in which no provider was found. It says what was looked for,
+// and which lines settle the question.
+type NothingError struct{ error }
 
 // maxSuggestions bounds the length of a message.
 const maxSuggestions = 5
@@ -520,7 +474,6 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	case 1:
 		return d.metadatas[0], nil
 	}
-	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Choose one in %s:\nmetadata: %s",
+	return "", p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Choose one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])
-	return "", &MetadataError{Provider: clean(p.Components.Path), Files: d.metadatas, cause: cause{err}}
 }

@@ -92,7 +92,9 @@ func unkeyed(notes []config.Note) (out []string) {
 	return out
 }
 
-func (p *Proposal) say(format string, args ...any) { p.Said = append(p.Said, fmt.Sprintf(format, args...)) }
+func (p *Proposal) say(format string, args ...any) {
+	p.Said = append(p.Said, fmt.Sprintf(format, args...))
+}
 
 // prove writes the configuration and builds exactly what was written.
 func (p *Proposal) prove(ctx context.Context, dir string, notes []config.Note, o Options) (err error) {
@@ -121,4 +123,3 @@ func (p *Proposal) prove(ctx context.Context, dir string, notes []config.Note, o
 	p.Releases = b.Releases
 	return nil
 }
-
