@@ -36,6 +36,8 @@ type Proposal struct {
 	Releases []*repo.Release
 	// Said is what a person may want to know: what is left out, and why.
 	Said []string
+	// Counts is how many files of a release Text makes; zero for Conventions.
+	Counts Counts
 	// Problem is why Text does not build as it stands, or nil. That the network is
 	// needed, which is not asked here, is in Said instead.
 	Problem error

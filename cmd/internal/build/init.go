@@ -3,27 +3,34 @@ package build
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/likeness"
 )
 
 // initFlags are the flags of init.
 type initFlags struct {
-	config, version string
-	force, print    bool
-	cache           targets.Cache
+	config, version, like string
+	force, print          bool
+	cache                 targets.Cache
 }
 
 // InitCommand is the verb init.
@@ -66,22 +73,153 @@ change a decision.`,
 			if err != nil {
 				return err
 			}
+			o := likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env)}
+			like, err := f.releases(cmd.Context(), env, dir)
+			if err != nil {
+				return err
+			}
 			restore := (&targets.Source{}).Mute(env)
-			p, err := likeness.Conventions(cmd.Context(), env.Short(dir), likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env)})
+			var p *likeness.Proposal
+			if len(like.Each) > 0 {
+				p, err = likeness.Like(cmd.Context(), env.Short(dir), like, o)
+			} else {
+				p, err = likeness.Conventions(cmd.Context(), env.Short(dir), o)
+			}
 			restore()
 			if err != nil {
 				return err
+			}
+			if len(like.Each) > 0 {
+				env.Say("%s", p.Counts.Summary(like.Each[0].Version))
 			}
 			return proposed(env, p, dir, filepath.Join(dir, cmp.Or(existing, config.FileName)), f.print)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.config, "config", "", "")
+	fl.StringVar(&f.like, "like", "", "")
 	fl.StringVar(&f.version, "version", "", "")
 	fl.BoolVar(&f.force, "force", false, "")
 	fl.BoolVar(&f.print, "dry-run", false, "")
 	f.cache.Bind(fl)
 	return cmd
+}
+
+// remoteForm is the URL of a git remote on a forge.
+var remoteForm = phrase.Pattern(`^(?:https?://|ssh://git@|git@)(?:[^/@]+@)?(github\.com|gitlab\.[^/:]+)(?::[0-9]+)?[:/](.+?)(?:\.git)?/?$`)
+
+// releases are those to be like: what --like names, or else the latest release of the
+// git remote, if that can be read.
+func (f *initFlags) releases(ctx context.Context, env *cli.Env, dir string) (out likeness.Releases, err error) {
+	switch _, urlErr := targets.ParseURL(env, f.like); {
+	case f.like == "":
+		hints, err := transform.Hints(env.Short(dir))
+		if err != nil {
+			return out, err
+		}
+		m := remoteForm().FindStringSubmatch(hints.Remote())
+		if m == nil {
+			return out, nil
+		}
+		url := "https://" + m[1] + "/" + m[2]
+		if out, err = f.published(ctx, env, url, dir, ""); err != nil {
+			env.Say("info: the conventions alone decide, because no release of %s can be read: %v", url, err)
+			return likeness.Releases{}, ctx.Err()
+		}
+		return out, nil
+	case open.IsURL(f.like) && urlErr != nil:
+		return f.published(ctx, env, f.like, dir, f.version)
+	case !open.IsURL(f.like):
+		out.Folder = env.Short(env.Path(f.like))
+	}
+	t, err := targets.Open(ctx, env, f.like, nil)
+	if err != nil {
+		return out, err
+	}
+	out.Shared = t.From != nil
+	if p := t.Repository.Providers; len(p) == 1 && len(p[0].Releases) == 1 {
+		whole := p[0].Releases[0]
+		if _, err := layouts.ParseVersion(whole.Version); err != nil { // a folder of the files alone
+			if whole.Version = f.version; f.version == "" {
+				return out, cli.Usagef("%s does not say which release it is; add --version, such as --version v1.2.3", f.like)
+			}
+			out.Shared = true
+			whole.Provider = layouts.Provider{}
+			out.Each, err = publish.Split(ctx, whole, "")
+			return out, err
+		}
+	}
+	if f.version != "" {
+		var there []string
+		for _, p := range t.Repository.Providers {
+			there = append(there, phrase.List(p.Releases, func(r *repo.Release) string { return r.Version })...)
+			p.Releases = slices.DeleteFunc(p.Releases, func(r *repo.Release) bool { return r.Version != f.version })
+		}
+		t.Repository.Providers = slices.DeleteFunc(t.Repository.Providers, func(p *repo.Provider) bool { return len(p.Releases) == 0 })
+		if len(t.Repository.Providers) == 0 {
+			return out, cli.Usagef("%s has no version %s%s", f.like, f.version, phrase.Among(f.version, there))
+		}
+	}
+	out.Each, err = t.Newest()
+	return out, err
+}
+
+// published are the releases of a version at a place on a server, or of the highest
+// stable one.
+func (f *initFlags) published(ctx context.Context, env *cli.Env, place, dir, version string) (out likeness.Releases, err error) {
+	site, err := targets.Site(env, place, open.Options{})
+	if err != nil {
+		return out, err
+	}
+	out.Shared = site.Shared
+	providers := []layouts.Provider{{}}
+	if !site.Shared { // the place does not list its providers
+		p, err := likeness.Conventions(ctx, env.Short(dir), likeness.Options{Cache: f.cache.Open(env)})
+		if err != nil {
+			return out, err
+		}
+		providers = phrase.List(p.Config.Providers, func(p config.Provider) layouts.Provider {
+			provider, _ := layouts.ParseLabel(p.Label())
+			return provider
+		})
+	}
+	for _, p := range providers {
+		from, err := site.Of(p)
+		if err != nil {
+			return out, err
+		}
+		tag := version
+		if tag == "" {
+			versions, err := from.Versions(ctx)
+			if err != nil {
+				return out, err
+			}
+			if tag = highest(versions); tag == "" {
+				return out, fmt.Errorf("%s has no stable release", place)
+			}
+		}
+		whole, err := from.Fetch(ctx, tag)
+		if err != nil {
+			return out, err
+		}
+		releases, err := publish.Split(ctx, whole, "")
+		if err != nil {
+			return out, err
+		}
+		out.Each = append(out.Each, releases...)
+	}
+	return out, nil
+}
+
+// highest is the highest stable version.
+func highest(tags []string) (best string) {
+	for _, tag := range tags {
+		v, err := layouts.ParseVersion(tag)
+		if then, _ := layouts.ParseVersion(best); err == nil && v.Prerelease() == "" && (best == "" || v.Compare(then) > 0) {
+			best = tag
+		}
+	}
+	return best
 }
 
 // existingConfig returns the name of the configuration at the root of a tree; ""

@@ -1,0 +1,518 @@
+package likeness
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
+)
+
+// Releases are what a configuration is to make again.
+type Releases struct {
+	// Each has one release of each provider.
+	Each []*repo.Release
+	// Shared is set if they lie in one place, so that a file that several have is one
+	// file, made for one of them.
+	Shared bool
+	// Folder is where they lie, if it may be in the tree; there no origin is looked for.
+	Folder string
+}
+
+// Counts is how many files of a release the configuration makes.
+type Counts struct {
+	// Same are byte for byte the released ones, Objects have the same objects.
+	Same, Objects, All int
+	// Tree is what was built: "the tree of v1.9.0", or "the working tree".
+	Tree string
+	// Unexplained says of every other file how it differs.
+	Unexplained []string
+}
+
+// Summary says what is made again, and what is not.
+func (c Counts) Summary(version string) string {
+	text := fmt.Sprintf("%d of %d files of %s rebuilt byte for byte from %s", c.Same, c.All, version, c.Tree)
+	if c.Objects > 0 {
+		text += fmt.Sprintf(", %d with the same objects but for the provider label", c.Objects)
+	}
+	if n := len(c.Unexplained); n > 0 {
+		text += fmt.Sprintf(", %d not explained:\n  %s", n, strings.Join(c.Unexplained, "\n  "))
+	}
+	return text
+}
+
+// file is one file of a release.
+type file struct {
+	provider int // index
+	name     string
+	data     []byte
+	kind     layouts.FileKind
+	// components is set for what objects are installed from.
+	components bool
+	from       origin
+}
+
+// Like finds the configuration that makes the files of releases from the tree in dir,
+// and builds it. If the tag of the release is in git, the tree of the tag is looked
+// at, and the working tree only if that explains more. The error is a
+// *transform.InputError if nothing of the tree makes a provider.
+func Like(ctx context.Context, dir string, r Releases, o Options) (best *Proposal, err error) {
+	at, remove, err := tagged(ctx, dir, r.Each[0].Version, o.Given)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	if at != "" {
+		if best, err = like(ctx, at, r, o); best != nil {
+			best.Counts.Tree = "the tree of " + r.Each[0].Version
+		}
+		if best != nil && len(best.Counts.Unexplained) == 0 {
+			return best, err
+		}
+	}
+	now, nowErr := like(ctx, dir, r, o)
+	if now == nil {
+		if best != nil {
+			nowErr = err
+		}
+		return best, nowErr
+	}
+	if now.Counts.Tree = "the working tree"; best == nil || len(now.Counts.Unexplained) < len(best.Counts.Unexplained) {
+		best, err = now, nowErr
+	}
+	return best, err
+}
+
+// tagged writes the tree of a tag into a folder; "" if git does not know the tag.
+func tagged(ctx context.Context, dir, version string, given *config.Config) (at string, remove func() error, err error) {
+	remove = func() error { return nil }
+	tree, err := git.Open(ctx, dir)
+	if err != nil {
+		return "", remove, nil // no git is needed
+	}
+	tag := version
+	if given != nil {
+		tag = given.Version.StripPrefix + version
+	}
+	commit, err := tree.Commit(ctx, "refs/tags/"+tag)
+	switch {
+	case errors.Is(err, git.ErrNoRevision):
+		return "", remove, nil
+	case err != nil:
+		return "", remove, err
+	}
+	temp, err := os.MkdirTemp("", "clusterctl-repo-")
+	if err != nil {
+		return "", remove, err
+	}
+	remove = func() error { return os.RemoveAll(temp) }
+	base := filepath.Join(temp, filepath.Base(tree.Root)) // its name can tell the provider
+	if err := errors.Join(os.Mkdir(base, 0o755), tree.Extract(ctx, commit, base)); err != nil {
+		return "", remove, fmt.Errorf("extract %s: %w", tag, err)
+	}
+	return filepath.Join(base, filepath.FromSlash(tree.Path)), remove, nil
+}
+
+// likening is the work on one tree.
+type likening struct {
+	*search
+	v     version
+	c     *config.Config
+	files []file
+	notes []config.Note
+}
+
+func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, error) {
+	on, err := files.Open(dir)
+	if err != nil {
+		return nil, &transform.InputError{Err: fmt.Errorf("cannot read the source tree %s: %w", dir, files.Cause(err))}
+	}
+	defer on.Close()
+	tree, err := kustomize.OpenTree(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	tree.Cache = o.Cache
+	l := &likening{search: &search{ctx: ctx, fsys: on, tree: tree, sizes: map[string]int64{}, read: map[string][]byte{}, built: map[string]outcome{}}, c: &config.Config{}}
+	if o.Given != nil {
+		given := *o.Given
+		l.c = &given
+	}
+	releases := ""
+	if rel, err := filepath.Rel(dir, r.Folder); r.Folder != "" && err == nil && filepath.IsLocal(rel) {
+		releases = filepath.ToSlash(rel)
+	}
+	if err := l.walk(releases); err != nil {
+		return nil, fmt.Errorf("search the source tree: %w", err)
+	}
+	if l.v.Version, err = layouts.ParseVersion(r.Each[0].Version); err != nil {
+		return nil, &transform.InputError{Err: err}
+	}
+	if err := l.collect(r); err != nil {
+		return nil, err
+	}
+	l.origins(r)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	given := l.c.Providers
+	l.c.Providers = nil
+	for i, release := range r.Each {
+		p := l.provider(i, release)
+		if g := slices.IndexFunc(given, func(p config.Provider) bool { return p.Label() == release.Provider.Label() }); g >= 0 {
+			p = given[g].Over(p)
+		}
+		l.c.Providers = append(l.c.Providers, p)
+	}
+	if l.c, err = l.alone(dir); err != nil {
+		return nil, err
+	}
+	p := &Proposal{Config: l.c}
+	if o.Version = (transform.Versions{}); len(r.Each) > 0 {
+		o.Version.Each = map[string]string{}
+		for _, release := range r.Each {
+			o.Version.Each[release.Provider.Label()] = l.c.Version.StripPrefix + release.Version
+		}
+	}
+	if err := p.prove(ctx, dir, l.notes, o); err != nil {
+		return nil, err
+	}
+	l.judge(p, r)
+	for _, text := range p.Counts.Unexplained {
+		l.notes = append(l.notes, config.Note{Text: "not explained: " + text})
+	}
+	p.Text, err = config.Write(l.c, l.notes)
+	p.Version = transform.Versions{All: l.c.Version.StripPrefix + r.Each[0].Version}
+	return p, err
+}
+
+// collect lists the files of the releases, each one once.
+func (l *likening) collect(r Releases) error {
+	owner := slices.IndexFunc(r.Each, func(r *repo.Release) bool { return r.Provider.Type == layouts.Infrastructure })
+	if owner < 0 {
+		owner = max(0, slices.IndexFunc(r.Each, func(r *repo.Release) bool { return r.Provider.Type == layouts.Core }))
+	}
+	for i, release := range r.Each {
+		for _, a := range release.Artifacts {
+			f := file{provider: i, name: a.Name, kind: layouts.KindOfFile(a.Name)}
+			f.components = f.kind == layouts.Components || a.Name == release.ComponentsFile
+			if f.kind.Attests() || r.Shared && i != owner && !f.components && f.kind != layouts.Metadata {
+				continue
+			}
+			var err error
+			if f.data, err = a.Bytes(); err != nil {
+				return err
+			}
+			l.files = append(l.files, f)
+		}
+	}
+	return nil
+}
+
+// origins looks for the origin of every file: components first, as others may hold them.
+func (l *likening) origins(r Releases) {
+	released := map[string][]byte{}
+	for i := range l.files {
+		f := &l.files[i]
+		if !f.components {
+			continue
+		}
+		label := r.Each[f.provider].Provider.Label()
+		released[label+"/"+f.name] = f.data
+		if f.from = l.copied(f.name, f.data); !f.from.found() {
+			f.from = l.made(f.data, l.v, true, l.folders(l.likely(r.Each[f.provider].Provider)))
+		}
+	}
+	for i := range l.files {
+		f := &l.files[i]
+		if f.components || f.kind == layouts.Metadata {
+			if f.kind == layouts.Metadata {
+				f.from = l.copied(f.name, f.data)
+			}
+			continue
+		}
+		if f.from = l.copied(f.name, f.data); f.from.found() {
+			continue
+		}
+		edited := l.edited(f.name, f.data, l.v)
+		if f.from = edited; f.from.found() {
+			continue
+		}
+		if f.from = l.joined(f.data, released); f.from.found() {
+			continue
+		}
+		word, _ := config.NameOf(f.kind, f.name)
+		f.from = l.made(f.data, l.v, false, l.folders(func(dir string) int {
+			switch base := path.Base(dir); {
+			case base == word || base+path.Ext(f.name) == f.name:
+				return 0
+			case word != "" && strings.Contains(dir, word):
+				return 1
+			case strings.Contains(dir, "templates") || strings.Contains(dir, "flavors") || strings.Contains(dir, "class"):
+				return 2
+			}
+			return 3
+		}))
+		if !f.from.found() {
+			f.from.why = cmp.Or(edited.why, f.from.why)
+		}
+	}
+}
+
+// likely orders the folders that may make the components of a provider: the place of
+// the convention, the folder of its type, those that say its label.
+func (l *likening) likely(p layouts.Provider) func(dir string) int {
+	info, _ := p.Type.Info()
+	order := map[string]int{}
+	for _, dir := range l.kusts {
+		n := 8
+		if strings.HasSuffix("/"+dir, "/config/default") {
+			n -= 4
+		}
+		if _, data := config.Kustomization(l.fsys, dir); bytes.Contains(data, []byte(p.Label())) {
+			n -= 2
+		}
+		if strings.Contains(strings.ReplaceAll(dir, "-", ""), strings.ReplaceAll(info.Short, "-", "")) {
+			n--
+		}
+		order[dir] = n
+	}
+	return func(dir string) int { return order[dir] }
+}
+
+// provider describes what the origins of the i-th release say.
+func (l *likening) provider(i int, release *repo.Release) config.Provider {
+	p := config.Provider{Type: release.Provider.Type.Short(), Name: release.Provider.Name, Templates: []config.Template{}, ClusterClasses: []config.ClusterClass{}}
+	info, _ := release.Provider.Type.Info()
+	mine := phrase.Only(l.files, func(f file) bool { return f.provider == i })
+	main := slices.IndexFunc(mine, func(f file) bool { return f.name == cmp.Or(release.ComponentsFile, info.ComponentsFile) })
+	if main < 0 {
+		main = slices.IndexFunc(mine, func(f file) bool { return f.components })
+	}
+	var templates, classes []file
+	for n, f := range mine {
+		for _, r := range f.from.literals {
+			p.Replacements = append(p.Replacements, config.Replacement{Files: f.name, Old: r.old, New: r.new})
+		}
+		o := f.from
+		switch {
+		case !o.found():
+		case f.components || f.kind == layouts.Asset && o.dir != "":
+			c := o.restrictor()
+			c.Path = cmp.Or(o.dir, o.file)
+			if f.name != info.ComponentsFile {
+				c.File = f.name
+			}
+			for _, image := range o.images {
+				if !slices.ContainsFunc(p.Images, func(other config.Image) bool { return other.Name == image.Name }) {
+					p.Images = append(p.Images, image)
+				}
+			}
+			if n == main {
+				p.Components = c
+				l.note(i, "components", "%s of %s is made from %s", f.name, release.Version, c.Path)
+			} else {
+				p.Variants = append(p.Variants, c)
+			}
+		case f.kind == layouts.Metadata:
+			p.Metadata = o.file
+		case o.parts != nil:
+			p.Assets = append(p.Assets, config.Asset{Name: f.name, Concat: o.parts})
+		case f.kind == layouts.ClusterTemplate:
+			templates = append(templates, f)
+		case f.kind == layouts.ClusterClass:
+			classes = append(classes, f)
+		default:
+			a := config.Asset{Files: o.file}
+			if path.Base(o.file) != f.name {
+				a.Name = strings.ReplaceAll(f.name, l.v.String(), "{version}")
+			}
+			p.Assets = append(p.Assets, a)
+		}
+	}
+	p.Templates = append(p.Templates, l.entries(templates, layouts.ClusterTemplate, "cluster-template*.yaml")...)
+	for _, t := range l.entries(classes, layouts.ClusterClass, "clusterclass-*.yaml") {
+		p.ClusterClasses = append(p.ClusterClasses, config.ClusterClass(t))
+	}
+	return p
+}
+
+func (l *likening) note(provider int, field, format string, args ...any) {
+	l.notes = append(l.notes, config.Note{Key: fmt.Sprintf("providers[%d].%s", provider, field), Text: fmt.Sprintf(format, args...)})
+}
+
+// entries describe templates: those of a folder by one pattern, if it means no others,
+// and the rest one by one.
+func (l *likening) entries(list []file, kind layouts.FileKind, pattern string) (out []config.Template) {
+	for _, group := range phrase.Groups(list, func(f file) string { return path.Dir(cmp.Or(f.from.file, f.from.dir)) + fmt.Sprint(f.from.file != "", f.from.unrestricted) }) {
+		first := group[0].from
+		parent := path.Dir(cmp.Or(first.file, first.dir))
+		natural := func(f file) bool {
+			if f.from.file != "" {
+				return path.Base(f.from.file) == f.name
+			}
+			word, _ := config.NameOf(kind, f.name)
+			return path.Base(f.from.dir) == word
+		}
+		all := phrase.Only(group, natural)
+		known := func(at string) bool {
+			return slices.ContainsFunc(all, func(f file) bool { return cmp.Or(f.from.file, f.from.dir) == at })
+		}
+		t := config.Template{LoadRestrictor: first.restrictor().LoadRestrictor}
+		whole := len(all) > 0
+		if first.file != "" {
+			t.Files = path.Join(parent, pattern)
+			for file := range l.sizes {
+				whole = whole && (path.Dir(file) != parent || !config.Match(pattern, path.Base(file)) || known(file))
+			}
+		} else {
+			t.Kustomize = path.Join(parent, "*")
+			for _, dir := range l.kusts {
+				if path.Dir(dir) == parent && !known(dir) {
+					t.Exclude = append(t.Exclude, dir)
+				}
+			}
+			whole = len(all) > 1
+		}
+		if whole {
+			out = append(out, t)
+		}
+		for _, f := range group {
+			if whole && natural(f) {
+				continue
+			}
+			one := config.Template{Files: f.from.file, Kustomize: f.from.dir, LoadRestrictor: t.LoadRestrictor}
+			if word, _ := config.NameOf(kind, f.name); f.from.dir != "" || path.Base(f.from.file) != f.name {
+				one.Name = word
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// alone completes the configuration with metadata, and sees to it that nothing is
+// detected that the releases do not have.
+func (l *likening) alone(dir string) (*config.Config, error) {
+	declared := slices.DeleteFunc(slices.Clone(l.c.Providers), func(p config.Provider) bool { return p.Components.Path == "" })
+	if len(declared) == 0 {
+		return nil, &transform.InputError{Err: errors.New("nothing in the tree makes the components of the release: " + l.files[0].from.why)}
+	}
+	l.c.Providers = declared
+	if shared := declared[0].Metadata; shared != "" && !slices.ContainsFunc(declared, func(p config.Provider) bool { return p.Metadata != shared }) {
+		l.c.Metadata = shared
+		for i := range declared {
+			declared[i].Metadata = ""
+		}
+	}
+	for i := range declared {
+		if declared[i].Metadata == "" && l.c.Metadata == "" {
+			declared[i].Metadata = l.metadata(declared[i])
+		}
+	}
+	full, _, err := complete(dir, l.c)
+	if err != nil || len(full.Providers) > len(declared) {
+		l.c.Discovery.Disabled = true
+		if full, _, err = complete(dir, l.c); err != nil {
+			return nil, err
+		}
+	}
+	return full, nil
+}
+
+// metadata finds the file that continues the released one: it has all its series.
+func (l *likening) metadata(p config.Provider) string {
+	i := slices.IndexFunc(l.files, func(f file) bool { return f.kind == layouts.Metadata })
+	if i < 0 {
+		return ""
+	}
+	for _, file := range l.search.files(layouts.MetadataFile, func(file string, _ int64) bool { return path.Base(file) == layouts.MetadataFile }) {
+		there, all := detect.SeriesOf(l.fsys, file), true
+		for series, contract := range detect.SeriesIn(layouts.MetadataFile, l.files[i].data) {
+			all = all && there[series] == contract
+		}
+		if all && len(there) > 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+// judge compares what was built with the releases.
+func (l *likening) judge(p *Proposal, r Releases) {
+	seen := map[string]bool{}
+	for _, f := range l.files {
+		release := r.Each[f.provider]
+		key := release.Provider.Label() + "/" + f.name
+		if r.Shared {
+			key = f.name
+		}
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		p.Counts.All++
+		var built *repo.Artifact
+		for _, b := range p.Releases {
+			if b.Provider == release.Provider {
+				built = b.Artifact(f.name)
+			}
+		}
+		shown := f.name
+		if len(r.Each) > 1 && !r.Shared {
+			shown = key
+		}
+		switch why := differs(built, f); {
+		case why == "":
+			p.Counts.Same++
+		case why == sameObjects:
+			p.Counts.Objects++
+		case p.Problem != nil:
+			p.Counts.Unexplained = append(p.Counts.Unexplained, shown+": "+cmp.Or(f.from.why, "the configuration does not build"))
+		case built == nil:
+			p.Counts.Unexplained = append(p.Counts.Unexplained, shown+": "+cmp.Or(f.from.why, "no file of the tree has its content, and no kustomization builds its objects"))
+		default:
+			p.Counts.Unexplained = append(p.Counts.Unexplained, shown+" "+cmp.Or(why, f.from.why))
+		}
+	}
+}
+
+const sameObjects = "the same objects"
+
+// differs says how a built file differs from the released one; "" if it does not.
+func differs(built *repo.Artifact, f file) string {
+	if built == nil {
+		return "is not built"
+	}
+	data, err := built.Bytes()
+	switch {
+	case err != nil:
+		return err.Error()
+	case bytes.Equal(data, f.data):
+		return ""
+	}
+	a, b := decode(data), decode(f.data)
+	if g := compare(a, b, f.components); len(b) > 0 && len(a) > 0 {
+		if g.empty() {
+			return sameObjects
+		}
+		return "is built with other objects: " + g.String()
+	}
+	return fmt.Sprintf("differs at line %d", differingLine(string(data), string(f.data)))
+}
