@@ -149,7 +149,7 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 	}
 	defer tree.Close()
 	tree.Cache = o.Cache
-	l := &likening{search: &search{ctx: ctx, fsys: on, tree: tree, sizes: map[string]int64{}, read: map[string][]byte{}, built: map[string]outcome{}}, c: &config.Config{}}
+	l := &likening{search: &search{ctx: ctx, dir: dir, fsys: on, tree: tree, sizes: map[string]int64{}, read: map[string][]byte{}, built: map[string]outcome{}}, c: &config.Config{}}
 	if o.Given != nil {
 		given := *o.Given
 		l.c = &given
@@ -165,6 +165,10 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 		return nil, &transform.InputError{Err: err}
 	}
 	if err := l.collect(r); err != nil {
+		return nil, err
+	}
+	l.installed(r)
+	if r.Each, err = l.named(dir, r.Each); err != nil {
 		return nil, err
 	}
 	l.origins(r)
@@ -225,29 +229,53 @@ func (l *likening) collect(r Releases) error {
 	return nil
 }
 
-// origins looks for the origin of every file: components first, as others may hold them.
-func (l *likening) origins(r Releases) {
-	released := map[string][]byte{}
+// installed looks for the origins of components.
+func (l *likening) installed(r Releases) {
 	for i := range l.files {
 		f := &l.files[i]
 		if !f.components {
 			continue
 		}
-		label := r.Each[f.provider].Provider.Label()
-		released[label+"/"+f.name] = f.data
 		if f.from = l.copied(f.name, f.data); !f.from.found() {
 			f.from = l.made(f.data, l.v, true, l.folders(l.likely(r.Each[f.provider].Provider)))
 		}
 	}
+}
+
+// named names the providers that no object of their release names, as the tree does.
+func (l *likening) named(dir string, releases []*repo.Release) (out []*repo.Release, err error) {
+	for i, r := range releases {
+		f := slices.IndexFunc(l.files, func(f file) bool { return f.provider == i && f.components })
+		if r.Provider.Name == "" && f >= 0 && l.files[f].from.found() {
+			from := l.files[f].from
+			c := &config.Config{Metadata: layouts.MetadataFile, Discovery: config.Discovery{Disabled: true}}
+			c.Providers = []config.Provider{{Type: r.Provider.Type.Short(), Components: config.Components{Path: cmp.Or(from.dir, from.file)}}}
+			if c, _, err = complete(dir, c); err != nil {
+				return nil, err
+			}
+			again := *r
+			again.Provider.Name = c.Providers[0].Name
+			r = &again
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// origins looks for the origins of all other files.
+func (l *likening) origins(r Releases) {
+	released := map[string][]byte{}
+	for _, f := range l.files {
+		if f.components {
+			released[r.Each[f.provider].Provider.Label()+"/"+f.name] = f.data
+		}
+	}
 	for i := range l.files {
 		f := &l.files[i]
-		if f.components || f.kind == layouts.Metadata {
-			if f.kind == layouts.Metadata {
-				f.from = l.copied(f.name, f.data)
-			}
+		if f.components {
 			continue
 		}
-		if f.from = l.copied(f.name, f.data); f.from.found() {
+		if f.from = l.copied(f.name, f.data); f.from.found() || f.kind == layouts.Metadata {
 			continue
 		}
 		edited := l.edited(f.name, f.data, l.v)
@@ -311,6 +339,11 @@ func (l *likening) provider(i int, release *repo.Release) config.Provider {
 			p.Replacements = append(p.Replacements, config.Replacement{Files: f.name, Old: r.old, New: r.new})
 		}
 		o := f.from
+		for _, r := range o.sources {
+			if !slices.ContainsFunc(p.SourceReplacements, func(other config.SourceReplacement) bool { return other.File == r.File && other.Old == r.Old }) {
+				p.SourceReplacements = append(p.SourceReplacements, r)
+			}
+		}
 		switch {
 		case !o.found():
 		case f.components || f.kind == layouts.Asset && o.dir != "":
@@ -360,7 +393,9 @@ func (l *likening) note(provider int, field, format string, args ...any) {
 // entries describe templates: those of a folder by one pattern, if it means no others,
 // and the rest one by one.
 func (l *likening) entries(list []file, kind layouts.FileKind, pattern string) (out []config.Template) {
-	for _, group := range phrase.Groups(list, func(f file) string { return path.Dir(cmp.Or(f.from.file, f.from.dir)) + fmt.Sprint(f.from.file != "", f.from.unrestricted) }) {
+	for _, group := range phrase.Groups(list, func(f file) string {
+		return path.Dir(cmp.Or(f.from.file, f.from.dir)) + fmt.Sprint(f.from.file != "", f.from.unrestricted)
+	}) {
 		first := group[0].from
 		parent := path.Dir(cmp.Or(first.file, first.dir))
 		natural := func(f file) bool {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type origin struct {
 	parts        []config.Part
 	images       []config.Image
 	literals     []literal
+	sources      []config.SourceReplacement
 	why          string
 }
 
@@ -41,6 +43,7 @@ func (o origin) restrictor() (out config.Components) {
 // search looks for origins in a source tree.
 type search struct {
 	ctx   context.Context
+	dir   string
 	fsys  fs.FS
 	tree  *kustomize.Tree
 	sizes map[string]int64 // of all files
@@ -53,8 +56,9 @@ type search struct {
 
 // outcome is what kustomize makes of a folder.
 type outcome struct {
-	text []byte
-	err  error
+	text    []byte
+	sources []config.SourceReplacement // without which it does not build
+	err     error
 }
 
 // Folders that hold no product wherever an origin is looked for: what tools and
@@ -205,11 +209,43 @@ func (s *search) build(dir string) outcome {
 	if ok {
 		return o
 	}
-	o.text, o.err = kustomize.Text(s.ctx, s.tree, dir, kustomize.Options{NoLoadRestrictions: true})
+	o.text, o.sources, o.err = s.text(dir, kustomize.Options{NoLoadRestrictions: true})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.built[dir] = o
 	return o
+}
+
+// text builds a folder. A file that a kustomization names and that is not there may be
+// an edited copy of the one next to it whose name it extends, as
+// manager_image_patch_edited.yaml is: that one takes its place.
+func (s *search) text(dir string, o kustomize.Options) (text []byte, sources []config.SourceReplacement, err error) {
+	tree := s.tree
+	for replace := map[string][]byte{}; ; {
+		text, err = kustomize.Text(s.ctx, tree, dir, o)
+		missing, ok := errors.AsType[*kustomize.MissingError](err)
+		if tree != s.tree {
+			tree.Close()
+		}
+		if !ok || len(sources) > 9 {
+			return text, sources, err
+		}
+		file, data := config.Kustomization(s.fsys, missing.Dir)
+		if before, ok := replace[file]; ok {
+			data = before
+		}
+		ext := path.Ext(missing.Target)
+		stem := strings.TrimSuffix(missing.Target, ext)
+		at := strings.LastIndexAny(stem, "_-")
+		if at < 0 || !config.IsFile(s.fsys, path.Join(missing.Dir, stem[:at]+ext)) {
+			return nil, nil, err
+		}
+		sources = append(sources, config.SourceReplacement{File: file, Old: missing.Target, New: stem[:at] + ext})
+		replace[file] = bytes.ReplaceAll(data, []byte(missing.Target), []byte(stem[:at]+ext))
+		if tree, err = kustomize.OpenTree(s.dir, maps.Clone(replace)); err != nil {
+			return nil, nil, err
+		}
+	}
 }
 
 // folders orders the kustomizations: the likeliest have the lowest number.
@@ -240,19 +276,19 @@ func (s *search) made(data []byte, v version, components bool, dirs []string) (o
 			return origin{}
 		}
 		if b.err != nil {
-			if best < 0 && at == 0 && !errors.Is(b.err, fs.ErrNotExist) {
+			if at == 0 {
 				out.why = fmt.Sprintf("%s does not build: %v", dir, b.err)
 			}
 			continue
 		}
 		if bytes.Equal(b.text, data) {
-			return s.restricted(origin{dir: dir})
+			return s.restricted(origin{dir: dir, sources: b.sources})
 		}
 		built := decode(b.text)
 		if len(built) > 2*len(want)+2 || 2*len(built)+2 < len(want) {
 			continue
 		}
-		o := origin{dir: dir}
+		o := origin{dir: dir, sources: b.sources}
 		if components {
 			o.images = v.images(built, want)
 		}
@@ -293,7 +329,7 @@ func (s *search) made(data []byte, v version, components bool, dirs []string) (o
 // restricted notes whether a folder needs the load restrictor lifted.
 func (s *search) restricted(o origin) origin {
 	if o.dir != "" {
-		_, err := kustomize.Text(s.ctx, s.tree, o.dir, kustomize.Options{})
+		_, _, err := s.text(o.dir, kustomize.Options{})
 		o.unrestricted = err != nil
 	}
 	return o
