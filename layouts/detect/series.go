@@ -15,16 +15,11 @@ type series map[[2]int64]string
 // SeriesOf reads the series in a file of a tree; there are none if it cannot be read,
 // which is for the build to say.
 func SeriesOf(fsys fs.FS, file string) series {
+	out := series{}
 	data, err := fs.ReadFile(fsys, path.Clean(file))
 	if err != nil {
-		return series{}
+		return out
 	}
-	return SeriesIn(file, data)
-}
-
-// SeriesIn reads the series in the text of a file.
-func SeriesIn(file string, data []byte) series {
-	out := series{}
 	for _, doc := range yamldoc.Parse(yamldoc.NewFile(file, data)).Docs {
 		for _, s := range doc.Root.Get("releaseSeries").List() {
 			major, _ := s.Get("major").Int()

@@ -1,6 +1,7 @@
 package likeness
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,16 +15,25 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// object is a decoded Kubernetes object.
-type object = map[string]any
+// object is a Kubernetes object as its single values, by their paths.
+type object struct {
+	name   string // for messages
+	values map[string]any
+}
 
 // decode reads the objects of a text; nil if it is no YAML, or holds something else.
 func decode(data []byte) (out []object) {
 	s := yamldoc.Parse(yamldoc.NewFile("", data))
 	for _, d := range s.Docs {
-		o, ok := d.Root.Value().(object)
+		root, ok := d.Root.Value().(map[string]any)
 		if d.Err != nil || !ok {
 			return nil
+		}
+		o := object{values: map[string]any{}}
+		o.flatten("", root)
+		o.name = fmt.Sprint(o.values["kind"], " ", o.values["metadata.name"])
+		if ns, ok := o.values["metadata.namespace"]; ok {
+			o.name = fmt.Sprint(o.values["kind"], " ", ns, "/", o.values["metadata.name"])
 		}
 		out = append(out, o)
 	}
@@ -33,27 +43,35 @@ func decode(data []byte) (out []object) {
 	return out
 }
 
-func text(v any, path ...string) string {
-	for _, key := range path {
-		m, _ := v.(object)
-		v = m[key]
+func (o object) flatten(path string, v any) {
+	switch x := v.(type) {
+	case map[string]any:
+		for k := range x {
+			o.flatten(strings.TrimPrefix(path+"."+k, "."), x[k])
+		}
+		if len(x) > 0 || path == "metadata.labels" {
+			return
+		}
+	case []any:
+		for i := range x {
+			o.flatten(fmt.Sprintf("%s[%d]", path, i), x[i])
+		}
+		if len(x) > 0 {
+			return
+		}
 	}
-	s, _ := v.(string)
+	o.values[path] = v
+}
+
+// id tells the objects of a file apart.
+func (o object) id() string {
+	group, _, _ := strings.Cut(o.text("apiVersion"), "/")
+	return group + " " + o.name
+}
+
+func (o object) text(path string) string {
+	s, _ := o.values[path].(string)
 	return s
-}
-
-// name is how messages call an object. It tells objects of one file apart.
-func name(o object) string {
-	at := text(o, "metadata", "name")
-	if ns := text(o, "metadata", "namespace"); ns != "" {
-		at = ns + "/" + at
-	}
-	return text(o, "kind") + " " + at
-}
-
-func id(o object) string {
-	group, _, _ := strings.Cut(text(o, "apiVersion"), "/")
-	return group + " " + name(o)
 }
 
 // change is a value that differs.
@@ -63,36 +81,27 @@ type change struct {
 }
 
 func (c change) String() string {
-	return fmt.Sprintf("%s differs at %s: %s, released as %s", c.object, c.path, brief(c.built), brief(c.want))
-}
-
-func brief(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "nothing"
-	case string:
-		return fmt.Sprintf("%q", phrase.Fit(v, 60))
-	case object:
-		return "a map"
-	case []any:
-		return fmt.Sprintf("a list of %d", len(v))
+	show := func(v any) string {
+		if v == nil {
+			return "nothing"
+		}
+		return fmt.Sprintf("%q", phrase.Fit(fmt.Sprint(v), 60))
 	}
-	return fmt.Sprint(v)
+	return fmt.Sprintf("%s differs at %s: %s, released as %s", c.object, c.path, show(c.built), show(c.want))
 }
 
 // gap is how built objects differ from those of a release.
 type gap struct {
 	missing, extra []string
 	changes        []change
-	of             int // objects of the release
 }
 
-func (g gap) empty() bool { return len(g.missing)+len(g.extra)+len(g.changes) == 0 }
+func (g gap) empty() bool { return g.score() == 0 }
 
 // score is lower for objects that are more alike.
 func (g gap) score() int { return 100*(len(g.missing)+len(g.extra)) + len(g.changes) }
 
-// String tells the first difference, and how many there are.
+// String tells the first differences, and how many there are.
 func (g gap) String() string {
 	var out []string
 	if n := len(g.missing); n > 0 {
@@ -104,7 +113,7 @@ func (g gap) String() string {
 	if n := len(g.changes); n > 0 {
 		out = append(out, g.changes[0].String())
 		if n > 1 {
-			out = append(out, fmt.Sprintf("%s in all", phrase.Count(n, "difference")))
+			out = append(out, phrase.Count(n, "difference")+" in all")
 		}
 	}
 	return strings.Join(out, "; ")
@@ -112,141 +121,88 @@ func (g gap) String() string {
 
 // compare compares objects by their names, in any order. In components the label of
 // the provider does not count, as the build sets it.
-func compare(built, want []object, components bool) gap {
-	g := gap{of: len(want)}
+func compare(built, want []object, components bool) (g gap) {
 	byID := map[string][]object{}
 	for _, o := range built {
-		byID[id(o)] = append(byID[id(o)], o)
+		byID[o.id()] = append(byID[o.id()], o)
 	}
 	for _, w := range want {
-		same := byID[id(w)]
+		same := byID[w.id()]
 		if len(same) == 0 {
-			g.missing = append(g.missing, name(w))
+			g.missing = append(g.missing, w.name)
 			continue
 		}
-		byID[id(w)] = same[1:]
-		differ("", same[0], w, func(path string, b, v any) {
-			if !components || path != ".metadata.labels."+layouts.ProviderLabel {
-				g.changes = append(g.changes, change{name(w), strings.TrimPrefix(path, "."), b, v})
+		byID[w.id()] = same[1:]
+		paths := maps.Clone(same[0].values)
+		maps.Copy(paths, w.values)
+		for _, path := range slices.Sorted(maps.Keys(paths)) {
+			b, v := same[0].values[path], w.values[path]
+			if fmt.Sprintf("%T %v", b, b) != fmt.Sprintf("%T %v", v, v) && !(components && path == "metadata.labels."+layouts.ProviderLabel) {
+				g.changes = append(g.changes, change{w.name, path, b, v})
 			}
-		})
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(byID)) {
 		for _, o := range byID[key] {
-			g.extra = append(g.extra, name(o))
+			g.extra = append(g.extra, o.name)
 		}
 	}
 	return g
 }
 
-// differ calls a function for each place at which two values differ.
-func differ(path string, a, b any, each func(path string, a, b any)) {
-	switch x := a.(type) {
-	case object:
-		y, ok := b.(object)
-		if !ok && (b != nil || path != ".metadata.labels") { // labels may hold only that of the provider
-			break
-		}
-		keys := maps.Clone(x)
-		maps.Copy(keys, y)
-		for _, k := range slices.Sorted(maps.Keys(keys)) {
-			differ(path+"."+k, x[k], y[k], each)
-		}
-		return
-	case nil:
-		if y, ok := b.(object); ok && path == ".metadata.labels" {
-			for _, k := range slices.Sorted(maps.Keys(y)) {
-				differ(path+"."+k, nil, y[k], each)
-			}
-			return
-		}
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			break
-		}
-		for i := range x {
-			differ(fmt.Sprintf("%s[%d]", path, i), x[i], y[i], each)
-		}
-		return
-	}
-	if fmt.Sprintf("%T %v", a, a) != fmt.Sprintf("%T %v", b, b) {
-		each(path, a, b)
-	}
-}
+// container is where a container has its image.
+var container = phrase.Pattern(`^spec\.(?:.*\.)?(?:initC|c)ontainers\[[0-9]+\]\.image$`)
 
-// containers are those of a workload, init containers too.
-func containers(o object) (out []object) {
-	spec, _ := o["spec"].(object)
-	for _, key := range []string{"jobTemplate", "spec", "template", "spec"} {
-		if inner, ok := spec[key].(object); ok {
-			spec = inner
-		}
-	}
-	for _, key := range []string{"containers", "initContainers"} {
-		list, _ := spec[key].([]any)
-		for _, item := range list {
-			if c, ok := item.(object); ok {
-				out = append(out, c)
+// images finds the settings that make the images of built objects those of the
+// release, and applies them.
+func (v version) images(built, want []object) (out []config.Image) {
+	set := map[string]config.Image{}
+	for _, o := range built {
+		i := slices.IndexFunc(want, func(w object) bool { return w.id() == o.id() })
+		for _, path := range slices.Sorted(maps.Keys(o.values)) {
+			if i < 0 || !container().MatchString(path) {
+				continue
+			}
+			at, old, now := strings.TrimSuffix(path, "image"), o.text(path), want[i].text(path)
+			policy := want[i].values[at+"imagePullPolicy"]
+			image := v.image(old, now, o.text(at+"name") == "manager")
+			if policy != o.values[at+"imagePullPolicy"] && policy != nil {
+				image.PullPolicy = policy.(string)
+			}
+			if other, ok := set[image.Name]; now == "" || ok && fmt.Sprint(other) != fmt.Sprint(image) {
+				continue // the difference, if there is one, stays
+			} else if !ok && fmt.Sprint(image) != fmt.Sprint(config.Image{Name: image.Name}) {
+				out = append(out, image)
+			}
+			set[image.Name] = image
+			o.values[path] = now
+			if image.PullPolicy != "" {
+				o.values[at+"imagePullPolicy"] = policy
+			}
+			for path := range o.values { // as the build does
+				if o.values[path] == old && strings.Contains(path, ".env[") && strings.ContainsAny(old, ":@") {
+					o.values[path] = now
+				}
 			}
 		}
 	}
 	return out
 }
 
-// images finds the settings that make the images of built objects those of the
-// release, and applies them.
-func (v version) images(built, want []object) (out []config.Image) {
-	byID := map[string]object{}
-	for _, o := range want {
-		byID[id(o)] = o
+// image is the setting that makes one image of another. The tag of the manager follows
+// the release also where the tree has it already.
+func (v version) image(old, now string, manager bool) config.Image {
+	name, tag, digest := imageref.Split(old)
+	newName, newTag, newDigest := imageref.Split(now)
+	out := config.Image{Name: name}
+	if newName != name {
+		out.NewName = newName
 	}
-	set := map[string]config.Image{}
-	for _, o := range built {
-		mine, theirs := containers(o), containers(byID[id(o)])
-		if len(mine) != len(theirs) {
-			continue
-		}
-		for i, c := range mine {
-			old, now := text(c, "image"), text(theirs[i], "image")
-			policy := text(theirs[i], "imagePullPolicy")
-			name, tag, digest := imageref.Split(old)
-			newName, newTag, newDigest := imageref.Split(now)
-			image := config.Image{Name: name}
-			if newName != name {
-				image.NewName = newName
-			}
-			// The tag of the manager follows the release also where the tree has it already.
-			if newTag != tag || text(c, "name") == "manager" && v.Tags(newTag) {
-				image.NewTag = v.placeholders(newTag)
-			}
-			if newDigest != digest {
-				image.Digest, image.NewTag = newDigest, ""
-			}
-			if policy != text(c, "imagePullPolicy") {
-				image.PullPolicy = policy
-			}
-			if other, ok := set[name]; name == "" || now == "" || ok && fmt.Sprint(other) != fmt.Sprint(image) ||
-				fmt.Sprint(image) == fmt.Sprint(config.Image{Name: name}) {
-				continue // the difference, if there is one, stays
-			}
-			if _, ok := set[name]; !ok {
-				set[name] = image
-				out = append(out, image)
-			}
-			c["image"] = now
-			if image.PullPolicy != "" {
-				c["imagePullPolicy"] = policy
-			}
-			for _, other := range mine { // as the build does
-				env, _ := other["env"].([]any)
-				for _, e := range env {
-					if e, ok := e.(object); ok && e["value"] == old && strings.ContainsAny(old, ":@") {
-						e["value"] = now
-					}
-				}
-			}
-		}
+	switch {
+	case newDigest != digest:
+		out.Digest = newDigest
+	case newTag != tag || manager && v.Tags(newTag):
+		out.NewTag = v.placeholders(newTag)
 	}
 	return out
 }
@@ -260,15 +216,20 @@ type version struct{ layouts.Version }
 // placeholders puts placeholders in the place of the version.
 func (v version) placeholders(s string) string {
 	full := v.String()
-	s = strings.ReplaceAll(s, full, "{version}")
-	return strings.ReplaceAll(s, strings.TrimPrefix(full, "v"), "{number}")
+	return strings.NewReplacer(full, "{version}", strings.TrimPrefix(full, "v"), "{number}").Replace(s)
 }
 
-func (v version) fill(s string) string {
+// replace is what literals make of a text.
+func (v version) replace(s string, literals []literal) string {
 	full := v.String()
-	return strings.NewReplacer("{version}", full, "{number}", strings.TrimPrefix(full, "v")).Replace(s)
+	fill := strings.NewReplacer("{version}", full, "{number}", strings.TrimPrefix(full, "v"))
+	for _, l := range literals {
+		s = strings.ReplaceAll(s, l.old, fill.Replace(l.new))
+	}
+	return s
 }
 
+// What stands for something that a recipe puts in its place.
 var (
 	variable = phrase.Pattern(`\$\{[A-Za-z_]\w*\}`)
 	marker   = phrase.Pattern(`[A-Z][A-Z0-9]*_[A-Z0-9_]+|@[A-Za-z_]+@|<[a-z_-]+>`)
@@ -283,9 +244,6 @@ func (v version) literals(built, want string) (out []literal, ok bool) {
 		return nil, false
 	}
 	for i := range a {
-		if a[i] == b[i] {
-			continue
-		}
 		x, y := strings.Fields(a[i]), strings.Fields(b[i])
 		if len(x) != len(y) {
 			return nil, false
@@ -308,21 +266,29 @@ func (v version) literals(built, want string) (out []literal, ok bool) {
 	return out, v.replace(built, out) == want
 }
 
+// changed finds the replacements in values that differ.
+func (v version) changed(g gap) (out []literal) {
+	for _, c := range g.changes {
+		built, ok1 := c.built.(string)
+		want, ok2 := c.want.(string)
+		if l, ok := v.literals(built, want); ok1 && ok2 && ok {
+			out = append(out, l...)
+		}
+	}
+	slices.SortFunc(out, func(a, b literal) int { return cmp.Or(cmp.Compare(a.old, b.old), cmp.Compare(a.new, b.new)) })
+	return slices.Compact(out)
+}
+
 // words finds the replacements in one word.
 func (v version) words(a, b string) (out []literal, ok bool) {
 	for _, marks := range []*regexp.Regexp{variable(), marker()} {
 		names := marks.FindAllString(a, -1)
-		if names == nil {
-			continue
+		parts := marks.Split(a, -1)
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
 		}
-		var rx strings.Builder
-		last := 0
-		for _, at := range marks.FindAllStringIndex(a, -1) {
-			rx.WriteString(regexp.QuoteMeta(a[last:at[0]]) + "(.*?)")
-			last = at[1]
-		}
-		m := regexp.MustCompile("^" + rx.String() + regexp.QuoteMeta(a[last:]) + "$").FindStringSubmatch(b)
-		if m == nil {
+		m := regexp.MustCompile("^" + strings.Join(parts, "(.*?)") + "$").FindStringSubmatch(b)
+		if m == nil || names == nil {
 			continue
 		}
 		for i, name := range names {
@@ -335,31 +301,6 @@ func (v version) words(a, b string) (out []literal, ok bool) {
 	a, b = strings.Trim(a, `"',`), strings.Trim(b, `"',`)
 	now := v.placeholders(b)
 	return []literal{{a, now}}, a != "" && now != b && !strings.ContainsAny(b, "{}")
-}
-
-// replace is what the literals make of a text.
-func (v version) replace(s string, literals []literal) string {
-	for _, l := range literals {
-		s = strings.ReplaceAll(s, l.old, v.fill(l.new))
-	}
-	return s
-}
-
-// replaced is what they make of all strings of a value.
-func (v version) replaced(x any, literals []literal) any {
-	switch x := x.(type) {
-	case string:
-		return v.replace(x, literals)
-	case object:
-		for k := range x {
-			x[k] = v.replaced(x[k], literals)
-		}
-	case []any:
-		for i := range x {
-			x[i] = v.replaced(x[i], literals)
-		}
-	}
-	return x
 }
 
 // differingLine is the first line at which two texts differ, from 1.

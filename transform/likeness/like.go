@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
@@ -30,7 +30,7 @@ type Releases struct {
 	// Shared is set if they lie in one place, so that a file that several have is one
 	// file, made for one of them.
 	Shared bool
-	// Folder is where they lie, if it may be in the tree; there no origin is looked for.
+	// Folder is where they lie in the tree, with slashes; there no origin is looked for.
 	Folder string
 }
 
@@ -154,11 +154,7 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 		given := *o.Given
 		l.c = &given
 	}
-	releases := ""
-	if rel, err := filepath.Rel(dir, r.Folder); r.Folder != "" && err == nil && filepath.IsLocal(rel) {
-		releases = filepath.ToSlash(rel)
-	}
-	if err := l.walk(releases); err != nil {
+	if err := l.walk(r.Folder); err != nil {
 		return nil, fmt.Errorf("search the source tree: %w", err)
 	}
 	if l.v.Version, err = layouts.ParseVersion(r.Each[0].Version); err != nil {
@@ -184,15 +180,13 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 		}
 		l.c.Providers = append(l.c.Providers, p)
 	}
-	if l.c, err = l.alone(dir); err != nil {
-		return nil, err
+	if err := l.alone(dir); err != nil {
+		return nil, &transform.InputError{Err: err}
 	}
 	p := &Proposal{Config: l.c}
-	if o.Version = (transform.Versions{}); len(r.Each) > 0 {
-		o.Version.Each = map[string]string{}
-		for _, release := range r.Each {
-			o.Version.Each[release.Provider.Label()] = l.c.Version.StripPrefix + release.Version
-		}
+	o.Version = transform.Versions{Each: map[string]string{}}
+	for _, release := range r.Each {
+		o.Version.Each[release.Provider.Label()] = l.c.Version.StripPrefix + release.Version
 	}
 	if err := p.prove(ctx, dir, l.notes, o); err != nil {
 		return nil, err
@@ -359,7 +353,6 @@ func (l *likening) provider(i int, release *repo.Release) config.Provider {
 			}
 			if n == main {
 				p.Components = c
-				l.note(i, "components", "%s of %s is made from %s", f.name, release.Version, c.Path)
 			} else {
 				p.Variants = append(p.Variants, c)
 			}
@@ -386,107 +379,74 @@ func (l *likening) provider(i int, release *repo.Release) config.Provider {
 	return p
 }
 
-func (l *likening) note(provider int, field, format string, args ...any) {
-	l.notes = append(l.notes, config.Note{Key: fmt.Sprintf("providers[%d].%s", provider, field), Text: fmt.Sprintf(format, args...)})
-}
-
 // entries describe templates: those of a folder by one pattern, if it means no others,
 // and the rest one by one.
 func (l *likening) entries(list []file, kind layouts.FileKind, pattern string) (out []config.Template) {
-	for _, group := range phrase.Groups(list, func(f file) string {
-		return path.Dir(cmp.Or(f.from.file, f.from.dir)) + fmt.Sprint(f.from.file != "", f.from.unrestricted)
-	}) {
+	at := func(f file) string { return cmp.Or(f.from.file, f.from.dir) }
+	folder := func(f file) string { return fmt.Sprint(f.from.file != "", f.from.unrestricted, path.Dir(at(f))) }
+	for _, group := range phrase.Groups(list, folder) {
 		first := group[0].from
-		parent := path.Dir(cmp.Or(first.file, first.dir))
-		natural := func(f file) bool {
-			if f.from.file != "" {
-				return path.Base(f.from.file) == f.name
-			}
+		t := config.Template{Files: path.Join(path.Dir(first.file), pattern), LoadRestrictor: first.restrictor().LoadRestrictor}
+		there := slices.Collect(maps.Keys(l.sizes))
+		if first.dir != "" {
+			pattern = "*"
+			t.Files, t.Kustomize = "", path.Join(path.Dir(first.dir), pattern)
+			there = l.kusts
+		}
+		named := func(f file) bool { // as its source
 			word, _ := config.NameOf(kind, f.name)
-			return path.Base(f.from.dir) == word
+			return path.Base(at(f)) == f.name || f.from.dir != "" && path.Base(at(f)) == word
 		}
-		all := phrase.Only(group, natural)
-		known := func(at string) bool {
-			return slices.ContainsFunc(all, func(f file) bool { return cmp.Or(f.from.file, f.from.dir) == at })
-		}
-		t := config.Template{LoadRestrictor: first.restrictor().LoadRestrictor}
-		whole := len(all) > 0
-		if first.file != "" {
-			t.Files = path.Join(parent, pattern)
-			for file := range l.sizes {
-				whole = whole && (path.Dir(file) != parent || !config.Match(pattern, path.Base(file)) || known(file))
-			}
-		} else {
-			t.Kustomize = path.Join(parent, "*")
-			for _, dir := range l.kusts {
-				if path.Dir(dir) == parent && !known(dir) {
-					t.Exclude = append(t.Exclude, dir)
-				}
-			}
-			whole = len(all) > 1
-		}
+		natural := phrase.List(phrase.Only(group, named), at)
+		others := phrase.Only(there, func(file string) bool {
+			return path.Dir(file) == path.Dir(at(group[0])) && config.Match(pattern, path.Base(file)) && !slices.Contains(natural, file)
+		})
+		whole := len(natural) > 0 && len(others) == 0 || len(natural) > 1 && first.dir != ""
 		if whole {
+			slices.Sort(others)
+			t.Exclude = others
 			out = append(out, t)
 		}
 		for _, f := range group {
-			if whole && natural(f) {
-				continue
+			if is := named(f); !whole || !is {
+				one := config.Template{Files: f.from.file, Kustomize: f.from.dir, LoadRestrictor: t.LoadRestrictor}
+				if !is || f.from.dir != "" {
+					one.Name, _ = config.NameOf(kind, f.name)
+				}
+				out = append(out, one)
 			}
-			one := config.Template{Files: f.from.file, Kustomize: f.from.dir, LoadRestrictor: t.LoadRestrictor}
-			if word, _ := config.NameOf(kind, f.name); f.from.dir != "" || path.Base(f.from.file) != f.name {
-				one.Name = word
-			}
-			out = append(out, one)
 		}
 	}
 	return out
 }
 
-// alone completes the configuration with metadata, and sees to it that nothing is
-// detected that the releases do not have.
-func (l *likening) alone(dir string) (*config.Config, error) {
-	declared := slices.DeleteFunc(slices.Clone(l.c.Providers), func(p config.Provider) bool { return p.Components.Path == "" })
-	if len(declared) == 0 {
-		return nil, &transform.InputError{Err: errors.New("nothing in the tree makes the components of the release: " + l.files[0].from.why)}
-	}
-	l.c.Providers = declared
-	if shared := declared[0].Metadata; shared != "" && !slices.ContainsFunc(declared, func(p config.Provider) bool { return p.Metadata != shared }) {
-		l.c.Metadata = shared
-		for i := range declared {
-			declared[i].Metadata = ""
+// alone completes the configuration, and sees to it that nothing is detected that the
+// releases do not have.
+func (l *likening) alone(dir string) (err error) {
+	l.c.Providers = slices.DeleteFunc(l.c.Providers, func(p config.Provider) bool { return p.Components.Path == "" })
+	if len(l.c.Providers) == 0 {
+		why := ""
+		for _, f := range l.files {
+			why = cmp.Or(why, f.from.why)
 		}
+		return fmt.Errorf("nothing in the tree makes the components of the release: %s", cmp.Or(why, "it has no kustomization"))
 	}
-	for i := range declared {
-		if declared[i].Metadata == "" && l.c.Metadata == "" {
-			declared[i].Metadata = l.metadata(declared[i])
+	first := l.c.Providers[0].Metadata
+	if !slices.ContainsFunc(l.c.Providers, func(p config.Provider) bool { return p.Metadata != first }) {
+		l.c.Metadata = cmp.Or(l.c.Metadata, first)
+		for i := range l.c.Providers {
+			l.c.Providers[i].Metadata = ""
 		}
 	}
 	full, _, err := complete(dir, l.c)
-	if err != nil || len(full.Providers) > len(declared) {
+	if err != nil || len(full.Providers) > len(l.c.Providers) {
 		l.c.Discovery.Disabled = true
 		if full, _, err = complete(dir, l.c); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return full, nil
-}
-
-// metadata finds the file that continues the released one: it has all its series.
-func (l *likening) metadata(p config.Provider) string {
-	i := slices.IndexFunc(l.files, func(f file) bool { return f.kind == layouts.Metadata })
-	if i < 0 {
-		return ""
-	}
-	for _, file := range l.search.files(layouts.MetadataFile, func(file string, _ int64) bool { return path.Base(file) == layouts.MetadataFile }) {
-		there, all := detect.SeriesOf(l.fsys, file), true
-		for series, contract := range detect.SeriesIn(layouts.MetadataFile, l.files[i].data) {
-			all = all && there[series] == contract
-		}
-		if all && len(there) > 0 {
-			return file
-		}
-	}
-	return ""
+	l.c = full
+	return nil
 }
 
 // judge compares what was built with the releases.

@@ -293,19 +293,13 @@ func (s *search) made(data []byte, v version, components bool, dirs []string) (o
 			o.images = v.images(built, want)
 		}
 		g := compare(built, want, components)
-		if !g.empty() && len(g.missing)+len(g.extra) == 0 {
-			var all []literal
-			for _, c := range g.changes {
-				a, ok1 := c.built.(string)
-				b, ok2 := c.want.(string)
-				if l, ok := v.literals(a, b); ok1 && ok2 && ok {
-					all = append(all, l...)
+		if all := v.changed(g); all != nil {
+			for _, o := range built {
+				for path, x := range o.values {
+					if text, ok := x.(string); ok {
+						o.values[path] = v.replace(text, all)
+					}
 				}
-			}
-			slices.SortFunc(all, func(a, b literal) int { return cmp.Compare(a.old+"\n"+a.new, b.old+"\n"+b.new) })
-			all = slices.Compact(all)
-			for i := range built {
-				v.replaced(built[i], all)
 			}
 			if after := compare(built, want, components); after.score() < g.score() {
 				o.literals, g = all, after
@@ -314,7 +308,7 @@ func (s *search) made(data []byte, v version, components bool, dirs []string) (o
 		if g.empty() {
 			return s.restricted(o)
 		}
-		if score := g.score(); 2*(len(g.missing)+len(g.extra)) <= g.of && (best < 0 || score < best) {
+		if score := g.score(); 2*(len(g.missing)+len(g.extra)) <= len(want) && (best < 0 || score < best) {
 			best = score
 			out = o
 			out.why = fmt.Sprintf("%s is the likeliest kustomization: %s", dir, g)

@@ -130,7 +130,9 @@ func (f *initFlags) releases(ctx context.Context, env *cli.Env, dir string) (out
 	case open.IsURL(f.like) && urlErr != nil:
 		return f.published(ctx, env, f.like, dir, f.version)
 	case !open.IsURL(f.like):
-		out.Folder = env.Short(env.Path(f.like))
+		if rel, err := filepath.Rel(dir, env.Path(f.like)); err == nil {
+			out.Folder = filepath.ToSlash(rel)
+		}
 	}
 	t, err := targets.Open(ctx, env, f.like, nil)
 	if err != nil {
