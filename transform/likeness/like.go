@@ -223,17 +223,39 @@ func (l *likening) collect(r Releases) error {
 	return nil
 }
 
-// installed looks for the origins of components.
+// installed looks for the origins of components: in the places of the convention first,
+// then among files, then in all kustomizations.
 func (l *likening) installed(r Releases) {
 	for i := range l.files {
 		f := &l.files[i]
 		if !f.components {
 			continue
 		}
-		if f.from = l.copied(f.name, f.data); !f.from.found() {
-			f.from = l.made(f.data, l.v, true, l.folders(l.likely(r.Each[f.provider].Provider)))
+		dirs := l.folders(l.likely(r.Each[f.provider].Provider))
+		usual := phrase.Only(dirs, func(dir string) bool { return strings.HasSuffix("/"+dir, "/config/default") })
+		f.from = first(
+			func() origin { return l.made(f.data, l.v, true, usual) },
+			func() origin { return l.copied(f.name, f.data, false) },
+			func() origin { return l.made(f.data, l.v, true, dirs) },
+			func() origin { return l.copied(f.name, f.data, true) },
+		)
+	}
+}
+
+// first is the first origin that explains a file, or else the likeliest.
+func first(looks ...func() origin) (out origin) {
+	for _, look := range looks {
+		o := look()
+		if o.found() && o.why == "" {
+			return o
+		}
+		if !out.found() {
+			why := cmp.Or(out.why, o.why)
+			out = o
+			out.why = why
 		}
 	}
+	return out
 }
 
 // named names the providers that no object of their release names, as the tree does.
@@ -269,18 +291,15 @@ func (l *likening) origins(r Releases) {
 		if f.components {
 			continue
 		}
-		if f.from = l.copied(f.name, f.data); f.from.found() || f.kind == layouts.Metadata {
+		if f.kind == layouts.Metadata {
+			f.from = l.copied(f.name, f.data, true)
 			continue
 		}
-		edited := l.edited(f.name, f.data, l.v)
-		if f.from = edited; f.from.found() {
-			continue
+		word := ""
+		if f.kind != layouts.Asset {
+			word, _ = config.NameOf(f.kind, f.name)
 		}
-		if f.from = l.joined(f.data, released); f.from.found() {
-			continue
-		}
-		word, _ := config.NameOf(f.kind, f.name)
-		f.from = l.made(f.data, l.v, false, l.folders(func(dir string) int {
+		likely := func(dir string) int {
 			switch base := path.Base(dir); {
 			case base == word || base+path.Ext(f.name) == f.name:
 				return 0
@@ -290,10 +309,22 @@ func (l *likening) origins(r Releases) {
 				return 2
 			}
 			return 3
-		}))
-		if !f.from.found() {
-			f.from.why = cmp.Or(edited.why, f.from.why)
 		}
+		dirs := l.folders(likely)
+		named := phrase.Only(dirs, func(dir string) bool { return likely(dir) == 0 })
+		var edited origin
+		f.from = first(
+			func() origin { return l.copied(f.name, f.data, false) },
+			func() origin { return l.made(f.data, l.v, false, named) },
+			func() origin { return l.copied(f.name, f.data, true) },
+			func() origin { return l.joined(f.data, released) },
+			func() origin {
+				edited = l.edited(f.name, f.data, l.v)
+				return origin{why: edited.why} // that a kustomization builds it says more
+			},
+			func() origin { return l.made(f.data, l.v, false, dirs) },
+			func() origin { return edited },
+		)
 	}
 }
 
@@ -386,11 +417,12 @@ func (l *likening) entries(list []file, kind layouts.FileKind, pattern string) (
 	folder := func(f file) string { return fmt.Sprint(f.from.file != "", f.from.unrestricted, path.Dir(at(f))) }
 	for _, group := range phrase.Groups(list, folder) {
 		first := group[0].from
-		t := config.Template{Files: path.Join(path.Dir(first.file), pattern), LoadRestrictor: first.restrictor().LoadRestrictor}
+		match := pattern
+		t := config.Template{Files: path.Join(path.Dir(first.file), match), LoadRestrictor: first.restrictor().LoadRestrictor}
 		there := slices.Collect(maps.Keys(l.sizes))
 		if first.dir != "" {
-			pattern = "*"
-			t.Files, t.Kustomize = "", path.Join(path.Dir(first.dir), pattern)
+			match = "*"
+			t.Files, t.Kustomize = "", path.Join(path.Dir(first.dir), match)
 			there = l.kusts
 		}
 		named := func(f file) bool { // as its source
@@ -399,7 +431,7 @@ func (l *likening) entries(list []file, kind layouts.FileKind, pattern string) (
 		}
 		natural := phrase.List(phrase.Only(group, named), at)
 		others := phrase.Only(there, func(file string) bool {
-			return path.Dir(file) == path.Dir(at(group[0])) && config.Match(pattern, path.Base(file)) && !slices.Contains(natural, file)
+			return path.Dir(file) == path.Dir(at(group[0])) && config.Match(match, path.Base(file)) && !slices.Contains(natural, file)
 		})
 		whole := len(natural) > 0 && len(others) == 0 || len(natural) > 1 && first.dir != ""
 		if whole {

@@ -135,10 +135,11 @@ func (s *search) files(name string, may func(file string, size int64) bool) (out
 	return out
 }
 
-// copied finds the file of the tree that is the released one.
-func (s *search) copied(name string, data []byte) origin {
+// copied finds the file of the tree that is the released one. Unless any may be meant,
+// it has the same name, and is no part of a kustomization.
+func (s *search) copied(name string, data []byte, any bool) origin {
 	for _, file := range s.files(name, func(_ string, size int64) bool { return size == int64(len(data)) }) {
-		if bytes.Equal(s.data(file), data) {
+		if (any || path.Base(file) == name && !slices.Contains(s.kusts, path.Dir(file))) && bytes.Equal(s.data(file), data) {
 			return origin{file: file}
 		}
 	}
@@ -281,7 +282,7 @@ func (s *search) made(data []byte, v version, components bool, dirs []string) (o
 			}
 			continue
 		}
-		if bytes.Equal(b.text, data) {
+		if !components && bytes.Equal(b.text, data) {
 			return s.restricted(origin{dir: dir, sources: b.sources})
 		}
 		built := decode(b.text)
