@@ -72,7 +72,7 @@ type file struct {
 // at, and the working tree only if that explains more. The error is a
 // *transform.InputError if nothing of the tree makes a provider.
 func Like(ctx context.Context, dir string, r Releases, o Options) (best *Proposal, err error) {
-	at, remove, err := tagged(ctx, dir, r.Each[0].Version, o.Given)
+	at, remove, err := tagged(ctx, dir, r.Each[0].Version, o)
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +99,15 @@ func Like(ctx context.Context, dir string, r Releases, o Options) (best *Proposa
 }
 
 // tagged writes the tree of a tag into a folder; "" if git does not know the tag.
-func tagged(ctx context.Context, dir, version string, given *config.Config) (at string, remove func() error, err error) {
+func tagged(ctx context.Context, dir, version string, o Options) (at string, remove func() error, err error) {
 	remove = func() error { return nil }
 	tree, err := git.Open(ctx, dir)
 	if err != nil {
 		return "", remove, nil // no git is needed
 	}
 	tag := version
-	if given != nil {
-		tag = given.Version.StripPrefix + version
+	if o.Given != nil {
+		tag = o.Given.Version.StripPrefix + version
 	}
 	commit, err := tree.Commit(ctx, "refs/tags/"+tag)
 	switch {
@@ -116,7 +116,7 @@ func tagged(ctx context.Context, dir, version string, given *config.Config) (at 
 	case err != nil:
 		return "", remove, err
 	}
-	temp, err := os.MkdirTemp("", "clusterctl-repo-")
+	temp, err := os.MkdirTemp(o.Temp, "clusterctl-repo-")
 	if err != nil {
 		return "", remove, err
 	}

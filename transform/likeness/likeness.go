@@ -23,6 +23,8 @@ type Options struct {
 	Version transform.Versions
 	// Cache keeps what kustomize made; nil keeps nothing.
 	Cache *kustomize.Cache
+	// Temp is the folder for the tree of a tag.
+	Temp string
 }
 
 // Proposal is a configuration for a source tree.

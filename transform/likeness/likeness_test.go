@@ -270,7 +270,7 @@ func TestLikeOfATag(t *testing.T) {
 		"2 of 3 files of v0.2.0 rebuilt byte for byte from the tree of v0.2.0, 1 not explained:\n  made.txt: no file of the tree has its content, and no kustomization builds its objects": {"made.txt": "made\n"},
 	} {
 		r := Releases{Folder: "released", Each: []*repo.Release{releaseOf(layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}, release(more))}}
-		p := given.Value(Like(t.Context(), dir, r, Options{}))(t)
+		p := given.Value(Like(t.Context(), dir, r, Options{Temp: t.TempDir()}))(t)
 		if got := p.Counts.Summary("v0.2.0"); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}

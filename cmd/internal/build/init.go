@@ -39,19 +39,27 @@ func InitCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [SOURCE]",
 		Short: "Find out how a source tree is released and write clusterctl-repo.yaml",
-		Long: `Finds the providers of a source tree by the conventions that most of them
-follow. What is written was built in memory before.
+		Long: `Writes the configuration that makes the files of a release again, and proves it.
+Each file is looked for by its content: among the files of the source tree, and
+what its kustomizations build, with other images or texts where the release has
+them. The result is built in memory and compared with the release. Files that
+come out otherwise are named, with the difference. Makefiles are not read.
+
+The release is --like, a folder or URL; without it, the latest one of the git
+remote on GitHub or GitLab. If neither can be read, the conventions decide that
+most providers follow. If the tag of the release is in git, its tree is looked
+at, and the working tree only if that makes more files.
 
 A tree that follows the conventions builds without the file; keep it to pin or
 change a decision.`,
-		Example: `  # See what would be built, without writing
+		Example: `  # See what would be written, like the latest release of the git remote
   clusterctl-repo init --dry-run
 
-  # Write clusterctl-repo.yaml into another tree
-  clusterctl-repo init ../cluster-api-provider-acme
+  # Make what make release has left in a folder
+  clusterctl-repo init --like out --version v0.4.0
 
-  # Choose the metadata.yaml that covers the next version
-  clusterctl-repo init --version v0.4.0`,
+  # Write clusterctl-repo.yaml into another tree, like one of its releases
+  clusterctl-repo init ../cluster-api-provider-acme --like https://github.com/acme/cluster-api-provider-acme --version v0.4.0`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := env.Path(targets.Arg(args))
@@ -73,7 +81,7 @@ change a decision.`,
 			if err != nil {
 				return err
 			}
-			o := likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env)}
+			o := likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env), Temp: os.TempDir()}
 			like, err := f.releases(cmd.Context(), env, dir)
 			if err != nil {
 				return err
