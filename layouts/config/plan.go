@@ -89,11 +89,6 @@ func (p *PlannedProvider) Output(name string) *Output {
 	return &p.Outputs[i]
 }
 
-// Names lists the output names in order.
-func (p *PlannedProvider) Names() []string {
-	return phrase.List(p.Outputs, func(o Output) string { return o.Name })
-}
-
 // Resolve makes a complete configuration concrete: it finds the files that the
 // patterns mean, names the outputs and fills in the version. It reads only
 // fsys. Generated files must exist already; their commands belong before it.
