@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Plan is a configuration made concrete: every provider with every file of its

@@ -59,6 +59,7 @@ func (c Counts) Summary(version string) string {
 // file is one file of a release.
 type file struct {
 	provider int // index
+	version  version
 	name     string
 	data     []byte
 	kind     layouts.FileKind
@@ -131,7 +132,6 @@ func tagged(ctx context.Context, dir, version string, o Options) (at string, rem
 // likening is the work on one tree.
 type likening struct {
 	*search
-	v     version
 	c     *config.Config
 	files []file
 	notes []config.Note
@@ -156,9 +156,6 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 	}
 	if err := l.walk(r.Folder); err != nil {
 		return nil, fmt.Errorf("search the source tree: %w", err)
-	}
-	if l.v.Version, err = layouts.ParseVersion(r.Each[0].Version); err != nil {
-		return nil, &transform.InputError{Err: err}
 	}
 	if err := l.collect(r); err != nil {
 		return nil, err
@@ -196,7 +193,9 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 		l.notes = append(l.notes, config.Note{Text: "not explained: " + text})
 	}
 	p.Text, err = config.Write(l.c, l.notes)
-	p.Version = transform.Versions{All: l.c.Version.StripPrefix + r.Each[0].Version}
+	if one := r.Each[0].Version; !slices.ContainsFunc(r.Each, func(r *repo.Release) bool { return r.Version != one }) {
+		p.Version = transform.Versions{All: l.c.Version.StripPrefix + one}
+	}
 	return p, err
 }
 
@@ -207,13 +206,16 @@ func (l *likening) collect(r Releases) error {
 		owner = max(0, slices.IndexFunc(r.Each, func(r *repo.Release) bool { return r.Provider.Type == layouts.Core }))
 	}
 	for i, release := range r.Each {
+		v, err := layouts.ParseVersion(release.Version)
+		if err != nil {
+			return &transform.InputError{Err: err}
+		}
 		for _, a := range release.Artifacts {
-			f := file{provider: i, name: a.Name, kind: layouts.KindOfFile(a.Name)}
+			f := file{provider: i, version: version{v}, name: a.Name, kind: layouts.KindOfFile(a.Name)}
 			f.components = f.kind == layouts.Components || a.Name == release.ComponentsFile
 			if f.kind.Attests() || r.Shared && i != owner && !f.components && f.kind != layouts.Metadata {
 				continue
 			}
-			var err error
 			if f.data, err = a.Bytes(); err != nil {
 				return err
 			}
@@ -234,9 +236,9 @@ func (l *likening) installed(r Releases) {
 		dirs := l.folders(l.likely(r.Each[f.provider].Provider))
 		usual := phrase.Only(dirs, func(dir string) bool { return strings.HasSuffix("/"+dir, "/config/default") })
 		f.from = first(
-			func() origin { return l.made(f.data, l.v, true, usual) },
+			func() origin { return l.made(f.data, f.version, true, usual) },
 			func() origin { return l.copied(f.name, f.data, false) },
-			func() origin { return l.made(f.data, l.v, true, dirs) },
+			func() origin { return l.made(f.data, f.version, true, dirs) },
 			func() origin { return l.copied(f.name, f.data, true) },
 		)
 	}
@@ -315,14 +317,14 @@ func (l *likening) origins(r Releases) {
 		var edited origin
 		f.from = first(
 			func() origin { return l.copied(f.name, f.data, false) },
-			func() origin { return l.made(f.data, l.v, false, named) },
+			func() origin { return l.made(f.data, f.version, false, named) },
 			func() origin { return l.copied(f.name, f.data, true) },
 			func() origin { return l.joined(f.data, released) },
 			func() origin {
-				edited = l.edited(f.name, f.data, l.v)
+				edited = l.edited(f.name, f.data, f.version)
 				return origin{why: edited.why} // that a kustomization builds it says more
 			},
-			func() origin { return l.made(f.data, l.v, false, dirs) },
+			func() origin { return l.made(f.data, f.version, false, dirs) },
 			func() origin { return edited },
 		)
 	}
@@ -398,7 +400,7 @@ func (l *likening) provider(i int, release *repo.Release) config.Provider {
 		default:
 			a := config.Asset{Files: o.file}
 			if path.Base(o.file) != f.name {
-				a.Name = strings.ReplaceAll(f.name, l.v.String(), "{version}")
+				a.Name = f.version.placeholders(f.name)
 			}
 			p.Assets = append(p.Assets, a)
 		}
