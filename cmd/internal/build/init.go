@@ -56,10 +56,10 @@ change a decision.`,
   clusterctl-repo init --dry-run
 
   # Make what make release has left in a folder
-  clusterctl-repo init --like out --version v0.4.0
+  clusterctl-repo init --like out --version v1.2.3
 
   # Write clusterctl-repo.yaml into another tree, like one of its releases
-  clusterctl-repo init ../cluster-api-provider-acme --like https://github.com/acme/cluster-api-provider-acme --version v0.4.0`,
+  clusterctl-repo init ../cluster-api-provider-acme --like https://github.com/acme/cluster-api-provider-acme`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := env.Path(targets.Arg(args))
