@@ -78,25 +78,31 @@ func Like(ctx context.Context, dir string, r Releases, o Options) (best *Proposa
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	if at != "" {
-		if best, err = like(ctx, at, r, o); best != nil {
-			best.Counts.Tree = "the tree of " + r.Each[0].Version
+	for _, tree := range []struct{ dir, name string }{{at, "the tree of " + r.Each[0].Version}, {dir, "the working tree"}} {
+		if tree.dir == "" || best != nil && len(best.Counts.Unexplained) == 0 {
+			continue
 		}
-		if best != nil && len(best.Counts.Unexplained) == 0 {
-			return best, err
+		var p *Proposal
+		if p, err = like(ctx, tree.dir, r, o); err != nil {
+			continue
+		}
+		if p.Counts.Tree = tree.name; best == nil || len(p.Counts.Unexplained) < len(best.Counts.Unexplained) {
+			best = p
 		}
 	}
-	now, nowErr := like(ctx, dir, r, o)
-	if now == nil {
-		if best != nil {
-			nowErr = err
+	switch {
+	case best == nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	if on, err := files.Open(dir); err == nil {
+		defer on.Close()
+		if _, err := config.Resolve(on, best.Config, nil); err != nil {
+			best.Said = append(best.Said, fmt.Sprintf("the working tree has changed since: %v", err))
 		}
-		return best, nowErr
 	}
-	if now.Counts.Tree = "the working tree"; best == nil || len(now.Counts.Unexplained) < len(best.Counts.Unexplained) {
-		best, err = now, nowErr
-	}
-	return best, err
+	return best, nil
 }
 
 // tagged writes the tree of a tag into a folder; "" if git does not know the tag.
@@ -199,6 +205,10 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 	return p, err
 }
 
+// maxAsset is the size of the largest file that clusterctl does not read and that is
+// looked for; beyond are programs and images.
+const maxAsset = 8 << 20
+
 // collect lists the files of the releases, each one once.
 func (l *likening) collect(r Releases) error {
 	owner := slices.IndexFunc(r.Each, func(r *repo.Release) bool { return r.Provider.Type == layouts.Infrastructure })
@@ -216,7 +226,9 @@ func (l *likening) collect(r Releases) error {
 			if f.kind.Attests() || r.Shared && i != owner && !f.components && f.kind != layouts.Metadata {
 				continue
 			}
-			if f.data, err = a.Bytes(); err != nil {
+			if f.kind == layouts.Asset && a.Size > maxAsset {
+				f.from.why = fmt.Sprintf("it is not looked for, because it has %d bytes", a.Size)
+			} else if f.data, err = a.Bytes(); err != nil {
 				return err
 			}
 			l.files = append(l.files, f)
@@ -290,7 +302,7 @@ func (l *likening) origins(r Releases) {
 	}
 	for i := range l.files {
 		f := &l.files[i]
-		if f.components {
+		if f.components || f.from.why != "" {
 			continue
 		}
 		if f.kind == layouts.Metadata {

@@ -59,7 +59,7 @@ func Conventions(ctx context.Context, dir string, o Options) (*Proposal, error) 
 	if _, remote := errors.AsType[*kustomize.RemoteError](p.Problem); remote {
 		p.Problem = nil
 		c.RemoteBases = true
-		p.say("the result is not proven, because only a build with --allow remote loads what it needs")
+		p.Said = append(p.Said, "the result is not proven, because only a build with --allow remote loads what it needs")
 		p.Text, err = config.Write(c, append(notes, config.Note{Text: p.Said[len(p.Said)-1]}))
 	}
 	return p, err
@@ -94,10 +94,6 @@ func unkeyed(notes []config.Note) (out []string) {
 		}
 	}
 	return out
-}
-
-func (p *Proposal) say(format string, args ...any) {
-	p.Said = append(p.Said, fmt.Sprintf(format, args...))
 }
 
 // prove writes the configuration and builds exactly what was written.

@@ -169,6 +169,10 @@ func TestLike(t *testing.T) {
 			tree: with(acme, tree{"config/default/all.yaml": installed("acme", group, "controller:latest", "--v=2")}), release: tree{"metadata.yaml": series, "infrastructure-components.yaml": installed("acme", group, "controller:latest", "--v=2")},
 			same: 1, objects: 1,
 		},
+		"a program": {
+			tree: acme, release: release(tree{"program": strings.Repeat("x", maxAsset+1)}),
+			same: 2, unexplained: []string{"program: it is not looked for, because it has 8388609 bytes"},
+		},
 		"what differs": {
 			tree: with(acme, tree{"metadata.yaml": series + "- {major: 0, minor: 3, contract: v1beta2}\n", "templates/cluster-template.yaml": cluster + "spec: {replicas: 1}\n"}),
 			release: tree{"metadata.yaml": series, "infrastructure-components.yaml": installed(label, group, "controller:latest", "--v=3"), "cluster-template.yaml": cluster + "spec: {replicas: 3}\n",
@@ -273,6 +277,9 @@ func TestLikeOfATag(t *testing.T) {
 		p := given.Value(Like(t.Context(), dir, r, Options{Temp: t.TempDir()}))(t)
 		if got := p.Counts.Summary("v0.2.0"); got != want {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+		if changed := strings.Contains(strings.Join(p.Said, ""), "the working tree has changed since: infrastructure-acme: no file in the tree matches"); changed != (more["cluster-template.yaml"] != "") {
+			t.Errorf("%s: said %q", want, p.Said)
 		}
 	}
 }

@@ -149,8 +149,16 @@ func (f *initFlags) releases(ctx context.Context, env *cli.Env, dir string) (out
 	out.Shared = t.From != nil
 	if p := t.Repository.Providers; len(p) == 1 && len(p[0].Releases) == 1 {
 		whole := p[0].Releases[0]
-		if _, err := layouts.ParseVersion(whole.Version); err != nil { // a folder of the files alone
-			if whole.Version = f.version; f.version == "" {
+		_, versionErr := layouts.ParseVersion(whole.Version)
+		several := slices.ContainsFunc(whole.Artifacts, func(a *repo.Artifact) bool {
+			typ := layouts.TypeOfComponents(a.Name)
+			return typ != "" && typ != whole.Provider.Type
+		})
+		if versionErr != nil || several && t.From == nil { // a folder of the files alone
+			if versionErr != nil {
+				whole.Version = f.version
+			}
+			if whole.Version == "" {
 				return out, cli.Usagef("%s does not say which release it is; add --version, such as --version v1.2.3", f.like)
 			}
 			out.Shared = true
