@@ -137,7 +137,8 @@ func compare(built, want []object, components bool) (g gap) {
 		maps.Copy(paths, w.values)
 		for _, path := range slices.Sorted(maps.Keys(paths)) {
 			b, v := same[0].values[path], w.values[path]
-			if fmt.Sprintf("%T %v", b, b) != fmt.Sprintf("%T %v", v, v) && !(components && path == "metadata.labels."+layouts.ProviderLabel) {
+			own := components && path == "metadata.labels."+layouts.ProviderLabel
+			if fmt.Sprintf("%T %v", b, b) != fmt.Sprintf("%T %v", v, v) && !own {
 				g.changes = append(g.changes, change{w.name, path, b, v})
 			}
 		}

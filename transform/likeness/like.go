@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,18 +55,6 @@ func (c Counts) Summary(version string) string {
 	return text
 }
 
-// file is one file of a release.
-type file struct {
-	provider int // index
-	version  version
-	name     string
-	data     []byte
-	kind     layouts.FileKind
-	// components is set for what objects are installed from.
-	components bool
-	from       origin
-}
-
 // Like finds the configuration that makes the files of releases from the tree in dir,
 // and builds it. If the tag of the release is in git, the tree of the tag is looked
 // at, and the working tree only if that explains more. The error is a
@@ -78,7 +65,8 @@ func Like(ctx context.Context, dir string, r Releases, o Options) (best *Proposa
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	for _, tree := range []struct{ dir, name string }{{at, "the tree of " + r.Each[0].Version}, {dir, "the working tree"}} {
+	then := "the tree of " + r.Each[0].Version
+	for _, tree := range []struct{ dir, name string }{{at, then}, {dir, "the working tree"}} {
 		if tree.dir == "" || best != nil && len(best.Counts.Unexplained) == 0 {
 			continue
 		}
@@ -138,9 +126,21 @@ func tagged(ctx context.Context, dir, version string, o Options) (at string, rem
 // likening is the work on one tree.
 type likening struct {
 	*search
+	Releases
 	c     *config.Config
 	files []file
-	notes []config.Note
+}
+
+// file is one file of a release.
+type file struct {
+	release *repo.Release
+	version version
+	name    string
+	data    []byte
+	kind    layouts.FileKind
+	// components is set for what objects are installed from.
+	components bool
+	from       origin
 }
 
 func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, error) {
@@ -155,53 +155,36 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 	}
 	defer tree.Close()
 	tree.Cache = o.Cache
-	l := &likening{search: &search{ctx: ctx, dir: dir, fsys: on, tree: tree, sizes: map[string]int64{}, read: map[string][]byte{}, built: map[string]outcome{}}, c: &config.Config{}}
+	s := &search{ctx: ctx, dir: dir, fsys: on, tree: tree}
+	if err := s.walk(r.Folder); err != nil {
+		return nil, fmt.Errorf("search the source tree: %w", err)
+	}
+	l := &likening{search: s, Releases: r, c: &config.Config{}}
 	if o.Given != nil {
 		given := *o.Given
 		l.c = &given
 	}
-	if err := l.walk(r.Folder); err != nil {
-		return nil, fmt.Errorf("search the source tree: %w", err)
-	}
-	if err := l.collect(r); err != nil {
-		return nil, err
-	}
-	l.installed(r)
-	if r.Each, err = l.named(dir, r.Each); err != nil {
-		return nil, err
-	}
-	l.origins(r)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	given := l.c.Providers
-	l.c.Providers = nil
-	for i, release := range r.Each {
-		p := l.provider(i, release)
-		if g := slices.IndexFunc(given, func(p config.Provider) bool { return p.Label() == release.Provider.Label() }); g >= 0 {
-			p = given[g].Over(p)
+	for _, step := range []func() error{l.collect, l.installed, l.origins, l.describe, l.alone, ctx.Err} {
+		if err := step(); err != nil {
+			return nil, err
 		}
-		l.c.Providers = append(l.c.Providers, p)
-	}
-	if err := l.alone(dir); err != nil {
-		return nil, &transform.InputError{Err: err}
 	}
 	p := &Proposal{Config: l.c}
 	o.Version = transform.Versions{Each: map[string]string{}}
-	for _, release := range r.Each {
+	for _, release := range l.Each {
 		o.Version.Each[release.Provider.Label()] = l.c.Version.StripPrefix + release.Version
 	}
-	if err := p.prove(ctx, dir, l.notes, o); err != nil {
+	if err := p.prove(ctx, dir, nil, o); err != nil {
 		return nil, err
 	}
-	l.judge(p, r)
-	for _, text := range p.Counts.Unexplained {
-		l.notes = append(l.notes, config.Note{Text: "not explained: " + text})
-	}
-	p.Text, err = config.Write(l.c, l.notes)
+	p.Counts = l.judge(p)
+	notes := phrase.List(p.Counts.Unexplained, func(text string) config.Note {
+		return config.Note{Text: "not explained: " + text}
+	})
 	if one := r.Each[0].Version; !slices.ContainsFunc(r.Each, func(r *repo.Release) bool { return r.Version != one }) {
 		p.Version = transform.Versions{All: l.c.Version.StripPrefix + one}
 	}
+	p.Text, err = config.Write(l.c, notes)
 	return p, err
 }
 
@@ -210,20 +193,26 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 const maxAsset = 8 << 20
 
 // collect lists the files of the releases, each one once.
-func (l *likening) collect(r Releases) error {
-	owner := slices.IndexFunc(r.Each, func(r *repo.Release) bool { return r.Provider.Type == layouts.Infrastructure })
-	if owner < 0 {
-		owner = max(0, slices.IndexFunc(r.Each, func(r *repo.Release) bool { return r.Provider.Type == layouts.Core }))
+func (l *likening) collect() error {
+	owner := 0 // of what is shared
+	for _, typ := range []layouts.ProviderType{layouts.Core, layouts.Infrastructure} {
+		is := func(r *repo.Release) bool { return r.Provider.Type == typ }
+		if i := slices.IndexFunc(l.Each, is); i >= 0 {
+			owner = i
+		}
 	}
-	for i, release := range r.Each {
+	l.Each = slices.Clone(l.Each)
+	for i := range l.Each {
+		release := *l.Each[i]
+		l.Each[i] = &release
 		v, err := layouts.ParseVersion(release.Version)
 		if err != nil {
 			return &transform.InputError{Err: err}
 		}
 		for _, a := range release.Artifacts {
-			f := file{provider: i, version: version{v}, name: a.Name, kind: layouts.KindOfFile(a.Name)}
+			f := file{release: &release, version: version{v}, name: a.Name, kind: layouts.KindOfFile(a.Name)}
 			f.components = f.kind == layouts.Components || a.Name == release.ComponentsFile
-			if f.kind.Attests() || r.Shared && i != owner && !f.components && f.kind != layouts.Metadata {
+			if f.kind.Attests() || l.Shared && i != owner && !f.components && f.kind != layouts.Metadata {
 				continue
 			}
 			if f.kind == layouts.Asset && a.Size > maxAsset {
@@ -237,25 +226,6 @@ func (l *likening) collect(r Releases) error {
 	return nil
 }
 
-// installed looks for the origins of components: in the places of the convention first,
-// then among files, then in all kustomizations.
-func (l *likening) installed(r Releases) {
-	for i := range l.files {
-		f := &l.files[i]
-		if !f.components {
-			continue
-		}
-		dirs := l.folders(l.likely(r.Each[f.provider].Provider))
-		usual := phrase.Only(dirs, func(dir string) bool { return strings.HasSuffix("/"+dir, "/config/default") })
-		f.from = first(
-			func() origin { return l.made(f.data, f.version, true, usual) },
-			func() origin { return l.copied(f.name, f.data, false) },
-			func() origin { return l.made(f.data, f.version, true, dirs) },
-			func() origin { return l.copied(f.name, f.data, true) },
-		)
-	}
-}
-
 // first is the first origin that explains a file, or else the likeliest.
 func first(looks ...func() origin) (out origin) {
 	for _, look := range looks {
@@ -264,56 +234,81 @@ func first(looks ...func() origin) (out origin) {
 			return o
 		}
 		if !out.found() {
-			why := cmp.Or(out.why, o.why)
+			o.why = cmp.Or(out.why, o.why)
 			out = o
-			out.why = why
 		}
 	}
 	return out
 }
 
-// named names the providers that no object of their release names, as the tree does.
-func (l *likening) named(dir string, releases []*repo.Release) (out []*repo.Release, err error) {
-	for i, r := range releases {
-		f := slices.IndexFunc(l.files, func(f file) bool { return f.provider == i && f.components })
-		if r.Provider.Name == "" && f >= 0 && l.files[f].from.found() {
-			from := l.files[f].from
-			c := &config.Config{Metadata: layouts.MetadataFile, Discovery: config.Discovery{Disabled: true}}
-			c.Providers = []config.Provider{{Type: r.Provider.Type.Short(), Components: config.Components{Path: cmp.Or(from.dir, from.file)}}}
-			if c, _, err = complete(dir, c); err != nil {
-				return nil, err
-			}
-			again := *r
-			again.Provider.Name = c.Providers[0].Name
-			r = &again
+// installed looks for the origins of components: in the places of the convention first,
+// then among files, then in all kustomizations. A provider that no object of the
+// release names has the name that the tree gives to what is found.
+func (l *likening) installed() error {
+	for i := range l.files {
+		f := &l.files[i]
+		if !f.components {
+			continue
 		}
-		out = append(out, r)
+		dirs := l.folders(l.likely(f.release.Provider))
+		usual := phrase.Only(dirs, func(dir string) bool { return strings.HasSuffix("/"+dir, "/config/default") })
+		f.from = first(
+			func() origin { return l.made(f.data, f.version, true, usual) },
+			func() origin { return l.copied(f.name, f.data, false) },
+			func() origin { return l.made(f.data, f.version, true, dirs) },
+			func() origin { return l.copied(f.name, f.data, true) },
+		)
+		if p := &f.release.Provider; p.Name == "" && f.from.found() {
+			c := &config.Config{Metadata: layouts.MetadataFile, Discovery: config.Discovery{Disabled: true}}
+			c.Providers = []config.Provider{{Type: p.Type.Short(), Components: f.from.components()}}
+			c, _, err := complete(l.dir, c)
+			if err != nil {
+				return err
+			}
+			p.Name = c.Providers[0].Name
+		}
 	}
-	return out, nil
+	return nil
+}
+
+// likely orders the folders that may make the components of a provider: the place of
+// the convention, those that say its label, the folder of its type.
+func (l *likening) likely(p layouts.Provider) func(dir string) int {
+	info, _ := p.Type.Info()
+	order := map[string]int{}
+	for _, dir := range l.kusts {
+		if !strings.HasSuffix("/"+dir, "/config/default") {
+			order[dir] += 4
+		}
+		if _, data := config.Kustomization(l.fsys, dir); !bytes.Contains(data, []byte(p.Label())) {
+			order[dir] += 2
+		}
+		if !strings.Contains(strings.ReplaceAll(dir, "-", ""), strings.ReplaceAll(info.Short, "-", "")) {
+			order[dir]++
+		}
+	}
+	return func(dir string) int { return order[dir] }
 }
 
 // origins looks for the origins of all other files.
-func (l *likening) origins(r Releases) {
+func (l *likening) origins() error {
 	released := map[string][]byte{}
 	for _, f := range l.files {
 		if f.components {
-			released[r.Each[f.provider].Provider.Label()+"/"+f.name] = f.data
+			released[f.release.Provider.Label()+"/"+f.name] = f.data
 		}
 	}
 	for i := range l.files {
 		f := &l.files[i]
-		if f.components || f.from.why != "" {
+		switch {
+		case f.components || f.from.why != "":
 			continue
-		}
-		if f.kind == layouts.Metadata {
+		case f.kind == layouts.Metadata:
 			f.from = l.copied(f.name, f.data, true)
 			continue
 		}
-		word := ""
-		if f.kind != layouts.Asset {
-			word, _ = config.NameOf(f.kind, f.name)
-		}
 		likely := func(dir string) int {
+			word := f.word()
 			switch base := path.Base(dir); {
 			case base == word || base+path.Ext(f.name) == f.name:
 				return 0
@@ -340,198 +335,48 @@ func (l *likening) origins(r Releases) {
 			func() origin { return edited },
 		)
 	}
-}
-
-// likely orders the folders that may make the components of a provider: the place of
-// the convention, the folder of its type, those that say its label.
-func (l *likening) likely(p layouts.Provider) func(dir string) int {
-	info, _ := p.Type.Info()
-	order := map[string]int{}
-	for _, dir := range l.kusts {
-		n := 8
-		if strings.HasSuffix("/"+dir, "/config/default") {
-			n -= 4
-		}
-		if _, data := config.Kustomization(l.fsys, dir); bytes.Contains(data, []byte(p.Label())) {
-			n -= 2
-		}
-		if strings.Contains(strings.ReplaceAll(dir, "-", ""), strings.ReplaceAll(info.Short, "-", "")) {
-			n--
-		}
-		order[dir] = n
-	}
-	return func(dir string) int { return order[dir] }
-}
-
-// provider describes what the origins of the i-th release say.
-func (l *likening) provider(i int, release *repo.Release) config.Provider {
-	p := config.Provider{Type: release.Provider.Type.Short(), Name: release.Provider.Name, Templates: []config.Template{}, ClusterClasses: []config.ClusterClass{}}
-	info, _ := release.Provider.Type.Info()
-	mine := phrase.Only(l.files, func(f file) bool { return f.provider == i })
-	main := slices.IndexFunc(mine, func(f file) bool { return f.name == cmp.Or(release.ComponentsFile, info.ComponentsFile) })
-	if main < 0 {
-		main = slices.IndexFunc(mine, func(f file) bool { return f.components })
-	}
-	var templates, classes []file
-	for n, f := range mine {
-		for _, r := range f.from.literals {
-			p.Replacements = append(p.Replacements, config.Replacement{Files: f.name, Old: r.old, New: r.new})
-		}
-		o := f.from
-		for _, r := range o.sources {
-			if !slices.ContainsFunc(p.SourceReplacements, func(other config.SourceReplacement) bool { return other.File == r.File && other.Old == r.Old }) {
-				p.SourceReplacements = append(p.SourceReplacements, r)
-			}
-		}
-		switch {
-		case !o.found():
-		case f.components || f.kind == layouts.Asset && o.dir != "":
-			c := o.restrictor()
-			c.Path = cmp.Or(o.dir, o.file)
-			if f.name != info.ComponentsFile {
-				c.File = f.name
-			}
-			for _, image := range o.images {
-				if !slices.ContainsFunc(p.Images, func(other config.Image) bool { return other.Name == image.Name }) {
-					p.Images = append(p.Images, image)
-				}
-			}
-			if n == main {
-				p.Components = c
-			} else {
-				p.Variants = append(p.Variants, c)
-			}
-		case f.kind == layouts.Metadata:
-			p.Metadata = o.file
-		case o.parts != nil:
-			p.Assets = append(p.Assets, config.Asset{Name: f.name, Concat: o.parts})
-		case f.kind == layouts.ClusterTemplate:
-			templates = append(templates, f)
-		case f.kind == layouts.ClusterClass:
-			classes = append(classes, f)
-		default:
-			a := config.Asset{Files: o.file}
-			if path.Base(o.file) != f.name {
-				a.Name = f.version.placeholders(f.name)
-			}
-			p.Assets = append(p.Assets, a)
-		}
-	}
-	p.Templates = append(p.Templates, l.entries(templates, layouts.ClusterTemplate, "cluster-template*.yaml")...)
-	for _, t := range l.entries(classes, layouts.ClusterClass, "clusterclass-*.yaml") {
-		p.ClusterClasses = append(p.ClusterClasses, config.ClusterClass(t))
-	}
-	return p
-}
-
-// entries describe templates: those of a folder by one pattern, if it means no others,
-// and the rest one by one.
-func (l *likening) entries(list []file, kind layouts.FileKind, pattern string) (out []config.Template) {
-	at := func(f file) string { return cmp.Or(f.from.file, f.from.dir) }
-	folder := func(f file) string { return fmt.Sprint(f.from.file != "", f.from.unrestricted, path.Dir(at(f))) }
-	for _, group := range phrase.Groups(list, folder) {
-		first := group[0].from
-		match := pattern
-		t := config.Template{Files: path.Join(path.Dir(first.file), match), LoadRestrictor: first.restrictor().LoadRestrictor}
-		there := slices.Collect(maps.Keys(l.sizes))
-		if first.dir != "" {
-			match = "*"
-			t.Files, t.Kustomize = "", path.Join(path.Dir(first.dir), match)
-			there = l.kusts
-		}
-		named := func(f file) bool { // as its source
-			word, _ := config.NameOf(kind, f.name)
-			return path.Base(at(f)) == f.name || f.from.dir != "" && path.Base(at(f)) == word
-		}
-		natural := phrase.List(phrase.Only(group, named), at)
-		others := phrase.Only(there, func(file string) bool {
-			return path.Dir(file) == path.Dir(at(group[0])) && config.Match(match, path.Base(file)) && !slices.Contains(natural, file)
-		})
-		whole := len(natural) > 0 && len(others) == 0 || len(natural) > 1 && first.dir != ""
-		if whole {
-			slices.Sort(others)
-			t.Exclude = others
-			out = append(out, t)
-		}
-		for _, f := range group {
-			if is := named(f); !whole || !is {
-				one := config.Template{Files: f.from.file, Kustomize: f.from.dir, LoadRestrictor: t.LoadRestrictor}
-				if !is || f.from.dir != "" {
-					one.Name, _ = config.NameOf(kind, f.name)
-				}
-				out = append(out, one)
-			}
-		}
-	}
-	return out
-}
-
-// alone completes the configuration, and sees to it that nothing is detected that the
-// releases do not have.
-func (l *likening) alone(dir string) (err error) {
-	l.c.Providers = slices.DeleteFunc(l.c.Providers, func(p config.Provider) bool { return p.Components.Path == "" })
-	if len(l.c.Providers) == 0 {
-		why := ""
-		for _, f := range l.files {
-			why = cmp.Or(why, f.from.why)
-		}
-		return fmt.Errorf("nothing in the tree makes the components of the release: %s", cmp.Or(why, "it has no kustomization"))
-	}
-	first := l.c.Providers[0].Metadata
-	if !slices.ContainsFunc(l.c.Providers, func(p config.Provider) bool { return p.Metadata != first }) {
-		l.c.Metadata = cmp.Or(l.c.Metadata, first)
-		for i := range l.c.Providers {
-			l.c.Providers[i].Metadata = ""
-		}
-	}
-	full, _, err := complete(dir, l.c)
-	if err != nil || len(full.Providers) > len(l.c.Providers) {
-		l.c.Discovery.Disabled = true
-		if full, _, err = complete(dir, l.c); err != nil {
-			return err
-		}
-	}
-	l.c = full
 	return nil
 }
 
+// word is the flavor or class that a file is.
+func (f file) word() (word string) {
+	if f.kind == layouts.ClusterTemplate || f.kind == layouts.ClusterClass {
+		word, _ = config.NameOf(f.kind, f.name)
+	}
+	return word
+}
+
 // judge compares what was built with the releases.
-func (l *likening) judge(p *Proposal, r Releases) {
+func (l *likening) judge(p *Proposal) (c Counts) {
 	seen := map[string]bool{}
 	for _, f := range l.files {
-		release := r.Each[f.provider]
-		key := release.Provider.Label() + "/" + f.name
-		if r.Shared {
-			key = f.name
+		shown := f.name
+		if len(l.Each) > 1 && !l.Shared {
+			shown = f.release.Provider.Label() + "/" + f.name
 		}
-		if seen[key] {
+		if seen[shown] {
 			continue
 		}
-		seen[key] = true
-		p.Counts.All++
+		seen[shown] = true
+		c.All++
 		var built *repo.Artifact
 		for _, b := range p.Releases {
-			if b.Provider == release.Provider {
+			if b.Provider == f.release.Provider {
 				built = b.Artifact(f.name)
 			}
 		}
-		shown := f.name
-		if len(r.Each) > 1 && !r.Shared {
-			shown = key
-		}
 		switch why := differs(built, f); {
 		case why == "":
-			p.Counts.Same++
+			c.Same++
 		case why == sameObjects:
-			p.Counts.Objects++
+			c.Objects++
 		case p.Problem != nil:
-			p.Counts.Unexplained = append(p.Counts.Unexplained, shown+": "+cmp.Or(f.from.why, "the configuration does not build"))
-		case built == nil:
-			p.Counts.Unexplained = append(p.Counts.Unexplained, shown+": "+cmp.Or(f.from.why, "no file of the tree has its content, and no kustomization builds its objects"))
+			c.Unexplained = append(c.Unexplained, shown+": "+cmp.Or(f.from.why, "the configuration does not build"))
 		default:
-			p.Counts.Unexplained = append(p.Counts.Unexplained, shown+" "+cmp.Or(why, f.from.why))
+			c.Unexplained = append(c.Unexplained, shown+why)
 		}
 	}
+	return c
 }
 
 const sameObjects = "the same objects"
@@ -539,21 +384,21 @@ const sameObjects = "the same objects"
 // differs says how a built file differs from the released one; "" if it does not.
 func differs(built *repo.Artifact, f file) string {
 	if built == nil {
-		return "is not built"
+		return ": " + cmp.Or(f.from.why, "no file of the tree has its content, and no kustomization builds its objects")
 	}
 	data, err := built.Bytes()
 	switch {
 	case err != nil:
-		return err.Error()
+		return ": " + err.Error()
 	case bytes.Equal(data, f.data):
 		return ""
 	}
 	a, b := decode(data), decode(f.data)
-	if g := compare(a, b, f.components); len(b) > 0 && len(a) > 0 {
+	if g := compare(a, b, f.components); len(a) > 0 && len(b) > 0 {
 		if g.empty() {
 			return sameObjects
 		}
-		return "is built with other objects: " + g.String()
+		return " is built with other objects: " + g.String()
 	}
-	return fmt.Sprintf("differs at line %d", differingLine(string(data), string(f.data)))
+	return fmt.Sprintf(" differs at line %d", differingLine(string(data), string(f.data)))
 }

@@ -33,7 +33,9 @@ type origin struct {
 
 func (o origin) found() bool { return o.file != "" || o.dir != "" || o.parts != nil }
 
-func (o origin) restrictor() (out config.Components) {
+// components describe the origin as that of components.
+func (o origin) components() config.Components {
+	out := config.Components{Path: cmp.Or(o.dir, o.file)}
 	if o.unrestricted {
 		out.LoadRestrictor = config.NoRestrictions
 	}
@@ -77,6 +79,7 @@ const (
 
 // walk lists the tree, but for a folder of releases in it.
 func (s *search) walk(releases string) error {
+	s.sizes, s.read, s.built = map[string]int64{}, map[string][]byte{}, map[string]outcome{}
 	return fs.WalkDir(s.fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		base := path.Base(name)
 		switch {
@@ -150,7 +153,8 @@ func (s *search) copied(name string, data []byte, any bool) origin {
 func (s *search) edited(name string, data []byte, v version) (out origin) {
 	lines := bytes.Count(data, []byte("\n"))
 	for _, file := range s.files(name, func(file string, size int64) bool {
-		return size <= maxText && path.Ext(file) == path.Ext(name) && (path.Base(file) == name || size > int64(len(data))/2 && size < int64(len(data))*2)
+		return size <= maxText && path.Ext(file) == path.Ext(name) &&
+			(path.Base(file) == name || size > int64(len(data))/2 && size < int64(len(data))*2)
 	}) {
 		text := s.data(file)
 		if path.Base(file) == name && out.why == "" {
