@@ -321,16 +321,13 @@ func (l *likening) origins() error {
 		}
 		dirs := l.folders(likely)
 		named := phrase.Only(dirs, func(dir string) bool { return likely(dir) == 0 })
-		var edited origin
+		edited := l.edited(f.name, f.data, f.version)
 		f.from = first(
 			func() origin { return l.copied(f.name, f.data, false) },
+			func() origin { return origin{why: edited.why} }, // what builds it says more than an edited file
 			func() origin { return l.made(f.data, f.version, false, named) },
 			func() origin { return l.copied(f.name, f.data, true) },
 			func() origin { return l.joined(f.data, released) },
-			func() origin {
-				edited = l.edited(f.name, f.data, f.version)
-				return origin{why: edited.why} // that a kustomization builds it says more
-			},
 			func() origin { return l.made(f.data, f.version, false, dirs) },
 			func() origin { return edited },
 		)

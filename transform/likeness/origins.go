@@ -289,10 +289,10 @@ func (s *search) made(data []byte, v version, components bool, dirs []string) (o
 		if !components && bytes.Equal(b.text, data) {
 			return s.restricted(origin{dir: dir, sources: b.sources})
 		}
-		built := decode(b.text)
-		if len(built) > 2*len(want)+2 || 2*len(built)+2 < len(want) {
-			continue
+		if len(b.text) > 4*len(data) || 4*len(b.text) < len(data) {
+			continue // that is something else
 		}
+		built := decode(b.text)
 		o := origin{dir: dir, sources: b.sources}
 		if components {
 			o.images = v.images(built, want)
