@@ -27,48 +27,15 @@ const (
 
 // installed are the components of a provider as kustomize writes them.
 func installed(label, group, image, arg string) string {
-	return `apiVersion: v1
-kind: Namespace
-metadata:
-  labels:
-    cluster.x-k8s.io/provider: ` + label + `
-  name: acme-system
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  labels:
-    cluster.x-k8s.io/provider: ` + label + `
-  name: acmes.` + group + `
-spec:
-  group: ` + group + `
-  names:
-    kind: Acme
-    plural: acmes
-  scope: Namespaced
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  labels:
-    cluster.x-k8s.io/provider: ` + label + `
-  name: acme
-  namespace: acme-system
-spec:
-  selector:
-    matchLabels:
-      app: acme
-  template:
-    metadata:
-      labels:
-        app: acme
-    spec:
-      containers:
-      - args:
-        - ` + arg + `
-        image: ` + image + `
-        name: manager
-`
+	head := func(apiVersion, kind, name string) string {
+		return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata:\n  labels:\n    cluster.x-k8s.io/provider: " + label + "\n  name: " + name + "\n"
+	}
+	return head("v1", "Namespace", "acme-system") + "---\n" +
+		head("apiextensions.k8s.io/v1", "CustomResourceDefinition", "acmes."+group) +
+		"spec:\n  group: " + group + "\n  names:\n    kind: Acme\n    plural: acmes\n  scope: Namespaced\n---\n" +
+		head("apps/v1", "Deployment", "acme") + "  namespace: acme-system\n" +
+		"spec:\n  selector:\n    matchLabels:\n      app: acme\n  template:\n    metadata:\n      labels:\n        app: acme\n    spec:\n" +
+		"      containers:\n      - args:\n        - " + arg + "\n        image: " + image + "\n        name: manager\n"
 }
 
 const (
