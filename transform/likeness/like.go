@@ -164,7 +164,7 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 		given := *o.Given
 		l.c = &given
 	}
-	for _, step := range []func() error{l.collect, l.installed, l.origins, l.describe, l.alone, ctx.Err} {
+	for _, step := range []func() error{l.collect, l.loosen, l.installed, l.origins, l.describe, l.alone, ctx.Err} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -226,6 +226,31 @@ func (l *likening) collect() error {
 	return nil
 }
 
+// loosen finds out which files that may be copies git does not have, if it has any.
+func (l *likening) loosen() error {
+	tree, err := git.Open(l.ctx, l.dir)
+	if err != nil {
+		return nil // no git is needed
+	}
+	at := filepath.Join(tree.Root, filepath.FromSlash(tree.Path))
+	var may []string
+	for name, size := range l.sizes {
+		if slices.ContainsFunc(l.files, func(f file) bool { return int64(len(f.data)) == size }) {
+			may = append(may, filepath.Join(at, filepath.FromSlash(name)))
+		}
+	}
+	loose, err := tree.Loose(l.ctx, may)
+	if len(loose) == len(may) {
+		return err
+	}
+	l.loose = map[string]bool{}
+	for _, name := range loose {
+		rel, _ := filepath.Rel(at, name) // it is below
+		l.loose[filepath.ToSlash(rel)] = true
+	}
+	return err
+}
+
 // first is the first origin that explains a file, or else the likeliest.
 func first(looks ...func() origin) (out origin) {
 	for _, look := range looks {
@@ -254,9 +279,9 @@ func (l *likening) installed() error {
 		usual := phrase.Only(dirs, func(dir string) bool { return strings.HasSuffix("/"+dir, "/config/default") })
 		f.from = first(
 			func() origin { return l.made(f.data, f.version, true, usual) },
-			func() origin { return l.copied(f.name, f.data, false) },
+			func() origin { return l.copied(f.name, f.data, sameName) },
 			func() origin { return l.made(f.data, f.version, true, dirs) },
-			func() origin { return l.copied(f.name, f.data, true) },
+			func() origin { return l.copied(f.name, f.data, anyFile) },
 		)
 		if p := &f.release.Provider; p.Name == "" && f.from.found() {
 			c := &config.Config{Metadata: layouts.MetadataFile, Discovery: config.Discovery{Disabled: true}}
@@ -304,7 +329,7 @@ func (l *likening) origins() error {
 		case f.components || f.from.why != "":
 			continue
 		case f.kind == layouts.Metadata:
-			f.from = l.copied(f.name, f.data, true)
+			f.from = l.copied(f.name, f.data, anyFile)
 			continue
 		}
 		likely := func(dir string) int {
@@ -323,12 +348,13 @@ func (l *likening) origins() error {
 		named := phrase.Only(dirs, func(dir string) bool { return likely(dir) == 0 })
 		edited := l.edited(f.name, f.data, f.version)
 		f.from = first(
-			func() origin { return l.copied(f.name, f.data, false) },
+			func() origin { return l.copied(f.name, f.data, sameName) },
 			func() origin { return origin{why: edited.why} }, // what builds it says more than an edited file
 			func() origin { return l.made(f.data, f.version, false, named) },
-			func() origin { return l.copied(f.name, f.data, true) },
+			func() origin { return l.copied(f.name, f.data, anyName) },
 			func() origin { return l.joined(f.data, released) },
 			func() origin { return l.made(f.data, f.version, false, dirs) },
+			func() origin { return l.copied(f.name, f.data, anyFile) },
 			func() origin { return edited },
 		)
 	}

@@ -234,16 +234,21 @@ func TestLikeOfATag(t *testing.T) {
 		}
 	}
 	given.Files(t, dir, tree{"new.txt": "new\n", "released/made.txt": "made\n"})
+	// What was made before, and is not in git, is not its own source.
+	given.Files(t, dir, tree{"flavors/ha/kustomization.yaml": "resources: [c.yaml]\n", "flavors/ha/c.yaml": "# ha\n" + cluster, "made/cluster-template-ha.yaml": cluster})
 	given.NoError(t, os.Remove(filepath.Join(dir, "templates", "cluster-template.yaml")))
 	for want, more := range map[string]tree{
 		"3 of 3 files of v0.2.0 rebuilt byte for byte from the tree of v0.2.0": {"cluster-template.yaml": cluster},
-		"3 of 3 files of v0.2.0 rebuilt byte for byte from the working tree":   {"new.txt": "new\n"},
+		"4 of 4 files of v0.2.0 rebuilt byte for byte from the working tree":   {"new.txt": "new\n", "cluster-template-ha.yaml": cluster},
 		"2 of 3 files of v0.2.0 rebuilt byte for byte from the tree of v0.2.0, 1 not explained:\n  made.txt: no file of the tree has its content, and no kustomization builds its objects": {"made.txt": "made\n"},
 	} {
 		r := Releases{Folder: "released", Each: []*repo.Release{releaseOf(layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}, release(more))}}
 		p := given.Value(Like(t.Context(), dir, r, Options{Temp: t.TempDir()}))(t)
 		if got := p.Counts.Summary("v0.2.0"); got != want {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+		if built := strings.Contains(string(p.Text), "kustomize: flavors/"); built != (more["new.txt"] != "") {
+			t.Errorf("%s:\n%s", want, p.Text)
 		}
 		if changed := strings.Contains(strings.Join(p.Said, ""), "the working tree has changed since: infrastructure-acme: no file in the tree matches"); changed != (more["cluster-template.yaml"] != "") {
 			t.Errorf("%s: said %q", want, p.Said)

@@ -50,6 +50,7 @@ type search struct {
 	tree  *kustomize.Tree
 	sizes map[string]int64 // of all files
 	kusts []string         // folders with a kustomization
+	loose map[string]bool  // files that git does not have
 	read  map[string][]byte
 
 	mu    sync.Mutex
@@ -138,11 +139,19 @@ func (s *search) files(name string, may func(file string, size int64) bool) (out
 	return out
 }
 
-// copied finds the file of the tree that is the released one. Unless any may be meant,
-// it has the same name, and is no part of a kustomization.
-func (s *search) copied(name string, data []byte, any bool) origin {
+// How freely a copy is looked for: under its name and apart from kustomizations, then
+// anywhere, then also among what git does not have, which something else makes.
+const (
+	sameName = iota
+	anyName
+	anyFile
+)
+
+// copied finds the file of the tree that is the released one.
+func (s *search) copied(name string, data []byte, free int) origin {
 	for _, file := range s.files(name, func(_ string, size int64) bool { return size == int64(len(data)) }) {
-		if (any || path.Base(file) == name && !slices.Contains(s.kusts, path.Dir(file))) && bytes.Equal(s.data(file), data) {
+		apart := path.Base(file) == name && !slices.Contains(s.kusts, path.Dir(file))
+		if (apart || free > sameName) && (!s.loose[file] || free == anyFile) && bytes.Equal(s.data(file), data) {
 			return origin{file: file}
 		}
 	}
