@@ -35,8 +35,9 @@ type Releases struct {
 
 // Counts is how many files of a release the configuration makes.
 type Counts struct {
-	// Same are byte for byte the released ones, Objects have the same objects.
-	Same, Objects, All int
+	// Same are byte for byte the released ones, Objects have the same objects, and
+	// Labelled are those of Objects whose provider label is another one.
+	Same, Objects, Labelled, All int
 	// Tree is what was built: "the tree of v1.9.0", or "the working tree".
 	Tree string
 	// Unexplained says of every other file how it differs.
@@ -47,7 +48,10 @@ type Counts struct {
 func (c Counts) Summary(version string) string {
 	text := fmt.Sprintf("%d of %d files of %s rebuilt byte for byte from %s", c.Same, c.All, version, c.Tree)
 	if c.Objects > 0 {
-		text += fmt.Sprintf(", %d with the same objects but for the provider label", c.Objects)
+		text += fmt.Sprintf(", %d with the same objects", c.Objects)
+	}
+	if c.Labelled > 0 {
+		text += fmt.Sprintf(" (%d with another provider label, which the build sets)", c.Labelled)
 	}
 	if n := len(c.Unexplained); n > 0 {
 		text += fmt.Sprintf(", %d not explained:\n  %s", n, strings.Join(c.Unexplained, "\n  "))
@@ -391,8 +395,11 @@ func (l *likening) judge(p *Proposal) (c Counts) {
 		switch why := differs(built, f); {
 		case why == "":
 			c.Same++
-		case why == sameObjects:
+		case why == sameObjects, why == otherLabel:
 			c.Objects++
+			if why == otherLabel {
+				c.Labelled++
+			}
 		case p.Problem != nil:
 			c.Unexplained = append(c.Unexplained, shown+": "+cmp.Or(f.from.why, "the configuration does not build"))
 		default:
@@ -402,7 +409,11 @@ func (l *likening) judge(p *Proposal) (c Counts) {
 	return c
 }
 
-const sameObjects = "the same objects"
+// What differs says of files that are not the same and yet explained.
+const (
+	sameObjects = "the same objects"
+	otherLabel  = "the same objects with another label"
+)
 
 // differs says how a built file differs from the released one; "" if it does not.
 func differs(built *repo.Artifact, f file) string {
@@ -418,7 +429,10 @@ func differs(built *repo.Artifact, f file) string {
 	}
 	a, b := decode(data), decode(f.data)
 	if g := compare(a, b, f.components); len(a) > 0 && len(b) > 0 {
-		if g.empty() {
+		switch {
+		case g.empty() && !compare(a, b, false).empty():
+			return otherLabel
+		case g.empty():
 			return sameObjects
 		}
 		return " is built with other objects: " + g.String()

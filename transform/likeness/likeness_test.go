@@ -136,6 +136,9 @@ func TestLike(t *testing.T) {
 			tree: with(acme, tree{"config/default/all.yaml": installed("acme", group, "controller:latest", "--v=2")}), release: tree{"metadata.yaml": series, "infrastructure-components.yaml": installed("acme", group, "controller:latest", "--v=2")},
 			same: 1, objects: 1,
 		},
+		"another beginning": {
+			tree: acme, release: tree{"metadata.yaml": series, "infrastructure-components.yaml": "---\n" + release(nil)["infrastructure-components.yaml"]}, same: 1, objects: 1,
+		},
 		"a program": {
 			tree: acme, release: release(tree{"program": strings.Repeat("x", maxAsset+1)}),
 			same: 2, unexplained: []string{"program: it is not looked for, because it has 8388609 bytes"},
@@ -158,7 +161,8 @@ func TestLike(t *testing.T) {
 			dir := t.TempDir()
 			given.Files(t, dir, tt.tree)
 			p := given.Value(Like(t.Context(), dir, Releases{Each: []*repo.Release{releaseOf(layouts.Provider{Type: layouts.Infrastructure, Name: "acme"}, tt.release)}}, Options{}))(t)
-			if p.Problem != nil || p.Counts.Same != tt.same || p.Counts.Objects != tt.objects || p.Counts.All != len(tt.release) || len(p.Counts.Unexplained) != len(tt.unexplained) {
+			if p.Problem != nil || p.Counts.Same != tt.same || p.Counts.Objects != tt.objects || p.Counts.All != len(tt.release) || len(p.Counts.Unexplained) != len(tt.unexplained) ||
+				strings.Contains(p.Counts.Summary("v0.2.0"), "another provider label") != strings.Contains(name, "label") {
 				t.Errorf("%v\n%s\n%s", p.Problem, p.Counts.Summary("v0.2.0"), p.Text)
 			}
 			text := strings.ReplaceAll(string(p.Text), "\n# ", " ")
