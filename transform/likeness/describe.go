@@ -62,6 +62,7 @@ func (l *likening) provider(release *repo.Release) config.Provider {
 		o := f.from
 		p.SourceReplacements = added(p.SourceReplacements, o.sources)
 		p.Images = added(p.Images, o.images)
+		l.c.RemoteBases = l.c.RemoteBases || o.remote
 		for _, r := range o.literals {
 			p.Replacements = append(p.Replacements, config.Replacement{Files: f.name, Old: r.old, New: r.new})
 		}

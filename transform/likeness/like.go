@@ -159,7 +159,7 @@ func like(ctx context.Context, dir string, r Releases, o Options) (*Proposal, er
 	}
 	defer tree.Close()
 	tree.Cache = o.Cache
-	s := &search{ctx: ctx, dir: dir, fsys: on, tree: tree}
+	s := &search{ctx: ctx, dir: dir, fsys: on, tree: tree, net: o.AllowRemote}
 	if err := s.walk(r.Folder); err != nil {
 		return nil, fmt.Errorf("search the source tree: %w", err)
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Version transform.Versions
 	// Cache keeps what kustomize made; nil keeps nothing.
 	Cache *kustomize.Cache
+	// AllowRemote lets kustomizations load bases from the network.
+	AllowRemote bool
 	// Temp is the folder for the tree of a tag.
 	Temp string
 }
@@ -105,7 +107,7 @@ func (p *Proposal) prove(ctx context.Context, dir string, notes []config.Note, o
 	if err != nil {
 		return err
 	}
-	t, err := transform.Open(dir, transform.Options{Given: read, Version: o.Version, Cache: o.Cache})
+	t, err := transform.Open(dir, transform.Options{Given: read, Version: o.Version, Cache: o.Cache, AllowRemote: o.AllowRemote})
 	if err != nil {
 		return err
 	}

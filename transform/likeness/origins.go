@@ -24,6 +24,7 @@ import (
 type origin struct {
 	file, dir    string
 	unrestricted bool // dir loads files from outside it
+	remote       bool // dir loads bases from the network
 	parts        []config.Part
 	images       []config.Image
 	literals     []literal
@@ -48,6 +49,7 @@ type search struct {
 	dir   string
 	fsys  fs.FS
 	tree  *kustomize.Tree
+	net   bool             // kustomizations may load from the network
 	sizes map[string]int64 // of all files
 	kusts []string         // folders with a kustomization
 	loose map[string]bool  // files that git does not have
@@ -223,7 +225,7 @@ func (s *search) build(dir string) outcome {
 	if ok {
 		return o
 	}
-	o.text, o.sources, o.err = s.text(dir, kustomize.Options{NoLoadRestrictions: true})
+	o.text, o.sources, o.err = s.text(dir, kustomize.Options{NoLoadRestrictions: true, AllowRemote: s.net})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.built[dir] = o
@@ -334,10 +336,12 @@ func (s *search) made(data []byte, v version, components bool, dirs []string) (o
 	return s.restricted(out)
 }
 
-// restricted notes whether a folder needs the load restrictor lifted.
+// restricted notes whether a folder needs the load restrictor lifted, or the network.
 func (s *search) restricted(o origin) origin {
 	if o.dir != "" {
-		_, _, err := s.text(o.dir, kustomize.Options{})
+		_, _, err := s.text(o.dir, kustomize.Options{NoLoadRestrictions: true})
+		_, o.remote = errors.AsType[*kustomize.RemoteError](err)
+		_, _, err = s.text(o.dir, kustomize.Options{AllowRemote: s.net})
 		o.unrestricted = err != nil
 	}
 	return o

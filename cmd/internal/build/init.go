@@ -22,7 +22,7 @@ import (
 // initFlags are the flags of init.
 type initFlags struct {
 	config, version, like string
-	force, print          bool
+	force, print, remote  bool
 	cache                 targets.Cache
 }
 
@@ -74,12 +74,12 @@ change a decision.`,
 			if err != nil {
 				return err
 			}
-			o := likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env), Temp: os.TempDir()}
+			o := likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env), AllowRemote: f.remote, Temp: os.TempDir()}
 			like, err := f.releases(cmd.Context(), env, dir)
 			if err != nil {
 				return err
 			}
-			restore := (&targets.Source{}).Mute(env)
+			restore := (&targets.Source{AllowRemote: f.remote}).Mute(env)
 			var p *likeness.Proposal
 			if len(like.Each) > 0 {
 				p, err = likeness.Like(cmd.Context(), env.Short(dir), like, o)
@@ -102,6 +102,7 @@ change a decision.`,
 	fl.StringVar(&f.version, "version", "", "")
 	fl.BoolVar(&f.force, "force", false, "")
 	fl.BoolVar(&f.print, "dry-run", false, "")
+	cli.Allow(fl, "remote", &f.remote)
 	f.cache.Bind(fl)
 	return cmd
 }
