@@ -71,7 +71,6 @@ var libraries = []library{
 	{"github.com/distribution/reference", "repo/text/imageref", "One package takes references to images apart."},
 	{"github.com/spf13/viper", "transform/clusterctl", "Only the settings of clusterctl are read as viper does."},
 	{"sigs.k8s.io/kustomize/api sigs.k8s.io/kustomize/kyaml", "transform/kustomize", "One package knows kustomize, and confines it to the source tree."},
-	{"mvdan.cc/sh/v3", "layouts/recipes", "Only recipes are shell."},
 	{"github.com/Masterminds/sprig/v3", "repo/capi/patch", "Only patches of ClusterClasses are templates."},
 	{"github.com/evanphx/json-patch/v5", "repo/capi/patch repo/extension", "Only patches of ClusterClasses are JSON patches."},
 	{"github.com/Masterminds/semver/v3", "layouts publish/mirror", "Versions of releases are compared as clusterctl does."},
