@@ -52,7 +52,8 @@ change a decision.`,
   clusterctl-repo init --like out --version v1.2.3
 
   # Write clusterctl-repo.yaml into another tree, like one of its releases
-  clusterctl-repo init ../cluster-api-provider-acme --like https://github.com/acme/cluster-api-provider-acme`,
+  clusterctl-repo init ../cluster-api-provider-acme \
+      --like https://github.com/acme/cluster-api-provider-acme`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := env.Path(targets.Arg(args))
