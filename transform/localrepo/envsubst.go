@@ -9,8 +9,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// reference is a variable as envsubst knows it.
-var reference = phrase.Pattern(`\$\{[A-Za-z_]\w*[^{}]*\}`)
+var (
+	// reference is a variable as envsubst knows it.
+	reference = phrase.Pattern(`\$\{[A-Za-z_]\w*[^{}]*\}`)
+	// expression is a line in which it may be a group of a regular expression.
+	expression = phrase.Pattern(`(?i)(^|[\s{,])(old|new)\s*:`)
+)
 
 // prepared reports whether a configuration is one that envsubst goes over before the
 // framework reads it: it has variables among its images or providers, where the
@@ -22,7 +26,7 @@ func prepared(text string) bool {
 			section = key
 		}
 		line, _, _ = strings.Cut(line, " #")
-		if (section == "images" || section == "providers") && reference().MatchString(line) {
+		if (section == "images" || section == "providers") && reference().MatchString(line) && !expression().MatchString(line) {
 			return true
 		}
 	}
