@@ -139,7 +139,7 @@ type Image struct {
 	NewTag     string  `yaml:"newTag" is:"string" doc:"The new tag, often {version}."`
 	Digest     string  `yaml:"digest" is:"digest" doc:"The new digest, instead of a tag."`
 	PullPolicy string  `yaml:"pullPolicy" enum:"Always,IfNotPresent,Never" doc:"The imagePullPolicy of the containers whose image was replaced."`
-	Keep       bool    `yaml:"keep" doc:"The image is intended, although release refuses images that are not set here and whose tag is not the version."`
+	Keep       bool    `yaml:"keep" doc:"The image is intended, although release refuses an image of the manager that is not set here and whose tag is not the version."`
 	Places     []Place `yaml:"places" doc:"Other places that hold this image, its name or its tag."`
 }
 

@@ -456,7 +456,7 @@ func TestNotes(t *testing.T) {
 		"nested files": {join(one, "templates/cluster-template.yaml", "templates/sub/clusterclass-a.yaml"),
 			config.Note{Text: "templates/sub/clusterclass-a.yaml is not released, because it is not directly in templates; if it should be, list it under templates or clusterClasses"}},
 		"kustomizations that may be flavors": {join(one, "templates/some/a/kustomization.yaml"),
-			config.Note{Text: "infrastructure-x: the kustomizations in templates/some/* are not built; clusterctl-repo init adds those that build cluster templates"}},
+			config.Note{Text: "infrastructure-x: the kustomizations in templates/some/* are not built; list those that make cluster templates under templates in its entry"}},
 		"templates in many folders": {join(one, "a/cluster-template.yaml", "b/cluster-template.yaml", "c/cluster-template.yaml", "d/cluster-template.yaml", "e/cluster-template.yaml", "f/cluster-template.yaml"),
 			config.Note{Text: "infrastructure-x: no templates are in templates, but some are in a, b, c, d, e, …; list those that are released under templates in its entry"}},
 		"templates in another folder": {join(one, "a/cluster-template.yaml"),

@@ -56,7 +56,7 @@ func (d *detection) otherTemplates(c *config.Config, i int, dir string) {
 		}
 	}
 	if folders = few(folders); len(folders) > 0 {
-		d.note("", "%s: the kustomizations in %s are not built; clusterctl-repo init adds those that build cluster templates",
+		d.note("", "%s: the kustomizations in %s are not built; list those that make cluster templates under templates in its entry",
 			label, strings.Join(folders, ", "))
 		return
 	}

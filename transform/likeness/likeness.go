@@ -23,6 +23,10 @@ type Options struct {
 	Version transform.Versions
 	// Cache keeps what kustomize made; nil keeps nothing.
 	Cache *kustomize.Cache
+	// AllowRemote lets kustomizations load bases from the network.
+	AllowRemote bool
+	// Temp is the folder for the tree of a tag.
+	Temp string
 }
 
 // Proposal is a configuration for a source tree.
@@ -36,6 +40,8 @@ type Proposal struct {
 	Releases []*repo.Release
 	// Said is what a person may want to know: what is left out, and why.
 	Said []string
+	// Counts is how many files of a release Text makes; zero for Conventions.
+	Counts Counts
 	// Problem is why Text does not build as it stands, or nil. That the network is
 	// needed, which is not asked here, is in Said instead.
 	Problem error
@@ -55,7 +61,7 @@ func Conventions(ctx context.Context, dir string, o Options) (*Proposal, error) 
 	if _, remote := errors.AsType[*kustomize.RemoteError](p.Problem); remote {
 		p.Problem = nil
 		c.RemoteBases = true
-		p.say("the result is not proven, because only a build with --allow remote loads what it needs")
+		p.Said = append(p.Said, "the result is not proven, because only a build with --allow remote loads what it needs")
 		p.Text, err = config.Write(c, append(notes, config.Note{Text: p.Said[len(p.Said)-1]}))
 	}
 	return p, err
@@ -92,10 +98,6 @@ func unkeyed(notes []config.Note) (out []string) {
 	return out
 }
 
-func (p *Proposal) say(format string, args ...any) {
-	p.Said = append(p.Said, fmt.Sprintf(format, args...))
-}
-
 // prove writes the configuration and builds exactly what was written.
 func (p *Proposal) prove(ctx context.Context, dir string, notes []config.Note, o Options) (err error) {
 	if p.Text, err = config.Write(p.Config, notes); err != nil {
@@ -105,7 +107,7 @@ func (p *Proposal) prove(ctx context.Context, dir string, notes []config.Note, o
 	if err != nil {
 		return err
 	}
-	t, err := transform.Open(dir, transform.Options{Given: read, Version: o.Version, Cache: o.Cache})
+	t, err := transform.Open(dir, transform.Options{Given: read, Version: o.Version, Cache: o.Cache, AllowRemote: o.AllowRemote})
 	if err != nil {
 		return err
 	}
