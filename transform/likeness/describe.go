@@ -1,6 +1,7 @@
 package likeness
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -90,7 +92,37 @@ func (l *likening) provider(release *repo.Release) config.Provider {
 			p.Assets = append(p.Assets, a)
 		}
 	}
+	p.Replacements = merged(p.Replacements, mine)
 	return p
+}
+
+// merged writes what is replaced in several files as one replacement, if no other file
+// whose name matches has the text, before or after.
+func merged(list []config.Replacement, mine []file) (out []config.Replacement) {
+	same := func(r config.Replacement) string {
+		family := strings.Split(r.Files, "-") // as in cluster-template-k3s-ha.yaml
+		return strings.Join(append(family[:min(3, len(family))], r.Old, r.New), "\n")
+	}
+	for _, group := range phrase.Groups(list, same) {
+		one := group[0]
+		prefix := one.Files
+		for _, r := range group {
+			for !strings.HasPrefix(r.Files, prefix) {
+				prefix = prefix[:len(prefix)-1]
+			}
+		}
+		one.Files = strings.TrimSuffix(prefix, path.Ext(one.Files)) + "*" + path.Ext(one.Files)
+		others := slices.ContainsFunc(mine, func(f file) bool {
+			is := func(r config.Replacement) bool { return r.Files == f.name && r.Old == one.Old }
+			return config.Match(one.Files, f.name) && !slices.ContainsFunc(group, is) &&
+				(bytes.Contains(f.data, []byte(one.Old)) || slices.ContainsFunc(list, is))
+		})
+		if len(group) > 1 && prefix != "" && !others {
+			group = []config.Replacement{one}
+		}
+		out = append(out, group...)
+	}
+	return out
 }
 
 // added adds what is not in a list.

@@ -116,6 +116,11 @@ func TestLike(t *testing.T) {
 			release: tree{"metadata.yaml": series, "infrastructure-components.yaml": installed(label, group, "controller:latest", "--agent=acme/agent:v0.2.0"), "cluster-template.yaml": cluster + "spec: {at: '/etc/pki/ca.crt'}\n", "install.sh": "get v0.2.0\n"},
 			text:    []string{"old: AGENT_TAG\n    new: '{version}'\n", "old: ${CERTS}\n    new: /etc/pki\n", "old: latest\n    new: '{version}'\n"}, same: 4,
 		},
+		"the same text in several files": {
+			tree:    with(acme, tree{"a/cluster-template-k3s-a.yaml": cluster + "spec: {at: '${CERTS}/ca.crt'}\n", "a/cluster-template-k3s-b.yaml": cluster + "spec: {in: '${CERTS}'}\n", "a/cluster-template-rke2.yaml": cluster + "spec: {on: '${CERTS}'}\n"}),
+			release: release(tree{"cluster-template-k3s-a.yaml": cluster + "spec: {at: '/k3s/ca.crt'}\n", "cluster-template-k3s-b.yaml": cluster + "spec: {in: '/k3s'}\n", "cluster-template-rke2.yaml": cluster + "spec: {on: '/rke2'}\n"}),
+			text:    []string{"- files: cluster-template-k3s-*.yaml\n    old: ${CERTS}\n    new: /k3s\n", "- files: cluster-template-rke2.yaml\n    old: ${CERTS}\n    new: /rke2\n"}, same: 5,
+		},
 		"files in a row": {
 			tree: with(acme, tree{"extra/a.yaml": flavor("a")}), release: release(tree{"all.yaml": installed(label, group, "controller:latest", "--v=2") + "---\n" + flavor("a")}),
 			text: []string{"- output: infrastructure-acme/infrastructure-components.yaml\n    - file: extra/a.yaml\n    name: all.yaml\n"}, same: 3,
