@@ -51,9 +51,8 @@ var apart = map[string]string{
 var libraries = []library{
 	{"github.com/spf13/cobra github.com/spf13/pflag", "cmd/...", "Flags belong to the command line."},
 	{"log", "cmd/...", "Only the command line prints."},
-	{"os/signal", "cmd/clusterctl-repo cmd/internal/clitest", "Signals belong to the command line."},
-	{"flag testing", "cmd/internal/clitest", "Only what supports tests knows them."},
-	{"github.com/rogpeppe/go-internal", "cmd/internal/clitest repo/text/edit", "Scripts are for tests, and one package compares texts."},
+	{"os/signal", "cmd/clusterctl-repo", "Signals belong to the command line."},
+	{"github.com/rogpeppe/go-internal", "repo/text/edit", "Scripts are for tests, and one package compares texts."},
 	{"os/exec", "repo/source/program", "One package runs programs, so that all of them stop when they must."},
 	{"syscall", "cmd/clusterctl-repo publish/local publish/mirror repo/extension/probe repo/source/files repo/source/program", "What differs between systems stays in few places."},
 	{"golang.org/x/sys", "publish/local", "What differs between systems stays in few places."},
