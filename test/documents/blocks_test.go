@@ -70,11 +70,11 @@ func newSandbox(t *testing.T) sandbox {
 }
 
 var preparedSandbox = sync.OnceValues(func() (string, error) {
-	programs, err := program()
+	command, err := program()
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(programs, "sandbox")
+	dir := filepath.Join(scratch, "sandbox")
 	s := sandboxIn(dir)
 	acme := os.DirFS(filepath.Join(root, "examples/cluster-api-provider-acme"))
 	if err := errors.Join(
@@ -84,7 +84,6 @@ var preparedSandbox = sync.OnceValues(func() (string, error) {
 	); err != nil {
 		return "", err
 	}
-	command := filepath.Join(programs, "clusterctl-repo")
 	script := "cd " + s.tree + `
 printf -- '- {major: 0, minor: 4, contract: v1beta2}\n- {major: 1, minor: 2, contract: v1beta2}\n' >> metadata.yaml
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
