@@ -1,4 +1,4 @@
-package definitions_test
+package rules_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package text_test
+package rules_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-// findings counts the findings of a rule in a file of a release.
-func findings(t *testing.T, rule, file, text string) (errors, all int, places []string) {
+// placesOf counts the findings of a rule in a file of a release.
+func placesOf(t *testing.T, rule, file, text string) (errors, all int, places []string) {
 	t.Helper()
 	list, err := examples.Findings(context.Background(), examples.Files{Text: map[string]string{"infrastructure-foo/v1.0.0/" + file: text}})
 	given.NoError(t, err)
@@ -67,7 +67,7 @@ func TestYAML015(t *testing.T) {
 		{components, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nfoo: \"\\x7f\"\n", ""},
 		{components, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {paused: false, template: {metadata: {annotations: {a: \"\\x7f\"}}}}\n", "4:62"},
 	} {
-		if _, _, places := findings(t, "YAML015", row.file, row.text); strings.Join(places, " ") != row.want {
+		if _, _, places := placesOf(t, "YAML015", row.file, row.text); strings.Join(places, " ") != row.want {
 			t.Errorf("%.120q: findings at %v, want %s", row.text, places, row.want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestHiddenLabels(t *testing.T) {
 		object + "    a: ${#B}\n":             "6:8",
 		object + "    a: ${B}\n":              "",
 	} {
-		if _, _, places := findings(t, "YAML009", "cluster-template.yaml", text); strings.Join(places, " ") != want {
+		if _, _, places := placesOf(t, "YAML009", "cluster-template.yaml", text); strings.Join(places, " ") != want {
 			t.Errorf("%q: findings at %v, want %s", text, places, want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestSlashEscape(t *testing.T) {
 		object + `data: {a: https:\/\/x}` + "\n":          "",
 		object + "data: # \"\\/\"\n  a: |\n    \"\\/\"\n": "",
 	} {
-		errors, _, places := findings(t, "YAML001", "cluster-template.yaml", text)
+		errors, _, places := placesOf(t, "YAML001", "cluster-template.yaml", text)
 		if strings.Join(places, " ") != want || errors != len(places) {
 			t.Errorf("%q: %d errors, findings at %v, want %s", text, errors, places, want)
 		}
@@ -129,7 +129,7 @@ func TestVariablesBeforeTheBreak(t *testing.T) {
 		{object + "a: ${SOME_VALUE}-x\nb: {${OTHER}: 1}\n", 0, 0},
 		{object + "a: ${A}-x\nb: ${B}c\n", 0, 0},
 	} {
-		errors, all, _ := findings(t, "YAML001", "cluster-template.yaml", row.text)
+		errors, all, _ := placesOf(t, "YAML001", "cluster-template.yaml", row.text)
 		if errors != row.errors || all != row.all {
 			t.Errorf("%q: %d findings, %d of them errors; want %d, %d", row.text, all, errors, row.all, row.errors)
 		}
@@ -163,7 +163,7 @@ func TestVAR021(t *testing.T) {
 		"{${A:=\"x\"}:80}\nb: ]":               {0, 0}, // YAML001
 		"x\nb: '${CLUSTER_NAME}${A:=\"c d\"}'": {0, 0},
 	} {
-		errors, all, _ := findings(t, "VAR021", "cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: "+value+"\n")
+		errors, all, _ := placesOf(t, "VAR021", "cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: "+value+"\n")
 		if got := [2]int{errors, all}; got != want {
 			t.Errorf("%s: errors and findings %v, want %v", value, got, want)
 		}

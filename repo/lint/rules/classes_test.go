@@ -1,4 +1,4 @@
-package classes_test
+package rules_test
 
 import (
 	"context"
