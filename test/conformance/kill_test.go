@@ -184,7 +184,7 @@ func killed(t *testing.T, w *world, at target) {
 	at.faults.ClearLog()
 	first := subject(t, root, "v1.0.0")
 	start := time.Now()
-	w.tool.must(t, "publish", first.dir, "--to", at.to)
+	w.tool.must(t, "publish", first.dir, "--to", at.to, "--fail-on", "never")
 	requests, usual := len(at.faults.Log()), time.Since(start)
 	nothing, all, ended := 0, 0, 0
 	for i := range kills {
@@ -196,7 +196,7 @@ func killed(t *testing.T, w *world, at target) {
 		ctx, kill := context.WithCancel(t.Context())
 		at.faults.Reset()
 		at.faults.Add(fault.Rule{Nth: nth, Fault: fault.Fault{Call: func() { time.AfterFunc(delay, kill) }}})
-		cmd := w.tool.command(ctx, t, "publish", r.dir, "--to", at.to)
+		cmd := w.tool.command(ctx, t, "publish", r.dir, "--to", at.to, "--fail-on", "never")
 		out, err := cmd.CombinedOutput()
 		kill()
 		at.faults.Reset()
@@ -236,7 +236,7 @@ func killed(t *testing.T, w *world, at target) {
 			}
 		}
 		read(false)
-		second := w.tool.must(t, "publish", r.dir, "--to", at.to)
+		second := w.tool.must(t, "publish", r.dir, "--to", at.to, "--fail-on", "never")
 		if len(got) > 0 && !strings.Contains(second, "already published") {
 			t.Errorf("%s: published twice: %s", moment, second)
 		}
