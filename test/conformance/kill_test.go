@@ -180,7 +180,8 @@ func TestKilled(t *testing.T) {
 
 func killed(t *testing.T, w *world, at target) {
 	root, random := t.TempDir(), rand.New(rand.NewPCG(4, uint64(len(at.name))))
-	// How many requests a run without faults makes.
+	// How many requests a run without faults makes that compares with an earlier release.
+	w.tool.must(t, "publish", subject(t, root, "v0.9.0").dir, "--to", at.to, "--fail-on", "never")
 	at.faults.ClearLog()
 	first := subject(t, root, "v1.0.0")
 	start := time.Now()
