@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
@@ -210,7 +209,10 @@ func TestAttacks(t *testing.T) {
 	}
 	whole.must("mirror", "repo@>=0.1.0", "--to", "mirror", "--verify-key", "pub.pem")
 	whole.must("lint", "mirror", "--verify-key", "pub.pem", "--fail-on", "never")
-	for _, tc := range attacks {
+	for i, tc := range attacks {
+		if i%share.Of(3, 1) != 0 {
+			continue
+		}
 		t.Run(tc.name, func(t *testing.T) {
 			w := newAttacked(t)
 			tc.do(w)
@@ -279,7 +281,7 @@ func TestAttacksAreDocumented(t *testing.T) {
 		fmt.Fprintf(&rows, "| %s | %s | `%s` |\n", row[0], row[1], row[2])
 	}
 	want := before + head + rows.String() + "\n" + after
-	if *clitest.Update {
+	if *update {
 		given.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		return
 	}

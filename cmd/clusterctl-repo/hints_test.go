@@ -11,14 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
 
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 )
 
 // TestHints runs commands that fail or warn, and does what they say, literally, until
 // they do neither.
 func TestHints(t *testing.T) {
-	clitest.Run(t, testscript.Params{Dir: "testdata/hints", Cmds: map[string]clitest.Cmd{"tree": tree, "follow": follow, "next": next}})
+	runScripts(t, testscript.Params{Dir: "testdata/hints", Cmds: map[string]scriptCmd{"tree": tree, "follow": follow, "next": next}})
 }
 
 // hint is something that a message tells the reader to do to a command, or to the

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,34 +12,30 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-// program builds the program once, into a folder with nothing else.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "documents")
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "run", "-exec", "cp", "./cmd/clusterctl-repo", filepath.Join(dir, "clusterctl-repo"))
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", &exec.Error{Name: string(out), Err: err}
-	}
-	return dir, nil
-})
+// scratch is for what all tests use, and removed after them.
+var scratch string
+
+// program is the program, alone in its folder.
+var program = sync.OnceValues(func() (string, error) { return given.Program(root, filepath.Join(scratch, "bin")) })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if dir, err := program(); err == nil {
-		os.RemoveAll(dir)
+	var err error
+	if scratch, err = os.MkdirTemp("", "documents"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
+	code := m.Run()
+	os.RemoveAll(scratch)
 	os.Exit(code)
 }
 
+// bin is the folder of the program.
 func bin(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("skipped: bash is missing")
 	}
-	return given.Value(program())(t)
+	return filepath.Dir(given.Value(program())(t))
 }
 
 // stub writes a program that does nothing but keep what it is called with.

@@ -1,5 +1,5 @@
 // Package given has what many tests begin with: files, and steps that must succeed.
-// It must not know the program.
+// It must not know what the program does.
 package given
 
 import (

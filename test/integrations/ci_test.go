@@ -59,6 +59,7 @@ func TestCIReportsEveryStep(t *testing.T) {
 	const pretend = "#!/bin/sh\nfor i in 1 2 3; do echo \"$1 line $i\"; sleep 0.02; done\n[ \"$1\" != \"$FAIL\" ]\n"
 	bin := t.TempDir()
 	given.NoError(t, os.WriteFile(filepath.Join(bin, "make"), []byte(pretend), 0o755))
+	given.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\n"), 0o755))
 	run := func(fail string, steps ...string) (string, error) {
 		cmd := exec.Command("../../.ci/run", steps...)
 		cmd.Env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "FAIL="+fail)

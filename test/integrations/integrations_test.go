@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +27,7 @@ import (
 
 const root = "../.."
 
-// program builds the program when the first test asks for it.
+// program is the program, for the first test that asks for it.
 var program func() (string, error)
 
 func TestMain(m *testing.M) {
@@ -37,18 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	program = sync.OnceValues(func() (string, error) {
-		name := filepath.Join(dir, "clusterctl-repo")
-		if runtime.GOOS == "windows" {
-			name += ".exe"
-		}
-		cmd := exec.Command("go", "run", "-exec", "cp", "./cmd/clusterctl-repo", name)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%w\n%s", err, out)
-		}
-		return name, nil
-	})
+	program = sync.OnceValues(func() (string, error) { return given.Program(root, dir) })
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -299,7 +287,7 @@ func TestActionInstalls(t *testing.T) {
 
 func mainPackages(t *testing.T) []string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./cmd/...")
 	cmd.Dir = root
 	out := given.Value(cmd.Output())(t)
 	return strings.Fields(string(out))

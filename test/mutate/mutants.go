@@ -5,27 +5,23 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// A mutant is one small change of a file.
+// A mutant is one small change of a file: text in the place of what is from start to end.
 type mutant struct {
-	id               int
-	file             string
-	line             int
-	fn, kind         string
-	from, to         string
-	start, end       int    // what is replaced as a whole
-	text             string // with what
-	suffix           bool   // text follows what is replaced, as a statement
-	boolean, dropped bool   // text is a boolean expression; the statement is left out
+	file, fn, kind string
+	line           int
+	start, end     int
+	from, text     string
 }
 
 // key names a mutant independently of its line, for lists and sampling.
 func (m *mutant) key() string {
-	return fmt.Sprintf("%s %s: %s: %s → %s", m.file, m.fn, m.kind, oneLine(m.from), oneLine(m.to))
+	return fmt.Sprintf("%s %s: %s: %s → %s", filepath.Base(m.file), m.fn, m.kind, oneLine(m.from), oneLine(m.text))
 }
 
 func oneLine(s string) string {
@@ -90,7 +86,7 @@ func (f *finder) visit(n ast.Node) {
 		f.literal(n)
 	case *ast.Ident:
 		if n.Name == "true" || n.Name == "false" {
-			f.anchored("constant", n, map[string]string{"true": "false", "false": "true"}[n.Name])
+			f.within("constant", n, map[string]string{"true": "false", "false": "true"}[n.Name])
 		}
 	case *ast.ReturnStmt:
 		f.results(n)
@@ -109,9 +105,10 @@ var swaps = map[token.Token][]string{
 func (f *finder) binary(n *ast.BinaryExpr) {
 	for _, to := range swaps[n.Op] {
 		at := f.offset(n.OpPos)
+		after := at + len(n.Op.String())
 		if n.Op.Precedence() > token.EQL.Precedence() {
-			if !isText(n.X) && !isText(n.Y) {
-				f.inAnchor("arithmetic", n, at, at+len(n.Op.String()), to)
+			if !isText(n.X) && !isText(n.Y) && f.inStatement(n) {
+				f.add("arithmetic", n, at, after, to)
 			}
 			continue
 		}
@@ -119,9 +116,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 		if n.Op == token.LAND || n.Op == token.LOR {
 			kind = "logic"
 		}
-		start, end := f.offset(n.Pos()), f.offset(n.End())
-		f.add(kind, n, &mutant{from: f.text(n), start: start, end: end, boolean: true,
-			text: f.src[start:at] + to + f.src[at+len(n.Op.String()):end]})
+		f.replace(kind, n, f.src[f.offset(n.Pos()):at]+to+f.src[after:f.offset(n.End())])
 	}
 }
 
@@ -140,7 +135,7 @@ func (f *finder) negate(cond ast.Expr) {
 	if b, ok := cond.(*ast.BinaryExpr); ok && (b.Op == token.EQL || b.Op == token.NEQ) {
 		return
 	}
-	f.add("negation", cond, &mutant{from: f.text(cond), start: f.offset(cond.Pos()), end: f.offset(cond.End()), boolean: true, text: "!(" + f.text(cond) + ")"})
+	f.replace("negation", cond, "!("+f.text(cond)+")")
 }
 
 // literal changes numbers, and strings that are names rather than prose.
@@ -154,11 +149,11 @@ func (f *finder) literal(n *ast.BasicLit) {
 	switch n.Kind {
 	case token.INT:
 		if v, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
-			f.anchored("constant", n, strconv.FormatInt(v+1, 10))
+			f.within("constant", n, strconv.FormatInt(v+1, 10))
 		}
 	case token.STRING:
 		if v, err := strconv.Unquote(n.Value); err == nil && v != "" && !strings.ContainsAny(v, " %\n") {
-			f.anchored("constant", n, strconv.Quote(v+"~"))
+			f.within("constant", n, strconv.Quote(v+"~"))
 		}
 	}
 }
@@ -215,7 +210,7 @@ func (f *finder) results(n *ast.ReturnStmt) {
 		if _, ok := r.(*ast.BinaryExpr); ok && strings.HasPrefix(to, "!") {
 			continue
 		}
-		f.inAnchor("result", r, f.offset(r.Pos()), f.offset(r.End()), to)
+		f.within("result", r, to)
 	}
 }
 
@@ -270,7 +265,7 @@ func (f *finder) drop(n ast.Stmt) {
 			}
 		}
 	}
-	f.add("statement", n, &mutant{from: f.text(n), start: f.offset(n.Pos()), end: f.offset(n.End()), dropped: true})
+	f.replace("statement", n, "")
 }
 
 func isList(n ast.Node) bool {
@@ -281,49 +276,31 @@ func isList(n ast.Node) bool {
 	return false
 }
 
-func (f *finder) anchored(kind string, n ast.Expr, to string) {
-	f.inAnchor(kind, n, f.offset(n.Pos()), f.offset(n.End()), to)
+// within replaces a part of a statement.
+func (f *finder) within(kind string, n ast.Expr, to string) {
+	if f.inStatement(n) {
+		f.replace(kind, n, to)
+	}
 }
 
-// inAnchor changes a part of the nearest boolean expression or statement around
-// a node, because only these can be chosen at run time without types.
-func (f *finder) inAnchor(kind string, n ast.Node, start, end int, to string) {
-	for i := len(f.stack) - 1; i >= 0; i-- {
-		at, m := f.stack[i], &mutant{from: f.src[start:end]}
+// inStatement reports whether a node is a part of a boolean expression or of a statement
+// of a list, and not of a declaration or of what calls something to begin with.
+func (f *finder) inStatement(n ast.Expr) bool {
+	for i, at := range slices.Backward(f.stack) {
 		switch a := at.(type) {
 		case *ast.BinaryExpr:
-			if a.Op.Precedence() > token.EQL.Precedence() || a == n {
-				continue
+			if a.Op.Precedence() <= token.EQL.Precedence() && a != n {
+				return true
 			}
-			m.boolean = true
 		case *ast.ReturnStmt, *ast.ExprStmt, *ast.SendStmt:
-			if !isList(f.parent(len(f.stack) - i)) {
-				return
-			}
+			return isList(f.parent(len(f.stack) - i))
 		case *ast.AssignStmt:
-			if !isList(f.parent(len(f.stack) - i)) {
-				return
-			}
-			if a.Tok == token.DEFINE {
-				if len(a.Lhs) != 1 || calls(a.Rhs[0]) {
-					return
-				}
-				m.suffix = true
-			}
+			return isList(f.parent(len(f.stack)-i)) && (a.Tok != token.DEFINE || len(a.Lhs) == 1 && !calls(a.Rhs[0]))
 		case *ast.BlockStmt, *ast.FuncLit, *ast.CaseClause:
-			return
-		default:
-			continue
+			return false
 		}
-		m.start, m.end = f.offset(at.Pos()), f.offset(at.End())
-		m.text = f.src[m.start:start] + to + f.src[end:m.end]
-		if m.suffix {
-			m.text = strings.Replace(m.text, ":=", "=", 1)
-		}
-		f.add(kind, n, m)
-		m.to = to
-		return
 	}
+	return false
 }
 
 func calls(n ast.Node) bool {
@@ -335,8 +312,12 @@ func calls(n ast.Node) bool {
 	return false
 }
 
-func (f *finder) add(kind string, n ast.Node, m *mutant) {
-	m.kind, m.file, m.line, m.to = kind, f.file, f.fset.Position(n.Pos()).Line, m.text
+func (f *finder) replace(kind string, n ast.Node, to string) {
+	f.add(kind, n, f.offset(n.Pos()), f.offset(n.End()), to)
+}
+
+func (f *finder) add(kind string, n ast.Node, start, end int, to string) {
+	m := &mutant{file: f.file, kind: kind, line: f.fset.Position(n.Pos()).Line, start: start, end: end, from: f.src[start:end], text: to}
 	for _, outer := range f.stack {
 		if d, ok := outer.(*ast.FuncDecl); ok {
 			m.fn = d.Name.Name

@@ -206,13 +206,13 @@ func TestFixExamples(t *testing.T) {
 }
 
 // trees is how many source trees the tests of fixes and of random trees make.
-var trees = share.Of(10, 200)
+func trees() int { return share.Of(10, 200) }
 
 // TestFixIsSemantic makes random trees: after Fix nothing but the intended values
 // has changed, the trees have no new finding, and a second run does nothing.
 func TestFixIsSemantic(t *testing.T) {
 	edits := 0
-	for seed := range trees {
+	for seed := range trees() {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
 		dir := filepath.Join(t.TempDir(), "tree")
 		write(t, dir, randomTree(rnd))
@@ -257,7 +257,7 @@ func TestFixIsSemantic(t *testing.T) {
 	if edits == 0 {
 		t.Error("nothing was fixed in any tree")
 	}
-	t.Logf("%d edits in %d trees", edits, trees)
+	t.Logf("%d edits in %d trees", edits, trees())
 }
 
 // legacy is an expression with spaces, which means the same without.

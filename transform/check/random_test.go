@@ -20,7 +20,7 @@ import (
 // a source, so the same version has the same bytes and the next one the same files.
 func TestOutputInsideTheTree(t *testing.T) {
 	built, refused := 0, map[string]int{}
-	for seed := range trees {
+	for seed := range trees() {
 		g := &treeMaker{rand.New(rand.NewPCG(uint64(seed), 12)), map[string]string{}}
 		dir := filepath.Join(t.TempDir(), "cluster-api-provider-acme")
 		g.make()
@@ -60,9 +60,9 @@ func TestOutputInsideTheTree(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d of %d trees were built; refused: %v", built, trees, refused)
-	if built < trees/2 {
-		t.Errorf("only %d of %d trees were built: %v", built, trees, refused)
+	t.Logf("%d of %d trees were built; refused: %v", built, trees(), refused)
+	if built < trees()/2 {
+		t.Errorf("only %d of %d trees were built: %v", built, trees(), refused)
 	}
 }
 

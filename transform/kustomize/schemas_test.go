@@ -211,7 +211,7 @@ func TestCorpusHiddenSchemas(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if found++; found%share.Of(3, 1) != 0 {
+			if found++; found%share.Of(9, 1) != 0 {
 				return nil
 			}
 			builds++

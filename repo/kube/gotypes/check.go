@@ -3,13 +3,11 @@ package gotypes
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -171,15 +169,6 @@ func (c *checker) value(t *shape, n *yamldoc.Node) {
 			_, err := time.Parse(time.RFC3339, n.Text())
 			c.bad(t, n, err)
 		}
-	case microMoment:
-		if c.demand(t, n, yamldoc.String) {
-			_, err := time.Parse("2006-01-02T15:04:05.000000Z07:00", n.Text())
-			c.bad(t, n, err)
-		}
-	case token:
-		if c.demand(t, n, yamldoc.String) && !isToken(n.Text()) {
-			c.bad(t, n, errors.New("it must be 6 and 16 lower-case letters or digits, separated by a dot"))
-		}
 	default:
 		c.schema(t, n)
 	}
@@ -230,12 +219,6 @@ func (c *checker) quantity(t *shape, n *yamldoc.Node) {
 		err = new(resource.Quantity).UnmarshalJSON(data)
 	}
 	c.bad(t, n, err)
-}
-
-// isToken recognises the bootstrap tokens of kubeadm.
-func isToken(s string) bool {
-	id, secret, ok := strings.Cut(s, ".")
-	return ok && len(id) == 6 && len(secret) == 16 && strings.Trim(id+secret, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
 // inJSON checks what a type that decodes JSON itself holds.

@@ -51,7 +51,7 @@ func Converted(file layouts.FileKind, apiVersion, kind string) (t *shape, known 
 		}
 		switch {
 		case slices.Contains(c.apiVersions, apiVersion):
-			return Lookup(apiVersion, kind), c.apiVersions
+			return catalogue().lookup(name{apiVersion, kind}), c.apiVersions
 		case !c.others:
 			return nil, c.apiVersions
 		}

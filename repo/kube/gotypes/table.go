@@ -25,8 +25,6 @@ const (
 	quantity
 	duration
 	moment
-	microMoment
-	token
 	// The parts of JSON schemas that may be either a schema or something else.
 	schemaOrBool
 	schemaOrList
@@ -52,7 +50,7 @@ var leaves = map[string]*shape{
 	"int8":   {form: integer, bits: 8}, "int16": {form: integer, bits: 16}, "int32": {form: integer, bits: 32}, "int64": {form: integer, bits: 64},
 	"uint8": {form: natural, bits: 8}, "uint16": {form: natural, bits: 16}, "uint32": {form: natural, bits: 32}, "uint64": {form: natural, bits: 64},
 	"int-or-string": {form: intOrString}, "quantity": {form: quantity}, "duration": {form: duration},
-	"time": {form: moment}, "microtime": {form: microMoment}, "token": {form: token},
+	"time": {form: moment},
 }
 
 // schemas are the forms of the types that may be a schema.
@@ -139,16 +137,10 @@ var described string
 // catalogue is made when it is needed, because start-up time counts.
 var catalogue = sync.OnceValue(func() *table { return newTable(described) })
 
-// Lookup returns the type of the objects of a kind, of Kubernetes v1.36 or Cluster
-// API v1.14; nil if it is not known. API versions that Kubernetes no longer serves
-// are not, but for those that clusterctl converts.
-func Lookup(apiVersion, kind string) *shape { return catalogue().lookup(name{apiVersion, kind}) }
-
 // wanted says what fits a type, by form.
 var wanted = [...]string{
 	boolean: "a boolean", text: "a string", integer: "a whole number", natural: "a whole number", number: "a number", octets: "text in base64", list: "a list",
 	mapping: "a mapping", object: "a mapping", intOrString: "a whole number or a string", quantity: "a quantity such as 100m",
 	duration: "a duration such as 30s", moment: "a time such as 2006-01-02T15:04:05Z",
-	microMoment: "a time such as 2006-01-02T15:04:05.000000Z", token: "a token such as abcdef.0123456789abcdef",
 	schemaOrBool: "a schema or a boolean", schemaOrList: "a schema or a list of schemas", schemaOrTexts: "a schema or a list of strings",
 }

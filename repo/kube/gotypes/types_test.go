@@ -16,18 +16,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	nodev1 "k8s.io/api/node/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -35,50 +24,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
-	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1alpha1 "sigs.k8s.io/cluster-api/api/ipam/v1alpha1"
-	ipamv1beta1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	runtimev1alpha1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
-// goTypes are the types of the kinds in types.txt. A new kind begins with a line there,
-// whose last word -update writes.
+// goTypes are the types of the kinds that clusterctl converts.
 func goTypes() map[name]reflect.Type {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, rbacv1.AddToScheme,
-		admissionv1.AddToScheme, admissionv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
-		apiextensionsv1beta1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
-		coordinationv1.AddToScheme, flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme,
-		policyv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme, clusterv1.AddToScheme,
-		clusterv1beta1.AddToScheme, addonsv1.AddToScheme, addonsv1beta1.AddToScheme, ipamv1.AddToScheme,
-		ipamv1beta1.AddToScheme, ipamv1alpha1.AddToScheme, runtimev1.AddToScheme, runtimev1alpha1.AddToScheme,
-		bootstrapv1.AddToScheme, bootstrapv1beta1.AddToScheme, controlplanev1.AddToScheme,
-		controlplanev1beta1.AddToScheme,
+		appsv1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme, admissionv1beta1.AddToScheme,
+		apiextensionsv1.AddToScheme, apiextensionsv1beta1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
 	}
 	out := map[name]reflect.Type{}
-	for n := range catalogue().kinds {
-		o, err := scheme.New(schema.FromAPIVersionAndKind(n.apiVersion, n.kind))
-		if err != nil {
-			panic(err)
+	for _, c := range conversions {
+		for _, version := range c.apiVersions {
+			o, err := scheme.New(schema.FromAPIVersionAndKind(version, c.kind))
+			if err != nil {
+				panic(err)
+			}
+			out[name{version, c.kind}] = reflect.TypeOf(o).Elem()
 		}
-		out[n] = reflect.TypeOf(o).Elem()
 	}
 	return out
 }
@@ -93,10 +65,6 @@ var words = map[reflect.Type]string{
 	reflect.TypeFor[resource.Quantity]():         "quantity",
 	reflect.TypeFor[metav1.Duration]():           "duration",
 	reflect.TypeFor[metav1.Time]():               "time",
-	reflect.TypeFor[metav1.MicroTime]():          "microtime",
-
-	reflect.TypeFor[bootstrapv1.BootstrapTokenString]():      "token",
-	reflect.TypeFor[bootstrapv1beta1.BootstrapTokenString](): "token",
 
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():             "apiextensions/v1.JSONSchemaProps|bool",
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]():            "apiextensions/v1.JSONSchemaProps|list",

@@ -534,11 +534,13 @@ func TestCorpus(t *testing.T) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
+		if files++; files%share.Of(3, 1) != 0 {
+			return nil
+		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		files++
 		required := map[string]bool{}
 		if tmpl, err := Parse(data); err == nil {
 			found += len(tmpl.Refs())

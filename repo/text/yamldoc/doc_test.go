@@ -211,7 +211,7 @@ func TestCorpus(t *testing.T) {
 		if err != nil || !e.Type().IsRegular() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml" {
 			return err
 		}
-		if files++; files%share.Of(4, 1) != 0 {
+		if files++; files%share.Of(12, 1) != 0 {
 			return nil
 		}
 		data, err := os.ReadFile(path)
