@@ -115,14 +115,6 @@ lint: ## Check the code and the workflows: gofmt, vet, staticcheck, errcheck, de
 	done
 	test/tools/check
 
-# Source trees of providers that were released as Go modules.
-UNSEEN ?= sigs.k8s.io/cluster-api@v1.14.2 sigs.k8s.io/cluster-api-provider-gcp@v1.13.1 sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0
-
-.PHONY: unseen
-unseen: ## Build real source trees after init; UNSEEN="MODULE@VERSION …" names further ones
-	UNSEEN=$$($(GO) mod download -json $(UNSEEN) | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p' | paste -sd :) \
-		$(GO) test ./transform/propose -run TestRealTrees -count=1 -v
-
 # The tests that compare documents with the code, and write them with -update.
 DOCUMENTED = ./test/imports ./layouts/config ./repo/facts/diff ./repo/lint/rules/examples ./cmd/clusterctl-repo
 DESTINATIONS = ./publish/github ./publish/gitlab ./publish/oci

@@ -152,7 +152,6 @@ func (p *building) setImages(objs []object, meant map[string]bool) {
 	var of []int
 	for i, image := range p.opts.Images {
 		if image.Provider == "" || image.Provider == p.plan.Label() {
-			image.PullPolicy = cmp.Or(image.PullPolicy, p.opts.policies[p.plan.Label()])
 			settings, of = append(settings, image.Image), append(of, i)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
@@ -157,8 +156,9 @@ func setPlace(o object, place config.Place, value string) (n int) {
 	return n
 }
 
-// unsetImage is an image of a controller that was not chosen for the release: neither
-// the configuration nor an option sets its tag, and its tag is not the version.
+// unsetImage is the image of a provider's controller that was not chosen for the
+// release: neither the configuration nor an option sets its tag, and its tag is not
+// the version.
 type unsetImage struct {
 	// Label is the provider, Name the image without its tag.
 	Label, Name, Image string
@@ -166,33 +166,54 @@ type unsetImage struct {
 	Version string
 	// Object and Container run it.
 	Object, Container string
-	// Recipe is what a recipe of the tree sets instead, nil if none does.
-	Recipe *recipes.Image
 }
+
+// manager is the container in which clusterctl expects the controller (contract:
+// "Components YAML").
+const manager = "manager"
 
 // sidecar are the images that run next to controllers of others.
 var sidecar = phrase.Pattern(`(^|/)(kube-rbac-proxy|cloud-sql-proxy|envoy|istio-proxy|proxyv2|oauth2-proxy)$`)
 
-// judgeImages notes the images of the controllers that were not chosen, each once.
-func (p *building) judgeImages(objs []object, meant map[string]bool) {
-	version, label := p.plan.Version, p.plan.Label()
-	for _, o := range objs {
-		if kind := o.kind(); kind != "Deployment" && kind != "StatefulSet" && kind != "DaemonSet" {
-			continue
-		}
+// ownControllers calls a function for the containers that run the provider's own
+// controllers: those called manager in Deployments, or else, if there is a single
+// Deployment, those in it that are no sidecars. What else runs is another project's.
+func ownControllers(objs []object, each func(o object, name, ref string)) {
+	found := false
+	var deployments []object
+	visit := func(o object, own func(name string, i image) bool) {
 		for _, c := range list(lookup(map[string]any(o), "spec", "template", "spec", "containers")) {
 			ref, _ := c["image"].(string)
 			name, _ := c["name"].(string)
-			i := splitImage(ref)
-			if ref == "" || meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") ||
-				sidecar().MatchString(i.name) {
-				continue
+			if ref != "" && own(name, splitImage(ref)) {
+				found = true
+				each(o, name, ref)
 			}
-			p.mu.Lock()
-			if !slices.ContainsFunc(p.unset, func(other unsetImage) bool { return other.Label == label && other.Image == ref }) {
-				p.unset = append(p.unset, unsetImage{label, i.name, ref, version.String(), o.String(), name, nil})
-			}
-			p.mu.Unlock()
 		}
 	}
+	for _, o := range objs {
+		if o.kind() == "Deployment" {
+			deployments = append(deployments, o)
+			visit(o, func(name string, _ image) bool { return name == manager })
+		}
+	}
+	if !found && len(deployments) == 1 {
+		visit(deployments[0], func(_ string, i image) bool { return !sidecar().MatchString(i.name) })
+	}
+}
+
+// judgeImages notes the images of the controllers that were not chosen, each once.
+func (p *building) judgeImages(objs []object, meant map[string]bool) {
+	version, label := p.plan.Version, p.plan.Label()
+	ownControllers(objs, func(o object, name, ref string) {
+		i := splitImage(ref)
+		if meant[ref] || version.Tags(i.tag) || strings.Contains(ref, "${") {
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !slices.ContainsFunc(p.unset, func(other unsetImage) bool { return other.Label == label && other.Image == ref }) {
+			p.unset = append(p.unset, unsetImage{label, i.name, ref, version.String(), o.String(), name})
+		}
+	})
 }

@@ -88,8 +88,8 @@ func IsFinished(ctx context.Context, dir string) (finished, flat bool) {
 
 // Flat takes the files of a folder as the assets of one release. The version is that of
 // the options or the name of the folder; without either it is guessed, so that nothing
-// is compared with it. A provider is told by the label of its objects; without one, by
-// the options or the repository that the folder lies in. The error is an *InputError if
+// is compared with it. The label of its objects says who a provider is; without one,
+// the options or the repository that the folder lies in do. The error is an *InputError if
 // the folder has no components, or nothing tells who a provider is.
 func Flat(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	whole, err := folder.Flat(ctx, dir)
@@ -110,7 +110,7 @@ func Flat(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		}
 		if r.Version == "" {
 			r.Version, out.Guessed = firstOfSeries(dir), true
-			o.note(true, "no version given: %s is taken for %s", r.Provider.Label(), r.Version)
+			o.note(true, "no version given: %s counts as %s", r.Provider.Label(), r.Version)
 		}
 		if err := r.Identify(); err != nil {
 			o.note(true, "%v", err)

@@ -168,15 +168,26 @@ func TestBuildLabelsEveryObject(t *testing.T) {
 	given.NoError(t, repo.VerifyChecksums(context.Background(), releases[0]))
 }
 
-// TestUnsetImages: they come in order, each once.
+// TestUnsetImages: only the provider's own controllers are judged.
 func TestUnsetImages(t *testing.T) {
-	b := given.Value(buildWhole(t, strings.Replace(tree, "      - name: manager\n        image: controller:latest", "      - name: z\n        image: z:v1\n      - name: manager\n        image: controller:latest", 1), "v1.1.0", Options{}))(t)
-	var got []string
-	for _, u := range b.UnsetImages {
-		got = append(got, u.Label+" "+u.Image)
-	}
-	if want := "infrastructure-foo controller:latest, infrastructure-foo registry.example.com:5000/proxy:v1, infrastructure-foo z:v1"; strings.Join(got, ", ") != want {
-		t.Error(got)
+	const agent = "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent, namespace: system}\nspec: {template: {spec: {containers: [{name: agent, image: 'other/agent:v3'}]}}}\n"
+	other := strings.Replace(strings.Replace(agent, "DaemonSet", "Deployment", 1), "name: agent,", "name: other,", 1)
+	const end = "        image: registry.example.com:5000/proxy:v1\n"
+	unnamed := strings.Replace(strings.Replace(tree, "name: manager", "name: operator", 1), "5000/proxy:v1", "5000/kube-rbac-proxy:v1", 1)
+	for name, tt := range map[string]struct{ tree, want string }{
+		"the manager":         {strings.Replace(tree, end, end+agent+other, 1), "controller:latest"},
+		"a single Deployment": {unnamed, "controller:latest"},
+		"no manager":          {strings.Replace(unnamed, "kube-rbac-proxy:v1\n", "kube-rbac-proxy:v1\n"+other, 1), ""},
+		"the version":         {strings.Replace(tree, "name: manager\n        image: controller:latest", "name: manager\n        image: controller:v1.1.0", 1), ""},
+	} {
+		b := given.Value(buildWhole(t, tt.tree, "v1.1.0", Options{}))(t)
+		var got []string
+		for _, u := range b.UnsetImages {
+			got = append(got, u.Image)
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s: %v, want %s", name, got, tt.want)
+		}
 	}
 }
 
@@ -379,33 +390,6 @@ func TestOverlay(t *testing.T) {
 			a := r.Artifacts[i]
 			if got := string(given.Value(a.Bytes())(t)); a.Path != filepath.Join(dir, "v1.0.0", a.Name) || (got == want) != (right || i < 2) {
 				t.Errorf("%s: %s is %q", name, a.Path, got)
-			}
-		}
-	}
-}
-
-// TestPullPolicyOfOthers: only what is built gets the pull policy of a recipe.
-func TestPullPolicyOfOthers(t *testing.T) {
-	with := tree + "-- Makefile --\nrelease:\n\tsed -i 's@imagePullPolicy: .*@imagePullPolicy: IfNotPresent@' config/default/pull.yaml\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tcp LICENSE out\n" +
-		"-- other/config/default/kustomization.yaml --\nnamespace: b-system\nresources: [../../../config/manager]\ncommonLabels: {cluster.x-k8s.io/provider: runtime-extension-b}\n"
-	with = strings.Replace(with, "namespace: capf-system\n", "# pull.yaml\nnamespace: capf-system\n", 1)
-	for only, want := range map[string]bool{"infrastructure-foo": true, "runtime-extension-b": false} {
-		notes := ""
-		releases, err := buildTree(t, with, "v1.1.0", Options{Providers: []string{only}, Images: []Image{{Image: config.Image{Name: "controller", NewTag: "v1"}}, {Image: config.Image{Name: "registry.example.com:5000/proxy", PullPolicy: "Always"}}}, Note: func(n Note) {
-			notes += n.Text + "\n"
-		}})
-		given.NoError(t, err)
-		text := content(t, releases, only[:strings.LastIndex(only, "-")]+"-components.yaml")
-		set := strings.Contains(text, "imagePullPolicy: IfNotPresent")
-		if !strings.Contains(text, "imagePullPolicy: Always") {
-			t.Errorf("%v: the given pull policy is not set:\n%s", only, text)
-		}
-		if said := strings.Contains(notes, "the pull policy IfNotPresent"); said != want || set != want {
-			t.Errorf("%v: said %v, set %v", only, said, set)
-		}
-		for _, want := range []string{"the recipes may publish more: no recipe publishes metadata.yaml\n", "Makefile:4 publishes LICENSE, but the build leaves it out\n"} {
-			if !strings.Contains(notes, want) {
-				t.Errorf("%v: no %q in\n%s", only, want, notes)
 			}
 		}
 	}

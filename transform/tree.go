@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/detect"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -45,8 +44,6 @@ type Options struct {
 	Providers []string
 	// Images to set, after those of the configuration.
 	Images []Image
-	// policies are the pull policies that recipes set, by label, for Images without one.
-	policies map[string]string
 	// AsIs leaves objects as kustomize gives them: no provider label, and no check of
 	// namespaces. Configured images and patches still apply.
 	AsIs bool
@@ -156,8 +153,7 @@ type Tree struct {
 	// Config is the complete configuration, with all that was detected.
 	Config *config.Config
 
-	release *recipes.Release // nil if no recipe tells
-	opts    Options
+	opts Options
 }
 
 // Open finds out what the source tree in dir holds. An error about the tree or
@@ -189,10 +185,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := seen(on, o.Overlay)
-	release := recipes.Follow(tree, detect.Repository(tree, hints))
-	hints.Release = func() *recipes.Release { return release }
-	full, notes, err := detect.Complete(tree, c, hints)
+	full, notes, err := detect.Complete(seen(on, o.Overlay), c, hints)
 	for _, n := range notes {
 		// Without a key it is about something left out, or decided unusually.
 		o.note(n.Key != "", "%s", n)
@@ -206,15 +199,7 @@ func Open(dir string, o Options) (*Tree, error) {
 		}
 		return nil, wrong(err)
 	}
-	if release != nil {
-		if release.Open != "" {
-			o.note(true, "the recipes may publish more: %s", release.Open)
-		}
-		for _, u := range release.Unread {
-			o.note(true, "%s: %s", u.Place, u.Why)
-		}
-	}
-	return &Tree{Dir: dir, Config: full, release: release, opts: o}, nil
+	return &Tree{Dir: dir, Config: full, opts: o}, nil
 }
 
 // Hints are what the folder of a tree tells about it besides its files.
@@ -247,8 +232,6 @@ type Build struct {
 	Problem *BuildError
 	// Kustomizations are those that the releases were built from, sorted by name.
 	Kustomizations []*yamldoc.Stream
-	// Differences are what the recipes of the tree publish otherwise.
-	Differences []detect.Difference
 	// UnsetImages are the images of controllers that were not chosen for these versions.
 	UnsetImages []unsetImage
 
@@ -393,25 +376,8 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 	if err := choosable(plan, o.Providers, versions); err != nil {
 		return nil, err
 	}
-	differences := detect.Compare(on, t.release, t.Config, plan)
-	for _, d := range differences {
-		if !d.Stops || o.Tolerant { // check.Gates says the others
-			o.note(false, "%s", d)
-		}
-	}
 	start := time.Now()
-	opts := *o
-	opts.policies = map[string]string{}
-	for i, p := range t.Config.Providers {
-		if !o.chosen(p.Label()) {
-			continue
-		}
-		if set := detect.PullPolicy(on, t.release, t.Config, i); set != nil && len(p.Images) == 0 && len(o.Images) > 0 {
-			opts.policies[p.Label()] = set.PullPolicy
-			o.note(true, "%s: the images get the pull policy %s, because %s sets it", p.Label(), set.PullPolicy, set.Place)
-		}
-	}
-	b, err := Make(ctx, t.Dir, plan, opts)
+	b, err := Make(ctx, t.Dir, plan, *o)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -419,10 +385,7 @@ func (t *Tree) Build(ctx context.Context) (*Build, error) {
 		file, _, _ := t.Config.Place("")
 		return nil, &BuildError{Dir: t.Dir, config: file, Err: err}
 	}
-	b.Config, b.Differences = t.Config, differences
-	for i := range b.UnsetImages {
-		b.UnsetImages[i].Recipe = detect.Sets(on, t.release, b.UnsetImages[i].Image)
-	}
+	b.Config = t.Config
 	for _, r := range b.Releases {
 		o.note(true, "built %s %s: %d files", r.Provider.Label(), r.Version, len(r.Artifacts))
 	}

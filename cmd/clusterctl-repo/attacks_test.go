@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
@@ -282,7 +281,7 @@ func TestAttacksAreDocumented(t *testing.T) {
 		fmt.Fprintf(&rows, "| %s | %s | `%s` |\n", row[0], row[1], row[2])
 	}
 	want := before + head + rows.String() + "\n" + after
-	if *clitest.Update {
+	if *update {
 		given.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		return
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -27,7 +26,7 @@ func TestDocsAreNotStale(t *testing.T) {
 	b.WriteString("# Commands\n\n<!-- Made from the code by `make generate`. -->\n")
 	document(&b, program.Command(a, nil))
 	b.WriteString(flags())
-	if *clitest.Update {
+	if *update {
 		given.NoError(t, os.WriteFile(commandsFile, b.Bytes(), 0o644))
 	}
 	got := given.Read(t, commandsFile)

@@ -11,14 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
 
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 )
 
 // TestHints runs commands that fail or warn, and does what they say, literally, until
 // they do neither.
 func TestHints(t *testing.T) {
-	clitest.Run(t, testscript.Params{Dir: "testdata/hints", Cmds: map[string]clitest.Cmd{"tree": tree, "follow": follow, "apply": apply, "next": next}})
+	runScripts(t, testscript.Params{Dir: "testdata/hints", Cmds: map[string]scriptCmd{"tree": tree, "follow": follow, "next": next}})
 }
 
 // hint is something that a message tells the reader to do to a command, or to the
@@ -39,8 +38,6 @@ var hints = map[string]hint{
 	"version": {regexp.MustCompile(`did you mean (v\S+)\?`), func(_ *testscript.TestScript, args []string, version string) []string {
 		return exchanged(nil, args, "--version "+version)
 	}},
-	"part":     {regexp.MustCompile(`add to (?:it|\S+): (\w+: \[.*\])`), adds},
-	"leaveOut": {regexp.MustCompile(`publishes (\S+\.yaml), but the build (?:leaves it out|writes it)`), leavesOut},
 }
 
 // appended adds flags to a command.
@@ -69,20 +66,6 @@ func write(ts *testscript.TestScript, name, text string) {
 	ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o644))
 }
 
-// adds adds a field to the only provider of the configuration.
-func adds(ts *testscript.TestScript, args []string, what string) []string {
-	name := filepath.Join(args[1], config.FileName)
-	before, _, _ := strings.Cut(ts.ReadFile(name), "\n# What findings")
-	write(ts, name, strings.TrimRight(before, "\n")+"\n  "+what+"\n")
-	return args
-}
-
-func leavesOut(ts *testscript.TestScript, args []string, what string) []string {
-	name := filepath.Join(args[1], config.FileName)
-	write(ts, name, ts.ReadFile(name)+"discovery: {leaveOut: ["+what+"]}\n")
-	return args
-}
-
 // followed does what the last command said and returns the command to run now.
 func followed(ts *testscript.TestScript, kind string, args []string) []string {
 	text := ts.ReadFile("stderr")
@@ -91,11 +74,6 @@ func followed(ts *testscript.TestScript, kind string, args []string) []string {
 		ts.Fatalf("no hint of the kind %s in:\n%s", kind, text)
 	}
 	return hints[kind].do(ts, args, m[1])
-}
-
-// apply KIND SOURCE does what the last command said.
-func apply(ts *testscript.TestScript, _ bool, args []string) {
-	followed(ts, args[0], []string{"", args[1]})
 }
 
 // follow KINDS VERB SOURCE ARGS runs a command and follows its hints, which must be of
@@ -127,13 +105,13 @@ func next(ts *testscript.TestScript, _ bool, _ []string) {
 // gateScript is the script whose tree is used here.
 var gateScript, _ = filepath.Abs(filepath.Join("testdata", "publish", "gate.txtar"))
 
-// tree DIR copies its tree, with the Makefile if that is asked for too.
+// tree DIR copies its tree.
 func tree(ts *testscript.TestScript, _ bool, args []string) {
 	archive, err := txtar.ParseFile(gateScript)
 	ts.Check(err)
 	for _, f := range archive.Files {
 		rel, ok := strings.CutPrefix(f.Name, "src/")
-		if ok && (strings.Contains(rel, "/") || rel == "metadata.yaml" || rel == "Makefile" && len(args) > 1) {
+		if ok && (strings.Contains(rel, "/") || rel == "metadata.yaml") {
 			write(ts, filepath.Join(args[0], rel), string(f.Data))
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/gitlab"
@@ -54,7 +53,7 @@ type forges struct {
 // a GitLab and a registry, which the program finds under their real names
 // through a proxy, as clusterctl does.
 func TestRemoteScripts(t *testing.T) {
-	clitest.Run(t, testscript.Params{
+	runScripts(t, testscript.Params{
 		Dir: "testdata/remote",
 		Setup: func(env *testscript.Env) error {
 			f := &forges{gitHub: github.New(github.Options{}), gitLab: gitlab.New(gitlab.Options{})}
@@ -95,7 +94,7 @@ func TestRemoteScripts(t *testing.T) {
 			env.Values[forges{}] = f
 			return nil
 		},
-		Cmds: map[string]clitest.Cmd{
+		Cmds: map[string]scriptCmd{
 			"secrets": noSecrets,
 			"break":   breakForge,
 			"github":  lookAtGitHub,

@@ -21,7 +21,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -168,7 +167,7 @@ func TestSchemasKeepTheirWord(t *testing.T) {
 		name := filepath.Join("testdata", "schemas", fmt.Sprintf("%s.v%d.json", d.Kind, d.Version))
 		now := given.Value(d.Schema())(t)
 		published, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) && *clitest.Update {
+		if errors.Is(err, fs.ErrNotExist) && *update {
 			given.NoError(t, os.WriteFile(name, now, 0o644))
 			continue
 		}
@@ -183,7 +182,7 @@ func TestSchemasKeepTheirWord(t *testing.T) {
 		if bytes.Equal(published, now) {
 			continue
 		}
-		if !*clitest.Update {
+		if !*update {
 			t.Errorf("%s is out of date: run make generate", name)
 		} else if err := os.WriteFile(name, now, 0o644); err != nil {
 			t.Fatal(err)

@@ -10,14 +10,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/clitest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 func TestMain(m *testing.M) {
-	clitest.Start(m, func(ctx context.Context, io cli.IO) int {
+	startTests(m, func(ctx context.Context, io cli.IO) int {
 		return guarded(os.Getenv("SECRETS"), io, func(io cli.IO) int { return program.Main(ctx, os.Args[1:], io) })
 	})
 }
@@ -36,7 +35,7 @@ func TestScripts(t *testing.T) {
 			if !folder.racing {
 				share.SkipInRace(t)
 			}
-			clitest.Run(t, testscript.Params{Dir: filepath.Join("testdata", folder.name), Cmds: map[string]clitest.Cmd{"serve": serve}})
+			runScripts(t, testscript.Params{Dir: filepath.Join("testdata", folder.name), Cmds: map[string]scriptCmd{"serve": serve}})
 		})
 	}
 }

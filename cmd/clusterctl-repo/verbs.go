@@ -3,13 +3,11 @@ package main
 import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/build"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/look"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/render"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root"
 )
 
@@ -24,13 +22,13 @@ var program = root.Program{Flags: about.VersionFlag, Verbs: []root.Group{
 	}},
 	{Title: "Check and look at releases:", Verbs: []root.Verb{
 		lint.Command,
-		render.Command,
+		look.RenderCommand,
 		look.VarsCommand,
 		look.ImagesCommand,
 		look.DiffCommand,
 		look.MovePlanCommand,
-		render.ConfigCommand,
-		contract.Command,
+		look.ConfigCommand,
+		look.ContractCommand,
 		extension.Command,
 		lint.RulesCommand,
 		lint.ExplainCommand,

@@ -63,7 +63,6 @@ type Discovery struct {
 
 	Disabled bool     `yaml:"disabled" doc:"Build only the providers listed in this file."`
 	Ignore   []string `yaml:"ignore" is:"glob" doc:"Folders in which providers are not searched for; * stands for a part of a name, ** for any number of folders."`
-	LeaveOut []string `yaml:"leaveOut" is:"glob" doc:"Names of files that the recipes of the tree publish and that this configuration leaves out or renames on purpose."`
 }
 
 // Generated is a set of files that is made before the build. Without Run it
@@ -141,7 +140,7 @@ type Image struct {
 	NewTag     string  `yaml:"newTag" is:"string" doc:"The new tag, often {version}."`
 	Digest     string  `yaml:"digest" is:"digest" doc:"The new digest, instead of a tag."`
 	PullPolicy string  `yaml:"pullPolicy" enum:"Always,IfNotPresent,Never" doc:"The imagePullPolicy of the containers whose image was replaced."`
-	Keep       bool    `yaml:"keep" doc:"The image is intended, although release refuses images that are not set here and whose tag is not the version."`
+	Keep       bool    `yaml:"keep" doc:"The image is intended, although release refuses an image of the manager that is not set here and whose tag is not the version."`
 	Places     []Place `yaml:"places" doc:"Other places that hold this image, its name or its tag."`
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Plan is a configuration made concrete: every provider with every file of its
@@ -87,11 +86,6 @@ func (p *PlannedProvider) Output(name string) *Output {
 		return nil
 	}
 	return &p.Outputs[i]
-}
-
-// Names lists the output names in order.
-func (p *PlannedProvider) Names() []string {
-	return phrase.List(p.Outputs, func(o Output) string { return o.Name })
 }
 
 // Resolve makes a complete configuration concrete: it finds the files that the

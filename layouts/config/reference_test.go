@@ -13,7 +13,7 @@ import (
 
 const referenceIntro = "# Configuration\n\n<!-- Made from layouts/config by `make generate`. -->\n\n" +
 	"`clusterctl-repo.yaml`, at the root of the source tree, states what the layout of the tree does not show. All keys but `apiVersion`\n" +
-	"and `kind` are optional: what is not given is detected. `clusterctl-repo init` writes a commented file to start from, and\n" +
+	"and `kind` are optional: what is not given is detected. `clusterctl-repo init` writes the file that makes a release again, and\n" +
 	"`clusterctl-repo lint . --verbose` shows what was detected and why. Unknown keys, wrong types and paths that leave the tree are\n" +
 	"refused with their position.\n\n" +
 	"For completion and checks in an editor, begin the file with\n\n```yaml\n" +

@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -25,8 +24,6 @@ type Hints struct {
 	// configuration lies elsewhere: a worktree, a submodule, a folder of a
 	// repository. It is asked only if the tree does not tell; nil tells nothing.
 	Remote func() string
-	// Release returns what the recipes of the tree publish; nil follows them.
-	Release func() *recipes.Release
 }
 
 // Complete adds to a configuration what it does not say and the tree shows:
@@ -39,9 +36,7 @@ type Hints struct {
 //     cluster.x-k8s.io/provider or else the repository;
 //   - metadata.yaml, from the nearest folder above the kustomization, or else
 //     the only one of the tree;
-//   - the templates, ClusterClasses and other files that the recipes of the tree
-//     publish (layouts/recipes), or, where they do not tell, the templates and
-//     ClusterClasses in the folder templates next to config.
+//   - the templates and ClusterClasses in the folder templates next to config.
 //
 // The notes say which convention led to which value; their keys index the
 // providers of the result. The error says what was looked for, what was found
@@ -51,12 +46,6 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 	if err := d.scan(); err != nil {
 		return nil, nil, err
 	}
-	if hints.Release == nil {
-		hints.Release = func() *recipes.Release { return recipes.Follow(fsys, d.repo.github) }
-	}
-	d.release = hints.Release()
-	d.components()
-	c = d.file
 	out := *c
 	out.Providers = nil
 	var problems []error
@@ -82,37 +71,21 @@ func Complete(fsys fs.FS, c *config.Config, hints Hints) (*config.Config, []conf
 		out.Providers = append(out.Providers, d.describe(f, config.Provider{}, len(out.Providers)))
 	}
 	if len(out.Providers) == 0 && len(problems) == 0 {
-		add(&NothingError{cause{d.nothing()}})
+		add(&NothingError{d.nothing()})
 	}
 	add(d.metadata(&out))
-	add(d.published(&out))
-	d.generated(&out)
+	add(d.templates(&out))
 	if len(problems) > 0 {
 		return nil, d.notes, errors.Join(problems...)
 	}
 	return &out, d.notes, nil
 }
 
-// Repository returns the owner and name of the tree on GitHub, if they are known.
-func Repository(fsys fs.FS, hints Hints) string { return newRepository(fsys, hints).github }
-
-// Identify returns the provider that the kustomization in dir, or the finished
-// manifest of that name, builds. The error says what does not tell it.
-func Identify(fsys fs.FS, dir string, hints Hints) (layouts.Provider, error) {
-	f := newSurvey(fsys).facts(path.Clean(dir))
-	if f.broken != nil {
-		return layouts.Provider{}, f.broken
-	}
-	id, err := identify(dir, f, newRepository(fsys, hints))
-	return id.Provider, err
-}
-
 type detection struct {
 	*survey
-	file    *config.Config // as it is given, and what the recipes publish
-	repo    repository
-	release *recipes.Release // nil if the recipes do not tell
-	notes   []config.Note
+	file  *config.Config // as it is given
+	repo  repository
+	notes []config.Note
 
 	// What the scan of the tree found, in lexical order.
 	kustomizations []string // folders
@@ -200,7 +173,7 @@ func (d *detection) discover() ([]candidate, error) {
 		return nil, nil
 	}
 	var out []candidate
-	var problems, undecided []error
+	var problems, undecided, unwritten []error
 	var reasons []string
 	declared := false
 	for _, dir := range d.places() {
@@ -214,18 +187,23 @@ func (d *detection) discover() ([]candidate, error) {
 		switch {
 		case errors.As(err, &not) && f.broken != nil:
 			problems = append(problems, f.broken)
+		case errors.As(err, &not) && len(f.missing) > 0:
+			// What is missing may be what tells, so no other folder is looked for.
+			unwritten = append(unwritten, fmt.Errorf("%s shows no provider, but %s, which it names, is not in the tree. "+
+				"Run the generator first (controller-gen writes CRDs), or say in %s what it builds:\n%s%s", dir, f.missing[0], config.FileName, d.header(), entryLines(dir, id)))
 		case errors.As(err, &not):
 			d.note("", "%s builds no provider: %s", dir, not.reason)
-		case err != nil && d.further(dir):
-			d.note("", "%s builds several providers together; the recipes publish it as a further file, so it is not treated as a provider", dir)
 		case err != nil:
 			reasons = append(reasons, err.Error())
-			undecided = append(undecided, &UndecidedError{Folder: dir, Guess: id.Provider, cause: cause{fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id))}})
+			undecided = append(undecided, fmt.Errorf("%w.\nSet it in %s:\n%s%s", err, config.FileName, d.header(), entryLines(dir, id)))
 		default:
 			out = append(out, candidate{id, dir})
 		}
 	}
 	if len(out) == 0 && len(problems) == 0 && !declared {
+		if len(unwritten) > 0 {
+			return nil, errors.Join(unwritten...)
+		}
 		if out = d.elsewhere(); len(out) > 0 {
 			for _, r := range reasons {
 				d.note("", "%s", r)
@@ -234,15 +212,6 @@ func (d *detection) discover() ([]candidate, error) {
 		}
 	}
 	return out, errors.Join(append(problems, undecided...)...)
-}
-
-// further reports whether recipes publish what a folder builds besides the components
-// of providers.
-func (d *detection) further(dir string) bool {
-	return d.release != nil && slices.ContainsFunc(d.file.Providers, func(p config.Provider) bool { return p.Components.Path != "" }) &&
-		slices.ContainsFunc(d.release.Products, func(p recipes.Product) bool {
-			return p.Kustomize == dir && layouts.KindOfFile(p.Name) == layouts.Asset
-		})
 }
 
 // described reports whether the configuration says type and name of the
@@ -361,7 +330,8 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 		}
 		label := f.Label()
 		if other, ok := byLabel[label]; ok {
-			problems = append(problems, &AmbiguousError{Label: label, Folders: [2]string{other, f.dir}, header: d.header(), entry: entryLines(other, f.identity)})
+			problems = append(problems, fmt.Errorf("both %s and %s build %s. Choose one in %s:\n%[5]s%[6]s\nor leave one out:\n%[5]sdiscovery:\n  ignore:\n  - %[2]s",
+				other, f.dir, label, config.FileName, d.header(), entryLines(other, f.identity)))
 			continue
 		}
 		byLabel[label] = f.dir
@@ -370,45 +340,9 @@ func (d *detection) unambiguous(found []candidate, taken []bool) ([]candidate, e
 	return out, errors.Join(problems...)
 }
 
-// AmbiguousError is a provider that two kustomizations build.
-type AmbiguousError struct {
-	Label   string
-	Folders [2]string
-	// header begins a file that does not exist yet, entry chooses the first folder.
-	header, entry string
-}
-
-// Error returns which lines of configuration settle the question.
-func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("both %s and %s build %s. Choose one in %s:\n%s%s\nor leave one out:\n%sdiscovery:\n  ignore:\n  - %s",
-		e.Folders[0], e.Folders[1], e.Label, config.FileName, e.header, e.entry, e.header, e.Folders[1])
-}
-
-// UndecidedError is a kustomization that builds a provider whose type or name the
-// tree does not tell.
-type UndecidedError struct {
-	Folder string
-	// Guess is a possible answer; its name may be empty.
-	Guess layouts.Provider
-	cause
-}
-
-// cause says what was looked for, and which lines settle the question.
-type cause struct{ error }
-
-// Unwrap returns the error, which has a position if an entry asks for it.
-func (c cause) Unwrap() error { return c.error }
-
-// NothingError is a tree in which no provider was found.
-type NothingError struct{ cause }
-
-// MetadataError is a provider for which several metadata.yaml are possible.
-type MetadataError struct {
-	// Provider is the folder of its kustomization.
-	Provider string
-	Files    []string
-	cause
-}
+// NothingError is a tree in which no provider was found. It says what was looked for,
+// and which lines settle the question.
+type NothingError struct{ error }
 
 // maxSuggestions bounds the length of a message.
 const maxSuggestions = 5
@@ -443,11 +377,6 @@ func (d *detection) nothing() error {
 	}
 	if len(lines) == 0 {
 		dir, guess := "FOLDER", identity{Provider: layouts.Provider{Type: d.repo.typ, Name: d.repo.provider}}
-		if p := d.filtered(); p != nil {
-			guess.Type = layouts.TypeOfComponents(p.Name)
-			return fmt.Errorf("%s. %s makes %s with %s, which the build does not run; run it before the build, or under generated, and name its result in %s:\n%s%s",
-				msg, p.Place, p.Name, p.Through[0], config.FileName, d.header(), entryLines(p.To, guess))
-		}
 		if other := d.otherCRDs(); len(other) == 1 {
 			dir = other[0]
 			msg += fmt.Sprintf(". If %s is one anyway, declare it in %s:", dir, config.FileName)
@@ -461,19 +390,6 @@ func (d *detection) nothing() error {
 		msg += fmt.Sprintf("\n# … and %d more", more)
 	}
 	return errors.New(msg)
-}
-
-// filtered is the components file that a recipe makes with a program of its own.
-func (d *detection) filtered() *recipes.Product {
-	if d.release == nil {
-		return nil
-	}
-	for i, p := range d.release.Products {
-		if layouts.KindOfFile(p.Name) == layouts.Components && p.Kustomize == "" && len(p.Through) > 0 {
-			return &d.release.Products[i]
-		}
-	}
-	return nil
 }
 
 // otherCRDs returns the kustomizations in the place of the convention that
@@ -524,9 +440,6 @@ func (d *detection) metadataReason(file string) string {
 	if file == layouts.MetadataFile {
 		return "at the root of the tree"
 	}
-	if !slices.Contains(d.metadatas, file) {
-		return "the one that the recipes publish"
-	}
 	if len(d.metadatas) == 1 {
 		return "the only one in the tree"
 	}
@@ -555,18 +468,12 @@ func (d *detection) nearestMetadata(p config.Provider) (string, error) {
 	if nearest != "" {
 		return nearest, nil
 	}
-	if d.release != nil {
-		if m := d.release.Product(layouts.MetadataFile); m != nil && config.IsFile(d.fsys, single(*m)) {
-			return single(*m), nil
-		}
-	}
 	switch len(d.metadatas) {
 	case 0:
 		return "", nil // the plan says what to do
 	case 1:
 		return d.metadatas[0], nil
 	}
-	err := p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Choose one in %s:\nmetadata: %s",
+	return "", p.Errorf("", "%s has no metadata.yaml in a folder above it, and the tree holds several: %s. Choose one in %s:\nmetadata: %s",
 		p.Components.Path, strings.Join(d.metadatas, ", "), config.FileName, d.metadatas[0])
-	return "", &MetadataError{Provider: clean(p.Components.Path), Files: d.metadatas, cause: cause{err}}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -244,6 +243,9 @@ func TestQuestions(t *testing.T) {
 		"no name": {product("config/default", "", infra), "",
 			"config/default builds a provider whose name is unknown: it has no label cluster.x-k8s.io/provider, and the repository is not named cluster-api-provider-NAME.\nSet it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: infrastructure\n  name: NAME\n  components:\n    path: config/default"},
+		"CRDs that are not there yet": {[]string{"config/default/kustomization.yaml=resources: [../crd]\n", "config/crd/kustomization.yaml=resources: [bases/x.yaml]\n", "config/x/kustomization.yaml=commonLabels: {cluster.x-k8s.io/provider: infrastructure-x}\nnamespace: x\n", metadata}, "",
+			"config/default shows no provider, but config/crd/bases/x.yaml, which it names, is not in the tree. Run the generator first (controller-gen writes CRDs), or say in clusterctl-repo.yaml what it builds:\n",
+			"providers:\n- type: infrastructure   # or core, bootstrap, control-plane, ipam, runtime-extension, addon\n  name: NAME\n  components:\n    path: config/default"},
 		"no type": {product("config/default", "", bootstrap, controlPlane), "",
 			"config/default builds CRDs of several provider types: bootstrap, control-plane.\nSet it in clusterctl-repo.yaml:\n",
 			"providers:\n- type: bootstrap\n  name: NAME\n  components:\n    path: config/default"},
@@ -383,34 +385,6 @@ func TestElsewhereEnds(t *testing.T) {
 	}
 }
 
-// TestComparePrograms: a template that a program writes and the build lacks stops a release;
-// one that is copied from nowhere does not.
-func TestComparePrograms(t *testing.T) {
-	fsys := tree(join(metadata, product("config/default", "infrastructure-x", infra),
-		"Makefile=release:\n\tkustomize build config/default > out/infrastructure-components.yaml\n\tgo run ./gen > out/cluster-template.yaml\n\tcp gone/cluster-template-b.yaml out/\n")...)
-	c, _, err := Complete(fsys, &config.Config{}, Hints{Folder: "x"})
-	given.NoError(t, err)
-	plan := given.Value(config.Resolve(fsys, c, nil))(t)
-	got := map[string]bool{}
-	for _, d := range Compare(fsys, recipes.Follow(fsys, ""), c, plan) {
-		got[d.Name] = d.Stops
-	}
-	if diff := cmp.Diff(map[string]bool{"cluster-template.yaml": true, "cluster-template-b.yaml": false}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestCompareNames: a name that the configuration leaves to the build is a difference if
-// the recipe gives the file another one.
-func TestCompareNames(t *testing.T) {
-	release := &recipes.Release{Products: []recipes.Product{{Name: "cluster-template-b.yaml", From: []string{"a/x.yaml"}}}}
-	plan := &config.Plan{Providers: []config.PlannedProvider{{Outputs: []config.Output{{Name: "cluster-template-a.yaml", File: "a/x.yaml"}}}}}
-	got := Compare(tree(), release, &config.Config{}, plan)
-	if len(got) != 1 || got[0].As != "cluster-template-a.yaml" || !got[0].Stops {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestRemoteBasesAreNoted(t *testing.T) {
 	_, notes, err := Complete(tree("config/default/kustomization.yaml=resources: [crd.yaml, 'https://example.org/x.yaml', 'example.org/a//b?ref=v1']\n", "config/default/crd.yaml="+crd(infra)), &config.Config{}, Hints{Folder: "x"})
 	given.NoError(t, err)
@@ -442,7 +416,7 @@ func TestStaysInTheTree(t *testing.T) {
 	root := given.Value(os.OpenRoot(inside))(t)
 	defer root.Close()
 	c, _, err := Complete(root.FS(), &config.Config{}, Hints{Folder: "x"})
-	if err == nil || !strings.Contains(err.Error(), "config/default builds no provider") {
+	if err == nil || !strings.Contains(err.Error(), "config/default shows no provider") {
 		t.Errorf("found %+v, %v through a link out of the tree", c, err)
 	}
 }
@@ -482,7 +456,7 @@ func TestNotes(t *testing.T) {
 		"nested files": {join(one, "templates/cluster-template.yaml", "templates/sub/clusterclass-a.yaml"),
 			config.Note{Text: "templates/sub/clusterclass-a.yaml is not released, because it is not directly in templates; if it should be, list it under templates or clusterClasses"}},
 		"kustomizations that may be flavors": {join(one, "templates/some/a/kustomization.yaml"),
-			config.Note{Text: "infrastructure-x: the kustomizations in templates/some/* are not built; clusterctl-repo init adds those that build cluster templates"}},
+			config.Note{Text: "infrastructure-x: the kustomizations in templates/some/* are not built; list those that make cluster templates under templates in its entry"}},
 		"templates in many folders": {join(one, "a/cluster-template.yaml", "b/cluster-template.yaml", "c/cluster-template.yaml", "d/cluster-template.yaml", "e/cluster-template.yaml", "f/cluster-template.yaml"),
 			config.Note{Text: "infrastructure-x: no templates are in templates, but some are in a, b, c, d, e, …; list those that are released under templates in its entry"}},
 		"templates in another folder": {join(one, "a/cluster-template.yaml"),
@@ -522,44 +496,6 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// What installs several providers goes into the release of the core provider where
-// the tree builds no infrastructure.
-func TestOwner(t *testing.T) {
-	makefile := "Makefile=release:\n" +
-		"\tkustomize build bootstrap/config/default > out/bootstrap-components.yaml\n" +
-		"\tkustomize build core/config/default > out/core-components.yaml\n" +
-		"\tcat out/core-components.yaml out/bootstrap-components.yaml > out/cluster-api-components.yaml\n" +
-		"\tcp metadata.yaml out/metadata.yaml\n"
-	fsys := tree(join(makefile, metadata, product("bootstrap/config/default", "bootstrap-kubeadm", bootstrap),
-		product("core/config/default", "cluster-api", "cluster.x-k8s.io"))...)
-	c, _, err := Complete(fsys, &config.Config{}, Hints{})
-	given.NoError(t, err)
-	got := map[string]string{}
-	for _, p := range c.Providers {
-		for _, a := range p.Assets {
-			got[a.Name] = p.Name
-		}
-	}
-	if diff := cmp.Diff(map[string]string{"cluster-api-components.yaml": "cluster-api"}, got); diff != "" {
-		t.Errorf("owners of files (-want +got):\n%s", diff)
-	}
-}
-
-// TestNothingIsLookedFor: with discovery disabled, products of recipes are not taken for
-// providers.
-func TestNothingIsLookedFor(t *testing.T) {
-	c := &config.Config{}
-	c.Discovery.Disabled = true
-	fsys := tree(join(metadata, "Makefile=release:\n\tkustomize build config/default > out/infrastructure-components.yaml\n",
-		product("config/default", "infrastructure-x", infra))...)
-	if got, _, err := Complete(fsys, &config.Config{}, Hints{}); err != nil || len(got.Providers) != 1 {
-		t.Fatalf("with discovery: %v, %v", got, err)
-	}
-	if got, _, err := Complete(fsys, c, Hints{}); err == nil {
-		t.Errorf("it finds %v", got.Providers)
-	}
-}
-
 // TestScan skips folders of releases and, except at the root, metadata.yaml without
 // releaseSeries.
 func TestScan(t *testing.T) {
@@ -569,158 +505,6 @@ func TestScan(t *testing.T) {
 	given.NoError(t, d.scan())
 	if diff := cmp.Diff([]string{"b/metadata.yaml", "metadata.yaml"}, d.metadatas); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
-	}
-}
-
-// TestWritten compares the configuration written for a tree whose recipe states everything.
-func TestWritten(t *testing.T) {
-	makefile := "Makefile=release:\n" +
-		"\tkustomize build config/default > out/infrastructure-components.yaml\n" +
-		"\tkustomize build --load-restrictor LoadRestrictionsNone config/dev > out/infrastructure-components-dev.yaml\n" +
-		"\tkustomize build b/config/default > out/bootstrap-components.yaml\n" +
-		"\tcp templates/a.yaml out/cluster-template.yaml\n\tcp templates/cluster-template-ha.yaml out\n" +
-		"\tcp templates/classes/clusterclass-a.yaml out\n\tcp templates/classes/clusterclass-b.yaml out\n" +
-		"\tcp LICENSE metadata.yaml out\n"
-	fsys := tree(join(makefile, metadata, "LICENSE=", "templates/a.yaml=", "templates/cluster-template-ha.yaml=", "templates/classes/clusterclass-a.yaml=", "templates/classes/clusterclass-b.yaml=",
-		product("config/default", "", infra), "config/dev/kustomization.yaml=namespace: x\nresources: [../crd]\n", product("b/config/default", "bootstrap-x", bootstrap),
-		product("a/config/default", "cluster-api", "cluster.x-k8s.io"),
-		"go.mod=module example.org/cluster-api-provider-mod\n", ".git/config=[remote \"origin\"]\n\turl = https://github.com/me/cluster-api-provider-fork.git\n")...)
-	c, notes, err := Complete(fsys, &config.Config{}, Hints{Folder: "x"})
-	given.NoError(t, err)
-	_, got, _ := strings.Cut(string(given.Value(config.Write(c, notes))(t)), "providers:\n")
-	got, _, _ = strings.Cut(got, "\n# What findings")
-	const want = `- type: bootstrap
-  name: x
-  # bootstrap-x: Makefile:4 builds bootstrap-components.yaml from b/config/default
-  components:
-    path: b/config/default
-  # Also possible here: variants, metadata, sourceReplacements, images, patches,
-  # replacements, templates, clusterClasses, assets; the schema describes them.
-- type: infrastructure
-  name: mod
-  # infrastructure-mod: Makefile:2 builds infrastructure-components.yaml from
-  # config/default
-  components:
-    path: config/default
-  # Makefile:3 builds infrastructure-components-dev.yaml too; clusterctl reads it only
-  # where a URL names it
-  variants:
-  - path: config/dev
-    file: infrastructure-components-dev.yaml
-    loadRestrictor: none
-  templates:
-  # Makefile:6 publishes templates/cluster-template*.yaml
-  - files: templates/cluster-template*.yaml
-  # Makefile:5 publishes cluster-template.yaml
-  - files: templates/a.yaml
-    flavor: default
-  clusterClasses:
-  # Makefile:7 publishes templates/classes/clusterclass-*.yaml
-  - files: templates/classes/clusterclass-*.yaml
-  # infrastructure-mod: Makefile:9 puts LICENSE into the release
-  assets:
-  - files: LICENSE
-# from the label in a/config/default/kustomization.yaml
-- type: core
-  # the only name of a core provider
-  name: cluster-api
-  components:
-    path: a/config/default
-`
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestAllInOne: config/default is ignored if a recipe also builds each provider from its
-// own folder, unless its output has the name of a provider's components.
-func TestAllInOne(t *testing.T) {
-	files := join(metadata, product("config/b/bootstrap", "bootstrap-x", bootstrap), product("config/c/control-plane", "control-plane-x", controlPlane),
-		"config/default/kustomization.yaml=namespace: x-system\nresources: [../b/crd, ../c/crd]\n",
-		"Makefile=release:\n\tkustomize build config/default > out/all.yaml\n\tkustomize build config/b/bootstrap > out/bootstrap-components.yaml\n\tkustomize build config/c/control-plane > out/control-plane-components.yaml\n\tcp metadata.yaml out\n")
-	c, _, err := Complete(tree(files...), &config.Config{}, Hints{})
-	if err != nil || len(c.Providers) != 2 || c.Providers[0].Components.Path != "config/b/bootstrap" || len(c.Providers[0].Variants) != 1 {
-		t.Errorf("%v, %v", c, err)
-	}
-	last := &files[len(files)-1]
-	*last = strings.Replace(*last, "all.yaml", "infrastructure-components.yaml", 1) // that is a provider
-	_, _, err = Complete(tree(files...), &config.Config{}, Hints{})
-	if err == nil || !strings.Contains(err.Error(), "several provider types") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestUndecidedWithoutRecipes: a folder with all providers is undecided, and no recipe
-// tells what it is for.
-func TestUndecidedWithoutRecipes(t *testing.T) {
-	files := join(metadata, product("config/b/bootstrap", "bootstrap-x", bootstrap), product("config/c/control-plane", "control-plane-x", controlPlane),
-		"config/default/kustomization.yaml=namespace: x-system\nresources: [../b/crd, ../c/crd]\n")
-	c := &config.Config{Providers: []config.Provider{{Components: config.Components{Path: "config/b/bootstrap"}}}}
-	full, _, err := Complete(tree(files...), c, Hints{Release: func() *recipes.Release { return nil }})
-	if err != nil || len(full.Providers) != 2 {
-		t.Errorf("%v, %v", full, err)
-	}
-}
-
-// TestComponentsOfAProgram: components that only helm makes are named in the error.
-func TestComponentsOfAProgram(t *testing.T) {
-	_, _, err := Complete(tree(metadata, ".github/workflows/release.yaml=run: |\n  helm template chart > out/infrastructure-components.yaml\n  gh release create v1 out/infrastructure-components.yaml metadata.yaml\n"), &config.Config{}, Hints{Folder: "cluster-api-provider-x"})
-	if err == nil || !strings.Contains(err.Error(), "release.yaml:2 makes infrastructure-components.yaml with helm") || !strings.Contains(err.Error(), "path: out/infrastructure-components.yaml") {
-		t.Error(err)
-	}
-}
-
-// TestReplaced: an image that a recipe sets is known by its name, its file or its tag.
-func TestReplaced(t *testing.T) {
-	fsys := tree("m/kustomization.yaml=images: [{name: controller, newName: ghcr.io/a/c}]\n", "m/m.yaml=containers:\n- image: b:dev\n- name: x\n  image: \"a:v1\"\n- image: a:v2\n")
-	for want, image := range map[string]recipes.Image{
-		"":            {File: "m/m.yaml", PullPolicy: "Always"},
-		"a b":         {File: "./m/m.yaml"},
-		"b":           {File: "m/m.yaml", OldTag: "dev"},
-		"built":       {File: "m/m.yaml", OldTag: "v3"},
-		"ghcr.io/a/c": {Dir: "m", Name: "controller"},
-		"other":       {Dir: "m", Name: "other"},
-		"named":       {File: "m/m.yaml", Name: "named"},
-	} {
-		if got := strings.Join(Replaced(fsys, image, []string{"built:v3", "other:v4"}), " "); got != want {
-			t.Errorf("%+v: %q, want %q", image, got, want)
-		}
-	}
-	release := &recipes.Release{Images: []recipes.Image{{Dir: "m", Name: "controller", NewName: "new"}, {File: "m/m.yaml", OldTag: "v3", Tag: "{version}"}}}
-	for ref, want := range map[string]string{"new:v1": "new", "ghcr.io/a/c:v1": "new", "built:v3": "built", "built:v4": "none"} {
-		got := "none"
-		if set := Sets(fsys, release, ref); set != nil {
-			got = set.NewName
-		}
-		if got != want {
-			t.Errorf("%s is set to %s, want %s", ref, got, want)
-		}
-	}
-}
-
-// TestPullPolicy: it is that of the provider that lives nearest to the file.
-func TestPullPolicy(t *testing.T) {
-	release := &recipes.Release{Images: []recipes.Image{
-		{File: "a/p/pull.yaml", PullPolicy: "A"}, {File: "ab/p/pull.yaml", PullPolicy: "R"}, {File: "a/p/other.yaml", PullPolicy: "X"}, {File: "a/p/pull.yaml", Tag: "v1"},
-		{File: "b/pull.yaml", PullPolicy: "B"}, {File: "c/d/p/pull.yaml", PullPolicy: "D"},
-	}}
-	fsys := tree()
-	for _, dir := range []string{"a/p", "ab/p", "b", "c/d/p"} {
-		fsys[dir+"/kustomization.yaml"] = &fstest.MapFile{Data: []byte("patches: [{path: pull.yaml}]\n")}
-	}
-	c := &config.Config{}
-	for _, at := range []string{"config/default", "a/config/default", "b/config", "c/config/default", "c/d/config/default"} {
-		c.Providers = append(c.Providers, config.Provider{Components: config.Components{Path: at}})
-	}
-	got := ""
-	for i := range c.Providers {
-		if set := PullPolicy(fsys, release, c, i); set != nil {
-			got += set.PullPolicy
-		}
-		got += " "
-	}
-	if want := "R A B  D "; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -40,10 +40,9 @@ type facts struct {
 	// label is set by a kustomization for all objects; labels found in single
 	// objects come second.
 	label, objectLabel labelAt
-	// remote are bases on the network, missing is set if a resource is not in
-	// the tree, for example because it has yet to be generated.
-	remote  []string
-	missing bool
+	// remote are bases on the network, missing are resources that are not in the
+	// tree, for example because they have yet to be generated.
+	remote, missing []string
 	// broken says why a kustomization on the way cannot be read.
 	broken error
 	// files are those that were read.
@@ -93,7 +92,9 @@ func (s *survey) facts(dir string) facts {
 			f.files = append(f.files, at)
 			m, ok := s.manifest(at)
 			m.addTo(&f, at)
-			f.missing = f.missing || !ok
+			if !ok {
+				f.missing = append(f.missing, at)
+			}
 			continue
 		}
 		f.files = append(f.files, name)

@@ -217,7 +217,7 @@ func identify(dir string, f facts, repo repository) (identity, error) {
 
 	switch {
 	case typed && (f.types[labelled.Type] || len(f.types) == 0):
-		if f.crds == 0 && !f.missing && f.remote == nil && ownsCRDs(labelled.Type) {
+		if f.crds == 0 && f.missing == nil && f.remote == nil && ownsCRDs(labelled.Type) {
 			return id, notProvider{fmt.Sprintf("the label in %s is %s, but no CRD belongs to it", label.file, label.value)}
 		}
 		id.Type, id.typeReason = labelled.Type, "from the label in "+label.file

@@ -23,7 +23,7 @@ func (d *detection) templates(c *config.Config) error {
 		if p.Type != layouts.Infrastructure.Short() && len(c.Providers) > 1 {
 			continue
 		}
-		dir := path.Join(Base(p.Components.Path), "templates")
+		dir := path.Join(base(p.Components.Path), "templates")
 		for _, place := range []string{dir, path.Join(dir, "flavors")} {
 			if p.Templates == nil && slices.Contains(d.dangling, place) {
 				return fmt.Errorf("%s, where templates belong, is a broken link", place)
@@ -56,7 +56,7 @@ func (d *detection) otherTemplates(c *config.Config, i int, dir string) {
 		}
 	}
 	if folders = few(folders); len(folders) > 0 {
-		d.note("", "%s: the kustomizations in %s are not built; clusterctl-repo init adds those that build cluster templates",
+		d.note("", "%s: the kustomizations in %s are not built; list those that make cluster templates under templates in its entry",
 			label, strings.Join(folders, ", "))
 		return
 	}
@@ -87,8 +87,8 @@ func few(names []string) []string {
 	return names
 }
 
-// Base is the folder that a provider lives in: the one that holds its config.
-func Base(components string) string {
+// base is the folder that a provider lives in: the one that holds its config.
+func base(components string) string {
 	names := strings.Split(clean(components), "/")
 	for i, n := range slices.Backward(names) {
 		if n == "config" {

@@ -34,7 +34,6 @@ require (
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	k8s.io/gengo/v2 v2.0.0-20250922181213-ec3ebc5fd46b // indirect
 	k8s.io/streaming v0.36.3 // indirect
-	mvdan.cc/sh/v3 v3.13.1 // indirect
 	oras.land/oras-go/v2 v2.6.4 // indirect
 	sigs.k8s.io/kind v0.33.0 // indirect
 )

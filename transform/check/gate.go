@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
@@ -27,20 +26,8 @@ type gate struct {
 // Gates are all reasons, in the order in which they are reported.
 var Gates = []gate{
 	{
-		Name:     "completeness",
-		Refuses:  "the recipes of the tree publish a file that the build leaves out",
-		Override: "list the file under discovery.leaveOut",
-		check:    func(b *transform.Build) []Refusal { return differences(b, false) },
-	},
-	{
-		Name:     "names",
-		Refuses:  "the recipes publish a file under another name",
-		Override: "name the file in the configuration, or list it under discovery.leaveOut",
-		check:    func(b *transform.Build) []Refusal { return differences(b, true) },
-	},
-	{
 		Name:     "images",
-		Refuses:  "the image of a controller is not set, and its tag is not the version",
+		Refuses:  "the image of the provider's controller is not set, and its tag is not the version",
 		Override: "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is intended",
 		check:    unsetImages,
 	},
@@ -91,28 +78,12 @@ func Refusals(b *transform.Build, report *lint.Report) (out []Refusal) {
 	return out
 }
 
-func differences(b *transform.Build, renamed bool) (out []Refusal) {
-	for _, d := range b.Differences {
-		if d.Stops && (d.As != "") == renamed {
-			out = append(out, Refusal{Text: d.String()})
-		}
-	}
-	return out
-}
-
 func unsetImages(b *transform.Build) (out []Refusal) {
 	for _, u := range b.UnsetImages {
 		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, u.Version)
 		name := u.Name
 		if !strings.Contains(name, "/") {
 			name = "REGISTRY/" + name
-		}
-		if r := u.Recipe; r != nil {
-			name = cmp.Or(r.NewName, "NAME") // the recipe sets a name that it does not show
-			text += fmt.Sprintf(", which %s sets", r.Place)
-			if r.NewName != "" && strings.Contains(r.Tag, "{") {
-				text += " (clusterctl-repo init writes that into " + config.FileName + ")"
-			}
 		}
 		image := u.Name + "=" + imageref.Full(name) + ":" + u.Version
 		if len(b.Releases) > 1 {

@@ -26,8 +26,6 @@ type Options struct {
 	// NoLoadRestrictions lets kustomizations load files from outside their
 	// own folder, but never from outside the tree.
 	NoLoadRestrictions bool
-	// Unsorted leaves objects in the order of their files, as --reorder none does.
-	Unsorted bool
 	// AllowRemote lets kustomizations load bases from the network. Such a
 	// build also reads the disk outside the tree, where kustomize clones to.
 	AllowRemote bool
@@ -230,9 +228,7 @@ func call(fsys filesys.FileSystem, dir string, opts Options, alone bool) (m resm
 		}
 	}()
 	o := krusty.MakeDefaultOptions()
-	if o.Reorder = krusty.ReorderOptionUnspecified; opts.Unsorted { // the default of the program
-		o.Reorder = krusty.ReorderOptionNone
-	}
+	o.Reorder = krusty.ReorderOptionUnspecified // the default of the program
 	if opts.NoLoadRestrictions {
 		o.LoadRestrictions = types.LoadRestrictionsNone
 	}

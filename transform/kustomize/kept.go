@@ -80,7 +80,7 @@ func (t *Tree) digest(name string, data []byte) string {
 // buildKey names a build in the cache. What replaced files hold is asked for as what
 // is on disk is.
 func (t *Tree) buildKey(dir string, opts Options) string {
-	return fmt.Sprintf("kustomize build %s in %s, %t, %t, with %q", path.Clean(dir), t.dir, opts.NoLoadRestrictions, opts.Unsorted, slices.Sorted(maps.Keys(t.replace)))
+	return fmt.Sprintf("kustomize build %s in %s, %t, with %q", path.Clean(dir), t.dir, opts.NoLoadRestrictions, slices.Sorted(maps.Keys(t.replace)))
 }
 
 // kept returns what an earlier build of the same files printed.

@@ -85,6 +85,9 @@ type MissingError struct {
 
 // Error says what to do.
 func (e *MissingError) Error() string {
+	if strings.Contains(path.Join(e.Dir, e.Target)+"/", "crd/bases/") {
+		return e.Target + " does not exist; controller-gen writes CRDs there: run the generator first, or list the file under generated in the configuration"
+	}
 	return e.Target + " does not exist; if a command creates it, list it under generated in the configuration"
 }
 

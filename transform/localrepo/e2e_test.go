@@ -105,3 +105,18 @@ func TestMarkers(t *testing.T) {
 		t.Error(m.Page("v1.10.1"))
 	}
 }
+
+// Variables among images and providers are for envsubst, others for clusterctl.
+func TestPrepared(t *testing.T) {
+	for text, want := range map[string]bool{
+		"providers:\n- name: ${A}\n":                            true,
+		"images:\n# none\n- name: ${A:-b}\nvariables: {}\n":     true,
+		"providers:\n- name: a # ${A}\nvariables:\n  A: ${A}\n": false,
+		"providers:\n- {old: '(?P<k>x)', new: '${k}'}\n":        false,
+		"providers:\n- name: $A\n":                              false,
+	} {
+		if prepared(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}

@@ -3,7 +3,7 @@
 // clusterctl-settings.json for developers. Every value of these files keeps its place.
 //
 // It must not know how files are fetched or written, nor any rule of lint. It
-// writes nothing: what make would put into the tree is built in memory.
+// writes nothing: what the tree builds templates from is built in memory.
 package localrepo
 
 import (
@@ -20,11 +20,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
-	"github.com/clusterctl-repo/clusterctl-repo/layouts/recipes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -74,9 +72,8 @@ type Suite struct {
 	// Partial is whether versions were left out; see Options.Absent.
 	Partial bool
 
-	opts    Options
-	top     string // of the source tree
-	recipes func() *made
+	opts Options
+	top  string // of the source tree
 	// unresolved says which markers have no version.
 	unresolved error
 }
@@ -101,8 +98,8 @@ func Is(name string) bool {
 	return len(s.Docs) > 0 && isConfig(s.Docs[0])
 }
 
-// Open reads an E2EConfig, as the recipes of its tree prepare it, and resolves its
-// markers. The error is an *transform.InputError for a file that cannot be read;
+// Open reads an E2EConfig, with the variables of the environment where it has to be
+// prepared, and resolves its markers. The error is an *transform.InputError for a file that cannot be read;
 // everything else that is wrong is in Suite.Refused.
 func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	wrong := func(err error) error { return &transform.InputError{Err: err} }
@@ -114,10 +111,6 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	if s.top, err = top(name); err != nil {
 		return nil, wrong(err)
 	}
-	s.recipes = sync.OnceValue(func() *made {
-		fsys := os.DirFS(s.top)
-		return &made{s.top, fsys, recipes.Read(fsys).Products}
-	})
 	stream, err := s.substituted(yamldoc.NewFile(name, data))
 	if err != nil {
 		return nil, wrong(err)
@@ -134,7 +127,7 @@ func Open(ctx context.Context, name string, o Options) (*Suite, error) {
 	s.unresolved = s.resolve(ctx)
 	s.Config.defaults(runtime.GOOS, runtime.GOARCH)
 	own, err := s.Config.check(func(f file) error {
-		_, _, err := s.find(s.Config.path(f.Source.Value))
+		_, err := find(s.Config.path(f.Source.Value))
 		return err
 	})
 	s.Own, s.Refused = own, errors.Join(s.unresolved, err)
@@ -439,7 +432,7 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 			m.places[out.File] = v.Value.At
 		}
 		for _, f := range slices.Concat(p.Files, v.Files) {
-			out, joined, err := s.find(s.Config.path(f.Source.Value))
+			out, err := find(s.Config.path(f.Source.Value))
 			out.Name = filepath.Clean(f.Target.Value)
 			out.Kind = layouts.KindOfFile(out.Name)
 			switch {
@@ -447,18 +440,12 @@ func (s *Suite) plan(ctx context.Context, m *Made) (releases []release, dir stri
 				out.File = relative(dir, out.File)
 			case out.Kustomize != "":
 				out.Kustomize = relative(dir, out.Kustomize)
-			case err == nil:
-				out.File = relative(dir, s.Config.path(f.Source.Value))
-				overlay[out.File], err = s.join(ctx, joined, overlay, dir)
 			}
 			if err != nil {
 				faults = append(faults, s.Config.Errorf(f.Source.At, "%w", err))
 				continue
 			}
 			m.places[path.Join(key, out.Name)] = f.Source.At
-			if _, ok := overlay[out.File]; ok {
-				m.places[out.File] = f.Source.At
-			}
 			if r.set(out); out.Name == componentsFile {
 				r.replaced = nil
 			}

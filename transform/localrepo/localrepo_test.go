@@ -20,31 +20,27 @@ const config = `providers:
 - {name: kubeadm, type: ControlPlaneProvider}
 - name: docker
   type: InfrastructureProvider
-  files: [{sourcePath: "${PWD}/t/cluster-template.yaml"}, {sourcePath: "../t/cluster-template-two.yaml"}]
-  versions: [{name: v1.9.9, value: ../config}, {name: v1.9.9, value: ../config, files: [{sourcePath: ../t/joined.yaml, targetName: x.yaml}]}]
+  files: [{sourcePath: "${PWD}/t/one.yaml", targetName: cluster-template.yaml}, {sourcePath: "../t/cluster-template-two.yaml"}]
+  versions: [{name: v1.9.9, value: ../config}, {name: v1.9.9, value: ../config, files: [{sourcePath: ../t/needs.yaml, targetName: x.yaml}]}]
 variables: {SET: file, UNSET: "${WITH:-default}"}
 `
 
 const object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: NAME\n"
 
-// tree writes a source tree whose templates only make makes.
+// tree writes a source tree whose templates are built from the folders next to them.
 func tree(t *testing.T, config string) string {
 	t.Helper()
 	dir := t.TempDir()
 	given.Files(t, dir, map[string]string{
-		"Makefile": "ENVSUBST_PKG := github.com/drone/envsubst/v2\ntemplates:\n\tkustomize build kustomize/one > t/cluster-template.yaml\n" +
-			"\tkustomize build kustomize/one > t/joined.yaml\n\techo --- >> t/joined.yaml\n\tkustomize build config >> t/joined.yaml\n" +
-			"t/cluster-template-%.yaml: kustomize/%\n\tkustomize build $< > $@\n" +
-			"run:\n\tenvsubst < $(E2E_CONF_FILE) > out.yaml\n" +
-			"self:\n\tcp t/self.yaml t/self.yaml\n" +
-			"longer/%.yaml: longer/x-%.yaml\n\tcp $< $@\n",
-		"e2e/docker.yaml":                  config,
-		"config/kustomization.yaml":        "resources: [a.yaml]\n",
-		"config/a.yaml":                    strings.Replace(object, "NAME", "components", 1),
-		"kustomize/one/kustomization.yaml": "resources: [a.yaml]\n",
-		"kustomize/one/a.yaml":             strings.Replace(object, "NAME", "one", 1),
-		"kustomize/two/kustomization.yaml": "resources: [a.yaml]\n",
-		"kustomize/two/a.yaml":             strings.Replace(object, "NAME", "two", 1),
+		"Makefile":                                  "",
+		"e2e/docker.yaml":                           config,
+		"config/kustomization.yaml":                 "resources: [a.yaml]\n",
+		"config/a.yaml":                             strings.Replace(object, "NAME", "components", 1),
+		"t/one/kustomization.yaml":                  "resources: [../../shared/a.yaml]\n", // outside its folder
+		"shared/a.yaml":                             strings.Replace(object, "NAME", "one", 1),
+		"t/cluster-template-two/kustomization.yaml": "resources: [a.yaml]\n",
+		"t/cluster-template-two/a.yaml":             strings.Replace(object, "NAME", "two", 1),
+		"t/needs/kustomization.yaml":                "resources: [../one.yaml, ../../config]\n",
 	})
 	return filepath.Join(dir, "e2e", "docker.yaml")
 }
@@ -94,7 +90,7 @@ func TestBuild(t *testing.T) {
 		"infrastructure-docker/v1.9.9/components.yaml":           named("components"),
 		"infrastructure-docker/v1.9.9/cluster-template.yaml":     named("one"),
 		"infrastructure-docker/v1.9.9/cluster-template-two.yaml": named("two"),
-		"infrastructure-docker/v1.9.9/x.yaml":                    named("one") + "---\n" + named("components"),
+		"infrastructure-docker/v1.9.9/x.yaml":                    named("components") + "---\n" + named("one"),
 	}
 	for name, text := range want {
 		if got[name] != text {
@@ -116,14 +112,12 @@ func TestBuild(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"no folder":        {"value: ../config}, {", "value: ../gone}, {", "docker.yaml:8:36: Failed to generate the manifest"},
-		"URL":              {"value: ../config}, {", "value: \"https://x/y?ref=v1\"}, {", "URLs work only inside kustomizations"},
-		"scheme":           {"https://x/", "s3://x/", `unknown scheme "s3"`},
-		"no file":          {"joined.yaml", "gone.yaml", "the file does not exist"},
-		"no version":       {"v1.2}\", type", "v1.7}\", type", "no version of cluster-api in the series 1.7"},
-		"a bad folder":     {"x.yaml}", "../x.yaml}", "write a file name without a folder"},
-		"a copy of itself": {"joined.yaml", "self.yaml", "the file does not exist; Makefile:12 makes it"},
-		"without end":      {"../t/joined.yaml", "../longer/a.yaml", "Makefile:14 makes it\n"},
+		"no folder":    {"value: ../config}, {", "value: ../gone}, {", "docker.yaml:8:36: Failed to generate the manifest"},
+		"URL":          {"value: ../config}, {", "value: \"https://x/y?ref=v1\"}, {", "URLs work only inside kustomizations"},
+		"scheme":       {"https://x/", "s3://x/", `unknown scheme "s3"`},
+		"no file":      {"needs.yaml", "gone.yaml", "the file does not exist, and there is no kustomization in a folder gone next to it"},
+		"no version":   {"v1.2}\", type", "v1.7}\", type", "no version of cluster-api in the series 1.7"},
+		"a bad folder": {"x.yaml}", "../x.yaml}", "write a file name without a folder"},
 	} {
 		s, err := localrepo.Open(t.Context(), tree(t, strings.Replace(config, tc.old, tc.new, 1)), options())
 		if err == nil {
@@ -182,12 +176,12 @@ func TestDevelop(t *testing.T) {
 		"no version":  {source: ".", old: "v0.4.0", new: "", want: `pass --version infrastructure-acme=v0.4.99`},
 		"no folder":   {source: ".", old: `"config"}`, new: `"../config"}`, want: "set config.configFolder"},
 		"no file":     {source: ".", old: "x.yaml", new: "a/x.yaml", want: `config.componentsFile is "a/x.yaml"`},
-		"not built":   {source: ".", old: `"config"}`, new: `"kustomize/three"}`, want: "gone.yaml"},
+		"not built":   {source: ".", old: `"config"}`, new: `"t/three"}`, want: "gone.yaml"},
 		"not listed":  {source: "list", old: "infrastructure-acme", new: "infrastructure-other", want: "has the provider infrastructure-acme"},
 		"other label": {source: ".", version: "infrastructure-x=v1.0.0", want: "no source has the provider infrastructure-x"},
 	} {
 		write("clusterctl-settings.json", strings.Replace(settings, tc.old, tc.new, 1))
-		write("kustomize/three/kustomization.yaml", "resources: [gone.yaml]\n")
+		write("t/three/kustomization.yaml", "resources: [gone.yaml]\n")
 		d, others, err := localrepo.Develop(t.Context(), []string{filepath.Join(dir, tc.source)}, localrepo.Options{Version: tc.version})
 		got := ""
 		switch {

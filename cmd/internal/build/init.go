@@ -16,14 +16,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/propose"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/likeness"
 )
 
 // initFlags are the flags of init.
 type initFlags struct {
-	config, version string
-	force, print    bool
-	cache           targets.Cache
+	config, version, like string
+	force, print, remote  bool
+	cache                 targets.Cache
 }
 
 // InitCommand is the verb init.
@@ -32,21 +32,28 @@ func InitCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [SOURCE]",
 		Short: "Find out how a source tree is released and write clusterctl-repo.yaml",
-		Long: `Finds the providers of a source tree by the conventions that most of them
-follow, and by its Makefiles, scripts and release workflows, which are read and
-not run. Every part is built in memory before it is written. What cannot be
-built, or is not part of a release, is left out, and the file says why.
+		Long: `Writes the configuration that makes the files of a release again, and proves it.
+Each file is looked for by its content: among the files of the source tree, and
+what its kustomizations build, with other images or texts where the release has
+them. The result is built in memory and compared with the release. Files that
+come out otherwise are named, with the difference. Makefiles are not read.
+
+The release is --like, a folder or URL; without it, the latest one of the git
+remote on GitHub or GitLab. If neither can be read, the conventions decide that
+most providers follow. If the tag of the release is in git, its tree is looked
+at, and the working tree only if that makes more files.
 
 A tree that follows the conventions builds without the file; keep it to pin or
 change a decision.`,
-		Example: `  # See what would be built, without writing
+		Example: `  # See what would be written, like the latest release of the git remote
   clusterctl-repo init --dry-run
 
-  # Write clusterctl-repo.yaml into another tree
-  clusterctl-repo init ../cluster-api-provider-acme
+  # Make what make release has left in a folder
+  clusterctl-repo init --like out --version v1.2.3
 
-  # Choose the metadata.yaml that covers the next version
-  clusterctl-repo init --version v0.4.0`,
+  # Write clusterctl-repo.yaml into another tree, like one of its releases
+  clusterctl-repo init ../cluster-api-provider-acme \
+      --like https://github.com/acme/cluster-api-provider-acme`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := env.Path(targets.Arg(args))
@@ -68,20 +75,35 @@ change a decision.`,
 			if err != nil {
 				return err
 			}
-			restore := (&targets.Source{}).Mute(env)
-			p, err := propose.Propose(cmd.Context(), env.Short(dir), propose.Options{Given: given, Version: version, Cache: f.cache.Open(env)})
+			o := likeness.Options{Given: given, Version: version, Cache: f.cache.Open(env), AllowRemote: f.remote, Temp: os.TempDir()}
+			like, err := f.releases(cmd.Context(), env, dir)
+			if err != nil {
+				return err
+			}
+			restore := (&targets.Source{AllowRemote: f.remote}).Mute(env)
+			var p *likeness.Proposal
+			if len(like.Each) > 0 {
+				p, err = likeness.Like(cmd.Context(), env.Short(dir), like, o)
+			} else {
+				p, err = likeness.Conventions(cmd.Context(), env.Short(dir), o)
+			}
 			restore()
 			if err != nil {
 				return err
+			}
+			if len(like.Each) > 0 {
+				env.Say("%s", p.Counts.Summary(like.Each[0].Version))
 			}
 			return proposed(env, p, dir, filepath.Join(dir, cmp.Or(existing, config.FileName)), f.print)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.config, "config", "", "")
+	fl.StringVar(&f.like, "like", "", "")
 	fl.StringVar(&f.version, "version", "", "")
 	fl.BoolVar(&f.force, "force", false, "")
 	fl.BoolVar(&f.print, "dry-run", false, "")
+	cli.Allow(fl, "remote", &f.remote)
 	f.cache.Bind(fl)
 	return cmd
 }
@@ -118,11 +140,8 @@ func given(env *cli.Env, dir, existing string, f *initFlags) (*config.Config, er
 }
 
 // proposed prints or writes a proposal, with the reasons.
-func proposed(env *cli.Env, p *propose.Proposal, dir, file string, print bool) error {
-	for _, text := range p.Decisions {
-		env.Say("%s", text)
-	}
-	for _, text := range p.LeftOut {
+func proposed(env *cli.Env, p *likeness.Proposal, dir, file string, print bool) error {
+	for _, text := range p.Said {
 		env.Say("info: %s", text)
 	}
 	if print {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/source/program"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -115,10 +113,4 @@ func (e *Env) MakeFolder(name string) error {
 		return fmt.Errorf("%s: %w", name, files.Cause(err))
 	}
 	return nil
-}
-
-// Shell runs a command line of the user.
-func (e *Env) Shell(ctx context.Context, line string) error {
-	p := program.Program{Args: []string{"sh", "-c", line}, Dir: e.Dir, Stdout: e.Err, Stderr: e.Err}
-	return p.Run(ctx)
 }

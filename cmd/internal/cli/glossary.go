@@ -59,6 +59,7 @@ var Glossary = map[string]string{
 	"keep":                        "keep this `NUMBER` of versions of each provider",
 	"kubernetes-version":          "use this `VERSION` of Kubernetes (default: the variable KUBERNETES_VERSION)",
 	"level":                       "call the hooks that this `LEVEL` allows",
+	"like":                        "make the files of the release `TARGET` again, a folder or URL (default: the latest release of the git remote)",
 	"list-variables":              "print the variables instead of the cluster",
 	"max-wait":                    "wait at most this `DURATION` when a server limits the rate of requests",
 	"min-severity":                "show only findings of this `SEVERITY` or above",
@@ -112,6 +113,7 @@ var words = map[string]string{
 	"completion":    "GitHub: add files to a published release that only lacks files",
 	"unreadable":    "GitLab: publish where clusterctl does not look, such as a host whose name does not begin with gitlab.",
 	"broken-latest": "publish even if clusterctl can then no longer resolve \"latest\"",
+	"removal":       "publish even if the last release has more",
 }
 
 // Explain gives the flags of a command their sentences and values. The name is that of

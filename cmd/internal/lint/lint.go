@@ -133,7 +133,7 @@ findings at or above --fail-on.`,
       --platform linux/arm64
 
   # Does this release have all that the last one has?
-  clusterctl-repo lint out --version v1.3.0 \
+  clusterctl-repo lint out --version v1.2.3 \
       --previous /srv/repository/infrastructure-acme
 
   # What does a finding mean?

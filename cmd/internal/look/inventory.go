@@ -1,5 +1,7 @@
-// Package look has the verbs that show what one release holds, what changes between
-// two, and what a move would leave behind: vars, images, diff and move-plan. It must not know rules, nor what clusterctl move does.
+// Package look has the verbs that show something and change nothing: what a release holds
+// (vars, images), what clusterctl makes of it (render, config), what changes between two
+// (diff), what a move takes (move-plan), and what the contracts demand (contract). It must
+// not know rules, nor how clusterctl renders or moves.
 package look
 
 import (

@@ -114,6 +114,14 @@ func (d *delivery) writeReceipt(env *cli.Env, failures ...error) error {
 	return nil
 }
 
+// fail writes the record of a run that could not do its job, and returns why.
+func (d *delivery) fail(env *cli.Env, err error) error {
+	if code, known := cli.Code(err); known && code != cli.ExitFailed {
+		return err
+	}
+	return errors.Join(err, d.writeReceipt(env, err))
+}
+
 // step is what goes to one site.
 type step struct {
 	site     publish.Site

@@ -44,7 +44,7 @@ refused. What one run did not finish the next one does.
 				return s.steps(cmd.Context(), env, &config.Config{}, releases, args[0])
 			})
 			if err != nil {
-				return err
+				return s.fail(env, err)
 			}
 			return s.deliver(cmd.Context(), env, steps)
 		},

@@ -65,7 +65,7 @@ Without --to, the destinations of the configuration are used.
 					return s.steps(ctx, env, c, releases, dir)
 				})
 				if err != nil {
-					return err
+					return s.fail(env, err)
 				}
 				return s.deliver(ctx, env, steps)
 			}
@@ -81,7 +81,7 @@ Without --to, the destinations of the configuration are used.
 				return s.last(ctx, env, steps)
 			}})
 			if err != nil {
-				return err
+				return s.fail(env, err)
 			}
 			if err := s.judge(env, checked); err != nil {
 				return err

@@ -329,8 +329,6 @@ var faults = []fault{
 	{id: "LIV038", hook: "DiscoverVariables",
 		server: variable(object{"name": strings.Repeat("a", 257), "required": false, "schema": stringSchema})},
 	{id: "LIV038", hook: "DiscoverVariables",
-		server: variable(object{"name": "a", "required": false, "schema": object{"openAPIV3Schema": object{"type": "string", "default": 1}}})},
-	{id: "LIV038", hook: "DiscoverVariables",
 		server:  change(func(_, a object) { a["variables"] = append(a["variables"].([]object), a["variables"].([]object)...) }),
 		message: "taken by another"},
 	{id: "LIV038", hook: "DiscoverVariables", server: change(func(_, a object) {

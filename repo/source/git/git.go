@@ -252,3 +252,17 @@ func git(ctx context.Context, dir string, env []string, args ...string) ([]byte,
 	}
 	return out, nil
 }
+
+// Tracked returns the files that git tracks in the folder that was opened, by their
+// paths below it, with slashes.
+func (r *tree) Tracked(ctx context.Context) (map[string]bool, error) {
+	out, err := git(ctx, filepath.Join(r.Root, filepath.FromSlash(r.Path)), nil, "ls-files", "-z", "--recurse-submodules")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		names[name] = true
+	}
+	return names, nil
+}

@@ -175,3 +175,21 @@ func TestRunsNoPrograms(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTracked lists what git tracks, below the folder that was opened.
+func TestTracked(t *testing.T) {
+	dir := repository(t)
+	given.File(t, filepath.Join(dir, "untracked.yaml"), "")
+	given.File(t, filepath.Join(dir, "sub/untracked.yaml"), "")
+	for _, below := range []string{"", "sub"} {
+		r := given.Value(git.Open(t.Context(), filepath.Join(dir, below)))(t)
+		tracked := given.Value(r.Tracked(t.Context()))(t)
+		want := "sub/a.yaml"
+		if below != "" {
+			want = "a.yaml"
+		}
+		if !tracked[want] || tracked["untracked.yaml"] || tracked["sub/untracked.yaml"] {
+			t.Errorf("in %q: %v", below, tracked)
+		}
+	}
+}

@@ -75,27 +75,3 @@ func blankAfter(text []byte, at int) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) == 0 || bytes.HasPrefix(line, []byte("{{")) || line[0] == '#'
 }
-
-// Split cuts a text into documents, each with the separator line before it. In a
-// row they are the text.
-func Split(text string) []string {
-	var out []string
-	start, at := 0, 0
-	for line := range strings.Lines(text) {
-		if at > start && isSeparator(line) {
-			out = append(out, text[start:at])
-			start = at
-		}
-		at += len(line)
-	}
-	if start < len(text) {
-		out = append(out, text[start:])
-	}
-	return out
-}
-
-// isSeparator reports whether a line begins a document.
-func isSeparator(line string) bool {
-	rest, ok := strings.CutPrefix(line, "---")
-	return ok && (rest == "" || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
-}

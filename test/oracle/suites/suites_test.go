@@ -190,23 +190,24 @@ func sameFiles(t *testing.T, want, got map[string]string) {
 var suites = []struct {
 	tree, config string
 	make         []string
-	// substituted is set where envsubst prepares the configuration.
-	substituted bool
+	// substituted is set where envsubst prepares the configuration, first where only make
+	// knows what some templates are made from, so that it runs before the tool too.
+	substituted, first bool
 }{
-	{"cluster-api", "test/e2e/config/docker.yaml", []string{"make generate-e2e-templates-main KUSTOMIZE=$KUSTOMIZE"}, false},
-	{"cluster-api-provider-openstack", "test/e2e/data/e2e_conf.yaml", []string{"mkdir -p test/e2e/data/infrastructure-openstack-no-artifact", "make e2e-templates KUSTOMIZE=$KUSTOMIZE"}, false},
-	{"cluster-api-provider-gcp", "test/e2e/config/gcp-ci.yaml", nil, true},
-	{"cluster-api-provider-metal3", "test/e2e/config/e2e_conf.yaml", []string{"mkdir -p test/e2e/_out/main test/e2e/_out/v1.12 test/e2e/_out/v1.13", "make clusterclass-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE", "make cluster-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE"}, true},
-	{"cluster-api-provider-proxmox", "test/e2e/config/proxmox-ci.yaml", nil, true},
-	{"cluster-api-provider-proxmox", "test/e2e/config/proxmox-dev.yaml", nil, true},
-	{"cluster-api-provider-rke2", "test/e2e/config/e2e_conf.yaml", nil, false},
-	{"cluster-api-addon-provider-helm", "test/e2e/config/helm.yaml", nil, true},
-	{"cluster-api-provider-aws", "test/e2e/data/e2e_conf.yaml", []string{"chmod +x hack/*.sh; mkdir -p hack/tools/bin && ln -s $KUSTOMIZE hack/tools/bin/kustomize", "make generate-test-flavors -o hack/tools/bin/kustomize"}, false},
-	{"cluster-api-provider-aws", "test/e2e/data/e2e_eks_conf.yaml", []string{"chmod +x hack/*.sh; mkdir -p hack/tools/bin && ln -s $KUSTOMIZE hack/tools/bin/kustomize", "make generate-test-flavors -o hack/tools/bin/kustomize"}, false},
-	{"cluster-api-provider-azure", "test/e2e/config/azure-dev.yaml", []string{"make generate-e2e-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE"}, true},
-	{"cluster-api-provider-nutanix", "test/e2e/config/nutanix.yaml", []string{"git init -q; mkdir make && touch make/test-cluster-with-topology.mk make/test-cluster-without-topology.mk", "PATH=$(dirname $KUSTOMIZE):$PATH make cluster-e2e-templates"}, true},
-	{"k0smotron", "e2e/config/aws.yaml", []string{"mkdir -p inttest && touch inttest/Makefile.variables", "make generate-aws-e2e-templates KUSTOMIZE=$KUSTOMIZE"}, false},
-	{"k0smotron", "e2e/config/docker.yaml", []string{"mkdir -p inttest && touch inttest/Makefile.variables", "make generate-e2e-templates-main KUSTOMIZE=$KUSTOMIZE"}, false},
+	{"cluster-api", "test/e2e/config/docker.yaml", []string{"make generate-e2e-templates-main KUSTOMIZE=$KUSTOMIZE"}, false, true},
+	{"cluster-api-provider-openstack", "test/e2e/data/e2e_conf.yaml", []string{"mkdir -p test/e2e/data/infrastructure-openstack-no-artifact", "make e2e-templates KUSTOMIZE=$KUSTOMIZE"}, false, true},
+	{"cluster-api-provider-gcp", "test/e2e/config/gcp-ci.yaml", nil, true, false},
+	{"cluster-api-provider-metal3", "test/e2e/config/e2e_conf.yaml", []string{"mkdir -p test/e2e/_out/main test/e2e/_out/v1.12 test/e2e/_out/v1.13", "make clusterclass-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE", "make cluster-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE"}, true, true},
+	{"cluster-api-provider-proxmox", "test/e2e/config/proxmox-ci.yaml", nil, true, false},
+	{"cluster-api-provider-proxmox", "test/e2e/config/proxmox-dev.yaml", nil, true, false},
+	{"cluster-api-provider-rke2", "test/e2e/config/e2e_conf.yaml", nil, false, false},
+	{"cluster-api-addon-provider-helm", "test/e2e/config/helm.yaml", nil, true, false},
+	{"cluster-api-provider-aws", "test/e2e/data/e2e_conf.yaml", []string{"chmod +x hack/*.sh; mkdir -p hack/tools/bin && ln -s $KUSTOMIZE hack/tools/bin/kustomize", "make generate-test-flavors -o hack/tools/bin/kustomize"}, false, true},
+	{"cluster-api-provider-aws", "test/e2e/data/e2e_eks_conf.yaml", []string{"chmod +x hack/*.sh; mkdir -p hack/tools/bin && ln -s $KUSTOMIZE hack/tools/bin/kustomize", "make generate-test-flavors -o hack/tools/bin/kustomize"}, false, true},
+	{"cluster-api-provider-azure", "test/e2e/config/azure-dev.yaml", []string{"make generate-e2e-templates KUSTOMIZE=$KUSTOMIZE -o $KUSTOMIZE"}, true, false},
+	{"cluster-api-provider-nutanix", "test/e2e/config/nutanix.yaml", []string{"git init -q; mkdir make && touch make/test-cluster-with-topology.mk make/test-cluster-without-topology.mk", "PATH=$(dirname $KUSTOMIZE):$PATH make cluster-e2e-templates"}, true, true},
+	{"k0smotron", "e2e/config/aws.yaml", []string{"mkdir -p inttest && touch inttest/Makefile.variables", "make generate-aws-e2e-templates KUSTOMIZE=$KUSTOMIZE"}, false, false},
+	{"k0smotron", "e2e/config/docker.yaml", []string{"mkdir -p inttest && touch inttest/Makefile.variables", "make generate-e2e-templates-main KUSTOMIZE=$KUSTOMIZE"}, false, false},
 }
 
 var remoteBase = regexp.MustCompile(`(?m)^(\s*- )"?(https://|github\.com/).*\n`)
@@ -247,8 +248,8 @@ func copyTree(t testing.TB, from, to string) {
 }
 
 // TestLocalRepositories makes the repositories of real configurations with the
-// framework, after make has prepared their trees, and with the tool from the trees
-// as they are in git.
+// framework, after make has prepared their trees, and with the tool, from the trees as
+// they are in git if that is enough.
 func TestLocalRepositories(t *testing.T) {
 	root := share.Corpus(t, "e2e")
 	binary := given.Value(kustomizeBinary())(t)
@@ -263,13 +264,21 @@ func TestLocalRepositories(t *testing.T) {
 			tree := filepath.Join(dir, s.tree)
 			copyTree(t, filepath.Join(root, s.tree), tree)
 			got := filepath.Join(dir, "got")
-			own := given.Value(ours(t, filepath.Join(tree, s.config), got, nil))(t)
-			for _, line := range s.make {
-				cmd := exec.Command("bash", "-c", line)
-				cmd.Dir, cmd.Env = tree, append(os.Environ(), "KUSTOMIZE="+binary)
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("%s: %v\n%s", line, err, out)
+			prepare := func() {
+				for _, line := range s.make {
+					cmd := exec.Command("bash", "-c", line)
+					cmd.Dir, cmd.Env = tree, append(os.Environ(), "KUSTOMIZE="+binary)
+					if out, err := cmd.CombinedOutput(); err != nil {
+						t.Fatalf("%s: %v\n%s", line, err, out)
+					}
 				}
+			}
+			if s.first {
+				prepare()
+			}
+			own := given.Value(ours(t, filepath.Join(tree, s.config), got, nil))(t)
+			if !s.first {
+				prepare()
 			}
 			config := filepath.Join(tree, s.config)
 			if s.substituted {

@@ -27,8 +27,8 @@ type Example struct {
 	// Source is set if the files are not a repository: a source tree, or with Last the
 	// next release in out, and the last one in last/VERSION.
 	Source, Last bool
-	Bad, Good Files
-	Wants     []Want
+	Bad, Good    Files
+	Wants        []Want
 	// Env are the variables that clusterctl is run with, as NAME=VALUE; GoodEnv
 	// are set in addition for the good repository.
 	Env, GoodEnv []string

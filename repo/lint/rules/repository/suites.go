@@ -14,8 +14,8 @@ func suites() *lint.Family {
 			ID: "SUITE001", Name: "suite-refused", Severity: lint.Error, Source: create + "e2e_config.go, LoadE2EConfig; repository.go, CreateRepository",
 			Title:   "The e2e framework must accept the configuration",
 			Why:     "The suite ends before its first test. The framework reports only the first fault, without its line.",
-			Fix:     "Correct the value, or run the make target that creates the file.",
-			Example: "sourcePath names a file that neither exists nor is created by a recipe",
+			Fix:     "Correct the value, or run what creates the file first.",
+			Example: "sourcePath names a file that neither exists nor is built from a folder next to it",
 		},
 		{
 			ID: "SUITE002", Name: "suite-replacement-idle", Severity: lint.Warning, Source: create + "repository.go, CreateRepository",
@@ -39,10 +39,10 @@ func suites() *lint.Family {
 			Example: "replacement is written instead of replacements",
 		},
 		{
-			ID: "SUITE005", Name: "suite-variable-unset", Severity: lint.Warning, Source: "the recipe that passes the configuration through envsubst",
+			ID: "SUITE005", Name: "suite-variable-unset", Severity: lint.Warning, Source: "envsubst, which goes over the configuration before the framework",
 			Title:   "The environment should have the variables of the configuration",
 			Why:     "envsubst replaces an unset variable with nothing, which leaves a wrong image or path.",
-			Fix:     "Set the variable as the Makefile does, or give it a default.",
+			Fix:     "Set the variable, or give it a default.",
 			Example: "name: ${MANAGER_IMAGE}, and MANAGER_IMAGE is not set",
 		},
 		{

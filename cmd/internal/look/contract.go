@@ -1,6 +1,4 @@
-// Package contract has the verbs about provider contracts: what they demand, and which
-// CRDs meet them. It must not know what a contract says.
-package contract
+package look
 
 import (
 	"io"
@@ -15,8 +13,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 )
 
-// Command is the verb contract, with those below it.
-func Command(env *cli.Env) *cobra.Command {
+// ContractCommand is the verb contract, with those below it.
+func ContractCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "contract",
 		Short: "Show the provider contracts, and check CRDs against them",
@@ -25,11 +23,11 @@ a release around them.`,
 		Example: `  clusterctl-repo contract show InfraMachine
   clusterctl-repo contract check config/crd/bases`,
 	}
-	cmd.AddCommand(listCommand(env), showCommand(env), checkCommand(env))
+	cmd.AddCommand(contractListCommand(env), contractShowCommand(env), contractCheckCommand(env))
 	return cmd
 }
 
-func listCommand(env *cli.Env) *cobra.Command {
+func contractListCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
 	o := cli.Outputs{Formats: []string{"text", "json"}}
 	cmd := &cobra.Command{
@@ -53,7 +51,7 @@ func listCommand(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
-func showCommand(env *cli.Env) *cobra.Command {
+func contractShowCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
 	var named string
 	o := cli.Outputs{Formats: report.ContractFormats}

@@ -1,4 +1,4 @@
-package render
+package look
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
-func providerCommand(env *cli.Env) *cobra.Command {
+func renderProviderCommand(env *cli.Env) *cobra.Command {
 	var r rendering
 	var namespace string
 	var raw, describe bool

@@ -1,6 +1,4 @@
-// Package render prints what clusterctl would generate from a release, and the entries of
-// clusterctl.yaml that make it read one. It must not know how clusterctl renders.
-package render
+package look
 
 import (
 	"bytes"
@@ -25,8 +23,8 @@ import (
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
-// Command is the verb render.
-func Command(env *cli.Env) *cobra.Command {
+// RenderCommand is the verb render.
+func RenderCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render",
 		Short: "Print what clusterctl would generate from a release",
@@ -36,7 +34,7 @@ and without a cluster; or the same refusal, with its place in the file.`,
 		Example: `  clusterctl-repo render provider out/infrastructure-acme/v1.2.3
   clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster`,
 	}
-	cmd.AddCommand(providerCommand(env), clusterCommand(env))
+	cmd.AddCommand(renderProviderCommand(env), renderClusterCommand(env))
 	return cmd
 }
 

@@ -1,6 +1,4 @@
-// Package clitest runs command lines in tests of the program. The program itself must not
-// know it.
-package clitest
+package main
 
 import (
 	"context"
@@ -14,14 +12,14 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 )
 
-// Update is the flag that rewrites what tests compare with.
-var Update = flag.Bool("update", false, "rewrite the files that tests compare with")
+// update is the flag that rewrites what tests compare with.
+var update = flag.Bool("update", false, "rewrite the files that tests compare with")
 
-// A Cmd is a command of scripts.
-type Cmd = func(ts *testscript.TestScript, neg bool, args []string)
+// A scriptCmd is a command of scripts.
+type scriptCmd = func(ts *testscript.TestScript, neg bool, args []string)
 
-// Start runs the tests, whose scripts start the program as clusterctl-repo.
-func Start(m *testing.M, run func(context.Context, cli.IO) int) {
+// startTests runs the tests, whose scripts start the program as clusterctl-repo.
+func startTests(m *testing.M, run func(context.Context, cli.IO) int) {
 	testscript.Main(m, map[string]func(){
 		"clusterctl-repo": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -31,11 +29,11 @@ func Start(m *testing.M, run func(context.Context, cli.IO) int) {
 	})
 }
 
-// Run runs the command lines of a folder as a user would type them. Each script has
+// runScripts runs the command lines of a folder as a user would type them. Each script has
 // "exits" and the given commands.
-func Run(t *testing.T, p testscript.Params) {
-	p.UpdateScripts, p.RequireExplicitExec = *Update, true
-	all := map[string]Cmd{"exits": exits}
+func runScripts(t *testing.T, p testscript.Params) {
+	p.UpdateScripts, p.RequireExplicitExec = *update, true
+	all := map[string]scriptCmd{"exits": exits}
 	for name, cmd := range p.Cmds {
 		all[name] = cmd
 	}

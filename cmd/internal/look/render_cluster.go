@@ -1,4 +1,4 @@
-package render
+package look
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
-func clusterCommand(env *cli.Env) *cobra.Command {
+func renderClusterCommand(env *cli.Env) *cobra.Command {
 	var r rendering
 	var flavor string
 	var list bool

@@ -1,4 +1,4 @@
-package contract
+package look
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
-func checkCommand(env *cli.Env) *cobra.Command {
+func contractCheckCommand(env *cli.Env) *cobra.Command {
 	var core cli.Core
 	var named string
 	var f cli.Findings
