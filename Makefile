@@ -4,7 +4,7 @@
 GO ?= go
 BIN := bin/clusterctl-repo
 # What --version prints; empty outside a git checkout.
-STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about.commit=$(shell git rev-parse HEAD 2>/dev/null) -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about.date=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+STAMP = -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root.commit=$(shell git rev-parse HEAD 2>/dev/null) -X github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root.date=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 DEMO_VERSION ?= v0.1.0
 BENCH ?= .
 SHELL := /bin/sh

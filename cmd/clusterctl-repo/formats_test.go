@@ -19,16 +19,15 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/dump"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -115,20 +114,20 @@ func lintReport(texts func() string) *lint.Report {
 
 func movePlan(texts func() string) report.MovePlan {
 	ns := "ns-" + texts()
-	object := func(kind, name string, owner *dump.Object) dump.Object {
-		o := dump.Object{Group: "cluster.x-k8s.io", Version: texts(), Kind: kind, Namespace: ns, Name: name + texts(), UID: name, Detail: &dump.Class{Calls: true}}
+	object := func(kind, name string, owner *move.Object) move.Object {
+		o := move.Object{Group: "cluster.x-k8s.io", Version: texts(), Kind: kind, Namespace: ns, Name: name + texts(), UID: name, Detail: &move.Class{Calls: true}}
 		if owner != nil {
-			o.Owners = []dump.Owner{{Ref: dump.Ref{Group: owner.Group, Kind: owner.Kind, Name: owner.Name}, UID: owner.UID}}
+			o.Owners = []move.OwnerReference{{Ref: move.Ref{Group: owner.Group, Kind: owner.Kind, Name: owner.Name}, UID: owner.UID}}
 		}
 		return o
 	}
 	c := object("Cluster", "c", nil)
 	gone := object("Foo", "gone", nil)
 	blocked := object("Machine", "m", &c)
-	blocked.Labels, blocked.Annotations = map[string]string{owners.MoveLabel: ""}, map[string]string{owners.BlockMoveAnnotation: ""}
-	d := &dump.Dump{Objects: []dump.Object{c, blocked, object("Machine", "lost", &gone), object("Kind"+texts(), "odd", &c)}}
-	p := owners.FromDump(d, owners.Options{Namespace: ns, Installed: func(string, string) (owners.Type, bool) { return owners.Type{}, true }})
-	owners.Check([]*owners.Plan{p}, d)
+	blocked.Labels, blocked.Annotations = map[string]string{move.MoveLabel: ""}, map[string]string{move.BlockMoveAnnotation: ""}
+	d := &move.Dump{Objects: []move.Object{c, blocked, object("Machine", "lost", &gone), object("Kind"+texts(), "odd", &c)}}
+	p := move.FromDump(d, move.Options{Namespace: ns, Installed: func(string, string) (move.Type, bool) { return move.Type{}, true }})
+	move.Check([]*move.Plan{p}, d)
 	return report.MovePlan{Title: texts(), File: texts(), Plan: p}
 }
 
@@ -401,7 +400,7 @@ func spoilt(t *testing.T, format, text string, want []string, schema *jsonschema
 
 // schemaNamed returns the schema of a kind of document, nil if it has none.
 func schemaNamed(t *testing.T, kind string) *jsonschema.Schema {
-	all := about.Documents()
+	all := root.Documents()
 	i := slices.IndexFunc(all, func(d report.Document) bool { return d.Kind == kind })
 	if i < 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root"
 )
 
 func main() {
@@ -22,5 +22,5 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)
-	os.Exit(program.Main(ctx, os.Args[1:], cli.OS(about.Version())))
+	os.Exit(program.Main(ctx, os.Args[1:], cli.OS(root.Version())))
 }

@@ -19,8 +19,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/root"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -87,7 +87,7 @@ func TestSchemas(t *testing.T) {
 		"mirror-verify": {"mirror", "verify", "mirror", "-o", "json"},
 		"version":       {"version", "-o", "json"},
 	}
-	for _, d := range about.Documents() {
+	for _, d := range root.Documents() {
 		t.Run(d.Kind, func(t *testing.T) {
 			_, text, _ := runHere(t, "schema", d.Kind)
 			for _, wrong := range []string{"{}", `{"kind": "x", "schemaVersion": 1, "failures": [], "suppressed": []}`} {
@@ -163,7 +163,7 @@ func unlisted(schema map[string]any, v any, at string) (out []string) {
 // testdata/schemas. Fields may be added, which -update writes down. Whatever else
 // changes needs another schemaVersion.
 func TestSchemasKeepTheirWord(t *testing.T) {
-	for _, d := range about.Documents() {
+	for _, d := range root.Documents() {
 		name := filepath.Join("testdata", "schemas", fmt.Sprintf("%s.v%d.json", d.Kind, d.Version))
 		now := given.Value(d.Schema())(t)
 		published, err := os.ReadFile(name)
@@ -307,7 +307,7 @@ func TestSchemasSayWhatFieldsMean(t *testing.T) {
 			}
 		}
 	}
-	for _, d := range about.Documents() {
+	for _, d := range root.Documents() {
 		text := given.Value(d.Schema())(t)
 		walk(d.Kind, decoded(t, text))
 	}
@@ -342,7 +342,7 @@ func TestClosedSets(t *testing.T) {
 			walk(at.Elem())
 		}
 	}
-	for _, d := range about.Documents() {
+	for _, d := range root.Documents() {
 		walk(reflect.TypeOf(d.Body))
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/about"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/build"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/lint"
@@ -12,7 +11,7 @@ import (
 )
 
 // program is what a user can start: all verbs, in the order of its help.
-var program = root.Program{Flags: about.VersionFlag, Verbs: []root.Group{
+var program = root.Program{Flags: root.VersionFlag, Verbs: []root.Group{
 	{Title: "Make and publish releases:", Verbs: []root.Verb{
 		build.InitCommand,
 		build.Command,
@@ -34,8 +33,8 @@ var program = root.Program{Flags: about.VersionFlag, Verbs: []root.Group{
 		lint.ExplainCommand,
 	}},
 	{Verbs: []root.Verb{
-		about.SchemaCommand,
-		about.ManCommand,
-		about.VersionCommand,
+		root.SchemaCommand,
+		root.ManCommand,
+		root.VersionCommand,
 	}},
 }}

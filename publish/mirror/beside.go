@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 )
@@ -119,11 +118,11 @@ func (b beside) read(name string) (data []byte, err error) {
 }
 
 // readLockFile returns the lock file, which is nil if there is none, and its content.
-func (b beside) readLockFile() (l *documents.Lock, data []byte, err error) {
+func (b beside) readLockFile() (l *Lock, data []byte, err error) {
 	if data, err = b.read(layouts.LockFile); data == nil || err != nil {
 		return nil, nil, err
 	}
-	if l, err = documents.ParseLock(data); err != nil {
+	if l, err = ParseLock(data); err != nil {
 		err = fmt.Errorf("%s: %w", b.path(layouts.LockFile), err)
 	}
 	return l, data, err
@@ -278,7 +277,7 @@ func (m *run) load() error {
 
 // vouch takes note of the releases in a lock that the mirror has a good signature
 // for.
-func (m *run) vouch(l *documents.Lock, data []byte) error {
+func (m *run) vouch(l *Lock, data []byte) error {
 	if m.Vouched == nil {
 		return nil
 	}
@@ -309,7 +308,7 @@ func (m *run) vouch(l *documents.Lock, data []byte) error {
 }
 
 // settle takes the settings of earlier runs that the user did not give.
-func (m *run) settle(last documents.Settings) {
+func (m *run) settle(last Settings) {
 	s := &m.Settings
 	if !m.Given.ImageRegistry && s.ImageRegistry == "" && last.ImageRegistry != "" {
 		s.ImageRegistry = last.ImageRegistry
@@ -336,7 +335,7 @@ func (m *run) loadJournal() (entries []entry, found bool, err error) {
 	}
 	for line := range bytes.Lines(data) {
 		var e entry
-		if json.Unmarshal(line, &e) != nil || (&documents.Lock{Releases: []documents.Locked{e.Release}}).Check() != nil {
+		if json.Unmarshal(line, &e) != nil || (&Lock{Releases: []Locked{e.Release}}).Check() != nil {
 			continue
 		}
 		entries = append(entries, e)
@@ -358,7 +357,7 @@ func (m *run) loadImages() error {
 	if !bytes.Contains(sums, []byte(sumOf(data).String()+"  "+layouts.ImageInventoryFile+"\n")) {
 		return nil
 	}
-	if known, ok := documents.ParseImages(data); ok {
+	if known, ok := ParseImages(data); ok {
 		m.images = known
 	}
 	return nil
@@ -366,13 +365,13 @@ func (m *run) loadImages() error {
 
 // remember adds a copied release to what is known.
 func (m *run) remember(e entry) {
-	m.book.Add(&documents.Lock{Sources: []documents.Listing{e.Listing}, Releases: []documents.Locked{e.Release}})
+	m.book.Add(&Lock{Sources: []Listing{e.Listing}, Releases: []Locked{e.Release}})
 	m.images[e.Release.ReleaseName] = e.Images
 }
 
 // checksums returns the content of the checksum file of the mirror: a line for
 // each file of the releases, and for each next to them.
-func (m *finisher) checksums(releases []documents.Locked, beside map[string]repo.Sum) []byte {
+func (m *finisher) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
 	lines := make([]string, 0, len(beside))
 	add := func(sum, name string) { lines = append(lines, fmt.Sprintf("%s  %s\n", sum, name)) }
 	for _, r := range releases {

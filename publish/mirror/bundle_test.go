@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -216,7 +215,7 @@ func TestFromBundle(t *testing.T) {
 // TestComplete: a wanted part is found by its provider, by its file or, if neither is given,
 // by all labels.
 func TestComplete(t *testing.T) {
-	locked := []*documents.Locked{{ReleaseName: documents.ReleaseName{Provider: foo.Label()}, Components: "infrastructure-components.yaml"}}
+	locked := []*Locked{{ReleaseName: ReleaseName{Provider: foo.Label()}, Components: "infrastructure-components.yaml"}}
 	for i, tc := range []struct {
 		part   part
 		labels []string

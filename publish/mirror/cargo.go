@@ -11,7 +11,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -26,7 +25,7 @@ type cargo struct {
 	digest string
 	sums   map[string]repo.Sum
 	// known is what the lock says of the release if nothing has to be done.
-	known []*documents.Locked
+	known []*Locked
 	// whole is the release with what the mirror has of it in its place.
 	whole *repo.Release
 	// labels are those of all providers that share the release.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -62,17 +61,17 @@ type Report struct {
 	Problems []Problem `json:"problems" doc:"what is wrong, by path; the mirror is sound if the list is empty"`
 	Notes    []string  `json:"notes" doc:"what the user should know but need not act on"`
 	// Lock is the lock file, or nil if it cannot be read.
-	Lock *documents.Lock `json:"-"`
+	Lock *Lock `json:"-"`
 	// Checksums and Signature are the content of layouts.ChecksumFile with which the
 	// files were compared, and of its signature; nil if they are not there.
 	Checksums, Signature []byte `json:"-"`
 	// Broken are the releases of the lock that are not whole.
-	Broken []documents.Locked `json:"-"`
+	Broken []Locked `json:"-"`
 }
 
 // ReadLock reads the lock file of a mirror. The error wraps fs.ErrNotExist if
 // there is none.
-func ReadLock(dir string) (*documents.Lock, error) {
+func ReadLock(dir string) (*Lock, error) {
 	l, _, err := beside{dir}.readLockFile()
 	if err == nil && l == nil {
 		err = repo.Missing("%s is not a mirror: it has no %s", dir, layouts.LockFile)
@@ -92,7 +91,7 @@ func check(ctx context.Context, name string, jobs int, contents bool) (*Report, 
 	c := &checker{
 		beside: beside{name}, jobs: max(jobs, 1), wanted: map[string]*wanted{},
 		again: "run mirror repair", remake: "remove it, then run mirror repair",
-		broken: map[*documents.Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
+		broken: map[*Locked]bool{}, report: &Report{Problems: []Problem{}, Notes: []string{}},
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() && IsBundle(name) {
 		c.again, c.remake = "copy the bundle again", "recreate the bundle"
@@ -147,7 +146,7 @@ type wanted struct {
 	size int64
 	by   string
 	// of is the release that the file belongs to, or nil.
-	of *documents.Locked
+	of *Locked
 }
 
 type checker struct {
@@ -162,7 +161,7 @@ type checker struct {
 	again, remake string
 	jobs          int
 	wanted        map[string]*wanted
-	broken        map[*documents.Locked]bool
+	broken        map[*Locked]bool
 	report        *Report
 }
 
@@ -208,7 +207,7 @@ func (c *checker) lists() error {
 		}
 		return nil // else the checksums tell
 	}
-	lock, err := documents.ParseLock(data)
+	lock, err := ParseLock(data)
 	if err != nil {
 		c.add(Damaged, layouts.LockFile, "%v", err)
 		return nil
@@ -256,7 +255,7 @@ func (c *checker) strangers(listed []checksum) {
 // strangers returns those of the files in a mirror that belong neither to its
 // releases nor next to them, although a checksum file lists them: clusterctl would
 // read them like all others.
-func strangers(lock *documents.Lock, names []string) (out []string) {
+func strangers(lock *Lock, names []string) (out []string) {
 	known := map[string]bool{}
 	for i := range lock.Releases {
 		for _, f := range lock.Releases[i].Files {
@@ -274,7 +273,7 @@ func strangers(lock *documents.Lock, names []string) (out []string) {
 }
 
 // releasePath is the folder of a release below the root.
-func releasePath(lock *documents.Lock, l *documents.Locked) string {
+func releasePath(lock *Lock, l *Locked) string {
 	return path.Join(lock.Settings.Folder, l.Provider, l.Version)
 }
 
@@ -405,7 +404,7 @@ func (c *checker) contents(ctx context.Context) error {
 
 // walk finds what is in no list.
 func (c *checker) walk(ctx context.Context) error {
-	releases := map[string]*documents.Locked{}
+	releases := map[string]*Locked{}
 	if c.report.Lock != nil {
 		for i := range c.report.Lock.Releases {
 			l := &c.report.Lock.Releases[i]
@@ -469,8 +468,8 @@ func (c *checker) place() {
 		return
 	}
 	for _, m := range urls().FindAllSubmatch(data, -1) {
-		made := documents.MadeIn(strings.Trim(string(m[1]), `"' `))
-		if made == "" || made == documents.Portable || made == dir {
+		made := MadeIn(strings.Trim(string(m[1]), `"' `))
+		if made == "" || made == Portable || made == dir {
 			continue
 		}
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf("%s was made for %s; to use it here, set %s=%s, or run mirror repair to change the default", layouts.ConfigFile, made, layouts.MirrorVariable, dir))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
@@ -24,8 +23,8 @@ import (
 
 // entry is what a run remembers of a release that it has copied.
 type entry struct {
-	Listing documents.Listing `json:"listing"`
-	Release documents.Locked  `json:"release"`
+	Listing Listing           `json:"listing"`
+	Release Locked            `json:"release"`
 	Images  []inventory.Image `json:"images"`
 }
 
@@ -34,8 +33,8 @@ func sumOf(data []byte) repo.Sum { return sha256.Sum256(data) }
 // describe makes the entry of a release that was copied.
 func (m *copier) describe(ctx context.Context, c *cargo, i int) (e entry, err error) {
 	r := c.releases[i]
-	e.Listing = documents.Listing{Source: c.from.String(), Version: c.version, SHA256: c.digest, Providers: c.labels}
-	e.Release = documents.LockOf(r, c.from.String(), c.components[i], c.listed)
+	e.Listing = Listing{Source: c.from.String(), Version: c.version, SHA256: c.digest, Providers: c.labels}
+	e.Release = LockOf(r, c.from.String(), c.components[i], c.listed)
 	if e.Release.Contract, err = contractOf(r); err != nil {
 		return e, err
 	}
@@ -83,7 +82,7 @@ func (m *run) imagesOf(ctx context.Context, r *repo.Release) ([]inventory.Image,
 	if images == nil {
 		images = []inventory.Image{} // it was searched
 	}
-	documents.SortImages(images)
+	SortImages(images)
 	return images, nil
 }
 
@@ -139,10 +138,10 @@ func finish(ctx context.Context, of *run) error {
 type finisher struct {
 	*run
 	// lost releases are in the lock, but not in the mirror.
-	lost map[documents.ReleaseName]bool
+	lost map[ReleaseName]bool
 }
 
-func newFinisher(m *run) *finisher { return &finisher{m, map[documents.ReleaseName]bool{}} }
+func newFinisher(m *run) *finisher { return &finisher{m, map[ReleaseName]bool{}} }
 
 // document is a file next to the releases that follows from them. Its content is nil
 // if there should be none.
@@ -153,7 +152,7 @@ type document struct {
 
 // documents returns what belongs next to the releases, in the order in which it is
 // written, and the images. Sums gets the checksums of files that stay as they are.
-func (m *finisher) documents(ctx context.Context, releases []documents.Locked, sums map[string]repo.Sum) ([]document, *documents.ImageInventory, error) {
+func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
 	docs, err := m.configMaps(ctx, releases, sums)
 	if err != nil {
 		return nil, nil, err
@@ -165,23 +164,23 @@ func (m *finisher) documents(ctx context.Context, releases []documents.Locked, s
 	m.result.CertManager = config.CertManager != nil
 	if m.Settings.ImageRegistry != "" {
 		var problems []string
-		config.Images, problems = documents.Overrides(m.Settings.ImageRegistry, releases, m.images)
+		config.Images, problems = Overrides(m.Settings.ImageRegistry, releases, m.images)
 		m.result.Warnings = append(m.result.Warnings, problems...)
 		for _, key := range slices.Sorted(maps.Keys(config.Images)) {
-			if key != documents.AllImages {
+			if key != AllImages {
 				m.note("another image would have the same name in %s, so clusterctl takes %s from %s", m.Settings.ImageRegistry, key, config.Images[key].Repository)
 			}
 		}
 	}
-	m.result.Warnings = append(m.result.Warnings, documents.Refused(releases, m.images)...)
-	m.result.Warnings = append(m.result.Warnings, documents.Misfits(releases)...)
-	inv := documents.InventoryOf(releases, m.images, config.Images)
+	m.result.Warnings = append(m.result.Warnings, Refused(releases, m.images)...)
+	m.result.Warnings = append(m.result.Warnings, Misfits(releases)...)
+	inv := InventoryOf(releases, m.images, config.Images)
 	inv.Add(m.Settings.MoreImages)
 	if left := inv.Unmapped(); config.Images != nil && len(left) > 0 {
 		m.warn("clusterctl rewrites only images of components, so %d are not taken from %s: %s; provide them under their own names", len(left), m.Settings.ImageRegistry, few(left))
 	}
 	return append(docs,
-		document{documents.OperatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
+		document{OperatorFile, func() ([]byte, error) { return m.operator(releases, config) }},
 		document{layouts.ImageListFile, func() ([]byte, error) { return inv.List(), nil }},
 		document{layouts.ImageInventoryFile, inv.Marshal},
 		document{layouts.ConfigFile, config.Marshal},
@@ -190,7 +189,7 @@ func (m *finisher) documents(ctx context.Context, releases []documents.Locked, s
 }
 
 // bringImages makes the mirror hold its container images, or none.
-func (m *finisher) bringImages(ctx context.Context, inv *documents.ImageInventory, sums map[string]repo.Sum) error {
+func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
 	m.result.Images, m.result.Lock = inv, m.book.Lock()
 	if !m.Settings.Images {
 		return m.beside.remove([]string{layouts.ImagesFolder})
@@ -239,7 +238,7 @@ func (m *finisher) sign(put func(string, []byte) error, sums []byte) error {
 // standing returns the locked releases, after finding the images of those that
 // were not searched yet. What the mirror lacks stays in the lock, so that verify
 // reports it and repair restores it: only prune forgets.
-func (m *finisher) standing(ctx context.Context) ([]documents.Locked, error) {
+func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
 	all := m.book.Sorted()
 	gone := make([]bool, len(all))
 	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
@@ -293,7 +292,7 @@ const lostAdvice = "restore it with mirror repair, or drop it with mirror prune"
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is no longer what was.
-func (m *finisher) standsUp(ctx context.Context, l *documents.Locked, r *repo.Release) error {
+func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
 	if m.vouched[l.ReleaseName] {
 		own := m.own(l, r)
 		if len(own.Artifacts) != len(l.Files) {
@@ -316,7 +315,7 @@ func (m *finisher) standsUp(ctx context.Context, l *documents.Locked, r *repo.Re
 }
 
 // own leaves of a release in the mirror what belongs to a provider.
-func (m *finisher) own(l *documents.Locked, r *repo.Release) *repo.Release {
+func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
 	out := *r
 	out.Provider, out.Artifacts = l.Identity(), nil
 	for _, a := range r.Artifacts {
@@ -329,10 +328,10 @@ func (m *finisher) own(l *documents.Locked, r *repo.Release) *repo.Release {
 
 // configMaps returns the ConfigMaps of the releases. Those that are there from
 // earlier runs are counted even if none are asked for now.
-func (m *finisher) configMaps(ctx context.Context, releases []documents.Locked, sums map[string]repo.Sum) (docs []document, err error) {
+func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
 	for i := range releases {
 		l := &releases[i]
-		name := documents.ConfigMapName(l)
+		name := ConfigMapName(l)
 		if name == "" {
 			continue
 		}
@@ -353,7 +352,7 @@ func (m *finisher) configMaps(ctx context.Context, releases []documents.Locked, 
 			if err != nil {
 				return nil, err
 			}
-			data, err := documents.ConfigMap(l, m.own(l, r))
+			data, err := ConfigMap(l, m.own(l, r))
 			if err != nil {
 				m.warn("%s %s has no ConfigMap: %v", l.Provider, l.Version, err)
 			}
@@ -365,7 +364,7 @@ func (m *finisher) configMaps(ctx context.Context, releases []documents.Locked, 
 
 // operator makes the provider objects of the operator, if that can read the
 // mirror: where it is a registry, or has ConfigMaps.
-func (m *finisher) operator(releases []documents.Locked, c *documents.Config) ([]byte, error) {
+func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
 	urls, registry := map[layouts.Provider]string{}, false
 	for _, p := range c.Providers {
 		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
@@ -374,17 +373,17 @@ func (m *finisher) operator(releases []documents.Locked, c *documents.Config) ([
 	if !registry && !m.Settings.ConfigMaps {
 		return nil, nil
 	}
-	return documents.OperatorProviders(releases, urls)
+	return OperatorProviders(releases, urls)
 }
 
 // config makes the clusterctl.yaml.
-func (m *finisher) config(releases []documents.Locked) (*documents.Config, error) {
+func (m *finisher) config(releases []Locked) (*Config, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &documents.Config{Providers: []documents.ConfigProvider{}, OverridesFolder: documents.OverridesFolder(dir, m.here(), runtime.GOOS == "windows")}
-	for _, l := range documents.Newest(releases) {
+	c := &Config{Providers: []ConfigProvider{}, OverridesFolder: OverridesFolder(dir, m.here(), runtime.GOOS == "windows")}
+	for _, l := range Newest(releases) {
 		p := l.Identity()
 		to, err := m.to(p)
 		if err != nil {
@@ -397,15 +396,15 @@ func (m *finisher) config(releases []documents.Locked) (*documents.Config, error
 		if _, err := layouts.ParseProviderURL(url, p); err != nil {
 			m.warn("%s %s: clusterctl does not read %s: %v", l.Provider, l.Version, url, err)
 		}
-		url = documents.Movable(url, dir, m.here())
+		url = Movable(url, dir, m.here())
 		if p == layouts.CertManager {
-			c.CertManager = &documents.ConfigCertManager{URL: url, Version: l.Version}
+			c.CertManager = &ConfigCertManager{URL: url, Version: l.Version}
 			continue
 		}
-		c.Providers = append(c.Providers, documents.ConfigProvider{Name: p.Name, Type: p.Type, URL: url})
+		c.Providers = append(c.Providers, ConfigProvider{Name: p.Name, Type: p.Type, URL: url})
 	}
 	if m.Settings.ExternalCertManager {
-		c.CertManager = &documents.ConfigCertManager{ExternallyProvisioned: "true"}
+		c.CertManager = &ConfigCertManager{ExternallyProvisioned: "true"}
 	}
 	return c, nil
 }
@@ -413,7 +412,7 @@ func (m *finisher) config(releases []documents.Locked) (*documents.Config, error
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
 func (m *finisher) here() string {
 	if m.Portable {
-		return documents.Portable
+		return Portable
 	}
 	return ""
 }

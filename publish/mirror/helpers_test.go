@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/providers"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -105,7 +104,7 @@ func (p *place) Versions(context.Context) ([]string, error) {
 	for v := range p.releases {
 		out = append(out, v)
 	}
-	slices.SortFunc(out, documents.CompareVersions)
+	slices.SortFunc(out, CompareVersions)
 	return out, p.step("versions")
 }
 
@@ -258,7 +257,7 @@ func allWhole(t testing.TB, dir string, places ...*place) (n int) {
 	t.Helper()
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		p, err := documents.ParseLabel(e.Name())
+		p, err := ParseLabel(e.Name())
 		if err != nil {
 			continue
 		}

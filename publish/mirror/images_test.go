@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -19,7 +18,7 @@ import (
 func checkTargets(t testing.TB, files map[string]string) {
 	t.Helper()
 	images := given.Value(readConfig(t, files[layouts.ConfigFile]).Images())(t)
-	var inv documents.ImageInventory
+	var inv ImageInventory
 	given.NoError(t, json.Unmarshal([]byte(files[layouts.ImageInventoryFile]), &inv))
 	origin := map[string]string{}
 	n := 0
@@ -69,7 +68,7 @@ spec: {template: {spec: {containers: [{name: c, image: "ghcr.io/a/job:v1", args:
 	if got := files[layouts.ImageListFile]; got != "ghcr.io/a/helper:v1\nghcr.io/a/job:v1\nnginx:1.29\n" {
 		t.Error(got)
 	}
-	var inv documents.ImageInventory
+	var inv ImageInventory
 	given.NoError(t, json.Unmarshal([]byte(files[layouts.ImageInventoryFile]), &inv))
 	var got []string
 	for _, img := range inv.Images {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -46,7 +45,7 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 		}
 	}
 	c := &cargo{task: t, listed: whole, here: map[*repo.Artifact]bool{}}
-	if c.digest, c.sums, err = documents.ListingOf(ctx, whole, t.near); err != nil {
+	if c.digest, c.sums, err = ListingOf(ctx, whole, t.near); err != nil {
 		return nil, err
 	}
 	origin := t.from.String()
@@ -111,7 +110,7 @@ func onlyManifest(whole *repo.Release, file string) (*repo.Release, error) {
 }
 
 // lockedIn returns what a lock holds of what is wanted of a release.
-func (c *cargo) lockedIn(b *documents.Book) (out []*documents.Locked) {
+func (c *cargo) lockedIn(b *Book) (out []*Locked) {
 	from := b.From(c.from.String(), c.version)
 	sharing := b.Listings[[2]string{c.from.String(), c.version}].Providers
 	for _, p := range c.parts {
@@ -128,21 +127,21 @@ func (c *cargo) lockedIn(b *documents.Book) (out []*documents.Locked) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *documents.Locked) int { return strings.Compare(a.Provider, b.Provider) })
-	return slices.CompactFunc(out, func(a, b *documents.Locked) bool { return a.Provider == b.Provider })
+	slices.SortFunc(out, func(a, b *Locked) int { return strings.Compare(a.Provider, b.Provider) })
+	return slices.CompactFunc(out, func(a, b *Locked) bool { return a.Provider == b.Provider })
 }
 
 // complete reports whether nothing that is wanted is missing in the lock.
-func complete(parts []part, locked []*documents.Locked, labels []string) bool {
+func complete(parts []part, locked []*Locked, labels []string) bool {
 	has := func(label string) bool {
-		return slices.ContainsFunc(locked, func(l *documents.Locked) bool { return l.Provider == label })
+		return slices.ContainsFunc(locked, func(l *Locked) bool { return l.Provider == label })
 	}
 	return !slices.ContainsFunc(parts, func(p part) (lacks bool) {
 		switch {
 		case p.provider != (layouts.Provider{}):
 			return !has(p.provider.Label())
 		case p.file != "":
-			return !slices.ContainsFunc(locked, func(l *documents.Locked) bool { return l.Components == p.file })
+			return !slices.ContainsFunc(locked, func(l *Locked) bool { return l.Components == p.file })
 		}
 		return slices.ContainsFunc(labels, func(label string) bool { return !has(label) })
 	})
@@ -151,23 +150,23 @@ func complete(parts []part, locked []*documents.Locked, labels []string) bool {
 // glance compares a locked release with what the source lists, as far as that
 // can be done without a download. The files of others that share the release
 // are no difference.
-func (c *cargo) glance(l *documents.Locked) publish.Difference {
+func (c *cargo) glance(l *Locked) publish.Difference {
 	d := l.Differences(c.listed, c.sums)
 	d.Extra = nil
 	return d
 }
 
 // unchanged refuses a difference from the lock, unless it is accepted.
-func (m *run) unchanged(l *documents.Locked, d publish.Difference, c *cargo) error {
+func (m *run) unchanged(l *Locked, d publish.Difference, c *cargo) error {
 	if d.IsZero() || m.AcceptChanged {
 		return nil
 	}
-	return &documents.ChangedError{Release: l.Provider + " " + l.Version, From: c.from.String(), Locked: l.Source, Difference: d}
+	return &ChangedError{Release: l.Provider + " " + l.Version, From: c.from.String(), Locked: l.Source, Difference: d}
 }
 
 // present reports whether the mirror has a locked release, by what it states
 // and, if it is near, by content.
-func (m *planner) present(ctx context.Context, l *documents.Locked) (bool, error) {
+func (m *planner) present(ctx context.Context, l *Locked) (bool, error) {
 	got, err := m.at(ctx, l)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 )
@@ -28,8 +27,8 @@ type Options struct {
 	// from, or "", whether there are ConfigMaps for Cluster API Operator and container
 	// images, and so on. Those that are not Given, and MoreImages that are nil, are
 	// those of the last run.
-	Settings documents.Settings
-	Given    documents.Given
+	Settings Settings
+	Given    Given
 	// Jobs limits what runs at the same time: downloads, looks at what there is,
 	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
@@ -45,7 +44,7 @@ type Options struct {
 	// Bring makes the folder layouts.ImagesFolder hold exactly the named container
 	// images, for these platforms or for all, and returns its files with their
 	// checksums. Changed says that what is there may not be what is wanted.
-	Bring func(ctx context.Context, images []documents.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
+	Bring func(ctx context.Context, images []MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error)
 	// Tell hears of every release when it is done, or is nil. It is not called
 	// by two goroutines at a time.
 	Tell func(Outcome)
@@ -117,8 +116,8 @@ type Result struct {
 	// clusterctl installs nothing in a cluster that has none, or need not have one.
 	CertManager bool
 	// Lock and Images are what the mirror holds now, nil after a dry run.
-	Lock   *documents.Lock
-	Images *documents.ImageInventory
+	Lock   *Lock
+	Images *ImageInventory
 	// Written are the files next to the releases that were made or changed.
 	Written []string
 }
@@ -189,14 +188,14 @@ func newRun(opts Options) (*run, error) {
 	m := &run{
 		Options: opts,
 		beside:  beside{opts.Dir},
-		book:    documents.NewBook(),
-		images:  map[documents.ReleaseName][]inventory.Image{},
-		touched: map[documents.ReleaseName]bool{},
-		fresh:   map[documents.ReleaseName]bool{},
-		vouched: map[documents.ReleaseName]bool{},
+		book:    NewBook(),
+		images:  map[ReleaseName][]inventory.Image{},
+		touched: map[ReleaseName]bool{},
+		fresh:   map[ReleaseName]bool{},
+		vouched: map[ReleaseName]bool{},
 	}
 	if r := opts.Settings.ImageRegistry; r != "" {
-		if err := documents.CheckRegistry(r); err != nil {
+		if err := CheckRegistry(r); err != nil {
 			return nil, err
 		}
 	}
@@ -209,7 +208,7 @@ func (m *run) ended(err error) (*Result, error) {
 		return nil, err
 	}
 	slices.SortFunc(m.result.Outcomes, func(a, b Outcome) int {
-		return cmp.Or(cmp.Compare(a.Provider.Label(), b.Provider.Label()), documents.CompareVersions(a.Version, b.Version))
+		return cmp.Or(cmp.Compare(a.Provider.Label(), b.Provider.Label()), CompareVersions(a.Version, b.Version))
 	})
 	for _, list := range []*[]string{&m.result.Warnings, &m.result.Notes} {
 		slices.Sort(*list)
@@ -229,13 +228,13 @@ type run struct {
 
 	// What follows is guarded by mu as long as releases are copied.
 	mu     sync.Mutex
-	book   *documents.Book
-	images map[documents.ReleaseName][]inventory.Image
+	book   *Book
+	images map[ReleaseName][]inventory.Image
 	// touched releases are those that this run has seen, fresh those among them
 	// that it has copied.
-	touched, fresh map[documents.ReleaseName]bool
+	touched, fresh map[ReleaseName]bool
 	// vouched releases are those in a lock that was signed.
-	vouched map[documents.ReleaseName]bool
+	vouched map[ReleaseName]bool
 	// vouchedImages says so of the index of the container images.
 	vouchedImages bool
 	journal       *os.File
@@ -251,7 +250,7 @@ func (m *run) to(p layouts.Provider) (publish.Destination, error) {
 
 // at lists a locked release in the mirror. The error wraps fs.ErrNotExist if it
 // is not there.
-func (m *run) at(ctx context.Context, l *documents.Locked) (*repo.Release, error) {
+func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
 	to, err := m.to(l.Identity())
 	if err != nil {
 		return nil, err
@@ -277,7 +276,7 @@ func (m *run) done(o Outcome, entry *entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.result.Outcomes = append(m.result.Outcomes, o)
-	key := documents.ReleaseName{Provider: o.Provider.Label(), Version: o.Version}
+	key := ReleaseName{Provider: o.Provider.Label(), Version: o.Version}
 	m.touched[key] = true
 	if entry != nil {
 		m.fresh[key] = true

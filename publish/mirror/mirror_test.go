@@ -24,7 +24,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -296,7 +295,7 @@ func TestChangedUpstream(t *testing.T) {
 				before := tree(t, dir)
 				own.releases["v1.2.0"] = tc.change(slices.Clone(own.releases["v1.2.0"]))
 				_, err := Run(t.Context(), wants, toFolder(t, dir))
-				changed, ok := errors.AsType[*documents.ChangedError](err)
+				changed, ok := errors.AsType[*ChangedError](err)
 				if !ok || changed.Release != "infrastructure-foo v1.2.0" || !cmp.Equal(changed.Difference, tc.difference) || !strings.Contains(err.Error(), "--allow changed") {
 					t.Errorf("%v", err)
 				}
@@ -381,7 +380,7 @@ func TestDryRun(t *testing.T) {
 		t.Error(diff)
 	}
 	own.releases["v1.2.0"][3] += "# changed"
-	if _, err := Run(t.Context(), wants, opts); !errors.As(err, new(*documents.ChangedError)) {
+	if _, err := Run(t.Context(), wants, opts); !errors.As(err, new(*ChangedError)) {
 		t.Errorf("%v", err)
 	}
 }
@@ -619,13 +618,13 @@ func TestVerify(t *testing.T) {
 
 func TestOverridesFolder(t *testing.T) {
 	for _, dir := range []string{"/srv/mirror", "/srv/$HOME/${x}/a b"} {
-		c := &documents.Config{OverridesFolder: documents.OverridesFolder(dir, "", false)}
+		c := &Config{OverridesFolder: OverridesFolder(dir, "", false)}
 		text := given.Value(c.Marshal())(t)
 		if got, err := readConfig(t, string(text)).OverridesFolder(); err != nil || got != dir+"/overrides" {
 			t.Errorf("%s: clusterctl looks into %q, %v", dir, got, err)
 		}
 	}
-	if got := documents.OverridesFolder("C:/mirror", "", true); got != "file:///C:/mirror/overrides" {
+	if got := OverridesFolder("C:/mirror", "", true); got != "file:///C:/mirror/overrides" {
 		t.Error(got)
 	}
 }
@@ -651,7 +650,7 @@ func TestSelectors(t *testing.T) {
 		"1.9.0 || >=2.0.0-0": "v1.9.0 v2.0.0-alpha.1",
 	} {
 		s := selector(t, text)
-		m := &planner{run: &run{book: documents.NewBook()}, listed: map[[2]string]*repo.Release{}}
+		m := &planner{run: &run{book: NewBook()}, listed: map[[2]string]*repo.Release{}}
 		got, err := s.choose(t.Context(), place, func(v string) ([]byte, error) { return m.metadata(t.Context(), Want{From: place}, v) })
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: %v %v, want %s", text, got, err, want)
@@ -878,7 +877,7 @@ func TestLockRefuses(t *testing.T) {
 		release(strings.Replace(file, "0", "x", 1)):       "is not a SHA-256 of a",
 		release(strings.Replace(file, `"a"`, `"a/b"`, 1)): "a/b",
 	} {
-		_, err := documents.ParseLock([]byte(`{"schemaVersion": 1, "sources": [], "releases": [` + releases + `]}`))
+		_, err := ParseLock([]byte(`{"schemaVersion": 1, "sources": [], "releases": [` + releases + `]}`))
 		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", releases, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 )
 
 // Prune takes releases out of a mirror in a folder, and then the files that
@@ -15,11 +14,11 @@ import (
 // works in the mirror, which may be listing what it finds. Prune can be repeated
 // after any failure. Of a mirror whose releases are elsewhere it only forgets those
 // that are gone.
-func Prune(ctx context.Context, gone []documents.Locked, unlisted func() ([]string, error), opts Options) (*Result, error) {
+func Prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error), opts Options) (*Result, error) {
 	return work(ctx, opts, func(m *run) error { return newFinisher(m).prune(ctx, gone, unlisted) })
 }
 
-func (m *finisher) prune(ctx context.Context, gone []documents.Locked, unlisted func() ([]string, error)) error {
+func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error)) error {
 	var files []string
 	if unlisted != nil {
 		var err error
@@ -62,7 +61,7 @@ func (m *finisher) prune(ctx context.Context, gone []documents.Locked, unlisted 
 				m.note("%s", note)
 			}
 		}
-		if name := documents.ConfigMapName(l); name != "" {
+		if name := ConfigMapName(l); name != "" {
 			files = append(files, layouts.ConfigMapFolder+"/"+name+".yaml")
 		}
 	}

@@ -6,13 +6,12 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
 // Wants returns all releases of the mirror in a bundle, and its lock. Its lock and
 // its files have to agree.
-func (b *Bundle) Wants() (out []Want, lock *documents.Lock, err error) {
+func (b *Bundle) Wants() (out []Want, lock *Lock, err error) {
 	data, err := b.read(layouts.LockFile)
 	if err == nil && data == nil {
 		err = fmt.Errorf("%s has no %s", b, layouts.LockFile)
@@ -20,10 +19,10 @@ func (b *Bundle) Wants() (out []Want, lock *documents.Lock, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if lock, err = documents.ParseLock(data); err != nil {
+	if lock, err = ParseLock(data); err != nil {
 		return nil, nil, fmt.Errorf("%s/%s: %w", b, layouts.LockFile, err)
 	}
-	book := documents.NewBook()
+	book := NewBook()
 	book.Add(lock)
 	for i := range lock.Releases {
 		l := &lock.Releases[i]
@@ -47,8 +46,8 @@ func (b *Bundle) Wants() (out []Want, lock *documents.Lock, err error) {
 // came from.
 type recorded struct {
 	bundle *Bundle
-	lock   *documents.Lock
-	book   *documents.Book
+	lock   *Lock
+	book   *Book
 	of     layouts.Provider
 }
 
@@ -56,7 +55,7 @@ type recorded struct {
 func (s recorded) String() string { return s.bundle.name + "/" + s.of.Label() }
 
 // record is what the lock says about a version.
-func (s recorded) record(version string) (l *documents.Locked, listing documents.Listing) {
+func (s recorded) record(version string) (l *Locked, listing Listing) {
 	if l = s.book.Release(s.of.Label(), version); l != nil {
 		listing = s.book.Listings[[2]string{l.Source, version}]
 	}

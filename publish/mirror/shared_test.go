@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -96,7 +95,7 @@ func TestSharedPlace(t *testing.T) {
 	shared, own := twoPlaces()
 	s := &server{releases: map[string]*repo.Release{}}
 	dir := given.MemoryDir(t)
-	opts := Options{Settings: documents.Settings{ConfigMaps: true}, Place: Place{Dir: dir, To: publish.Site{Name: "https://server", Shared: true, Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}}
+	opts := Options{Settings: Settings{ConfigMaps: true}, Place: Place{Dir: dir, To: publish.Site{Name: "https://server", Shared: true, Of: func(layouts.Provider) (publish.Destination, error) { return s, nil }}}}
 	// Those of one version must not differ in what they share.
 	own.releases["v1.2.0"][3] = shared.releases["v1.2.0"][3]
 	own.releases["v1.2.0"][5] = shared.releases["v1.2.0"][5]

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
@@ -77,7 +76,7 @@ func TestSignedImages(t *testing.T) {
 		t.Helper()
 		wants, opts, _, _ := scene(t, dir, nil, nil)
 		opts.Settings.Images = true
-		opts.Bring = func(_ context.Context, _ []documents.MirroredImage, _ []string, changed bool) (map[string]repo.Sum, error) {
+		opts.Bring = func(_ context.Context, _ []MirroredImage, _ []string, changed bool) (map[string]repo.Sum, error) {
 			fetched = changed
 			if err := os.MkdirAll(filepath.Dir(index), 0o755); err != nil {
 				return nil, err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -97,8 +96,8 @@ func (s Selector) fits(version string) bool {
 }
 
 // Of returns the releases of a provider in a lock that are meant.
-func (s Selector) Of(l *documents.Lock, p layouts.Provider) []documents.Locked {
-	return phrase.Only(l.Releases, func(r documents.Locked) bool {
+func (s Selector) Of(l *Lock, p layouts.Provider) []Locked {
+	return phrase.Only(l.Releases, func(r Locked) bool {
 		return r.Provider == p.Label() && s.fits(r.Version)
 	})
 }

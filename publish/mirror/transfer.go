@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -30,7 +29,7 @@ type copier struct {
 // so that what is the latest only moves forward; so do all if they share one
 // place, where those of one version are one release.
 func (m *copier) copy(ctx context.Context, tasks []*task) error {
-	slices.SortStableFunc(tasks, func(a, b *task) int { return documents.CompareVersions(a.version, b.version) })
+	slices.SortStableFunc(tasks, func(a, b *task) int { return CompareVersions(a.version, b.version) })
 	var chains [][]*unit
 	index := map[string]int{}
 	for _, t := range tasks {
@@ -208,7 +207,7 @@ func (m *copier) describeAll(ctx context.Context, cargos []*cargo, entries [][]e
 	return nil
 }
 
-func (c *cargo) outcome(l *documents.Locked, unchanged bool) Outcome {
+func (c *cargo) outcome(l *Locked, unchanged bool) Outcome {
 	o := Outcome{Provider: l.Identity(), Version: l.Version, From: c.from.String(), Unchanged: unchanged, Files: len(l.Files)}
 	for _, f := range l.Files {
 		o.Bytes += f.Size
@@ -288,7 +287,7 @@ func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 				}
 				unchanged = true
 			}
-			l := documents.LockOf(r, c.from.String(), c.components[i], c.listed)
+			l := LockOf(r, c.from.String(), c.components[i], c.listed)
 			if err := m.done(c.outcome(&l, unchanged), nil); err != nil {
 				return err
 			}
@@ -299,7 +298,7 @@ func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
 
 // record is what an earlier record says about a release that is copied again: that
 // of the mirror it was in, or the lock that is repaired; else nil.
-func (m *copier) record(c *cargo, r *repo.Release) (l *documents.Locked, listing documents.Listing) {
+func (m *copier) record(c *cargo, r *repo.Release) (l *Locked, listing Listing) {
 	if from, ok := c.from.(recorded); ok {
 		return from.record(r.Version)
 	}

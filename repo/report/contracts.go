@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -92,7 +91,7 @@ func WriteContract(w io.Writer, format string, role contract.Role, c contract.Co
 }
 
 func writeYAML(w io.Writer, v any) error {
-	out, err := yamldoc.Marshal(markup.WithLists(v))
+	out, err := yamldoc.Marshal(WithLists(v))
 	if err == nil {
 		_, err = w.Write(out)
 	}
@@ -113,17 +112,17 @@ func (f contractField) condition() string {
 }
 
 // show is the page of a role.
-func (c *contractPage) show(format string) *markup.Page {
-	p := &markup.Page{Format: format}
+func (c *contractPage) show(format string) *Page {
+	p := &Page{Format: format}
 	if p.IsText() {
-		p.Para(markup.Raw(c.Role + ", contract " + c.Contract + ", Cluster API " + c.Core))
-		p.Para(markup.Raw("label " + c.Label + " on the CRD"))
-		p.Para(markup.Raw("source " + c.Page))
+		p.Para(Raw(c.Role + ", contract " + c.Contract + ", Cluster API " + c.Core))
+		p.Para(Raw("label " + c.Label + " on the CRD"))
+		p.Para(Raw("source " + c.Page))
 		p.Gap()
 	} else {
-		p.Heading(1, markup.Raw(c.Role+", contract "+c.Contract))
-		p.Para(markup.Raw("For Cluster API "+c.Core+". The CRD has the label "), markup.Code(c.Label), markup.Raw(". Source: "), markup.Code(c.Page), markup.Raw("."))
-		p.Heading(2, markup.Raw("Fields"))
+		p.Heading(1, Raw(c.Role+", contract "+c.Contract))
+		p.Para(Raw("For Cluster API "+c.Core+". The CRD has the label "), Code(c.Label), Raw(". Source: "), Code(c.Page), Raw("."))
+		p.Heading(2, Raw("Fields"))
 	}
 	if p.IsText() {
 		p.Table("KIND", "FIELD", "TYPE", "NEED", "CORE", "SECTION", "CONDITION")
@@ -131,10 +130,10 @@ func (c *contractPage) show(format string) *markup.Page {
 		p.Table("kind", "field", "type", "need", "Cluster API", "section", "condition")
 	}
 	for _, f := range c.Fields {
-		row := []any{markup.Raw(f.Kind), markup.Code(f.Path), markup.Raw(f.Type), markup.Raw(f.Need), markup.Raw(f.Core), markup.Raw(f.Section), markup.Raw(f.condition())}
+		row := []any{Raw(f.Kind), Code(f.Path), Raw(f.Type), Raw(f.Need), Raw(f.Core), Raw(f.Section), Raw(f.condition())}
 		if !p.IsText() {
-			row[4] = markup.Raw(f.Core + " it")
-		} else if row[6] == markup.Raw("") {
+			row[4] = Raw(f.Core + " it")
+		} else if row[6] == Raw("") {
 			row = row[:6] // no blanks at the end of the line
 		}
 		p.Row(row...)
@@ -178,5 +177,5 @@ func WriteContracts(w io.Writer, format string, core int) error {
 		}
 		rows = append(rows, append(row, e.Page))
 	}
-	return markup.WriteTable(w, rows, markup.Columns(w))
+	return WriteTable(w, rows, Columns(w))
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/diff"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -97,8 +96,8 @@ func impacts(changes []diff.Change) string {
 var signs = map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}
 
 // diffPage is a page of comparisons.
-func diffPage(format string, all []Comparison) *markup.Page {
-	p := &markup.Page{Format: format}
+func diffPage(format string, all []Comparison) *Page {
+	p := &Page{Format: format}
 	for i, c := range all {
 		if i > 0 {
 			p.Gap()
@@ -130,7 +129,7 @@ func diffPage(format string, all []Comparison) *markup.Page {
 			}
 			var parts []any
 			if impact != "" {
-				parts = []any{markup.Strong(impact), " "}
+				parts = []any{Strong(impact), " "}
 			}
 			parts = append(parts, change.Message)
 			if advice != "" {

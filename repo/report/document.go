@@ -4,7 +4,6 @@ import (
 	"io"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -65,7 +64,7 @@ func (d Document) Write(w io.Writer, failures []error, body any) error {
 }
 
 func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppressed, body any) error {
-	return markup.WriteJSON(w, head{
+	return WriteJSON(w, head{
 		Kind: d.Kind, SchemaVersion: d.Version, Failures: phrase.List(failures, error.Error),
 		Suppressed: phrase.List(suppressed, func(s lint.Suppressed) jsonSuppressed { return jsonSuppressed{findingJSON(&s.Finding), s.Reason} }),
 	}, body)
@@ -75,5 +74,5 @@ func (d Document) write(w io.Writer, failures []error, suppressed []lint.Suppres
 // types. It permits fields that it does not list, because later versions of this
 // program may add some.
 func (d Document) Schema() ([]byte, error) {
-	return markup.Schema("clusterctl-repo: "+d.Title, []any{d.Kind, d.Version}, head{}, d.Body)
+	return Schema("clusterctl-repo: "+d.Title, []any{d.Kind, d.Version}, head{}, d.Body)
 }

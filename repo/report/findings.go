@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -97,7 +96,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 				fmt.Fprintf(&b, "  %s %s%s\n", paint.Dim("|"), mark[:at], paint.Red(mark[at:]))
 			}
 			for _, line := range f.Evidence {
-				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), markup.OneLine(line))
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("|"), OneLine(line))
 			}
 			if f.Way != "" {
 				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= at:"), built(f))
@@ -105,7 +104,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			// Advice that was given for the rule need not be repeated.
 			if help := f.Help(); help != "" && !helped[f.Rule.ID+help] {
 				helped[f.Rule.ID+help] = true
-				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), markup.OneLine(help))
+				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), OneLine(help))
 				fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 			}
 		}
@@ -139,9 +138,9 @@ func fromRoot(below, file string) string {
 // statement is what a finding says, on one line.
 func statement(f *lint.Finding) string {
 	if f.Object == "" {
-		return markup.OneLine(f.Message)
+		return OneLine(f.Message)
 	}
-	return phrase.Visible(f.Object) + ": " + markup.OneLine(f.Message)
+	return phrase.Visible(f.Object) + ": " + OneLine(f.Message)
 }
 
 // built says where in the built object a finding is whose place is only the

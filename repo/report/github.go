@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -58,7 +57,7 @@ func githubCommand(b *strings.Builder, level string, properties []string, messag
 	if len(properties) > 0 {
 		b.WriteString(" " + strings.Join(properties, ","))
 	}
-	b.WriteString("::" + strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##", "#\\x23").Replace(markup.Lines(message)) + "\n")
+	b.WriteString("::" + strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##", "#\\x23").Replace(Lines(message)) + "\n")
 }
 
 // githubProperty escapes the value of a property, in which colon and comma have

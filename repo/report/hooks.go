@@ -4,7 +4,6 @@ import (
 	"io"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -61,5 +60,5 @@ func WriteHooks(w io.Writer, format string, core int) error {
 		}
 		rows = append(rows, []string{h.Name, minor(h.Since), h.Level.String(), blocking, handlers, h.Summary})
 	}
-	return markup.WriteTable(w, rows, markup.Columns(w))
+	return WriteTable(w, rows, Columns(w))
 }

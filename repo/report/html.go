@@ -16,7 +16,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -39,7 +38,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		text.WriteString(strings.TrimSpace(line))
 	}
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"visible": phrase.Visible, "lines": markup.Lines, "spans": markup.Spans, "name": severityName, "built": built, "count": phrase.Count[int],
+		"visible": phrase.Visible, "lines": Lines, "spans": Spans, "name": severityName, "built": built, "count": phrase.Count[int],
 	}).Parse(text.String()))
 })
 

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"io"
 	"strings"
-
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 )
 
 // imageStatus says whether a registry has an image.
@@ -43,7 +41,7 @@ func WriteImageChecks(w io.Writer, format string, checks []ImageCheck, failures 
 	if format == "json" {
 		return documentOf("image-checks").Write(w, failures, imageChecksBody{checks})
 	}
-	p := &markup.Page{Format: format}
+	p := &Page{Format: format}
 	if p.IsText() {
 		p.Table()
 	} else {
@@ -54,7 +52,7 @@ func WriteImageChecks(w io.Writer, format string, checks []ImageCheck, failures 
 		if p.IsText() {
 			p.Row(string(c.Status), c.Ref, cmp.Or(c.Problem, platforms))
 		} else {
-			p.Row(markup.Code(c.Ref), string(c.Status), platforms, c.Problem)
+			p.Row(Code(c.Ref), string(c.Status), platforms, c.Problem)
 		}
 	}
 	return p.Print(w)

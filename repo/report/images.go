@@ -8,7 +8,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -33,17 +32,17 @@ type imageEntry struct {
 }
 
 // addImages adds the images of a release.
-func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
+func addImages(p *Page, r *repo.Release, images []inventory.Image) {
 	sameRef := phrase.Groups(images, func(i inventory.Image) string { return i.Ref })
 	if !p.IsText() {
 		p.Table("Image", "Used by")
 		for _, same := range sameRef {
 			users := phrase.List(same, func(i inventory.Image) string { return i.Object })
-			p.Row(markup.Code(same[0].Ref), few(slices.Compact(users)))
+			p.Row(Code(same[0].Ref), few(slices.Compact(users)))
 		}
 		return
 	}
-	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version),
+	p.Para(Code(r.Provider.Label()), " ", Code(r.Version),
 		": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
 	if len(images) == 0 {
 		return
@@ -52,7 +51,7 @@ func addImages(p *markup.Page, r *repo.Release, images []inventory.Image) {
 	p.Table("IMAGE", "CONTAINER", "OBJECT", "PLACE", "REMARK")
 	for i := range images {
 		img := &images[i]
-		p.Row(markup.Code(img.Ref), markup.Code(img.Container), markup.Code(img.Object), []any{markup.Code(img.File), ":", strconv.Itoa(img.Line)}, remark(img))
+		p.Row(Code(img.Ref), Code(img.Container), Code(img.Object), []any{Code(img.File), ":", strconv.Itoa(img.Line)}, remark(img))
 	}
 }
 
@@ -64,14 +63,14 @@ func remark(img *inventory.Image) string {
 	}
 	switch {
 	case img.Variable != "":
-		parts = append(parts, "needs "+markup.Printable(img.Variable))
+		parts = append(parts, "needs "+Printable(img.Variable))
 	case img.Name == "":
 		parts = append(parts, "not an image name")
 	case !img.Canonical:
-		parts = append(parts, "not written in full: "+markup.Printable(img.Repository+"/"+img.Name))
+		parts = append(parts, "not written in full: "+Printable(img.Repository+"/"+img.Name))
 	}
 	if img.Expression != "" {
-		parts = append(parts, "with defaults of "+markup.Printable(img.Expression))
+		parts = append(parts, "with defaults of "+Printable(img.Expression))
 	}
 	if len(parts) == 0 {
 		return "-"

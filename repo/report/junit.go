@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -69,7 +68,7 @@ func (s *junitSuite) add(c junitCase, tag string, result junitResult) {
 func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	run := newSuite("testsuite", job(r))
 	for _, err := range r.Failures {
-		text := markup.Lines(err.Error())
+		text := Lines(err.Error())
 		first, _, _ := strings.Cut(text, "\n")
 		run.Errors++
 		run.add(junitCase{Name: cmp.Or(first, "failure")}, "error", junitResult{Type: "failure", Message: new(first), Text: text})
@@ -80,7 +79,7 @@ func findingsJUnit(w io.Writer, r *lint.Report, failOn lint.Severity) error {
 	for i := range r.Suppressed {
 		f := &r.Suppressed[i]
 		run.Skipped++
-		why := markup.OneLine(f.Reason)
+		why := OneLine(f.Reason)
 		if f.By == "" {
 			why = "a comment suppresses it: " + why
 		}
@@ -128,7 +127,7 @@ func junitText(f *lint.Finding) string {
 		fmt.Fprintf(&b, "at: %s\n", built(f))
 	}
 	if help := f.Help(); help != "" {
-		fmt.Fprintf(&b, "help: %s\n", markup.Lines(help))
+		fmt.Fprintf(&b, "help: %s\n", Lines(help))
 	}
 	return b.String()
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -17,10 +16,10 @@ import (
 func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s\n\n", job(r), verdict(r))
-	fmt.Fprintf(&b, "Looked at %s.\n", markup.Prose(scope(r)+suppressedBy(r)))
+	fmt.Fprintf(&b, "Looked at %s.\n", Prose(scope(r)+suppressedBy(r)))
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(&b, "\n**Not everything could be checked:**\n\n")
-		rows := phrase.List(r.Failures, func(err error) string { return "- " + markup.Prose(err.Error()) + "\n" })
+		rows := phrase.List(r.Failures, func(err error) string { return "- " + Prose(err.Error()) + "\n" })
 		fill(&b, rows, size/4, "- and %d more\n")
 	}
 	if len(r.Findings) > 0 {
@@ -29,22 +28,22 @@ func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 		for _, f := range worstFirst(r) {
 			object := ""
 			if f.Object != "" {
-				object = markup.CodeSpan(phrase.Visible(f.Object)) + ": "
+				object = CodeSpan(phrase.Visible(f.Object)) + ": "
 			}
 			at := ""
 			if f.Way != "" {
-				at = " (at " + markup.Prose(built(f)) + ")"
+				at = " (at " + Prose(built(f)) + ")"
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), markup.CodeSpan(place(f.File, f.Pos)), object, markup.Prose(f.Message), at, f.Rule.ID))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), CodeSpan(place(f.File, f.Pos)), object, Prose(f.Message), at, f.Rule.ID))
 		}
 		fill(&b, rows, size*3/4, "\nAnd %d more.\n")
 		b.WriteString("\n<details><summary>What the rules mean, and what to do</summary>\n\n")
 		rows = nil
 		for _, same := range byRule(r) {
 			rule := same[0].Rule
-			row := fmt.Sprintf("- **%s** %s. %s", rule.ID, markup.RuleProse(rule.Title), markup.RuleProse(rule.Why))
+			row := fmt.Sprintf("- **%s** %s. %s", rule.ID, RuleProse(rule.Title), RuleProse(rule.Why))
 			if rule.Fix != "" {
-				row += " *What to do:* " + markup.RuleProse(rule.Fix)
+				row += " *What to do:* " + RuleProse(rule.Fix)
 			}
 			rows = append(rows, row+"\n")
 		}

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -17,7 +16,7 @@ type MovePlan struct {
 	Title string
 	// Provider, Version and File are set for a template.
 	Provider, Version, File string
-	*owners.Plan
+	*move.Plan
 }
 
 // WriteMovePlans prints plans in a format of InventoryFormats. Text and Markdown
@@ -30,7 +29,7 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, all bool, fail
 	body := moveBody{Objects: movesOf(plans), Summary: map[string]int{}}
 	for _, p := range plans {
 		answers, lost := p.Counts()
-		for _, word := range owners.Answers() {
+		for _, word := range move.Answers() {
 			body.Summary[word] += answers[word]
 		}
 		body.Lost += lost
@@ -47,7 +46,7 @@ func WriteMovePlans(w io.Writer, format string, plans []MovePlan, all bool, fail
 
 // conclude says what becomes of everything.
 func conclude(plans []MovePlan, complete bool) (answer, sentence string) {
-	return owners.Conclude(phrase.List(plans, func(p MovePlan) *owners.Plan { return p.Plan }), complete)
+	return move.Conclude(phrase.List(plans, func(p MovePlan) *move.Plan { return p.Plan }), complete)
 }
 
 type moveBody struct {
@@ -63,11 +62,11 @@ type moveBody struct {
 type (
 	moveRemark struct {
 		Plan string `json:"plan" doc:"the plan, as in objects"`
-		owners.Remark
+		move.Remark
 	}
 	moveNeed struct {
 		Plan string `json:"plan" doc:"the plan, as in objects"`
-		owners.Need
+		move.Need
 	}
 )
 
@@ -76,7 +75,7 @@ type jsonMove struct {
 	Provider string `json:"provider,omitempty" doc:"the provider label; absent for objects of a dump"`
 	Version  string `json:"version,omitempty" doc:"the version of the release; absent like provider"`
 	File     string `json:"file,omitempty" doc:"the name of the template in the release; absent like provider"`
-	owners.ID
+	move.ID
 	Answer  string   `json:"answer" doc:"what becomes of it: moves to the target, stays in the source, or not known"`
 	Kept    bool     `json:"kept,omitempty" doc:"it is cluster-wide, or belongs to what is: it moves, but is not deleted in the source; absent if not"`
 	Deleted bool     `json:"deleted,omitempty" doc:"it stays, and Kubernetes deletes it there because its owners move; absent if not"`
@@ -90,8 +89,8 @@ func movesOf(plans []MovePlan) (out []jsonMove) {
 	for _, p := range plans {
 		for _, n := range p.Shown() {
 			out = append(out, jsonMove{
-				p.Title, p.Provider, p.Version, p.File, n.ID, n.Answer(), n.Verdict == owners.Copied, n.Orphaned(),
-				n.Lost, n.Reason(), todo(n), phrase.List(n.Path(), (*owners.Node).String),
+				p.Title, p.Provider, p.Version, p.File, n.ID, n.Answer(), n.Verdict == move.Copied, n.Orphaned(),
+				n.Lost, n.Reason(), todo(n), phrase.List(n.Path(), (*move.Node).String),
 			})
 		}
 	}
@@ -99,27 +98,27 @@ func movesOf(plans []MovePlan) (out []jsonMove) {
 }
 
 // todo says what to do about an object.
-func todo(n *owners.Node) string {
-	if n.Lost || n.Verdict == owners.Unclear {
+func todo(n *move.Node) string {
+	if n.Lost || n.Verdict == move.Unclear {
 		return n.Fix()
 	}
 	return ""
 }
 
 // movePage is a page of plans.
-func movePage(format string, plans []MovePlan, all, complete bool) *markup.Page {
-	p := &markup.Page{Format: format}
+func movePage(format string, plans []MovePlan, all, complete bool) *Page {
+	p := &Page{Format: format}
 	for _, plan := range plans {
 		answers, _ := plan.Counts()
-		word := owners.Answers()
+		word := move.Answers()
 		p.Heading(2, plan.Title, fmt.Sprintf(": %d move, %d stay, %d not known", answers[word[0]], answers[word[1]], answers[word[2]]))
 		p.Gap()
 		moveObjects(p, plan, all)
 		for _, r := range plan.Remarks {
 			if r.Object == nil {
-				p.Item(markup.Strong("missing in the input"), ": ", r.Reason)
+				p.Item(Strong("missing in the input"), ": ", r.Reason)
 			} else {
-				p.Item(markup.Strong("in the way"), " ", markup.Code(r.Object.String()), ": ", r.Reason)
+				p.Item(Strong("in the way"), " ", Code(r.Object.String()), ": ", r.Reason)
 				p.At(2).Para("to do: ", r.Fix)
 			}
 			p.Gap()
@@ -130,7 +129,7 @@ func movePage(format string, plans []MovePlan, all, complete bool) *markup.Page 
 			}
 			parts := []any{n.What, ": ", n.Why}
 			if n.Status != "" {
-				parts = append([]any{markup.Strong(n.Status), ": "}, parts...)
+				parts = append([]any{Strong(n.Status), ": "}, parts...)
 			}
 			if n.Found != "" {
 				parts = append(parts, "; ", n.Found)
@@ -147,22 +146,22 @@ func movePage(format string, plans []MovePlan, all, complete bool) *markup.Page 
 }
 
 // moveObjects shows the objects of a plan, those that are lost first.
-func moveObjects(p *markup.Page, plan MovePlan, all bool) {
-	rank := func(n *owners.Node) int { return slices.Index([]bool{n.Lost, n.Verdict == owners.Unclear, true}, true) }
+func moveObjects(p *Page, plan MovePlan, all bool) {
+	rank := func(n *move.Node) int { return slices.Index([]bool{n.Lost, n.Verdict == move.Unclear, true}, true) }
 	nodes := slices.Clone(plan.Shown())
-	slices.SortStableFunc(nodes, func(x, y *owners.Node) int { return rank(x) - rank(y) })
+	slices.SortStableFunc(nodes, func(x, y *move.Node) int { return rank(x) - rank(y) })
 	var kinds []string
 	count := map[string]int{}
 	for _, n := range nodes {
 		if rank(n) == 2 && !all {
-			if n.Answer() == owners.Answers()[0] {
+			if n.Answer() == move.Answers()[0] {
 				if count[n.Kind]++; count[n.Kind] == 1 {
 					kinds = append(kinds, n.Kind)
 				}
 			}
 			continue
 		}
-		p.Item(markup.Strong(n.Answer()), " ", markup.Code(n.String()))
+		p.Item(Strong(n.Answer()), " ", Code(n.String()))
 		why := n.Reason()
 		if n.Orphaned() {
 			why += "; its owners move, and then Kubernetes deletes it in the source"
@@ -172,7 +171,7 @@ func moveObjects(p *markup.Page, plan MovePlan, all bool) {
 			p.At(2).Para("to do: ", fix)
 		}
 		if path := n.Path(); len(path) > 1 {
-			p.At(2).Para("owners: ", strings.Join(phrase.List(path, (*owners.Node).String), " > "))
+			p.At(2).Para("owners: ", strings.Join(phrase.List(path, (*move.Node).String), " > "))
 		}
 		p.Gap()
 	}

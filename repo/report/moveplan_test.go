@@ -6,27 +6,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/dump"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
 // hostilePlan is the plan of objects with names that nobody expects.
 func hostilePlan() report.MovePlan {
-	object := func(kind, name string, owner *dump.Object) dump.Object {
-		o := dump.Object{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: kind, Namespace: "ns", Name: name, UID: "u-" + name}
+	object := func(kind, name string, owner *move.Object) move.Object {
+		o := move.Object{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: kind, Namespace: "ns", Name: name, UID: "u-" + name}
 		if owner != nil {
-			o.Owners = []dump.Owner{{Ref: dump.Ref{Group: owner.Group, Kind: owner.Kind, Name: owner.Name}, UID: owner.UID}}
+			o.Owners = []move.OwnerReference{{Ref: move.Ref{Group: owner.Group, Kind: owner.Kind, Name: owner.Name}, UID: owner.UID}}
 		}
 		return o
 	}
 	c := object("Cluster", hostile, nil)
-	c.Detail = &dump.Cluster{Managed: true, Class: hostile}
+	c.Detail = &move.Cluster{Managed: true, Class: hostile}
 	gone := object("Foo", "gone"+hostile, nil)
-	d := &dump.Dump{Objects: []dump.Object{c, object("Machine", "m"+hostile, &c), object("Machine", "lost"+hostile, &gone)}}
-	p := owners.FromDump(d, owners.Options{Namespace: "ns"})
-	owners.Check([]*owners.Plan{p}, d)
+	d := &move.Dump{Objects: []move.Object{c, object("Machine", "m"+hostile, &c), object("Machine", "lost"+hostile, &gone)}}
+	p := move.FromDump(d, move.Options{Namespace: "ns"})
+	move.Check([]*move.Plan{p}, d)
 	return report.MovePlan{Title: hostile, Plan: p}
 }
 
@@ -57,8 +56,8 @@ func TestMovePlanIsSafe(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &v); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if len(v.Objects) != 6 || v.Objects[1].Name != "m"+hostile || v.Summary[owners.NotKnown] != 6 ||
-			v.Answer != owners.NotKnown ||
+		if len(v.Objects) != 6 || v.Objects[1].Name != "m"+hostile || v.Summary[move.NotKnown] != 6 ||
+			v.Answer != move.NotKnown ||
 			len(v.Remarks) == 0 || len(v.Needs) == 0 {
 			t.Errorf("%+v", v)
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -42,7 +41,7 @@ func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 		}
 		rows = append(rows, []string{r.ID, severity, string(r.Proof), r.Title})
 	}
-	return markup.WriteTable(w, rows, markup.Columns(w))
+	return WriteTable(w, rows, Columns(w))
 }
 
 // Example is what WriteRule shows of a rule's example.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -34,7 +33,7 @@ const (
 func findingsSARIF(w io.Writer, r *lint.Report, o Options) error {
 	for most := sarifResults; ; {
 		var out bytes.Buffer
-		if err := markup.EncodeJSON(&out, sarifOf(r, o, most), "", "  "); err != nil {
+		if err := EncodeJSON(&out, sarifOf(r, o, most), "", "  "); err != nil {
 			return err
 		}
 		out.WriteByte('\n')
@@ -67,15 +66,15 @@ func compressed(data []byte) (int, error) {
 
 // sarifOf makes a log of one run with at most so many results. Its objects have their
 // members in the order of the standard.
-func sarifOf(r *lint.Report, o Options, most int) markup.Object {
+func sarifOf(r *lint.Report, o Options, most int) Object {
 	semantic := ""
 	if v, err := layouts.ParseVersion(o.Version); err == nil {
 		semantic = strings.TrimPrefix(v.String(), "v")
 	}
-	var notifications []markup.Object
+	var notifications []Object
 	notify := func(level, format string, args ...any) {
 		message := sarifText(fmt.Sprintf(format, args...))
-		notifications = append(notifications, markup.Object{{"level", level}, {"message", message}})
+		notifications = append(notifications, Object{{"level", level}, {"message", message}})
 	}
 	for _, err := range r.Failures {
 		notify("error", "%s", err)
@@ -94,37 +93,37 @@ func sarifOf(r *lint.Report, o Options, most int) markup.Object {
 	for _, suppressed := range r.Suppressed {
 		with.Findings = append(with.Findings, suppressed.Finding)
 	}
-	index, rules, results := map[string]int{}, []markup.Object{}, []markup.Object{}
+	index, rules, results := map[string]int{}, []Object{}, []Object{}
 	for i, same := range byRule(with) {
 		index[same[0].Rule.ID] = i
 		rules = append(rules, sarifRule(same[0].Rule))
 	}
 	for i := range with.Findings {
 		f := &with.Findings[i]
-		suppressions := []markup.Object{} // for all results, or for none (section 3.27.23)
+		suppressions := []Object{} // for all results, or for none (section 3.27.23)
 		if i >= len(r.Findings) {
 			by := &r.Suppressed[i-len(r.Findings)]
 			kind := "inSource"
 			if by.By != "" {
 				kind = "external"
 			}
-			suppressions = append(suppressions, markup.Object{{"kind", kind}, {"justification", by.Reason}})
+			suppressions = append(suppressions, Object{{"kind", kind}, {"justification", by.Reason}})
 		}
 		result := sarifResult(f, index[f.Rule.ID], o.Below)
 		results = append(results, append(result, [2]any{"suppressions", suppressions}))
 	}
-	return markup.Object{
+	return Object{
 		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
 		{"version", "2.1.0"},
-		{"runs", []markup.Object{{
-			{"tool", markup.Object{{"driver", markup.Object{
+		{"runs", []Object{{
+			{"tool", Object{{"driver", Object{
 				{"name", "clusterctl-repo"},
 				{"version,omitempty", o.Version},
 				{"semanticVersion,omitempty", semantic},
 				{"informationUri", "https://github.com/clusterctl-repo/clusterctl-repo"},
 				{"rules", rules},
 			}}}},
-			{"invocations", []markup.Object{{
+			{"invocations", []Object{{
 				{"executionSuccessful", complete},
 				{"toolExecutionNotifications,omitempty", notifications},
 			}}},
@@ -134,7 +133,7 @@ func sarifOf(r *lint.Report, o Options, most int) markup.Object {
 	}
 }
 
-func sarifText(text string) markup.Object { return markup.Object{{"text", text}} }
+func sarifText(text string) Object { return Object{{"text", text}} }
 
 // mostSevere returns a report with at most so many findings and suppressed ones
 // together: the most severe ones, in their order, and how many are left out.
@@ -167,27 +166,27 @@ const site = "https://clusterctl-repo.github.io/clusterctl-repo/"
 // long as the rule exists.
 func HelpURI(id string) string { return site + "rules/" + id + "/" }
 
-func sarifRule(r *lint.Rule) markup.Object {
+func sarifRule(r *lint.Rule) Object {
 	family := strings.ToLower(strings.TrimRightFunc(r.ID, unicode.IsDigit))
-	return markup.Object{
+	return Object{
 		{"id", r.ID},
 		{"name,omitempty", r.Name},
 		{"shortDescription", sarifText(r.Title)},
 		{"fullDescription", sarifText(r.Why)},
 		{"helpUri", HelpURI(r.ID)},
-		{"help", markup.Object{
+		{"help", Object{
 			{"text", fmt.Sprintf("%s\n\nWhat to do: %s\n\nProven by: %s (%s)\n", r.Why, r.Fix, r.Proof, r.Source)},
 			{"markdown", fmt.Sprintf("%s\n\n**What to do:** %s\n\nProven by %s (%s). `clusterctl-repo explain %s` shows a bad and a good example.\n",
-				markup.RuleProse(r.Why), markup.RuleProse(r.Fix), r.Proof, markup.RuleProse(r.Source), r.ID)},
+				RuleProse(r.Why), RuleProse(r.Fix), r.Proof, RuleProse(r.Source), r.ID)},
 		}},
-		{"defaultConfiguration", markup.Object{{"level", sarifLevels[r.Severity]}}},
-		{"properties", markup.Object{{"proof", r.Proof}, {"source", r.Source}, {"tags", []string{"cluster-api", family}}}},
+		{"defaultConfiguration", Object{{"level", sarifLevels[r.Severity]}}},
+		{"properties", Object{{"proof", r.Proof}, {"source", r.Source}, {"tags", []string{"cluster-api", family}}}},
 	}
 }
 
-func sarifResult(f *lint.Finding, rule int, below string) markup.Object {
+func sarifResult(f *lint.Finding, rule int, below string) Object {
 	text := sarifMessage(f)
-	var related []markup.Object
+	var related []Object
 	for i, p := range f.Also {
 		if i == sarifLocations {
 			text += fmt.Sprintf("\n\nThe same fault is in %s.", phrase.Count(len(f.Also)-i, "more place"))
@@ -195,16 +194,16 @@ func sarifResult(f *lint.Finding, rule int, below string) markup.Object {
 		}
 		related = append(related, sarifLocation(&lint.Finding{File: p.File, Pos: p.Pos}, below))
 	}
-	var fingerprints markup.Object
+	var fingerprints Object
 	if f.Fingerprint != "" {
-		fingerprints = markup.Object{{"clusterctlRepoFinding/v2", f.Fingerprint}}
+		fingerprints = Object{{"clusterctlRepoFinding/v2", f.Fingerprint}}
 	}
-	return markup.Object{
+	return Object{
 		{"ruleId", f.Rule.ID},
 		{"ruleIndex", rule},
 		{"level", sarifLevels[f.Severity]},
 		{"message", sarifText(text)},
-		{"locations", []markup.Object{sarifLocation(f, below)}},
+		{"locations", []Object{sarifLocation(f, below)}},
 		{"relatedLocations,omitempty", related},
 		{"partialFingerprints,omitempty", fingerprints},
 	}
@@ -220,23 +219,23 @@ func sarifMessage(f *lint.Finding) string {
 	return strings.ReplaceAll(text, "](", "] (")
 }
 
-func sarifLocation(f *lint.Finding, below string) markup.Object {
-	var region markup.Object
+func sarifLocation(f *lint.Finding, below string) Object {
+	var region Object
 	if !f.Pos.IsZero() {
-		region = markup.Object{{"startLine", f.Pos.Line}, {"startColumn,omitempty", f.Pos.Column}}
+		region = Object{{"startLine", f.Pos.Line}, {"startColumn,omitempty", f.Pos.Column}}
 		if f.Pos.Before(f.End) {
-			region = append(region, markup.Object{{"endLine,omitempty", f.End.Line}, {"endColumn,omitempty", f.End.Column}}...)
+			region = append(region, Object{{"endLine,omitempty", f.End.Line}, {"endColumn,omitempty", f.End.Column}}...)
 		}
 	}
-	var logical []markup.Object
+	var logical []Object
 	if f.Object != "" {
-		logical = append(logical, markup.Object{{"fullyQualifiedName", f.Object}, {"kind", "resource"}})
+		logical = append(logical, Object{{"fullyQualifiedName", f.Object}, {"kind", "resource"}})
 	}
 	if f.Way != "" {
-		logical = append(logical, markup.Object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
+		logical = append(logical, Object{{"fullyQualifiedName", f.Way}, {"kind", "member"}})
 	}
-	return markup.Object{
-		{"physicalLocation", markup.Object{
+	return Object{
+		{"physicalLocation", Object{
 			{"artifactLocation", sarifArtifact(fromRoot(below, f.File))},
 			{"region,omitempty", region},
 		}},
@@ -246,7 +245,7 @@ func sarifLocation(f *lint.Finding, below string) markup.Object {
 
 // sarifArtifact makes a URI of a path or URL. A relative path inside the
 // working directory refers to the root of the sources, which the reader knows.
-func sarifArtifact(file string) markup.Object {
+func sarifArtifact(file string) Object {
 	slashed := filepath.ToSlash(file)
 	uri, base := percent(path.Clean(slashed)), ""
 	if u, err := url.Parse(slashed); err == nil && u.Scheme != "" && u.Host != "" {
@@ -256,7 +255,7 @@ func sarifArtifact(file string) markup.Object {
 	} else if !slices.Contains(strings.Split(path.Clean(slashed), "/"), "..") {
 		base = "%SRCROOT%"
 	}
-	return markup.Object{{"uri", uri}, {"uriBaseId,omitempty", base}}
+	return Object{{"uri", uri}, {"uriBaseId,omitempty", base}}
 }
 
 // percent escapes a path for a URI (RFC 3986, section 2). Slashes stay.

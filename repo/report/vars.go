@@ -10,7 +10,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/report/internal/markup"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
@@ -63,8 +62,8 @@ type ofRelease struct {
 
 // inventoryPage has a part for each release; in Markdown with a heading if there are
 // several.
-func inventoryPage[T any](format string, releases []Inventory[T], add func(p *markup.Page, r *repo.Release, items []T)) *markup.Page {
-	p := &markup.Page{Format: format}
+func inventoryPage[T any](format string, releases []Inventory[T], add func(p *Page, r *repo.Release, items []T)) *Page {
+	p := &Page{Format: format}
 	for i, r := range releases {
 		if i > 0 {
 			p.Gap()
@@ -81,14 +80,14 @@ func inventoryPage[T any](format string, releases []Inventory[T], add func(p *ma
 const shownPlaces = 3
 
 // addVariables adds the variables of a release.
-func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variable) {
+func addVariables(p *Page, r *repo.Release, variables []inventory.Variable) {
 	variables = byNeed(variables)
 	if !p.IsText() {
 		p.Table("Variable", "Type", "Default", "Used in")
 		for i := range variables {
 			v := &variables[i]
 			files := phrase.List(v.Uses, func(u inventory.Use) string { return u.File })
-			p.Row(markup.Code(v.Name), markup.Raw(v.Type), defaultOf(v), few(slices.Compact(files)))
+			p.Row(Code(v.Name), Raw(v.Type), defaultOf(v), few(slices.Compact(files)))
 		}
 		return
 	}
@@ -98,7 +97,7 @@ func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variabl
 			required++
 		}
 	}
-	p.Para(markup.Code(r.Provider.Label()), " ", markup.Code(r.Version),
+	p.Para(Code(r.Provider.Label()), " ", Code(r.Version),
 		": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
 	if len(variables) > 0 {
 		p.Gap()
@@ -106,11 +105,11 @@ func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variabl
 	}
 	for i := range variables {
 		v := &variables[i]
-		used := []any{markup.Code(v.Uses[0].File), ":", strconv.Itoa(v.Uses[0].Line)}
+		used := []any{Code(v.Uses[0].File), ":", strconv.Itoa(v.Uses[0].Line)}
 		if n := len(v.Uses) - 1; n > 0 {
 			used = append(used, fmt.Sprintf(" and %d more", n))
 		}
-		p.Row(v.Name, markup.Raw(v.Type), shorten(markup.Plain(defaultOf(v))), used)
+		p.Row(v.Name, Raw(v.Type), shorten(Plain(defaultOf(v))), used)
 	}
 	noted := false
 	for i := range variables {
@@ -120,9 +119,9 @@ func addVariables(p *markup.Page, r *repo.Release, variables []inventory.Variabl
 				p.Para("notes:")
 			}
 			noted = true
-			p.At(2).Para(variables[i].Name, ": ", markup.Code(n.Message), " [", markup.Raw(n.Kind), "]")
+			p.At(2).Para(variables[i].Name, ": ", Code(n.Message), " [", Raw(n.Kind), "]")
 			for _, at := range n.Places[:min(len(n.Places), shownPlaces)] {
-				p.At(4).Para(markup.Code(at.File), fmt.Sprintf(":%d:%d  ", at.Line, at.Column), markup.Raw(shorten(markup.Printable(at.Expression))))
+				p.At(4).Para(Code(at.File), fmt.Sprintf(":%d:%d  ", at.Line, at.Column), Raw(shorten(Printable(at.Expression))))
 			}
 			if n := len(n.Places) - shownPlaces; n > 0 {
 				p.At(4).Para(fmt.Sprintf("and %d more", n))
@@ -154,7 +153,7 @@ func defaultOf(v *inventory.Variable) []any {
 		parts = []any{"(required)"}
 	case v.Option != "": // what clusterctl always sets has no other default
 	case v.Default != nil:
-		parts = []any{markup.Code(*v.Default)}
+		parts = []any{Code(*v.Default)}
 	default:
 		parts = []any{"(empty)"}
 	}
@@ -165,9 +164,9 @@ func defaultOf(v *inventory.Variable) []any {
 		parts = append(parts, ", ")
 	}
 	if strings.HasPrefix(v.Option, "--") {
-		return append(parts, "option ", markup.Code(v.Option))
+		return append(parts, "option ", Code(v.Option))
 	}
-	return append(parts, "argument ", markup.Code(v.Option))
+	return append(parts, "argument ", Code(v.Option))
 }
 
 // few are the first few of some names.
@@ -177,7 +176,7 @@ func few(names []string) []any {
 		if i > 0 {
 			parts = append(parts, ", ")
 		}
-		parts = append(parts, markup.Code(n))
+		parts = append(parts, Code(n))
 	}
 	if n := len(names) - shownPlaces; n > 0 {
 		parts = append(parts, fmt.Sprintf(" and %d more", n))

@@ -58,7 +58,7 @@ func TestDirections(t *testing.T) {
 		{"repo/lint/rules/classes", "repo/report", `"the rules" comes before "reports"`},
 		{"repo/lint/rules/classes", "repo/lint/rules/text", "stands alone"},
 		{"repo/report", "repo/lint/rules", "findings of any rule"},
-		{"repo/move/owners", "repo/extension/probe", `comes before "the network"`},
+		{"repo/move", "repo/extension/probe", `comes before "the network"`},
 		{"repo/capi/metadata", "repo/source/folder", "is given bytes"},
 		{"layouts", "repo", `"the conventions" comes before "text`},
 		{"layouts/config", "repo/lint", "judge nothing"},
@@ -114,7 +114,7 @@ func TestFormsOfImports(t *testing.T) {
 		{"repo/facts/diff/x.go", "", "y ", Module + "/repo/lint"},
 		{"repo/kube/crd/x_windows.go", "", "", Module + "/repo/capi/contract"},
 		{"repo/text/yamldoc/x.go", "//go:build ignore\n\n", "", Module + "/repo/lint"},
-		{"repo/move/owners/x_darwin.go", "", ". ", Module + "/repo/extension/probe"},
+		{"repo/move/x_darwin.go", "", ". ", Module + "/repo/extension/probe"},
 		{"repo/lint/x.go", "", "", "k8s.io/client-go/kubernetes"},
 		{"repo/lint/x.go", "", "", "net/http/httptest"},
 		{"repo/lint/x.go", "", "", "C"},
@@ -162,7 +162,7 @@ func TestTableIsChecked(t *testing.T) {
 		"user":       {func(s map[string]*Source) { delete(s, "publish/mirror") }, "lets publish/mirror import github.com/Masterminds/semver/v3, which it does not"},
 		"folder":     {func(s map[string]*Source) { s["repo/source/zzz/x"] = pkg("repo/source/zzz/x", "") }, "repo/source/zzz must have a row in Folders"},
 		"package":    {func(s map[string]*Source) { s["repo/capi"] = pkg("repo/capi", "") }, "repo/capi must have a row in Folders if"},
-		"old folder": {func(s map[string]*Source) { delete(s, "repo/report/internal/markup") }, "repo/report/internal has no packages"},
+		"old folder": {func(s map[string]*Source) { delete(s, "repo/lint/rules/internal/view") }, "repo/lint/rules/internal has no packages"},
 		"folders of repo": {func(s map[string]*Source) {
 			for i := range maxRepo {
 				p := "repo/z" + string(rune('a'+i))

@@ -92,8 +92,6 @@ var Folders = []Folder{
 	{"repo/facts", "what is true of a release, or differs between two", "verdicts"},
 	{"repo/kube", "what Kubernetes itself defines: CRDs, schemas, types", "Cluster API"},
 	{"repo/lint/rules/internal", "what several subjects of rules read", "any single rule"},
-	{"repo/move", "what clusterctl move does: reading the objects, and who owns whom", "network, printing"},
-	{"repo/report/internal", "what formats are made of: documents and JSON", "what they show"},
 	{"repo/source", "reading files and folders that are not trusted", "what is in the files"},
 	{"repo/text", "text as clusterctl reads it: variables, YAML, documents", "Kubernetes kinds"},
 	{"repo/trust", "signatures", "where keys come from"},

@@ -33,7 +33,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
@@ -72,7 +72,7 @@ func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opt
 		return err
 	}
 	if waits && err == nil {
-		_, waits = m.Annotations[owners.BlockMoveAnnotation]
+		_, waits = m.Annotations[move.BlockMoveAnnotation]
 	}
 	if waits || apierrors.IsNotFound(err) {
 		s.stop()
@@ -134,7 +134,7 @@ func (w *world) add(t testing.TB, o *unstructured.Unstructured) {
 		given.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, c))
 		w.crds[c.Spec.Names.Kind+"."+c.Spec.Group] = c
 		return
-	case owners.ScopeOf(gvk.Group, gvk.Kind, nil) == owners.Ignored:
+	case move.ScopeOf(gvk.Group, gvk.Kind, nil) == move.Ignored:
 	case gvk.Group != "":
 		w.define(gvk.Group, gvk.Version, gvk.Kind)
 	}
@@ -150,7 +150,7 @@ func (w *world) add(t testing.TB, o *unstructured.Unstructured) {
 }
 
 // find returns the object of an identity, or nil. Namespaces do not count.
-func (w *world) find(id owners.ID) *unstructured.Unstructured {
+func (w *world) find(id move.ID) *unstructured.Unstructured {
 	for _, o := range w.objects {
 		if gvk := o.GroupVersionKind(); gvk.Group == id.Group && gvk.Kind == id.Kind && o.GetName() == id.Name {
 			return o
@@ -282,7 +282,7 @@ func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string
 	var out []string
 	for _, o := range w.objects {
 		line := o.GetKind() + " " + o.GetName()
-		if _, ok := o.GetLabels()[owners.MoveLabel]; ok {
+		if _, ok := o.GetLabels()[move.MoveLabel]; ok {
 			line += ", which is labelled"
 		}
 		if saved[savedAs(o)] {
@@ -295,23 +295,23 @@ func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string
 }
 
 // typesOf are the definitions in components.
-func typesOf(components string) owners.Types {
-	known := map[[2]string]owners.Type{}
+func typesOf(components string) move.Types {
+	known := map[[2]string]move.Type{}
 	for _, o := range manifest.New(repo.BytesArtifact("components.yaml", nil), layouts.Asset, []byte(components)).Objects() {
 		if c := crd.Of(o); c != nil {
-			known[[2]string{c.Group, c.Kind}] = owners.TypeOf(c)
+			known[[2]string{c.Group, c.Kind}] = move.TypeOf(c)
 		}
 	}
-	return func(group, kind string) (owners.Type, bool) {
+	return func(group, kind string) (move.Type, bool) {
 		t, ok := known[[2]string{group, kind}]
 		return t, ok
 	}
 }
 
 // own sets the owners of the objects in a rendered template as controllers would.
-func (w *world) own(t testing.TB, text string, types owners.Types) {
+func (w *world) own(t testing.TB, text string, types move.Types) {
 	t.Helper()
-	g := owners.Template(manifest.New(repo.BytesArtifact("cluster.yaml", nil), layouts.Asset, []byte(text)).Objects(), types)
+	g := move.Template(manifest.New(repo.BytesArtifact("cluster.yaml", nil), layouts.Asset, []byte(text)).Objects(), types)
 	for _, n := range g.Nodes {
 		o := w.find(n.ID)
 		if o == nil {
@@ -319,7 +319,7 @@ func (w *world) own(t testing.TB, text string, types owners.Types) {
 		}
 		var refs []metav1.OwnerReference
 		for _, edge := range n.In {
-			if edge.Link != owners.Owner {
+			if edge.Link != move.Owner {
 				continue
 			}
 			ref := metav1.OwnerReference{APIVersion: "unknown/v1", Kind: edge.From.Kind, Name: edge.From.Name, UID: "stale"}

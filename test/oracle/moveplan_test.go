@@ -20,14 +20,13 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/dump"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // dump writes a management cluster as a List, without the definition of a kind.
-func (w *world) dump(t testing.TB, hidden string) *dump.Dump {
+func (w *world) dump(t testing.TB, hidden string) *move.Dump {
 	t.Helper()
 	var items []any
 	for _, c := range w.crds {
@@ -47,7 +46,7 @@ func (w *world) dump(t testing.TB, hidden string) *dump.Dump {
 		items = append(items, o.Object)
 	}
 	data := given.Value(json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}))(t)
-	d := &dump.Dump{}
+	d := &move.Dump{}
 	given.NoError(t, d.Read(background, "dump", bytes.NewReader(data)))
 	if len(d.Problems) > 0 {
 		t.Fatal(d.Problems)
@@ -73,7 +72,7 @@ func TestMoveSets(t *testing.T) {
 		if m.one(4) {
 			hidden = draw(m, []string{"FooA", "FooB", "Machine", "Cluster", "ClusterClass", "FooC"})
 		}
-		plan := owners.FromDump(m.dump(t, hidden), owners.Options{Namespace: namespace})
+		plan := move.FromDump(m.dump(t, hidden), move.Options{Namespace: namespace})
 		saved, err := m.saved(t, namespace)
 		if err != nil {
 			seen["refused"]++
@@ -81,17 +80,17 @@ func TestMoveSets(t *testing.T) {
 		}
 		for _, o := range m.objects {
 			gvk := o.GroupVersionKind()
-			n := plan.Find(owners.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
-			answer := owners.Answers()[1] // of what has nothing to do with the move
+			n := plan.Find(move.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+			answer := move.Answers()[1] // of what has nothing to do with the move
 			if n != nil {
 				answer = n.Answer()
 			}
 			seen[fmt.Sprintf("%s, whole dump %v", answer, hidden == "")]++
-			if answer != owners.NotKnown && (answer == owners.Answers()[0]) != saved[savedAs(o)] {
+			if answer != move.NotKnown && (answer == move.Answers()[0]) != saved[savedAs(o)] {
 				t.Errorf("round %d, namespace %q, without %q: %s: saved %v, but it %s: %s", round, namespace, hidden, keyOf(o), saved[savedAs(o)], answer, n.Reason())
 			}
 		}
-		if answer, _ := owners.Conclude([]*owners.Plan{plan}, true); m.bare && answer == owners.Answers()[0] {
+		if answer, _ := move.Conclude([]*move.Plan{plan}, true); m.bare && answer == move.Answers()[0] {
 			t.Errorf("round %d: a cluster without clusterctl's inventory is said to move", round)
 		}
 		if t.Failed() {
@@ -184,10 +183,10 @@ func (m *maker) make(t *testing.T) {
 			continue
 		}
 		if m.one(4) {
-			c.Labels[owners.MoveLabel] = ""
+			c.Labels[move.MoveLabel] = ""
 		}
 		if m.one(5) {
-			c.Labels[owners.HierarchyLabel] = "false"
+			c.Labels[move.HierarchyLabel] = "false"
 		}
 		if m.one(4) {
 			c.Spec.Scope = apiextensionsv1.ClusterScoped
@@ -236,10 +235,10 @@ func (m *maker) addAs(o *unstructured.Unstructured) {
 func (m *maker) decorate(o *unstructured.Unstructured) {
 	labels := map[string]string{}
 	if m.one(8) {
-		labels[owners.MoveLabel] = "x"
+		labels[move.MoveLabel] = "x"
 	}
 	if m.one(10) {
-		labels[owners.HierarchyLabel] = ""
+		labels[move.HierarchyLabel] = ""
 	}
 	switch o.GetKind() {
 	case "Cluster": // or else nothing is moved

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/contractcheck"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -45,7 +45,7 @@ because the build adds it later, the one with the fewest missing fields.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var o contractcheck.Options
+			var o rules.CRDOptions
 			var err error
 			if o.Profile, err = core.Profile(named); err != nil {
 				return err
@@ -62,8 +62,8 @@ because the build adds it later, the one with the fewest missing fields.`,
 			if err != nil {
 				return err
 			}
-			r, err := contractcheck.Check(cmd.Context(), files, o)
-			if errors.Is(err, contractcheck.ErrNoDefinitions) {
+			r, err := rules.CheckCRDs(cmd.Context(), files, o)
+			if errors.Is(err, rules.ErrNoDefinitions) {
 				return cli.UsageError(fmt.Errorf("%s: %w%s", phrase.Few(args, 10), err, otherFolders(env, args)))
 			}
 			if err != nil {
@@ -87,7 +87,7 @@ func otherFolders(env *cli.Env, args []string) string {
 	var found []string
 	for _, name := range args {
 		if name != "-" {
-			for _, dir := range contractcheck.Below(env.Path(name)) {
+			for _, dir := range rules.CRDFolders(env.Path(name)) {
 				found = append(found, env.Short(dir))
 			}
 		}
@@ -99,18 +99,18 @@ func otherFolders(env *cli.Env, args []string) string {
 }
 
 // definitionFiles reads the arguments of contract check.
-func definitionFiles(env *cli.Env, args []string) ([]contractcheck.File, error) {
-	var out []contractcheck.File
+func definitionFiles(env *cli.Env, args []string) ([]rules.CRDFile, error) {
+	var out []rules.CRDFile
 	for _, name := range args {
 		if name == "-" {
 			data, err := env.ReadInput()
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, contractcheck.File{Name: "-", Data: data})
+			out = append(out, rules.CRDFile{Name: "-", Data: data})
 			continue
 		}
-		found, err := contractcheck.Read(env.Path(name))
+		found, err := rules.ReadCRDs(env.Path(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, cli.Usagef("%s: %w", filepath.ToSlash(name), files.Cause(err))
 		}

@@ -17,8 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/dump"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
@@ -35,7 +34,7 @@ type mover struct {
 	with      []string
 	all       bool
 
-	types    owners.Types // of the flag with
+	types    move.Types // of the flag with
 	plans    []report.MovePlan
 	failures []error
 }
@@ -101,13 +100,13 @@ func (m *mover) run(ctx context.Context, args []string) error {
 			return err
 		}
 		if d != nil {
-			m.types = owners.Either(m.types, owners.TypesIn(d))
+			m.types = move.Either(m.types, move.TypesIn(d))
 		}
 		for _, r := range releases {
-			m.types = owners.Either(m.types, owners.TypesOf(r))
+			m.types = move.Either(m.types, move.TypesOf(r))
 		}
 	}
-	var target *dump.Dump
+	var target *move.Dump
 	if m.target != "" {
 		var err error
 		if target, err = m.read(ctx, m.target); err != nil {
@@ -117,9 +116,9 @@ func (m *mover) run(ctx context.Context, args []string) error {
 	if err := m.plan(ctx, args, target); err != nil {
 		return err
 	}
-	plans := phrase.List(m.plans, func(p report.MovePlan) *owners.Plan { return p.Plan })
+	plans := phrase.List(m.plans, func(p report.MovePlan) *move.Plan { return p.Plan })
 	if target != nil {
-		owners.Check(plans, target)
+		move.Check(plans, target)
 	}
 	err := m.env.Write(&m.out, func(w io.Writer, format string, _ term.Style) error {
 		return report.WriteMovePlans(w, format, m.plans, m.all, m.failures...)
@@ -130,8 +129,8 @@ func (m *mover) run(ctx context.Context, args []string) error {
 	for _, failure := range m.failures {
 		m.env.Complain(failure)
 	}
-	switch answer, _ := owners.Conclude(plans, true); {
-	case answer != owners.Answers()[0]:
+	switch answer, _ := move.Conclude(plans, true); {
+	case answer != move.Answers()[0]:
 		return cli.Exit(cli.ExitFindings, nil)
 	case len(m.failures) > 0:
 		return cli.Exit(cli.ExitFailed, nil)
@@ -140,7 +139,7 @@ func (m *mover) run(ctx context.Context, args []string) error {
 }
 
 // open opens a TARGET, or else reads a dump.
-func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *dump.Dump, error) {
+func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.Dump, error) {
 	if name == "-" {
 		d, err := m.read(ctx, name)
 		return nil, d, err
@@ -161,7 +160,7 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *dump.D
 }
 
 // plan plans what the arguments name.
-func (m *mover) plan(ctx context.Context, args []string, target *dump.Dump) error {
+func (m *mover) plan(ctx context.Context, args []string, target *move.Dump) error {
 	if len(args) > 1 {
 		d, err := m.read(ctx, args...)
 		if err != nil {
@@ -179,7 +178,7 @@ func (m *mover) plan(ctx context.Context, args []string, target *dump.Dump) erro
 		return cli.Usagef("--namespace is for dumps; a template has one namespace")
 	}
 	for _, r := range releases {
-		owners.EachTemplate(r, m.types, func(file *repo.Artifact, plan *owners.Plan) {
+		move.EachTemplate(r, m.types, func(file *repo.Artifact, plan *move.Plan) {
 			if plan == nil {
 				m.failures = append(m.failures, fmt.Errorf("%s cannot be read; lint says why", file.Path))
 				return
@@ -198,8 +197,8 @@ func (m *mover) plan(ctx context.Context, args []string, target *dump.Dump) erro
 }
 
 // read reads files, folders and standard input as one dump.
-func (m *mover) read(ctx context.Context, names ...string) (*dump.Dump, error) {
-	d := &dump.Dump{}
+func (m *mover) read(ctx context.Context, names ...string) (*move.Dump, error) {
+	d := &move.Dump{}
 	for _, name := range names {
 		var err error
 		switch {
@@ -210,7 +209,7 @@ func (m *mover) read(ctx context.Context, names ...string) (*dump.Dump, error) {
 		default:
 			err = d.Add(ctx, m.env.Short(m.env.Path(name)))
 		}
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, dump.ErrNothing) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, move.ErrNothing) {
 			return nil, cli.Usagef("%s: %w", filepath.ToSlash(name), files.Cause(err))
 		}
 		if err != nil {
@@ -227,8 +226,8 @@ func (m *mover) read(ctx context.Context, names ...string) (*dump.Dump, error) {
 
 // planDump plans the move of the namespace that the flag names, or of the one with
 // Clusters, or a restore.
-func (m *mover) planDump(d, target *dump.Dump, args []string) error {
-	o := owners.Options{Namespace: m.namespace, Installed: m.types, Restore: d.Saved == len(d.Objects)}
+func (m *mover) planDump(d, target *move.Dump, args []string) error {
+	o := move.Options{Namespace: m.namespace, Installed: m.types, Restore: d.Saved == len(d.Objects)}
 	title := strings.Join(args, ", ")
 	switch {
 	case o.Restore && m.namespace != "":
@@ -236,13 +235,13 @@ func (m *mover) planDump(d, target *dump.Dump, args []string) error {
 			title)
 	case o.Restore:
 		if target != nil {
-			o.Installed = owners.Either(o.Installed, owners.TypesIn(target))
+			o.Installed = move.Either(o.Installed, move.TypesIn(target))
 		}
-		m.plans = []report.MovePlan{{Title: "restore of " + title, Plan: owners.FromDump(d, o)}}
+		m.plans = []report.MovePlan{{Title: "restore of " + title, Plan: move.FromDump(d, o)}}
 		return nil
 	}
 	if o.Namespace == "" {
-		all := owners.Namespaces(d)
+		all := move.Namespaces(d)
 		if len(all) > 1 {
 			return cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: "+
 				"name it with --namespace", phrase.Few(all, 10))
@@ -250,6 +249,6 @@ func (m *mover) planDump(d, target *dump.Dump, args []string) error {
 		o.Namespace = append(all, "default")[0]
 	}
 	title = fmt.Sprintf("namespace %s of %s", o.Namespace, title)
-	m.plans = []report.MovePlan{{Title: title, Plan: owners.FromDump(d, o)}}
+	m.plans = []report.MovePlan{{Title: title, Plan: move.FromDump(d, o)}}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/oci"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -24,13 +23,13 @@ func imageStore(env *cli.Env, f *flags, dir string) *oci.Store {
 
 // bringImages makes the options bring the container images too.
 func bringImages(env *cli.Env, f *flags, opts *mirror.Options) {
-	opts.Bring = func(ctx context.Context, images []documents.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error) {
+	opts.Bring = func(ctx context.Context, images []mirror.MirroredImage, platforms []string, changed bool) (map[string]repo.Sum, error) {
 		return imageStore(env, f, opts.Dir).Bring(ctx, wanted(images), platforms, changed)
 	}
 }
 
-func wanted(images []documents.MirroredImage) []oci.Wanted {
-	return phrase.List(images, func(i documents.MirroredImage) oci.Wanted {
+func wanted(images []mirror.MirroredImage) []oci.Wanted {
+	return phrase.List(images, func(i mirror.MirroredImage) oci.Wanted {
 		return oci.Wanted{Ref: i.Ref, Target: i.Target, Guess: i.Guess()}
 	})
 }

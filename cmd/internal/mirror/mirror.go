@@ -18,7 +18,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
@@ -29,7 +28,7 @@ import (
 type flags struct {
 	to, out       string
 	certManager   string
-	settings      documents.Settings
+	settings      mirror.Settings
 	verify        targets.Verification
 	sign          targets.Key
 	jobs          int
@@ -43,7 +42,7 @@ type flags struct {
 	// suspects are files below layouts.ImagesFolder that were damaged.
 	suspects []string
 	// given are the settings that are on the command line.
-	given documents.Given
+	given mirror.Given
 	// changed are the names of the flags that are on the command line.
 	changed []string
 }
@@ -110,7 +109,7 @@ version whose files have changed since they were mirrored is refused.
 		Annotations: map[string]string{cli.TakesTargets: "yes", cli.Stepwise: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
-			f.given = documents.Given{
+			f.given = mirror.Given{
 				ImageRegistry: given("image-registry"), ConfigMaps: given("config-maps"), Images: given("images"),
 				Platforms: given("platform"), CertManager: given("cert-manager"),
 			}
@@ -161,7 +160,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	}
 	opts := mirror.Options{Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, Given: f.given}
 	if r := f.settings.ImageRegistry; r != "" {
-		if err := documents.CheckRegistry(r); err != nil {
+		if err := mirror.CheckRegistry(r); err != nil {
 			return cli.Usagef("--image-registry: %w", err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 )
 
 func pruneCommand(env *cli.Env) *cobra.Command {
@@ -103,9 +102,9 @@ lists.`,
 }
 
 // pruned are the releases that the arguments of prune mean, each once.
-func pruned(lock *documents.Lock, args []string, keep int) (out []documents.Locked, err error) {
-	seen := map[documents.ReleaseName]bool{}
-	add := func(list []documents.Locked) {
+func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, err error) {
+	seen := map[mirror.ReleaseName]bool{}
+	add := func(list []mirror.Locked) {
 		for _, l := range list {
 			if !seen[l.ReleaseName] {
 				seen[l.ReleaseName] = true
@@ -115,7 +114,7 @@ func pruned(lock *documents.Lock, args []string, keep int) (out []documents.Lock
 	}
 	for _, arg := range args {
 		label, version, named := strings.Cut(arg, "@")
-		p, err := documents.ParseLabel(label)
+		p, err := mirror.ParseLabel(label)
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", arg, err)
 		}

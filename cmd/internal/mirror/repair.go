@@ -14,7 +14,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 )
 
@@ -105,7 +104,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 }
 
 // wantAgain finds where a release of the lock can be read once more.
-func wantAgain(ctx context.Context, env *cli.Env, l *documents.Locked, given []mirror.Want) (mirror.Want, error) {
+func wantAgain(ctx context.Context, env *cli.Env, l *mirror.Locked, given []mirror.Want) (mirror.Want, error) {
 	for _, w := range given {
 		if w.Provider != (layouts.Provider{}) && w.Provider != l.Identity() {
 			continue

@@ -16,7 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
-	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror/documents"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
@@ -118,7 +117,7 @@ func writeMirrorReport(env *cli.Env, w io.Writer, format string, r *mirror.Repor
 }
 
 // mirrorAt fills in the options for a mirror that is there, as its lock says.
-func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*documents.Lock, error) {
+func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*mirror.Lock, error) {
 	if info, err := os.Stat(env.Path(name)); err != nil {
 		return nil, cli.Usagef("%s: %w; name the folder of a mirror", name, files.Cause(err))
 	} else if !info.IsDir() {
@@ -132,7 +131,7 @@ func mirrorAt(env *cli.Env, name string, opts *mirror.Options) (*documents.Lock,
 		return nil, err
 	}
 	s := lock.Settings
-	f := flags{to: name, settings: documents.Settings{URL: s.URL}, maxWait: cli.UsualWait}
+	f := flags{to: name, settings: mirror.Settings{URL: s.URL}, maxWait: cli.UsualWait}
 	switch {
 	case s.To != "":
 		f.to, f.out = s.To, name

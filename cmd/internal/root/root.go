@@ -1,5 +1,6 @@
 // Package root builds the program from a table of verbs: the command above them, its
-// help and its errors. It must not know any verb.
+// help and its errors, and the verbs about the program itself: version, man and schema. It
+// must not know any other verb.
 package root
 
 import (

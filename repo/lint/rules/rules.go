@@ -9,7 +9,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/classes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/components"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/contracts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/definitions"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/extensions"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/objects"
@@ -22,7 +21,7 @@ import (
 // Families are all rules, sorted by the prefix of their IDs. They must not be
 // changed.
 var Families = slices.SortedFunc(slices.Values(slices.Concat(
-	classes.Families, components.Families, contracts.Families, definitions.Families,
+	classes.Families, components.Families, definitions.Families,
 	extensions.Families, objects.Families, repository.Families, templates.Families, text.Families,
 )), func(a, b *lint.Family) int { return cmp.Compare(a.Prefix, b.Prefix) })
 

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/move/owners"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -18,34 +18,34 @@ import (
 var moveRules = &lint.Family{Prefix: "MOVE", Title: "Owners: what clusterctl move would do"}
 
 // typesOf are the definitions of a release.
-func typesOf(r *lint.Release) owners.Types {
-	return func(group, kind string) (owners.Type, bool) {
+func typesOf(r *lint.Release) move.Types {
+	return func(group, kind string) (move.Type, bool) {
 		if c := r.CRD(group, kind); c != nil {
-			return owners.TypeOf(c), true
+			return move.TypeOf(c), true
 		}
-		return owners.Type{}, false
+		return move.Type{}, false
 	}
 }
 
 // graph returns the owners of the objects in the current file and in the
 // ClusterClasses that it uses. It is nil if the file cannot be read as a whole,
 // because an owner might be in the rest.
-func graph(p *lint.Pass) *owners.Graph {
+func graph(p *lint.Pass) *move.Graph {
 	if !p.File.Healthy() {
 		return nil
 	}
 	objects := p.File.Objects()
-	for _, class := range owners.Classes(objects) {
+	for _, class := range move.Classes(objects) {
 		if f := p.Release.File(layouts.ClusterClassFile(class)); f != nil && f != p.File {
 			objects = slices.Concat(objects, f.Objects())
 		}
 	}
-	return owners.Template(objects, typesOf(p.Release))
+	return move.Template(objects, typesOf(p.Release))
 }
 
 // withOwners returns the graph if an object of the file names an owner, which is
 // rare.
-func withOwners(p *lint.Pass) *owners.Graph {
+func withOwners(p *lint.Pass) *move.Graph {
 	if slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool {
 		return o.Get("metadata", "ownerReferences") != nil
 	}) {
@@ -56,7 +56,7 @@ func withOwners(p *lint.Pass) *owners.Graph {
 
 // written visits the objects of the current file that have a cause because of an
 // ownerReference that they carry.
-func written(p *lint.Pass, cause owners.Cause, visit func(*owners.Node)) {
+func written(p *lint.Pass, cause move.Cause, visit func(*move.Node)) {
 	g := withOwners(p)
 	if g == nil {
 		return
@@ -78,7 +78,7 @@ var _ = moveRules.Add(lint.Rule{
 })
 
 func ownerLeft(p *lint.Pass) {
-	written(p, owners.OwnerLeft, func(n *owners.Node) {
+	written(p, move.OwnerLeft, func(n *move.Node) {
 		message := "clusterctl move leaves this " + n.Kind + " behind"
 		if below := n.Below(); below > 0 {
 			message += fmt.Sprintf(", with %d objects that it owns", below)
@@ -105,17 +105,17 @@ func unowned(p *lint.Pass) {
 	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) {
 		meant[r.kind], meant[r.name.Text()] = true, true
 	})
-	var others []*owners.Node // that nothing can move
+	var others []*move.Node // that nothing can move
 	for _, n := range g.Nodes {
-		if n.Object == nil || n.Object.File != p.File || n.Verdict != owners.Left {
+		if n.Object == nil || n.Object.File != p.File || n.Verdict != move.Left {
 			continue
 		}
 		switch reason(n).Cause {
-		case owners.NotDiscovered:
+		case move.NotDiscovered:
 			if n.Object.Kind != "Namespace" { // which clusterctl creates in the target (TPL005)
 				others = append(others, n)
 			}
-		case owners.Unowned, owners.NotOwned:
+		case move.Unowned, move.NotOwned:
 			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) &&
 				!meant[n.Kind] && !meant[name.Text()] {
 				p.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
@@ -125,7 +125,7 @@ func unowned(p *lint.Pass) {
 	if len(others) == 0 {
 		return
 	}
-	names := phrase.List(others, (*owners.Node).String)
+	names := phrase.List(others, (*move.Node).String)
 	first := others[0].Object
 	f := lint.At(p.File, first.Doc, first.Get("metadata", "name"),
 		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", phrase.Few(names, 3))
@@ -135,13 +135,13 @@ func unowned(p *lint.Pass) {
 
 // reason returns the node whose cause is behind that of n, if n is only named by
 // objects that stay behind.
-func reason(n *owners.Node) *owners.Node {
+func reason(n *move.Node) *move.Node {
 	for range 100 { // objects may name each other in circles
-		if n.Cause != owners.ReferrerLeft {
+		if n.Cause != move.ReferrerLeft {
 			return n
 		}
 		next := n.By.By
-		if next.Cause == owners.Unowned || next.Cause == owners.NotOwned {
+		if next.Cause == move.Unowned || next.Cause == move.NotOwned {
 			return next
 		}
 		n = next
@@ -157,7 +157,7 @@ func guessed(p *lint.Pass, o *manifest.Object, name *yamldoc.Node) bool {
 }
 
 // moveLabels are the labels for clusterctl move.
-var moveLabels = []string{owners.MoveLabel, owners.HierarchyLabel}
+var moveLabels = []string{move.MoveLabel, move.HierarchyLabel}
 
 // sayingNo are values of labels that are meant to switch something off.
 var sayingNo = []string{"false", "no", "off", "0", "disabled"}
@@ -172,7 +172,7 @@ var _ = moveRules.Add(lint.Rule{
 })
 
 func ownerAlone(p *lint.Pass) {
-	written(p, owners.OwnerAlone, func(n *owners.Node) {
+	written(p, move.OwnerAlone, func(n *move.Node) {
 		p.On(n.Object, n.By.At, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
 	})
 }
@@ -227,10 +227,10 @@ func labelWithoutEffect(p *lint.Pass) {
 			if at == nil {
 				continue
 			}
-			scope := owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release))
+			scope := move.ScopeOf(o.Group, o.Kind, typesOf(p.Release))
 			definition := p.Release.CRD(o.Group, o.Kind)
 			switch {
-			case scope == owners.Ignored:
+			case scope == move.Ignored:
 				p.On(o, at, "the label %s has no effect on kind %s: clusterctl only considers Secrets, ConfigMaps and kinds of providers", label, o.Kind)
 			case !components:
 			case o.Group == "" && o.Kind == "Secret" && p.Release.Provider.Type == layouts.Infrastructure:
@@ -253,13 +253,13 @@ var _ = moveRules.Add(lint.Rule{
 })
 
 func blockMove(p *lint.Pass, o *manifest.Object) {
-	at := o.Get("metadata", "annotations", owners.BlockMoveAnnotation)
-	if at == nil || owners.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == owners.Ignored {
+	at := o.Get("metadata", "annotations", move.BlockMoveAnnotation)
+	if at == nil || move.ScopeOf(o.Group, o.Kind, typesOf(p.Release)) == move.Ignored {
 		return
 	}
 	f := lint.At(p.File, o.Doc, at, "the annotation %s blocks every clusterctl move of this %s until it is removed",
-		owners.BlockMoveAnnotation, o.Kind)
-	if owners.Foreign(o.Group, o.Kind) {
+		move.BlockMoveAnnotation, o.Kind)
+	if move.Foreign(o.Group, o.Kind) {
 		f.Severity = lint.Warning // the controller of the provider may do that
 	}
 	p.Report(f)
@@ -275,8 +275,8 @@ var _ = moveRules.Add(lint.Rule{
 })
 
 func ownerCycle(p *lint.Pass) {
-	seen := map[*owners.Node]bool{}
-	written(p, owners.Cycle, func(first *owners.Node) {
+	seen := map[*move.Node]bool{}
+	written(p, move.Cycle, func(first *move.Node) {
 		if seen[first] {
 			return
 		}
@@ -303,10 +303,10 @@ func identityHierarchy(p *lint.Pass) {
 		if c.Object.File != p.File || c.Scope != "Cluster" || !strings.HasSuffix(c.Kind, "Identity") {
 			continue
 		}
-		switch t := owners.TypeOf(c); {
+		switch t := move.TypeOf(c); {
 		case t.Hierarchy:
 		case t.Move:
-			p.On(c.Object, c.Object.Get("metadata", "labels", owners.MoveLabel),
+			p.On(c.Object, c.Object.Get("metadata", "labels", move.MoveLabel),
 				"clusterctl move takes %s objects, but leaves the Secrets that they own behind", c.Kind)
 		default:
 			p.On(c.Object, c.Object.Get("metadata", "name"), "clusterctl move leaves %s objects behind", c.Kind)

@@ -1,0 +1,522 @@
+package move
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+)
+
+// Plan is what clusterctl move does with objects, as far as it is known.
+type Plan struct {
+	*Graph
+	// Remarks are about the move as a whole.
+	Remarks []Remark
+	// Needs are what the target must have.
+	Needs []Need
+
+	template bool // or else objects that exist
+}
+
+// Remark says what is in the way of a move, or what is missing to tell.
+type Remark struct {
+	// Object is nil for what is missing.
+	Object *Node  `json:"object,omitempty" doc:"the object that is in the way, as KIND NAMESPACE/NAME; absent for something that the input lacks"`
+	Reason string `json:"reason" doc:"what is in the way or missing"`
+	Fix    string `json:"fix,omitempty" doc:"what to do; absent if there is nothing more to say"`
+}
+
+// Options say what to move.
+type Options struct {
+	// Namespace is the one that is moved.
+	Namespace string
+	// Restore plans clusterctl move --from-directory, which reads all objects.
+	Restore bool
+	// Installed are definitions of kinds that the dump does not define. It may be nil.
+	Installed Types
+}
+
+// FromDump plans a move of objects that exist. It is what clusterctl does with them
+// (clusterctl: client/cluster/objectgraph.go, Discovery; mover.go, getMoveSequence),
+// as far as their definitions are known. The cost grows with the number of objects
+// and references.
+//
+// Objects without a UID get one of their own: an ownerReference leads to them by
+// kind and name, in the namespace of its object or in none. Of objects that are
+// there twice the first counts.
+func FromDump(d *Dump, o Options) *Plan {
+	b := &planner{
+		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
+		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed),
+		infra: map[string]bool{}, kinds: map[groupKind]bool{},
+		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)),
+		nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
+	}
+	b.index()
+	b.discover()
+	b.classesElsewhere()
+	b.owners()
+	b.softOwners()
+	b.Resolve()
+	b.judge()
+	b.named()
+	b.remarks()
+	b.Needs = b.needs()
+	return b.Plan
+}
+
+// Namespaces returns those with Clusters, or if there are none those with any
+// objects, sorted.
+func Namespaces(d *Dump) []string {
+	clusters, all := map[string]bool{}, map[string]bool{}
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		if o.Namespace == "" {
+			continue
+		}
+		all[o.Namespace] = true
+		if _, ok := o.Detail.(*Cluster); ok {
+			clusters[o.Namespace] = true
+		}
+	}
+	if len(clusters) > 0 {
+		all = clusters
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// planner makes a plan. Objects are known by their index in the dump.
+type planner struct {
+	*Plan
+	d           *Dump
+	options     Options
+	types       Types
+	definitions map[groupKind]*Object
+	infra       map[string]bool    // namespaces of infrastructure providers
+	inventory   bool               // whether the dump has that of clusterctl
+	operator    *Object            // of the Cluster API operator
+	kinds       map[groupKind]bool // of which there are objects
+	byUID       map[string]int
+	byID        map[ID]int
+	nodes       []*Node
+	absent      map[string]*Node // by UID
+}
+
+// TypesIn are the definitions in a dump.
+func TypesIn(d *Dump) Types {
+	definitions := definitionsOf(d)
+	return func(group, kind string) (Type, bool) {
+		o := definitions[groupKind{group, kind}]
+		if o == nil {
+			return Type{}, false
+		}
+		d := o.Detail.(*Definition)
+		return Type{
+			Move: o.Has(MoveLabel), Hierarchy: o.Has(HierarchyLabel), Global: d.Global,
+			Unlisted: !o.Has(clusterctlLabel) || d.Storage == "",
+		}, true
+	}
+}
+
+// Either asks the first of several that knows a kind.
+func Either(all ...Types) Types {
+	return func(group, kind string) (Type, bool) {
+		for _, types := range all {
+			if types == nil {
+				continue
+			}
+			if t, ok := types(group, kind); ok {
+				return t, true
+			}
+		}
+		return Type{}, false
+	}
+}
+
+func definitionsOf(d *Dump) map[groupKind]*Object {
+	out := map[groupKind]*Object{}
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		c, ok := o.Detail.(*Definition)
+		if !ok {
+			continue
+		}
+		// The file of a release, which has no label yet, may be there too.
+		if old := out[groupKind{c.Group, c.Kind}]; old == nil || !old.Has(clusterctlLabel) {
+			out[groupKind{c.Group, c.Kind}] = o
+		}
+	}
+	return out
+}
+
+func idOf(o *Object) ID {
+	return ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+}
+
+func (b *planner) index() {
+	for i := range b.d.Objects {
+		o := &b.d.Objects[i]
+		b.kinds[groupKind{o.Group, o.Kind}] = true
+		if p, ok := o.Detail.(*Provider); ok {
+			b.inventory = b.inventory || !p.Operator
+			if p.Operator {
+				b.operator = o
+			} else if strings.HasPrefix(p.Label, "infrastructure-") {
+				b.infra[o.Namespace] = true
+			}
+		}
+		if first, ok := b.byID[idOf(o)]; !ok {
+			b.byID[idOf(o)] = i
+		} else if b.d.Objects[first].UID != o.UID {
+			b.lacks("%s appears twice with different UIDs, so that the files were not written at the same time", idOf(o))
+		}
+		if _, ok := b.byUID[o.UID]; o.UID != "" && !ok {
+			b.byUID[o.UID] = i
+		}
+	}
+}
+
+// lacks notes what is missing in the input.
+func (b *planner) lacks(format string, args ...any) {
+	const most = 20
+	if len(b.Remarks) < most {
+		b.Remarks = append(b.Remarks, Remark{Reason: fmt.Sprintf(format, args...)})
+	}
+}
+
+// clusterctlGroup is that of the inventory, which is never moved.
+const clusterctlGroup = "clusterctl.cluster.x-k8s.io"
+
+// node makes the node of an object and says what its kind and labels mean
+// (clusterctl: objectgraph.go, getDiscoveryTypes and objMetaToNode).
+func (b *planner) node(o *Object) *Node {
+	n := &Node{ID: idOf(o), Global: o.Namespace == ""}
+	kind := groupKind{o.Group, o.Kind}
+	t, known := b.types(o.Group, o.Kind)
+	switch {
+	case n.data():
+		n.Global = false
+	case known:
+		n.Global = t.Global
+		if t.Unlisted {
+			n.Scope = Ignored
+		}
+	case n.ofKubernetes(), o.Group == clusterctlGroup:
+		n.Scope = Ignored
+	default:
+		n.Scope = undefined
+	}
+	switch {
+	case n.Scope != discovered:
+	case ours[kind].Hierarchy:
+		n.Move, n.Hierarchy = builtIn, builtIn
+	case t.Hierarchy:
+		n.Move, n.Hierarchy = onType, onType
+	case t.Move:
+		n.Move = onType
+	}
+	if n.Scope != Ignored {
+		n.mark(o)
+	}
+	return n
+}
+
+// mark takes over what an object says itself.
+func (n *Node) mark(o *Object) {
+	_, block := o.Annotations[BlockMoveAnnotation]
+	n.carries(o.Has(HierarchyLabel), o.Has(MoveLabel), block)
+}
+
+// belongs reports whether an object says that it belongs to a Cluster, or is to be moved.
+func belongs(o *Object) bool {
+	return o.Has(clusterNameLabel) || o.Has(MoveLabel) || o.Has(HierarchyLabel)
+}
+
+// discover makes nodes of the objects that clusterctl lists (objectgraph.go,
+// Discovery), and of others that may have to do with them.
+func (b *planner) discover() {
+	for i := range b.d.Objects {
+		o := &b.d.Objects[i]
+		switch o.Detail.(type) {
+		case *Definition, *Provider:
+			continue
+		}
+		n := b.node(o)
+		secret := n.Group == "" && n.Kind == "Secret"
+		switch related := len(o.Owners) > 0 || belongs(o); {
+		case n.Scope == Ignored && !related:
+			continue
+		case b.options.Restore, n.Global, n.Namespace == b.options.Namespace, secret && b.infra[n.Namespace]:
+		case secret && related && !b.inventory && b.operator == nil:
+			n.Scope = undefined
+		default:
+			continue
+		}
+		if added, first := b.Add(n); first {
+			b.nodes[i] = added
+		}
+	}
+}
+
+// observed visits the objects of a kind that clusterctl has found, or may have.
+func observed[D any](b *planner, visit func(n *Node, o *Object, detail *D)) {
+	for i, n := range b.nodes {
+		if n == nil || !n.perhapsMovable() {
+			continue
+		}
+		if d, ok := b.d.Objects[i].Detail.(*D); ok {
+			visit(n, &b.d.Objects[i], d)
+		}
+	}
+}
+
+// classesElsewhere adds the ClusterClasses that Clusters use and that were not
+// listed, with their templates (objectgraph.go, Discovery).
+func (b *planner) classesElsewhere() {
+	observed(b, func(n *Node, o *Object, c *Cluster) {
+		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: cmp.Or(c.ClassNamespace, o.Namespace), Name: c.Class}
+		if b.options.Restore || c.Class == "" || id.Namespace == b.options.Namespace {
+			return
+		}
+		class := b.fetch(n, id)
+		if class == nil {
+			return
+		}
+		for _, name := range class.Names {
+			field, v1beta2 := strings.CutSuffix(name.Field, ".templateRef.name")
+			if v1beta2 && !strings.Contains(field, ".healthCheck.") || strings.HasSuffix(field, ".ref.name") {
+				b.fetch(b.Find(id), ID{Group: name.Group, Kind: name.Kind, Namespace: id.Namespace, Name: name.Name})
+			}
+		}
+	})
+}
+
+// fetch adds an object whatever its kind or namespace, because another names it.
+// Then clusterctl does not even know that its kind is global.
+func (b *planner) fetch(by *Node, id ID) *Object {
+	i, ok := b.byID[id]
+	if !ok {
+		b.lacks("%s refers to %s, which is not there; without it clusterctl fails", by, id)
+		return nil
+	}
+	o := &b.d.Objects[i]
+	if b.nodes[i] == nil {
+		b.nodes[i], _ = b.Add(b.node(o))
+	}
+	if n := b.nodes[i]; n.Scope == Ignored {
+		n.Scope, n.Global = discovered, false
+		n.mark(o)
+	}
+	return o
+}
+
+// owners links the nodes to their owners, which clusterctl knows by their UIDs
+// (objectgraph.go, processOwnerReferences).
+func (b *planner) owners() {
+	for i := range b.nodes { // more nodes come at the end of the graph, not here
+		n, o := b.nodes[i], &b.d.Objects[i]
+		if n == nil {
+			continue
+		}
+		for k := range o.Owners {
+			b.Link(&Edge{
+				From: b.owner(o, &o.Owners[k]), To: n, By: n, Field: "metadata.ownerReferences." + strconv.Itoa(k),
+				Why: whyWritten, Written: true,
+			})
+		}
+	}
+}
+
+// owner returns the node that an ownerReference leads to.
+func (b *planner) owner(o *Object, r *OwnerReference) *Node {
+	if i, ok := b.byUID[r.UID]; ok {
+		return b.known(i)
+	}
+	id := ID{Group: r.Group, Kind: r.Kind, Namespace: o.Namespace, Name: r.Name}
+	i, namesake := b.byID[id]
+	if !namesake {
+		id.Namespace = ""
+		i, namesake = b.byID[id]
+	}
+	if namesake && (r.UID == "" || b.d.Objects[i].UID == "") {
+		return b.known(i)
+	}
+	id.Namespace = ""
+	key := cmp.Or(r.UID, o.Namespace+"/"+id.String()+"."+id.Group)
+	if b.absent[key] == nil {
+		kind := groupKind{r.Group, r.Kind}
+		n := b.node(&Object{Group: r.Group, Kind: r.Kind, Name: r.Name})
+		n = &Node{ID: id, Scope: n.Scope, Absent: true, Namesake: namesake}
+		// A dump with definitions has those of all kinds that clusterctl lists.
+		_, defined := b.types(coreGroup, "Cluster")
+		defined = !defined || n.Scope != undefined
+		n.Missing = n.Scope != Ignored && !b.kinds[kind] && defined && !b.options.Restore
+		b.absent[key] = n
+		b.Nodes = append(b.Nodes, n) // without its name, which another may have
+	}
+	return b.absent[key]
+}
+
+// known returns the node of an object, which clusterctl need not have listed.
+func (b *planner) known(i int) *Node {
+	if b.nodes[i] == nil {
+		n := b.node(&b.d.Objects[i])
+		if n.Scope != Ignored {
+			n.Scope = Elsewhere
+		}
+		b.nodes[i], _ = b.Add(n)
+	}
+	return b.nodes[i]
+}
+
+// softOwners links what clusterctl links by names (objectgraph.go,
+// setSoftOwnership).
+func (b *planner) softOwners() {
+	b.LinkSecrets()
+	soft := func(n *Node, kind, namespace, name, field, why string) {
+		owner := b.Find(ID{Group: coreGroup, Kind: kind, Namespace: namespace, Name: name})
+		if owner != nil && owner.perhapsMovable() {
+			b.Link(&Edge{From: owner, To: n, Link: SoftOwner, By: n, Field: field, Why: why})
+		}
+	}
+	observed(b, func(n *Node, o *Object, c *Cluster) {
+		namespace := cmp.Or(c.ClassNamespace, o.Namespace)
+		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: namespace, Name: c.Class}
+		if c.Class != "" && b.Find(id) == nil {
+			b.lacks("%s uses %s, which is not there", n, id)
+		}
+		soft(n, id.Kind, namespace, c.Class, "spec.topology", whyClass)
+	})
+	observed(b, func(n *Node, o *Object, c *Binding) {
+		soft(n, "Cluster", o.Namespace, c.Cluster, "spec.clusterName", whyBinding)
+	})
+}
+
+// bystanders are groups whose objects do not describe a Cluster.
+var bystanders = map[string]bool{certManagerGroup: true, runtimeGroup: true, clusterctlGroup: true}
+
+// judge tells what is lost from what clusterctl leaves where it belongs, such as the
+// Secrets of others. What a moved object or a lost one owns is lost if it stays.
+func (b *planner) judge() {
+	stays := func(n *Node) bool { return n.Verdict == Left && !n.Absent && n.Scope != Elsewhere }
+	b.spreadTo(func(*Node) bool { return true }, func(n *Node) bool {
+		i, ok := b.byID[n.ID]
+		provider := n.movable() && !n.ofKubernetes() && !bystanders[n.Group]
+		n.Lost = stays(n) && (n.Wanted || provider || ok && belongs(&b.d.Objects[i]))
+		return n.Lost || n.Verdict.moves()
+	}, func(l link) bool { return l == Owner }, func(n *Node, e *Edge) bool {
+		further := e == nil || stays(n) && !n.Lost
+		n.Lost = n.Lost || stays(n)
+		return further
+	})
+	for _, n := range b.Nodes {
+		if n.Cause == Unowned {
+			n.Cause = noOwner
+		}
+	}
+}
+
+// named finds what stays behind although an object that is moved names it.
+func (b *planner) named() {
+	stay := map[string][]int{}
+	for i := range b.d.Objects {
+		o := &b.d.Objects[i]
+		_, definition := o.Detail.(*Definition)
+		n, of := b.nodes[i], !idOf(o).ofKubernetes() || idOf(o).data()
+		if of && !definition && (n == nil || n.Verdict == Left && !n.Lost) {
+			stay[o.Name] = append(stay[o.Name], i)
+		}
+	}
+	unknown := map[string]bool{}
+	for i, n := range b.nodes {
+		if n == nil || !n.Verdict.moves() {
+			continue
+		}
+		for k := range b.d.Objects[i].Names {
+			name := &b.d.Objects[i].Names[k]
+			id := ID{Group: name.Group, Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Name}
+			if _, ok := b.byID[id]; !ok && n.Group == coreGroup && name.Kind != "" {
+				unknown[name.Kind] = true
+			}
+			for _, to := range stay[name.Name] {
+				b.need(n, to, name)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		b.lacks("Clusters and Machines refer to objects that are not there, of the kinds %s", few(unknown))
+	}
+}
+
+func few(kinds map[string]bool) string { return phrase.Few(slices.Sorted(maps.Keys(kinds)), 8) }
+
+// need settles that an object that stays behind is named by one that is moved.
+func (b *planner) need(by *Node, to int, name *Name) {
+	o := &b.d.Objects[to]
+	kind := cmp.Or(name.Kind, o.Kind)
+	switch {
+	case o.Namespace != "" && o.Namespace != cmp.Or(name.Namespace, by.Namespace) && !(by.Global && b.infra[o.Namespace]),
+		kind != o.Kind, name.Kind == "" && !idOf(o).data() && fit(strings.ToLower(kind), strings.ToLower(name.Field)) < 2:
+		return
+	}
+	n := b.known(to)
+	if n.Lost {
+		return
+	}
+	n.By = &Edge{From: by, To: n, Link: reference, By: by, Field: name.Field, Why: "it names the object"}
+	n.Verdict, n.Lost, n.Cause = Left, true, namedBy
+}
+
+// remarks says what is in the way of the move (clusterctl:
+// client/cluster/mover.go, move), and what a dump should have and has not.
+func (b *planner) remarks() {
+	hinder := func(n *Node, reason, fix string) { b.Remarks = append(b.Remarks, Remark{n, reason, fix}) }
+	clusters, ids, secrets := false, false, false
+	missing := map[string]bool{}
+	for i, n := range b.nodes {
+		if n == nil {
+			continue
+		}
+		if n.BlockMove && n.Wanted {
+			hinder(n, "the annotation "+BlockMoveAnnotation+" holds up the move: if it is still there two minutes after "+
+				"clusterctl has paused the Clusters, clusterctl fails and leaves them paused",
+				"find out which controller set the annotation, and whether it removes it from paused objects")
+		}
+		o := &b.d.Objects[i]
+		ids = ids || o.UID != "" || len(o.Owners) > 0
+		secrets = secrets || n.Kind == "Secret" && n.Group == ""
+		_, cluster := o.Detail.(*Cluster)
+		clusters = clusters || cluster
+	}
+	for _, n := range b.Nodes {
+		if n.Missing {
+			missing[n.Kind+"."+n.Group] = true
+		}
+	}
+	if len(missing) > 0 {
+		b.lacks("objects name owners of kinds of which the dump holds no object: %s", few(missing))
+	}
+	switch {
+	case !clusters && !b.options.Restore:
+		b.lacks("no Cluster is among the objects")
+	case clusters && !secrets:
+		b.lacks("the dump holds no Secret, but every Cluster has some")
+	case !ids:
+		b.lacks("no object has a UID or an owner, as if this were a template; " +
+			"name the folder of its release to see the owners that controllers will set")
+	}
+	switch {
+	case b.inventory || b.options.Restore:
+	case b.operator != nil:
+		hinder(&Node{ID: idOf(b.operator)}, "the Cluster API operator installed the providers, and clusterctl does not know "+
+			"its objects: from here it moves without comparing the providers of both clusters and without the Secrets in "+
+			"their namespaces, and from a cluster with its inventory it refuses to move into such a one",
+			"create objects of clusterctl's inventory (kind Provider) for what the operator installed, in both clusters")
+	default:
+		b.lacks("the dump holds no provider of clusterctl's inventory (providers.clusterctl.cluster.x-k8s.io)")
+	}
+}

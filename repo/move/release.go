@@ -1,0 +1,77 @@
+package move
+
+import (
+	"slices"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+)
+
+// fileOf parses a file. It is nil if there is none or it cannot be read.
+func fileOf(a *repo.Artifact, kind layouts.FileKind) *manifest.File {
+	if a == nil {
+		return nil
+	}
+	data, err := a.Bytes()
+	if err != nil {
+		return nil
+	}
+	return manifest.New(a, kind, data)
+}
+
+// definitions are those that clusterctl installs with a release, with the contracts
+// that their labels name.
+func definitions(r *repo.Release) (known Types, contracts []string) {
+	types := map[groupKind]Type{}
+	if f := fileOf(r.Components(), layouts.Components); f != nil {
+		for _, o := range f.Objects() {
+			if d := crd.Of(o); d != nil {
+				types[groupKind{d.Group, d.Kind}] = TypeOf(d)
+				for _, label := range o.Get("metadata", "labels").Fields() {
+					contracts = contractsOf(contracts, label.Name)
+				}
+			}
+		}
+	}
+	return func(group, kind string) (Type, bool) {
+		t, ok := types[groupKind{group, kind}]
+		return t, ok
+	}, contracts
+}
+
+// TypesOf are the definitions that clusterctl installs with a release.
+func TypesOf(r *repo.Release) Types {
+	known, _ := definitions(r)
+	return known
+}
+
+// EachTemplate plans the move of what each template and ClusterClass of a release
+// makes, with the classes that it uses. With are further definitions; it may be nil.
+// The plan of what cannot be read is nil.
+func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan *Plan)) {
+	types, contracts := definitions(r)
+	known, kindOf := Either(types, with), r.Kinds()
+	for _, a := range r.Artifacts {
+		kind := kindOf(a)
+		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass {
+			continue
+		}
+		f := fileOf(a, kind)
+		if f == nil || !f.Healthy() {
+			visit(a, nil)
+			continue
+		}
+		objects := f.Objects()
+		for _, class := range Classes(objects) {
+			if c := r.Artifact(layouts.ClusterClassFile(class)); c != a {
+				if f := fileOf(c, layouts.ClusterClass); f != nil {
+					objects = slices.Concat(objects, f.Objects())
+				}
+			}
+		}
+		g := Template(objects, known)
+		visit(a, &Plan{Graph: g, Needs: templateNeeds(r, contracts, g), template: true})
+	}
+}
