@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -13,57 +15,96 @@ import (
 
 // Sibling is a destination with others next to it, such as the folder of a provider.
 type Sibling interface {
-	// Siblings lists the releases of other providers that have the version.
-	Siblings(ctx context.Context, version string) ([]*repo.Release, error)
+	// Siblings are the other destinations by their providers.
+	Siblings(ctx context.Context) (map[layouts.Provider]Destination, error)
 }
 
 // Last returns the release before that of a parcel, taken apart by provider: the one of
-// the highest lower version that readers see at the destination; none if there is none.
-// With siblings it also returns those of other providers in a folder that were released
-// with it, which share their metadata. The error is that of the destination.
+// the highest lower version that readers see at the destination and that has components;
+// none if there is none. The error is that of the destination.
+//
+// With siblings, and a destination that has some, the release is one of several from the
+// same source, and those count that were released with the last one: which have its
+// version, its metadata, and components under another name. If the provider has no
+// release, a sibling counts that has its components and CRDs under another label.
 func Last(ctx context.Context, p Parcel, siblings bool) ([]*repo.Release, error) {
-	versions, err := p.To.Versions(ctx)
+	whole, err := before(ctx, p.To, p.Release)
 	if err != nil {
 		return nil, err
 	}
-	next, err := layouts.ParseVersion(p.Release.Version)
+	others, ok := p.To.(Sibling)
+	if whole != nil && (len(p.From) != 1 || whole.Provider != p.Release.Provider) {
+		return providers.Split(ctx, whole, "")
+	}
+	var out []*repo.Release
+	if whole != nil {
+		out = append(out, whole)
+	}
+	if !ok || !siblings {
+		return out, nil
+	}
+	places, err := others.Siblings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var best layouts.Version
-	name := ""
-	for _, version := range versions {
-		v, err := layouts.ParseVersion(version)
-		if err == nil && v.Compare(next) < 0 && (name == "" || v.Compare(best) > 0) {
-			best, name = v, version
+	for provider, place := range places {
+		if slices.ContainsFunc(p.From, func(r *repo.Release) bool { return r.Provider == provider }) {
+			continue
+		}
+		r, err := before(ctx, place, p.Release)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case r == nil:
+		case whole == nil:
+			if providers.Same(r, p.Release) {
+				out = append(out, r)
+			}
+		case r.Version == whole.Version && r.Components().Name != whole.Components().Name && sharesMetadata(whole, r):
+			out = append(out, r)
 		}
 	}
-	if name == "" {
-		return nil, nil
-	}
-	whole, err := p.To.Fetch(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // removed meanwhile
-	}
+	return out, nil
+}
+
+// before is the release of the highest version at a place that is lower than that of
+// another release and has components; nil if there is none.
+func before(ctx context.Context, to Destination, next *repo.Release) (*repo.Release, error) {
+	versions, err := to.Versions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(p.From) == 1 && p.Release.Provider != (layouts.Provider{}) && whole.Provider == p.Release.Provider {
-		out := []*repo.Release{whole}
-		if s, ok := p.To.(Sibling); ok && siblings {
-			more, err := s.Siblings(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range more {
-				if sharesMetadata(whole, r) {
-					out = append(out, r)
+	than, err := layouts.ParseVersion(next.Version)
+	if err != nil {
+		return nil, err
+	}
+	lower := slices.DeleteFunc(slices.Clone(versions), func(version string) bool {
+		v, err := layouts.ParseVersion(version)
+		return err != nil || v.Compare(than) >= 0
+	})
+	slices.SortStableFunc(lower, func(a, b string) int {
+		v, _ := layouts.ParseVersion(a)
+		w, _ := layouts.ParseVersion(b)
+		return w.Compare(v)
+	})
+	for _, version := range lower {
+		r, err := to.Fetch(ctx, version)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		case err != nil:
+			return nil, err
+		case slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return a.Kind() == layouts.Components }):
+			return r, nil
+		default:
+			for _, o := range r.Oddities {
+				if o.Kind == repo.OddUnreadable || o.Kind == repo.OddBroken {
+					return nil, fmt.Errorf("%s: %s", o.Path, o.Why)
 				}
 			}
 		}
-		return out, nil
 	}
-	return providers.Split(ctx, whole, "")
+	return nil, nil
 }
 
 // sharesMetadata reports whether two releases were made of the same tree, as far as

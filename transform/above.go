@@ -16,12 +16,12 @@ func ConfigAbove(dir string) (c *config.Config, file string, err error) {
 		return nil, "", err
 	}
 	for name := dir; at != filepath.Dir(at); {
+		if _, err := os.Lstat(filepath.Join(name, ".git")); err == nil {
+			break
+		}
 		at, name = filepath.Dir(at), filepath.Join(name, "..")
 		if c, file, err := LoadConfig(name, ""); file != "" || err != nil {
 			return c, file, err
-		}
-		if _, err := os.Lstat(filepath.Join(name, ".git")); err == nil {
-			break
 		}
 	}
 	return &config.Config{}, "", nil

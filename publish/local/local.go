@@ -65,22 +65,19 @@ func (s shelf) Fetch(ctx context.Context, version string) (*repo.Release, error)
 	return s.Folder.Fetch(ctx, s.p, version)
 }
 
-// Siblings lists the releases of other providers in the folder that have the version.
-func (s shelf) Siblings(ctx context.Context, version string) (out []*repo.Release, err error) {
+// Siblings are the folders of the other providers.
+func (s shelf) Siblings(context.Context) (map[layouts.Provider]publish.Destination, error) {
 	entries, err := os.ReadDir(s.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the providers in %s: %w", s.root, err)
 	}
+	out := map[layouts.Provider]publish.Destination{}
 	for _, e := range entries {
-		p, err := layouts.ParseLabel(e.Name())
-		if err != nil || p == s.p || !e.IsDir() {
-			continue
-		}
-		r, err := s.Folder.Fetch(ctx, p, version)
-		if err == nil {
-			out = append(out, r)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+		if p, err := layouts.ParseLabel(e.Name()); err == nil && p != s.p && e.IsDir() {
+			out[p] = shelf{s.Folder, p}
 		}
 	}
 	return out, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -257,7 +258,7 @@ func lost(ctx context.Context, s Succession, guessed bool, removed []string, opt
 		return !slices.Contains(removed, l.Name) && !(guessed && l.Of == diff.LostImage) // whose tags follow the version
 	})
 	r.Join(lint.Found(rules.ByID("REPO024"), phrase.List(losses, func(l diff.Loss) lint.Fault {
-		return lint.Fault{File: l.Path, Pos: l.Pos, Object: l.Name, Message: l.Message, Fix: fmt.Sprintf("%s; or, if it is meant, list %q under removed in %s", l.Fix, l.Name, config.FileName)}
+		return lint.Fault{File: l.Path, Pos: l.Pos, Object: l.Name, Message: l.Message, Fix: fmt.Sprintf("%s. If this is intended, list %q under removed in %s.", strings.ToUpper(l.Fix[:1])+l.Fix[1:], l.Name, config.FileName)}
 	}), opts.Severity))
 	return nil
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -57,12 +58,12 @@ Without --to, the destinations of the configuration are used.
 			ctx, dir := cmd.Context(), targets.Arg(args)
 			s.Remote, s.Commit = origin(ctx, env, dir)
 			if finished, _ := transform.IsFinished(ctx, env.Path(dir)); finished {
-				c, err := s.config(env, dir)
+				c, from, err := s.config(env, dir)
 				if err != nil {
 					return err
 				}
 				steps, err := s.finished(ctx, env, dir, func(releases []*repo.Release) ([]step, error) {
-					return s.steps(ctx, env, c, releases, dir)
+					return s.steps(ctx, env, c, releases, from)
 				})
 				if err != nil {
 					return s.fail(env, err)
@@ -78,7 +79,7 @@ Without --to, the destinations of the configuration are used.
 				return err
 			}
 			checked, err := check.Build(ctx, b, check.Options{Last: func(ctx context.Context, _ []*repo.Release) ([]check.Succession, error) {
-				return s.last(ctx, env, steps)
+				return s.last(ctx, env, steps, true)
 			}})
 			if err != nil {
 				return s.fail(env, err)
@@ -103,18 +104,18 @@ Without --to, the destinations of the configuration are used.
 	return cmd
 }
 
-// config is the configuration of finished releases: the one that is named, lies with
-// them, or is the nearest above them.
-func (s *shipment) config(env *cli.Env, dir string) (*config.Config, error) {
+// config is the configuration of finished releases, and the folder that it lies in: the
+// one that is named, lies with them, or is the nearest above them.
+func (s *shipment) config(env *cli.Env, dir string) (c *config.Config, from string, err error) {
 	if s.source.Config != "" {
-		c, _, err := transform.LoadConfig("", env.Short(s.source.Config))
-		return c, err
+		c, _, err = transform.LoadConfig("", env.Short(s.source.Config))
+		return c, dir, err
 	}
 	c, file, err := transform.LoadConfig(env.Short(env.Path(dir)), "")
 	if err == nil && file == "" {
-		c, _, err = transform.ConfigAbove(env.Short(env.Path(dir)))
+		c, file, err = transform.ConfigAbove(env.Short(env.Path(dir)))
 	}
-	return c, err
+	return c, filepath.Dir(cmp.Or(file, filepath.Join(dir, config.FileName))), err
 }
 
 // refused lists the gates for the help.

@@ -56,7 +56,8 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 	o := check.Options{Partial: true} // the destination may have other versions
 	var steps []step
 	o.Last = func(ctx context.Context, releases []*repo.Release) (out []check.Succession, err error) {
-		if _, flat := transform.IsFinished(ctx, env.Path(name)); flat {
+		_, flat := transform.IsFinished(ctx, env.Path(name))
+		if flat {
 			if releases, err = summed(ctx, releases); err != nil {
 				return nil, err
 			}
@@ -64,7 +65,7 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 		if steps, err = plan(releases); err != nil {
 			return nil, err
 		}
-		return s.last(ctx, env, steps)
+		return s.last(ctx, env, steps, flat)
 	}
 	var checked *check.Result
 	var err error
@@ -124,47 +125,60 @@ func (s *shipment) judge(env *cli.Env, checked *check.Result) error {
 	return err
 }
 
-// last returns with what the releases of steps are compared.
-func (s *shipment) last(ctx context.Context, env *cli.Env, steps []step) ([]check.Succession, error) {
+// last returns with what the releases of steps are compared: those of a version with the
+// version before them, at the destination or among the releases themselves.
+func (s *shipment) last(ctx context.Context, env *cli.Env, steps []step, siblings bool) (out []check.Succession, err error) {
 	if s.removal {
 		return nil, nil
 	}
+	var previous []*repo.Release
 	if s.previous != "" {
-		last, err := targets.Last(ctx, env, s.previous)
-		return phrase.List(steps, func(st step) check.Succession { return check.Succession{Last: last, Next: st.releases} }), err
+		if previous, err = targets.Last(ctx, env, s.previous); err != nil {
+			return nil, err
+		}
+		if labels := s.source.Providers; len(labels) > 0 {
+			previous = phrase.Only(previous, func(r *repo.Release) bool { return slices.Contains(labels, r.Provider.Label()) })
+		}
 	}
-	var out []check.Succession
 	for _, st := range steps {
 		parcels, err := st.site.Parcels(ctx, st.releases)
 		if err != nil {
 			return nil, err
 		}
-		for _, version := range versionsOf(st.releases) {
-			next := phrase.Only(st.releases, func(r *repo.Release) bool { return r.Version == version })
-			var last []*repo.Release
-			for _, p := range parcels {
-				if p.Release.Version != version {
-					continue
-				}
-				before, err := publish.Last(ctx, p, len(s.source.Providers) == 0)
-				if err != nil && ctx.Err() == nil {
-					if _, refused := p.To.Plan(ctx, p.Release); refused != nil {
-						return nil, fmt.Errorf("%w; nothing was published", refused)
+		var before []*repo.Release      // of the same step
+		for i := 0; i < len(parcels); { // from the oldest version on
+			version := parcels[i].Release.Version
+			last, own := previous, before
+			before = nil
+			for ; i < len(parcels) && parcels[i].Release.Version == version; i++ {
+				before = append(before, parcels[i].From...)
+				if s.previous == "" && own == nil {
+					there, err := s.lastAt(ctx, parcels[i], siblings)
+					if err != nil {
+						return nil, err
 					}
+					last = append(last, there...)
 				}
-				if err != nil {
-					return nil, fmt.Errorf("the last release cannot be read, with which %s is compared: %w\nname another one with --previous, or none with --previous none", version, err)
-				}
-				last = append(last, before...)
 			}
-			out = append(out, check.Succession{Last: unique(last), Next: next})
+			if own != nil {
+				last = own
+			}
+			out = append(out, check.Succession{Last: unique(last), Next: before})
 		}
 	}
 	return out, nil
 }
 
-func versionsOf(releases []*repo.Release) []string {
-	return slices.Compact(slices.Sorted(slices.Values(phrase.List(releases, func(r *repo.Release) string { return r.Version }))))
+// lastAt is the last release at the destination of a parcel.
+func (s *shipment) lastAt(ctx context.Context, p publish.Parcel, siblings bool) ([]*repo.Release, error) {
+	last, err := publish.Last(ctx, p, siblings && len(s.source.Providers) == 0)
+	if err == nil || ctx.Err() != nil {
+		return last, err
+	}
+	if _, refused := p.To.Plan(ctx, p.Release); refused != nil {
+		return nil, fmt.Errorf("%w; nothing was published", refused) // why it cannot be published at all
+	}
+	return nil, fmt.Errorf("cannot read the last release, which %s is compared with: %w; pass --previous TARGET, or --previous none", p.Release.Version, err)
 }
 
 // unique leaves one release of each provider.

@@ -357,11 +357,14 @@ func Last(ctx context.Context, env *cli.Env, name string) ([]*repo.Release, erro
 	if name == "" || name == None {
 		return nil, nil
 	}
-	releases, err := OpenNewest(ctx, env, name, nil)
+	t, err := Open(ctx, env, name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--previous: %w", err)
 	}
-	return releases, nil
+	if t.Guessed {
+		return nil, cli.Usagef("--previous %s does not say which release it is; rename the folder to its version", name)
+	}
+	return t.Newest()
 }
 
 // DestHelp is the part of the help that all commands with a DEST share.

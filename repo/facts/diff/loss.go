@@ -66,7 +66,7 @@ func Losses(ctx context.Context, last, next []*repo.Release) ([]Loss, error) {
 	var out []Loss
 	var failures []error
 	for _, from := range last {
-		to := successor(from, next)
+		to := successor(from, last, next)
 		if to == nil {
 			out = append(out, goneProvider(from, next))
 			continue
@@ -94,13 +94,14 @@ func Losses(ctx context.Context, last, next []*repo.Release) ([]Loss, error) {
 
 // successor is the next release of the same provider, or the one whose components file
 // has the same name, whatever its label says.
-func successor(from *repo.Release, next []*repo.Release) *repo.Release {
+func successor(from *repo.Release, last, next []*repo.Release) *repo.Release {
 	if i := slices.IndexFunc(next, func(r *repo.Release) bool { return r.Provider == from.Provider }); i >= 0 {
 		return next[i]
 	}
 	same := func(r *repo.Release) bool {
 		a, b := from.Components(), r.Components()
-		return a != nil && b != nil && a.Name == b.Name
+		succeeds := slices.ContainsFunc(last, func(other *repo.Release) bool { return other.Provider == r.Provider })
+		return a != nil && b != nil && a.Name == b.Name && !succeeds
 	}
 	if i := slices.IndexFunc(next, same); i >= 0 {
 		return next[i]
@@ -240,27 +241,40 @@ func (c *losses) images(ctx context.Context) error {
 	}
 	place := func(i inventory.Image) string { return filepath.Base(i.Object) + " " + i.Field + " " + i.Container }
 	managed := map[string]bool{} // Deployments whose other containers are not the provider's own
+	versioned := false           // managers without the version are then those of others
 	for _, i := range old {
-		managed[i.Object] = managed[i.Object] || i.Container == managerContainer
+		if i.Container == managerContainer {
+			_, own := tagPattern(i.Tag, c.old.Version)
+			managed[i.Object], versioned = true, versioned || own
+		}
+	}
+	places := map[string]bool{}
+	for _, i := range old {
+		places[place(i)] = true
 	}
 	for _, was := range old {
 		pattern, own := tagPattern(was.Tag, c.old.Version)
-		if was.Container != managerContainer && (!own || managed[was.Object]) {
+		switch manager := was.Container == managerContainer; {
+		case manager && (own || !versioned):
+		case !manager && own && !managed[was.Object] && was.Container != proxyContainer:
+		default:
 			continue
 		}
 		at := slices.IndexFunc(new, func(i inventory.Image) bool { return place(i) == place(was) })
 		if at < 0 {
-			at = slices.IndexFunc(new, func(i inventory.Image) bool { return i.Repository == was.Repository && i.Name == was.Name })
+			at = slices.IndexFunc(new, func(i inventory.Image) bool {
+				return i.Repository == was.Repository && i.Name == was.Name && !places[place(i)]
+			})
 		}
 		if at < 0 {
-			c.add(nil, nil, LostImage, was.Container, "keep the container, or list it under removed", "container %s of %s is gone; %s runs %s in it",
+			c.add(nil, nil, LostImage, was.Ref, "keep the container", "container %s of %s is gone; %s runs %s in it",
 				was.Container, was.Object, c.old.Version, was.Ref)
 			continue
 		}
 		is := new[at]
 		says := func(fix, format string, args ...any) {
 			c.found = append(c.found, Loss{
-				Of: LostImage, Name: string(LostImage) + " " + was.Container, Fix: fix, Message: fmt.Sprintf("container %s of %s runs %s", is.Container, is.Object, is.Ref) + fmt.Sprintf(format, args...),
+				Of: LostImage, Name: string(LostImage) + " " + was.Ref, Fix: fix, Message: fmt.Sprintf("container %s of %s runs %s", is.Container, is.Object, is.Ref) + fmt.Sprintf(format, args...),
 				Release: c.new.Release, Path: c.new.files[is.File].Artifact.Path, Pos: yamldoc.Pos{Line: is.Line, Column: is.Column},
 			})
 		}
@@ -268,10 +282,11 @@ func (c *losses) images(ctx context.Context) error {
 		switch {
 		case is.Repository != was.Repository || is.Name != was.Name:
 			says("set the image of the provider, as the last release has it", "; %s runs %s", c.old.Version, was.Ref)
+		case own && is.Tag == c.new.Version && candidate().MatchString(was.Tag): // which the last one should have had
 		case own && is.Tag != wanted:
-			says(fmt.Sprintf("set the tag %s", wanted), ", not the tag %s; %s runs the tag %s", wanted, c.old.Version, was.Tag)
+			says(fmt.Sprintf("set the tag %s", wanted), "; want the tag %s, because %s has the tag %s", wanted, c.old.Version, was.Tag)
 		case is.Digest != "" && is.Digest == was.Digest, !own && is.Digest == "" && is.Tag != "" && is.Tag == was.Tag && !imageref.Moving(is.Tag):
-			says("set the image that was built for this release", ", the image of %s", c.old.Version)
+			says("set the image that was built for this release", ", which is the image of %s", c.old.Version)
 		}
 	}
 	return nil
@@ -281,12 +296,20 @@ func (c *losses) images(ctx context.Context) error {
 // provider contract, section Components YAML: Controllers' containers).
 const managerContainer = "manager"
 
+// proxyContainer is the sidecar that kubebuilder adds, whose version is that of another
+// project.
+const proxyContainer = "kube-rbac-proxy"
+
+// candidate is the tag of a pre-release.
+var candidate = phrase.Pattern(`-(alpha|beta|rc)\b`)
+
 // tagPattern says how the tag of an image follows from the version of its release; ok
 // is false if it does not hold the version.
 func tagPattern(tag, version string) (of func(version string) string, ok bool) {
 	bare := func(v string) string { return strings.ReplaceAll(strings.TrimPrefix(v, "v"), "+", "_") }
 	before, after, ok := strings.Cut(tag, bare(version))
-	if !ok || bare(version) == "" {
+	within := strings.ContainsAny(before[max(0, len(before)-1):], "0123456789.") || strings.ContainsAny(after[:min(1, len(after))], "0123456789")
+	if !ok || bare(version) == "" || within { // of another version, such as v11.0.0
 		return func(string) string { return tag }, false
 	}
 	return func(version string) string { return before + bare(version) + after }, true
@@ -306,8 +329,8 @@ func (c *losses) contract() {
 	c.found = append(c.found, l)
 }
 
-// counts looks for kinds of objects in the components of which more than half are gone,
-// and for all Deployments.
+// counts looks for kinds of objects in the components of which more than half are gone: of
+// one or two objects all, and settings and passwords count only in larger numbers.
 func (c *losses) counts() {
 	count := func(s *side) map[string]int {
 		out := map[string]int{}
@@ -318,7 +341,7 @@ func (c *losses) counts() {
 	}
 	old, new := count(c.old), count(c.new)
 	for _, kind := range slices.Sorted(maps.Keys(old)) {
-		few := old[kind] < 3 && (kind != "Deployment" || new[kind] > 0)
+		few := old[kind] < 3 && (new[kind] > 0 || kind == "ConfigMap" || kind == "Secret")
 		if few || 2*new[kind] >= old[kind] {
 			continue
 		}

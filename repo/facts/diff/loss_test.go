@@ -74,6 +74,7 @@ func TestLosses(t *testing.T) {
 		}
 	}
 	tagged := edit(components, "acme/foo:v1.0.0", "acme/foo:v1.1.0")
+	const other = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: other, namespace: foo-system}\nspec: {template: {spec: {containers: [{name: manager, image: \"registry.example.com/other:v2.5.0\"}]}}}\n"
 	for name, c := range map[string]struct {
 		old, new func(map[string]string)
 		want     string // name: message
@@ -84,14 +85,14 @@ func TestLosses(t *testing.T) {
 		"the name of a class": {nil, all(tagged, edit("clusterclass-quick.yaml", "name: quick", "name: slow")), "class quick: ClusterClass quick is gone"},
 		"a CRD":               {nil, all(tagged, edit(components, "name: foos.example.com", "name: bars.example.com")), "crd foos.example.com: CRD foos.example.com is gone; v1.0.0 has it"},
 		"a served version":    {nil, all(tagged, edit(components, "served: true", "served: false")), "version foos.example.com/v1: CRD foos.example.com no longer serves v1; v1.0.0 serves it"},
-		"the old image again": {nil, all(), "image manager: container manager of Deployment foo-system/foo-controller-manager runs ghcr.io/acme/foo:v1.0.0, not the tag v1.1.0; v1.0.0 runs the tag v1.0.0"},
-		"a tag without v":     {nil, edit(components, "acme/foo:v1.0.0", "acme/foo:1.1.0"), "image manager: .* runs ghcr.io/acme/foo:1.1.0, not the tag v1.1.0"},
-		"a tag with v":        {edit(components, "acme/foo:v1.0.0", "acme/foo:1.0.0"), tagged, "image manager: .* runs ghcr.io/acme/foo:v1.1.0, not the tag 1.1.0"},
-		"a moving tag":        {nil, edit(components, "acme/foo:v1.0.0", "acme/foo:latest"), "image manager: .* runs ghcr.io/acme/foo:latest, not the tag v1.1.0"},
-		"another image":       {nil, edit(components, "acme/foo:v1.0.0", "acme/controller:v1.1.0"), "image manager: .* runs ghcr.io/acme/controller:v1.1.0; v1.0.0 runs ghcr.io/acme/foo:v1.0.0"},
-		"another registry":    {nil, edit(components, "ghcr.io/acme/foo:v1.0.0", "localhost:5000/foo:v1.1.0"), "image manager: .* runs localhost:5000/foo:v1.1.0; v1.0.0 runs"},
-		"a pinned tag again":  {edit(components, "acme/foo:v1.0.0", "acme/foo:abc123"), edit(components, "acme/foo:v1.0.0", "acme/foo:abc123"), "image manager: .* runs ghcr.io/acme/foo:abc123, the image of v1.0.0"},
-		"no controller":       {nil, edit(components, "kind: Deployment", "kind: Gone"), "image manager: container manager of Deployment .* is gone; v1.0.0 runs ghcr.io/acme/foo:v1.0.0 in it"},
+		"the old image again": {nil, all(), "image ghcr.io/acme/foo:[^ ]*: container manager of Deployment foo-system/foo-controller-manager runs ghcr.io/acme/foo:v1.0.0; want the tag v1.1.0, because v1.0.0 has the tag v1.0.0"},
+		"a tag without v":     {nil, edit(components, "acme/foo:v1.0.0", "acme/foo:1.1.0"), "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/foo:1.1.0; want the tag v1.1.0"},
+		"a tag with v":        {edit(components, "acme/foo:v1.0.0", "acme/foo:1.0.0"), tagged, "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/foo:v1.1.0; want the tag 1.1.0"},
+		"a moving tag":        {nil, edit(components, "acme/foo:v1.0.0", "acme/foo:latest"), "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/foo:latest; want the tag v1.1.0"},
+		"another image":       {nil, edit(components, "acme/foo:v1.0.0", "acme/controller:v1.1.0"), "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/controller:v1.1.0; v1.0.0 runs ghcr.io/acme/foo:v1.0.0"},
+		"another registry":    {nil, edit(components, "ghcr.io/acme/foo:v1.0.0", "localhost:5000/foo:v1.1.0"), "image ghcr.io/acme/foo:[^ ]*: .* runs localhost:5000/foo:v1.1.0; v1.0.0 runs"},
+		"a pinned tag again":  {edit(components, "acme/foo:v1.0.0", "acme/foo:abc123"), edit(components, "acme/foo:v1.0.0", "acme/foo:abc123"), "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/foo:abc123, which is the image of v1.0.0"},
+		"no controller":       {nil, edit(components, "kind: Deployment", "kind: Gone"), "image ghcr.io/acme/foo:[^ ]*: container manager of Deployment .* is gone; v1.0.0 runs ghcr.io/acme/foo:v1.0.0 in it"},
 		"another namespace":   {nil, all(tagged, edit(components, "name: foo-system", "name: bar-system")), "namespace foo-system: the Namespace is bar-system; v1.0.0 has foo-system"},
 		"a lower contract":    {nil, all(tagged, edit("metadata.yaml", "minor: 1, contract: v1beta2", "minor: 1, contract: v1beta1")), "contract v1beta2: metadata.yaml gives v1.1.0 contract v1beta1; v1.0.0 has v1beta2"},
 		"most of a kind":      {nil, all(tagged, edit(components, "kind: Secret\nmetadata: {name: a}", "kind: X"), edit(components, "kind: Secret\nmetadata: {name: b}", "kind: X")), "objects Secret: the components hold 1 Secret; v1.0.0 has 3"},
@@ -151,9 +152,10 @@ func TestLostProvider(t *testing.T) {
 		last, next []*repo.Release
 		want       string
 	}{
-		"both":     {[]*repo.Release{first, second}, []*repo.Release{first, second}, ""},
-		"one":      {[]*repo.Release{first, second}, []*repo.Release{first}, "components bootstrap-components.yaml: v1.0.0 of bootstrap-foo has bootstrap-components.yaml; this release has only infrastructure-foo"},
-		"relabels": {[]*repo.Release{first}, []*repo.Release{&renamed}, "provider infrastructure-foo: the provider label is infrastructure-bar; v1.0.0 has infrastructure-foo"},
+		"both":              {[]*repo.Release{first, second}, []*repo.Release{first, second}, ""},
+		"one":               {[]*repo.Release{first, second}, []*repo.Release{first}, "components bootstrap-components.yaml: v1.0.0 of bootstrap-foo has bootstrap-components.yaml; this release has only infrastructure-foo"},
+		"two with one name": {[]*repo.Release{first, &renamed}, []*repo.Release{&renamed}, "components infrastructure-components.yaml: v1.0.0 of infrastructure-foo has infrastructure-components.yaml; this release has only infrastructure-bar"},
+		"relabels":          {[]*repo.Release{first}, []*repo.Release{&renamed}, "provider infrastructure-foo: the provider label is infrastructure-bar; v1.0.0 has infrastructure-foo"},
 	} {
 		var got []string
 		for _, l := range given.Value(Losses(t.Context(), c.last, c.next))(t) {

@@ -104,3 +104,32 @@ func providerOf(a *repo.Artifact, data string) layouts.Provider {
 	}
 	return layouts.Provider{Type: layouts.TypeOfComponents(a.Name)}
 }
+
+// Same reports whether two releases are of one provider, whatever their labels say: they
+// have components under the same name, with a CRD of the same name, or without CRDs
+// in the same Namespace. Components that cannot be read are those of no other provider.
+func Same(a, b *repo.Release) bool {
+	x, y := a.Components(), b.Components()
+	if x == nil || y == nil || x.Name != y.Name {
+		return false
+	}
+	names := func(a *repo.Artifact, kind string) (out []string) {
+		data, err := a.Text()
+		if err != nil {
+			return nil
+		}
+		for _, o := range manifest.New(a, layouts.Components, data).Objects() {
+			if o.Kind == kind {
+				out = append(out, o.Name)
+			}
+		}
+		return out
+	}
+	for _, kind := range []string{"CustomResourceDefinition", "Namespace"} {
+		one, other := names(x, kind), names(y, kind)
+		if len(one)+len(other) > 0 {
+			return slices.ContainsFunc(one, func(name string) bool { return slices.Contains(other, name) })
+		}
+	}
+	return false
+}
