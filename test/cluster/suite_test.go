@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"bytes"
+	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,13 +12,31 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/kustomize"
 )
+
+// makeAdoption makes the template of two kustomizations that only the Makefile of
+// Cluster API knows how to put together.
+func makeAdoption(t *testing.T, source string) {
+	t.Helper()
+	tree := given.Value(kustomize.OpenTree(source, nil))(t)
+	defer tree.Close()
+	const dir = "test/e2e/data/infrastructure-docker/main/cluster-template-kcp-adoption"
+	var steps [][]byte
+	for _, step := range []string{"step1", "step2"} {
+		steps = append(steps, given.Value(kustomize.Text(t.Context(), tree, path.Join(dir, step), kustomize.Options{NoLoadRestrictions: true}))(t))
+	}
+	given.NoError(t, os.WriteFile(filepath.Join(source, filepath.FromSlash(dir+".yaml")), bytes.Join(steps, []byte("---\n")), 0o600))
+}
 
 // TestSuiteRepository installs Cluster API from the local repository of its e2e
 // suite with the stock clusterctl, and makes clusters of all its flavors.
 func TestSuiteRepository(t *testing.T) {
 	const version = "v1.15.99"
-	suite := filepath.Join(share.Corpus(t, "e2e"), "cluster-api", "test", "e2e", "config", "docker.yaml")
+	source := filepath.Join(t.TempDir(), "cluster-api")
+	given.NoError(t, os.CopyFS(source, os.DirFS(filepath.Join(share.Corpus(t, "e2e"), "cluster-api"))))
+	makeAdoption(t, source)
+	suite := filepath.Join(source, "test", "e2e", "config", "docker.yaml")
 	m := newManagement(t)
 	args := []string{"build", suite, "--out", m.repository, "--offline"}
 	labels := []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-docker", "runtime-extension-test-extension"}

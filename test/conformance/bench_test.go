@@ -121,7 +121,7 @@ const labDestination = "https://" + gitLabHost + "/" + labProject
 // publishing is a side that publishes with this project's program.
 func publishing(b *testing.B, name, dir, to string) cost.Side {
 	return cost.Side{Name: name, Do: func() cost.Cost {
-		return inWorld(b, func(w *world) cost.Cost { return cost.Run(b, w.tool.process("publish", dir, "--to", to)) })
+		return inWorld(b, func(w *world) cost.Cost { return cost.Run(b, w.tool.process("publish", dir, "--to", to, "--fail-on", "never")) })
 	}}
 }
 
@@ -224,7 +224,7 @@ func BenchmarkRegistry(b *testing.B) {
 			dir, _ := l.write(b)
 			layout := filepath.Join(b.TempDir(), "layout")
 			remote := func(host string) string { return "docker://" + host + "/acme:v1.0.0" }
-			publish := func(host string) cost.Process { return tool.process("publish", dir, "--to", "oci://"+host+"/acme") }
+			publish := func(host string) cost.Process { return tool.process("publish", dir, "--to", "oci://"+host+"/acme", "--fail-on", "never") }
 			pull := func(host, to string) cost.Process {
 				return skopeo.process("copy", "--quiet", "--src-tls-verify=false", remote(host), "oci:"+to+":v1.0.0")
 			}
@@ -273,7 +273,7 @@ func BenchmarkMemory(b *testing.B) {
 				}
 				return cost.Side{Name: name, Do: func() cost.Cost {
 					return inRegistry(b, func(host string) cost.Cost {
-						return cost.Run(b, program{path(b, tool), []string{"HOME=" + dir}}.process("publish", dir, "--to", "oci://"+host+"/acme"))
+						return cost.Run(b, program{path(b, tool), []string{"HOME=" + dir}}.process("publish", dir, "--to", "oci://"+host+"/acme", "--fail-on", "never"))
 					})
 				}}
 			}
@@ -300,7 +300,7 @@ func BenchmarkMirror(b *testing.B) {
 			watch := &stopwatch{}
 			w := newServers(b, watch.wrap, repositories...)
 			defer w.close()
-			cost.Run(b, w.tool.process("publish", root, "--to", "https://github.com/acme/{provider}"))
+			cost.Run(b, w.tool.process("publish", root, "--to", "https://github.com/acme/{provider}", "--fail-on", "never"))
 			settings := filepath.Join(w.home, "clusterctl.yaml")
 			given.NoError(b, os.WriteFile(settings, []byte(config), 0o600))
 			watch.distance = distance

@@ -180,11 +180,12 @@ func TestKilled(t *testing.T) {
 
 func killed(t *testing.T, w *world, at target) {
 	root, random := t.TempDir(), rand.New(rand.NewPCG(4, uint64(len(at.name))))
-	// How many requests a run without faults makes.
+	// How many requests a run without faults makes that compares with an earlier release.
+	w.tool.must(t, "publish", subject(t, root, "v0.9.0").dir, "--to", at.to, "--fail-on", "never")
 	at.faults.ClearLog()
 	first := subject(t, root, "v1.0.0")
 	start := time.Now()
-	w.tool.must(t, "publish", first.dir, "--to", at.to)
+	w.tool.must(t, "publish", first.dir, "--to", at.to, "--fail-on", "never")
 	requests, usual := len(at.faults.Log()), time.Since(start)
 	nothing, all, ended := 0, 0, 0
 	for i := range kills {
@@ -196,7 +197,7 @@ func killed(t *testing.T, w *world, at target) {
 		ctx, kill := context.WithCancel(t.Context())
 		at.faults.Reset()
 		at.faults.Add(fault.Rule{Nth: nth, Fault: fault.Fault{Call: func() { time.AfterFunc(delay, kill) }}})
-		cmd := w.tool.command(ctx, t, "publish", r.dir, "--to", at.to)
+		cmd := w.tool.command(ctx, t, "publish", r.dir, "--to", at.to, "--fail-on", "never")
 		out, err := cmd.CombinedOutput()
 		kill()
 		at.faults.Reset()
@@ -236,7 +237,7 @@ func killed(t *testing.T, w *world, at target) {
 			}
 		}
 		read(false)
-		second := w.tool.must(t, "publish", r.dir, "--to", at.to)
+		second := w.tool.must(t, "publish", r.dir, "--to", at.to, "--fail-on", "never")
 		if len(got) > 0 && !strings.Contains(second, "already published") {
 			t.Errorf("%s: published twice: %s", moment, second)
 		}

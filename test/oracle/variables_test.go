@@ -12,10 +12,15 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/oracle/real"
 )
 
-// schemaText is the schema of a variable whose keywords have the right types. What
-// the API server has against it later, such as an empty type, is left out.
+// schemaText is the schema of a variable whose keywords have the right types. It has
+// nothing of what the tool leaves to Cluster API: defaults, and what is not structural,
+// such as an empty type or an array without items.
 func schemaText(r *rand.Rand, depth int) string {
-	kind := pick(r, []string{"string", "integer", "boolean", "object", "array", "number"}[r.IntN(6)], "text", "null")
+	kinds := []string{"string", "integer", "boolean", "object", "number", "array"}
+	if depth == 0 {
+		kinds = kinds[:5]
+	}
+	kind := pick(r, kinds[r.IntN(len(kinds))], "text", "null")
 	fields := []string{fmt.Sprintf(`"type":%q`, kind)}
 	add := func(chance int, text string) {
 		if r.IntN(chance) == 0 {
@@ -25,7 +30,6 @@ func schemaText(r *rand.Rand, depth int) string {
 	value := func() string {
 		return []string{`"a"`, `"abc"`, `""`, `1`, `-1`, `1.5`, `true`, `{}`, `{"x":"a"}`, `{"x":1}`, `[]`, `["a"]`, `[1]`}[r.IntN(13)]
 	}
-	add(4, `"default":`+value())
 	add(8, `"enum":[`+value()+`,`+value()+`]`)
 	add(8, `"example":`+value())
 	add(8, `"minLength":2`)
@@ -35,8 +39,7 @@ func schemaText(r *rand.Rand, depth int) string {
 	add(8, `"pattern":`+pick(r, `"^a"`, `"["`, `"(?=a)"`))
 	add(6, `"format":`+pick(r, `"date"`, `"uuid"`, `"ipv4"`, `"whatever"`))
 	add(10, `"description":"d"`)
-	add(20, `"x-kubernetes-preserve-unknown-fields":true`)
-	add(20, `"x-kubernetes-int-or-string":true`)
+	add(10, []string{`"x-kubernetes-preserve-unknown-fields":true`, `"x-kubernetes-int-or-string":true`}[r.IntN(2)])
 	if depth > 0 {
 		if kind == "object" && r.IntN(4) > 0 || r.IntN(15) == 0 {
 			fields = append(fields, `"properties":{"x":`+schemaText(r, depth-1)+`}`)
@@ -46,7 +49,7 @@ func schemaText(r *rand.Rand, depth int) string {
 		if kind == "object" && r.IntN(6) == 0 || r.IntN(20) == 0 {
 			fields = append(fields, `"additionalProperties":`+schemaText(r, depth-1))
 		}
-		if kind == "array" && r.IntN(8) > 0 || r.IntN(20) == 0 {
+		if kind == "array" || r.IntN(20) == 0 {
 			fields = append(fields, `"items":`+schemaText(r, depth-1))
 			add(6, `"minItems":1`)
 			add(6, `"maxItems":0`)

@@ -26,8 +26,8 @@ import (
 // clusterctl refuses a server without one.
 const Version = "v1.36.3"
 
-// Flags are those of the linker that make programs of Kubernetes say so.
-const Flags = "-s -w -X " + about + ".gitVersion=" + Version + " -X " + about + ".gitMajor=1 -X " + about + ".gitMinor=36"
+// flags are those of the linker that make programs of Kubernetes say so.
+const flags = "-s -w -X " + about + ".gitVersion=" + Version + " -X " + about + ".gitMajor=1 -X " + about + ".gitMinor=36"
 
 const about = "k8s.io/component-base/version"
 
@@ -43,7 +43,7 @@ const (
 // go build does not.
 func Build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "kube")
-	build := exec.CommandContext(ctx, "go", "run", "-exec", "cp", "-ldflags", Flags,
+	build := exec.CommandContext(ctx, "go", "run", "-exec", "cp", "-ldflags", flags,
 		"github.com/clusterctl-repo/clusterctl-repo/test/cluster/server/kube", path)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the API server: %w\n%s", err, out)
@@ -60,7 +60,7 @@ type Server struct {
 
 	cmd   *exec.Cmd
 	stdin io.Closer
-	log   *Tail
+	log   *tail
 	ended chan struct{}
 	err   error // why it ended
 }
@@ -68,7 +68,7 @@ type Server struct {
 // Start runs the program that Build made and waits until it is ready. It ends
 // with Stop, and also when this process ends.
 func Start(ctx context.Context, program string) (*Server, error) {
-	s := &Server{cmd: exec.Command(program), log: &Tail{}, ended: make(chan struct{})}
+	s := &Server{cmd: exec.Command(program), log: &tail{}, ended: make(chan struct{})}
 	s.cmd.Stderr = s.log
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
@@ -128,14 +128,14 @@ func (s *Server) Stop() error {
 // Log returns the last things that the server wrote down.
 func (s *Server) Log() string { return s.log.String() }
 
-// Tail keeps the end of what is written to it.
-type Tail struct {
+// tail keeps the end of what is written to it.
+type tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
 // Write implements io.Writer.
-func (t *Tail) Write(p []byte) (int, error) {
+func (t *tail) Write(p []byte) (int, error) {
 	const most = 64 << 10
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +147,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 }
 
 // String returns the end.
-func (t *Tail) String() string {
+func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(bytes.TrimSpace(t.text))
