@@ -21,7 +21,7 @@ func TestLike(t *testing.T) {
 	of := share.Of(3, 1)
 	for i, source := range slices.Sorted(maps.Keys(releases)) {
 		if i%of != of/2 {
-			continue // make test traces others
+			continue // TestCorpusTraces of transform has others
 		}
 		each := releases[source]
 		t.Run(source, func(t *testing.T) {

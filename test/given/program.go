@@ -10,7 +10,7 @@ import (
 )
 
 // The program that make test built, and its build ID. The go command keeps results
-// of tests for the same values of the variables that they read, and does not look at a
+// of tests for the same values of the variables that they read, and need not look at a
 // program that they start: without the ID, another program would get the results of this one.
 const (
 	programVariable = "CLUSTERCTL_REPO_TEST_PROGRAM"
