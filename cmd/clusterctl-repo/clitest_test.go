@@ -38,16 +38,6 @@ func runScripts(t *testing.T, p testscript.Params) {
 		all[name] = cmd
 	}
 	p.Cmds = all
-	setup := p.Setup
-	p.Setup = func(env *testscript.Env) error {
-		for _, name := range []string{"MUTANT", "MUTANT_HITS"} { // of make mutate
-			env.Setenv(name, os.Getenv(name))
-		}
-		if setup != nil {
-			return setup(env)
-		}
-		return nil
-	}
 	testscript.Run(t, p)
 }
 

@@ -509,6 +509,12 @@ func (b *planner) remarks() {
 		b.lacks("no object has a UID or an owner, as if this were a template; " +
 			"name the folder of its release to see the owners that controllers will set")
 	}
+	if o := b.definitions[groupKind{coreGroup, "Cluster"}]; o != nil && !b.options.Restore {
+		if d := o.Detail.(*Definition); d.Storage != contractVersion {
+			hinder(&Node{ID: idOf(o)}, fmt.Sprintf("it stores Clusters in version %q, and clusterctl v1.14 only moves between clusters that store %s",
+				d.Storage, contractVersion), "upgrade Cluster API first, or use the clusterctl of its version")
+		}
+	}
 	switch {
 	case b.inventory || b.options.Restore:
 	case b.operator != nil:

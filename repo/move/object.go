@@ -16,12 +16,21 @@ var errNoObject = errors.New("not a Kubernetes object: apiVersion, kind or metad
 
 var errPage = errors.New("this is one page of a longer list (metadata.continue); get all of it, as kubectl get does")
 
+var errItems = errors.New("items is not a list")
+
 const listSuffix = "List"
 
 // take adds an object, or the items of a list. A list may tell what its items are.
 func (d *Dump) take(name string, m map[string]any, apiVersion, kind string) {
+	if m == nil { // as of null
+		d.problem(name, errNoObject)
+		return
+	}
 	own := text(m["kind"])
 	if items, ok := m["items"]; ok && strings.HasSuffix(own, listSuffix) {
+		if _, isList := items.([]any); !isList && items != nil {
+			d.problem(name, errItems)
+		}
 		for _, item := range list(items) {
 			if o, ok := item.(map[string]any); ok {
 				d.take(name, o, text(m["apiVersion"]), own)

@@ -247,10 +247,21 @@ func TestItemsAreReadOneByOne(t *testing.T) {
 	}
 }
 
+// TestNoList: a list whose items are none is reported, and nothing of it counts as read.
+func TestNoList(t *testing.T) {
+	for _, text := range []string{`{"kind":"List","items":5}`, "kind: List\nitems: {a: b}\n", "[null]", `{"kind":"List","items":[null]}`} {
+		if d := read(t, text); len(d.Objects) != 0 || len(d.Problems) == 0 {
+			t.Errorf("%s: %d objects, problems %v", text, len(d.Objects), d.Problems)
+		}
+	}
+}
+
 // FuzzRead makes sure that no text makes it panic, and that what it reads has a kind and a name.
 func FuzzRead(f *testing.F) {
 	f.Add("apiVersion: v1\nkind: List\nitems: [{kind: A}]\n")
 	f.Add(`{"items":[{"items":[5]}],"kind":"List"}`)
+	f.Add("[null]")
+	f.Add(`{"kind":"List","items":[null]}`)
 	f.Add(`[{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"x"},"spec":{"versions":[5,{"name":6}]}}]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		d := read(t, text)

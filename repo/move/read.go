@@ -155,6 +155,8 @@ func (d *Dump) object(ctx context.Context, name string, dec *json.Decoder) error
 			err = dec.Decode(&v)
 		} else if t, e := dec.Token(); e != nil || t == json.Delim('[') {
 			err = cmp.Or(e, d.items(ctx, name, dec, text(m["apiVersion"]), text(m["kind"])))
+		} else if t != nil {
+			err = errItems
 		}
 		if err != nil {
 			return err

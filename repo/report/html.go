@@ -38,7 +38,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		text.WriteString(strings.TrimSpace(line))
 	}
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"visible": phrase.Visible, "lines": Lines, "spans": Spans, "name": severityName, "built": built, "count": phrase.Count[int],
+		"visible": phrase.Visible, "lines": Lines, "spans": Spans, "name": lint.Severity.String, "built": built, "count": phrase.Count[int],
 	}).Parse(text.String()))
 })
 
@@ -52,7 +52,7 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 	var counts []count
 	c := r.Count()
 	for i, n := range []int{c.Errors, c.Warnings, c.Infos} { // worst first
-		name := severityName(lint.Error - lint.Severity(i))
+		name := (lint.Error - lint.Severity(i)).String()
 		_, noun, _ := strings.Cut(phrase.Count(n, name), " ")
 		counts = append(counts, count{n, name, noun})
 	}
@@ -76,14 +76,6 @@ func findingsHTML(w io.Writer, r *lint.Report, o Options) error {
 func hashOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// severityName is what people call a severity.
-func severityName(s lint.Severity) string {
-	if s == lint.Info {
-		return "note"
-	}
-	return s.String()
 }
 
 // home is where a finding belongs.

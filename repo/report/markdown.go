@@ -34,7 +34,7 @@ func findingsMarkdown(w io.Writer, r *lint.Report, size int) error {
 			if f.Way != "" {
 				at = " (at " + Prose(built(f)) + ")"
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", severityName(f.Severity), CodeSpan(place(f.File, f.Pos)), object, Prose(f.Message), at, f.Rule.ID))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", f.Severity, CodeSpan(place(f.File, f.Pos)), object, Prose(f.Message), at, f.Rule.ID))
 		}
 		fill(&b, rows, size*3/4, "\nAnd %d more.\n")
 		b.WriteString("\n<details><summary>What the rules mean, and what to do</summary>\n\n")

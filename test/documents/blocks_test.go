@@ -27,11 +27,10 @@ import (
 // parsed, with all their flags, and not run.
 var elsewhere = []struct{ pattern, why string }{
 	{`(https|oci)://|images .*--check\b|--check-images`, "a server"},
-	{`--kubeconfig|^contract (watch|drive)`, "a cluster"},
-	{`^(move-plan|contract replay) .*(crds\.json|dump/|\.jsonl)|--verify `, "a dump or recording of a cluster"},
+	{`^move-plan .*(crds\.json|dump/)`, "a dump of a cluster"},
 	{`--watch`, "it does not end"},
-	{`^mirror .*(cluster-api|--config|/srv/mirror|infrastructure-)|^(mirror|survey|migrate)\b`, "releases on GitHub"},
-	{`--verify-key|--verify-identity|--sign|\bTARGET\b`, "keys"},
+	{`^mirror .*(cluster-api|--config|/srv/mirror|infrastructure-)|^mirror\b`, "releases on GitHub"},
+	{`--verify-key|--sign|\bTARGET\b`, "keys"},
 	{`^extension (check|config)`, "a running extension"},
 	{`static:|--from \S*/srv/mirror`, "a folder that another page makes"},
 	{`^build \.\./cluster-api `, "a tree of Cluster API"},

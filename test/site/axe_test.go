@@ -22,7 +22,7 @@ import (
 // looked are the pages that a browser opens: of each kind that the site has, and
 // the report that lint writes.
 var looked = []string{
-	"/", "/getting-started/", "/using/", "/publishing/", "/commands/lint/", "/rules/META006/", "/faq/", "/ci/", "/migrate/",
+	"/", "/getting-started/", "/using/", "/publishing/", "/commands/lint/", "/rules/META006/", "/faq/", "/ci/", "/move/",
 	"/report.html",
 }
 

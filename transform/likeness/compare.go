@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
@@ -165,10 +166,10 @@ func (v version) images(built, want []object) (out []config.Image) {
 				continue
 			}
 			at, old, now := strings.TrimSuffix(path, "image"), o.text(path), want[i].text(path)
-			policy := want[i].values[at+"imagePullPolicy"]
+			policy := want[i].text(at + "imagePullPolicy")
 			image := v.image(old, now, o.text(at+"name") == "manager")
-			if policy != o.values[at+"imagePullPolicy"] && policy != nil {
-				image.PullPolicy = policy.(string)
+			if policy != "" && policy != o.text(at+"imagePullPolicy") {
+				image.PullPolicy = policy
 			}
 			if other, ok := set[image.Name]; now == "" || ok && fmt.Sprint(other) != fmt.Sprint(image) {
 				continue // the difference, if there is one, stays
@@ -282,6 +283,9 @@ func (v version) changed(g gap) (out []literal) {
 
 // words finds the replacements in one word.
 func (v version) words(a, b string) (out []literal, ok bool) {
+	if !utf8.ValidString(a) || !utf8.ValidString(b) || len(a) > maxText {
+		return nil, false
+	}
 	for _, marks := range []*regexp.Regexp{variable(), marker()} {
 		names := marks.FindAllString(a, -1)
 		parts := marks.Split(a, -1)

@@ -121,6 +121,10 @@ func TestLike(t *testing.T) {
 			release: release(tree{"cluster-template-k3s-a.yaml": cluster + "spec: {at: '/k3s/ca.crt'}\n", "cluster-template-k3s-b.yaml": cluster + "spec: {in: '/k3s'}\n", "cluster-template-rke2.yaml": cluster + "spec: {on: '/rke2'}\n"}),
 			text:    []string{"- files: cluster-template-k3s-*.yaml\n    old: ${CERTS}\n    new: /k3s\n", "- files: cluster-template-rke2.yaml\n    old: ${CERTS}\n    new: /rke2\n"}, same: 5,
 		},
+		"files of line ends, and text that is not UTF-8": {
+			tree:    with(acme, tree{"config/blank.yaml": "\n", "docs/a.yaml": "caf\xe9-1\n"}),
+			release: release(tree{"a.yaml": "caf\xe9-2\n"}), same: 2, unexplained: []string{"a.yaml: docs/a.yaml has that name, but differs at line 1"},
+		},
 		"files in a row": {
 			tree: with(acme, tree{"extra/a.yaml": flavor("a")}), release: release(tree{"all.yaml": installed(label, group, "controller:latest", "--v=2") + "---\n" + flavor("a")}),
 			text: []string{"- output: infrastructure-acme/infrastructure-components.yaml\n    - file: extra/a.yaml\n    name: all.yaml\n"}, same: 3,

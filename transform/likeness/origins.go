@@ -206,7 +206,8 @@ func (s *search) joined(data []byte, released map[string][]byte) origin {
 			rest = bytes.TrimPrefix(rest, []byte("---\n"))
 		}
 		i := slices.IndexFunc(pieces, func(p piece) bool {
-			return len(p.data) < len(data) && bytes.HasPrefix(rest, bytes.TrimRight(p.data, "\n"))
+			part := bytes.TrimRight(p.data, "\n")
+			return len(part) > 0 && len(p.data) < len(data) && bytes.HasPrefix(rest, part)
 		})
 		if i < 0 {
 			return origin{}

@@ -36,7 +36,7 @@ func (f *initFlags) releases(ctx context.Context, env *cli.Env, dir string) (out
 			return out, nil
 		}
 		url := "https://" + m[1] + "/" + m[2]
-		if out, err = f.published(ctx, env, url, dir, ""); err != nil {
+		if out, err = f.published(ctx, env, url, dir, f.version); err != nil {
 			env.Say("info: the conventions alone decide, because no release of %s can be read: %v", url, err)
 			return likeness.Releases{}, ctx.Err()
 		}

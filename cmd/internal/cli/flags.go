@@ -115,7 +115,7 @@ func (f filled) Set(value string) error {
 }
 
 // written are the flags that name a file to write, and not one to read.
-var written = []string{"output", "receipt", "record", "write-to"}
+var written = []string{"output", "receipt", "write-to"}
 
 // Check refuses flags whose file cannot be there, to be read or to be written, before any
 // work is done. It sets Outputs.All, and refuses outputs that the command does not have

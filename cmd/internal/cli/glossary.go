@@ -86,7 +86,7 @@ var Glossary = map[string]string{
 	"service":                     "the server belongs to this Service, `NAMESPACE/NAME`",
 	"setting":                     "send this setting with each request, `KEY=VALUE`",
 	"sign-key":                    "sign " + layouts.ChecksumFile + " with the private key in this PEM `FILE`",
-	"skip":                        "skip the step or handler with this `NAME`",
+	"skip":                        "do not call the handler with this `NAME`",
 	"target":                      "compare with the target cluster in this `DUMP`",
 	"target-namespace":            "install into this `NAMESPACE`",
 	"timeout":                     "a request fails when a server makes no progress for this `DURATION`",
@@ -107,7 +107,6 @@ var Glossary = map[string]string{
 var words = map[string]string{
 	"exec":          "run the commands that the configuration lists",
 	"remote":        "load the bases of kustomizations from the network, if the configuration allows it",
-	"failures":      "exit with 0 even if some providers cannot be read",
 	"changed":       "accept versions whose files changed since they were mirrored",
 	"draft":         "finish what another run left unfinished: a draft on GitHub, a claim elsewhere; only if that run has ended",
 	"completion":    "GitHub: add files to a published release that only lacks files",

@@ -151,6 +151,8 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 			return nil, d, err
 		}
 		t, err = targets.Open(ctx, m.env, name, &m.source)
+	} else if err == nil && t.From == nil {
+		t, err = targets.Open(ctx, m.env, name, &m.source) // with its version and provider
 	}
 	if err != nil {
 		return nil, nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 )
 
@@ -84,7 +85,7 @@ func (f *flags) pack(ctx context.Context, env *cli.Env, name, bundle string) err
 		return cli.Exit(cli.ExitFindings, nil)
 	}
 	if f.dryRun {
-		env.Say("would write %s, which holds %d releases", f.to, report.Releases)
+		env.Say("would write %s, which holds %s", f.to, phrase.Count(report.Releases, "release"))
 		return nil
 	}
 	return export(ctx, env, env.Path(name), bundle)
@@ -139,7 +140,7 @@ func wantsOfBundle(env *cli.Env, f *flags, arg string, opts *mirror.Options) ([]
 		wants[i].Trusted = trusted
 	}
 	opts.Settings.MoreImages = append(opts.Settings.MoreImages, lock.Settings.MoreImages...)
-	env.Detail("%s holds %d releases", name, len(lock.Releases))
+	env.Detail("%s holds %s", name, phrase.Count(len(lock.Releases), "release"))
 	if len(wants) == 0 {
 		return nil, true, fmt.Errorf("%s holds no release", name)
 	}

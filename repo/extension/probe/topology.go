@@ -63,7 +63,7 @@ func (h *handler) patches() {
 	for n, given := range response.Items {
 		key := given.UID + given.PatchType + string(given.Patch)
 		if seen[key] {
-			h.as(lint.Warning, "LIV028", h.place, "items[%d]: the same patch for the uid %s appears twice", n, given.UID)
+			h.as(lint.Warning, "LIV028", h.place, "items[%d]: the same patch for the uid %q appears twice", n, given.UID)
 		}
 		seen[key] = true
 	}

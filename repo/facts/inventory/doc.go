@@ -4,6 +4,5 @@
 //
 // It states facts, with their places, about what clusterctl shows and what it
 // hides. It must not judge them (repo/lint/rules does) nor know how they are printed
-// (repo/report). A survey of many providers gathers such facts, for one run or for
-// a shard of it.
+// (repo/report).
 package inventory

@@ -2,6 +2,8 @@ package rules_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -50,4 +53,47 @@ func FuzzRules(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCutObjects checks that no rule fails for objects of which something is
+// missing, as behind a NUL, where clusterctl ends a text.
+func TestCutObjects(t *testing.T) {
+	kinds := []string{
+		"apps_Deployment_v1", "apiextensions.k8s.io_CustomResourceDefinition_v1", "rbac.authorization.k8s.io_ClusterRole_v1", "rbac.authorization.k8s.io_RoleBinding_v1",
+		"admissionregistration.k8s.io_ValidatingWebhookConfiguration_v1", "cert-manager.io_Certificate_v1", "cert-manager.io_Issuer_v1",
+		"infrastructure.cluster.x-k8s.io_FooMachineTemplate_v1beta1", "infrastructure.cluster.x-k8s.io_FooCluster_v1beta2",
+	}
+	schemas, err := os.ReadDir("../../capi/contract/schemas")
+	if err != nil || len(schemas) == 0 {
+		t.Fatal(err)
+	}
+	for _, s := range schemas {
+		kinds = append(kinds, strings.TrimSuffix(s.Name(), ".yaml"))
+	}
+	const base = "infrastructure-foo/v1.0.0/"
+	for _, rest := range []string{
+		"", "metadata:\n", "metadata: {name: x%d}\n", "metadata: {name: x%d}\nspec:\n", "metadata: {name: x%d}\nspec: x\n", "metadata: {name: x%d}\nspec: []\n", "metadata: {name: x%d}\nspec: {}\n",
+		"metadata: {name: x%d}\nspec: {topology: , template: , infrastructureRef: , controlPlaneRef: , workers: , names: , versions: [ , {}], patches: [ , {}], variables: [ , {}]}\n",
+		"metadata: {name: x%d}\nspec: {topology: {}, template: {}, infrastructureRef: {}, controlPlaneRef: {}, workers: {machineDeployments: [ , {}]}, versions: x, patches: {}, variables: {}}\nrules: [ , {}]\nwebhooks: [ , {}]\n",
+	} {
+		var text strings.Builder
+		for i, kind := range kinds {
+			part := strings.Split(kind, "_")
+			fmt.Fprintf(&text, "---\napiVersion: %s/%s\nkind: %s\n%s", part[0], part[2], part[1], strings.ReplaceAll(rest, "%d", fmt.Sprint(i)))
+		}
+		dir := t.TempDir()
+		files := examples.Files{Text: map[string]string{
+			base + "metadata.yaml":                  series,
+			base + "infrastructure-components.yaml": fooNamespace + text.String(),
+			base + "cluster-template.yaml":          text.String(),
+			base + "clusterclass-x.yaml":            text.String(),
+		}}
+		given.NoError(t, files.Write(dir))
+		r := given.Value(folder.Open(context.Background(), dir))(t)
+		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
+		given.NoError(t, err)
+		for _, err := range report.Failures {
+			t.Errorf("with %q: %v", rest, err)
+		}
+	}
 }

@@ -26,7 +26,6 @@ func operations() []operation {
 		row("get-repository", roleAPI, get, "", Read, (*call).getRepository),
 		row("list-releases", roleAPI, get, "/releases", Read, (*call).listReleases),
 		row("create-release", roleAPI, post, "/releases", Write, (*call).createRelease),
-		row("generate-notes", roleAPI, post, "/releases/generate-notes", Write, (*call).generateNotes),
 		row("get-latest", roleAPI, get, "/releases/latest", Read, (*call).getLatest),
 		row("get-release-by-tag", roleAPI, get, "/releases/tags/{tag...}", Read, (*call).getByTag),
 		row("get-asset", roleAPI, get, "/releases/assets/{asset}", Read, (*call).getAsset),
@@ -332,14 +331,6 @@ func (c *call) notes(tag string) string {
 	return "**Full Changelog**: " + c.place.web + "/" + c.repo.fullName() + "/commits/" + tag
 }
 
-func (c *call) generateNotes() reply {
-	var f fields
-	if c.decode(&f); f.Tag == "" {
-		refuse(fieldError{Resource: "Release", Code: "missing_field", Field: "tag_name"})
-	}
-	return serve.OK(object{"name": f.Tag, "body": c.notes(f.Tag)})
-}
-
 func (c *call) listAssets() reply {
 	rel := c.release
 	some, link := page(c, rel.assets)
@@ -448,7 +439,6 @@ func (c *call) getAsset() reply {
 		return reply{Status: http.StatusFound, Location: c.signed(a)}
 	}
 	b := a.blob
-	a.Downloads++
 	c.w.Header().Set("Content-Disposition", "attachment; filename="+a.Name)
 	c.s.Unlocked(func() { serve.Send(c.w, c.r, b) })
 	return reply{Done: true}
@@ -459,12 +449,10 @@ func (c *call) signed(a *asset) string { return c.place.storage + c.s.Bucket.Add
 
 func (c *call) storage() reply {
 	return c.s.Object(c.w, c.r, func(id int64) *serve.Blob {
-		a := c.s.assetByID(id)
-		if a == nil {
-			return nil
+		if a := c.s.assetByID(id); a != nil {
+			return a.blob
 		}
-		a.Downloads++
-		return a.blob
+		return nil
 	})
 }
 

@@ -116,7 +116,7 @@ func (c *call) renderAsset(repo *repository, a *asset) object {
 		"browser_download_url": c.place.web + "/" + repo.fullName() + "/releases/download/" + url.PathEscape(a.release.shown()) + "/" +
 			url.PathEscape(a.Name),
 		"id": a.ID, "node_id": nodeID("ReleaseAsset", a.ID), "name": a.Name, "label": a.Label, "state": a.State,
-		"content_type": a.ContentType, "size": a.Size, "digest": digest, "download_count": a.Downloads,
+		"content_type": a.ContentType, "size": a.Size, "digest": digest, "download_count": 0,
 		"created_at": stamp(a.created), "updated_at": stamp(a.updated), "uploader": c.user(a.uploader),
 	}
 }

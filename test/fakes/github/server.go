@@ -2,8 +2,6 @@ package github
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -429,36 +427,7 @@ func (c *call) write(a reply) {
 		m.RequestID, m.Status = h.Get("X-GitHub-Request-Id"), ""
 		a.Body = m
 	}
-	a.Write(c.w, c.r, "application/json; charset=utf-8", func(raw []byte) bool {
-		sum := sha256.Sum256(raw)
-		etag := `W/"` + hex.EncodeToString(sum[:]) + `"`
-		if a.Status < 300 {
-			h.Set("Etag", etag)
-		}
-		known := a.Status == http.StatusOK && c.r.Method == http.MethodGet && c.r.Header.Get("If-None-Match") == etag
-		if known {
-			c.refund()
-		}
-		return known
-	})
-}
-
-// refund gives back a request that found nothing new.
-func (c *call) refund() {
-	key := ""
-	if c.token != nil {
-		key = c.token.User
-	}
-	c.s.Mu.Lock()
-	defer c.s.Mu.Unlock()
-	if u := c.s.usage[key]; u != nil && u.used > 0 {
-		u.used--
-		h := c.w.Header()
-		if remaining, err := strconv.Atoi(h.Get("X-RateLimit-Remaining")); err == nil {
-			h.Set("X-RateLimit-Remaining", strconv.Itoa(remaining+1))
-			h.Set("X-RateLimit-Used", strconv.Itoa(u.used))
-		}
-	}
+	a.Write(c.w, c.r, "application/json; charset=utf-8")
 }
 
 // decode reads a JSON body of a request.

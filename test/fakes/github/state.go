@@ -148,8 +148,6 @@ type Asset struct {
 	// Data are the bytes, for AddRelease. In what Releases returns it is nil; use
 	// Content.
 	Data []byte
-	// Downloads is how often it was downloaded.
-	Downloads int
 }
 
 type repository struct {

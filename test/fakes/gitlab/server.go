@@ -172,7 +172,7 @@ func (c *call) answer(o *operation) reply {
 	return o.Do(c)
 }
 
-func (c *call) write(a reply) { a.Write(c.w, c.r, "application/json", nil) }
+func (c *call) write(a reply) { a.Write(c.w, c.r, "application/json") }
 
 // sent is a secret in a request and the kinds of tokens that may come that way.
 type sent struct {

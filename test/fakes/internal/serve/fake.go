@@ -207,9 +207,8 @@ type Reply struct {
 // OK is the answer to what succeeded.
 func OK(body any) Reply { return Reply{Status: http.StatusOK, Body: body} }
 
-// Write sends a reply. Unchanged, if it is not nil, hears of the body, and says whether
-// the client has it.
-func (a Reply) Write(w http.ResponseWriter, r *http.Request, kind string, unchanged func(raw []byte) bool) {
+// Write sends a reply.
+func (a Reply) Write(w http.ResponseWriter, r *http.Request, kind string) {
 	if a.Done {
 		return
 	}
@@ -230,10 +229,6 @@ func (a Reply) Write(w http.ResponseWriter, r *http.Request, kind string, unchan
 	raw, err := json.Marshal(a.Body)
 	if err != nil {
 		http.Error(w, "", http.StatusInternalServerError)
-		return
-	}
-	if unchanged != nil && unchanged(raw) {
-		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	h.Set("Content-Type", kind)
