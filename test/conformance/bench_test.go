@@ -121,7 +121,9 @@ const labDestination = "https://" + gitLabHost + "/" + labProject
 // publishing is a side that publishes with this project's program.
 func publishing(b *testing.B, name, dir, to string) cost.Side {
 	return cost.Side{Name: name, Do: func() cost.Cost {
-		return inWorld(b, func(w *world) cost.Cost { return cost.Run(b, w.tool.process("publish", dir, "--to", to, "--fail-on", "never")) })
+		return inWorld(b, func(w *world) cost.Cost {
+			return cost.Run(b, w.tool.process("publish", dir, "--to", to, "--fail-on", "never"))
+		})
 	}}
 }
 
@@ -224,7 +226,9 @@ func BenchmarkRegistry(b *testing.B) {
 			dir, _ := l.write(b)
 			layout := filepath.Join(b.TempDir(), "layout")
 			remote := func(host string) string { return "docker://" + host + "/acme:v1.0.0" }
-			publish := func(host string) cost.Process { return tool.process("publish", dir, "--to", "oci://"+host+"/acme", "--fail-on", "never") }
+			publish := func(host string) cost.Process {
+				return tool.process("publish", dir, "--to", "oci://"+host+"/acme", "--fail-on", "never")
+			}
 			pull := func(host, to string) cost.Process {
 				return skopeo.process("copy", "--quiet", "--src-tls-verify=false", remote(host), "oci:"+to+":v1.0.0")
 			}

@@ -238,9 +238,9 @@ func savedAs(o *unstructured.Unstructured) string {
 	return o.GetKind() + "_" + o.GetNamespace() + "_" + o.GetName() + ".yaml"
 }
 
-// move installs the release of an example and what its template makes in a
+// moved installs the release of an example and what its template makes in a
 // management cluster, and moves that.
-func move(t *testing.T, e *examples.Example, r real.Release, run func(cfg string, args ...string) (string, error)) (string, error) {
+func moved(t *testing.T, e *examples.Example, r real.Release, run func(cfg string, args ...string) (string, error)) (string, error) {
 	t.Helper()
 	w := newWorld()
 	components, err := run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name+":"+r.Version)

@@ -117,7 +117,7 @@ func prove(t *testing.T, e *examples.Example, tree examples.Files, env []string)
 	case examples.ListDamage:
 		return run(settings(t, r, ""), "generate", "cluster", "my-cluster", flagOf(t, r), r.Name+":"+r.Version, "-n", "default", "--list-variables")
 	case examples.MoveLeaves, examples.MoveRefuses:
-		return move(t, e, r, run)
+		return moved(t, e, r, run)
 	case examples.LatestRefuses, examples.LatestDamage:
 		r.Version = layouts.Latest
 		return run(settings(t, r, ""), "generate", "provider", flagOf(t, r), r.Name)
