@@ -140,8 +140,8 @@ func TestOpenAPI(t *testing.T) {
 			}
 			checked := spec.Checked()
 			for _, o := range spec.Operations() {
-				// The others are of the contents of repositories.
-				if strings.Contains(o, "release") && checked[o] == 0 {
+				// The others are of the contents of repositories, and no client has notes made.
+				if strings.Contains(o, "release") && o != "repos/generate-release-notes" && checked[o] == 0 {
 					t.Errorf("%s was not compared", o)
 				}
 			}
