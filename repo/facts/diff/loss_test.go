@@ -98,7 +98,14 @@ func TestLosses(t *testing.T) {
 		"most of a kind":      {nil, all(tagged, edit(components, "kind: Secret\nmetadata: {name: a}", "kind: X"), edit(components, "kind: Secret\nmetadata: {name: b}", "kind: X")), "objects Secret: the components hold 1 Secret; v1.0.0 has 3"},
 		"the components":      {nil, all(tagged, without(components)), "components " + components},
 
+		"all of one or two": {nil, all(tagged, func(files map[string]string) {
+			files[components] = strings.ReplaceAll(files[components], "kind: Namespace", "kind: Place")
+		}), "objects Namespace: the components hold 0 Namespaces; v1.0.0 has 1"},
+
 		"the next version":         {nil, tagged, ""},
+		"a manager of others":      {func(files map[string]string) { files[components] += other }, all(tagged, func(files map[string]string) { files[components] += other }), ""},
+		"a tag of another version": {edit(components, "kube-rbac-proxy:v1.0.0", "kube-rbac-proxy:v11.0.0"), all(tagged, edit(components, "kube-rbac-proxy:v1.0.0", "kube-rbac-proxy:v11.0.0")), ""},
+		"a candidate's tag":        {edit(components, "acme/foo:v1.0.0", "acme/foo:v1.0.0-rc.0"), tagged, ""},
 		"a new flavor":             {nil, all(tagged, func(files map[string]string) { files["cluster-template-new.yaml"] = "a: b\n" }), ""},
 		"tags without v":           {edit(components, "acme/foo:v1.0.0", "acme/foo:1.0.0"), edit(components, "acme/foo:v1.0.0", "acme/foo:1.1.0"), ""},
 		"tags with a suffix":       {edit(components, "acme/foo:v1.0.0", "acme/foo:v1.0.0-debian"), edit(components, "acme/foo:v1.0.0", "acme/foo:v1.1.0-debian"), ""},
