@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestProblems demands that nothing is left out without a word.
+// TestProblems demands that nothing is silently left out.
 func TestProblems(t *testing.T) {
 	const good = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
 	for name, c := range map[string]struct {

@@ -59,7 +59,7 @@ type Spot struct {
 	Seen func(*repo.Release) (bool, error)
 	// Tidy fails unless the release is there and nothing else is.
 	Tidy func(*repo.Release)
-	// Secrets are what nobody may be shown.
+	// Secrets must not appear in any output.
 	Secrets []string
 
 	// The others may be nil. Settle waits until the place has ended what it does for a run
@@ -202,7 +202,7 @@ func (p Place) survive(t testing.TB, rules ...fault.Rule) (failure error) {
 	d := s.Open(look, 0)
 	again, err := d.Put(t.Context(), r)
 	if err != nil && damaged && failure != nil && s.Keeps {
-		return failure // and nobody may delete it
+		return failure // this user may not delete it
 	}
 	if err != nil || again.Unchanged && !whole || !again.Unchanged && failure == nil {
 		t.Errorf("the second run: %+v, %v, after %v; visible before: %t", again, err, failure, whole)

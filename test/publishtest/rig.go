@@ -50,7 +50,7 @@ func After(base http.RoundTripper, after func()) http.RoundTripper {
 }
 
 // Settle waits until a server has ended what it was doing for a client that left. A late
-// upload is one that nobody could have known of.
+// upload is one that the client could not have known of.
 func Settle(t testing.TB, in *fault.Injector) {
 	t.Helper()
 	in.Close() // ends what stalls
@@ -78,7 +78,7 @@ func Files(version string, pairs ...string) *repo.Release {
 func Summed(version string, pairs ...string) *repo.Release {
 	r, err := publish.WithChecksums(context.Background(), Files(version, pairs...))
 	if err != nil {
-		panic(err) // memory can be read
+		panic(err) // the files are in memory, so reading them cannot fail
 	}
 	return r
 }

@@ -49,7 +49,7 @@ type Options struct {
 	// Registration is where the released ExtensionConfig has the server; nil if
 	// that is not known.
 	Registration *Registration
-	// Record is told each complete request with what came; nil for nobody.
+	// Record, unless nil, is called with each complete request and its answer.
 	Record func(hook, handler string, request, answer []byte)
 }
 

@@ -89,7 +89,7 @@ func unindent(s string) string {
 	return b.String()
 }
 
-// TestFlat: what make leaves in a folder, or somebody downloads from a release, has no
+// TestFlat: what make leaves in a folder, or a user downloads from a release, has no
 // folders for provider and version.
 func TestFlat(t *testing.T) {
 	for name, tc := range map[string]struct{ tree, open, want string }{
