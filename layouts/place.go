@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,11 @@ type Place struct {
 	// Name is OWNER/REPO on GitHub, the path of a project on GitLab, the
 	// repository of an OCI registry. It may hold ProviderPlaceholder.
 	Name string
+	// Package is the generic package on GitLab; empty stands for one of each provider,
+	// named by its label. It may hold ProviderPlaceholder.
+	Package string
+	// Version and File are what the release must have, if the DEST is the URL of a package.
+	Version, File string
 }
 
 // Servers are the addresses of forges whose names do not tell what they are,
@@ -30,7 +36,8 @@ type Servers struct{ GitHub, GitLab string }
 
 // ParsePlace takes a DEST apart: a folder, file:///FOLDER,
 // https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT,
-// oci://HOST/REPO, or a project on one of the servers.
+// oci://HOST/REPO, a project on one of the servers, or what the URL of a GitLab package
+// begins with: https://gitlab.HOST/api/v4/projects/ID[/packages/generic/PACKAGE[/VERSION[/FILE]]].
 func ParsePlace(raw string, servers Servers) (Place, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -88,6 +95,9 @@ func parseForge(raw string, servers Servers) (Place, error) {
 	if u.Scheme == "http" && server != servers.GitHub && server != servers.GitLab {
 		return Place{}, fmt.Errorf("%s: write https; nothing is sent without encryption", raw)
 	}
+	if rest, ok := strings.CutPrefix(u.EscapedPath(), strings.TrimSuffix("/"+root, "/")+gitLabAPIPrefix); ok && kind == GitLab {
+		return parsePackage(raw, server, strings.TrimSuffix(rest, "/"))
+	}
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
 		if part == "" || part == "." || part == ".." || part == "-" {
@@ -101,6 +111,21 @@ func parseForge(raw string, servers Servers) (Place, error) {
 		return Place{}, fmt.Errorf("%s: the form is %s/GROUP/PROJECT", raw, server)
 	}
 	return Place{Kind: kind, Server: server, Name: name}, nil
+}
+
+// parsePackage reads what follows the API of a GitLab in the URL of a package.
+func parsePackage(raw, server, rest string) (Place, error) {
+	const most = 6
+	parts := strings.Split(rest, "/")
+	fixed := append([]string{parts[0], "packages", "generic"}, parts[min(len(parts), 3):]...)
+	project, err := url.PathUnescape(parts[0])
+	if err != nil || len(parts) > most || len(parts) > 1 && (len(parts) < 4 || !slices.Equal(parts, fixed)) || slices.Contains(parts, "") {
+		return Place{}, fmt.Errorf("%s: the form is %s%sID/packages/generic/PACKAGE, where ID is a number or the path of the project with %%2F for every slash", raw, server, gitLabAPIPrefix)
+	}
+	parts = append(parts, make([]string, most)...)
+	out := Place{Kind: GitLab, Server: server, Name: project, Version: parts[4], File: parts[5]}
+	out.Package, err = url.PathUnescape(parts[3])
+	return out, err
 }
 
 // forge tells which kind of server a URL leads to, and below which path the
@@ -128,12 +153,14 @@ func forge(u *url.URL, servers Servers) (kind LocationKind, root string) {
 // Shared reports whether all providers have the same place, so that those of
 // one version are one release there.
 func (p Place) Shared() bool {
-	return (p.Kind == GitHub || p.Kind == OCI) && !strings.Contains(p.Name, ProviderPlaceholder)
+	return (p.Kind == GitHub || p.Kind == OCI || p.Package != "") && !strings.Contains(p.Name+p.Package, ProviderPlaceholder)
 }
 
-// For returns the name with the label of a provider put in.
-func (p Place) For(label string) string {
-	return strings.ReplaceAll(p.Name, ProviderPlaceholder, label)
+// For returns the place of a provider, with its label put into the names.
+func (p Place) For(label string) Place {
+	p.Name = strings.ReplaceAll(p.Name, ProviderPlaceholder, label)
+	p.Package = strings.ReplaceAll(p.Package, ProviderPlaceholder, label)
+	return p
 }
 
 // InRelease reports whether a slash-separated path ends like a folder of a

@@ -24,8 +24,10 @@ type Options struct {
 	// Package is the name of the generic package.
 	Package string
 	// File is the components file, if it is known. With a token that may not
-	// list packages Fetch asks for it.
+	// list packages Fetch asks for it, and Put refuses a release without it.
 	File string
+	// Version is the only one that Put accepts; empty accepts all.
+	Version string
 
 	// Token may be empty for reading.
 	Token     string

@@ -116,7 +116,15 @@ func (p *Package) begin(ctx context.Context, r *repo.Release) (*job, error) {
 	if err := publish.Check(r); err != nil {
 		return nil, err
 	}
-	if err := checkVersion(r.Version); err != nil {
+	err := checkVersion(r.Version)
+	switch {
+	case err != nil:
+	case p.o.Version != "" && p.o.Version != r.Version:
+		err = fmt.Errorf("the destination names version %s, but the release is %s", p.o.Version, r.Version)
+	case p.o.File != "" && r.Artifact(p.o.File) == nil:
+		err = fmt.Errorf("the destination names %s, which the release does not have", p.o.File)
+	}
+	if err != nil {
 		return nil, publish.Failed(r, p, err)
 	}
 	j := &job{

@@ -90,8 +90,8 @@ func (p *Places) Servers() layouts.Servers {
 }
 
 // Site opens a DEST: a folder, file:///FOLDER, static:DIR,
-// https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT or
-// oci://HOST/REPO. No request is made. All
+// https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT, the URL of a package
+// there, or oci://HOST/REPO. No request is made. All
 // errors are about the name or the options.
 func (p *Places) Site(name string, o Options) (publish.Site, error) {
 	if err := WithoutSecret(name); err != nil {
@@ -250,13 +250,15 @@ func (p *Places) forgotten(name string) string {
 func (p *Places) remote(place layouts.Place, provider layouts.Provider, l layouts.Location, o Options) (publish.Destination, error) {
 	switch place.Kind {
 	case layouts.GitHub:
-		return github.New(p.gitHub(place.Server, place.For(provider.Label()), o))
+		return github.New(p.gitHub(place.Server, place.For(provider.Label()).Name, o))
 	case layouts.GitLab:
-		options := p.gitLab(place.Server, place.For(provider.Label()), o)
-		options.Package, options.File = cmp.Or(l.Package, provider.Label()), l.File
+		place = place.For(provider.Label())
+		options := p.gitLab(place.Server, place.Name, o)
+		options.Package, options.File = cmp.Or(l.Package, place.Package, provider.Label()), cmp.Or(l.File, place.File)
+		options.Version = place.Version
 		return gitlab.New(options)
 	case layouts.OCI:
-		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider)), o))
+		return oci.New(p.oci(place.Server, place.For(oci.RepositoryName(provider)).Name, o))
 	}
 	return nil, fmt.Errorf("%s is not on a server", place.Kind)
 }

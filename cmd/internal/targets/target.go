@@ -372,8 +372,11 @@ const DestHelp = `
 DEST is a folder or file:/// with its path, static:DIR for a web server,
 https://github.com/OWNER/REPO, https://gitlab.HOST/GROUP/PROJECT, or
 oci://HOST/REPO. {provider} in the name of
-a repository stands for the label of each provider. Tokens come from GH_TOKEN or
-GITHUB_TOKEN, GITLAB_TOKEN or CI_JOB_TOKEN, and the store of docker login.`
+a repository stands for the label of each provider. On GitLab each provider has
+a package named by its label; to choose the package, or to name the project by
+its number, write https://gitlab.HOST/api/v4/projects/ID/packages/generic/PACKAGE.
+Tokens come from GH_TOKEN or GITHUB_TOKEN, GITLAB_TOKEN or CI_JOB_TOKEN, and the
+store of docker login.`
 
 // ParseURL reads the URL of a release, which must not hold a secret.
 func ParseURL(env *cli.Env, raw string) (layouts.Location, error) {
