@@ -239,6 +239,20 @@ type Build struct {
 	series []addedSeries
 }
 
+// Module returns the path of the Go module in the root of the tree, and where it is stated;
+// empty if there is none.
+func (b *Build) Module() (path string, at yamldoc.Error) {
+	at.File = filepath.Join(b.dir, "go.mod")
+	data, err := files.Read(at.File)
+	for i, line := range strings.Split(string(data), "\n") {
+		if words := strings.Fields(line); err == nil && len(words) > 1 && words[0] == "module" {
+			at.Pos = yamldoc.Pos{Line: i + 1, Column: 1}
+			return strings.Trim(words[1], `"`), at
+		}
+	}
+	return "", at
+}
+
 // SaveSeries writes what AddSeries added into the source tree, so that the next
 // release has it too, and returns the files. A file that changed since it was read,
 // or whose released text is not that of the source, is refused; then none that

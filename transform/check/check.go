@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
@@ -49,6 +50,8 @@ type Options struct {
 	// Foreign says that the releases are those of others: comments in them suppress
 	// no errors, and no configuration holds but that of Source.
 	Foreign bool
+	// URL is how the releases are named, if that is a URL for clusterctl.
+	URL string
 	// edits keeps what the edits of findings need.
 	edits bool
 }
@@ -229,12 +232,55 @@ func (o *Options) resolved(ctx context.Context, t *transform.Resolved, opts lint
 		}
 		r.Join(more)
 	}
+	if t.Build != nil {
+		r.Join(unlisted(t.Build, opts))
+	}
+	r.Join(o.unusable(t.Repository, opts))
 	for _, s := range last {
 		if err := lost(ctx, s, t.Guessed, c.Removed, opts, r); err != nil {
 			return nil, err
 		}
 	}
 	return &Result{Report: r, Repository: t.Repository, Guessed: t.Guessed}, nil
+}
+
+// unusable says why clusterctl cannot use the URL of the releases. Those of registries are
+// for others.
+func (o *Options) unusable(r *repo.Repository, opts lint.Options) *lint.Report {
+	if o.URL == "" || strings.HasPrefix(o.URL, "oci:") || len(r.Providers) != 1 {
+		return &lint.Report{}
+	}
+	_, problem := r.Providers[0].URLProblem(o.URL)
+	i := slices.IndexFunc(opts.Rules, func(rule *lint.Rule) bool { return rule.ID == problem.Rule })
+	if i < 0 {
+		return &lint.Report{}
+	}
+	out := lint.Found(opts.Rules[i], []lint.Fault{{File: o.URL, Message: problem.Message, Fix: problem.Help}}, opts.Severity)
+	for j := range out.Findings {
+		if slices.Contains([]string{"REPO009", "REPO010", "REPO012"}, problem.Rule) {
+			out.Findings[j].Severity = min(out.Findings[j].Severity, lint.Warning) // other programs can, as this one shows
+		}
+	}
+	return out
+}
+
+// unlisted says that the Go module proxy does not list the version of a build, because of the
+// path of the module. Modules of other servers than GitHub are not asked for.
+func unlisted(b *transform.Build, opts lint.Options) *lint.Report {
+	module, at := b.Module()
+	host, _, _ := strings.Cut(module, "/")
+	i := slices.IndexFunc(opts.Rules, func(rule *lint.Rule) bool { return rule.ID == "REPO025" })
+	if i < 0 || host != "github.com" && !strings.HasSuffix(host, "k8s.io") {
+		return &lint.Report{}
+	}
+	for _, r := range b.Releases {
+		v, err := layouts.ParseVersion(r.Version)
+		if suffix := fmt.Sprintf("/v%d", v.Major()); err == nil && v.Major() > 1 && !strings.HasSuffix(module, suffix) {
+			return lint.Found(opts.Rules[i], []lint.Fault{{File: at.File, Pos: at.Pos,
+				Message: fmt.Sprintf("the module %s does not end with %s, so the Go module proxy does not list %s", module, suffix, r.Version)}}, opts.Severity)
+		}
+	}
+	return &lint.Report{}
 }
 
 func releasesOf(r *repo.Repository) (out []*repo.Release) {

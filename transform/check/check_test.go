@@ -127,7 +127,7 @@ func TestSince(t *testing.T) {
 		before string // rules of findings at the base
 		note   string
 	}{
-		"the same":            {provider, "TPL002 YAML009", ""},
+		"the same":            {provider, "COMP039 TPL002 YAML009", ""},
 		"nothing":             {map[string]string{"README.md": "x\n"}, "", "cannot be checked at HEAD~1, so all its findings count as new"},
 		"no manifests yet":    {map[string]string{"go.mod": "module x\n"}, "", "cannot be checked at HEAD~1"},
 		"broken base":         {map[string]string{"metadata.yaml": provider["metadata.yaml"], "clusterctl-repo.yaml": provider["clusterctl-repo.yaml"], "config/default/kustomization.yaml": "resources: [missing.yaml]\n"}, "LINT003", "cannot be built at HEAD~1, so all its findings but those of the build count as new"},
@@ -240,7 +240,7 @@ func TestPlacesInTheTree(t *testing.T) {
 			got[f.Rule.ID] = fmt.Sprintf("%s:%d", rel, f.Pos.Line)
 		}
 	}
-	want := map[string]string{"YAML009": "config/default/manager.yaml:6", "TPL002": "config/default/kustomization.yaml:0"}
+	want := map[string]string{"YAML009": "config/default/manager.yaml:6", "COMP039": "config/default/kustomization.yaml:0", "TPL002": "config/default/kustomization.yaml:0"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("places (-want +got):\n%s", diff)
 	}

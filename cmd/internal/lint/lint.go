@@ -371,5 +371,8 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 		return nil, err
 	}
 	o.Foreign = o.Foreign || t.From != nil
+	if open.IsURL(name) {
+		o.URL = name
+	}
 	return check.Repository(ctx, t.Repository, t.Partial, o)
 }

@@ -2,7 +2,6 @@ package repository
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -73,60 +72,8 @@ func (e entry) location() (l layouts.Location, rule, message, help string) {
 	case len(t.Refs()) > 0:
 		return l, "", "", ""
 	}
-	l, err = layouts.ParseProviderURL(raw, e.Provider)
-	u, urlErr := url.Parse(raw)
-	var refused *layouts.URLError
-	if errors.As(err, &refused) {
-		rule := "REPO012"
-		if urlErr == nil {
-			rule = ruleOf(u, e.Provider, raw)
-		}
-		return l, rule, refused.Message, refused.Help
-	}
-	switch l.Kind {
-	case layouts.Local:
-		switch {
-		case l.File == "":
-			return l, "REPO006", "the URL ends with a slash; the name of the components file is missing", ""
-		case u.Host != "" && u.Host != "localhost":
-			return l, "REPO006", "clusterctl reads " + u.Host + " as a host name and ignores it; the path is " + u.Path, "Write three slashes: file:///" + u.Host + u.Path + "."
-		}
-	case layouts.GitHub:
-		if _, err := layouts.ParseURL(raw, layouts.Servers{}); errors.As(err, &refused) {
-			return l, "REPO009", refused.Message, refused.Help + "."
-		}
-		if l.Version != layouts.Latest {
-			if _, err := layouts.ParseVersion(l.Version); err != nil {
-				return l, "REPO001", err.Error(), ""
-			}
-		}
-	case layouts.GitLab:
-		if l.Version == layouts.Latest {
-			return l, "REPO011", "on GitLab clusterctl treats latest as a version and does not look for the newest one", ""
-		}
-		if _, err := layouts.ParseVersion(l.Version); err != nil {
-			return l, "REPO001", err.Error(), ""
-		}
-	}
-	return l, "", "", ""
-}
-
-// ruleOf says which rule a URL breaks that clusterctl refuses.
-func ruleOf(u *url.URL, p layouts.Provider, raw string) string {
-	host := strings.ToLower(u.Host)
-	switch {
-	case u.Scheme == "https" && strings.Contains(host, "github"):
-		return "REPO009"
-	case u.Scheme == "https" && (strings.Contains(host, "gitlab") || strings.Contains(u.Path, "/api/v4/")):
-		return "REPO010"
-	case u.Scheme != "file" && u.Scheme != "":
-		return "REPO012"
-	case !strings.HasPrefix(u.Path, "/"), strings.Contains(u.Path, "/./"), strings.Contains(u.Path, "/../"):
-		return "REPO006"
-	case strings.Contains(raw, "/"+p.Label()+"/"):
-		return "REPO001" // the folder is right, so it must be the version
-	}
-	return "REPO005"
+	l, problem := e.URLProblem(raw)
+	return l, problem.Rule, problem.Message, problem.Help
 }
 
 var _ = nameRules.Add(lint.Rule{
