@@ -265,6 +265,10 @@ func (e *Example) diff(path string, base map[string]string, data string) error {
 // file adds a file as it is. Its name in the archive tells which sides have it, and
 // as what.
 func (e *Example) file(name, data string) error {
+	if path, ok := strings.CutPrefix(name, "bad without "); ok {
+		delete(e.Bad.Text, path)
+		return nil
+	}
 	paths := map[mark]string{badOnly: name, goodOnly: name}
 	if rest, ok := strings.CutPrefix(name, "good/"); ok {
 		paths = map[mark]string{goodOnly: rest}

@@ -28,6 +28,7 @@
 //	-- bad/PATH --             bad
 //	-- good/PATH --            good
 //	-- bad/PATH good/OTHER --  bad and good, under different names
+//	-- bad without PATH --     good, with the file of the base
 //	-- PATH.diff --            bad and good, with the difference between them
 //
 // A line of a bad file may end with `# want RULE "PATTERN"`, which expects a
