@@ -109,7 +109,7 @@ func (r *lyingRegistry) put(tag string, manifest []byte) {
 // publish publishes the repository, and changes the manifest of v0.1.0.
 func (w *attacked) publish(change func(m map[string]any)) {
 	w.t.Helper()
-	w.must("publish", "repo", "--to", "oci://"+w.registry.host()+"/infrastructure-foo", "--allow=broken-latest")
+	w.must("publish", "repo", "--to", "oci://"+w.registry.host()+"/infrastructure-foo", "--allow=broken-latest", "--fail-on", "never")
 	var m map[string]any
 	if err := json.Unmarshal(w.registry.do(http.MethodGet, artifact+"manifests/v0.1.0", "", nil), &m); err != nil {
 		w.t.Fatal(err)

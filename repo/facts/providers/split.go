@@ -4,6 +4,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -92,17 +93,22 @@ func Reads(a *repo.Artifact, file string) bool {
 	return a.Kind() == layouts.Components || a.Name == file
 }
 
-// providerOf reads who a components file belongs to, by the first object that
-// says so, or at least of which type it is, by the name of the file.
+// providerOf reads who a components file belongs to: its type by the name of the file,
+// for which clusterctl asks, and all else by the first object that says so.
 func providerOf(a *repo.Artifact, data string) layouts.Provider {
+	out := layouts.Provider{Type: layouts.TypeOfComponents(a.Name)}
 	for _, o := range manifest.New(a, layouts.Components, data).Objects() {
 		if label, ok := o.Label(layouts.ProviderLabel); ok {
 			if p, err := layouts.ParseLabel(label); err == nil {
-				return p
+				out = layouts.Provider{Type: cmp.Or(out.Type, p.Type), Name: p.Name}
+				break
 			}
 		}
 	}
-	return layouts.Provider{Type: layouts.TypeOfComponents(a.Name)}
+	if out.Type == layouts.Core {
+		out.Name = layouts.CoreName
+	}
+	return out
 }
 
 // Same reports whether two releases are of one provider, whatever their labels say: they

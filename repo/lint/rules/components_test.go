@@ -32,7 +32,7 @@ func TestComponents(t *testing.T) {
 		text, families string   // text is of the components, or an archive with headers
 		want           []string // rule:line
 	}{
-		"no objects":                           {"# nothing\n", "COMP", []string{"COMP001:0"}},
+		"no objects":                           {"# nothing\n", "COMP", []string{"COMP001:0", "COMP039:0"}},
 		"a Namespace of another group":         {"apiVersion: foo.com/v1\nkind: Namespace\nmetadata: {name: foo-system}\n", "COMP001", nil},
 		"unnamed before named":                 {"kind: Namespace\n---\n" + fooNamespace, "COMP001", nil},
 		"unnamed after named":                  {fooNamespace + "kind: Namespace\n", "COMP001", []string{"COMP001:5"}},

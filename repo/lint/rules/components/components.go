@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -30,7 +31,8 @@ var _ = componentRules.Add(lint.Rule{
 
 func oneNamespace(p *lint.Pass) {
 	if noNamespace(p.File) {
-		p.Path(p.File.Raw.Name, "the components have no Namespace, so clusterctl installs them only with --target-namespace")
+		p.Report(lint.Finding{File: p.File.Raw.Name, Severity: lint.Warning,
+			Message: "the components have no Namespace, so clusterctl installs them only with --target-namespace"})
 	}
 	first := view.TargetNamespace(p.File)
 	past := false
@@ -299,8 +301,8 @@ func certificateNames(p *lint.Pass, o *manifest.Object) {
 func expanded(argument string) bool { return strings.Contains(argument, "$(") }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP013", Name: "manager-container", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  `The controller should be a container named "manager" in a Deployment`,
+	ID: "COMP013", Name: "manager-container", Severity: lint.Error, Proof: lint.Contract,
+	Title:  `The container of a controller must be named "manager", in a Deployment`,
 	Source: "clusterctl provider contract, section Controllers & Watching namespace; internal/util/objs.go, IsDeploymentWithManager",
 	Why:    `"clusterctl init --wait-providers" returns before the provider works, because it only waits for containers with this name.`,
 	Fix:    `Run the controller in a Deployment, in a container named "manager".`,
@@ -308,31 +310,141 @@ var _ = componentRules.Add(lint.Rule{
 })
 
 func managerContainer(p *lint.Pass) {
-	var first, deployment *manifest.Object
-	for _, o := range p.Release.Installed().Objects {
-		switch {
-		case len(view.Managers(o)) > 0:
-			return
-		case view.PodOf(o) == nil:
-		case o.Kind == "Deployment" && deployment == nil:
-			deployment = o
-		case first == nil:
-			first = o
-		}
+	named := func(o *manifest.Object) bool {
+		return slices.ContainsFunc(view.PodOf(o).Get("containers").List(), func(c *yamldoc.Node) bool {
+			return c.Get("name").Str() == view.ManagerName || view.Open(o, c.Get("name"))
+		})
 	}
-	switch {
-	case deployment != nil:
-		n := view.PodOf(deployment)
+	running := phrase.Only(p.Release.Installed().Objects, func(o *manifest.Object) bool { return view.PodOf(o) != nil })
+	deployments := phrase.Only(running, func(o *manifest.Object) bool { return o.Kind == "Deployment" })
+	if len(running) == 0 {
+		return // COMP039
+	}
+	if len(deployments) == 0 {
+		p.Report(lint.On(running[0], running[0].Get("kind"),
+			"the controller is in a %s; want a Deployment with a container named %s", running[0].Kind, view.ManagerName).As(lint.Warning))
+		deployments = running
+	}
+	watches := watchers(p.Release)
+	several := slices.ContainsFunc(deployments, named)
+	for _, o := range deployments {
+		if named(o) || several && !watches[view.ServiceAccount(view.PodOf(o)).Str()] {
+			continue
+		}
+		n := view.PodOf(o)
 		if names := n.All("containers", "*", "name"); len(names) > 0 {
 			n = names[0]
 		}
-		p.On(deployment, n, "no container of a Deployment is named %s", view.ManagerName)
-	case first != nil:
-		p.On(first, first.Get("kind"),
-			"the controller is in a %s; want a Deployment with a container named %s", first.Kind, view.ManagerName)
-	case len(p.Release.CRDs()) > 0:
-		c := p.Release.CRDs()[0].Object
-		p.Path(c.File.Raw.Name, "the components have CRDs, but no Deployment with a controller for them")
+		p.On(o, n, "no container of the %s %s is named %s", o.Kind, o.Name, view.ManagerName)
+		if !several {
+			return // which of them is the controller is not known
+		}
+	}
+}
+
+// watchers are the accounts that may watch a kind of the release, as its controllers do.
+func watchers(r *lint.Release) map[string]bool {
+	out := map[string]bool{}
+	for _, b := range r.Installed().Objects {
+		role := r.Installed().Find(view.RbacGroup, b.Get("roleRef", "kind").Str(), b.Get("roleRef", "name").Str())
+		if !view.IsBinding(b) || role == nil {
+			continue
+		}
+		own := slices.ContainsFunc(role.Get("rules").List(), func(rule *yamldoc.Node) bool {
+			return view.Holds(rule, "verbs", "watch") &&
+				slices.ContainsFunc(r.CRDs(), func(c *crd.CRD) bool {
+					return view.Holds(rule, "apiGroups", c.Group) && view.Holds(rule, "resources", c.Plural)
+				})
+		})
+		for _, s := range b.Get("subjects").List() {
+			out[s.Get("name").Str()] = out[s.Get("name").Str()] || own && s.Get("kind").Str() == "ServiceAccount"
+		}
+	}
+	return out
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP039", Name: "components-incomplete", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The components must hold the CRDs and the controller of the provider",
+	Source: "clusterctl provider contract, sections Components YAML and Links to external objects",
+	Why:    `Users cannot create clusters after "clusterctl init", because it installs this one file.`,
+	Fix:    "Add what is missing, usually a resource of config/default that the build leaves out.",
+	Scope:  lint.ScopeRelease, Check: incomplete,
+})
+
+// withoutKinds are the types of providers that may have no kinds of their own.
+var withoutKinds = []layouts.ProviderType{layouts.RuntimeExtension, layouts.Addon}
+
+func incomplete(p *lint.Pass) {
+	i := slices.IndexFunc(p.Release.Files, func(f *lint.File) bool {
+		c := p.Release.Components()
+		return f.Kind == layouts.Components && (c == nil || f.Artifact == c)
+	})
+	if i < 0 || !p.Release.Files[i].Healthy() {
+		return
+	}
+	f := p.Release.Files[i]
+	all := phrase.Only(f.Objects(), func(o *manifest.Object) bool { return o.Kind != "Namespace" })
+	if slices.ContainsFunc(all, func(o *manifest.Object) bool { return o.Kind == "" || strings.HasSuffix(o.Kind, "List") }) {
+		return // what is in it does not count for clusterctl, which is another finding
+	}
+	if len(all) == 0 {
+		p.Path(f.Raw.Name, "the components have neither CRDs nor a controller")
+		return
+	}
+	if !slices.ContainsFunc(all, runs) {
+		p.Path(f.Raw.Name, "the components have no Deployment with a controller")
+	}
+	if len(p.Release.CRDs()) == 0 && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
+		p.Path(f.Raw.Name, "the components have no CRDs")
+	}
+}
+
+// runs reports whether an object runs pods, also of kinds that only their form shows.
+func runs(o *manifest.Object) bool {
+	return view.PodOf(o) != nil || len(o.Get("spec", "template", "spec", "containers").List()) > 0
+}
+
+var _ = componentRules.Add(lint.Rule{
+	ID: "COMP040", Name: "undefined-kind", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The components must define the kinds of the provider that its templates use",
+	Source: "clusterctl provider contract, sections Components YAML and Links to external objects",
+	Why:    "Users cannot create a cluster, because the API server does not know the kind.",
+	Fix:    "Add the CRD to the components, or correct kind and apiVersion.",
+	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: undefinedKinds, // CC006 is for classes
+})
+
+// All providers share the API groups below clusterGroup.
+const (
+	clusterGroup        = "cluster.x-k8s.io"
+	infrastructureGroup = "infrastructure." + clusterGroup
+)
+
+// undefinedKinds reports objects in API groups of the provider without a definition, and
+// the infrastructure of a Cluster, if the provider has no kind for that at all.
+func undefinedKinds(p *lint.Pass) {
+	crds, roles := p.Release.CRDs(), p.Release.Roles()
+	if len(crds) == 0 {
+		return // COMP039
+	}
+	own := p.Release.Provider.Type == layouts.Infrastructure &&
+		!slices.ContainsFunc(roles, func(k *contract.Kind) bool { return k.Role == contract.InfraCluster && !k.Template })
+	said := map[[2]string]bool{}
+	report := func(o *manifest.Object, n *yamldoc.Node, group, kind string) {
+		if id := [2]string{group, kind}; kind != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
+			said[id] = true
+			p.On(o, n, "the components have no CRD for %s in group %s", kind, group)
+		}
+	}
+	for _, o := range p.File.Objects() {
+		if (o.Group == infrastructureGroup && p.Release.Provider.Type == layouts.Infrastructure || !strings.HasSuffix("."+o.Group, "."+clusterGroup)) &&
+			slices.ContainsFunc(crds, func(c *crd.CRD) bool { return c.Group == o.Group }) {
+			report(o, o.Get("kind"), o.Group, o.Kind)
+		}
+		if ref := o.Get("spec", "infrastructureRef"); own && o.Kind == view.ClusterKind && ref != nil {
+			group, _ := manifest.SplitAPIVersion(ref.Get("apiVersion").Str())
+			report(o, ref.Get("kind"), cmp.Or(ref.Get("apiGroup").Str(), group), ref.Get("kind").Str())
+		}
 	}
 }
 
@@ -361,15 +473,27 @@ var _ = componentRules.Add(lint.Rule{
 	Title:  "The controller should watch all namespaces",
 	Source: "clusterctl provider contract, section Controllers & Watching namespace",
 	Why:    "Clusters in other namespaces are not reconciled: clusterctl installs each provider once, for all namespaces.",
-	Fix:    "Remove the flag --namespace, or leave its value empty.",
+	Fix:    "Remove the flag --namespace and the variable WATCH_NAMESPACE, or leave the value empty.",
 	Check:  view.EachObject(watchesOneNamespace),
 })
 
 func watchesOneNamespace(p *lint.Pass, o *manifest.Object) {
 	for _, c := range view.Managers(o) {
 		n, name := view.Flag(c, "namespace")
+		for _, e := range c.Get("env").List() {
+			value := e.Get("value")
+			if e.Get("valueFrom", "fieldRef", "fieldPath").Str() == "metadata.namespace" {
+				value = e.Get("name")
+			}
+			switch variable := e.Get("name").Str(); {
+			case name == "$("+variable+")" && value.Str() != "":
+				name = value.Str()
+			case variable == "WATCH_NAMESPACE" && n == nil:
+				n, name = value, value.Str()
+			}
+		}
 		if _, variable := p.File.Variable(o.Doc, n); name != "" && !variable && !expanded(name) {
-			p.On(o, n, "the controller watches only the namespace %s", name)
+			p.On(o, n, "the controller watches only one namespace: %s", n.Text())
 		}
 	}
 }
@@ -467,7 +591,7 @@ func unseenImage(p *lint.Pass, o *manifest.Object) {
 }
 
 var _ = componentRules.Add(lint.Rule{
-	ID: "COMP020", Name: "provider-label", Severity: lint.Warning, Proof: lint.Contract, OptIn: lint.EveryFinding,
+	ID: "COMP020", Name: "provider-label", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "All objects should have the provider label",
 	Source: "clusterctl provider contract, section Labels",
 	Why:    "Users who install with kubectl get objects without the label that clusterctl sets, and cannot switch to clusterctl later.",
@@ -553,36 +677,5 @@ func droppedStorageVersion(p *lint.Pass) {
 			f := lint.On(c.Object, n, "%s stored %s in version %s, which this CRD lacks", r.Version, c.Kind, stored)
 			view.Settle(p, c.Object, f, c.Object.Get("spec", "versions").All("*", "name")...)
 		}
-	}
-}
-
-var _ = componentRules.Add(lint.Rule{
-	ID: "COMP028", Name: "left-behind", Severity: lint.Info, Proof: lint.Clusterctl, OptIn: lint.EveryFinding,
-	Title:  "Names of cluster-wide objects begin with the namespace",
-	Source: "clusterctl client/cluster/components.go, Delete",
-	Why:    "Old objects stay in the cluster: clusterctl deletes cluster-wide objects only if their name begins with the namespace and a dash.",
-	Fix:    "Put the namespace and a dash in front of the name, or never rename released objects.",
-	Check:  leftBehind,
-})
-
-func leftBehind(p *lint.Pass) {
-	prefix, ok := view.TargetName(p.File)
-	if !ok {
-		return
-	}
-	prefix += "-"
-	var first *manifest.Object
-	count := 0
-	for _, o := range p.File.Objects() {
-		if !layouts.ClusterScopedByClusterctl[o.Kind] || o.Kind == "Namespace" ||
-			view.CallsWebhooks(o) || o.Name == "" || strings.HasPrefix(o.Name, prefix) {
-			continue
-		}
-		first = cmp.Or(first, o)
-		count++
-	}
-	if count > 0 {
-		p.On(first, first.Get("metadata", "name"),
-			"%s without %s in front of the name", phrase.Count(count, "cluster-wide object"), prefix)
 	}
 }

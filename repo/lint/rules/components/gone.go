@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
@@ -28,8 +29,7 @@ type removedAPI struct {
 }
 
 // removedAPIs are those of the Kubernetes API deprecation guide, and of the
-// cert-manager release notes (v1.6, and v0.11 for the old group). Definitions and
-// webhook configurations have rules about their versions.
+// cert-manager release notes (v1.6, and v0.11 for the old group).
 var removedAPIs = []removedAPI{
 	{"extensions", "v1beta1", []string{"Ingress"}, 22, "networking.k8s.io/v1"},
 	{"extensions", "v1beta1", []string{"PodSecurityPolicy"}, 16, ""},
@@ -40,6 +40,8 @@ var removedAPIs = []removedAPI{
 	{"policy", "v1beta1", []string{"PodSecurityPolicy"}, 25, ""},
 	{"policy", "v1beta1", nil, 25, "policy/v1"},
 	{"networking.k8s.io", "v1beta1", []string{"Ingress", "IngressClass"}, 22, "networking.k8s.io/v1"},
+	{"admissionregistration.k8s.io", "v1beta1", []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}, 22, "admissionregistration.k8s.io/v1"},
+	{crd.Group, "v1beta1", nil, 22, crd.Group + "/v1"},
 	{"rbac.authorization.k8s.io", "v1alpha1", nil, 22, "rbac.authorization.k8s.io/v1"},
 	{"rbac.authorization.k8s.io", "v1beta1", nil, 22, "rbac.authorization.k8s.io/v1"},
 	{"apiregistration.k8s.io", "v1beta1", nil, 22, "apiregistration.k8s.io/v1"},
@@ -68,17 +70,28 @@ var removedAPIs = []removedAPI{
 	{"certmanager.k8s.io", "v1alpha1", nil, 0, "cert-manager.io/v1"},
 }
 
+// servedVersions are those of the API groups of Kubernetes that every management cluster serves;
+// others exist, if at all, only where an administrator turns them on.
+var servedVersions = map[string][]string{
+	"": {"v1"}, "apps": {"v1"}, "batch": {"v1"}, "autoscaling": {"v1", "v2"}, "policy": {"v1"},
+	"networking.k8s.io": {"v1"}, view.RbacGroup: {"v1"}, crd.Group: {"v1"}, "admissionregistration.k8s.io": {"v1"},
+	"apiregistration.k8s.io": {"v1"}, "certificates.k8s.io": {"v1"}, "coordination.k8s.io": {"v1"}, "discovery.k8s.io": {"v1"},
+	"events.k8s.io": {"v1"}, "node.k8s.io": {"v1"}, "scheduling.k8s.io": {"v1"}, "storage.k8s.io": {"v1"},
+	"flowcontrol.apiserver.k8s.io": {"v1"}, "extensions": {},
+}
+
 // oldestKubernetes is the minor version of the oldest Kubernetes that a management
 // cluster may have under a minor version of Cluster API (docs/book/src/reference/versions.md).
 func oldestKubernetes(core int) int { return core + 19 }
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP035", Name: "removed-api", Severity: lint.Error, Proof: lint.APIServer,
+	Yields: []string{"COMP007", "COMP008", "COMP018", "CRD005"},
 	Title:  "Objects must use API versions that management clusters still have",
 	Source: "Kubernetes documentation, Deprecated API Migration Guide; cert-manager v1.6 release notes; Cluster API versions.md",
-	Why:    `"clusterctl init" fails in the middle of the installation, because the API server does not know the kind in this version.`,
+	Why:    "The installation or the creation of a cluster fails in the middle, because the API server does not know the kind in this version.",
 	Fix:    "Use the version that replaced it, and check the fields.",
-	Check:  view.EachObject(removedAPIsUsed),
+	Kinds:  view.Substituted, Check: view.EachObject(removedAPIsUsed),
 })
 
 func removedAPIsUsed(p *lint.Pass, o *manifest.Object) {
@@ -89,7 +102,16 @@ func removedAPIsUsed(p *lint.Pass, o *manifest.Object) {
 	i := slices.IndexFunc(removedAPIs, func(r removedAPI) bool {
 		return r.group == o.Group && r.version == o.Version && (r.kinds == nil || slices.Contains(r.kinds, o.Kind))
 	})
-	if i < 0 {
+	served, known := servedVersions[o.Group]
+	switch {
+	case i < 0 && known && n.Str() != "" && o.Kind != "" && !slices.Contains(served, o.Version):
+		f := lint.On(o, n, "Kubernetes does not serve %s by default, the version of this %s", n.Text(), o.Kind)
+		if len(served) > 0 {
+			f.Fix = "Write version " + phrase.Or(served) + ", and check the fields."
+		}
+		p.Report(f)
+		return
+	case i < 0:
 		return
 	}
 	r := removedAPIs[i]

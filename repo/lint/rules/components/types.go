@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -42,26 +41,10 @@ var _ = componentRules.Add(lint.Rule{
 	ID: "COMP008", Name: "webhook-version", Severity: lint.Error, Proof: lint.Clusterctl,
 	Title:  "Webhook configurations and CRDs must use version v1",
 	Source: "clusterctl client/repository/components.go, fixWebhookNamespaceReferences and fixCRDWebhookNamespaceReference",
-	Why:    "clusterctl refuses the whole file if it contains a version other than v1 and v1beta1, and Kubernetes has not served v1beta1 since 1.22.",
+	Why:    "clusterctl refuses the whole file if it contains a version other than v1 and v1beta1.",
 	Fix:    "Use the version v1.",
-	Kinds:  view.Substituted, Check: webhookVersion,
+	Kinds:  view.Substituted, Check: convertibleVersion("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition"),
 })
-
-func webhookVersion(p *lint.Pass) {
-	convertibleVersion("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition")(p)
-	for _, o := range p.File.Objects() {
-		n := o.Get("apiVersion")
-		if o.Version != "v1beta1" || view.Open(o, n) || !view.CallsWebhooks(o) {
-			continue
-		}
-		if o.Kind == crd.Kind && slices.Contains(view.DefinitionFiles, p.File.Kind) {
-			continue // CRD005 says it of all definitions
-		}
-		if t, _ := gotypes.Converted(p.File.Kind, n.Text(), o.Kind); t != nil {
-			p.Report(lint.On(o, n, "Kubernetes has not served %s since 1.22", n.Text()).As(lint.Warning))
-		}
-	}
-}
 
 var _ = componentRules.Add(lint.Rule{
 	ID: "COMP018", Name: "typed-object", Severity: lint.Error, Proof: lint.Clusterctl,

@@ -355,7 +355,7 @@ func builtInRole(role string) bool {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC009", Name: "missing-role", Severity: lint.Error, Proof: lint.Contract,
-	Title:  "Bindings must name roles and accounts of the components or of Kubernetes",
+	Title:  "Bindings and aggregated roles must find their roles and accounts in the components or in Kubernetes",
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why:    "The account gets no permissions, although the API server accepts the binding.",
 	Fix:    "Correct roleRef or the subject, or add the role or the ServiceAccount.",
@@ -365,6 +365,11 @@ var _ = accessRules.Add(lint.Rule{
 func missingRole(p *lint.Pass) {
 	all := p.Release.Installed()
 	for _, o := range all.Objects {
+		if o.Is(view.RbacGroup, "ClusterRole") && aggregatesNothing(all, o) {
+			f := lint.On(o, view.Nearest(o, "aggregationRule"), "no ClusterRole of the components has the labels that %s aggregates", o.Name)
+			f.Severity = lint.Warning // other providers may bring one
+			p.Report(f)
+		}
 		if o.Group != view.RbacGroup || !view.IsBinding(o) {
 			continue
 		}
@@ -391,6 +396,23 @@ func missingRole(p *lint.Pass) {
 		}
 		p.Report(f)
 	}
+}
+
+// aggregatesNothing reports whether a ClusterRole gets its rules from others, and none of the
+// components is one of them.
+func aggregatesNothing(all *lint.Index, role *manifest.Object) bool {
+	selectors := role.Get("aggregationRule", "clusterRoleSelectors").List()
+	for _, s := range selectors {
+		protocol := slices.ContainsFunc(view.Fields(s.Get("matchLabels")), func(f yamldoc.Field) bool {
+			return strings.HasSuffix(f.Name, "cluster.x-k8s.io/aggregate-to-manager") // which other providers have by contract
+		})
+		if protocol || len(s.Get("matchExpressions").List()) > 0 || slices.ContainsFunc(all.Kind(view.RbacGroup, "ClusterRole"), func(o *manifest.Object) bool {
+			return view.Selects(s.Get("matchLabels"), o.Get("metadata", "labels"))
+		}) {
+			return false
+		}
+	}
+	return len(selectors) > 0
 }
 
 // unlimited reports whether a binding grants everything.

@@ -195,6 +195,8 @@ func unrestricted(pod, c *yamldoc.Node) (missing []string) {
 type link struct {
 	group, kind string
 	name, key   *yamldoc.Node
+	// users says what a user has to make, where a release cannot hold it.
+	users string
 }
 
 // links returns what an object does not work without: for pods, these must exist before they start.
@@ -202,9 +204,9 @@ func links(o *manifest.Object) []link {
 	var out []link
 	add := func(kind string, holder *yamldoc.Node, field string) {
 		if n := holder.Get(field); n.Str() != "" && !holder.Get("optional").Bool() {
-			out = append(out, link{"", kind, n, holder.Get("key")})
+			out = append(out, link{kind: kind, name: n, key: holder.Get("key")})
 			for _, item := range holder.Get("items").List() {
-				out = append(out, link{"", kind, n, item.Get("key")})
+				out = append(out, link{kind: kind, name: n, key: item.Get("key")})
 			}
 		}
 	}
@@ -214,6 +216,9 @@ func links(o *manifest.Object) []link {
 		other = nil
 	}
 	spec := o.Get("spec")
+	for _, name := range slices.Concat(pod.All("imagePullSecrets", "*", "name"), o.Get("imagePullSecrets").All("*", "name")) {
+		other = append(other, link{kind: "Secret", name: name, users: "credentials of the registry (kubernetes.io/dockerconfigjson)"})
+	}
 	switch {
 	case o.Is("autoscaling", "HorizontalPodAutoscaler") && !unset(spec.Get("scaleTargetRef", "apiVersion")):
 		of := spec.Get("scaleTargetRef")
@@ -226,11 +231,18 @@ func links(o *manifest.Object) []link {
 		for _, name := range spec.All("rules", "*", "http", "paths", "*", "backend", "service", "name") {
 			other = append(other, link{kind: "Service", name: name})
 		}
+		for _, name := range spec.All("tls", "*", "secretName") {
+			other = append(other, link{kind: "Secret", name: name, users: "a certificate for the Ingress (kubernetes.io/tls)"})
+		}
+	case o.Group == view.CertManagerGroup && spec.Get("ca") != nil:
+		other = append(other, link{kind: "Secret", name: spec.Get("ca", "secretName"), users: "the CA of the issuer (kubernetes.io/tls)"})
 	}
 	out = slices.DeleteFunc(other, func(l link) bool { return l.name.Str() == "" })
 	for _, v := range pod.Get("volumes").List() {
 		add("Secret", v.Get("secret"), "secretName")
 		add("ConfigMap", v.Get("configMap"), "name")
+		add("PersistentVolumeClaim", v.Get("persistentVolumeClaim"), "claimName")
+		add("Secret", v.Get("csi", "nodePublishSecretRef"), "name")
 		for _, s := range v.Get("projected", "sources").List() {
 			add("Secret", s.Get("secret"), "name")
 			add("ConfigMap", s.Get("configMap"), "name")
@@ -254,7 +266,7 @@ var _ = workloadRules.Add(lint.Rule{
 	Title:  "Objects that pods and other components need should be in the components, with their keys",
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why: `The provider does not run after "clusterctl init": a pod starts only when every Secret, ConfigMap and ` +
-		"PriorityClass it names exists, with the keys that it names. Autoscalers, Ingresses and bindings of policies " +
+		"PriorityClass it names exists, with the keys that it names. Images are pulled without credentials. Autoscalers, Ingresses and bindings of policies " +
 		"do nothing without what they name.",
 	Fix:   "Add the key, the object or the Certificate that creates it, or mark the reference to a Secret or ConfigMap as optional.",
 	Scope: lint.ScopeRelease, Check: missingVolumeSource,
@@ -278,6 +290,10 @@ func missingVolumeSource(p *lint.Pass) {
 			}
 			seen[said] = true
 			switch {
+			case there == nil && l.users != "":
+				f := lint.On(o, l.name, "the user must create the Secret %s with %s", name, l.users).As(lint.Info)
+				f.Fix = "List the Secret in the documentation of the provider."
+				p.Report(f)
 			case there == nil:
 				p.On(o, l.name, "the %s %s is not in the components", l.kind, name)
 			case l.key.Str() != "" && lacks(there, l.key.Text()):

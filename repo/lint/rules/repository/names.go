@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -124,23 +125,25 @@ func shadowsBuiltIn(p *lint.Pass, e entry) {
 }
 
 var _ = nameRules.Add(lint.Rule{
-	ID: "NAME007", Name: "organisation-prefix", Severity: lint.Info, Proof: lint.Contract,
-	Title:  "The name of a public provider begins with its GitHub organization",
-	Source: "clusterctl provider contract, section Adding a provider to clusterctl",
-	Why:    "The provider cannot be added to the list that is built into clusterctl, and users cannot combine it with another provider of the same name.",
-	Fix:    "Name it ORGANISATION-NAME. Providers of kubernetes-sigs need no prefix.",
-	Scope:  lint.ScopeRepository, Check: view.ForEach(entries, organisationPrefix),
+	ID: "NAME008", Name: "provider-twice", Severity: lint.Warning, Proof: lint.Clusterctl,
+	Title:  "A provider should have one entry in clusterctl.yaml",
+	Source: "clusterctl client/config/providers_client.go, List",
+	Why:    "Users do not install the release that the entry names: of several with the same type and name, clusterctl uses the last.",
+	Fix:    "Remove the other entries, or give them other names.",
+	Scope:  lint.ScopeRepository, Check: providerTwice,
 })
 
-func organisationPrefix(p *lint.Pass, e entry) {
-	_, known := layouts.EmbeddedProvider(e.Provider)
-	l, rule, _, _ := e.location()
-	if known || e.Type == layouts.Core || rule != "" ||
-		l.Kind != layouts.GitHub || l.Owner == "" || l.Owner == "kubernetes-sigs" {
-		return
-	}
-	if owner := strings.ToLower(l.Owner); e.Name != owner && !strings.HasPrefix(e.Name, owner+"-") {
-		p.Report(lint.At(p.Config, e.doc, e.name,
-			"the name does not begin with %s-, the GitHub organization of its repository", owner))
+func providerTwice(p *lint.Pass) {
+	last := map[layouts.Provider]entry{}
+	for _, e := range slices.Backward(entries(p)) {
+		later, again := last[e.Provider]
+		switch {
+		case e.Name == "":
+		case again:
+			p.Report(lint.At(p.Config, e.doc, e.name, "clusterctl ignores this entry, because line %d has another for the %s %s",
+				later.doc.Pos(later.name).Line, e.Type, e.Name))
+		default:
+			last[e.Provider] = e
+		}
 	}
 }
