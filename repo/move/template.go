@@ -356,14 +356,22 @@ func (b *builder) softOwners() {
 }
 
 // classDecides gives objects that nothing names to the Clusters with a topology:
-// patches may compute names.
+// patches may compute names. A class that is at hand, and has no patches, does not.
 func (b *builder) classDecides(named int) {
 	var managed *Node
 	for _, n := range b.byKind[groupKind{coreGroup, "Cluster"}] {
-		if n.Object.Get("spec", "topology") != nil {
-			managed = n
-			break
+		class := Classes([]*manifest.Object{n.Object})
+		if n.Object.Get("spec", "topology") == nil {
+			continue
 		}
+		if len(class) == 1 {
+			c := b.Find(ID{Group: coreGroup, Kind: "ClusterClass", Name: class[0]})
+			if c != nil && len(c.Object.Get("spec", "patches").List()) == 0 {
+				continue
+			}
+		}
+		managed = n
+		break
 	}
 	if managed == nil {
 		return

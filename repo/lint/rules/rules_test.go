@@ -184,6 +184,9 @@ func TestExamples(t *testing.T) {
 				findings = slices.Delete(findings, i, i+1)
 			}
 			counts := func(f lint.Finding) bool {
+				if f.Rule.ID == "TPL018" && r.ID != "TPL018" {
+					return false // the rest of the template is not shown
+				}
 				return f.Severity == lint.Error || rules.FamilyOf(f.Rule.ID) == rules.FamilyOf(r.ID)
 			}
 			for _, f := range findings {
@@ -192,7 +195,7 @@ func TestExamples(t *testing.T) {
 				}
 			}
 			for _, f := range lintFiles(t, e.Good) {
-				if count[f.Rule.ID]--; counts(f) || count[f.Rule.ID] < 0 {
+				if count[f.Rule.ID]--; counts(f) || count[f.Rule.ID] < 0 && f.Rule.ID != "TPL018" {
 					t.Errorf("good: unexpected %s", show(f))
 				}
 			}
