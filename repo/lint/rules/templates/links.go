@@ -78,6 +78,9 @@ func links(o *manifest.Object, visit func(link)) {
 		case given == "Secret" || given == "ConfigMap" || o.Group == view.RbacGroup && (given == "ServiceAccount" || given == "Role"):
 			found(field, "", given, n.Get("name"))
 		case given != "":
+			if group == "" { // as in references to identities
+				group = o.Group
+			}
 			if contractual(group) && strings.HasSuffix(field, "Ref") && !refers(field, o.Group == view.CoreGroup) {
 				found(field, group, given, n.Get("name"))
 			}

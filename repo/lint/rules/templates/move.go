@@ -311,11 +311,16 @@ var _ = moveRules.Add(lint.Rule{
 
 func identityHierarchy(p *lint.Pass) {
 	for _, c := range p.Release.CRDs() {
-		if c.Object.File != p.File || c.Scope != "Cluster" || !strings.HasSuffix(c.Kind, "Identity") {
+		if c.Object.File != p.File || c.Scope != "Cluster" {
 			continue
 		}
 		switch t := move.TypeOf(c); {
 		case t.Hierarchy:
+		case !strings.HasSuffix(c.Kind, "Identity"):
+			if t.Move {
+				p.Report(lint.On(c.Object, c.Object.Get("metadata", "labels", move.MoveLabel),
+					"clusterctl move copies %s objects, and leaves the originals in the source for the user to remove", c.Kind).As(lint.Info))
+			}
 		case t.Move:
 			p.On(c.Object, c.Object.Get("metadata", "labels", move.MoveLabel),
 				"clusterctl move takes %s objects, but leaves the Secrets that they own behind", c.Kind)
