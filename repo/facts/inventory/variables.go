@@ -126,28 +126,29 @@ type variable struct {
 
 // means takes what one use tells about the meaning, if it tells more than others did.
 func (v *variable) means(s *source, r *vars.Ref, at site) {
-	switch text := s.remark(r); {
-	case text != "" && v.told < 3:
-		v.Meaning, v.told = text, 3
-	case at.described != "" && v.told < 2:
-		v.Meaning, v.told = at.described, 2
-	case at.named != "" && v.told < 1:
-		v.Meaning, v.told = at.named, 1
+	for i, tell := range []func() string{func() string { return at.named }, func() string { return at.described }, func() string { return s.remark(r) }} {
+		if v.told <= i {
+			if text := tell(); text != "" {
+				v.Meaning, v.told = text, i+1
+			}
+		}
 	}
 }
 
 // remark is the comment after an expression on its line, or alone on the line above. Lines
 // that are YAML but for the mark are none.
 func (s *source) remark(r *vars.Ref) string {
-	start := strings.LastIndexByte(s.content[:r.Start], '\n') + 1
-	line, _, _ := strings.Cut(s.content[r.End:], "\n")
-	if strings.Contains(s.content[start:r.Start], "#") {
+	const near = 400 // bytes; remarks in longer lines are not for people
+	from := max(r.Start-near, 0)
+	start := from + strings.LastIndexByte(s.content[from:r.Start], '\n') + 1
+	line, _, _ := strings.Cut(s.content[r.End:min(r.End+near, len(s.content))], "\n")
+	if start == from && from > 0 || strings.Contains(s.content[start:r.Start], "#") {
 		return ""
 	}
 	if _, text, ok := strings.Cut(line, " #"); ok {
 		return sentence(strings.Clone(text))
 	}
-	above := s.content[:max(start-1, 0)]
+	above := s.content[max(start-near, 0):max(start-1, 0)]
 	above = strings.TrimSpace(above[strings.LastIndexByte(above, '\n')+1:])
 	text, ok := strings.CutPrefix(above, "#")
 	words := strings.Fields(text)

@@ -179,11 +179,14 @@ func (f *File) Written(text string) string {
 	if t == nil || !strings.Contains(text, "x-") {
 		return text
 	}
-	names := slices.Collect(maps.Keys(t.Needed()))
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // FOO_A before FOO
+	type key struct{}
+	names := f.Memo(key{}, func() any {
+		longestFirst := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) } // FOO_A before FOO
+		return slices.SortedFunc(maps.Keys(t.Needed()), longestFirst)
+	}).([]string)
 	for _, name := range names {
 		sample := Sample(name)
-		if !strings.HasPrefix(sample, "x-") || strings.Contains(f.Raw.Data, sample) {
+		if !strings.HasPrefix(sample, "x-") || !strings.Contains(text, sample) || strings.Contains(f.Raw.Data, sample) {
 			continue
 		}
 		parts := strings.Split(text, sample)

@@ -19,6 +19,7 @@ type link struct {
 	field       string
 	group, kind string
 	name        *yamldoc.Node
+	number      int // among the missing ones of a file
 }
 
 // linkFields are the kinds of what a field names without a kind, by the end of the name of
@@ -35,15 +36,15 @@ var makes = phrase.Pattern(`(?i)generate|create|output|write|target`)
 // scalar as its value it says in its name that this is a name.
 func kindOf(field string, scalar bool) (kind string, ok bool) {
 	word := strings.ToLower(field)
-	for _, end := range []string{"name", "reference", "ref", "key"} {
+	for _, end := range [...]string{"name", "reference", "ref", "key"} {
 		word = strings.TrimSuffix(word, end)
 	}
-	if makes().MatchString(field) || scalar && len(word) == len(field) {
+	if scalar && len(word) == len(field) {
 		return "", false
 	}
 	for _, row := range linkFields {
 		if strings.HasSuffix(word, row.suffix) && (row.kind != "" || !scalar) {
-			return row.kind, true
+			return row.kind, !makes().MatchString(field)
 		}
 	}
 	return "", false
@@ -58,11 +59,14 @@ func links(o *manifest.Object, visit func(link)) {
 	}
 	found := func(field, group, kind string, name *yamldoc.Node) {
 		if name.Str() != "" {
-			visit(link{o, field, group, kind, name})
+			visit(link{object: o, field: field, group: group, kind: kind, name: name})
 		}
 	}
 	// item is a value of a field, or of the list that is its value.
 	item := func(field string, n *yamldoc.Node) {
+		if n.Is(yamldoc.Map) && n.Get("name") == nil || n.Is(yamldoc.List) {
+			return
+		}
 		kind, named := kindOf(field, !n.Is(yamldoc.Map))
 		given := n.Get("kind").Str()
 		group, _ := manifest.SplitAPIVersion(n.Get("apiVersion").Str())
@@ -70,13 +74,15 @@ func links(o *manifest.Object, visit func(link)) {
 			group = in
 		}
 		switch {
-		case n.Get("optional").Given().Is(yamldoc.Bool) && n.Get("optional").Bool(), makes().MatchString(field):
+		case n.Get("optional").Bool():
 		case !n.Is(yamldoc.Map):
 			if named && n.Is(yamldoc.String) {
 				found(field, "", kind, n)
 			}
 		case given == "Secret" || given == "ConfigMap" || o.Group == view.RbacGroup && (given == "ServiceAccount" || given == "Role"):
-			found(field, "", given, n.Get("name"))
+			if !makes().MatchString(field) {
+				found(field, "", given, n.Get("name"))
+			}
 		case given != "":
 			if group == "" { // as in references to identities
 				group = o.Group
@@ -126,9 +132,16 @@ var clusterSecrets = []string{"-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"}
 // missingLinks calls visit for the objects that a file names, and that neither it, its classes
 // nor the components define; each once.
 func missingLinks(p *lint.Pass, visit func(link)) {
+	type key struct{}
+	for _, l := range p.File.Memo(key{}, func() any { return findMissing(p) }).([]link) {
+		visit(l)
+	}
+}
+
+func findMissing(p *lint.Pass) (out []link) {
 	files := append(classFiles(p), p.File)
 	if slices.ContainsFunc(files, func(f *lint.File) bool { return !f.Healthy() }) {
-		return // a document that cannot be read may have the object
+		return nil // a document that cannot be read may have the object
 	}
 	names := map[[2]string]bool{}       // of objects, by kind
 	others := map[string]bool{"": true} // that fields without a kind may mean
@@ -155,8 +168,9 @@ func missingLinks(p *lint.Pass, visit func(link)) {
 			}
 			view.Each(o.Get("spec"), func(n *yamldoc.Node) {
 				for i := range n.Fields() {
-					if f := &n.Fields()[i]; makes().MatchString(f.Name) {
-						names[[2]string{"Secret", f.Value.Get("name").Str()}] = true
+					f := &n.Fields()[i]
+					if name := f.Value.Get("name"); name.Str() != "" && makes().MatchString(f.Name) {
+						names[[2]string{"Secret", name.Text()}] = true
 					}
 				}
 			})
@@ -172,13 +186,20 @@ func missingLinks(p *lint.Pass, visit func(link)) {
 				return
 			}
 			seen[at] = true
-			visit(l)
+			l.number = len(seen)
+			out = append(out, l)
 		})
 	}
+	return out
 }
 
-// elsewhere returns another file of the release that has an object; nil if there is none.
+// elsewhere returns another file of the release that has an object; nil if there is none. It only
+// looks for the first links of a file, so that many are no more work.
 func elsewhere(p *lint.Pass, l *link) *lint.File {
+	const most = 20
+	if l.number > most {
+		return nil
+	}
 	for _, f := range p.Release.Files {
 		if f != p.File && slices.Contains(rendered, f.Kind) && strings.Contains(f.Raw.Data, "kind: "+l.kind) &&
 			strings.Contains(f.Raw.Data, view.Spelling(l.object, l.name)) &&
@@ -213,6 +234,7 @@ var _ = templateRules.Add(lint.Rule{
 func objectsOfUsers(p *lint.Pass) {
 	var first *link
 	var all []string
+	told := map[string]bool{}
 	for _, f := range p.Release.Files {
 		if !slices.Contains(rendered, f.Kind) {
 			continue
@@ -224,7 +246,8 @@ func objectsOfUsers(p *lint.Pass) {
 				return // TPL007
 			}
 			what := strings.TrimSpace(l.kind + " " + view.Spelling(l.object, l.name))
-			if !slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, what+" (") }) {
+			if !told[what] {
+				told[what] = true
 				all = append(all, what+" ("+l.field+" of "+l.object.Kind+")")
 			}
 			if first == nil {

@@ -344,9 +344,17 @@ func individual(o *manifest.Object) bool {
 	}
 	start, end := o.Doc.Range()
 	start, end = text.RawOffset(start), text.RawOffset(end)
-	return slices.ContainsFunc(view.Refs(o.File), func(r vars.Ref) bool {
-		return r.Start >= start && r.End <= end && r.Name != "NAMESPACE"
-	})
+	rs := view.Refs(o.File)
+	first, _ := slices.BinarySearchFunc(rs, start, func(r vars.Ref, off int) int { return cmp.Compare(r.Start, off) })
+	for _, r := range rs[first:] {
+		if r.Start >= end {
+			break
+		}
+		if r.Name != "NAMESPACE" {
+			return true
+		}
+	}
+	return false
 }
 
 // valuesAt returns the values at a path, in which a list stands for its entries.
@@ -508,7 +516,7 @@ func severalNamespaces(p *lint.Pass) {
 		if n := in[space].others; n > 0 {
 			more = " and for " + phrase.Count(n, "other")
 		}
-		p.On(o, o.Get("metadata", "namespace"), "the namespace is %s here%s, but %s for %s %s; clusterctl puts all objects into one namespace, kubectl does not",
+		p.On(o, o.Get("metadata", "namespace"), "the namespace is %s here%s, but %s for %s; clusterctl puts all objects into one namespace, kubectl does not",
 			space, more, target, cmp.Or(strings.TrimSpace(first.Kind+" "+view.Spelling(first, first.Get("metadata", "name"))), "another object"))
 	}
 	index := lint.NewIndex(p.File.Objects())
