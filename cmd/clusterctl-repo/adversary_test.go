@@ -658,7 +658,7 @@ spec:
     spec:
       containers: [{name: manager, image: "registry.test/acme/manager:v1.0.0"}]
 `)
-	put("in/src/templates/cluster-template.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"${CLUSTER_NAME}\", namespace: \"${NAMESPACE}\"}\n")
+	put("in/src/templates/cluster-template.yaml", clusterTemplate)
 	for kind, at := range attackedPlaces {
 		for _, name := range []string{"clusterctl-repo.yaml", "metadata.yaml"} {
 			data := given.Read(t, filepath.Join(dir, "in/src", name))
@@ -970,3 +970,14 @@ func attackedSteps(what string, l attackedLine, requests int) []int {
 	}
 	return []int{int(h.Sum32()) % requests}
 }
+
+// clusterTemplate is the smallest with which lint is content.
+const clusterTemplate = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: "${CLUSTER_NAME}", namespace: "${NAMESPACE}"}
+spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: XControlPlane, name: "${CLUSTER_NAME}"}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1
+kind: XControlPlane
+metadata: {name: "${CLUSTER_NAME}", namespace: "${NAMESPACE}"}
+`

@@ -53,7 +53,7 @@ func TestFindingsPointIntoTheRawFile(t *testing.T) {
 		`4:32-4:53 Cluster my-cluster metadata.labels.c is "$", from a variable: false`,
 		`4:39-4:53 Cluster my-cluster metadata.labels.d is "plain", from a variable: false`,
 		`6:7-6:12 Other kind is "Other", from a variable: false`,
-		`7:7-7:18 Other spec is "x-required", from a variable: true`,
+		`7:7-7:18 Other spec is "${REQUIRED}", from a variable: true`,
 		`8:7-8:8 Other last is "é", from a variable: false`,
 	}
 	for i := range max(len(got), len(want)) {

@@ -32,6 +32,9 @@ func (n *Node) Reason() string {
 	case NotOwned:
 		return fmt.Sprintf("%s refers to it in %s, but no controller sets an owner: %s", n.By.By, n.By.Field, n.By.Why)
 	case ReferrerLeft:
+		if n.By.by() == n {
+			return fmt.Sprintf("only %s could be its owner, and that stays behind too", n.By.From)
+		}
 		return fmt.Sprintf("only %s refers to it, and that stays behind too", n.By.by())
 	case OwnerLeft:
 		if n.By.From.Absent {

@@ -355,12 +355,12 @@ func (b *builder) softOwners() {
 	}
 }
 
-// classDecides gives objects that nothing names to the Clusters with a topology:
-// patches may compute names.
+// classDecides gives objects that nothing names to the Clusters with a topology whose
+// class may compute names.
 func (b *builder) classDecides(named int) {
 	var managed *Node
 	for _, n := range b.byKind[groupKind{coreGroup, "Cluster"}] {
-		if n.Object.Get("spec", "topology") != nil {
+		if n.Object.Get("spec", "topology") != nil && b.computes(n) {
 			managed = n
 			break
 		}
@@ -373,6 +373,28 @@ func (b *builder) classDecides(named int) {
 			b.Link(&Edge{From: managed, To: n, Link: MayOwn, By: managed, Field: "spec.topology", At: managed.Object.Get("spec", "topology"), Why: whyTopology})
 		}
 	}
+}
+
+// computes reports whether the class of a Cluster may compute names, by a template, from the name
+// of the Cluster, or in an extension. One that is not at hand may.
+func (b *builder) computes(n *Node) bool {
+	for _, name := range Classes([]*manifest.Object{n.Object}) {
+		class := b.Find(ID{Group: coreGroup, Kind: "ClusterClass", Name: name})
+		if class == nil {
+			return true
+		}
+		for _, p := range class.Object.Get("spec", "patches").List() {
+			if p.Get("external") != nil {
+				return true
+			}
+			for _, from := range p.All("definitions", "*", "jsonPatches", "*", "valueFrom") {
+				if from.Get("template") != nil || strings.HasPrefix(from.Get("variable").Str(), "builtin") {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // empty reports whether a label selector has no requirement.

@@ -21,11 +21,14 @@ var InventoryFormats = []string{"text", "json", "markdown"}
 type Inventory[T any] struct {
 	Release *repo.Release
 	Items   []T
+	// Offers are for the Markdown of variables; nil for anything else.
+	Offers *inventory.Offers
 }
 
 // WriteVariables prints the variables of releases in a format of
 // InventoryFormats. Text and Markdown show what a user must set first; Markdown
-// is a table for the documentation of a provider and has no notes. JSON is one
+// is for the documentation of a provider: it has no notes, but the flavors and
+// ClusterClasses with their variables. JSON is one
 // object with one list, of which every entry names its release; failures
 // say what it lacks.
 func WriteVariables(w io.Writer, format string, releases []Inventory[inventory.Variable], failures ...error) error {
@@ -72,6 +75,9 @@ func inventoryPage[T any](format string, releases []Inventory[T], add func(p *Pa
 			p.Heading(3, r.Release.Provider.Label()+" "+r.Release.Version)
 		}
 		add(p, r.Release, r.Items)
+		if r.Offers != nil && !p.IsText() {
+			addOffers(p, r.Release, r.Offers)
+		}
 	}
 	return p
 }
@@ -83,11 +89,11 @@ const shownPlaces = 3
 func addVariables(p *Page, r *repo.Release, variables []inventory.Variable) {
 	variables = byNeed(variables)
 	if !p.IsText() {
-		p.Table("Variable", "Type", "Default", "Used in")
+		p.Table("Variable", "Type", "Default", "Meaning", "Used in")
 		for i := range variables {
 			v := &variables[i]
 			files := phrase.List(v.Uses, func(u inventory.Use) string { return u.File })
-			p.Row(Code(v.Name), Raw(v.Type), defaultOf(v), few(slices.Compact(files)))
+			p.Row(Code(v.Name), Raw(v.Type), defaultOf(v), shorten(v.Meaning), few(slices.Compact(files)))
 		}
 		return
 	}
@@ -128,6 +134,55 @@ func addVariables(p *Page, r *repo.Release, variables []inventory.Variable) {
 			}
 		}
 	}
+}
+
+// addOffers adds the flavors and the classes of a release.
+func addOffers(p *Page, r *repo.Release, offers *inventory.Offers) {
+	if len(offers.Flavors) > 0 {
+		p.Heading(4, "Cluster templates")
+		p.Table("Flavor", "Command", "ClusterClass", "Must be set", "May be set")
+		for _, f := range offers.Flavors {
+			command, name := "clusterctl generate cluster NAME --infrastructure "+r.Provider.Name, any("(default)")
+			if f.Name != "" {
+				command, name = command+" --flavor "+f.Name, Code(f.Name)
+			}
+			p.Row(name, Code(command), codes(f.Classes), codes(f.Required), codes(f.Optional))
+		}
+	}
+	for _, c := range offers.Classes {
+		p.Heading(4, "ClusterClass ", Code(c.Name))
+		uses := phrase.Only(offers.Flavors, func(f inventory.Flavor) bool { return slices.Contains(f.Classes, c.Name) })
+		used := codes(phrase.List(uses, func(f inventory.Flavor) string { return f.File }))
+		if len(uses) == 0 {
+			used = []any{"no template"}
+		}
+		p.Para("File: ", Code(c.File), ". Used by: ", used, ".")
+		if len(c.Variables) > 0 {
+			p.Table("Variable", "Required", "Type", "Default", "Meaning")
+		}
+		for _, v := range c.Variables {
+			required, value := "no", any("")
+			if v.Required {
+				required = "yes"
+			}
+			if v.Default != "" {
+				value = Code(shorten(v.Default))
+			}
+			p.Row(Code(v.Name), required, v.Type, value, shorten(v.Meaning))
+		}
+	}
+}
+
+// codes are names with commas between them.
+func codes(names []string) []any {
+	var out []any
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ", ")
+		}
+		out = append(out, Code(name))
+	}
+	return out
 }
 
 // byNeed returns the variables with those first that a user must set, then

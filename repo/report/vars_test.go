@@ -36,7 +36,8 @@ g: ${FOO_PORT#6}
 h: ${FOO_PORT%3}
 i: ${FOO_A:=${FOO_NESTED}}
 `)),
-			repo.BytesArtifact("clusterclass-quick.yaml", []byte("a: ${FOO_REGION}\n")),
+			repo.BytesArtifact("clusterclass-quick.yaml", []byte("a: ${FOO_REGION} # Where machines are. Not yet\napiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nmetadata: {name: quick}\n"+
+				"spec: {variables: [{name: size, required: true, schema: {openAPIV3Schema: {type: string, enum: [s, l], default: s, description: How large.}}}]}\n")),
 			repo.BytesArtifact("infrastructure-components.yaml", []byte(`kind: Deployment
 metadata: {name: manager, namespace: foo-system}
 spec:
@@ -103,19 +104,33 @@ notes:
     cluster-template.yaml:14:4  ${FOO_PORT#6}
     and 1 more
 `},
-		{"markdown", variables, strings.ReplaceAll(`| Variable | Type | Default | Used in |
-|---|---|---|---|
-| ´FOO_REGION´ | unknown | (required) | ´clusterclass-quick.yaml´ |
-| ´JOB_TAG´ | string | (required) | ´infrastructure-components.yaml´ |
-| ´KUBERNETES_VERSION´ | string | (required), option ´--kubernetes-version´ | ´cluster-template.yaml´ |
-| ´FOO_A´ | unknown | ´${FOO_NESTED}´ | ´cluster-template.yaml´ |
-| ´FOO_EVIL´ | string | ´"\u202e"´ | ´cluster-template.yaml´ |
-| ´FOO_NESTED´ | unknown | (empty) | ´cluster-template.yaml´ |
-| ´FOO_PIPE´ | string | ´a\|b´ | ´cluster-template.yaml´ |
-| ´FOO_PORT´ | integer | ´6443´ | ´cluster-template.yaml´ |
-| ´FOO_TICK´ | string | ´´ ´x´ ´´ | ´cluster-template.yaml´ |
-| ´TAG´ | string | ´v2´ | ´infrastructure-components.yaml´ |
-| ´CLUSTER_NAME´ | string | argument ´NAME´ | ´cluster-template.yaml´ |
+		{"markdown", variables, strings.ReplaceAll(`| Variable | Type | Default | Meaning | Used in |
+|---|---|---|---|---|
+| ´FOO_REGION´ | unknown | (required) | Where machines are | ´clusterclass-quick.yaml´ |
+| ´JOB_TAG´ | string | (required) | spec.template.spec.containers.image of Job | ´infrastructure-components.yaml´ |
+| ´KUBERNETES_VERSION´ | string | (required), option ´--kubernetes-version´ | Kubernetes version of the workload cluster | ´cluster-template.yaml´ |
+| ´FOO_A´ | unknown | ´${FOO_NESTED}´ |  | ´cluster-template.yaml´ |
+| ´FOO_EVIL´ | string | ´"\u202e"´ | c of Cluster | ´cluster-template.yaml´ |
+| ´FOO_NESTED´ | unknown | (empty) |  | ´cluster-template.yaml´ |
+| ´FOO_PIPE´ | string | ´a\|b´ | a of Cluster | ´cluster-template.yaml´ |
+| ´FOO_PORT´ | integer | ´6443´ | d of Cluster | ´cluster-template.yaml´ |
+| ´FOO_TICK´ | string | ´´ ´x´ ´´ | b of Cluster | ´cluster-template.yaml´ |
+| ´TAG´ | string | ´v2´ | spec.template.spec.containers.image of Deployment | ´infrastructure-components.yaml´ |
+| ´CLUSTER_NAME´ | string | argument ´NAME´ | name of the workload cluster | ´cluster-template.yaml´ |
+
+#### Cluster templates
+
+| Flavor | Command | ClusterClass | Must be set | May be set |
+|---|---|---|---|---|
+| (default) | ´clusterctl generate cluster NAME --infrastructure foo´ | ´quick´ | ´FOO_REGION´, ´KUBERNETES_VERSION´ | ´FOO_A´, ´FOO_EVIL´, ´FOO_PIPE´, ´FOO_PORT´, ´FOO_TICK´ |
+
+#### ClusterClass ´quick´
+
+File: ´clusterclass-quick.yaml´. Used by: ´cluster-template.yaml´.
+
+| Variable | Required | Type | Default | Meaning |
+|---|---|---|---|---|
+| ´size´ | yes | string: s, l | ´s´ | How large |
 `, "´", "`")},
 		{"json", variables[len(variables)-2 : len(variables)-1], `{
   "kind": "vars",
@@ -129,6 +144,7 @@ notes:
       "name": "KUBERNETES_VERSION",
       "type": "string",
       "required": true,
+      "meaning": "Kubernetes version of the workload cluster",
       "option": "--kubernetes-version",
       "files": [
         {
@@ -150,7 +166,9 @@ notes:
 `},
 	} {
 		var b strings.Builder
-		given.NoError(t, report.WriteVariables(&b, tt.format, one(r, tt.variables)))
+		releases := one(r, tt.variables)
+		releases[0].Offers = inventory.OffersOf(r, variables)
+		given.NoError(t, report.WriteVariables(&b, tt.format, releases))
 		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.format, diff)
 		}

@@ -101,7 +101,7 @@ func TestOwnConfiguration(t *testing.T) {
 		release + "/infrastructure-components.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: acme-system\n  labels:\n    team: 5\n",
 		release + "/cluster-template.yaml":          "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${CLUSTER_NAME}\ndata:\n  a: ${ ACME_A }\n",
 	}
-	const infoAndError = "VAR017 info, YAML009 error"
+	const infoAndError = "VAR017 warning, YAML009 error"
 	tests := []struct {
 		name string
 		// at is the folder of the file, lints the one that is judged, and rules are what
@@ -125,8 +125,8 @@ func TestOwnConfiguration(t *testing.T) {
 		{name: "of others", rules: `VAR017: "off"`, foreign: true, want: infoAndError},
 		{name: "of others, above the version", lints: release, rules: `VAR017: "off"`, foreign: true, want: infoAndError},
 		{name: "of others, wrong", rules: "NONE: info", foreign: true, want: infoAndError},
-		{name: "named", rules: `YAML009: "off"`, named: true, want: "VAR017 info"},
-		{name: "named for others", rules: `YAML009: "off"`, foreign: true, named: true, want: "VAR017 info"},
+		{name: "named", rules: `YAML009: "off"`, named: true, want: "VAR017 warning"},
+		{name: "named for others", rules: `YAML009: "off"`, foreign: true, named: true, want: "VAR017 warning"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -49,7 +49,11 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 					return err
 				}
 				failures = append(failures, parts(err)...)
-				all = append(all, report.Inventory[T]{Release: r, Items: items})
+				of := report.Inventory[T]{Release: r, Items: items}
+				if variables, ok := any(items).([]inventory.Variable); ok && slices.ContainsFunc(o.All, func(o cli.Output) bool { return o.Format == "markdown" }) {
+					of.Offers = inventory.OffersOf(r, variables)
+				}
+				all = append(all, of)
 			}
 			if len(failures) > 0 {
 				// Only JSON says that it is incomplete.
@@ -85,10 +89,16 @@ func VarsCommand(env *cli.Env) *cobra.Command {
 		`Lists the variables of the newest release in TARGET, of each provider that it
 holds: type, default, where they are used, and what "clusterctl generate
 cluster --list-variables" does not show: nested variables, those in
-ClusterClasses, and defaults that a later use does not get.`,
+ClusterClasses, and defaults that a later use does not get.
+
+With -o markdown it is the part of a provider's documentation that the clusterctl
+provider contract asks for: the variables with their meaning, the flavors of the cluster
+templates with what must be set for each, and the ClusterClasses with their
+own variables. The meaning is the comment next to a use, or else the description of
+the field in the schema of the release.`,
 		`  COMMAND out/infrastructure-acme/v1.2.3
 
-  # For the README of the provider
+  # Variables, flavors and classes for the documentation of the provider
   COMMAND . -o markdown
 
   # What must be set, for a script

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -50,6 +51,8 @@ type site struct {
 	// part is set if there is other text around the expression.
 	part    bool
 	comment bool
+	// described is what the schema says about the field, and named is the field.
+	described, named string
 }
 
 // sitesOf looks at the places of all expressions of a file.
@@ -63,7 +66,10 @@ func sitesOf(s *source, schemas schemas) []site {
 	for _, d := range s.docs.Docs {
 		for _, at := range s.in(d).spots {
 			if at.field != nil {
-				at.typ = schemas.typeAt(at.field)
+				var typ Type
+				if typ, at.described = schemas.at(at.field); at.whole {
+					at.typ = typ
+				}
 			}
 			sites[at.ref], covered[at.ref] = at.site, true
 		}
@@ -88,8 +94,10 @@ func sitesOf(s *source, schemas schemas) []site {
 type spot struct {
 	ref int
 	site
-	// field decides about the type, if it is not nil.
+	// field has the value, if it is not nil. It decides about the type if the expression is
+	// the whole value.
 	field *field
+	whole bool
 }
 
 // field is a value in an object.
@@ -105,25 +113,25 @@ func (s *source) spots(d *yamldoc.Document) []spot {
 		return nil
 	}
 	var out []spot
-	look := func(n *yamldoc.Node, whole func(*spot)) {
+	look := func(n *yamldoc.Node, in *field) {
 		start, end := s.span(d, n)
 		for _, i := range s.within(start, end) {
-			at := spot{ref: i}
-			var value bool
-			if at.site, value = s.site(i, start, end, n.Style); value {
-				whole(&at)
+			at := spot{ref: i, field: in}
+			if at.site, at.whole = s.site(i, start, end, n.Style); at.whole && in == nil {
+				at.typ = text
+			}
+			if in != nil {
+				at.named = in.name(d.Root, n)
 			}
 			out = append(out, at)
 		}
 	}
 	d.Root.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
 		for _, f := range n.Fields() {
-			look(f.Key(), func(at *spot) { at.typ = text })
+			look(f.Key(), nil)
 		}
 		if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
-			look(n, func(at *spot) {
-				at.field = &field{d.Root.Get("apiVersion").Str(), d.Root.Get("kind").Str(), slices.Clone(path)}
-			})
+			look(n, &field{d.Root.Get("apiVersion").Str(), d.Root.Get("kind").Str(), slices.Clone(path)})
 		}
 		return true
 	})
@@ -338,8 +346,24 @@ func (s schemas) of(apiVersion, kind string) *yamldoc.Node {
 	return at.node
 }
 
-// typeAt returns the type of a field of an object, "" if it is not known.
-func (s schemas) typeAt(f *field) Type {
+// name names the field for people: a flag by its name, a variable of a topology by that.
+func (f *field) name(root, value *yamldoc.Node) string {
+	if flag, _, ok := strings.Cut(value.Text(), "="); ok && strings.HasPrefix(flag, "-") && !strings.ContainsAny(flag, " \n") {
+		return "flag " + strings.Clone(flag) + " of " + f.kind
+	}
+	if at := strings.Join(f.path, "."); strings.HasPrefix(at, "spec.topology.variables.") {
+		for i, v := range root.Get("spec", "topology", "variables").List() {
+			if f.path[3] == strconv.Itoa(i) {
+				return "variable " + v.Get("name").Str() + " of the ClusterClass"
+			}
+		}
+	}
+	path := slices.DeleteFunc(slices.Clone(f.path), func(step string) bool { return strings.Trim(step, "0123456789") == "" })
+	return strings.TrimSuffix(strings.Join(path, ".")+" of "+f.kind, " of ")
+}
+
+// at returns the type of a field of an object and its description, "" for what is not known.
+func (s schemas) at(f *field) (typ Type, described string) {
 	schema, path := s.of(f.apiVersion, f.kind), f.path
 	for _, step := range path {
 		next := schema.Get("properties", step)
@@ -352,12 +376,13 @@ func (s schemas) typeAt(f *field) Type {
 		schema = next
 	}
 	if schema == nil {
-		return fieldType(path)
+		return fieldType(path), ""
 	}
+	described = sentence(strings.Clone(schema.Get("description").Str()))
 	if schema.Get("x-kubernetes-int-or-string").Bool() {
-		return ""
+		return "", described
 	}
-	return map[string]Type{"integer": integer, "boolean": boolean, "string": text, "array": list}[schema.Get("type").Str()]
+	return map[string]Type{"integer": integer, "boolean": boolean, "string": text, "array": list}[schema.Get("type").Str()], described
 }
 
 // fields are those of the Kubernetes and Cluster API types that occur in

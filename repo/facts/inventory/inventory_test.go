@@ -216,7 +216,7 @@ func TestFilesAndUses(t *testing.T) {
 		return inventory.Place{File: file, Line: line, Column: column, Expression: text}
 	}
 	want := inventory.Variable{
-		Name: "V", Type: "string", Required: true, Default: &x,
+		Name: "V", Type: "string", Required: true, Default: &x, Meaning: "a",
 		Files: []inventory.InFile{{componentsFile, &x}, {"cluster-template-ha.yaml", nil}, {"clusterclass-q.yaml", &x}},
 		Uses: []inventory.Use{
 			{Place: place(componentsFile, 1, 6, "${V:=x}"), Default: "x"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -17,6 +18,7 @@ type Variable struct {
 	Type     Type     `json:"type" doc:"what the value must be, as far as its uses and defaults show"`
 	Required bool     `json:"required" doc:"at least one file cannot be rendered without a value from the user"`
 	Default  *string  `json:"default,omitempty" doc:"the default of the first file that has one; absent if no file has"`
+	Meaning  string   `json:"meaning,omitempty" doc:"what the value is for: the comment next to a use, the description of the field in the schema, or else the field; absent if nothing tells"`
 	Option   string   `json:"option,omitempty" doc:"what sets the variable on the command line of clusterctl generate cluster; absent for all but five variables"`
 	Files    []InFile `json:"files" doc:"the files in which clusterctl lists the variable; empty if it is only used inside other expressions"`
 	Uses     []Use    `json:"uses" doc:"all expressions with this name, in the order of files and text"`
@@ -68,18 +70,18 @@ type Place struct {
 // and ClusterClasses (clusterctl: client/config.go,
 // templateOptionsToVariables).
 type option struct {
-	flag string
+	flag, meaning string
 	// always: also if the flag is not given.
 	always bool
 	typ    Type
 }
 
 var options = map[string]option{
-	"CLUSTER_NAME":                {"NAME", true, text},
-	"NAMESPACE":                   {"--target-namespace", true, text},
-	"KUBERNETES_VERSION":          {"--kubernetes-version", false, text},
-	"CONTROL_PLANE_MACHINE_COUNT": {"--control-plane-machine-count", true, integer},
-	"WORKER_MACHINE_COUNT":        {"--worker-machine-count", true, integer},
+	"CLUSTER_NAME":                {"NAME", "name of the workload cluster", true, text},
+	"NAMESPACE":                   {"--target-namespace", "namespace of the workload cluster", true, text},
+	"KUBERNETES_VERSION":          {"--kubernetes-version", "Kubernetes version of the workload cluster", false, text},
+	"CONTROL_PLANE_MACHINE_COUNT": {"--control-plane-machine-count", "number of control plane machines", true, integer},
+	"WORKER_MACHINE_COUNT":        {"--worker-machine-count", "number of worker machines", true, integer},
 }
 
 // Variables returns the variables of all components, cluster templates and
@@ -118,6 +120,42 @@ type variable struct {
 	notes    notes
 	// needs are the places where a file begins to require a value.
 	needs []Place
+	// told says how well Meaning is known.
+	told int
+}
+
+// means takes what one use tells about the meaning, if it tells more than others did.
+func (v *variable) means(s *source, r *vars.Ref, at site) {
+	for i, tell := range []func() string{func() string { return at.named }, func() string { return at.described }, func() string { return s.remark(r) }} {
+		if v.told <= i {
+			if text := tell(); text != "" {
+				v.Meaning, v.told = text, i+1
+			}
+		}
+	}
+}
+
+// remark is the comment after an expression on its line, or alone on the line above. Lines
+// that are YAML but for the mark are none.
+func (s *source) remark(r *vars.Ref) string {
+	const near = 400 // bytes; remarks in longer lines are not for people
+	from := max(r.Start-near, 0)
+	start := from + strings.LastIndexByte(s.content[from:r.Start], '\n') + 1
+	line, _, _ := strings.Cut(s.content[r.End:min(r.End+near, len(s.content))], "\n")
+	if start == from && from > 0 || strings.Contains(s.content[start:r.Start], "#") {
+		return ""
+	}
+	if _, text, ok := strings.Cut(line, " #"); ok {
+		return sentence(strings.Clone(text))
+	}
+	above := s.content[max(start-near, 0):max(start-1, 0)]
+	above = strings.TrimSpace(above[strings.LastIndexByte(above, '\n')+1:])
+	text, ok := strings.CutPrefix(above, "#")
+	words := strings.Fields(text)
+	if !ok || len(words) < 3 || strings.Contains(words[0], ":") || words[0] == "-" || strings.HasPrefix(words[0], "clusterctl-repo:") {
+		return ""
+	}
+	return sentence(strings.Clone(text))
 }
 
 func collect(sources []*source, schemas schemas) []Variable {
@@ -150,6 +188,7 @@ func collect(sources []*source, schemas schemas) []Variable {
 			u := s.use(r, sites[i].comment)
 			v.Uses = append(v.Uses, u)
 			v.evidence.add(r, sites[i], u.Place)
+			v.means(s, r, sites[i])
 			noteUse(v, s, r, first[r.Name], u)
 		}
 	}
@@ -160,6 +199,9 @@ func collect(sources []*source, schemas schemas) []Variable {
 		v.Option = options[name].flag
 		v.Required = len(v.needs) > 0
 		v.Type = v.evidence.conclude(name)
+		if m := options[name].meaning; m != "" {
+			v.Meaning = m
+		}
 		noteRelease(v)
 		v.Notes = v.notes.list()
 		out = append(out, v.Variable)

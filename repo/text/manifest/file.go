@@ -6,8 +6,11 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -168,6 +171,38 @@ func Sample(name string) string {
 	}
 	return "x-" + strings.ReplaceAll(strings.ToLower(name), "_", "-")
 }
+
+// Written returns a text about the file with the variables in the place of their samples,
+// which no user has ever seen.
+func (f *File) Written(text string) string {
+	t, _ := f.Template()
+	if t == nil || !strings.Contains(text, "x-") {
+		return text
+	}
+	type key struct{}
+	names := f.Memo(key{}, func() any {
+		longestFirst := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) } // FOO_A before FOO
+		return slices.SortedFunc(maps.Keys(t.Needed()), longestFirst)
+	}).([]string)
+	for _, name := range names {
+		sample := Sample(name)
+		if !strings.HasPrefix(sample, "x-") || !strings.Contains(text, sample) || strings.Contains(f.Raw.Data, sample) {
+			continue
+		}
+		parts := strings.Split(text, sample)
+		for i := range parts[:len(parts)-1] {
+			if before := parts[i]; before != "" && isWord(before[len(before)-1]) {
+				parts[i] += sample // the end of another word
+			} else {
+				parts[i] += "${" + name + "}"
+			}
+		}
+		text = strings.Join(parts, "")
+	}
+	return text
+}
+
+func isWord(b byte) bool { return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
 
 func (f *File) read() reading {
 	t, bad := f.Template()

@@ -1,6 +1,7 @@
 package classes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -601,14 +603,15 @@ type templateKey struct{ group, kind, name string }
 
 var _ = classRules.Add(lint.Rule{
 	ID: "CC016", Name: "class-template-shared", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "A template should belong to one ClusterClass only",
+	Title:  "An object should belong to one ClusterClass only",
 	Source: classContract,
-	Why:    "Both classes own the object, so a change for one changes the other. clusterctl refuses to add the second class to a cluster that has the first.",
-	Fix:    "Give each class its own templates.",
+	Why:    "A change for one class changes the other. clusterctl refuses to add the second class to a management cluster that has the first.",
+	Fix:    "Give each class its own objects.",
 	Scope:  lint.ScopeRelease, Check: classTemplateShared,
 })
 
 func classTemplateShared(p *lint.Pass) {
+	defined := map[templateKey]*manifest.Object{}   // in such files
 	owners := map[templateKey]*clusterclass.Class{} // of classes in files of classes
 	for _, f := range p.Release.WithClasses() {
 		within := owners
@@ -628,6 +631,18 @@ func classTemplateShared(p *lint.Pass) {
 					p.On(c.Object, r.Node.Get("name"), "%s %s also belongs to ClusterClass %s in %s",
 						r.Kind, r.Name, first.Name(), first.Object.File.Artifact.Name)
 				}
+			}
+		}
+		if f.Kind != layouts.ClusterClass {
+			continue
+		}
+		for _, o := range f.Objects() {
+			key := templateKey{o.Group, o.Kind, o.Name}
+			if first := defined[key]; first == nil {
+				defined[key] = o
+			} else if first.File != f && owners[key] == nil && o.Name != "" &&
+				!sampled(o, o.Get("metadata", "name")) && !o.Is(clusterclass.Group, clusterclass.Kind) {
+				p.On(o, o.Get("metadata", "name"), "%s %s is also in %s", o.Kind, o.Name, first.File.Artifact.Name)
 			}
 		}
 	}
@@ -692,8 +707,8 @@ func mentioned(f *lint.File, o *manifest.Object) bool {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC018", Name: "class-namespace", Severity: lint.Info, Proof: lint.Contract,
-	Title:  "Objects in ClusterClass files have no namespace",
+	ID: "CC018", Name: "class-namespace", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Objects and references of a ClusterClass should not name a namespace",
 	Source: classContract,
 	Why:    "clusterctl moves all objects into the namespace of the cluster. Users who apply the file with kubectl find the class in another namespace, and references to other namespaces do not work.",
 	Fix:    "Remove metadata.namespace.",
@@ -702,12 +717,18 @@ var _ = classRules.Add(lint.Rule{
 
 func classNamespace(p *lint.Pass) {
 	for _, c := range clusterclass.In(p.File) {
+		var first *yamldoc.Node
+		var names []string
 		for _, r := range c.References() {
-			n := r.Node.Get("namespace")
-			if n.Is(yamldoc.String) && c.Version == clusterclass.V1Beta1 &&
-				view.Spelling(c.Object, n) != view.Spelling(c.Object, c.Object.Get("metadata", "namespace")) {
-				p.Report(lint.On(c.Object, n, "%s names the namespace %s, but templates are always taken from the namespace of the class", r.String(), n.Text()).As(lint.Warning))
+			// In v1beta2 there is no such field (CC001, CC021).
+			if n := r.Node.Get("namespace"); n.Str() != "" && c.Version == clusterclass.V1Beta1 {
+				first = cmp.Or(first, n)
+				names = append(names, r.String())
 			}
+		}
+		if first != nil {
+			p.On(c.Object, first, "%s with a namespace, here %s, although templates are always taken from that of the class: %s",
+				phrase.Count(len(names), "reference"), view.Spelling(c.Object, first), phrase.Few(names, 2))
 		}
 	}
 	if p.File.Kind != layouts.ClusterClass {
@@ -716,26 +737,27 @@ func classNamespace(p *lint.Pass) {
 	var first *manifest.Object
 	others := 0
 	for _, o := range p.File.Objects() {
-		switch from, _ := view.From(o, o.Get("metadata", "namespace")); {
-		case o.Namespace == "", from.Name == "NAMESPACE": // what clusterctl puts there
+		switch {
+		case o.Namespace == "":
 		case first == nil:
 			first = o
-		case o.Namespace == first.Namespace:
+		default:
 			others++
 		}
 	}
 	if first != nil {
-		message := "the object has the namespace " + first.Namespace
+		n := first.Get("metadata", "namespace")
+		message := "the object has the namespace " + view.Spelling(first, n)
 		if others > 0 {
-			message = fmt.Sprintf("the object and %s have the namespace %s", phrase.Count(others, "other"), first.Namespace)
+			message = fmt.Sprintf("the object and %s have a namespace, here %s", phrase.Count(others, "other"), view.Spelling(first, n))
 		}
-		p.On(first, first.Get("metadata", "namespace"), "%s", message)
+		p.On(first, n, "%s", message)
 	}
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC019", Name: "class-variables", Severity: lint.Info, Proof: lint.Contract,
-	Title:  "ClusterClass files contain no clusterctl variables",
+	ID: "CC019", Name: "class-variables", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "ClusterClass files should not contain clusterctl variables",
 	Source: classContract + "; clusterctl client/config.go, GetClusterTemplate",
 	Why:    `Users must set the variable, but "clusterctl generate cluster --list-variables" does not list it. It also ties the class to one cluster.`,
 	Fix:    "Write a fixed value; patches can set it from a variable of the ClusterClass.",
@@ -743,7 +765,13 @@ var _ = classRules.Add(lint.Rule{
 })
 
 func classVariables(p *lint.Pass) {
-	rs := view.Refs(p.File)
+	namespaces := map[int]bool{} // where CC018 says that there should be none
+	for _, o := range p.File.Objects() {
+		if from, ok := view.From(o, o.Get("metadata", "namespace")); ok {
+			namespaces[from.Start] = true
+		}
+	}
+	rs := slices.DeleteFunc(slices.Clone(view.Refs(p.File)), func(r vars.Ref) bool { return namespaces[r.Start] })
 	var names []string
 	for _, r := range rs {
 		if !slices.Contains(names, r.Name) {
@@ -849,8 +877,8 @@ func isHandler(text string) bool {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC024", Name: "class-file-name", Severity: lint.Warning, Proof: lint.Clusterctl,
-	Title:  "clusterclass-NAME.yaml should contain exactly one ClusterClass, named NAME",
+	ID: "CC024", Name: "class-file-name", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "clusterclass-NAME.yaml must contain one ClusterClass, named NAME",
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl fetches the file named after a Cluster's class and does not check its content. The Cluster then waits for a class that does not exist.",
 	Fix:    "Give the ClusterClass the name in the file name, or rename the file if no template uses the other class.",
@@ -867,8 +895,8 @@ func classFileName(p *lint.Pass) {
 		n := c.Object.Get("metadata", "name")
 		switch {
 		case i > 0:
-			p.On(c.Object, n, "the file contains a second ClusterClass %q, which clusterctl looks for in %s",
-				c.Name(), layouts.ClusterClassFile(c.Name()))
+			p.Report(lint.On(c.Object, n, "the file contains a second ClusterClass %q, which clusterctl looks for in %s",
+				c.Name(), layouts.ClusterClassFile(c.Name())).As(lint.Warning))
 		case c.Name() == want || n.Str() == "":
 		case sampled(c.Object, n):
 			p.Report(lint.On(c.Object, n,

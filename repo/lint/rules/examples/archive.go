@@ -287,6 +287,8 @@ func (e *Example) file(name, data string) error {
 			target := strings.TrimSpace(data)
 			e.files(side).Links[name] = target
 			e.files(side).Shown = append(e.files(side).Shown, fragment{Path: name, Link: target})
+		case ".absent":
+			delete(e.files(side).Text, name)
 		case ".quoted":
 			text, err := strconv.Unquote(strings.TrimSpace(data))
 			if err != nil {

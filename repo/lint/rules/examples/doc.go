@@ -33,7 +33,8 @@
 //
 // A line of a bad file may end with `# want RULE "PATTERN"`, which expects a
 // finding there and is not part of the file. In a name without .diff, the ending
-// .quoted stands for a Go string literal, and .link for the target of a symbolic link.
+// .quoted stands for a Go string literal, .link for the target of a symbolic link, and .absent
+// for a file of the base that is not there.
 //
 // # Differences
 //

@@ -88,8 +88,8 @@ func ownerLeft(p *lint.Pass) {
 }
 
 var _ = moveRules.Add(lint.Rule{
-	ID: "MOVE003", Name: "not-moved", Severity: lint.Warning, Proof: lint.Clusterctl,
-	Title:  "Every object of a template should have an owner or a move label",
+	ID: "MOVE003", Name: "not-moved", Severity: lint.Error, Proof: lint.Clusterctl,
+	Title:  "Every object of a template must have an owner or a move label",
 	Source: "clusterctl provider contract, sections OwnerReferences chain and Move; clusterctl client/cluster/objectgraph.go, getMoveNodes",
 	Why:    `"clusterctl move" silently leaves the object in the old management cluster, and controllers in the new one do not find it.`,
 	Fix:    "Add the label clusterctl.cluster.x-k8s.io/move, or let a controller of the provider set an owner that is moved.",
@@ -98,14 +98,15 @@ var _ = moveRules.Add(lint.Rule{
 
 func unowned(p *lint.Pass) {
 	g := graph(p)
-	if g == nil {
-		return
+	if g == nil || !slices.ContainsFunc(g.Nodes, func(n *move.Node) bool { return n.Object != nil && n.Hierarchy != move.Unmarked }) {
+		return // without a Cluster and a class nothing is moved (TPL018, CC024)
 	}
 	meant := map[string]bool{} // by references that TPL007 reports
 	dangling(p, func(r objectRef, _ []*manifest.Object, _ *lint.Index) {
 		meant[r.kind], meant[r.name.Text()] = true, true
 	})
 	var others []*move.Node // that nothing can move
+	circle := false
 	for _, n := range g.Nodes {
 		if n.Object == nil || n.Object.File != p.File || n.Verdict != move.Left {
 			continue
@@ -115,10 +116,20 @@ func unowned(p *lint.Pass) {
 			if n.Object.Kind != "Namespace" { // which clusterctl creates in the target (TPL005)
 				others = append(others, n)
 			}
-		case move.Unowned, move.NotOwned:
+		case move.Unowned, move.NotOwned, move.ReferrerLeft:
+			if reason(n).Cause == move.ReferrerLeft { // objects that only name each other
+				if circle {
+					continue
+				}
+				circle = true
+			}
 			if name := n.Object.Get("metadata", "name"); !guessed(p, n.Object, name) &&
 				!meant[n.Kind] && !meant[name.Text()] {
-				p.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
+				f := lint.On(n.Object, name, "clusterctl move leaves this %s behind: %s", n.Kind, n.Reason())
+				if !contractual(n.Group) || n.Global || reason(n).Cause == move.NotOwned {
+					f.Severity = lint.Warning // the contract is about objects of providers, and what they own by name
+				}
+				p.Report(f)
 			}
 		}
 	}
@@ -128,7 +139,7 @@ func unowned(p *lint.Pass) {
 	names := phrase.List(others, (*move.Node).String)
 	first := others[0].Object
 	f := lint.At(p.File, first.Doc, first.Get("metadata", "name"),
-		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", phrase.Few(names, 3))
+		"clusterctl move leaves behind objects that run in the management cluster, %s: it only considers Secrets, ConfigMaps and kinds of providers", phrase.Few(names, 3)).As(lint.Warning)
 	f.Fix = "Document how they get to the target cluster, or let a ClusterResourceSet install them in the workload cluster."
 	p.Report(f)
 }
@@ -300,11 +311,16 @@ var _ = moveRules.Add(lint.Rule{
 
 func identityHierarchy(p *lint.Pass) {
 	for _, c := range p.Release.CRDs() {
-		if c.Object.File != p.File || c.Scope != "Cluster" || !strings.HasSuffix(c.Kind, "Identity") {
+		if c.Object.File != p.File || c.Scope != "Cluster" {
 			continue
 		}
 		switch t := move.TypeOf(c); {
 		case t.Hierarchy:
+		case !strings.HasSuffix(c.Kind, "Identity"):
+			if t.Move {
+				p.Report(lint.On(c.Object, c.Object.Get("metadata", "labels", move.MoveLabel),
+					"clusterctl move copies %s objects, and leaves the originals in the source for the user to remove", c.Kind).As(lint.Info))
+			}
 		case t.Move:
 			p.On(c.Object, c.Object.Get("metadata", "labels", move.MoveLabel),
 				"clusterctl move takes %s objects, but leaves the Secrets that they own behind", c.Kind)

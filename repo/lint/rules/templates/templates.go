@@ -14,8 +14,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/gotypes"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/move"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -100,8 +102,8 @@ func meant(file string) (name string, template, ok bool) {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL001", Name: "template-name", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "Templates and ClusterClasses should have the file names that clusterctl requests",
+	ID: "TPL001", Name: "template-name", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Templates and ClusterClasses must have the file names that clusterctl requests",
 	Source: "clusterctl provider contract, sections Workload cluster templates and ClusterClass definitions, Naming conventions; clusterctl client/yamlprocessor/simple_processor.go, GetTemplateName",
 	Why:    "Users cannot use the file with clusterctl, because no flavor or class name matches it.",
 	Fix:    "Name it cluster-template.yaml, cluster-template-FLAVOR.yaml or clusterclass-NAME.yaml.",
@@ -116,16 +118,55 @@ func templateName(p *lint.Pass) {
 		if a.Kind() != layouts.Asset {
 			continue
 		}
-		switch name, _, ok := meant(a.Name); {
-		case !ok || strings.EqualFold(name, a.Name):
+		name, _, ok := meant(a.Name)
+		if strings.EqualFold(name, strings.TrimSuffix(a.Name, path.Ext(a.Name))+".yaml") {
+			continue // REPO018
+		}
+		content := contentOf(a)
+		f := lint.Finding{File: a.Path, Severity: lint.Error}
+		if content == "" || content == view.ClusterKind && !ok {
+			f.Severity = lint.Warning // it may be something else, or an example
+		}
+		switch {
+		case !ok && content == "":
+			continue
+		case !ok:
+			f.Message = fmt.Sprintf("the file contains a %s, and clusterctl does not find it under this name", content)
 		case name == "":
-			p.Path(a.Path, "clusterctl does not find a ClusterClass in this file; it requests clusterclass-NAME.yaml")
+			f.Message = "clusterctl does not find a ClusterClass in this file; it requests clusterclass-NAME.yaml"
 		case p.Release.Release.Artifact(name) == nil:
-			p.Path(a.Path, "clusterctl requests %s and does not find %s", name, a.Name)
+			f.Message = fmt.Sprintf("clusterctl requests %s and does not find %s", name, a.Name)
 		default:
-			p.Path(a.Path, "clusterctl requests %s, which the release has, and never %s", name, a.Name)
+			f.Message = fmt.Sprintf("clusterctl requests %s, which the release has, and never %s", name, a.Name)
+		}
+		p.Report(f)
+	}
+}
+
+// readable end the names of files that may be templates or classes.
+var readable = []string{".yaml", ".yml", ".tmpl", ".tpl", ".template", ".txt"}
+
+// contentOf tells by its content what a file of any name is: a template for clusterctl
+// ("Cluster template"), a ClusterClass, or an example of a Cluster; "" for anything else.
+func contentOf(a *repo.Artifact) string {
+	if !slices.Contains(readable, strings.ToLower(path.Ext(a.Name))) {
+		return ""
+	}
+	data, err := a.Text()
+	if err != nil || !strings.Contains(data, view.CoreGroup+"/") {
+		return ""
+	}
+	f := manifest.New(a, layouts.ClusterTemplate, data)
+	kind := ""
+	for _, o := range f.Objects() {
+		switch {
+		case o.Is(view.CoreGroup, view.ClusterKind) && len(view.Refs(f)) > 0:
+			return "Cluster template"
+		case o.Is(view.CoreGroup, view.ClusterKind), o.Is(view.CoreGroup, view.ClassKind) && kind == "":
+			kind = o.Kind
 		}
 	}
+	return kind
 }
 
 var _ = templateRules.Add(lint.Rule{
@@ -173,30 +214,33 @@ func alwaysSet(name string) (value string, ok bool) {
 }
 
 // common are the fields that a common variable is for, by what the kind ends
-// with.
+// with. Defaulted says that Cluster API chooses a number if there is none.
 var common = []struct {
 	suffix, variable string
 	path             []string
-	severity         lint.Severity
+	defaulted        bool
 }{
-	{view.ClusterKind, "KUBERNETES_VERSION", []string{"spec", "topology", "version"}, lint.Warning},
-	{"ControlPlane", "KUBERNETES_VERSION", []string{"spec", "version"}, lint.Warning},
-	{"MachineDeployment", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, lint.Warning},
-	{"MachinePool", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, lint.Warning},
-	{view.ClusterKind, "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "topology", "controlPlane", "replicas"}, lint.Info},
-	{"ControlPlane", "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
-	{view.ClusterKind, "WORKER_MACHINE_COUNT", []string{"spec", "topology", "workers", "machineDeployments", "replicas"}, lint.Info},
-	{view.ClusterKind, "WORKER_MACHINE_COUNT", []string{"spec", "topology", "workers", "machinePools", "replicas"}, lint.Info},
-	{"MachineDeployment", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
-	{"MachinePool", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, lint.Info},
+	{view.ClusterKind, "KUBERNETES_VERSION", []string{"spec", "topology", "version"}, false},
+	{"ControlPlane", "KUBERNETES_VERSION", []string{"spec", "version"}, false},
+	{"MachineDeployment", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, false},
+	{"MachinePool", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, false},
+	{"MachineSet", "KUBERNETES_VERSION", []string{"spec", "template", "spec", "version"}, false},
+	{"Machine", "KUBERNETES_VERSION", []string{"spec", "version"}, false},
+	{view.ClusterKind, "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "topology", "controlPlane", "replicas"}, false},
+	{"ControlPlane", "CONTROL_PLANE_MACHINE_COUNT", []string{"spec", "replicas"}, false},
+	{view.ClusterKind, "WORKER_MACHINE_COUNT", []string{"spec", "topology", "workers", "machineDeployments", "replicas"}, false},
+	{view.ClusterKind, "WORKER_MACHINE_COUNT", []string{"spec", "topology", "workers", "machinePools", "replicas"}, false},
+	{"MachineDeployment", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, true},
+	{"MachinePool", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, true},
+	{"MachineSet", "WORKER_MACHINE_COUNT", []string{"spec", "replicas"}, true},
 }
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL003", Name: "common-variables", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "A template should take name, version and replicas from the common variables",
+	Title:  "A template should take names, namespace, version and replicas from the common variables",
 	Source: "clusterctl provider contract, section Workload cluster templates, Common variables",
 	Why:    `The flags of "clusterctl generate cluster" have no effect. With a fixed name, a second cluster overwrites the first.`,
-	Fix:    "Use ${CLUSTER_NAME}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
+	Fix:    "Use ${CLUSTER_NAME}, ${NAMESPACE}, ${KUBERNETES_VERSION}, ${CONTROL_PLANE_MACHINE_COUNT} and ${WORKER_MACHINE_COUNT}.",
 	Yields: []string{"TOP001", "TPL015"},
 	Kinds:  templates, Check: commonVariables,
 })
@@ -206,30 +250,111 @@ func commonVariables(p *lint.Pass) {
 	if len(list) == 0 {
 		return
 	}
+	for _, c := range list {
+		n := c.Get("metadata", "name")
+		switch from, variable := view.From(c, n); {
+		case n.Str() == "", comesFrom(c, n, "CLUSTER_NAME"):
+		case variable:
+			p.On(c, n, "the Cluster is named by ${%s}, so the name given to clusterctl has no effect", from.Name)
+		default:
+			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text())
+		}
+	}
+	for _, o := range p.File.Objects() {
+		n := o.Get("metadata", "namespace")
+		if from, variable := view.From(o, n); variable && !comesFrom(o, n, "NAMESPACE") {
+			p.On(o, n, "the namespace comes from ${%s}, but clusterctl replaces it by that of --target-namespace, ${NAMESPACE}", from.Name)
+			break // once is enough
+		}
+	}
+	if slices.ContainsFunc(list, func(c *manifest.Object) bool { return view.Variable(c, c.Get("metadata", "name")) }) {
+		sharedObjects(p)
+	}
 	used := map[string]bool{}
 	for _, r := range view.Refs(p.File) {
 		used[r.Name] = true
 	}
-	for _, c := range list {
-		if n := c.Get("metadata", "name"); n.Str() != "" && (!used["CLUSTER_NAME"] || !view.Variable(c, n)) {
-			p.On(c, n, "the Cluster is always named %s, regardless of the name given to clusterctl", n.Text())
-		}
-	}
 	reported := map[string]bool{}
 	for _, row := range common {
 		for _, o := range p.File.Objects() {
-			if reported[row.variable] || !strings.HasSuffix(o.Kind, row.suffix) || !contractual(o.Group) {
+			if reported[row.variable] || !strings.HasSuffix(o.Kind, row.suffix) || !contractual(o.Group) ||
+				row.suffix == "Machine" && o.Group != view.CoreGroup {
 				continue
 			}
-			for _, n := range valuesAt(o.Doc.Root, row.path) {
+			values := valuesAt(o.Doc.Root, row.path)
+			if len(values) == 0 && row.defaulted && o.Group == view.CoreGroup && !used[row.variable] && !scaled(o) {
+				p.On(o, o.Get("spec"), "%s is always 1, because the template does not use ${%s}", strings.Join(row.path, "."), row.variable)
+				reported[row.variable] = true
+			}
+			for _, n := range values {
 				if f, ok := uncommon(o, n, row.path, row.variable, used[row.variable]); ok && !reported[row.variable] {
-					f.Severity = row.severity
 					p.Report(f)
 					reported[row.variable] = true // once is enough
 				}
 			}
 		}
 	}
+}
+
+// comesFrom reports whether a value is made, in part or whole, of a variable, which may be in
+// the default of another.
+func comesFrom(o *manifest.Object, n *yamldoc.Node, variable string) bool {
+	from, ok := view.From(o, n)
+	return ok && (from.Name == variable || strings.Contains(view.Spelling(o, n), "${"+variable))
+}
+
+// scaled reports whether the cluster autoscaler sets the replicas of an object.
+func scaled(o *manifest.Object) bool {
+	return slices.ContainsFunc(o.Get("metadata", "annotations").Fields(), func(f yamldoc.Field) bool {
+		return strings.Contains(f.Name, "autoscaler")
+	})
+}
+
+// sharedObjects reports the objects that all clusters of the template share, because they have
+// a fixed name, although users may give each cluster another content.
+func sharedObjects(p *lint.Pass) {
+	ofClass := view.ClassTemplates(p.File)
+	var first *manifest.Object
+	var names []string
+	for _, o := range p.File.Objects() {
+		n := o.Get("metadata", "name")
+		if o.Name == "" || view.Variable(o, n) || ofClass[o] || o.Is(view.CoreGroup, view.ClassKind) || o.Is(view.CoreGroup, view.ClusterKind) ||
+			o.Kind == "Namespace" || layouts.ClusterScoped(o.Group, o.Kind) || !individual(o) {
+			continue
+		}
+		first = cmp.Or(first, o)
+		names = append(names, o.Kind+" "+o.Name)
+	}
+	if first != nil {
+		f := lint.On(first, first.Get("metadata", "name"), "the second cluster in a namespace overwrites what the first one has, because the name is fixed: %s", phrase.Few(names, 3))
+		f.Object = "" // which the message names
+		p.Report(f)
+	}
+}
+
+// individual reports whether the content of an object depends on variables, or is that of a
+// part of a cluster.
+func individual(o *manifest.Object) bool {
+	text := o.File.Text()
+	if contractual(o.Group) && o.Group != view.AddonsGroup {
+		return true
+	}
+	if text == nil {
+		return false
+	}
+	start, end := o.Doc.Range()
+	start, end = text.RawOffset(start), text.RawOffset(end)
+	rs := view.Refs(o.File)
+	first, _ := slices.BinarySearchFunc(rs, start, func(r vars.Ref, off int) int { return cmp.Compare(r.Start, off) })
+	for _, r := range rs[first:] {
+		if r.Start >= end {
+			break
+		}
+		if r.Name != "NAMESPACE" {
+			return true
+		}
+	}
+	return false
 }
 
 // valuesAt returns the values at a path, in which a list stands for its entries.
@@ -252,19 +377,21 @@ func valuesAt(n *yamldoc.Node, way []string) []*yamldoc.Node {
 // uncommon says what is wrong if a value does not come from the common variable.
 // Elsewhere says that the template uses it in another place: then a number of
 // machines may differ here on purpose, and a version may not.
-func uncommon(o *manifest.Object, n *yamldoc.Node, way []string, variable string, elsewhere bool) (f lint.Finding, ok bool) {
+func uncommon(o *manifest.Object, n *yamldoc.Node, way []string, common string, elsewhere bool) (f lint.Finding, ok bool) {
 	field := strings.Join(way, ".")
-	ref, open := view.From(o, n)
+	ref, variable := view.From(o, n)
+	version := common == "KUBERNETES_VERSION"
 	switch {
-	case open && ref.Name != variable && !elsewhere:
-		return lint.On(o, n, "%s comes from ${%s}, so %s of clusterctl has no effect", field, ref.Name, flagOf[variable]), true
-	case open:
+	case comesFrom(o, n, common):
+	case variable && (version || !elsewhere):
+		return lint.On(o, n, "%s comes from ${%s}, so %s of clusterctl has no effect", field, ref.Name, flagOf[common]), true
+	case variable:
 	case !elsewhere:
 		return lint.On(o, n,
-			"%s is always %s, because the template does not use ${%s}", field, view.ScalarText(n), variable), true
-	case variable == "KUBERNETES_VERSION":
+			"%s is always %s, because the template does not use ${%s}", field, view.ScalarText(n), common), true
+	case version:
 		return lint.On(o, n,
-			"%s is always %s, although the template uses ${%s} elsewhere", field, view.ScalarText(n), variable), true
+			"%s is always %s, although the template uses ${%s} elsewhere", field, view.ScalarText(n), common), true
 	}
 	return f, false
 }
@@ -309,7 +436,7 @@ var _ = templateRules.Add(lint.Rule{
 	Title:  "Templates must not contain Namespaces or other cluster-wide objects",
 	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    `clusterctl renames a Namespace to the target namespace, so users who delete the rendered file delete everything in it. Other cluster-wide objects are shared by all clusters, and "clusterctl move" leaves them behind.`,
-	Fix:    "Remove the object from the template and document it as a prerequisite.",
+	Fix:    "Remove the object from the file and document it as a prerequisite.",
 	Kinds:  rendered, Check: view.EachObject(clusterWide),
 })
 
@@ -321,20 +448,28 @@ func clusterWide(p *lint.Pass, o *manifest.Object) {
 		if m := o.Get("metadata"); m != nil && !m.Is(yamldoc.Map) {
 			return // clusterctl cannot rename it
 		}
-		f := lint.On(o, name, "the template contains a Namespace, which clusterctl renames to the target namespace")
-		if view.Variable(o, name) {
-			f.Severity = lint.Warning // at least it is the right one
-		}
-		p.Report(f)
+		p.On(o, name, "the %s contains a Namespace, which clusterctl renames to the target namespace", fileKind(p.File))
 	case layouts.ClusterScoped(o.Group, o.Kind), crd != nil && crd.Scope == "Cluster":
-		f := lint.On(o, name, "%s is cluster-wide, so all clusters created from the template share this object", o.Kind)
+		f := lint.On(o, name, "%s is cluster-wide, so all clusters created from the %s share this object", o.Kind, fileKind(p.File))
 		f.Severity = lint.Warning
 		if view.Variable(o, name) {
+			n := move.NewNode(move.ID{Group: o.Group, Kind: o.Kind, Name: o.Name}, o, typesOf(p.Release))
+			if n.Move == move.Unmarked {
+				return // MOVE003
+			}
 			f.Severity = lint.Info
-			f.Message = fmt.Sprintf("%s is cluster-wide, so clusterctl move leaves this object behind unless it is labelled", o.Kind)
+			f.Message = fmt.Sprintf("%s is cluster-wide, so clusterctl move copies this object and does not remove it from the source", o.Kind)
 		}
 		p.Report(f)
 	}
+}
+
+// fileKind is what a file is called in messages.
+func fileKind(f *lint.File) string {
+	if f.Kind == layouts.ClusterClass {
+		return "ClusterClass file"
+	}
+	return "template"
 }
 
 var _ = templateRules.Add(lint.Rule{
@@ -347,29 +482,42 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func severalNamespaces(p *lint.Pass) {
-	var first *manifest.Object // with a fixed namespace
-	var other *manifest.Object // without
-	different := false
+	var first *manifest.Object // that counts: without a namespace, in the target namespace, or in any
+	var own string
+	type place struct {
+		at     *manifest.Object
+		others int
+	}
+	var spelled []string
+	in := map[string]*place{}
 	for _, o := range p.File.Objects() {
-		if layouts.ClusterScoped(o.Group, o.Kind) {
+		space, ok := namespaceOf(o)
+		if !ok || space == "" && (o.Kind == "" || o.Name == "") { // YAML007 reports it
 			continue
 		}
-		n := o.Get("metadata", "namespace")
-		switch {
-		case n.Str() == "" || view.Variable(o, n):
-			if o.Kind != "" && o.Name != "" { // YAML007 reports it otherwise
-				other = o
-			}
-		case first == nil:
-			first = o
-		case o.Namespace != first.Namespace:
-			different = true
-			p.On(o, n, "the namespace is %s here and %s for %s, but clusterctl puts both objects into one namespace",
-				o.Namespace, first.Namespace, cmp.Or(strings.TrimSpace(first.Kind+" "+first.Name), "another object"))
+		if first == nil || own != "" && space == "" {
+			first, own = o, space
 		}
+		if in[space] == nil {
+			in[space] = &place{at: o, others: -1}
+			spelled = append(spelled, space)
+		}
+		in[space].others++
 	}
-	if first != nil && other != nil && !different {
-		p.Report(lint.On(first, first.Get("metadata", "namespace"), "the namespace is fixed to %s here but not for %s %s; clusterctl replaces it, kubectl does not", first.Namespace, other.Kind, other.Name).As(lint.Warning))
+	for _, space := range spelled {
+		if space == own {
+			continue
+		}
+		o, target := in[space].at, own
+		if own == "" {
+			target = "the target namespace"
+		}
+		more := ""
+		if n := in[space].others; n > 0 {
+			more = " and for " + phrase.Count(n, "other")
+		}
+		p.On(o, o.Get("metadata", "namespace"), "the namespace is %s here%s, but %s for %s; clusterctl puts all objects into one namespace, kubectl does not",
+			space, more, target, cmp.Or(strings.TrimSpace(first.Kind+" "+view.Spelling(first, first.Get("metadata", "name"))), "another object"))
 	}
 	index := lint.NewIndex(p.File.Objects())
 	references(p.File, func(r objectRef) {
@@ -379,6 +527,27 @@ func severalNamespaces(p *lint.Pass) {
 		}
 		p.Report(lint.At(r.object.File, r.object.Doc, n, "the reference keeps namespace %s, although clusterctl may move %s %s to another", n.Text(), r.kind, r.name.Text()).As(lint.Warning)) // Cluster API no longer reads it
 	})
+}
+
+// namespaceOf returns the namespace of an object as the file writes it: "" for the target
+// namespace. It is not ok for cluster-wide objects, and if users choose the namespace.
+func namespaceOf(o *manifest.Object) (space string, ok bool) {
+	n := o.Get("metadata", "namespace")
+	from, variable := view.From(o, n)
+	space = view.Spelling(o, n)
+	switch {
+	case layouts.ClusterScoped(o.Group, o.Kind), o.Kind == "Namespace":
+		return "", false
+	case n.Str() == "":
+		return "", true
+	case !variable:
+		return space, true
+	case from.Name != "NAMESPACE":
+		return "", false // TPL003
+	case space == o.File.Raw.Data[from.Start:from.End] || space == n.Text():
+		return "", true
+	}
+	return space, true
 }
 
 // objectRef is a value that names another object.
@@ -444,7 +613,6 @@ func refer(o *manifest.Object, field string, n *yamldoc.Node) (objectRef, bool) 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL007", Name: "reference-target", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "Objects that a template refers to must be in the template or its ClusterClass",
-	OptIn:  "Secrets and ConfigMaps for a ClusterResourceSet, which users may have to create",
 	Source: "clusterctl provider contract, sections Workload cluster templates and Links to external objects",
 	Why:    "The cluster never becomes ready, because its controller waits for an object that does not exist.",
 	Fix:    "Correct the kind, group or name of the reference, or add the object.",
@@ -452,8 +620,8 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 // dangling calls visit for the references to objects that neither the template nor its
-// classes define, with all that they do, and returns the index of these.
-func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, index *lint.Index)) *lint.Index {
+// classes define, with all that they do.
+func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, index *lint.Index)) {
 	all := slices.Clone(p.File.Objects())
 	for _, f := range classFiles(p) {
 		all = append(all, f.Objects()...)
@@ -470,16 +638,15 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 		}
 		visit(r, all, index)
 	})
-	return index
 }
 
 func referenceTarget(p *lint.Pass) {
 	if slices.ContainsFunc(append(classFiles(p), p.File), func(f *lint.File) bool { return !f.Healthy() }) {
 		return // a document that cannot be read may have the object
 	}
-	index := dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
+	dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
 		f := lint.At(r.object.File, r.object.Doc, r.name,
-			"%s refers to %s %s, which the template does not define", r.field, r.kind, r.name.Text())
+			"%s refers to %s %s, which the template does not define", r.field, r.kind, view.Spelling(r.object, r.name))
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {
 			if view.DiffersByVariable(r.object, r.name, o) {
@@ -491,7 +658,8 @@ func referenceTarget(p *lint.Pass) {
 		names := phrase.List(candidates, func(o *manifest.Object) string { return o.Name })
 		switch near := phrase.Nearest(r.name.Text(), names); {
 		case near != "":
-			f.Fix = "Did you mean " + near + "?"
+			o := candidates[slices.Index(names, near)]
+			f.Fix = "Did you mean " + view.Spelling(o, o.Get("metadata", "name")) + "?"
 		case len(candidates) == 0:
 			if o := sameName(all, r); o != nil {
 				f.Message += fmt.Sprintf("; it defines %s %s of %s", o.Kind, o.Name, o.Group)
@@ -499,24 +667,18 @@ func referenceTarget(p *lint.Pass) {
 		}
 		p.Report(f)
 	})
-	if p.Asked() {
-		resources(p, index)
-	}
-}
-
-// resources reports what a ClusterResourceSet applies and the template does not
-// have. That may be made by a controller or by the user.
-func resources(p *lint.Pass, index *lint.Index) {
-	for _, o := range index.Kind(view.AddonsGroup, view.ResourceSets) {
-		for _, n := range o.Get("spec", "resources").List() {
-			kind, name := n.Get("kind").Str(), n.Get("name")
-			if o.File != p.File || kind == "" || name.Str() == "" || index.Find("", kind, name.Text()) != nil {
-				continue
-			}
-			p.Report(lint.On(o, name,
-				"the template does not define %s %s; the user must create it first", kind, name.Text()).As(lint.Info))
+	missingLinks(p, func(l link) {
+		in, should := l.released(p)
+		if !should {
+			return // TPL017
 		}
-	}
+		f := lint.On(l.object, l.name, "%s refers to %s %s, which the template does not define", l.field, l.kind, view.Spelling(l.object, l.name)).As(lint.Warning)
+		if in != nil {
+			f.Message += "; it is in " + in.Artifact.Name
+		}
+		f.Object = "" // one finding for all templates of a release
+		p.Report(f)
+	})
 }
 
 // sameName returns an object of a provider that has the name of a reference, but
@@ -851,5 +1013,39 @@ func oldContract(p *lint.Pass) {
 			p.Report(f)
 			return
 		}
+	}
+}
+
+var _ = templateRules.Add(lint.Rule{
+	ID: "TPL018", Name: "no-cluster", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A template must contain a Cluster",
+	Source: "clusterctl provider contract, section Workload cluster templates",
+	Why:    `"clusterctl generate cluster" prints something that does not create a cluster.`,
+	Fix:    "Add the Cluster and the objects that it refers to.",
+	Kinds:  templates, Check: noCluster,
+})
+
+func noCluster(p *lint.Pass) {
+	if !p.File.Healthy() {
+		return // a document that cannot be read may be the Cluster
+	}
+	var class *manifest.Object
+	for _, o := range p.File.Objects() {
+		switch {
+		case o.Is(view.CoreGroup, view.ClusterKind), strings.HasSuffix(o.Kind, "List"): // YAML008
+			return
+		case o.Is(view.CoreGroup, view.ClassKind) && class == nil:
+			class = o
+		}
+	}
+	switch {
+	case len(p.File.Objects()) == 0:
+		p.Path(p.File.Raw.Name, "the template does not contain any object")
+	case class != nil: // clusterctl prints it, for users to apply
+		f := lint.On(class, class.Get("metadata", "name"), "the template contains a ClusterClass and no Cluster; clusterctl only finds classes in clusterclass-NAME.yaml").As(lint.Warning)
+		f.Object, f.Fix = "", "Publish the class as clusterclass-NAME.yaml in the same release."
+		p.Report(f)
+	default:
+		p.Path(p.File.Raw.Name, "the template does not contain a Cluster")
 	}
 }

@@ -454,40 +454,46 @@ var wellKnown = phrase.Pattern(`^(CLUSTER_NAME|NAMESPACE|KUBERNETES_VERSION|CONT
 var abbreviation = phrase.Pattern(`^CA(P|BP|CP|IP)[A-Z0-9]+_`)
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR013", Name: "variable-prefix", Severity: lint.Info, Proof: lint.Contract,
-	Title:  "Variable names begin with the name of the provider",
-	OptIn:  "variables of templates, which the contract does not cover",
+	ID: "VAR013", Name: "variable-prefix", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Variable names in components should begin with the name of the provider",
 	Source: "clusterctl provider contract, section Components YAML, Variables",
 	Why:    "Users who set a general name such as REGION for one provider set it for all providers of the management cluster.",
 	Fix:    "Use the name of the provider as a prefix, or the prefix of its kinds' names.",
 	Scope:  lint.ScopeRelease, Check: variablePrefix,
 })
 
-// variablePrefix reports each variable of a release once.
+// variablePrefix reports the variables of a release once, all together.
 func variablePrefix(p *lint.Pass) {
 	words := providerWords(p)
-	seen := map[string]bool{}
+	var in *lint.File
+	var first vars.Ref
+	var names []string
 	for _, f := range p.Release.Files {
-		if !slices.Contains(view.Installed, f.Kind) && !p.Asked() {
+		if !slices.Contains(view.Installed, f.Kind) {
 			continue
 		}
 		for _, r := range view.Refs(f) {
-			if seen[r.Name] || wellKnown().MatchString(r.Name) || !shellName().MatchString(r.Name) {
+			if slices.Contains(names, r.Name) || wellKnown().MatchString(r.Name) || !shellName().MatchString(r.Name) ||
+				abbreviation().MatchString(r.Name) {
 				continue
 			}
-			seen[r.Name] = true
 			name := strings.ReplaceAll(strings.ToUpper(r.Name), "_", "")
-			if abbreviation().MatchString(r.Name) {
-				continue
-			}
 			parts := strings.Split(strings.ToUpper(r.Name), "_")
 			if !slices.ContainsFunc(words, func(w string) bool {
 				return len(w) > 2 && strings.Contains(name, w) || slices.Contains(parts, w)
 			}) {
-				p.Report(lint.Spanning(f, r.Start, r.End, "variable %s has no prefix for %s and may clash with a variable of another provider", r.Name, p.Release.Provider.Label()))
+				if in == nil {
+					in, first = f, r
+				}
+				names = append(names, r.Name)
 			}
 		}
 	}
+	if in == nil {
+		return
+	}
+	p.Report(lint.Spanning(in, first.Start, first.End, "%s without a prefix for %s, which may clash with those of another provider: %s",
+		phrase.Count(len(names), "variable"), p.Release.Provider.Label(), phrase.Few(names, 5)))
 }
 
 // roleSuffixes end the names of kinds, after what stands for the provider.
@@ -669,8 +675,7 @@ func spacesInVariable(p *lint.Pass) {
 	}
 	for _, r := range t.Refs() {
 		if r.Legacy {
-			f := lint.Spanning(p.File, r.Start, r.End, "the spaces in %s are an old notation that clusterctl accepts only without a default", expression(p.File, &r))
-			f.Severity = lint.Info
+			f := lint.Spanning(p.File, r.Start, r.End, "the spaces in %s are a deprecated notation that clusterctl accepts only without a default", expression(p.File, &r))
 			f.Edit = &lint.Edit{Start: r.Start, End: r.End, Text: "${" + r.Name + "}"}
 			p.Report(f)
 		}
@@ -841,7 +846,7 @@ func defaultNeedsQuotes(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR023", Name: "variable-as-lines", Severity: lint.Info, Proof: lint.Clusterctl, OptIn: lint.EveryFinding,
+	ID: "VAR023", Name: "variable-as-lines", Severity: lint.Info, Proof: lint.Clusterctl,
 	Title:  "A variable that stands for several lines is documented",
 	Source: "drone/envsubst/v2 template.go",
 	Why:    "The document breaks unless users indent all lines but the first to fit this place, because values are inserted literally.",
