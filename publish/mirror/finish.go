@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -95,10 +94,19 @@ func onlyPlaces(err error) bool {
 	return err == nil || errors.As(err, new(*yamldoc.Error))
 }
 
-// finish writes the files next to the releases: first those that only state what
-// is there, then those that vouch for it.
-func finish(ctx context.Context, of *run) error {
+// finish writes the files next to the releases, all in one step.
+func finish(ctx context.Context, of *run) (err error) {
 	m := newFinisher(of)
+	defer func() {
+		if err == nil {
+			return
+		}
+		leftovers := []string{stagedDir}
+		if !m.resumed && m.mayChange("") != nil {
+			leftovers = append(leftovers, journalFile) // nothing was copied that is not in the lock
+		}
+		_ = m.beside.remove(leftovers) // the error above counts
+	}()
 	releases, err := m.standing(ctx)
 	if err != nil {
 		return err
@@ -108,13 +116,11 @@ func finish(ctx context.Context, of *run) error {
 	if err != nil {
 		return err
 	}
-	if err := m.bringImages(ctx, inv, sums); err != nil {
-		return err
-	}
 	put := func(name string, data []byte) error {
-		changed, err := m.beside.write(name, data)
+		changed, err := m.beside.stage(name, data)
 		if changed {
 			m.result.Written = append(m.result.Written, name)
+			err = m.mayChange("this run would change " + name)
 		}
 		sums[name] = sumOf(data)
 		return err
@@ -128,10 +134,33 @@ func finish(ctx context.Context, of *run) error {
 			return err
 		}
 	}
-	if err := m.sign(put, m.checksums(releases, sums)); err != nil {
+	if err := m.bringImages(ctx, inv, sums); err != nil {
 		return err
 	}
-	return m.beside.remove([]string{journalFile})
+	listed := m.checksums(releases, sums)
+	if err := put(layouts.ChecksumFile, listed); err != nil {
+		return err
+	}
+	if m.Sign != nil {
+		sig, err := m.Sign(listed)
+		if err == nil {
+			err = put(layouts.SignatureFile, sig)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.beside.commit(); err != nil {
+		return err
+	}
+	var done []string
+	if !(m.Repair && m.signed && m.resumed) {
+		done = append(done, journalFile)
+	}
+	if !m.Settings.Images {
+		done = append(done, layouts.ImagesFolder)
+	}
+	return m.beside.remove(done)
 }
 
 // finisher writes the files next to the releases.
@@ -188,11 +217,11 @@ func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[st
 	), inv, nil
 }
 
-// bringImages makes the mirror hold its container images, or none.
+// bringImages makes the mirror hold its container images, if it should have some.
 func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
 	m.result.Images, m.result.Lock = inv, m.book.Lock()
 	if !m.Settings.Images {
-		return m.beside.remove([]string{layouts.ImagesFolder})
+		return nil
 	}
 	if m.Bring == nil {
 		return errors.New("the images cannot be fetched")
@@ -207,38 +236,44 @@ func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums ma
 	return nil
 }
 
-// sign writes the checksums and their signature. An old signature goes away
-// before the checksums change that it was made for.
-func (m *finisher) sign(put func(string, []byte) error, sums []byte) error {
-	old, err := m.beside.read(layouts.ChecksumFile)
-	if err != nil {
-		return err
-	}
-	sig, err := m.beside.read(layouts.SignatureFile)
-	if err != nil {
-		return err
-	}
-	if sig != nil && !bytes.Equal(old, sums) {
-		if err := m.beside.remove([]string{layouts.SignatureFile}); err != nil {
-			return err
+// judge refuses to sign what earlier runs left in the mirror, unless it is vouched for
+// or verified; releases that are excepted are not judged.
+func (m *finisher) judge(ctx context.Context, except func(*Locked) bool) error {
+	all := m.book.Sorted()
+	return each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
+		l := &all[i]
+		if except(l) {
+			return nil
 		}
-		if m.Sign == nil {
-			m.warn("the mirror changed and its old signature was removed; sign the new %s with --sign-key", layouts.ChecksumFile)
+		r, err := m.at(ctx, l)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && m.vouched[l.ReleaseName]:
+			return nil
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("the mirror cannot be signed, because it lacks %s %s; %s", l.Provider, l.Version, lostAdvice)
+		case err == nil:
+			err = m.standsUp(ctx, l, r)
 		}
-	}
-	if err := put(layouts.ChecksumFile, sums); err != nil || m.Sign == nil {
+		if err == nil {
+			m.mu.Lock()
+			m.judged[l.ReleaseName] = true
+			m.mu.Unlock()
+		}
 		return err
-	}
-	if sig, err = m.Sign(sums); err != nil {
-		return err
-	}
-	return put(layouts.SignatureFile, sig)
+	})
 }
 
 // standing returns the locked releases, after finding the images of those that
 // were not searched yet. What the mirror lacks stays in the lock, so that verify
 // reports it and repair restores it: only prune forgets.
 func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
+	if m.Sign != nil {
+		// What repair copies is what the lock says, which may itself be forged.
+		err := m.judge(ctx, func(l *Locked) bool { return m.judged[l.ReleaseName] || m.touched[l.ReleaseName] && !m.Repair })
+		if err != nil {
+			return nil, err
+		}
+	}
 	all := m.book.Sorted()
 	gone := make([]bool, len(all))
 	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
@@ -246,20 +281,13 @@ func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
 		m.mu.Lock()
 		touched, images := m.touched[l.ReleaseName], m.images[l.ReleaseName] != nil
 		m.mu.Unlock()
-		// What repair copies is what the lock says, which may itself be forged.
-		judge := (!touched || m.Repair) && m.Sign != nil
-		if touched && images && !judge {
+		if touched && images {
 			return nil
 		}
 		r, err := m.at(ctx, l)
 		if errors.Is(err, fs.ErrNotExist) && !touched {
-			if gone[i] = true; judge && !m.vouched[l.ReleaseName] {
-				return fmt.Errorf("the mirror cannot be signed, because it lacks %s %s; %s", l.Provider, l.Version, lostAdvice)
-			}
+			gone[i] = true
 			return nil
-		}
-		if err == nil && judge {
-			err = m.standsUp(ctx, l, r)
 		}
 		if err != nil || images {
 			return err
@@ -291,18 +319,24 @@ func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
 const lostAdvice = "restore it with mirror repair, or drop it with mirror prune"
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
-// that is no longer what was.
+// that is not what the lock says, whose checksums are signed.
 func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
+	own := m.own(l, r)
+	has := func(f lockedFile) bool {
+		return own.Artifact(f.Name) != nil || m.To.Shared && layouts.KindOfFile(f.Name).Attests() // the place has its own
+	}
+	if slices.ContainsFunc(l.Files, func(f lockedFile) bool { return !has(f) }) {
+		return fmt.Errorf("%s %s in the mirror does not match %s; run mirror repair", l.Provider, l.Version, layouts.LockFile)
+	}
+	for _, a := range own.Artifacts {
+		if m.To.Shared && a.Kind().Attests() {
+			continue
+		}
+		if _, err := a.Sum(ctx); err != nil {
+			return err
+		}
+	}
 	if m.vouched[l.ReleaseName] {
-		own := m.own(l, r)
-		if len(own.Artifacts) != len(l.Files) {
-			return fmt.Errorf("%s %s in the mirror does not match %s; run mirror repair", l.Provider, l.Version, layouts.LockFile)
-		}
-		for _, a := range own.Artifacts {
-			if _, err := a.Sum(ctx); err != nil {
-				return err
-			}
-		}
 		return nil
 	}
 	if m.Verify == nil {

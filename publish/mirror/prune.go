@@ -39,9 +39,14 @@ func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]
 			return err
 		}
 	}
+	// What cannot be signed is found before anything is removed.
+	if len(gone) > 0 {
+		if err := m.mayChange("this run would remove releases from it"); err != nil {
+			return err
+		}
+	}
 	if m.Sign != nil {
-		// What cannot be signed is found before anything is removed.
-		if _, err := m.standing(ctx); err != nil {
+		if err := m.judge(ctx, func(*Locked) bool { return false }); err != nil {
 			return err
 		}
 	}

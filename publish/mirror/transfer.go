@@ -151,6 +151,17 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 		}
 		releases = append(releases, c.releases...)
 	}
+	for _, r := range releases {
+		m.mu.Lock()
+		l := m.book.Release(r.Provider.Label(), r.Version)
+		m.mu.Unlock()
+		if l != nil && l.Differences(r, nil).IsZero() {
+			continue
+		}
+		if err := m.mayChange("this run would copy " + publish.Name(r)); err != nil {
+			return err
+		}
+	}
 	if m.DryRun {
 		return m.preview(ctx, cargos)
 	}
