@@ -329,20 +329,17 @@ func (m *run) load() error {
 	if err != nil {
 		return err
 	}
-	sums, err := m.beside.read(layouts.ChecksumFile)
-	if err != nil {
+	if m.sums, err = m.beside.read(layouts.ChecksumFile); err != nil {
 		return err
 	}
-	sig, err := m.beside.read(layouts.SignatureFile)
-	if err != nil {
+	if m.sig, err = m.beside.read(layouts.SignatureFile); err != nil {
 		return err
 	}
-	m.signed = sig != nil
 	if l != nil {
 		m.book.Add(l)
 		m.settle(l.Settings)
-		if sums != nil && m.signed && m.Vouched != nil && m.Vouched(sums, sig) {
-			if err := m.vouch(l, data, sums); err != nil {
+		if m.sums != nil && m.sig != nil && m.Vouched != nil && m.Vouched(m.sums, m.sig) {
+			if err := m.vouch(l, data); err != nil {
 				return err
 			}
 		}
@@ -352,7 +349,7 @@ func (m *run) load() error {
 	if m.Apart || m.Folder == nil {
 		m.book.Settings.To = m.To.Name
 	}
-	if err := m.loadImages(sums); err != nil {
+	if err := m.loadImages(); err != nil {
 		return err
 	}
 	entries, found, err := m.loadJournal()
@@ -363,8 +360,9 @@ func (m *run) load() error {
 	for _, e := range entries {
 		old := m.book.Release(e.Release.Provider, e.Release.Version)
 		if old == nil || !slices.Equal(old.Files, e.Release.Files) {
-			if m.Repair && m.signed {
-				continue // not in the lock, whose content repair restores: the run that copied it lists it
+			if m.Repair && m.sig != nil {
+				m.begun = true // the run that copied it finishes it; repair restores what the lock says
+				continue
 			}
 			delete(m.vouched, e.Release.ReleaseName)
 		}
@@ -385,8 +383,8 @@ func (m *run) load() error {
 }
 
 // vouch takes note of the releases in a lock whose checksums have a good signature.
-func (m *run) vouch(l *Lock, data, sums []byte) error {
-	listed, err := parseSums(sums)
+func (m *run) vouch(l *Lock, data []byte) error {
+	listed, err := parseSums(m.sums)
 	if err != nil || !slices.Contains(listed, checksum{layouts.LockFile, sumOf(data)}) {
 		return nil // what was signed is not this lock
 	}
@@ -439,18 +437,23 @@ func (m *run) loadJournal() (entries []entry, found bool, err error) {
 
 // loadImages reads the images that were found in earlier runs, if the checksums say
 // that nobody changed the file. What is signed rests only on checksums that were.
-func (m *run) loadImages(sums []byte) error {
+func (m *run) loadImages() error {
 	data, err := m.beside.read(layouts.ImageInventoryFile)
 	if data == nil || err != nil || m.Sign != nil && len(m.vouched) == 0 {
 		return err
 	}
-	if !bytes.Contains(sums, []byte(sumOf(data).String()+"  "+layouts.ImageInventoryFile+"\n")) {
+	if !listedIn(m.sums, layouts.ImageInventoryFile, data) {
 		return nil
 	}
 	if known, ok := ParseImages(data); ok {
 		m.images = known
 	}
 	return nil
+}
+
+// listedIn reports whether checksums are those of a file with this content.
+func listedIn(sums []byte, name string, data []byte) bool {
+	return bytes.Contains(sums, []byte(sumOf(data).String()+"  "+name+"\n"))
 }
 
 // remember adds a copied release to what is known.

@@ -198,7 +198,7 @@ func TestFromBundle(t *testing.T) {
 	if len(carried) != len(lock.Releases) || len(carried) < 2 {
 		t.Errorf("%d of %d releases", len(carried), len(lock.Releases))
 	}
-	far := toFolder(t, filepath.Join(dir, "far"))
+	far := signing(toFolder(t, filepath.Join(dir, "far")))
 	for _, unchanged := range []bool{false, true} {
 		for _, o := range mirrored(t, carried, far).Outcomes {
 			if o.Unchanged != unchanged {

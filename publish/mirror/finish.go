@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -116,13 +118,16 @@ func finish(ctx context.Context, of *run) (err error) {
 	if err != nil {
 		return err
 	}
+	other := "" // the first file that is not what the signature is about
 	put := func(name string, data []byte) error {
 		changed, err := m.beside.stage(name, data)
 		if changed {
 			m.result.Written = append(m.result.Written, name)
-			err = m.mayChange("this run would change " + name)
 		}
 		sums[name] = sumOf(data)
+		if name != layouts.ChecksumFile && !listedIn(m.sums, name, data) {
+			other = cmp.Or(other, name)
+		}
 		return err
 	}
 	for _, d := range docs {
@@ -134,10 +139,21 @@ func finish(ctx context.Context, of *run) (err error) {
 			return err
 		}
 	}
+	if other != "" && m.Settings.Images {
+		if err := m.mayChange("this run would change " + other); err != nil {
+			return err
+		}
+	}
 	if err := m.bringImages(ctx, inv, sums); err != nil {
 		return err
 	}
 	listed := m.checksums(releases, sums)
+	// The old signature may still cover what is restored.
+	if !bytes.Equal(listed, m.sums) && (m.Vouched == nil || !m.Vouched(listed, m.sig)) {
+		if err := m.mayChange("this run would change " + cmp.Or(other, layouts.ChecksumFile)); err != nil {
+			return err
+		}
+	}
 	if err := put(layouts.ChecksumFile, listed); err != nil {
 		return err
 	}
@@ -154,7 +170,7 @@ func finish(ctx context.Context, of *run) (err error) {
 		return err
 	}
 	var done []string
-	if !(m.Repair && m.signed && m.resumed) {
+	if !m.begun {
 		done = append(done, journalFile)
 	}
 	if !m.Settings.Images {

@@ -250,13 +250,15 @@ type run struct {
 	vouched map[ReleaseName]bool
 	// vouchedImages says so of the index of the container images.
 	vouchedImages bool
-	// signed says that the mirror has a signature, and resumed that the journal of a
-	// run that was stopped was there.
-	signed, resumed bool
+	// sums and sig are the checksums that the mirror had, and their signature.
+	sums, sig []byte
+	// resumed says that the journal of a run that was stopped was there, and begun that
+	// it is left to that run to finish what is in it.
+	resumed, begun bool
 	// judged releases of earlier runs may be signed.
-	judged map[ReleaseName]bool
-	journal       *os.File
-	result        Result
+	judged  map[ReleaseName]bool
+	journal *os.File
+	result  Result
 }
 
 // to returns the place of a provider in the mirror.
@@ -278,7 +280,7 @@ func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
 
 // mayChange refuses to change a mirror that is signed without the key to sign it again.
 func (m *run) mayChange(what string) error {
-	if !m.signed || m.Sign != nil {
+	if m.sig == nil || m.Sign != nil {
 		return nil
 	}
 	return fmt.Errorf("the mirror in %s is signed, and %s; add --sign-key to sign it again, or remove %s to keep it without a signature", m.Dir, what, layouts.SignatureFile)

@@ -291,7 +291,7 @@ func (m *planner) withdrawn(w Want, all []string) {
 	}
 	for _, l := range m.book.Sorted() {
 		if l.Source == w.From.String() && !slices.Contains(all, l.Version) {
-			tell("%s no longer has %s %s, but the mirror keeps it; if it was withdrawn, remove it with mirror prune %s@%s", l.Source, l.Provider, l.Version, l.Provider, l.Version)
+			tell("%s no longer has %s %s, but the mirror keeps it; if it was withdrawn, remove it with mirror prune %s %s@%s", l.Source, l.Provider, l.Version, m.Dir, l.Provider, l.Version)
 		}
 	}
 }

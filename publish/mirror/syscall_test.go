@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -90,13 +91,16 @@ func changing(r *syscall.PtraceRegs) bool {
 	return slices.Contains(changes, r.Orig_rax)
 }
 
-// kept is a mirror in a folder below dir, and of the kind "bundle" what is exported of
-// it.
+// kept is a mirror in a folder below dir, of the kind "signed" with a signature, and of the
+// kind "bundle" what is exported of it.
 func kept(t testing.TB, kind, dir string) (at string, opts Options) {
 	at = filepath.Join(dir, "mirror")
 	opts = toFolder(t, at)
-	if kind == "bundle" {
+	switch kind {
+	case "bundle":
 		at += ".tar"
+	case "signed":
+		opts = signing(opts)
 	}
 	return at, opts
 }
@@ -122,6 +126,9 @@ func releasesOf(t *testing.T, kind, at string) (out []string) {
 		if p.Kind == Damaged && (kind == "bundle" || p.Provider != "") {
 			t.Errorf("%+v", p)
 		}
+	}
+	if kind == "signed" && !signing(Options{}).Vouched(report.Checksums, report.Signature) {
+		t.Errorf("%s does not sign what it lies next to: %q", layouts.SignatureFile, report.Signature)
 	}
 	if report.Lock != nil {
 		for _, l := range report.Lock.Releases {
@@ -161,6 +168,8 @@ func init() {
 		_, err := Export(context.Background(), args[0], args[1])
 		return err
 	}
+	children["mend"] = func(args []string) error { return repairScene(filepath.Join(args[1], "mirror"), true) }
+	children["patch"] = func(args []string) error { return repairScene(filepath.Join(args[1], "mirror"), false) }
 	children["drop"] = func(args []string) error {
 		at, opts := kept(&testing.T{}, args[0], args[1])
 		lock, err := ReadLock(at)
@@ -205,13 +214,13 @@ func narrow(args []string) error {
 	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		return err
 	}
-	return children["keep"]([]string{"folder", dir}) // nothing is new
+	return children["keep"]([]string{strings.Replace(args[0], "bundle", "folder", 1), dir}) // nothing is new
 }
 
 // TestNarrowDisk runs out of room, leaves none of it taken, and finishes with more. On a
 // read-only disk a run that has nothing to do works.
 func TestNarrowDisk(t *testing.T) {
-	for _, kind := range []string{"folder", "bundle"} {
+	for _, kind := range []string{"signed", "bundle"} {
 		cmd := given.Child(t, "disk", kind, t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 		out, err := cmd.CombinedOutput()
@@ -228,7 +237,7 @@ func TestNarrowDisk(t *testing.T) {
 // disk. What was in the mirror before stays, and the same command finishes.
 func TestKilledAtEveryChange(t *testing.T) {
 	every := share.Of(23, 1)
-	for _, order := range []string{"keep folder", "keep bundle", "drop folder"} {
+	for _, order := range []string{"keep folder", "keep signed", "keep bundle", "drop signed", "mend signed", "patch signed"} {
 		verb, kind, _ := strings.Cut(order, " ")
 		t.Run(order, func(t *testing.T) {
 			total, rounds := 1, 0
@@ -237,8 +246,14 @@ func TestKilledAtEveryChange(t *testing.T) {
 				where, opts := kept(t, kind, dir)
 				mirrored(t, one(t, "v0.9.0"), opts)
 				given.NoError(t, export(kind, dir))
-				if verb == "drop" {
+				switch verb {
+				case "drop":
 					mirrored(t, one(t, "v1.2.0"), opts)
+				case "mend", "patch":
+					given.NoError(t, children["keep"]([]string{kind, dir}))
+					given.NoError(t, os.RemoveAll(filepath.Join(where, "bootstrap-bar", "v1.1.0")))
+					given.File(t, filepath.Join(where, "cluster-api", "v1.2.0", "metadata.yaml"), "damaged")
+					given.File(t, filepath.Join(where, layouts.ImageListFile), "damaged")
 				}
 				n, dead := killedAt(t, at, verb, kind, dir)
 				if at < 0 {
@@ -249,10 +264,18 @@ func TestKilledAtEveryChange(t *testing.T) {
 					continue
 				}
 				rounds++
-				if before := releasesOf(t, kind, where); verb == "keep" && !slices.Contains(before, "infrastructure-foo v0.9.0") {
+				if verb == "mend" || verb == "patch" {
+					sound(t, where, missing, Damaged, unfinished)
+				} else if before := releasesOf(t, kind, where); verb == "keep" && !slices.Contains(before, "infrastructure-foo v0.9.0") {
 					t.Errorf("at %d of %d: it lost what was there and has %v", at, total, before)
 				}
 				if dead {
+					// Whoever repairs first, with the key or without, is in nobody's way.
+					if kind == "signed" && rounds%3 > 0 {
+						if err := repairScene(where, rounds%3 == 1); err != nil {
+							t.Fatalf("at %d of %d: repair fails: %v", at, total, err)
+						}
+					}
 					if err := children[verb]([]string{kind, dir}); err != nil {
 						t.Fatalf("at %d of %d: the same command fails: %v", at, total, err)
 					}
@@ -274,7 +297,7 @@ func TestKilledAtEveryChange(t *testing.T) {
 	}
 }
 
-// TestRivals lets several processes add a release each to one mirror at the same
+// TestRivals lets several processes add a release each to one signed mirror at the same
 // time. Those that exit with 0 have added theirs.
 func TestRivals(t *testing.T) {
 	rounds := share.Of(2, 200)
@@ -287,13 +310,13 @@ func TestRivals(t *testing.T) {
 	won := 0
 	for range rounds {
 		dir := given.MemoryDir(t)
-		where, _ := kept(t, "folder", dir)
+		where, _ := kept(t, "signed", dir)
 		var want []string
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for range 2 {
 			for _, v := range versions {
-				child := given.Child(t, "one", "folder", dir, v)
+				child := given.Child(t, "one", "signed", dir, v)
 				wg.Go(func() {
 					out, err := child.CombinedOutput()
 					mu.Lock()
@@ -308,7 +331,7 @@ func TestRivals(t *testing.T) {
 		}
 		wg.Wait()
 		won += len(want)
-		got := releasesOf(t, "folder", where)
+		got := releasesOf(t, "signed", where)
 		for _, name := range want {
 			if !slices.Contains(got, name) {
 				t.Errorf("lost %s; it has %v", name, got)
