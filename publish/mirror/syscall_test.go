@@ -11,10 +11,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
@@ -180,6 +184,26 @@ func init() {
 		return err
 	}
 	children["disk"] = narrow
+	// lockless ERRNO VERB ARGS: does something while flock fails.
+	children["lockless"] = func(args []string) error {
+		errno, err := strconv.Atoi(args[0])
+		if err != nil {
+			return err
+		}
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		const load, equal, give, fail, allow = 0x20, 0x15, 0x06, 0x50000, 0x7fff0000
+		filter := []syscall.SockFilter{{Code: load}, {Code: equal, Jf: 1, K: syscall.SYS_FLOCK}, {Code: give, K: fail | uint32(errno)}, {Code: give, K: allow}}
+		program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+		const seccomp, setFilter, allThreads, noNewPrivileges = 317, 1, 1, 38
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, noNewPrivileges, 1, 0); errno != 0 {
+			return fmt.Errorf("no filter: %w", errno)
+		}
+		if _, _, errno := syscall.RawSyscall(seccomp, setFilter, allThreads, uintptr(unsafe.Pointer(&program))); errno != 0 {
+			return fmt.Errorf("no filter: %w", errno)
+		}
+		return children[args[1]](args[2:])
+	}
 }
 
 // narrow KIND DIR: mirrors to a disk that is too small, until it is large enough, and
@@ -345,6 +369,40 @@ func TestRivals(t *testing.T) {
 		t.Errorf("only %d runs ended in %d rounds", won, rounds)
 	}
 	t.Logf("%d runs ended in %d rounds", won, rounds)
+}
+
+// TestNoLocks: where runs cannot be kept apart, each is refused, and changes nothing.
+func TestNoLocks(t *testing.T) {
+	for round := range share.Of(3, 40) {
+		errno := []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOLCK, syscall.ENOSYS}[round%3]
+		dir := given.MemoryDir(t)
+		where, opts := kept(t, "signed", dir)
+		if round%2 > 0 {
+			mirrored(t, one(t, "v0.9.0"), opts)
+		}
+		want := tree(t, dir)
+		orders := []string{"one signed " + dir + " v1.2.0", "one signed " + dir + " v0.9.0", "keep bundle " + dir, "export " + where + " " + where + ".tar"}
+		if round%2 > 0 {
+			orders = append(orders, "drop signed "+dir, "mend signed "+dir)
+		}
+		var all sync.WaitGroup
+		for _, order := range orders {
+			child := given.Child(t, "lockless", strconv.Itoa(int(errno)), order)
+			all.Go(func() {
+				out, err := child.CombinedOutput()
+				switch text := string(out); {
+				case strings.Contains(text, "no filter"):
+					t.Log(text)
+				case err == nil || !strings.Contains(text, "the file system of "+where+" has no locks") && !strings.HasPrefix(order, "export"):
+					t.Errorf("%s: %v: %s", order, err, text)
+				}
+			})
+		}
+		all.Wait()
+		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+			t.Error(diff)
+		}
+	}
 }
 
 // TestRivalBundles lets several processes write one bundle of different mirrors. It is
