@@ -721,14 +721,16 @@ func TestAPIElsewhere(t *testing.T) {
 	}
 	r := sample("v1.0.0")
 	h := start(t, fake.Options{})
-	for where, d := range map[string]*Repository{
-		"192.0.2.1": open("http://192.0.2.1/"),
-		"api.github.com:8443": h.open(t, h.fresh(), func(o *Options) {
-			o.Base = replacing{h.base, "https://uploads.github.com/", "https://api.github.com:8443/"}
-		}),
+	at := func(upload string) *Repository {
+		return h.open(t, h.fresh(), func(o *Options) { o.Base = replacing{h.base, "https://uploads.github.com/", upload} })
+	}
+	for want, d := range map[string]*Repository{
+		"requires uploads to 192.0.2.1, but the token":           open("http://192.0.2.1/"),
+		"requires uploads to api.github.com:8443, but the token": at("https://api.github.com:8443/"),
+		"POST uploads.github.com would not be encrypted":         at("http://uploads.github.com/"),
 	} {
-		if _, err := d.Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), "requires uploads to "+where+", but the token") {
-			t.Errorf("uploads to another machine or port: %v", err)
+		if _, err := d.Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	d := open(s.UploadURL())
