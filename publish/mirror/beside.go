@@ -344,6 +344,9 @@ func (m *run) load() error {
 			}
 		}
 	}
+	if _, err := parseSums(m.sums); m.Repair && (m.sums == nil || err != nil) {
+		m.sig = nil // it signs what repair makes again of the lock, or nothing
+	}
 	m.book.Settings = m.Settings
 	m.book.Settings.Folder = strings.TrimSuffix(m.Below, "/")
 	if m.Apart || m.Folder == nil {
