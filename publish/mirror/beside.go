@@ -467,7 +467,7 @@ func (m *run) remember(e entry) {
 
 // checksums returns the content of the checksum file of the mirror: a line for
 // each file of the releases, and for each next to them.
-func (m *finisher) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
+func (m *run) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
 	lines := make([]string, 0, len(beside))
 	add := func(sum, name string) { lines = append(lines, fmt.Sprintf("%s  %s\n", sum, name)) }
 	for _, r := range releases {

@@ -97,8 +97,7 @@ func onlyPlaces(err error) bool {
 }
 
 // finish writes the files next to the releases, all in one step.
-func finish(ctx context.Context, of *run) (err error) {
-	m := newFinisher(of)
+func (m *run) finish(ctx context.Context) (err error) {
 	defer func() {
 		if err == nil {
 			return
@@ -179,15 +178,6 @@ func finish(ctx context.Context, of *run) (err error) {
 	return m.beside.remove(done)
 }
 
-// finisher writes the files next to the releases.
-type finisher struct {
-	*run
-	// lost releases are in the lock, but not in the mirror.
-	lost map[ReleaseName]bool
-}
-
-func newFinisher(m *run) *finisher { return &finisher{m, map[ReleaseName]bool{}} }
-
 // document is a file next to the releases that follows from them. Its content is nil
 // if there should be none.
 type document struct {
@@ -197,7 +187,7 @@ type document struct {
 
 // documents returns what belongs next to the releases, in the order in which it is
 // written, and the images. Sums gets the checksums of files that stay as they are.
-func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
+func (m *run) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
 	docs, err := m.configMaps(ctx, releases, sums)
 	if err != nil {
 		return nil, nil, err
@@ -234,7 +224,7 @@ func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[st
 }
 
 // bringImages makes the mirror hold its container images, if it should have some.
-func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
+func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
 	m.result.Images, m.result.Lock = inv, m.book.Lock()
 	if !m.Settings.Images {
 		return nil
@@ -254,7 +244,7 @@ func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums ma
 
 // judge refuses to sign what earlier runs left in the mirror, unless it is vouched for
 // or verified; releases that are excepted are not judged.
-func (m *finisher) judge(ctx context.Context, except func(*Locked) bool) error {
+func (m *run) judge(ctx context.Context, except func(*Locked) bool) error {
 	all := m.book.Sorted()
 	return each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
 		l := &all[i]
@@ -282,7 +272,7 @@ func (m *finisher) judge(ctx context.Context, except func(*Locked) bool) error {
 // standing returns the locked releases, after finding the images of those that
 // were not searched yet. What the mirror lacks stays in the lock, so that verify
 // reports it and repair restores it: only prune forgets.
-func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
+func (m *run) standing(ctx context.Context) ([]Locked, error) {
 	if m.Sign != nil {
 		// What repair copies is what the lock says, which may itself be forged.
 		err := m.judge(ctx, func(l *Locked) bool { return m.judged[l.ReleaseName] || m.touched[l.ReleaseName] && !m.Repair })
@@ -336,7 +326,7 @@ const lostAdvice = "restore it with mirror repair, or drop it with mirror prune"
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
 // that is not what the lock says, whose checksums are signed.
-func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
+func (m *run) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
 	own := m.own(l, r)
 	has := func(f lockedFile) bool {
 		return own.Artifact(f.Name) != nil || m.To.Shared && layouts.KindOfFile(f.Name).Attests() // the place has its own
@@ -365,7 +355,7 @@ func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) err
 }
 
 // own leaves of a release in the mirror what belongs to a provider.
-func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
+func (m *run) own(l *Locked, r *repo.Release) *repo.Release {
 	out := *r
 	out.Provider, out.Artifacts = l.Identity(), nil
 	for _, a := range r.Artifacts {
@@ -378,7 +368,7 @@ func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
 
 // configMaps returns the ConfigMaps of the releases. Those that are there from
 // earlier runs are counted even if none are asked for now.
-func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
+func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
 	for i := range releases {
 		l := &releases[i]
 		name := ConfigMapName(l)
@@ -414,7 +404,7 @@ func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[s
 
 // operator makes the provider objects of the operator, if that can read the
 // mirror: where it is a registry, or has ConfigMaps.
-func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
+func (m *run) operator(releases []Locked, c *Config) ([]byte, error) {
 	urls, registry := map[layouts.Provider]string{}, false
 	for _, p := range c.Providers {
 		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
@@ -427,7 +417,7 @@ func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
 }
 
 // config makes the clusterctl.yaml.
-func (m *finisher) config(releases []Locked) (*Config, error) {
+func (m *run) config(releases []Locked) (*Config, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return nil, err
@@ -460,7 +450,7 @@ func (m *finisher) config(releases []Locked) (*Config, error) {
 }
 
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
-func (m *finisher) here() string {
+func (m *run) here() string {
 	if m.Portable {
 		return Portable
 	}

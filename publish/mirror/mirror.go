@@ -139,7 +139,7 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 		}
 		if m.Sign != nil && !m.Repair {
 			// What cannot be signed is found before anything is copied.
-			err = newFinisher(m).judge(ctx, func(l *Locked) bool {
+			err = m.judge(ctx, func(l *Locked) bool {
 				return slices.ContainsFunc(tasks, func(t *task) bool { return t.brings(l, m.book) })
 			})
 			if err != nil {
@@ -155,7 +155,7 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 			err = closeErr
 		}
 		if err == nil && !opts.DryRun {
-			err = finish(ctx, m)
+			err = m.finish(ctx)
 		}
 		return err
 	})
@@ -206,6 +206,7 @@ func newRun(opts Options) (*run, error) {
 		fresh:   map[ReleaseName]bool{},
 		vouched: map[ReleaseName]bool{},
 		judged:  map[ReleaseName]bool{},
+		lost:    map[ReleaseName]bool{},
 	}
 	if r := opts.Settings.ImageRegistry; r != "" {
 		if err := CheckRegistry(r); err != nil {
@@ -255,10 +256,11 @@ type run struct {
 	// resumed says that the journal of a run that was stopped was there, and begun that
 	// it is left to that run to finish what is in it.
 	resumed, begun bool
-	// judged releases of earlier runs may be signed.
-	judged  map[ReleaseName]bool
-	journal *os.File
-	result  Result
+	// judged releases of earlier runs may be signed, and lost ones are in the lock, but
+	// not in the mirror.
+	judged, lost map[ReleaseName]bool
+	journal      *os.File
+	result       Result
 }
 
 // to returns the place of a provider in the mirror.
