@@ -17,9 +17,9 @@ const OccupiedFile = layouts.WorkPrefix + "lock"
 // Occupy keeps others who call it out of a folder, which it makes if necessary,
 // until the result is closed or the process ends. The error says so if another
 // run is in it, or if the lock cannot be had; it calls the folder by name. Where the
-// file system has no locks, nobody gets in: a file that stands for a lock would
+// file system has no locks, every run is refused: a file that stands for a lock would
 // outlast a killed run, or, with a deadline, end before a slow one. Where it is
-// read-only, everybody does.
+// read-only, every run gets in.
 func Occupy(dir, name string) (io.Closer, error) {
 	o := &occupancy{dir: dir}
 	err := o.enter()
