@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,13 +82,26 @@ func (p Parcel) Publish(ctx context.Context) (Result, error) {
 	return result, p.To.Verify(ctx, p.Release)
 }
 
+// Unmixed refuses releases that cannot share a place, because one of them is signed: its
+// signature would be lost with its checksums, of which the place holds one file.
+func Unmixed(releases []*repo.Release) error {
+	for _, r := range releases {
+		if len(releases) > 1 && r.Artifact(layouts.SignatureFile) != nil {
+			return fmt.Errorf("%s is signed, and would lose its signature in a place that it shares with others; give every provider its own place by writing {provider} in the name of the repository, or let publish --sign-key sign the shared release", cmp.Or(r.Path, Name(r)))
+		}
+	}
+	return nil
+}
+
 // Merge makes one release of those that several providers have in the same
-// version. Files with the same name must be equal; the checksums are rewritten
-// and what signs or describes them is left out. A single release stays as it
-// is.
+// version. Files with the same name must be equal, and the checksums are rewritten; none
+// may be signed. A single release stays as it is.
 func Merge(ctx context.Context, releases []*repo.Release) (*repo.Release, error) {
 	if len(releases) == 1 {
 		return releases[0], nil
+	}
+	if err := Unmixed(releases); err != nil {
+		return nil, err
 	}
 	out := &repo.Release{Version: releases[0].Version, Path: releases[0].Version}
 	sums := false

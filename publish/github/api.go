@@ -35,6 +35,7 @@ type (
 	release struct {
 		ID         int64          `json:"id"`
 		Tag        string         `json:"tag_name"`
+		Target     string         `json:"target_commitish"`
 		Name       string         `json:"name"`
 		Body       string         `json:"body"`
 		Draft      bool           `json:"draft"`

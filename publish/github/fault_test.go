@@ -151,7 +151,7 @@ func TestGivesUp(t *testing.T) {
 		h.Faults.Add(rule(tc.step, 1, fault.Always, tc.fault))
 		got, err := h.open(t, at).Put(t.Context(), r)
 		n := len(slices.DeleteFunc(h.Faults.Log(), func(e entry) bool { return e.Step != tc.step }))
-		notes := strings.Join(got.Notes, "\n")
+		notes := strings.Join(noted(got), "\n")
 		if n > tc.requests || n < tc.requests && tc.step != "upload-asset" {
 			t.Errorf("%s: %d requests", name, n)
 		}

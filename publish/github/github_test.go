@@ -23,10 +23,12 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/fakes/fault"
 	fake "github.com/clusterctl-repo/clusterctl-repo/test/fakes/github"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/publishtest"
+	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 const (
@@ -93,7 +95,7 @@ func TestRoundTrip(t *testing.T) {
 				if tc.former {
 					wantNote = "is now called acme/" + at
 				}
-				if !strings.Contains(strings.Join(got.Notes, "\n"), wantNote) || wantNote == "" && len(got.Notes) > 0 {
+				if !strings.Contains(strings.Join(got.Notes, "\n"), wantNote) || wantNote == "" && len(noted(got)) > 0 {
 					t.Errorf("notes %q", got.Notes)
 				}
 				h.holds(t, at, r)
@@ -190,6 +192,74 @@ func TestReleaseOnGitHub(t *testing.T) {
 	}
 }
 
+// noted are the notes of a publisher who knows no commit, but for the one about that.
+func noted(r publish.Result) []string {
+	return phrase.Only(r.Notes, func(n string) bool {
+		return !strings.HasPrefix(n, "the commit of the release is not known, so the tag v")
+	})
+}
+
+// TestLatest publishes two versions at once, the lower one last. The mark is at the higher
+// one when both runs have ended, and a rerun of either moves it back there, but not that of
+// another version.
+func TestLatest(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	for round := range share.Of(4, 20) {
+		at := h.fresh(commits)
+		higher := make(chan struct{})
+		late := h.open(t, at, func(o *Options) {
+			o.Base = publishtest.Tripper(func(req *http.Request) (*http.Response, error) {
+				if round%2 == 0 && req.Method == http.MethodPatch {
+					var text strings.Builder
+					given.Value(io.Copy(&text, given.Value(req.GetBody())(t)))(t)
+					if strings.Contains(text.String(), `"draft":false`) {
+						<-higher
+					}
+				}
+				return h.base.RoundTrip(req)
+			})
+		})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := late.Put(t.Context(), sample("v1.0.0")); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Go(func() {
+			defer close(higher)
+			if _, err := h.open(t, at).Put(t.Context(), sample("v1.1.0")); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		if got := h.Latest("acme/" + at); got != "v1.1.0" {
+			t.Errorf("round %d: the latest is %s", round, got)
+		}
+		put(t, h.open(t, at), sample("v0.9.0"))
+		for version, want := range map[string]string{"v0.9.0": "v1.0.0", "v1.0.0": "v1.1.0", "v1.1.0": "v1.1.0"} {
+			h.mark(t, at, "v1.0.0")
+			put(t, h.open(t, at), sample(version))
+			if got := h.Latest("acme/" + at); got != want {
+				t.Errorf("%s again: the latest is %s", version, got)
+			}
+		}
+	}
+}
+
+// mark makes a release the latest one, as people do.
+func (h *hub) mark(t *testing.T, at, version string) {
+	r, _ := h.Published("acme/"+at, version)
+	body := strings.NewReader(`{"make_latest":"true"}`)
+	req := given.Value(http.NewRequest(http.MethodPatch, fmt.Sprintf("https://api.github.com/repos/acme/%s/releases/%d", at, r.ID), body))(t)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	resp := given.Value(h.base.RoundTrip(req))(t)
+	resp.Body.Close()
+	if got := h.Latest("acme/" + at); got != version {
+		t.Fatalf("the latest is %s", got)
+	}
+}
+
 // TestRefused lists what is refused before anything is there, by Plan too.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -220,6 +290,11 @@ func TestRefused(t *testing.T) {
 			commits(r)
 			r.Tags = []fake.Tag{{Name: "v1.0.0", SHA: older, Annotated: true}}
 		}, edit: func(o *Options) { o.Target = younger }, want: "is at the commit " + older},
+		"published elsewhere": {repo: func(r *fake.Repository) { commits(r); r.Tags = []fake.Tag{{Name: "v1.0.0", SHA: older}} },
+			before: &fake.Release{Tag: "v1.0.0", Assets: assets(t, sample("v1.0.0"))}, edit: func(o *Options) { o.Target = younger },
+			want: "it is published, and its tag is at the commit " + older + ", not at " + younger},
+		"draft of another commit": {repo: commits, before: &fake.Release{Tag: "v1.0.0", Draft: true, Target: older}, edit: func(o *Options) { o.AdoptDraft, o.Commit = true, younger },
+			want: "is for " + older + ", which is at the commit " + older + ", not at " + younger},
 		"unknown commit":    {edit: func(o *Options) { o.Target = older }, want: "has no commit " + older + "; push it first"},
 		"foreign draft":     {before: &fake.Release{Tag: "v1.0.0", Draft: true}, want: "adopt it with --allow draft"},
 		"draft and commit":  {before: &fake.Release{Tag: "v1.0.0", Draft: true}, edit: func(o *Options) { o.Target = older }, want: "adopt it with --allow draft"},
@@ -295,20 +370,27 @@ func TestDrafts(t *testing.T) {
 		id   int
 		left int
 		body string
+		// target is the commit of the tag, if not younger.
+		target string
 	}{
-		"empty":      {drafts: []fake.Release{{Body: mine.String()}}, uploads: 4},
-		"half":       {drafts: []fake.Release{{Body: mine.String(), Assets: full[:2]}}, uploads: 2},
-		"whole":      {drafts: []fake.Release{{Body: mine.String(), Assets: full}}},
-		"wrong":      {drafts: []fake.Release{{Body: mine.String(), Assets: wrong}}, uploads: 3},
-		"extra":      {drafts: []fake.Release{{Body: mine.String(), Assets: append(slices.Clone(full), fake.Asset{Name: "old.yaml", Data: []byte("x")})}}},
-		"untagged":   {drafts: []fake.Release{{Tag: "untagged-1234", Body: mine.String(), Assets: full}}},
-		"edited":     {drafts: []fake.Release{{Body: "By hand.\r\n\r\n" + mine.String() + "\r\n", Assets: full}}, body: "By hand."},
-		"two":        {drafts: []fake.Release{{Body: mine.String()}, {Body: mine.String(), Assets: full}}, uploads: 4},
-		"other plan": {drafts: []fake.Release{{Body: marker{version: "v1.0.0", plan: "x"}.String(), Assets: full}}, uploads: 4, id: -1},
+		"for a commit":         {drafts: []fake.Release{{Target: older}}, edit: func(o *Options) { o.AdoptDraft = true }, uploads: 4, target: older},
+		"for a commit, known":  {drafts: []fake.Release{{Target: older}}, edit: func(o *Options) { o.AdoptDraft, o.Commit = true, older }, uploads: 4, target: older},
+		"for another commit":   {drafts: []fake.Release{{Target: older}}, edit: func(o *Options) { o.AdoptDraft, o.Target = true, younger }, uploads: 4},
+		"for the usual branch": {drafts: []fake.Release{{Target: "refs/heads/main"}}, edit: func(o *Options) { o.AdoptDraft, o.Commit = true, older }, uploads: 4, target: older},
+		"adopted before":       {drafts: []fake.Release{{Body: marker{version: "v1.0.0", plan: mine.plan, tool: "t", commit: older}.String(), Target: older}}, uploads: 4, target: older},
+		"empty":                {drafts: []fake.Release{{Body: mine.String()}}, uploads: 4},
+		"half":                 {drafts: []fake.Release{{Body: mine.String(), Assets: full[:2]}}, uploads: 2},
+		"whole":                {drafts: []fake.Release{{Body: mine.String(), Assets: full}}},
+		"wrong":                {drafts: []fake.Release{{Body: mine.String(), Assets: wrong}}, uploads: 3},
+		"extra":                {drafts: []fake.Release{{Body: mine.String(), Assets: append(slices.Clone(full), fake.Asset{Name: "old.yaml", Data: []byte("x")})}}},
+		"untagged":             {drafts: []fake.Release{{Tag: "untagged-1234", Body: mine.String(), Assets: full}}},
+		"edited":               {drafts: []fake.Release{{Body: "By hand.\r\n\r\n" + mine.String() + "\r\n", Assets: full}}, body: "By hand."},
+		"two":                  {drafts: []fake.Release{{Body: mine.String()}, {Body: mine.String(), Assets: full}}, uploads: 4},
+		"other plan":           {drafts: []fake.Release{{Body: marker{version: "v1.0.0", plan: "x"}.String(), Assets: full}}, uploads: 4, id: -1},
 		"other version": {drafts: []fake.Release{{Tag: "v1.1.0", Body: marker{version: "v1.1.0", plan: "x"}.String()}}, uploads: 4, id: -1,
 			left: 1},
 		"marker of another version": {drafts: []fake.Release{{Tag: "v1.1.0", Body: mine.String()}}, uploads: 4, id: -1, left: 1},
-		"copied text":               {drafts: []fake.Release{{Body: marker{version: "v0.9.0", plan: mine.plan}.String()}}, edit: func(o *Options) { o.AdoptDraft = true }, uploads: 4},
+		"copied text":               {drafts: []fake.Release{{Body: marker{version: "v0.9.0", plan: mine.plan, tool: "t", commit: older}.String()}}, edit: func(o *Options) { o.AdoptDraft = true }, uploads: 4},
 		"foreign":                   {drafts: []fake.Release{{Body: "By hand.", Name: "One", Assets: full[:1]}}, edit: func(o *Options) { o.AdoptDraft = true }, uploads: 3, body: "By hand."},
 		"foreign with new notes": {drafts: []fake.Release{{Body: "By hand."}}, edit: func(o *Options) { o.AdoptDraft, o.Notes = true, "News." },
 			uploads: 4, body: "News."},
@@ -317,7 +399,7 @@ func TestDrafts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := start(t, fake.Options{})
-			at := h.fresh()
+			at := h.fresh(commits)
 			var ids []int64
 			for _, d := range tc.drafts {
 				if d.Draft = true; d.Tag == "" {
@@ -334,8 +416,11 @@ func TestDrafts(t *testing.T) {
 			if _, err := d.Plan(t.Context(), r); err != nil {
 				t.Error(err)
 			}
-			if got := put(t, d, r); got.Unchanged || len(got.Notes) > 0 {
+			if got := put(t, d, r); got.Unchanged || len(noted(got)) > 0 {
 				t.Errorf("got %+v", got)
+			}
+			if tag := h.Tags("acme/" + at)[0]; tag.SHA != cmp.Or(tc.target, younger) {
+				t.Errorf("the tag is %+v", tag)
 			}
 			got, _ := h.Published("acme/"+at, "v1.0.0")
 			if err := h.equal(got, r); err != nil {
@@ -721,14 +806,16 @@ func TestAPIElsewhere(t *testing.T) {
 	}
 	r := sample("v1.0.0")
 	h := start(t, fake.Options{})
-	for where, d := range map[string]*Repository{
-		"192.0.2.1": open("http://192.0.2.1/"),
-		"api.github.com:8443": h.open(t, h.fresh(), func(o *Options) {
-			o.Base = replacing{h.base, "https://uploads.github.com/", "https://api.github.com:8443/"}
-		}),
+	at := func(upload string) *Repository {
+		return h.open(t, h.fresh(), func(o *Options) { o.Base = replacing{h.base, "https://uploads.github.com/", upload} })
+	}
+	for want, d := range map[string]*Repository{
+		"requires uploads to 192.0.2.1, but the token":           open("http://192.0.2.1/"),
+		"requires uploads to api.github.com:8443, but the token": at("https://api.github.com:8443/"),
+		"POST uploads.github.com would not be encrypted":         at("http://uploads.github.com/"),
 	} {
-		if _, err := d.Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), "requires uploads to "+where+", but the token") {
-			t.Errorf("uploads to another machine or port: %v", err)
+		if _, err := d.Put(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	d := open(s.UploadURL())

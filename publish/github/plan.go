@@ -34,6 +34,8 @@ type job struct {
 	all bool
 	// mine is true once this run may have made something visible.
 	mine bool
+	// guess says that a new tag is where nobody asked for it.
+	guess string
 	// read are the checksums of assets for which GitHub states none.
 	read map[int64]repo.Sum
 }
@@ -197,17 +199,23 @@ func (j *job) see(ctx context.Context, whole bool) (*state, error) {
 	return s, j.inspect(ctx, s)
 }
 
+// stable returns the version of a release that can be the latest.
+func (r *release) stable() (v layouts.Version, ok bool) {
+	v, err := layouts.ParseVersion(r.Tag)
+	return v, err == nil && !r.Draft && !r.Prerelease && v.Prerelease() == ""
+}
+
 // add sorts a release in, and reports whether it counts.
 func (s *state) add(r *release, version string) bool {
 	if len(r.Tag) > maxName || len(r.Body) > maxBody {
 		return false // not of GitHub
 	}
 	meant, marked := of(r, version)
-	v, err := layouts.ParseVersion(r.Tag)
+	v, stable := r.stable()
 	switch {
 	case !r.Draft && r.Tag == version:
 		s.published = r
-	case !r.Draft && err == nil && !r.Prerelease && v.Prerelease() == "":
+	case stable:
 		s.stable = append(s.stable, v)
 	case !r.Draft || !meant:
 		return false
@@ -344,15 +352,22 @@ func (j *job) compare(ctx context.Context, s *state) error {
 	}
 	m, _ := findMarker(s.published.Body)
 	err := publish.Conflict(ctx, j.released(ctx, s.published, false), j.r)
-	if err == nil && m.commit != "" {
+	if err == nil && m.commit+j.opt.Target != "" {
 		if !s.whole {
 			s.commit, err = j.commitOf(ctx, j.r.Version)
 		}
-		if err != nil || s.commit == "" || s.commit == m.commit {
+		if err != nil || s.commit == "" {
 			return err
 		}
-		s.conflict = fmt.Errorf("it was published for the commit %s, but its tag is at %s: another user created or moved the tag; delete the release and the tag and publish again, or publish under a new version", m.commit, s.commit)
-		return nil
+		if m.commit != "" && s.commit != m.commit {
+			s.conflict = fmt.Errorf("it was published for the commit %s, but its tag is at %s: another user created or moved the tag; delete the release and the tag and publish again, or publish under a new version", m.commit, s.commit)
+		} else if j.opt.Target != "" {
+			var want string
+			if want, err = j.resolve(ctx, j.opt.Target); err == nil && s.commit != want {
+				s.conflict = fmt.Errorf("it is published, and its tag is at the commit %s, not at %s; a published version never changes, so publish that commit under a new version", s.commit, want)
+			}
+		}
+		return err
 	}
 	conflict, ok := errors.AsType[*publish.ConflictError](err)
 	if !ok {
@@ -416,19 +431,44 @@ func names(assets []asset) string {
 
 // aim finds the commit for the tag.
 func (j *job) aim(ctx context.Context, s *state) error {
-	if !s.whole || j.opt.Target == "" && s.commit != "" {
+	known, draft := cmp.Or(j.opt.Target, j.opt.Commit), j.chosen(s.work)
+	if !s.whole || known == "" && s.commit != "" {
 		return nil
 	}
-	want, err := j.resolve(ctx, cmp.Or(j.opt.Target, string(j.home.Branch), "HEAD"))
+	want, err := j.resolve(ctx, cmp.Or(known, draft, string(j.home.Branch), "HEAD"))
+	if err == nil && draft != "" && j.opt.Target == "" && s.commit == "" {
+		drafted := ""
+		if drafted, err = j.resolve(ctx, draft); err == nil && drafted != want {
+			s.misplaced = fmt.Errorf("the draft %s is for %s, which is at the commit %s, not at %s; name the commit with --commit, or change the target of the draft", s.work.Page, draft, drafted, want)
+		}
+	}
 	switch {
 	case err != nil:
 		return err
 	case s.commit == "":
 		s.target = want
+		if known+draft == "" {
+			j.guess = fmt.Sprintf("the commit of the release is not known, so the tag %s is at the head of %s, %s; publish and release take another one with --commit", j.r.Version, cmp.Or(j.home.Branch, "the default branch"), want)
+		}
 	case s.commit != want:
-		s.misplaced = fmt.Errorf("the tag %s is at the commit %s, not at %s; publish the commit of the tag, or choose another version", j.r.Version, s.commit, want)
+		s.misplaced = fmt.Errorf("the tag %s is at the commit %s, not at %s; publish the commit of the tag, with --commit %[1]s if these are its files, or choose another version", j.r.Version, s.commit, want)
 	}
 	return nil
+}
+
+// chosen returns the commit, branch or tag that a person chose in the draft to adopt; the
+// marker keeps it. A draft whose author chose none is for the default branch.
+func (j *job) chosen(draft *release) string {
+	if draft == nil {
+		return ""
+	}
+	if m, marked := findMarker(draft.Body); marked && m.version == j.r.Version {
+		return m.commit
+	}
+	if target := strings.TrimPrefix(draft.Target, "refs/heads/"); target != string(j.home.Branch) {
+		return target
+	}
+	return ""
 }
 
 // audit compares the assets of the release to work on with the files: what is
@@ -533,6 +573,9 @@ func (j *job) notes(ctx context.Context, s *state) (out []string) {
 	}
 	if !strings.EqualFold(string(j.home.FullName), j.full()) && j.home.FullName != "" {
 		out = append(out, fmt.Sprintf("%s is now called %s; GitHub redirects from the old name", j.full(), j.home.FullName))
+	}
+	if j.guess != "" && (j.mine || s.published == nil) {
+		out = append(out, j.guess)
 	}
 	if s.published != nil && s.published.Immutable {
 		return append(out, "the release is immutable")

@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/google/go-github/v60/github"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
@@ -44,6 +45,9 @@ func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, 
 	}
 	result := publish.Result{Unchanged: !j.mine, Where: j.page(r.Version), Notes: j.notes(ctx, s)}
 	result.Notes = append(result.Notes, j.discard(ctx, s.discard)...)
+	if err := j.markLatest(ctx); err != nil {
+		result.Notes = append(result.Notes, fmt.Sprintf("the highest version may not be marked as the latest release: %v; the same command tries again", err))
+	}
 	if ctx.Err() != nil {
 		return publish.Result{}, publish.Failed(r, d, context.Cause(ctx))
 	}
@@ -86,9 +90,12 @@ func (j *job) create(ctx context.Context, s *state) error {
 // adopt marks a draft as one of this plan. The tag has to be named, or GitHub
 // takes it away.
 func (j *job) adopt(ctx context.Context, s *state) error {
-	r := s.work
+	r, mark := s.work, j.mark
+	if j.chosen(r) != "" {
+		mark.commit = s.target
+	}
 	_, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", r.ID), sdk.RepositoryRelease{
-		TagName: &j.r.Version, Body: new(j.mark.marked(r.Body)), Draft: new(true),
+		TagName: &j.r.Version, Body: new(mark.marked(r.Body)), Draft: new(true),
 	}, nil)
 	if err == nil {
 		j.draft = r.ID
@@ -160,6 +167,45 @@ func (j *job) discard(ctx context.Context, drafts []*release) (notes []string) {
 		}
 	}
 	return notes
+}
+
+// markLatest moves GitHub's mark of the latest release to the highest stable version, if
+// this run is concerned: its version has the mark, although there is a higher one, or is
+// the highest, and lacks the mark. Of several runs the last one to publish gets the mark,
+// whatever its version; but all see by now what is higher, and so does a rerun. Who moved
+// the mark looks again, because a still higher version may have been published meanwhile.
+func (j *job) markLatest(ctx context.Context) error {
+	if prerelease(j.r.Version) {
+		return nil
+	}
+	mine := []string{j.r.Version}
+	const tries = 5
+	for range tries {
+		highest := release{Tag: j.r.Version} // a list may be some moments old
+		_, err := list(ctx, j.Repository, "releases", func(r *release) bool {
+			v, ok := r.stable()
+			if w, _ := layouts.ParseVersion(highest.Tag); ok && v.Compare(w) >= 0 {
+				highest = *r
+			}
+			return false
+		})
+		if err != nil || highest.ID == 0 {
+			return err
+		}
+		var marked release
+		if err := j.get(ctx, "releases/latest", &marked); err != nil && !refused(err, http.StatusNotFound) {
+			return err
+		}
+		if marked.Tag == highest.Tag || highest.Tag != j.r.Version && !slices.Contains(mine, marked.Tag) {
+			return nil
+		}
+		latest := "true"
+		if _, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", highest.ID), sdk.RepositoryRelease{MakeLatest: &latest}, nil); err != nil {
+			return err
+		}
+		mine = append(mine, highest.Tag)
+	}
+	return errors.New("GitHub does not move the mark")
 }
 
 const (

@@ -42,8 +42,10 @@ type Options struct {
 
 	// Release also makes a release of the project, with a link to every file.
 	Release bool
-	// Ref is the commit that the release tags if there is no tag yet.
-	Ref string
+	// Ref is the commit that the tag of the release has or gets. If it is empty, it is
+	// Commit, which is what the release was made of as far as is known, for a release
+	// that is not there yet.
+	Ref, Commit string
 	// Notes is the text of a release that is made, in Markdown.
 	Notes string
 

@@ -647,6 +647,21 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
+	// A tag at another commit than was asked for, without a release and with one.
+	sha, other := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	tagged := serve(t, u, fake.Options{}, func(p *fake.Project) { p.Tags = map[string]string{version: sha} })
+	at := func(edit func(*Options)) error { _, err := put(t, tagged, edit); return err }
+	for _, edit := range []func(*Options){func(o *Options) { o.Ref = other }, func(o *Options) { o.Commit = other }} {
+		if err := at(edit); err == nil || !strings.Contains(err.Error(), "is at the commit "+sha+", not at "+other) || len(tagged.Packages(where)) > 0 {
+			t.Errorf("another commit: %v", err)
+		}
+	}
+	given.NoError(t, at(func(o *Options) { o.Ref = sha[:8] }))
+	given.NoError(t, at(func(o *Options) { o.Commit = other }))
+	if err := at(func(o *Options) { o.Ref = other }); err == nil {
+		t.Error("another commit, once it is released")
+	}
+
 	// Two providers are published at the same time.
 	both := serve(t, u, fake.Options{}, withTag)
 	both.Faults.Add(fault.Rule{Step: "create-release", Fault: fault.Fault{Name: "second", Call: func() {

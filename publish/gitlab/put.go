@@ -134,7 +134,7 @@ func (p *Package) begin(ctx context.Context, r *repo.Release) (*job, error) {
 	if err := p.preflight(ctx); err != nil {
 		return nil, publish.Failed(r, p, err)
 	}
-	if p.o.Release && p.o.Ref == "" {
+	if p.o.Release {
 		if err := p.tagged(ctx, r); err != nil {
 			return nil, publish.Failed(r, p, err)
 		}

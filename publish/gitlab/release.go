@@ -1,17 +1,20 @@
 package gitlab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"github.com/xanzy/go-gitlab"
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/converge"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // planRelease says what release would do.
@@ -31,24 +34,37 @@ func (p *Package) planRelease(ctx context.Context, r *repo.Release) ([]string, e
 }
 
 // tagged refuses a release of the project that could not be made, because there
-// is no tag and no commit for it. A token that may not look is let through.
+// is no tag and no commit for it, and one whose tag is at another commit than was
+// asked for. A token that may not look is let through.
 func (p *Package) tagged(ctx context.Context, r *repo.Release) error {
 	s, err := p.lookAtRelease(ctx, r)
-	if err != nil || s.exists {
+	want := p.o.Ref
+	if !s.exists {
+		want = cmp.Or(want, p.o.Commit)
+	}
+	if err != nil || s.exists && want == "" {
 		return err
 	}
-	err = p.read(ctx, func() error {
-		_, _, err := p.api().Tags.GetTag(p.o.Project, r.Version, gitlab.WithContext(ctx))
+	var tag *gitlab.Tag
+	err = p.read(ctx, func() (err error) {
+		tag, _, err = p.api().Tags.GetTag(p.o.Project, r.Version, gitlab.WithContext(ctx))
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && want == "":
 		return fmt.Errorf("the project has no tag %s for its release; push it, or name its commit", r.Version)
-	}
-	if refused(err, http.StatusUnauthorized, http.StatusForbidden) {
+	case errors.Is(err, fs.ErrNotExist), refused(err, http.StatusUnauthorized, http.StatusForbidden):
 		return nil
+	case err != nil:
+		return err
+	case sha().MatchString(want) && tag.Commit != nil && !strings.HasPrefix(tag.Commit.ID, want):
+		return fmt.Errorf("the tag %s is at the commit %s, not at %s; publish the commit of the tag, or choose another version", r.Version, tag.Commit.ID, want)
 	}
-	return err
+	return nil
 }
+
+// sha is a commit by its number; a branch may have moved on since.
+var sha = phrase.Pattern(`^[0-9a-f]{7,64}$`)
 
 // release makes sure that the project has a release of that version with a link
 // to every file, and reports whether it had to do anything. Packages of several
@@ -164,7 +180,7 @@ func (p *Package) lookAtRelease(ctx context.Context, r *repo.Release) (*projectR
 // createRelease makes the release, with all its links.
 func (p *Package) createRelease(ctx context.Context, version string, links []*gitlab.ReleaseAssetLinkOptions) error {
 	o := &gitlab.CreateReleaseOptions{
-		TagName: &version, Name: &version, Ref: transport.Optional(p.o.Ref), Description: transport.Optional(p.o.Notes),
+		TagName: &version, Name: &version, Ref: transport.Optional(cmp.Or(p.o.Ref, p.o.Commit)), Description: transport.Optional(p.o.Notes),
 		Assets: &gitlab.ReleaseAssetsOptions{Links: links},
 	}
 	_, _, err := p.api().Releases.CreateRelease(p.o.Project, o, gitlab.WithContext(ctx))

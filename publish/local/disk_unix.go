@@ -32,10 +32,13 @@ func hold(root *os.Root, name string, f *os.File) error {
 	for err == syscall.EINTR {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
-	if err == syscall.EWOULDBLOCK {
+	switch err {
+	case nil:
+	case syscall.EWOULDBLOCK:
 		return errLocked
-	}
-	if err != nil {
+	case syscall.ENOLCK: // NFS without its lock service
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	default:
 		return err
 	}
 	mine, err := f.Stat()

@@ -16,8 +16,10 @@ const OccupiedFile = layouts.WorkPrefix + "lock"
 
 // Occupy keeps others who call it out of a folder, which it makes if necessary,
 // until the result is closed or the process ends. The error says so if another
-// run is in it, or if the lock cannot be had; it calls the folder by name. Where
-// the file system knows no locks or is read-only, everybody gets in.
+// run is in it, or if the lock cannot be had; it calls the folder by name. Where the
+// file system has no locks, every run is refused: a file that stands for a lock would
+// outlast a killed run, or, with a deadline, end before a slow one. Where it is
+// read-only, every run gets in.
 func Occupy(dir, name string) (io.Closer, error) {
 	o := &occupancy{dir: dir}
 	err := o.enter()
@@ -30,6 +32,9 @@ func Occupy(dir, name string) (io.Closer, error) {
 		return o, nil
 	case errors.Is(err, errOdd):
 		return nil, fmt.Errorf("%s in %s is not a plain file; remove it", OccupiedFile, dir)
+	case errors.Is(err, errors.ErrUnsupported):
+		_ = o.Close() // nothing is locked
+		return nil, fmt.Errorf("the file system of %s has no locks, so another run could work there at the same time and damage it; use a folder on a local disk, and copy the result (%w)", name, err)
 	case errors.Is(err, errLocked):
 		return nil, fmt.Errorf("another run is working in %s; start again when it has ended", name)
 	}
@@ -67,10 +72,13 @@ func (o *occupancy) enter() error {
 		return nil
 	}
 	info, statErr := root.Lstat(OccupiedFile)
+	if errors.Is(err, errors.ErrUnsupported) {
+		_ = root.Remove(OccupiedFile) // it keeps nobody out
+	}
 	root.Close()
 	switch {
-	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.EROFS):
-		return nil // where nothing can be locked or written
+	case errors.Is(err, syscall.EROFS):
+		return nil // nothing can be written
 	case statErr == nil && !info.Mode().IsRegular():
 		return errOdd
 	}

@@ -66,6 +66,11 @@ func plain(root *os.Root, name string) error {
 // openFile opens a plain file without waiting, and again makes sure that it is
 // one.
 func openFile(root *os.Root, name string, flag int) (*os.File, error) {
+	if ready := path.Join(readyDir, name); flag == os.O_RDONLY {
+		if _, err := root.Lstat(ready); err == nil {
+			name = ready // a run was stopped before it moved it
+		}
+	}
 	if err := plain(root, name); err != nil {
 		return nil, err
 	}
@@ -146,30 +151,112 @@ func whole(root *os.Root, name string) ([]byte, error) {
 	return data, err
 }
 
-// write replaces a file in one step, durably, unless it has that content.
-func (b beside) write(name string, data []byte) (changed bool, err error) {
+// The files next to the releases vouch for each other: the lock file, the checksums
+// that cover it, and the signature that covers those. No file system replaces several
+// files in one step, so all that change are written to stagedDir, which is renamed to
+// readyDir when it is whole. That is the step: from then on readyDir counts for
+// readers, and the same or the next run moves its files to their places, without the
+// key. Until then the old files, with their signature, are as they were. (A signature
+// written before or after the checksums would leave a killed run without a pair that
+// its next run could trust.)
+const (
+	stagedDir = layouts.WorkPrefix + "staged"
+	readyDir  = layouts.WorkPrefix + "ready"
+)
+
+// stage writes new content for a file, durably, unless the file has it already.
+func (b beside) stage(name string, data []byte) (changed bool, err error) {
 	old, err := b.read(name)
 	if err != nil || old != nil && bytes.Equal(old, data) {
 		return false, err
 	}
 	root, err := b.open()
+	if err == nil {
+		defer root.Close()
+		err = root.MkdirAll(path.Dir(path.Join(stagedDir, name)), 0o777)
+	}
+	if err == nil {
+		err = files.Write(root, path.Join(stagedDir, name), path.Join(stagedDir, spoolPrefix+rand.Text()), func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
+	}
+	return err == nil, b.failed("write", name, err)
+}
+
+// commit puts all that was staged into the place of what was there, in one step.
+func (b beside) commit() error {
+	root, err := os.OpenRoot(b.dir)
 	if err != nil {
-		return false, b.failed("write", name, err)
+		return b.failed("open", "", err)
 	}
 	defer root.Close()
-	if dir := path.Dir(name); dir != "." {
-		if err := root.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-			return false, b.failed("write", name, err)
+	dirs, _, err := b.below(root, stagedDir)
+	if err != nil || len(dirs) == 0 {
+		return b.failed("write", stagedDir, err)
+	}
+	for _, dir := range dirs {
+		syncDir(root, dir)
+	}
+	if err := root.Rename(stagedDir, readyDir); err != nil {
+		return b.failed("write", readyDir, err)
+	}
+	syncDir(root, ".")
+	return b.settle()
+}
+
+// settle moves the files of readyDir to their places, those last that vouch for the
+// others.
+func (b beside) settle() error {
+	root, err := os.OpenRoot(b.dir)
+	if err != nil {
+		return nil // the one who writes there complains
+	}
+	defer root.Close()
+	dirs, names, err := b.below(root, readyDir)
+	if err != nil || len(dirs) == 0 {
+		return b.failed("read", readyDir, err)
+	}
+	for _, name := range slices.Backward(names) {
+		to := strings.TrimPrefix(name, readyDir+"/")
+		err := root.MkdirAll(path.Dir(to), 0o777)
+		if err == nil {
+			err = plain(root, to)
+		}
+		if err == nil {
+			err = root.Rename(name, to)
+		}
+		if err != nil {
+			return b.failed("write", to, err)
 		}
 	}
-	// The prefix makes the next run remove it, should this one be killed.
-	err = files.Write(root, name, spoolPrefix+rand.Text(), func(w io.Writer) error {
-		if _, err := w.Write(data); err != nil {
+	syncDir(root, ".")
+	return b.failed("remove", readyDir, root.RemoveAll(readyDir))
+}
+
+// below lists a hidden folder with what is in it, in the order of the names.
+func (b beside) below(root *os.Root, dir string) (dirs, names []string, err error) {
+	err = fs.WalkDir(root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name == dir:
+		case err != nil:
 			return err
+		case e.IsDir():
+			dirs = append(dirs, name)
+		default:
+			names = append(names, name)
 		}
-		return plain(root, name)
+		return nil
 	})
-	return err == nil, b.failed("write", name, err)
+	return dirs, names, err
+}
+
+// syncDir makes the entries of a folder durable where the file system can.
+func syncDir(root *os.Root, dir string) {
+	if d, err := root.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
 }
 
 // remove deletes files, and the folders that get empty by that. What is not
@@ -242,12 +329,23 @@ func (m *run) load() error {
 	if err != nil {
 		return err
 	}
+	if m.sums, err = m.beside.read(layouts.ChecksumFile); err != nil {
+		return err
+	}
+	if m.sig, err = m.beside.read(layouts.SignatureFile); err != nil {
+		return err
+	}
 	if l != nil {
 		m.book.Add(l)
 		m.settle(l.Settings)
-		if err := m.vouch(l, data); err != nil {
-			return err
+		if m.sums != nil && m.sig != nil && m.Vouched != nil && m.Vouched(m.sums, m.sig) {
+			if err := m.vouch(l, data); err != nil {
+				return err
+			}
 		}
+	}
+	if _, err := parseSums(m.sums); m.Repair && (m.sums == nil || err != nil) {
+		m.sig = nil // it signs what repair makes again of the lock, or nothing
 	}
 	m.book.Settings = m.Settings
 	m.book.Settings.Folder = strings.TrimSuffix(m.Below, "/")
@@ -261,7 +359,19 @@ func (m *run) load() error {
 	if err != nil {
 		return err
 	}
+	m.resumed = found
 	for _, e := range entries {
+		old := m.book.Release(e.Release.Provider, e.Release.Version)
+		if old == nil || !slices.Equal(old.Files, e.Release.Files) {
+			if m.Repair && m.sig != nil {
+				m.begun = true // the run that copied it finishes it; repair restores what the lock says
+				continue
+			}
+			delete(m.vouched, e.Release.ReleaseName)
+		}
+		if m.Sign != nil {
+			e.Images = nil // no signature covers them, so they are looked for again
+		}
 		m.remember(e)
 	}
 	if l != nil || found {
@@ -275,24 +385,9 @@ func (m *run) load() error {
 	return nil
 }
 
-// vouch takes note of the releases in a lock that the mirror has a good signature
-// for.
+// vouch takes note of the releases in a lock whose checksums have a good signature.
 func (m *run) vouch(l *Lock, data []byte) error {
-	if m.Vouched == nil {
-		return nil
-	}
-	sums, err := m.beside.read(layouts.ChecksumFile)
-	if err != nil {
-		return err
-	}
-	sig, err := m.beside.read(layouts.SignatureFile)
-	if err != nil || sums == nil || sig == nil {
-		return err
-	}
-	if !m.Vouched(sums, sig) {
-		return nil
-	}
-	listed, err := parseSums(sums)
+	listed, err := parseSums(m.sums)
 	if err != nil || !slices.Contains(listed, checksum{layouts.LockFile, sumOf(data)}) {
 		return nil // what was signed is not this lock
 	}
@@ -343,24 +438,25 @@ func (m *run) loadJournal() (entries []entry, found bool, err error) {
 	return entries, true, nil
 }
 
-// loadImages reads the images that were found in earlier runs, if the checksums
-// say that nobody changed the file.
+// loadImages reads the images that were found in earlier runs, if the checksums say
+// that nobody changed the file. What is signed rests only on checksums that were.
 func (m *run) loadImages() error {
 	data, err := m.beside.read(layouts.ImageInventoryFile)
-	if data == nil || err != nil {
+	if data == nil || err != nil || m.Sign != nil && len(m.vouched) == 0 {
 		return err
 	}
-	sums, err := m.beside.read(layouts.ChecksumFile)
-	if err != nil {
-		return err
-	}
-	if !bytes.Contains(sums, []byte(sumOf(data).String()+"  "+layouts.ImageInventoryFile+"\n")) {
+	if !listedIn(m.sums, layouts.ImageInventoryFile, data) {
 		return nil
 	}
 	if known, ok := ParseImages(data); ok {
 		m.images = known
 	}
 	return nil
+}
+
+// listedIn reports whether checksums are those of a file with this content.
+func listedIn(sums []byte, name string, data []byte) bool {
+	return bytes.Contains(sums, []byte(sumOf(data).String()+"  "+name+"\n"))
 }
 
 // remember adds a copied release to what is known.
@@ -371,7 +467,7 @@ func (m *run) remember(e entry) {
 
 // checksums returns the content of the checksum file of the mirror: a line for
 // each file of the releases, and for each next to them.
-func (m *finisher) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
+func (m *run) checksums(releases []Locked, beside map[string]repo.Sum) []byte {
 	lines := make([]string, 0, len(beside))
 	add := func(sum, name string) { lines = append(lines, fmt.Sprintf("%s  %s\n", sum, name)) }
 	for _, r := range releases {

@@ -3,7 +3,6 @@ package mirror
 import (
 	"archive/tar"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -289,21 +288,14 @@ func replace(name string, content func(io.Writer) error) error {
 		_ = claim.Close()       // it ends with the process
 		_ = root.Remove(hidden) // stays if there is something in it
 	}()
-	// Where the file system has no locks, another run may be here; then its part goes
-	// away, and it fails instead of putting this one in the place of the file.
-	parts, _ := fs.Glob(root.FS(), hidden+"/part-*") // the pattern is valid
-	for _, part := range parts {
-		if err := root.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := files.Write(root, base, hidden+"/part-"+rand.Text(), content); err != nil {
+	part := hidden + "/part"
+	if err := root.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if d, err := root.Open("."); err == nil {
-		_ = d.Sync() // not every file system can
-		d.Close()
+	if err := files.Write(root, base, part, content); err != nil {
+		return err
 	}
+	syncDir(root, ".")
 	return nil
 }
 

@@ -59,6 +59,9 @@ func (m *copier) open(ctx context.Context, c *cargo) error {
 	for _, r := range split {
 		c.labels = append(c.labels, r.Provider.Label())
 	}
+	if len(split) > 1 && whole.Artifact(layouts.SignatureFile) != nil {
+		m.note("%s is signed as a whole, so the mirror does not have the signature; --sign-key signs the mirror", whole.Path)
+	}
 	seen := map[layouts.Provider]bool{}
 	for _, p := range c.parts {
 		chosen, err := p.choose(split)

@@ -97,7 +97,7 @@ func scene(t testing.TB, dir string, r *recorder, body func(step string, content
 			p.hook = r.hook
 		}
 	}
-	opts = toFolder(t, dir)
+	opts = signing(toFolder(t, dir))
 	opts.Jobs = 1
 	if r != nil {
 		opts = watch(opts, r.hook)

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -95,10 +96,18 @@ func onlyPlaces(err error) bool {
 	return err == nil || errors.As(err, new(*yamldoc.Error))
 }
 
-// finish writes the files next to the releases: first those that only state what
-// is there, then those that vouch for it.
-func finish(ctx context.Context, of *run) error {
-	m := newFinisher(of)
+// finish writes the files next to the releases, all in one step.
+func (m *run) finish(ctx context.Context) (err error) {
+	defer func() {
+		if err == nil {
+			return
+		}
+		leftovers := []string{stagedDir}
+		if !m.resumed && m.mayChange("") != nil {
+			leftovers = append(leftovers, journalFile) // nothing was copied that is not in the lock
+		}
+		_ = m.beside.remove(leftovers) // the error above counts
+	}()
 	releases, err := m.standing(ctx)
 	if err != nil {
 		return err
@@ -108,15 +117,16 @@ func finish(ctx context.Context, of *run) error {
 	if err != nil {
 		return err
 	}
-	if err := m.bringImages(ctx, inv, sums); err != nil {
-		return err
-	}
+	other := "" // the first file that is not what the signature is about
 	put := func(name string, data []byte) error {
-		changed, err := m.beside.write(name, data)
+		changed, err := m.beside.stage(name, data)
 		if changed {
 			m.result.Written = append(m.result.Written, name)
 		}
 		sums[name] = sumOf(data)
+		if name != layouts.ChecksumFile && !listedIn(m.sums, name, data) {
+			other = cmp.Or(other, name)
+		}
 		return err
 	}
 	for _, d := range docs {
@@ -128,20 +138,45 @@ func finish(ctx context.Context, of *run) error {
 			return err
 		}
 	}
-	if err := m.sign(put, m.checksums(releases, sums)); err != nil {
+	if other != "" && m.Settings.Images {
+		if err := m.mayChange("this run would change " + other); err != nil {
+			return err
+		}
+	}
+	if err := m.bringImages(ctx, inv, sums); err != nil {
 		return err
 	}
-	return m.beside.remove([]string{journalFile})
+	listed := m.checksums(releases, sums)
+	// The old signature may still cover what is restored.
+	if !bytes.Equal(listed, m.sums) && (m.Vouched == nil || !m.Vouched(listed, m.sig)) {
+		if err := m.mayChange("this run would change " + cmp.Or(other, layouts.ChecksumFile)); err != nil {
+			return err
+		}
+	}
+	if err := put(layouts.ChecksumFile, listed); err != nil {
+		return err
+	}
+	if m.Sign != nil {
+		sig, err := m.Sign(listed)
+		if err == nil {
+			err = put(layouts.SignatureFile, sig)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.beside.commit(); err != nil {
+		return err
+	}
+	var done []string
+	if !m.begun {
+		done = append(done, journalFile)
+	}
+	if !m.Settings.Images {
+		done = append(done, layouts.ImagesFolder)
+	}
+	return m.beside.remove(done)
 }
-
-// finisher writes the files next to the releases.
-type finisher struct {
-	*run
-	// lost releases are in the lock, but not in the mirror.
-	lost map[ReleaseName]bool
-}
-
-func newFinisher(m *run) *finisher { return &finisher{m, map[ReleaseName]bool{}} }
 
 // document is a file next to the releases that follows from them. Its content is nil
 // if there should be none.
@@ -152,7 +187,7 @@ type document struct {
 
 // documents returns what belongs next to the releases, in the order in which it is
 // written, and the images. Sums gets the checksums of files that stay as they are.
-func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
+func (m *run) documents(ctx context.Context, releases []Locked, sums map[string]repo.Sum) ([]document, *ImageInventory, error) {
 	docs, err := m.configMaps(ctx, releases, sums)
 	if err != nil {
 		return nil, nil, err
@@ -188,11 +223,11 @@ func (m *finisher) documents(ctx context.Context, releases []Locked, sums map[st
 	), inv, nil
 }
 
-// bringImages makes the mirror hold its container images, or none.
-func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
+// bringImages makes the mirror hold its container images, if it should have some.
+func (m *run) bringImages(ctx context.Context, inv *ImageInventory, sums map[string]repo.Sum) error {
 	m.result.Images, m.result.Lock = inv, m.book.Lock()
 	if !m.Settings.Images {
-		return m.beside.remove([]string{layouts.ImagesFolder})
+		return nil
 	}
 	if m.Bring == nil {
 		return errors.New("the images cannot be fetched")
@@ -207,38 +242,44 @@ func (m *finisher) bringImages(ctx context.Context, inv *ImageInventory, sums ma
 	return nil
 }
 
-// sign writes the checksums and their signature. An old signature goes away
-// before the checksums change that it was made for.
-func (m *finisher) sign(put func(string, []byte) error, sums []byte) error {
-	old, err := m.beside.read(layouts.ChecksumFile)
-	if err != nil {
-		return err
-	}
-	sig, err := m.beside.read(layouts.SignatureFile)
-	if err != nil {
-		return err
-	}
-	if sig != nil && !bytes.Equal(old, sums) {
-		if err := m.beside.remove([]string{layouts.SignatureFile}); err != nil {
-			return err
+// judge refuses to sign what earlier runs left in the mirror, unless it is vouched for
+// or verified; releases that are excepted are not judged.
+func (m *run) judge(ctx context.Context, except func(*Locked) bool) error {
+	all := m.book.Sorted()
+	return each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
+		l := &all[i]
+		if except(l) {
+			return nil
 		}
-		if m.Sign == nil {
-			m.warn("the mirror changed and its old signature was removed; sign the new %s with --sign-key", layouts.ChecksumFile)
+		r, err := m.at(ctx, l)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && m.vouched[l.ReleaseName]:
+			return nil
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("the mirror cannot be signed, because it lacks %s %s; %s", l.Provider, l.Version, lostAdvice)
+		case err == nil:
+			err = m.standsUp(ctx, l, r)
 		}
-	}
-	if err := put(layouts.ChecksumFile, sums); err != nil || m.Sign == nil {
+		if err == nil {
+			m.mu.Lock()
+			m.judged[l.ReleaseName] = true
+			m.mu.Unlock()
+		}
 		return err
-	}
-	if sig, err = m.Sign(sums); err != nil {
-		return err
-	}
-	return put(layouts.SignatureFile, sig)
+	})
 }
 
 // standing returns the locked releases, after finding the images of those that
 // were not searched yet. What the mirror lacks stays in the lock, so that verify
 // reports it and repair restores it: only prune forgets.
-func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
+func (m *run) standing(ctx context.Context) ([]Locked, error) {
+	if m.Sign != nil {
+		// What repair copies is what the lock says, which may itself be forged.
+		err := m.judge(ctx, func(l *Locked) bool { return m.judged[l.ReleaseName] || m.touched[l.ReleaseName] && !m.Repair })
+		if err != nil {
+			return nil, err
+		}
+	}
 	all := m.book.Sorted()
 	gone := make([]bool, len(all))
 	err := each(ctx, len(all), m.Jobs, func(ctx context.Context, i int) error {
@@ -246,20 +287,13 @@ func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
 		m.mu.Lock()
 		touched, images := m.touched[l.ReleaseName], m.images[l.ReleaseName] != nil
 		m.mu.Unlock()
-		// What repair copies is what the lock says, which may itself be forged.
-		judge := (!touched || m.Repair) && m.Sign != nil
-		if touched && images && !judge {
+		if touched && images {
 			return nil
 		}
 		r, err := m.at(ctx, l)
 		if errors.Is(err, fs.ErrNotExist) && !touched {
-			if gone[i] = true; judge && !m.vouched[l.ReleaseName] {
-				return fmt.Errorf("the mirror cannot be signed, because it lacks %s %s; %s", l.Provider, l.Version, lostAdvice)
-			}
+			gone[i] = true
 			return nil
-		}
-		if err == nil && judge {
-			err = m.standsUp(ctx, l, r)
 		}
 		if err != nil || images {
 			return err
@@ -291,18 +325,24 @@ func (m *finisher) standing(ctx context.Context) ([]Locked, error) {
 const lostAdvice = "restore it with mirror repair, or drop it with mirror prune"
 
 // standsUp refuses to sign a release of an earlier run that was not verified, or
-// that is no longer what was.
-func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
+// that is not what the lock says, whose checksums are signed.
+func (m *run) standsUp(ctx context.Context, l *Locked, r *repo.Release) error {
+	own := m.own(l, r)
+	has := func(f lockedFile) bool {
+		return own.Artifact(f.Name) != nil || m.To.Shared && layouts.KindOfFile(f.Name).Attests() // the place has its own
+	}
+	if slices.ContainsFunc(l.Files, func(f lockedFile) bool { return !has(f) }) {
+		return fmt.Errorf("%s %s in the mirror does not match %s; run mirror repair", l.Provider, l.Version, layouts.LockFile)
+	}
+	for _, a := range own.Artifacts {
+		if m.To.Shared && a.Kind().Attests() {
+			continue
+		}
+		if _, err := a.Sum(ctx); err != nil {
+			return err
+		}
+	}
 	if m.vouched[l.ReleaseName] {
-		own := m.own(l, r)
-		if len(own.Artifacts) != len(l.Files) {
-			return fmt.Errorf("%s %s in the mirror does not match %s; run mirror repair", l.Provider, l.Version, layouts.LockFile)
-		}
-		for _, a := range own.Artifacts {
-			if _, err := a.Sum(ctx); err != nil {
-				return err
-			}
-		}
 		return nil
 	}
 	if m.Verify == nil {
@@ -315,7 +355,7 @@ func (m *finisher) standsUp(ctx context.Context, l *Locked, r *repo.Release) err
 }
 
 // own leaves of a release in the mirror what belongs to a provider.
-func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
+func (m *run) own(l *Locked, r *repo.Release) *repo.Release {
 	out := *r
 	out.Provider, out.Artifacts = l.Identity(), nil
 	for _, a := range r.Artifacts {
@@ -328,7 +368,7 @@ func (m *finisher) own(l *Locked, r *repo.Release) *repo.Release {
 
 // configMaps returns the ConfigMaps of the releases. Those that are there from
 // earlier runs are counted even if none are asked for now.
-func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
+func (m *run) configMaps(ctx context.Context, releases []Locked, sums map[string]repo.Sum) (docs []document, err error) {
 	for i := range releases {
 		l := &releases[i]
 		name := ConfigMapName(l)
@@ -364,7 +404,7 @@ func (m *finisher) configMaps(ctx context.Context, releases []Locked, sums map[s
 
 // operator makes the provider objects of the operator, if that can read the
 // mirror: where it is a registry, or has ConfigMaps.
-func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
+func (m *run) operator(releases []Locked, c *Config) ([]byte, error) {
 	urls, registry := map[layouts.Provider]string{}, false
 	for _, p := range c.Providers {
 		urls[layouts.Provider{Type: p.Type, Name: p.Name}] = p.URL
@@ -377,7 +417,7 @@ func (m *finisher) operator(releases []Locked, c *Config) ([]byte, error) {
 }
 
 // config makes the clusterctl.yaml.
-func (m *finisher) config(releases []Locked) (*Config, error) {
+func (m *run) config(releases []Locked) (*Config, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return nil, err
@@ -410,7 +450,7 @@ func (m *finisher) config(releases []Locked) (*Config, error) {
 }
 
 // here is what layouts.MirrorVariable defaults to, "" for the folder itself.
-func (m *finisher) here() string {
+func (m *run) here() string {
 	if m.Portable {
 		return Portable
 	}

@@ -176,6 +176,14 @@ func toFolder(t testing.TB, dir string) Options {
 	return Options{Place: Place{To: folder.Site(), Folder: folder, Dir: dir}}
 }
 
+// signing makes a run sign with the key of these tests.
+func signing(opts Options) Options {
+	sig := func(sums []byte) []byte { return []byte("signed " + sumOf(sums).String()) }
+	opts.Sign = func(sums []byte) ([]byte, error) { return sig(sums), nil }
+	opts.Vouched = func(sums, s []byte) bool { return bytes.Equal(s, sig(sums)) }
+	return opts
+}
+
 func mirrored(t testing.TB, wants []Want, opts Options) *Result {
 	t.Helper()
 	return given.Value(Run(t.Context(), wants, opts))(t)
@@ -222,7 +230,7 @@ func sameTree(t testing.TB, got, want string) {
 	}
 	for name := range a {
 		x := strings.ReplaceAll(a[name], got, want)
-		if x != b[name] && name != layouts.ChecksumFile {
+		if x != b[name] && name != layouts.ChecksumFile && name != layouts.SignatureFile {
 			t.Errorf("%s is\n%s\nwant\n%s", name, x, b[name])
 		}
 	}
@@ -246,6 +254,7 @@ func checkSums(t testing.TB, root string) {
 		delete(files, name)
 	}
 	delete(files, layouts.ChecksumFile)
+	delete(files, layouts.SignatureFile)
 	for name := range files {
 		t.Errorf("%s has no line in %s", name, layouts.ChecksumFile)
 	}

@@ -48,7 +48,7 @@ var children = map[string]func(args []string) error{
 	// repair DIR: restores what is damaged.
 	"repair": func(args []string) error {
 		fmt.Println("ready")
-		return repairScene(args[0])
+		return repairScene(args[0], true)
 	},
 	// prune DIR: keeps the newest version of each provider.
 	"prune": func(args []string) error {
@@ -107,14 +107,16 @@ func killing(t *testing.T, round func(at int, dir string, kill func(within time.
 	}
 }
 
-// repairScene repairs a mirror from where it came from.
-func repairScene(dir string) error {
+// repairScene repairs a mirror from where it came from, with or without the key.
+func repairScene(dir string, key bool) error {
 	report, err := Check(context.Background(), dir, 2)
 	if err != nil {
 		return err
 	}
 	all, opts, _, _ := scene(&testing.T{}, dir, nil, nil)
-	opts.Repair = true
+	if opts.Repair = true; !key {
+		opts.Sign = nil
+	}
 	var wants []Want
 	for _, l := range report.Broken {
 		for _, w := range all {
@@ -190,7 +192,7 @@ func TestRepairKilled(t *testing.T) {
 			sound(t, dir, missing, Damaged, unfinished)
 		}
 		given.NoError(t, folderOf(t, dir).Sweep())
-		given.NoError(t, repairScene(dir))
+		given.NoError(t, repairScene(dir, at%2 == 0))
 		completed(t, dir, want)
 		sound(t, dir)
 	})

@@ -137,6 +137,15 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 		if err != nil {
 			return err
 		}
+		if m.Sign != nil && !m.Repair {
+			// What cannot be signed is found before anything is copied.
+			err = m.judge(ctx, func(l *Locked) bool {
+				return slices.ContainsFunc(tasks, func(t *task) bool { return t.brings(l, m.book) })
+			})
+			if err != nil {
+				return err
+			}
+		}
 		copying := &copier{
 			run: m, plan: plan, tokens: make(chan struct{}, m.Jobs), ahead: make(chan struct{}, m.Jobs),
 			parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
@@ -146,7 +155,7 @@ func Run(ctx context.Context, wants []Want, opts Options) (*Result, error) {
 			err = closeErr
 		}
 		if err == nil && !opts.DryRun {
-			err = finish(ctx, m)
+			err = m.finish(ctx)
 		}
 		return err
 	})
@@ -165,12 +174,15 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 		}
 		defer claim.Close()
 	}
+	if !opts.DryRun {
+		cleanSpools(opts.Dir)
+		if err := (beside{opts.Dir}).settle(); err != nil {
+			return nil, err
+		}
+	}
 	m, err := newRun(opts)
 	if err != nil {
 		return nil, err
-	}
-	if !opts.DryRun {
-		cleanSpools(opts.Dir)
 	}
 	if opts.Folder != nil && opts.Repair {
 		if err := opts.Folder.Sweep(); err != nil {
@@ -193,6 +205,8 @@ func newRun(opts Options) (*run, error) {
 		touched: map[ReleaseName]bool{},
 		fresh:   map[ReleaseName]bool{},
 		vouched: map[ReleaseName]bool{},
+		judged:  map[ReleaseName]bool{},
+		lost:    map[ReleaseName]bool{},
 	}
 	if r := opts.Settings.ImageRegistry; r != "" {
 		if err := CheckRegistry(r); err != nil {
@@ -237,8 +251,16 @@ type run struct {
 	vouched map[ReleaseName]bool
 	// vouchedImages says so of the index of the container images.
 	vouchedImages bool
-	journal       *os.File
-	result        Result
+	// sums and sig are the checksums that the mirror had, and their signature.
+	sums, sig []byte
+	// resumed says that the journal of a run that was stopped was there, and begun that
+	// it is left to that run to finish what is in it.
+	resumed, begun bool
+	// judged releases of earlier runs may be signed, and lost ones are in the lock, but
+	// not in the mirror.
+	judged, lost map[ReleaseName]bool
+	journal      *os.File
+	result       Result
 }
 
 // to returns the place of a provider in the mirror.
@@ -256,6 +278,14 @@ func (m *run) at(ctx context.Context, l *Locked) (*repo.Release, error) {
 		return nil, err
 	}
 	return to.Fetch(ctx, l.Version)
+}
+
+// mayChange refuses to change a mirror that is signed without the key to sign it again.
+func (m *run) mayChange(what string) error {
+	if m.sig == nil || m.Sign != nil {
+		return nil
+	}
+	return fmt.Errorf("the mirror in %s is signed, and %s; add --sign-key to sign it again, or remove %s to keep it without a signature", m.Dir, what, layouts.SignatureFile)
 }
 
 func (m *run) warn(format string, args ...any) {
@@ -280,9 +310,12 @@ func (m *run) done(o Outcome, entry *entry) error {
 	m.touched[key] = true
 	if entry != nil {
 		m.fresh[key] = true
+		old, known := m.book.Releases[key]
 		m.remember(*entry)
-		if err := m.write(*entry); err != nil {
-			return err
+		if !known || old.Source != entry.Release.Source || !slices.Equal(old.Files, entry.Release.Files) {
+			if err := m.write(*entry); err != nil {
+				return err
+			}
 		}
 	}
 	if m.Tell != nil {

@@ -651,7 +651,7 @@ func TestSelectors(t *testing.T) {
 	} {
 		s := selector(t, text)
 		m := &planner{run: &run{book: NewBook()}, listed: map[[2]string]*repo.Release{}}
-		got, err := s.choose(t.Context(), place, func(v string) ([]byte, error) { return m.metadata(t.Context(), Want{From: place}, v) })
+		got, _, err := s.choose(t.Context(), place, func(v string) ([]byte, error) { return m.metadata(t.Context(), Want{From: place}, v) })
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: %v %v, want %s", text, got, err, want)
 		}

@@ -15,10 +15,10 @@ import (
 // after any failure. Of a mirror whose releases are elsewhere it only forgets those
 // that are gone.
 func Prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error), opts Options) (*Result, error) {
-	return work(ctx, opts, func(m *run) error { return newFinisher(m).prune(ctx, gone, unlisted) })
+	return work(ctx, opts, func(m *run) error { return m.prune(ctx, gone, unlisted) })
 }
 
-func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error)) error {
+func (m *run) prune(ctx context.Context, gone []Locked, unlisted func() ([]string, error)) error {
 	var files []string
 	if unlisted != nil {
 		var err error
@@ -39,9 +39,14 @@ func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]
 			return err
 		}
 	}
+	// What cannot be signed is found before anything is removed.
+	if len(gone) > 0 {
+		if err := m.mayChange("this run would remove releases from it"); err != nil {
+			return err
+		}
+	}
 	if m.Sign != nil {
-		// What cannot be signed is found before anything is removed.
-		if _, err := m.standing(ctx); err != nil {
+		if err := m.judge(ctx, func(*Locked) bool { return false }); err != nil {
 			return err
 		}
 	}
@@ -68,5 +73,5 @@ func (m *finisher) prune(ctx context.Context, gone []Locked, unlisted func() ([]
 	if err := m.beside.remove(files); err != nil {
 		return err
 	}
-	return finish(ctx, m.run)
+	return m.finish(ctx)
 }

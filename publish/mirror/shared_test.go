@@ -130,6 +130,13 @@ func TestSharedPlace(t *testing.T) {
 	if s.releases["v1.3.0"] != nil {
 		t.Error("a part of v1.3.0 was published")
 	}
+	// A signature that would be lost is found before anything is copied.
+	own.releases["v1.4.0"], own.releases["v1.5.0"] = filesOf(foo, "v1.4.0"), append(filesOf(foo, "v1.5.0"), layouts.SignatureFile, "signed")
+	shared.releases["v1.5.0"] = filesOf(core, "v1.5.0")
+	wants = []Want{{From: own, Version: selector(t, ">=1.4")}, {From: shared, Version: selector(t, "v1.5.0")}}
+	if _, err := Run(t.Context(), wants, opts); err == nil || !strings.Contains(err.Error(), "https://own/v1.5.0 is signed, and would lose its signature") || len(s.log) != 3 {
+		t.Errorf("%v; published %v", err, s.log)
+	}
 }
 
 // A place that is far is believed, and nothing is read there again but the

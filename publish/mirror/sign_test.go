@@ -2,12 +2,16 @@ package mirror
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -84,9 +88,8 @@ func TestSignedImages(t *testing.T) {
 			text := []byte(`{"schemaVersion":2,"manifests":[]}`)
 			return map[string]repo.Sum{"index.json": sumOf(text)}, os.WriteFile(index, text, 0o644)
 		}
-		if sign {
-			opts.Sign = func([]byte) ([]byte, error) { return []byte("good"), nil }
-			opts.Vouched = func(_, sig []byte) bool { return string(sig) == "good" }
+		if !sign {
+			opts.Sign = nil
 		}
 		mirrored(t, wants, opts)
 		return fetched
@@ -106,18 +109,82 @@ func TestSignedImages(t *testing.T) {
 	}
 }
 
-// An old signature goes away as soon as it no longer covers what is there.
-func TestOldSignature(t *testing.T) {
+// TestSignedWithoutKey: a run without the key leaves a signed mirror as it is, or is
+// refused before it changes anything.
+func TestSignedWithoutKey(t *testing.T) {
 	_, own := twoPlaces()
-	opts := toFolder(t, given.MemoryDir(t))
-	opts.Sign = func([]byte) ([]byte, error) { return []byte("good"), nil }
-	opts.Verify = func(context.Context, *repo.Release, []layouts.Provider) error { return nil }
-	for i, version := range []string{"v0.9.0", "v0.9.0", "v1.2.0"} {
-		result := mirrored(t, []Want{{From: own, Version: selector(t, version)}}, opts)
-		removed := strings.Contains(strings.Join(result.Warnings, "\n"), "its old signature was removed")
-		if _, there := tree(t, opts.Dir)[layouts.SignatureFile]; removed != (i == 2) || there == removed {
-			t.Errorf("run %d: the signature is there: %t, %q", i, there, result.Warnings)
+	dir := given.MemoryDir(t)
+	old := Want{From: own, Provider: foo, Version: selector(t, "v0.9.0")}
+	mirrored(t, []Want{old}, signing(toFolder(t, dir)))
+	want := tree(t, dir)
+	lock := given.Value(ReadLock(dir))(t)
+	newer := Want{From: own, Version: selector(t, ">=0.1")}
+	for name, tc := range map[string]struct {
+		wants  []Want
+		edit   func(o *Options)
+		gone   []Locked
+		damage bool
+		want   string // of the error
+	}{
+		"nothing new": {wants: []Want{old}},
+		"verified": {wants: []Want{old}, edit: func(o *Options) {
+			o.Verify = func(context.Context, *repo.Release, []layouts.Provider) error { return nil }
+		}},
+		"repair":       {wants: []Want{old}, edit: func(o *Options) { o.Repair = true }, damage: true},
+		"new release":  {wants: []Want{newer}, want: "is signed, and this run would copy infrastructure-foo v1.2.0; add --sign-key"},
+		"dry run":      {wants: []Want{newer}, edit: func(o *Options) { o.DryRun = true }, want: "would copy infrastructure-foo v1.2.0"},
+		"new settings": {wants: []Want{old}, edit: func(o *Options) { o.Settings.ImageRegistry = "registry.example.com" }, want: "would change images.json"},
+		"new source":   {wants: []Want{{From: Named(own, "https://other"), Provider: foo, Version: old.Version}}, want: "would change mirror.lock.json"},
+		"prune":        {gone: lock.Releases, want: "would remove releases"},
+	} {
+		opts := toFolder(t, dir)
+		if tc.edit != nil {
+			tc.edit(&opts)
 		}
-		opts.Sign = nil
+		if tc.damage {
+			given.NoError(t, os.WriteFile(filepath.Join(dir, foo.Label(), "v0.9.0", "metadata.yaml"), nil, 0o644))
+		}
+		var err error
+		if tc.gone != nil {
+			_, err = Prune(t.Context(), tc.gone, nil, opts)
+		} else {
+			_, err = Run(t.Context(), tc.wants, opts)
+		}
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestRefusedToSign: a mirror that cannot be signed stays as it was.
+func TestRefusedToSign(t *testing.T) {
+	shared, own := twoPlaces()
+	dir := given.MemoryDir(t)
+	mirrored(t, []Want{{From: own, Provider: foo}}, toFolder(t, dir))
+	want := tree(t, dir)
+	wants := []Want{{From: shared, Provider: bar}}
+	if _, err := Run(t.Context(), wants, signing(toFolder(t, dir))); err == nil || !strings.Contains(err.Error(), "no signature covers infrastructure-foo v1.2.0") {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	// A journal that gives a signed release another content is not believed.
+	mirrored(t, append(wants, Want{From: own}), signing(toFolder(t, dir)))
+	lock := given.Value(ReadLock(dir))(t)
+	i := slices.IndexFunc(lock.Releases, func(l Locked) bool { return l.Provider == foo.Label() })
+	forged := lock.Releases[i]
+	forged.Files = slices.Clone(forged.Files)
+	forged.Files[0].SHA256 = strings.Repeat("0", 64)
+	line := given.Value(json.Marshal(entry{Release: forged}))(t)
+	given.NoError(t, os.WriteFile(filepath.Join(dir, journalFile), line, 0o644))
+	if _, err := Run(t.Context(), wants, signing(toFolder(t, dir))); err == nil {
+		t.Error("it signs what only the journal says")
+	}
+	if _, err := Run(t.Context(), append(wants, Want{From: own}), signing(toFolder(t, dir))); err == nil || !strings.Contains(err.Error(), "has changed since it was mirrored") {
+		t.Error(err)
 	}
 }

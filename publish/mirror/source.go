@@ -102,15 +102,14 @@ func (s Selector) Of(l *Lock, p layouts.Provider) []Locked {
 	})
 }
 
-// choose returns the versions that are meant, oldest first. Metadata reads the
-// metadata.yaml of a version.
-func (s Selector) choose(ctx context.Context, from Source, read func(version string) ([]byte, error)) ([]string, error) {
+// choose returns the versions that are meant, oldest first, and all of the source if it
+// was asked for them. Metadata reads the metadata.yaml of a version.
+func (s Selector) choose(ctx context.Context, from Source, read func(version string) ([]byte, error)) (found, versions []string, err error) {
 	if s.exact != "" {
-		return []string{s.exact}, nil
+		return []string{s.exact}, nil, nil
 	}
-	versions, err := from.Versions(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list the versions at %s: %w", from, err)
+	if versions, err = from.Versions(ctx); err != nil {
+		return nil, nil, fmt.Errorf("list the versions at %s: %w", from, err)
 	}
 	if s.rule == nil {
 		latest, err := metadata.Latest(versions, read)
@@ -119,15 +118,15 @@ func (s Selector) choose(ctx context.Context, from Source, read func(version str
 			if errors.Is(err, metadata.ErrNoVersion) && len(versions) > 0 {
 				hint = "; choose with @VERSION from " + few(versions)
 			}
-			return nil, fmt.Errorf("find the latest version at %s: %w%s", from, err, hint)
+			return nil, nil, fmt.Errorf("find the latest version at %s: %w%s", from, err, hint)
 		}
-		return []string{latest}, nil
+		return []string{latest}, versions, nil
 	}
-	found := publish.Versions(slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !s.fits(v) }))
+	found = publish.Versions(slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !s.fits(v) }))
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s has no version in the range %q; it has %s", from, s.text, few(versions))
+		return nil, nil, fmt.Errorf("%s has no version in the range %q; it has %s", from, s.text, few(versions))
 	}
-	return found, nil
+	return found, versions, nil
 }
 
 // few joins the last of many names.
@@ -224,6 +223,16 @@ func (t *task) certManager() bool {
 	return len(t.parts) == 1 && t.parts[0].provider == layouts.CertManager
 }
 
+// brings reports whether a task may bring a locked release again, so that it need not be
+// judged by what is in the mirror. Who shares a release that is not in the book shows only
+// when it is read.
+func (t *task) brings(l *Locked, b *Book) bool {
+	_, known := b.Listings[[2]string{t.from.String(), t.version}]
+	return t.version == l.Version && slices.ContainsFunc(t.parts, func(p part) bool {
+		return p.provider == l.Identity() || p.provider == (layouts.Provider{}) && (!known || l.Source == t.from.String())
+	})
+}
+
 // resolve finds the versions that are meant, and joins what is wanted of one
 // release.
 func (m *planner) resolve(ctx context.Context, wants []Want) ([]*task, error) {
@@ -239,11 +248,14 @@ func (m *planner) resolve(ctx context.Context, wants []Want) ([]*task, error) {
 		}
 	}
 	versions := make([][]string, len(wants))
-	err := each(ctx, len(ask), m.Jobs, func(ctx context.Context, i int) (err error) {
+	err := each(ctx, len(ask), m.Jobs, func(ctx context.Context, i int) error {
 		w := wants[ask[i]]
-		versions[ask[i]], err = w.Version.choose(ctx, w.From, func(version string) ([]byte, error) {
+		chosen, all, err := w.Version.choose(ctx, w.From, func(version string) ([]byte, error) {
 			return m.metadata(ctx, w, version)
 		})
+		if versions[ask[i]] = chosen; err == nil && all != nil {
+			m.withdrawn(w, all)
+		}
 		return err
 	})
 	if err != nil {
@@ -267,6 +279,21 @@ func (m *planner) resolve(ctx context.Context, wants []Want) ([]*task, error) {
 		}
 	}
 	return out, nil
+}
+
+// withdrawn tells of releases that their source no longer has, given all that it has. They
+// stay in the mirror, although their project may have had a reason to remove them. A folder
+// may just hold what was built last.
+func (m *planner) withdrawn(w Want, all []string) {
+	tell := m.warn
+	if w.Near {
+		tell = m.note
+	}
+	for _, l := range m.book.Sorted() {
+		if l.Source == w.From.String() && !slices.Contains(all, l.Version) {
+			tell("%s no longer has %s %s, but the mirror keeps it; if it was withdrawn, remove it with mirror prune %s %s@%s", l.Source, l.Provider, l.Version, m.Dir, l.Provider, l.Version)
+		}
+	}
 }
 
 // metadata reads the metadata.yaml of a version, from the mirror if the lock

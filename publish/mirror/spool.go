@@ -94,6 +94,7 @@ func (s *spool) close() {
 // cleanSpools removes what killed processes left. A living process needs no
 // name, or has the file open, so that it cannot be removed.
 func cleanSpools(dir string) {
+	os.RemoveAll(filepath.Join(dir, stagedDir))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return

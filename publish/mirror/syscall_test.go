@@ -11,11 +11,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"unsafe"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
@@ -90,13 +95,16 @@ func changing(r *syscall.PtraceRegs) bool {
 	return slices.Contains(changes, r.Orig_rax)
 }
 
-// kept is a mirror in a folder below dir, and of the kind "bundle" what is exported of
-// it.
+// kept is a mirror in a folder below dir, of the kind "signed" with a signature, and of the
+// kind "bundle" what is exported of it.
 func kept(t testing.TB, kind, dir string) (at string, opts Options) {
 	at = filepath.Join(dir, "mirror")
 	opts = toFolder(t, at)
-	if kind == "bundle" {
+	switch kind {
+	case "bundle":
 		at += ".tar"
+	case "signed":
+		opts = signing(opts)
 	}
 	return at, opts
 }
@@ -122,6 +130,9 @@ func releasesOf(t *testing.T, kind, at string) (out []string) {
 		if p.Kind == Damaged && (kind == "bundle" || p.Provider != "") {
 			t.Errorf("%+v", p)
 		}
+	}
+	if kind == "signed" && !signing(Options{}).Vouched(report.Checksums, report.Signature) {
+		t.Errorf("%s does not sign what it lies next to: %q", layouts.SignatureFile, report.Signature)
 	}
 	if report.Lock != nil {
 		for _, l := range report.Lock.Releases {
@@ -161,6 +172,8 @@ func init() {
 		_, err := Export(context.Background(), args[0], args[1])
 		return err
 	}
+	children["mend"] = func(args []string) error { return repairScene(filepath.Join(args[1], "mirror"), true) }
+	children["patch"] = func(args []string) error { return repairScene(filepath.Join(args[1], "mirror"), false) }
 	children["drop"] = func(args []string) error {
 		at, opts := kept(&testing.T{}, args[0], args[1])
 		lock, err := ReadLock(at)
@@ -171,22 +184,47 @@ func init() {
 		return err
 	}
 	children["disk"] = narrow
+	// lockless ERRNO VERB ARGS: does something while flock fails.
+	children["lockless"] = func(args []string) error {
+		errno, err := strconv.Atoi(args[0])
+		if err != nil {
+			return err
+		}
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		const load, equal, give, fail, allow = 0x20, 0x15, 0x06, 0x50000, 0x7fff0000
+		filter := []syscall.SockFilter{{Code: load}, {Code: equal, Jf: 1, K: syscall.SYS_FLOCK}, {Code: give, K: fail | uint32(errno)}, {Code: give, K: allow}}
+		program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+		const seccomp, setFilter, allThreads, noNewPrivileges = 317, 1, 1, 38
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, noNewPrivileges, 1, 0); errno != 0 {
+			return fmt.Errorf("no filter: %w", errno)
+		}
+		if _, _, errno := syscall.RawSyscall(seccomp, setFilter, allThreads, uintptr(unsafe.Pointer(&program))); errno != 0 {
+			return fmt.Errorf("no filter: %w", errno)
+		}
+		return children[args[1]](args[2:])
+	}
 }
 
-// narrow KIND DIR: mirrors to a disk that is too small, until it is large enough, and
+// narrow KIND DIR: adds to a mirror on a disk that is too small, until it is large enough, and
 // then read-only.
 func narrow(args []string) error {
 	dir := args[1]
 	err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	if err == nil {
-		err = syscall.Mount("none", dir, "tmpfs", 0, "size=8k")
+		err = syscall.Mount("none", dir, "tmpfs", 0, "size=1m")
 	}
 	if err != nil {
 		return fmt.Errorf("no mounts: %w", err)
 	}
+	if err := children["one"]([]string{args[0], dir, "v0.9.0"}); err != nil {
+		return err
+	}
 	full := 0
-	for size := 16; ; size += 16 {
-		if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%dk", size)); err != nil {
+	for size := 16; ; size += share.Of(16, 4) {
+		if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%dk", size)); err == syscall.EINVAL {
+			continue // what is there takes more
+		} else if err != nil {
 			return err
 		}
 		err := children["keep"](args)
@@ -197,29 +235,33 @@ func narrow(args []string) error {
 		if !errors.Is(err, syscall.ENOSPC) || len(left) > 0 {
 			return fmt.Errorf("%d KiB: it left %v: %w", size, left, err)
 		}
+		if report, err := Check(context.Background(), filepath.Join(dir, "mirror"), 2); err != nil || args[0] == "signed" && !signing(Options{}).Vouched(report.Checksums, report.Signature) {
+			return fmt.Errorf("%d KiB: the checksums have no signature: %w", size, err)
+		}
 		full++
 	}
+	fmt.Println("the disk was full", full, "times")
 	if full < 3 {
 		return fmt.Errorf("the disk was full only %d times", full)
 	}
 	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		return err
 	}
-	return children["keep"]([]string{"folder", dir}) // nothing is new
+	return children["keep"]([]string{strings.Replace(args[0], "bundle", "folder", 1), dir}) // nothing is new
 }
 
 // TestNarrowDisk runs out of room, leaves none of it taken, and finishes with more. On a
 // read-only disk a run that has nothing to do works.
 func TestNarrowDisk(t *testing.T) {
-	for _, kind := range []string{"folder", "bundle"} {
+	for _, kind := range []string{"signed", "bundle"} {
 		cmd := given.Child(t, "disk", kind, t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 		out, err := cmd.CombinedOutput()
 		if _, ran := err.(*exec.ExitError); err != nil && (!ran || strings.Contains(string(out), "no mounts")) {
 			t.Skipf("nothing can be mounted here: %v %s", err, out)
 		}
-		if err != nil {
-			t.Errorf("%s: %v\n%s", kind, err, out)
+		if t.Logf("%s: %s", kind, out); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -228,7 +270,7 @@ func TestNarrowDisk(t *testing.T) {
 // disk. What was in the mirror before stays, and the same command finishes.
 func TestKilledAtEveryChange(t *testing.T) {
 	every := share.Of(23, 1)
-	for _, order := range []string{"keep folder", "keep bundle", "drop folder"} {
+	for _, order := range []string{"keep folder", "keep signed", "keep bundle", "drop signed", "mend signed", "patch signed"} {
 		verb, kind, _ := strings.Cut(order, " ")
 		t.Run(order, func(t *testing.T) {
 			total, rounds := 1, 0
@@ -237,8 +279,14 @@ func TestKilledAtEveryChange(t *testing.T) {
 				where, opts := kept(t, kind, dir)
 				mirrored(t, one(t, "v0.9.0"), opts)
 				given.NoError(t, export(kind, dir))
-				if verb == "drop" {
+				switch verb {
+				case "drop":
 					mirrored(t, one(t, "v1.2.0"), opts)
+				case "mend", "patch":
+					given.NoError(t, children["keep"]([]string{kind, dir}))
+					given.NoError(t, os.RemoveAll(filepath.Join(where, "bootstrap-bar", "v1.1.0")))
+					given.File(t, filepath.Join(where, "cluster-api", "v1.2.0", "metadata.yaml"), "damaged")
+					given.File(t, filepath.Join(where, layouts.ImageListFile), "damaged")
 				}
 				n, dead := killedAt(t, at, verb, kind, dir)
 				if at < 0 {
@@ -249,10 +297,18 @@ func TestKilledAtEveryChange(t *testing.T) {
 					continue
 				}
 				rounds++
-				if before := releasesOf(t, kind, where); verb == "keep" && !slices.Contains(before, "infrastructure-foo v0.9.0") {
+				if verb == "mend" || verb == "patch" {
+					sound(t, where, missing, Damaged, unfinished)
+				} else if before := releasesOf(t, kind, where); verb == "keep" && !slices.Contains(before, "infrastructure-foo v0.9.0") {
 					t.Errorf("at %d of %d: it lost what was there and has %v", at, total, before)
 				}
 				if dead {
+					// Whoever repairs first, with the key or without, is in nobody's way.
+					if kind == "signed" && rounds%3 > 0 {
+						if err := repairScene(where, rounds%3 == 1); err != nil {
+							t.Fatalf("at %d of %d: repair fails: %v", at, total, err)
+						}
+					}
 					if err := children[verb]([]string{kind, dir}); err != nil {
 						t.Fatalf("at %d of %d: the same command fails: %v", at, total, err)
 					}
@@ -274,7 +330,7 @@ func TestKilledAtEveryChange(t *testing.T) {
 	}
 }
 
-// TestRivals lets several processes add a release each to one mirror at the same
+// TestRivals lets several processes add a release each to one signed mirror at the same
 // time. Those that exit with 0 have added theirs.
 func TestRivals(t *testing.T) {
 	rounds := share.Of(2, 200)
@@ -287,13 +343,13 @@ func TestRivals(t *testing.T) {
 	won := 0
 	for range rounds {
 		dir := given.MemoryDir(t)
-		where, _ := kept(t, "folder", dir)
+		where, _ := kept(t, "signed", dir)
 		var want []string
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for range 2 {
 			for _, v := range versions {
-				child := given.Child(t, "one", "folder", dir, v)
+				child := given.Child(t, "one", "signed", dir, v)
 				wg.Go(func() {
 					out, err := child.CombinedOutput()
 					mu.Lock()
@@ -308,7 +364,7 @@ func TestRivals(t *testing.T) {
 		}
 		wg.Wait()
 		won += len(want)
-		got := releasesOf(t, "folder", where)
+		got := releasesOf(t, "signed", where)
 		for _, name := range want {
 			if !slices.Contains(got, name) {
 				t.Errorf("lost %s; it has %v", name, got)
@@ -322,6 +378,40 @@ func TestRivals(t *testing.T) {
 		t.Errorf("only %d runs ended in %d rounds", won, rounds)
 	}
 	t.Logf("%d runs ended in %d rounds", won, rounds)
+}
+
+// TestNoLocks: where runs cannot be kept apart, each is refused, and changes nothing.
+func TestNoLocks(t *testing.T) {
+	for round := range share.Of(3, 40) {
+		errno := []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOLCK, syscall.ENOSYS}[round%3]
+		dir := given.MemoryDir(t)
+		where, opts := kept(t, "signed", dir)
+		if round%2 > 0 {
+			mirrored(t, one(t, "v0.9.0"), opts)
+		}
+		want := tree(t, dir)
+		orders := []string{"one signed " + dir + " v1.2.0", "one signed " + dir + " v0.9.0", "keep bundle " + dir, "export " + where + " " + where + ".tar"}
+		if round%2 > 0 {
+			orders = append(orders, "drop signed "+dir, "mend signed "+dir)
+		}
+		var all sync.WaitGroup
+		for _, order := range orders {
+			child := given.Child(t, "lockless", strconv.Itoa(int(errno)), order)
+			all.Go(func() {
+				out, err := child.CombinedOutput()
+				switch text := string(out); {
+				case strings.Contains(text, "no filter"):
+					t.Log(text)
+				case err == nil || !strings.Contains(text, "the file system of "+where+" has no locks") && !strings.HasPrefix(order, "export"):
+					t.Errorf("%s: %v: %s", order, err, text)
+				}
+			})
+		}
+		all.Wait()
+		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+			t.Error(diff)
+		}
+	}
 }
 
 // TestRivalBundles lets several processes write one bundle of different mirrors. It is

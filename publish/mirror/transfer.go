@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // copier copies what the planner found.
@@ -70,6 +71,22 @@ func (m *copier) copy(ctx context.Context, tasks []*task) error {
 				u.looked = make(chan struct{})
 				looks.Go(func() { m.lookAt(looking, u) })
 			})
+		}
+	}
+	// What cannot share a place is found before anything is copied.
+	for i, chain := range chains {
+		for at, u := range chain {
+			if len(u.tasks) == 1 {
+				continue
+			}
+			ahead(i, at)
+			<-u.looked
+			if !slices.ContainsFunc(u.cargos, func(c *cargo) bool { return c.known == nil }) {
+				continue
+			}
+			if err := publish.Unmixed(phrase.List(u.cargos, func(c *cargo) *repo.Release { return c.listed })); err != nil {
+				return err
+			}
 		}
 	}
 	return each(ctx, len(chains), limit, func(ctx context.Context, i int) error {
@@ -150,6 +167,17 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 			}
 		}
 		releases = append(releases, c.releases...)
+	}
+	for _, r := range releases {
+		m.mu.Lock()
+		l := m.book.Release(r.Provider.Label(), r.Version)
+		m.mu.Unlock()
+		if l != nil && l.Differences(r, nil).IsZero() {
+			continue
+		}
+		if err := m.mayChange("this run would copy " + publish.Name(r)); err != nil {
+			return err
+		}
 	}
 	if m.DryRun {
 		return m.preview(ctx, cargos)

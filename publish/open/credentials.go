@@ -103,7 +103,7 @@ func (p *Places) gitHub(server, name string, o Options) github.Options {
 	default:
 		out.Token, out.TokenName = p.secret(tokens[0], tokens...)
 	}
-	out.Target = o.target(server, name, run, p.env("GITHUB_REPOSITORY"), p.env("GITHUB_SHA"))
+	out.Target, out.Commit = o.Target, o.madeOf(server, name, run, p.env("GITHUB_REPOSITORY"), p.env("GITHUB_SHA"))
 	return out
 }
 
@@ -138,7 +138,7 @@ func (p *Places) gitLab(server, project string, o Options) gitlab.Options {
 	} else {
 		out.TokenName = fmt.Sprintf("GITLAB_TOKEN (and CI_SERVER_URL to %s)", server)
 	}
-	out.Ref = o.target(server, project, here, p.env("CI_PROJECT_PATH"), p.env("CI_COMMIT_SHA"))
+	out.Ref, out.Commit = o.Target, o.madeOf(server, project, here, p.env("CI_PROJECT_PATH"), p.env("CI_COMMIT_SHA"))
 	return out
 }
 

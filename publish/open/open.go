@@ -49,10 +49,10 @@ type Places struct {
 type Options struct {
 	// Notes is the text of a release on GitHub or GitLab.
 	Notes string
-	// Target is the commit of a tag that does not exist yet.
+	// Target is the commit of the tag.
 	Target string
-	// Remote and Commit are the git remote of the source tree and the commit
-	// that it is at. The commit is the target if Remote is the destination.
+	// Remote and Commit are the git remote of what is published and the commit that
+	// it is at. A tag that does not exist yet is there if Remote is the destination.
 	Remote, Commit string
 	// GenerateNotes, AdoptDraft and Complete are those of github.Options.
 	// AdoptDraft is TakeOver of the other kinds.
@@ -263,11 +263,9 @@ func (p *Places) remote(place layouts.Place, provider layouts.Provider, l layout
 	return nil, fmt.Errorf("%s is not on a server", place.Kind)
 }
 
-// target returns the commit of a new tag in a project.
-func (o Options) target(server, project, here, hereProject, hereCommit string) string {
+// madeOf returns the commit that releases for a project are made of, as far as is known.
+func (o Options) madeOf(server, project, here, hereProject, hereCommit string) string {
 	switch {
-	case o.Target != "":
-		return o.Target
 	case project == hereProject && sameHost(server, here):
 		return hereCommit
 	case isRemote(o.Remote, server, project):

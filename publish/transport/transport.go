@@ -242,8 +242,16 @@ type tripper struct {
 	credentials []Credential
 }
 
-// RoundTrip makes the request, several times if need be.
+// RoundTrip makes the request, several times if need be. What changes something is not
+// sent unencrypted to another machine, such as a file to the upload URL of a server: who
+// listens could change it, and its checksum with it.
 func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !safe(req.Method) && !Protected(req.URL) {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, fmt.Errorf("%s %s would not be encrypted, so it is not sent", req.Method, req.URL.Host)
+	}
 	ctx := req.Context()
 	var waited time.Duration
 	for attempt, waits := 1, 0; ; {

@@ -531,7 +531,7 @@ func TestStall(t *testing.T) {
 			seen.Store(0)
 			var w waits
 			began := time.Now()
-			_, err := New(base, policy(&w)).Do(request(t, tt.method, "http://a"+tt.path, tt.body))
+			_, err := New(base, policy(&w)).Do(request(t, tt.method, "http://localhost"+tt.path, tt.body))
 			if err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30s") || !IsTemporary(err) || seen.Load() != tt.seen {
 				t.Errorf("%s: %v after %d requests", tt.name, err, seen.Load())
 			}
@@ -540,7 +540,7 @@ func TestStall(t *testing.T) {
 			}
 		}
 		var w waits
-		resp := given.Value(New(base, policy(&w)).Do(request(t, "GET", "http://a/body", nil)))(t)
+		resp := given.Value(New(base, policy(&w)).Do(request(t, "GET", "http://localhost/body", nil)))(t)
 		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.Contains(err.Error(), "was silent or too slow for 30s") || string(body) != "begin" {
 			t.Errorf("%q, %v", body, err)
@@ -574,7 +574,7 @@ func TestSlowClientIsNoStall(t *testing.T) {
 			}
 			return copy(p, "a"), nil
 		})
-		resp := given.Value(New(base, Policy{Timeout: patience}).Do(request(t, "PUT", "http://a", slow)))(t)
+		resp := given.Value(New(base, Policy{Timeout: patience}).Do(request(t, "PUT", "http://localhost", slow)))(t)
 		defer resp.Body.Close()
 		start := make([]byte, 2)
 		if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "aa" {

@@ -52,7 +52,7 @@ type receiptBody struct {
 
 // bind adds the flags.
 func (d *delivery) bind(f *pflag.FlagSet) {
-	f.StringSliceVar(&d.to, "to", nil, "")
+	f.StringArrayVar(&d.to, "to", nil, "") // a comma belongs to the name, as in mirror --to
 	f.BoolVar(&d.dryRun, "dry-run", false, "")
 	f.StringVar(&d.receipt, "receipt", "", "")
 	cli.BindMaxWait(f, &d.maxWait)

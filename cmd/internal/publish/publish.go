@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -39,6 +40,9 @@ refused. What one run did not finish the next one does.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(s.to) == 0 {
 				return cli.Usagef("missing destination: add --to, such as --to /srv/repository")
+			}
+			if !open.IsURL(args[0]) {
+				s.Remote, s.Commit = origin(cmd.Context(), env, args[0])
 			}
 			steps, err := s.finished(cmd.Context(), env, args[0], func(releases []*repo.Release) ([]step, error) {
 				return s.steps(cmd.Context(), env, &config.Config{}, releases, args[0])

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/git"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
@@ -161,6 +162,9 @@ func (d *delivery) steps(ctx context.Context, env *cli.Env, c *config.Config, re
 			}
 			if part.Components() == nil && part.Artifact(layouts.MetadataFile) == nil {
 				return nil, cli.UsageError(to.Errorf("files", "%s would get neither components nor %s of %s, so clusterctl could not use the release; match at least one of them", to.To, layouts.MetadataFile, r.Provider.Label()))
+			}
+			if d.key.File != "" {
+				part = sign.Without(part) // it gets a new one, also as a part of a release
 			}
 			chosen[i] = part
 		}

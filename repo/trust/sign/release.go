@@ -67,6 +67,9 @@ func Release(ctx context.Context, r *repo.Release, k *PrivateKey, in ...layouts.
 	return out, nil
 }
 
+// Without returns a copy of r without its signature.
+func Without(r *repo.Release) *repo.Release { return without(r, layouts.SignatureFile) }
+
 // without returns a copy of r without the files of these names.
 func without(r *repo.Release, names ...string) *repo.Release {
 	out := *r
