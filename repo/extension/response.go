@@ -18,10 +18,10 @@ const (
 )
 
 // DefaultTimeout is the one of handlers that give none, and that of discovery;
-// maxTimeout is the longest that they may give. Both are seconds.
+// MaxTimeout is the longest that they may give. Both are seconds.
 const (
 	DefaultTimeout = 10
-	maxTimeout     = 30
+	MaxTimeout     = 30
 )
 
 // MaxHandlers is how many handlers the status of an ExtensionConfig can hold
