@@ -95,7 +95,7 @@ var All = [...]*check{
 		"Correct requestHook.hook, or omit this handler for an older Cluster API.",
 		"A handler for beforeClusterUpgrade."),
 	row("LIV014", "handler-timeout", extension.Discover, lint.Error, lint.Contract,
-		"Timeouts of handlers must be between 0 and 30 seconds, and should be at most 10",
+		"Timeouts of handlers must be between 0 and 30 seconds",
 		"cluster-api internal/runtime/client/client.go, defaultAndValidateDiscoveryResponse; Cluster API proposal 20220221-runtime-SDK, sections Timeouts and Registering Runtime Extensions",
 		"Cluster API refuses the whole discovery and registers no handler beyond 30 seconds. The proposal allows 10, because all Clusters wait for the handler; more is a warning. A timeout of 0 means 10 seconds and is only reported as info.",
 		"Use at most 10 seconds. If that is too short, answer with retryAfterSeconds.",

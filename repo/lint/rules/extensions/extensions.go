@@ -669,10 +669,10 @@ func extensionHardening(p *lint.Pass, s server) {
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS043", Name: "extension-unreachable", Severity: lint.Error, Proof: lint.Contract,
-	Title:  "A Service must lead to the server of a runtime extension",
+	Title:  "A Service must select the pods of a runtime extension",
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Deploy Runtime Extensions",
 	Why:    "Cluster API cannot call the extension, so administrators cannot register it.",
-	Fix:    "Add a Service of type ClusterIP that selects the pods of the server.",
+	Fix:    "Add a Service of type ClusterIP with the labels of the pods in its selector.",
 	Scope:  lint.ScopeRelease, Check: extensionUnreachable,
 })
 
@@ -690,5 +690,5 @@ func extensionUnreachable(p *lint.Pass) {
 		return
 	}
 	o := all.Objects[i]
-	p.On(o, o.Get("metadata", "name"), "no Service leads to the pods of the extension")
+	p.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension")
 }

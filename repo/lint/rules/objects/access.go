@@ -308,7 +308,7 @@ func subjects(r *lint.Release) map[string]subject {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC008", Name: "service-account", Severity: lint.Error, Proof: lint.Contract,
-	Title:  "The ServiceAccount of pods must be in the components, and should have permissions",
+	Title:  "The ServiceAccount of pods must be in the components",
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Configure Service Accounts for Pods",
 	Why:    `Kubernetes does not create a pod whose ServiceAccount is missing. Without a binding the controller can do nothing, and permissions of "default" apply to every pod in the namespace.`,
 	Fix:    "Add a ServiceAccount and a binding for it.",
