@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -399,25 +398,28 @@ func reviewVersions(p *lint.Pass) {
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH010", Name: "template-dry-run", Severity: lint.Info, Proof: lint.Contract,
 	Title:  "Webhooks on templates accept server-side-apply dry runs of Cluster API",
-	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",
+	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run; cluster-api core/reconcilers/topology/cluster, reconcileReferencedTemplate",
 	Why:    "Users cannot change the ClusterClass if the webhook refuses a dry run with the annotation topology.cluster.x-k8s.io/dry-run. A manifest does not show whether it does.",
 	Fix:    "Safe to ignore if a test covers a dry-run server-side apply of the template.",
 	Check:  templateDryRun,
 })
 
 // templatesOf returns the templates that an entry of a webhook's resources is
-// about: a name, or with a star all of the release in the groups of the rule.
+// about: a name, or with a star all of the release in the groups of the rule. Those of
+// clusters and control planes are left out: Cluster API never compares them by a dry run.
 func templatesOf(r *lint.Release, rule *yamldoc.Node, resource string) []string {
-	if resource != "*" && resource != "*/*" {
-		if strings.HasSuffix(resource, "templates") {
-			return []string{resource}
-		}
-		return nil
-	}
+	all := resource == "*" || resource == "*/*"
 	var out []string
-	for _, c := range r.CRDs() {
-		if strings.HasSuffix(c.Kind, contract.Suffix) && view.Holds(rule, "apiGroups", c.Group) {
-			out = append(out, c.Plural)
+	if strings.HasSuffix(resource, "templates") {
+		out = []string{resource}
+	}
+	for _, k := range r.Roles() {
+		switch {
+		case !k.Template || !view.Holds(rule, "apiGroups", k.Group):
+		case isCluster(k) || !k.Role.Referenced():
+			out = slices.DeleteFunc(out, func(name string) bool { return name == k.Plural })
+		case all:
+			out = append(out, k.Plural)
 		}
 	}
 	return out
