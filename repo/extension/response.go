@@ -149,7 +149,7 @@ func (h *Hook) Decode(body []byte) (Response, error) {
 // retryAfterSeconds too many is left to others, and so are the fields of variables.
 func (h *Hook) UnknownField(body []byte) string {
 	var raw map[string]json.RawMessage
-	if json.Unmarshal(body, &raw) != nil {
+	if json.Unmarshal(body, &raw) != nil || raw == nil {
 		return ""
 	}
 	delete(raw, "retryAfterSeconds")

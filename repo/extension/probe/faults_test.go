@@ -235,6 +235,7 @@ var faults = []fault{
 		s.handlers[0]["timeoutSeconds"] = -1
 		answer(object{"status": "Done"})(s)
 	}, message: "between 0 and 30"},
+	{id: "LIV021", hook: "BeforeClusterCreate", server: at("acme-", "", page("null")), message: "has no status"},
 	{id: "LIV021", hook: "BeforeClusterCreate", also: "LIV014", server: func(s *server) {
 		s.handlers[0]["timeoutSeconds"] = -1
 		answer(object{"status": "Done"})(s)
@@ -270,7 +271,7 @@ var faults = []fault{
 	{id: "LIV021", hook: "BeforeClusterCreate", server: answer(object{"status": "success"})},
 	{id: "LIV021", hook: "UpdateMachine", server: answer(object{"retryAfterSeconds": 0})},
 	{id: "LIV021", hook: "BeforeClusterCreate", server: answer(object{"status": 1})},
-	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure"})},
+	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure", "message": " "})},
 	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": 30}),
 		message: "blocks, without"},
 	{id: "LIV022", severity: lint.Error, hook: "BeforeClusterCreate",

@@ -165,7 +165,7 @@ func (h *handler) semantics() bool {
 			blocks = true
 		}
 	}
-	switch n := len(c.Message); {
+	switch n := len(strings.TrimSpace(c.Message)); {
 	case n > longestMessage && (failed || blocks):
 		h.as(lint.Error, "LIV022", h.place,
 			"the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)

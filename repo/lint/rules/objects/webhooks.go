@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -416,7 +417,7 @@ func templatesOf(r *lint.Release, rule *yamldoc.Node, resource string) []string 
 	for _, k := range r.Roles() {
 		switch {
 		case !k.Template || !view.Holds(rule, "apiGroups", k.Group):
-		case isCluster(k) || !k.Role.Referenced():
+		case isCluster(k) || k.Role == contract.Remediation || k.Role == contract.IPPool:
 			out = slices.DeleteFunc(out, func(name string) bool { return name == k.Plural })
 		case all:
 			out = append(out, k.Plural)
