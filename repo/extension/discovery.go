@@ -45,8 +45,8 @@ func (d *DiscoveryResponse) Problems(core int) []problem {
 		if reasons := validation.IsDNS1123Label(h.Name); len(reasons) > 0 {
 			add(BadName, "%q is not a valid name for a handler: %s", h.Name, reasons[0])
 		}
-		if t := h.TimeoutSeconds; t != nil && (*t < 0 || *t > maxTimeout) {
-			add(BadTimeout, "timeoutSeconds is %d; it must be between 0 and %d", *t, maxTimeout)
+		if t := h.TimeoutSeconds; t != nil && (*t < 0 || *t > MaxTimeout) {
+			add(BadTimeout, "timeoutSeconds is %d; it must be between 0 and %d", *t, MaxTimeout)
 		}
 		if p := h.FailurePolicy; p != nil && *p != "Fail" && *p != "Ignore" {
 			add(BadPolicy, "failurePolicy is %q; it must be Fail or Ignore", *p)
@@ -76,7 +76,7 @@ func meant(name string) string {
 
 // Timeout is how long Cluster API waits for the handler, in seconds.
 func (h *Handler) Timeout() int {
-	if h.TimeoutSeconds == nil || *h.TimeoutSeconds <= 0 || *h.TimeoutSeconds > maxTimeout {
+	if h.TimeoutSeconds == nil || *h.TimeoutSeconds <= 0 || *h.TimeoutSeconds > MaxTimeout {
 		return DefaultTimeout
 	}
 	return int(*h.TimeoutSeconds)

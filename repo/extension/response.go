@@ -18,10 +18,10 @@ const (
 )
 
 // DefaultTimeout is the one of handlers that give none, and that of discovery;
-// maxTimeout is the longest that they may give. Both are seconds.
+// MaxTimeout is the longest that they may give. Both are seconds.
 const (
 	DefaultTimeout = 10
-	maxTimeout     = 30
+	MaxTimeout     = 30
 )
 
 // MaxHandlers is how many handlers the status of an ExtensionConfig can hold
@@ -149,7 +149,7 @@ func (h *Hook) Decode(body []byte) (Response, error) {
 // retryAfterSeconds too many is left to others, and so are the fields of variables.
 func (h *Hook) UnknownField(body []byte) string {
 	var raw map[string]json.RawMessage
-	if json.Unmarshal(body, &raw) != nil {
+	if json.Unmarshal(body, &raw) != nil || raw == nil {
 		return ""
 	}
 	delete(raw, "retryAfterSeconds")

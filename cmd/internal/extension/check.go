@@ -267,7 +267,7 @@ func register(env *cli.Env, o *probe.Options, s *extension.Server, file string) 
 		env.Detail("the certificate must be for %s, the Service of the release", s.Name())
 	}
 	o.Registration = &probe.Registration{
-		File: file, Object: "Service " + s.Service, Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...),
+		File: file, Object: "Service " + s.Service, Name: s.Name(), Path: s.Path, Ports: append([]string{fmt.Sprint(s.Port)}, s.Targets...),
 	}
 	if s.Config != nil {
 		o.Registration.Object = extension.ConfigKind + " " + s.Config.Name

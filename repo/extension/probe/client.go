@@ -57,8 +57,10 @@ const noRedirects = 14
 // reply is what came of a call.
 type reply struct {
 	status int
-	body   []byte
-	took   time.Duration
+	// form is the media type, without parameters.
+	form string
+	body []byte
+	took time.Duration
 	// err is set if there was no complete answer.
 	err error
 }
@@ -117,7 +119,8 @@ func (c *client) do(ctx context.Context, at string, body []byte, timeout time.Du
 	if len(data) > extension.MaxBody {
 		data, err = nil, errTooLarge
 	}
-	return reply{status: answer.StatusCode, body: data, err: err}
+	form, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+	return reply{status: answer.StatusCode, form: strings.ToLower(strings.TrimSpace(form)), body: data, err: err}
 }
 
 // wantsCertificate reports whether the server answered with the alert

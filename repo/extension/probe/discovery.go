@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,7 +53,7 @@ func (p *probe) discover(ctx context.Context) *extension.DiscoveryResponse {
 	case n == 0:
 		p.as(lint.Warning, "LIV008", w, "the list of handlers is empty")
 	}
-	p.strict(w, hook, r.body)
+	p.strict(w, hook, r, found)
 	p.judge(w, found)
 	p.references(found)
 	return found
@@ -72,8 +73,11 @@ func (p *probe) judge(w place, found *extension.DiscoveryResponse) {
 	names := map[string][]string{}
 	for i := range found.Handlers {
 		h := &found.Handlers[i]
-		if h.TimeoutSeconds != nil && *h.TimeoutSeconds == 0 {
+		switch t := h.TimeoutSeconds; {
+		case t != nil && *t == 0:
 			p.as(lint.Info, "LIV014", w, "handler %q: timeoutSeconds is 0, which means %d", h.Name, extension.DefaultTimeout)
+		case t != nil && *t > extension.DefaultTimeout && *t <= extension.MaxTimeout:
+			p.as(lint.Warning, "LIV014", w, "handler %q: timeoutSeconds is %d; it should be at most %d", h.Name, *t, extension.DefaultTimeout)
 		}
 		hook := extension.Find(h.RequestHook.Hook)
 		if hook != nil && hook.Needed && h.FailurePolicy != nil && *h.FailurePolicy == "Ignore" {
@@ -144,11 +148,12 @@ func (p *probe) registered() {
 		})
 	}
 	if have, want := strings.Trim(p.o.URL.Path, "/"), strings.Trim(r.Path, "/"); have != want {
-		report("its path is %q, but the server was checked at %q", "/"+want, "/"+have)
+		report("Cluster API calls paths below %q, but the server was checked at %q", "/"+want, "/"+have)
 	}
-	if port := p.o.URL.Port(); port != "" && len(r.Ports) > 0 && !slices.Contains(r.Ports, port) {
-		report("the Service and its pods have the port %s, but the server was checked at port %s",
-			strings.Join(r.Ports, " and "), port)
+	// Behind a forwarded port or a proxy the number is another one.
+	port := cmp.Or(p.o.URL.Port(), "443")
+	if host := p.o.URL.Hostname(); len(r.Ports) > 0 && r.Ports[0] != port && (host == r.Name || strings.HasPrefix(host, r.Name+".")) {
+		report("Cluster API calls port %s of the Service, but the server was checked at port %s", r.Ports[0], port)
 	}
 }
 

@@ -152,7 +152,7 @@ func entry(i int, key string, value any) func(*server) {
 
 // named is an entry of discovery.
 func named(name, hook string) object {
-	return object{"name": name, "timeoutSeconds": 30, "requestHook": object{"apiVersion": extension.APIVersion, "hook": hook}}
+	return object{"name": name, "timeoutSeconds": 10, "requestHook": object{"apiVersion": extension.APIVersion, "hook": hook}}
 }
 
 func variable(v object) func(*server) {
@@ -230,10 +230,12 @@ var faults = []fault{
 		options: func(o *probe.Options) { o.Core = 11 }, message: "since v1.12"},
 	{id: "LIV014", server: entry(3, "timeoutSeconds", 60)},
 	{id: "LIV014", severity: lint.Info, server: entry(3, "timeoutSeconds", 0)},
+	{id: "LIV014", severity: lint.Warning, server: entry(3, "timeoutSeconds", 11), message: "at most 10"},
 	{id: "LIV014", hook: "BeforeClusterCreate", also: "LIV021", server: func(s *server) { // is called all the same
 		s.handlers[0]["timeoutSeconds"] = -1
 		answer(object{"status": "Done"})(s)
 	}, message: "between 0 and 30"},
+	{id: "LIV021", hook: "BeforeClusterCreate", server: at("acme-", "", page("null")), message: "has no status"},
 	{id: "LIV021", hook: "BeforeClusterCreate", also: "LIV014", server: func(s *server) {
 		s.handlers[0]["timeoutSeconds"] = -1
 		answer(object{"status": "Done"})(s)
@@ -269,7 +271,7 @@ var faults = []fault{
 	{id: "LIV021", hook: "BeforeClusterCreate", server: answer(object{"status": "success"})},
 	{id: "LIV021", hook: "UpdateMachine", server: answer(object{"retryAfterSeconds": 0})},
 	{id: "LIV021", hook: "BeforeClusterCreate", server: answer(object{"status": 1})},
-	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure"})},
+	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Failure", "message": " "})},
 	{id: "LIV022", hook: "BeforeClusterCreate", server: answer(object{"status": "Success", "retryAfterSeconds": 30}),
 		message: "blocks, without"},
 	{id: "LIV022", severity: lint.Error, hook: "BeforeClusterCreate",
@@ -403,6 +405,16 @@ var faults = []fault{
 		server:  answer(object{"status": "Success", "retryAfterSeconds": 0, long: 10}),
 		message: "x…"},
 	{id: "LIV063", server: func(s *server) { s.handlers[0]["failPolicy"] = "Fail" }, message: "handlers[].failPolicy"},
+	{id: "LIV063", severity: lint.Warning, hook: "BeforeClusterCreate",
+		server:  answer(object{"status": "Success", "retryAfterSeconds": 0, "kind": "BeforeClusterDeleteResponse"}),
+		message: "the kind of the answer is BeforeClusterDeleteResponse; want BeforeClusterCreateResponse"},
+	{id: "LIV063", severity: lint.Warning, hook: "BeforeClusterCreate",
+		server:  answer(object{"status": "Success", "retryAfterSeconds": 0, "apiVersion": extension.Group + "/v1"}),
+		message: "the apiVersion of the answer is"},
+	{id: "LIV063", severity: lint.Warning, server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
+		next.ServeHTTP(w, r)
+	}), message: "the Content-Type of the answer is application/yaml"},
 	{id: "LIV063", hook: "DiscoverVariables",
 		server:  variable(object{"name": "a", "required": false, "schema": stringSchema, "colour": "b"}),
 		message: "colour"},
@@ -413,8 +425,8 @@ var faults = []fault{
 		o.Registration = &probe.Registration{File: "runtime-extension-components.yaml", Object: "ExtensionConfig acme", Path: "/extension"}
 	}, message: "/extension"},
 	{id: "LIV068", options: func(o *probe.Options) {
-		o.Registration = &probe.Registration{File: "runtime-extension-components.yaml", Object: "ExtensionConfig acme", Ports: []string{"1"}}
-	}, message: "the port 1"},
+		o.Registration = &probe.Registration{File: "runtime-extension-components.yaml", Object: "ExtensionConfig acme", Ports: []string{"1"}, Name: o.URL.Hostname()}
+	}, message: "calls port 1 of the Service"},
 	{id: "LIV071", hook: "GeneratePatches", server: counted(func(n int64, a object) {
 		a["items"].([]object)[0]["patch"] = encode([]object{{"op": "add", "path": "/spec/template/spec/image", "value": n}})
 	}), message: "another DockerMachineTemplate"},
@@ -423,11 +435,11 @@ var faults = []fault{
 	{id: "LIV071", hook: "GenerateUpgradePlan",
 		server:  counted(func(_ int64, a object) { a["workersUpgrades"] = []object{{"version": "v1.33.9"}} }),
 		message: "another plan"},
-	{id: "LIV071", hook: "CanUpdateMachine", server: counted(func(_ int64, a object) { delete(a, "machinePatch") }),
+	{id: "LIV071", severity: lint.Warning, hook: "CanUpdateMachine", server: counted(func(_ int64, a object) { delete(a, "machinePatch") }),
 		message: "another machinePatch"},
-	{id: "LIV071", hook: "CanUpdateMachineSet", server: counted(func(_ int64, a object) { delete(a, "machineSetPatch") }),
+	{id: "LIV071", severity: lint.Warning, hook: "CanUpdateMachineSet", server: counted(func(_ int64, a object) { delete(a, "machineSetPatch") }),
 		message: "another machineSetPatch"},
-	{id: "LIV071", hook: "ValidateTopology",
+	{id: "LIV071", severity: lint.Warning, hook: "ValidateTopology",
 		server:  counted(func(_ int64, a object) { a["status"], a["message"] = "Failure", "try again" }),
 		message: "Failure: try again"},
 	{id: "LIV071", hook: "GeneratePatches", server: func(s *server) { // takes the items of the first request

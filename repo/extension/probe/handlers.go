@@ -40,8 +40,10 @@ func (p *probe) handlers(ctx context.Context, found *extension.DiscoveryResponse
 		for i := range found.Handlers {
 			h := &found.Handlers[i]
 			hook := extension.Find(h.RequestHook.Hook)
-			if bad[i] || hook.IsDiscovery() || hook.Level > p.o.Level || slices.Contains(p.o.Skip, h.Name) ||
-				defining != (hook.Name == "DiscoverVariables") {
+			if bad[i] || hook.IsDiscovery() || slices.Contains(p.o.Skip, h.Name) || defining != (hook.Name == "DiscoverVariables") {
+				continue
+			} else if hook.Level > p.o.Level {
+				p.above++
 				continue
 			}
 			timeout := time.Duration(h.Timeout()) * time.Second
@@ -72,7 +74,7 @@ func (h *handler) check(ctx context.Context) {
 	if h.answer, ok = h.decode(h.first.body); !ok {
 		return
 	}
-	h.strict(h.place, h.hook, h.first.body)
+	h.strict(h.place, h.hook, h.first, h.answer)
 	if !h.semantics() {
 		return
 	}
@@ -111,10 +113,22 @@ func (h *handler) decode(body []byte) (extension.Response, bool) {
 	return nil, false
 }
 
-// strict reports a field that Cluster API does not look at.
-func (p *probe) strict(w place, hook *extension.Hook, body []byte) {
-	if field := hook.UnknownField(body); field != "" {
+// strict reports what Cluster API does not look at, if it is not what it should be. Servers of
+// the SDK of Cluster API leave out kind and apiVersion, and say that their answers are plain text.
+func (p *probe) strict(w place, hook *extension.Hook, r reply, answer extension.Response) {
+	if field := hook.UnknownField(r.body); field != "" {
 		p.add("LIV063", w, "the answer has the field %s, which %sResponse does not have", field, hook.Name)
+	}
+	c, form := answer.Common(), r.form
+	if form == "text/plain" || strings.HasSuffix(form, "json") {
+		form = ""
+	}
+	for _, part := range [...]struct{ name, have, want string }{
+		{"kind", c.Kind, hook.Name + "Response"}, {"apiVersion", c.APIVersion, extension.APIVersion}, {"Content-Type", form, "application/json"},
+	} {
+		if part.have != "" && part.have != part.want {
+			p.as(lint.Warning, "LIV063", w, "the %s of the answer is %s; want %s", part.name, part.have, part.want)
+		}
 	}
 }
 
@@ -151,7 +165,7 @@ func (h *handler) semantics() bool {
 			blocks = true
 		}
 	}
-	switch n := len(c.Message); {
+	switch n := len(strings.TrimSpace(c.Message)); {
 	case n > longestMessage && (failed || blocks):
 		h.as(lint.Error, "LIV022", h.place,
 			"the message has %d bytes, but a condition of the Cluster holds only %d", n, longestMessage)
@@ -200,7 +214,7 @@ func (h *handler) again(ctx context.Context) bool {
 	pure := h.hook.Level == extension.Pure
 	switch {
 	case before != after && pure:
-		h.add("LIV071", h.place, "the same request is answered with %s, and then: %s", short(first), short(second))
+		h.vary("the same request is answered with %s, and then: %s", short(first), short(second))
 		return false
 	case before != after:
 		h.add("LIV045", h.place, "the first answer is %s, a later one %s", first, second)
@@ -224,10 +238,20 @@ func (h *handler) again(ctx context.Context) bool {
 		}
 	}
 	if difference := h.differ(body, answer); pure && difference != "" {
-		h.add("LIV071", h.place, "the same request gets a different answer: %s", difference)
+		h.vary("the same request gets a different answer: %s", difference)
 		return false
 	}
 	return true
+}
+
+// vary reports answers that differ. What others only should not do changes Clusters, if
+// Cluster API makes them from the answer.
+func (h *handler) vary(format string, args ...any) {
+	severity := lint.Warning
+	if h.hook.Needed {
+		severity = lint.Error
+	}
+	h.as(severity, "LIV071", h.place, format, args...)
 }
 
 // late reports a hook that needs long.

@@ -179,7 +179,7 @@ func TestHealthyVariants(t *testing.T) {
 		})},
 		"only what Cluster API sends": {hook: "BeforeClusterCreate", server: between(func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			limit := r.URL.Query().Get("timeout")
-			if limit != "30s" && (limit != "10s" || strings.Contains(r.URL.Path, "acme-")) || r.Header.Get("Content-Type") != "" {
+			if limit != "9s" && (limit != "10s" || strings.Contains(r.URL.Path, "acme-")) || r.Header.Get("Content-Type") != "" {
 				next = status(http.StatusBadRequest)
 			}
 			next.ServeHTTP(w, r)

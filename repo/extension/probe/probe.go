@@ -57,6 +57,8 @@ type Options struct {
 type Registration struct {
 	// File is where the ExtensionConfig stands, and Object what it is called.
 	File, Object string
+	// Name is that of the server in the cluster.
+	Name string
 	// Ports are the one of the Service and those that it leads to.
 	Ports []string
 	Path  string
@@ -68,6 +70,8 @@ type probe struct {
 	maker  *extension.Maker
 	client *client
 	report lint.Report
+	// above is how many handlers are not called, because the level is lower.
+	above int
 }
 
 // place is a hook with its handler. Both are empty for the server as a whole.
@@ -91,6 +95,9 @@ func Run(ctx context.Context, o Options) *lint.Report {
 		p.report.Failures = append(p.report.Failures, fmt.Errorf("check of %s: not everything was checked: %w", o.URL, err))
 	}
 	p.report.Subject = fmt.Sprintf("%s of %s", phrase.Count(handlers, "handler"), o.URL)
+	if p.above > 0 {
+		p.report.Subject += fmt.Sprintf("; %d not called at level %s", p.above, o.Level)
+	}
 	p.report.Join(&lint.Report{}) // sorts
 	return &p.report
 }

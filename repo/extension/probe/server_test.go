@@ -104,7 +104,7 @@ func healthy(hook string) *server {
 			s.answers[h.Name] = success()
 		}
 		// The maximum: a busy machine answers late.
-		s.handlers = append(s.handlers, object{"name": name(h.Name), "timeoutSeconds": 30, "requestHook": object{"apiVersion": extension.APIVersion, "hook": h.Name}})
+		s.handlers = append(s.handlers, object{"name": name(h.Name), "timeoutSeconds": 9, "requestHook": object{"apiVersion": extension.APIVersion, "hook": h.Name}})
 	}
 	s.answers["GeneratePatches"] = jsonPatch("DockerMachineTemplate", goodPatch)
 	s.answers["DiscoverVariables"] = success(object{"variables": []object{

@@ -93,15 +93,6 @@ func TestComponents(t *testing.T) {
 			"kind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks:\n" +
 			"- {name: a.b.c, admissionReviewVersions: v1}\n" +
 			"- {name: a.b.d, admissionReviewVersions: null}\n", "WH008", []string{"WH008:10"}},
-		"a Secret without a certificate": {"-- ../../runtime-extension-foo/v1.0.0/runtime-extension-components.yaml --\n" +
-			fooNamespace + certificate + "spec: {secretName: c}\n---\napiVersion: v1\n" +
-			"kind: Service\nmetadata: {name: a, namespace: foo-system}\n" +
-			"spec: {selector: {a: b}}\n---\napiVersion: apps/v1\nkind: Deployment\n" +
-			"metadata: {name: a, namespace: foo-system}\nspec:\n  template:\n" +
-			"    metadata: {labels: {a: b}}\n    spec:\n" +
-			"      volumes: [{name: c, secret: {secretName: c}}, {name: d, secret: {secretName: d}}]\n" +
-			"      containers:\n      - name: a\n        volumeMounts:\n" +
-			"        - {name: c, mountPath: /c}\n        - {name: d, mountPath: /d}\n", "RXS006", []string{"RXS006:26"}},
 		"a Certificate without a namespace": {fooNamespace + strings.Replace(certificate, ", namespace: foo-system", "", 1) +
 			"spec: {dnsNames: [a.foo-system.svc]}\n", "COMP011", []string{"COMP011:8"}},
 		"a name that no shell exports": {"-- cluster-template.yaml --\napiVersion: v1\nkind: ConfigMap\n" +

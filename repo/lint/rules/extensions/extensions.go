@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -43,16 +44,18 @@ type server struct {
 	services []*manifest.Object
 }
 
-// servers returns the workloads of a runtime extension that Services lead to.
+// servers returns the workloads that Services lead to: all of a runtime extension, and
+// those of another provider that an ExtensionConfig of its own names.
 func servers(p *lint.Pass) []server {
-	if !isExtension(p) {
-		return nil
-	}
 	all := p.Release.Installed()
+	named := phrase.List(extensions(all.Objects), func(o *manifest.Object) string { return clientConfig(o).Get("service", "name").Str() })
 	var out []server
 	for _, o := range all.Objects {
 		s := server{workload: o}
 		for _, service := range all.Kind("", "Service") {
+			if !isExtension(p) && !slices.Contains(named, service.Name) {
+				continue
+			}
 			if selector := service.Get("spec", "selector"); view.Selects(selector, o.PodTemplate.Get("metadata", "labels")) {
 				s.services = append(s.services, service)
 			}
@@ -69,7 +72,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Title:  "The Service of a runtime extension should only be reachable inside the cluster",
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
 	Why:    "Anyone who can reach the extension can send it requests, because it does not authenticate callers.",
-	Fix:    "Remove the type, or set it to ClusterIP.",
+	Fix:    "Set the type to ClusterIP, and remove externalIPs.",
 	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionServiceType),
 })
 
@@ -77,59 +80,46 @@ func extensionServiceType(p *lint.Pass, s server) {
 	for _, service := range s.services {
 		if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
 			p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text())
+		} else if n := service.Get("spec", "externalIPs"); len(n.List()) > 0 {
+			p.On(service, n, "the Service has externalIPs, so the extension can be reached from outside the cluster")
 		}
 	}
 }
 
-// mount is a Secret that a container sees.
-type mount struct {
-	container *yamldoc.Node
-	// node is the entry of volumeMounts.
-	node   *yamldoc.Node
-	secret string
-}
-
-// mounts returns the Secrets that the pods of a workload see.
-func mounts(o *manifest.Object) []mount {
-	secrets := map[string]string{} // by volume
+// mounts returns the Secrets that the pods of a workload mount, and whether they mount
+// something else that may hold a certificate.
+func mounts(o *manifest.Object) (secrets []string, other bool) {
 	for _, v := range view.PodOf(o).Get("volumes").List() {
-		if name := v.Get("secret", "secretName").Str(); name != "" {
-			secrets[v.Get("name").Str()] = name
+		used := slices.ContainsFunc(view.ContainersOf(o), func(c *yamldoc.Node) bool {
+			return yamldoc.Has(c.Get("volumeMounts").All("*", "name"), v.Get("name").Str())
+		})
+		if !used {
+			continue
 		}
-	}
-	var out []mount
-	for _, c := range view.ContainersOf(o) {
-		for _, m := range c.Get("volumeMounts").List() {
-			if secret := secrets[m.Get("name").Str()]; secret != "" {
-				out = append(out, mount{c, m, secret})
+		found := append(v.Get("projected").All("sources", "*", "secret", "name"), v.Get("secret", "secretName"))
+		for _, n := range found {
+			if n.Str() != "" {
+				secrets = append(secrets, n.Str())
 			}
 		}
+		other = other || v.Get("csi") != nil
 	}
-	return out
+	return secrets, other
 }
 
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS006", Name: "extension-certificate-mount", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "The server of a runtime extension should mount its certificate read-only",
+	Title:  "The server of a runtime extension should mount its certificate",
 	Source: "Cluster API book, Implementing Runtime Extensions, section Deploy",
 	Why:    "The server does not start without its certificate, or uses one that Cluster API does not trust.",
-	Fix:    "Mount the Secret of the Certificate with readOnly: true.",
-	Scope:  lint.ScopeRelease, Check: extensionCertificateMount,
+	Fix:    "Mount the Secret of the Certificate.",
+	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionCertificateMount),
 })
 
-func extensionCertificateMount(p *lint.Pass) {
-	made := view.Certificates(p.Release)
-	for _, s := range servers(p) {
-		list := mounts(s.workload)
-		for _, m := range list {
-			if made[m.secret] != nil && !m.node.Get("readOnly").Bool() {
-				p.On(s.workload, m.node, "Secret %s is not mounted with readOnly: true", m.secret)
-			}
-		}
-		if len(list) == 0 {
-			p.On(s.workload, s.workload.Get("metadata", "name"),
-				"no container mounts a Secret, so the server has no certificate")
-		}
+func extensionCertificateMount(p *lint.Pass, s server) {
+	if secrets, other := mounts(s.workload); len(secrets) == 0 && !other {
+		p.On(s.workload, s.workload.Get("metadata", "name"),
+			"no container mounts a Secret, so the server has no certificate")
 	}
 }
 
@@ -149,13 +139,13 @@ func extensionCertificateName(p *lint.Pass) {
 		if !ok {
 			return
 		}
-		seen := map[string]bool{}
-		for _, m := range mounts(s.workload) {
-			c := made[m.secret]
-			if c == nil || seen[m.secret] {
+		secrets, _ := mounts(s.workload)
+		slices.Sort(secrets)
+		for _, secret := range slices.Compact(secrets) {
+			c := made[secret]
+			if c == nil {
 				continue
 			}
-			seen[m.secret] = true
 			if slices.ContainsFunc(s.services, func(service *manifest.Object) bool { return view.IsFor(c, service.Name, namespace) }) {
 				continue
 			}
@@ -169,7 +159,7 @@ var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS009", Name: "extension-config-kind", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  `Objects of ` + view.RuntimeGroup + ` must be ExtensionConfigs of a served version`,
 	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml",
-	Why:    "The API server refuses other kinds and versions. Version v1alpha1 is deprecated.",
+	Why:    "The API server refuses other kinds, groups and versions.",
 	Fix:    "Write apiVersion: " + view.RuntimeGroup + "/v1beta2 and kind: " + view.ExtensionKind + ".",
 	Check:  view.EachObject(extensionConfigKind),
 })
@@ -177,11 +167,12 @@ var _ = extensionRules.Add(lint.Rule{
 func extensionConfigKind(p *lint.Pass, o *manifest.Object) {
 	switch n := o.Get("apiVersion"); {
 	case o.Group != view.RuntimeGroup:
+		if o.Kind == view.ExtensionKind && strings.HasSuffix(o.Group, view.CoreGroup) && !view.Open(o, n) {
+			p.On(o, n, "kind %s is in group %s, not in %s", o.Kind, view.RuntimeGroup, o.Group)
+		}
 	case o.Kind != view.ExtensionKind:
 		p.On(o, o.Get("kind"), "kind %s does not exist in group %s", o.Kind, view.RuntimeGroup)
-	case o.Version == "v1alpha1":
-		p.Report(lint.On(o, n, "ExtensionConfig v1alpha1 is deprecated").As(lint.Warning))
-	case o.Version != "v1beta2" && !view.Open(o, n):
+	case o.Version != "v1beta2" && o.Version != "v1alpha1" && !view.Open(o, n):
 		p.On(o, n, "Cluster API serves ExtensionConfig in v1beta2 and v1alpha1, not in %s", o.Version)
 	}
 }
@@ -192,7 +183,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: extensionAdmission,
 	Why:    "The Cluster API webhook refuses names with a dot, because handlers are named HANDLER.EXTENSIONCONFIG.",
 	Fix:    "Use at most 63 lower-case letters, digits and dashes.",
-	Check:  eachExtension(extensionConfigName),
+	Yields: []string{"YAML013"}, Check: eachExtension(extensionConfigName),
 })
 
 func extensionConfigName(p *lint.Pass, o *manifest.Object) {
@@ -204,9 +195,9 @@ func extensionConfigName(p *lint.Pass, o *manifest.Object) {
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS011", Name: "extension-address", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "An ExtensionConfig must have either a Service or an https URL",
-	Source: extensionAdmission,
-	Why:    "The Cluster API webhook refuses the object.",
-	Fix:    "Keep one of spec.clientConfig.service and spec.clientConfig.url; a URL begins with https://.",
+	Source: extensionAdmission + "; cluster-api api/runtime/v1beta2, ClientConfig.URL",
+	Why:    "The Cluster API webhook refuses the object, or Cluster API cannot call the address.",
+	Fix:    "Keep one of spec.clientConfig.service and spec.clientConfig.url; a URL has the form https://HOST:PORT/PATH.",
 	Check:  eachExtension(extensionAddress),
 })
 
@@ -226,8 +217,20 @@ func extensionAddress(p *lint.Pass, o *manifest.Object) {
 			p.On(o, at, "%q is not a URL", at.Text())
 		} else if u.Scheme != "https" {
 			p.On(o, at, "the scheme of the URL is not https")
+		} else if u.Hostname() == "" {
+			p.On(o, at, "the URL has no host")
+		} else if port := u.Port(); port != "" && len(validation.IsValidPortNum(atoi(port))) > 0 {
+			p.On(o, at, "%s is not a port", port)
+		} else if u.User != nil || strings.ContainsAny(at.Text(), "?#") {
+			p.Report(lint.On(o, at, "the URL has more than scheme, host, port and path").As(lint.Warning))
 		}
 	}
+}
+
+// atoi is the number that a text of digits stands for, 0 if it is too large.
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
 }
 
 // longestPath and longestCA are what an ExtensionConfig may hold.
@@ -274,7 +277,7 @@ func extensionServiceFields(p *lint.Pass, o *manifest.Object) {
 			p.On(o, service, "the Service has no %s", row.field)
 		case n == nil, view.Open(o, n), n.Is(yamldoc.Null) && !row.required, row.valid(n):
 		default:
-			p.On(o, n, "%s is %s", view.ScalarText(n), row.is)
+			p.On(o, n, "%s is %s", cmp.Or(view.ScalarText(n), `""`), row.is)
 		}
 	}
 }
@@ -285,7 +288,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Links to external objects; cluster-api internal/runtime/client/client.go, urlForExtension",
 	Why:    "The extension is not discovered, and clusters of a ClusterClass that uses it are not reconciled.",
 	Fix:    "Correct the name, namespace or port. The port defaults to 443.",
-	Scope:  lint.ScopeRelease, Check: extensionService,
+	Yields: []string{"RXS012"}, Scope: lint.ScopeRelease, Check: extensionService,
 })
 
 func extensionService(p *lint.Pass) {
@@ -321,31 +324,49 @@ func extensionService(p *lint.Pass) {
 var _ = extensionRules.Add(lint.Rule{
 	ID: "RXS014", Name: "extension-ca", Severity: lint.Error, Proof: lint.APIServer,
 	Title:  "An ExtensionConfig must have a CA bundle or an annotation that injects one",
-	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, format byte; core/reconcilers/extensionconfig, reconcileCABundle",
-	Why:    "The extension is not discovered: without a CA bundle Cluster API trusts only public authorities, and the kubeadm control plane provider never calls the extension. A CA bundle that is not base64 is refused.",
+	Source: "cluster-api core/config/crd/bases/runtime.cluster.x-k8s.io_extensionconfigs.yaml, format byte; core/reconcilers/extensionconfig, reconcileCABundle; internal/runtime/client/client.go, createHTTPClient",
+	Why:    "The extension is not discovered: without a CA bundle Cluster API trusts only public authorities, which issue no certificates for Services, and the kubeadm control plane provider never calls the extension. cert-manager does not inject CAs into ExtensionConfigs. A CA bundle that is not base64 is refused.",
 	Fix:    "Annotate the object with " + view.InjectCAFromSecret + ": NAMESPACE/SECRET, and remove caBundle.",
-	Check:  eachExtension(extensionCA),
+	Yields: []string{"TOP001"}, Check: eachExtension(extensionCA),
 })
 
 func extensionCA(p *lint.Pass, o *manifest.Object) {
 	config := clientConfig(o)
 	n := config.Get("caBundle")
-	_, injected := o.Annotation(view.InjectCAFromSecret)
-	switch {
-	case n.Str() == "" && !injected:
-		p.Report(lint.On(o, cmp.Or(config, o.Doc.Root),
-			"the ExtensionConfig has no CA bundle and no annotation that injects one").As(lint.Warning))
-	case n.Str() == "" || view.Open(o, n):
-	default:
-		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text()), ""))
-		if err != nil {
-			p.On(o, n, "caBundle is not base64")
-		} else if len(n.Text()) > longestCA {
-			p.On(o, n, "caBundle has %d characters; at most %d are allowed", len(n.Text()), longestCA)
-		} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
-			p.Report(lint.On(o, n, "caBundle does not contain a PEM certificate").As(lint.Warning))
+	if _, injected := o.Annotation(view.InjectCAFromSecret); injected && n.Str() == "" || view.Open(o, n) {
+		return
+	} else if n.Str() == "" {
+		f := lint.On(o, cmp.Or(n, config, o.Doc.Root), "the ExtensionConfig has no CA bundle and no annotation that injects one")
+		for _, a := range o.Get("metadata", "annotations").Fields() {
+			if strings.Contains(a.Name, "inject-ca") {
+				f = lint.On(o, a.Key(), "Cluster API ignores the annotation %s, so the ExtensionConfig has no CA bundle", a.Name)
+			}
 		}
+		if config.Get("url").Str() != "" || setsItself(p) {
+			f.Severity = lint.Warning // the CA may be a public one, or come later
+		}
+		p.Report(f)
+		return
+	} else if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text()), "")); err != nil {
+		p.On(o, n, "caBundle is not base64")
+	} else if len(n.Text()) > longestCA {
+		p.On(o, n, "caBundle has %d characters; at most %d are allowed", len(n.Text()), longestCA)
+	} else if block, _ := pem.Decode(data); (block == nil || block.Type != "CERTIFICATE") && !injected {
+		f := lint.On(o, n, "caBundle does not contain a PEM certificate")
+		if setsItself(p) {
+			f.Severity = lint.Warning
+		}
+		p.Report(f)
 	}
+}
+
+// setsItself reports whether the components may change ExtensionConfigs, and so set their CA.
+func setsItself(p *lint.Pass) bool {
+	return slices.ContainsFunc(view.Roles(p.Release), func(o *manifest.Object) bool {
+		return slices.ContainsFunc(o.Get("rules").List(), func(rule *yamldoc.Node) bool {
+			return view.About(rule, view.RuntimeGroup, "extensionconfigs") && (view.Holds(rule, "verbs", "update") || view.Holds(rule, "verbs", "patch"))
+		})
+	})
 }
 
 // secretOf returns what the annotation for the CA names.
@@ -515,55 +536,66 @@ var rights = []struct {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS022", Name: "extension-account", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "The pods of a runtime extension should have their own ServiceAccount",
+	ID: "RXS022", Name: "extension-account", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The pods of a runtime extension must have their own ServiceAccount",
 	Source: "Cluster API proposal 20220221-runtime-SDK, section Identity and access management",
-	Why:    `Every pod in the namespace gets the permissions of the extension, because they share the ServiceAccount "default". Audit logs cannot tell them apart.`,
+	Why:    `All pods with the ServiceAccount, with "default" every pod in the namespace, have the permissions of the extension, and the extension has theirs. Audit logs cannot tell them apart.`,
 	Fix:    "Add a ServiceAccount for the extension and name it in serviceAccountName.",
 	Scope:  lint.ScopeRelease, Check: extensionAccount,
 })
 
+// runs reports whether an object keeps pods running, as jobs do not.
+func runs(o *manifest.Object) bool {
+	return o.PodTemplate != nil && o.Kind != "Job" && o.Kind != "CronJob"
+}
+
 func extensionAccount(p *lint.Pass) {
+	running := phrase.Only(p.Release.Installed().Objects, runs)
+	own := running
 	if !isExtension(p) {
-		return
+		own = phrase.List(servers(p), func(s server) *manifest.Object { return s.workload })
 	}
-	for _, o := range p.Release.Installed().Objects {
+	first := map[string]*manifest.Object{} // by account
+	for _, o := range slices.Concat(own, running) {
 		pod := view.PodOf(o)
-		if pod == nil {
-			continue
-		}
-		switch n := view.ServiceAccount(pod); {
-		case n != nil && view.Open(o, n):
-		case n.Str() == "":
-			p.On(o, pod, "the pods have no serviceAccountName, so they run as ServiceAccount %s", view.DefaultAccount)
-		case n.Text() == view.DefaultAccount:
-			p.On(o, n, "the pods run as ServiceAccount %s", view.DefaultAccount)
+		n := view.ServiceAccount(pod)
+		other, mine := first[n.Str()], slices.Contains(own, o)
+		switch {
+		case other == o || n != nil && view.Open(o, n):
+		case n.Str() == "" || n.Text() == view.DefaultAccount:
+			if mine {
+				p.On(o, cmp.Or(n, pod), "the pods run as ServiceAccount %s", view.DefaultAccount)
+			}
+		case other != nil:
+			p.On(o, n, "the pods share the ServiceAccount %s with those of %s %s", n.Text(), other.Kind, other.Name)
+		case mine:
+			first[n.Text()] = o
 		}
 	}
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS025", Name: "extension-reads-secrets", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "A runtime extension should not read all Secrets",
-	Source: "Cluster API proposal 20220221-runtime-SDK, section Security Model",
+	ID: "RXS025", Name: "extension-reads-secrets", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A runtime extension must not read all Secrets",
+	Source: "Cluster API proposal 20220221-runtime-SDK, sections Identity and access management and Security Model",
 	Why:    "Attackers who take over the extension get the keys of all clusters and clouds. Extensions receive what they need in the request.",
 	Fix:    "List the Secrets in resourceNames, or use a Role in the namespace of the extension.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
 })
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS026", Name: "extension-registers-itself", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "A runtime extension should not change ExtensionConfigs",
-	Source: "Cluster API proposal 20220221-runtime-SDK, section Registering Runtime Extensions",
+	ID: "RXS026", Name: "extension-registers-itself", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A runtime extension must not change ExtensionConfigs",
+	Source: "Cluster API proposal 20220221-runtime-SDK, sections Identity and access management and Security Model",
 	Why:    "The extension could register itself for every hook of every cluster, which only administrators should do.",
 	Fix:    "Remove these verbs from the role. Include the ExtensionConfig in the components, or document how to create it.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
 })
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS027", Name: "extension-escalates", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "A runtime extension should not be able to extend its own permissions",
-	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Privilege escalation risks",
+	ID: "RXS027", Name: "extension-escalates", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A runtime extension must not be able to extend its own permissions",
+	Source: "Cluster API proposal 20220221-runtime-SDK, section Identity and access management; Kubernetes documentation, Role Based Access Control Good Practices, section Privilege escalation risks",
 	Why:    "Attackers who take over the extension can act as any user, or run any program on any node.",
 	Fix:    "Remove these verbs and resources from the role.",
 	Scope:  lint.ScopeRelease, Check: extensionRights,
@@ -573,11 +605,23 @@ func extensionRights(p *lint.Pass) {
 	if !isExtension(p) {
 		return
 	}
+	report := func(o *manifest.Object, n *yamldoc.Node, message string) {
+		f := lint.On(o, n, "%s", message)
+		if o.Kind == "Role" || !view.ServesHooks(p.Release) {
+			f.Severity = lint.Warning
+		}
+		p.Report(f)
+	}
+	for _, o := range p.Release.Installed().Kind(view.RbacGroup, "ClusterRoleBinding") {
+		// Those of Kubernetes that include Secrets.
+		if n := o.Get("roleRef", "name"); p.Rule.ID == "RXS025" && (n.Str() == "admin" || n.Str() == "edit") {
+			report(o, n, rights[0].message)
+		}
+	}
 	for _, o := range view.Roles(p.Release) {
 		for _, rule := range o.Get("rules").List() {
-			if view.Holds(rule, "apiGroups", "*") && view.Holds(rule, "resources", "*") &&
-				view.Holds(rule, "verbs", "*") {
-				continue // which a rule about all rights reports
+			if view.Wildcards(p.Release, o, rule) != "" {
+				continue // which a rule about wildcards reports
 			}
 			for _, row := range rights {
 				if row.rule != p.Rule.ID || row.clusterWide && o.Kind != "ClusterRole" ||
@@ -585,7 +629,7 @@ func extensionRights(p *lint.Pass) {
 					continue
 				}
 				if slices.ContainsFunc(row.verbs, func(verb string) bool { return view.Holds(rule, "verbs", verb) }) {
-					p.On(o, rule, "%s", row.message)
+					report(o, rule, row.message)
 					break
 				}
 			}
@@ -594,32 +638,57 @@ func extensionRights(p *lint.Pass) {
 }
 
 var _ = extensionRules.Add(lint.Rule{
-	ID: "RXS032", Name: "extension-hardening", Severity: lint.Info, Proof: lint.Practice,
-	Title:  "The pods of a runtime extension are hardened and replicated",
-	Source: "Cluster API proposal 20220221-runtime-SDK, sections Security Model and Availability",
+	ID: "RXS032", Name: "extension-hardening", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The pods of a runtime extension should be replicated and hardened",
+	Source: "Cluster API proposal 20220221-runtime-SDK, sections Availability and Security Model",
 	Why:    "Users can neither create nor change clusters that use the extension while its only pod is down.",
-	Fix:    "Set readOnlyRootFilesystem: true and replicas: 2, and add a NetworkPolicy, where missing.",
-	Scope:  lint.ScopeRelease, Check: extensionHardening,
+	Fix:    "Set replicas: 2. Also set readOnlyRootFilesystem: true, and add a NetworkPolicy, where they are missing.",
+	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionHardening),
 })
 
-func extensionHardening(p *lint.Pass) {
-	all := p.Release.Installed()
-	for _, s := range servers(p) {
-		var missing []string
-		if !slices.ContainsFunc(view.ContainersOf(s.workload), func(c *yamldoc.Node) bool {
-			return c.Get("securityContext", "readOnlyRootFilesystem").Bool()
-		}) {
-			missing = append(missing, "readOnlyRootFilesystem: true")
-		}
-		if v, ok := s.workload.Get("spec", "replicas").Int(); (!ok || v < 2) &&
-			s.workload.Kind == "Deployment" && len(all.Kind("autoscaling", "HorizontalPodAutoscaler")) == 0 {
-			missing = append(missing, "second replica")
-		}
-		if len(all.Kind("networking.k8s.io", "NetworkPolicy")) == 0 {
-			missing = append(missing, "NetworkPolicy")
-		}
-		if len(missing) > 0 {
-			p.On(s.workload, s.workload.Get("metadata", "name"), "the extension has no %s", phrase.And(missing))
-		}
+func extensionHardening(p *lint.Pass, s server) {
+	all, o := p.Release.Installed(), s.workload
+	n := o.Get("spec", "replicas")
+	if v, ok := n.Int(); (n == nil || ok && v < 2) && !view.Open(o, n) && (o.Kind == "Deployment" || o.Kind == "StatefulSet") &&
+		len(all.Kind("autoscaling", "HorizontalPodAutoscaler")) == 0 {
+		p.On(o, cmp.Or(n, o.Get("metadata", "name")), "the extension has no second replica")
 	}
+	var missing []string
+	if !slices.ContainsFunc(view.ContainersOf(o), func(c *yamldoc.Node) bool {
+		return c.Get("securityContext", "readOnlyRootFilesystem").Bool()
+	}) {
+		missing = append(missing, "readOnlyRootFilesystem: true")
+	}
+	if len(all.Kind("networking.k8s.io", "NetworkPolicy")) == 0 {
+		missing = append(missing, "NetworkPolicy")
+	}
+	if len(missing) > 0 {
+		p.Report(lint.On(o, o.Get("metadata", "name"), "the extension has no %s", phrase.And(missing)).As(lint.Info))
+	}
+}
+
+var _ = extensionRules.Add(lint.Rule{
+	ID: "RXS043", Name: "extension-unreachable", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "A Service must select the pods of a runtime extension",
+	Source: "Cluster API proposal 20220221-runtime-SDK, section Deploy Runtime Extensions",
+	Why:    "Cluster API cannot call the extension, so administrators cannot register it.",
+	Fix:    "Add a Service of type ClusterIP with the labels of the pods in its selector.",
+	Scope:  lint.ScopeRelease, Check: extensionUnreachable,
+})
+
+func extensionUnreachable(p *lint.Pass) {
+	all := p.Release.Installed()
+	i := slices.IndexFunc(all.Objects, runs)
+	services := all.Kind("", "Service")
+	// Other rules report Services that an ExtensionConfig names, or that select no pods.
+	if i < 0 || !view.ServesHooks(p.Release) || len(services) == 0 && len(extensions(all.Objects)) > 0 ||
+		slices.ContainsFunc(all.Objects, func(o *manifest.Object) bool {
+			selector := o.Get("spec", "selector")
+			return o.Kind == "Service" && (len(selector.Fields()) > 0 || o.Get("spec", "type").Str() == "ExternalName") ||
+				o.Kind == "Endpoints" || o.Kind == "EndpointSlice"
+		}) {
+		return
+	}
+	o := all.Objects[i]
+	p.On(o, o.Get("metadata", "name"), "no Service selects the pods of the extension")
 }

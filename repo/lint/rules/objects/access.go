@@ -307,9 +307,9 @@ func subjects(r *lint.Release) map[string]subject {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC008", Name: "service-account", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "Pods should have their own ServiceAccount with permissions",
-	Source: "Kubernetes documentation, Configure Service Accounts for Pods",
+	ID: "RBAC008", Name: "service-account", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The ServiceAccount of pods must be in the components",
+	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Configure Service Accounts for Pods",
 	Why:    `Kubernetes does not create a pod whose ServiceAccount is missing. Without a binding the controller can do nothing, and permissions of "default" apply to every pod in the namespace.`,
 	Fix:    "Add a ServiceAccount and a binding for it.",
 	Scope:  lint.ScopeRelease, Check: accounts,
@@ -328,18 +328,18 @@ func accounts(p *lint.Pass) {
 		if name == "" {
 			name = view.DefaultAccount
 		}
-		_, isBound := bound[name]
+		s, isBound := bound[name]
 		switch {
 		case n != nil && view.Open(o, n):
+		case name != view.DefaultAccount && all.Find("", "ServiceAccount", name) == nil:
+			p.On(o, n, "the ServiceAccount %s is not in the components", name)
+		case view.ServesHooks(p.Release): // another rule wants an account of its own, whose rights may be none
 		case name == view.DefaultAccount:
 			if isBound {
-				s := bound[name]
-				p.On(s.binding, s.node, "the binding grants permissions to every pod that runs as the ServiceAccount default")
+				p.Report(lint.On(s.binding, s.node, "the binding grants permissions to every pod that runs as the ServiceAccount default").As(lint.Warning))
 			}
-		case all.Find("", "ServiceAccount", name) == nil:
-			p.On(o, n, "the ServiceAccount %s is not in the components", name)
 		case !isBound && !isFalse(pod.Get("automountServiceAccountToken")):
-			p.On(o, n, "no binding grants permissions to the ServiceAccount %s", name)
+			p.Report(lint.On(o, n, "no binding grants permissions to the ServiceAccount %s", name).As(lint.Warning))
 		}
 	}
 }
@@ -567,24 +567,33 @@ func ownerFinalizers(p *lint.Pass) {
 
 var _ = accessRules.Add(lint.Rule{
 	ID: "RBAC012", Name: "unlimited-role", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "No account should have all permissions",
-	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Least privilege",
-	Why:    "Attackers who take over the controller own the management cluster and all workload clusters.",
+	Title:  "No account should have all permissions, and no runtime extension may have unlimited ones",
+	Source: "Kubernetes documentation, Role Based Access Control Good Practices, section Least privilege; Cluster API proposal 20220221-runtime-SDK, section Identity and access management",
+	Why:    "Attackers who take over the controller own the management cluster and all workload clusters. For a runtime extension any wildcard is an error.",
 	Fix:    "List the groups, resources and verbs that the controller needs.",
 	Check:  view.EachObject(unlimitedRole),
 })
 
 func unlimitedRole(p *lint.Pass, o *manifest.Object) {
-	if view.IsBinding(o) && o.Get("roleRef", "name").Str() == "cluster-admin" {
-		p.On(o, o.Get("roleRef", "name"), "the binding grants all permissions")
+	report := func(n *yamldoc.Node, format string, args ...any) {
+		f := lint.On(o, n, format, args...)
+		if view.ServesHooks(p.Release) {
+			f.Severity = lint.Error
+		}
+		p.Report(f)
+	}
+	if n := o.Get("roleRef", "name"); view.IsBinding(o) && n.Str() == "cluster-admin" {
+		report(n, "the binding grants all permissions")
 	}
 	if !isRole(o) {
 		return
 	}
 	for _, r := range o.Get("rules").List() {
 		if view.Holds(r, "apiGroups", "*") && view.Holds(r, "resources", "*") && view.Holds(r, "verbs", "*") {
-			p.On(o, r, "the rule grants all permissions")
+			report(r, "the rule grants all permissions")
 			break
+		} else if fields := view.Wildcards(p.Release, o, r); fields != "" {
+			report(r, "the rule has wildcards in %s", fields)
 		}
 	}
 }

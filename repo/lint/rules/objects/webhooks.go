@@ -119,8 +119,15 @@ func called(r *lint.Release) map[string]bool {
 	for _, c := range calls(r) {
 		out[c.service.Get("name").Text()] = true
 	}
-	for _, o := range r.Installed().Kind("runtime.cluster.x-k8s.io", "ExtensionConfig") {
+	for _, o := range r.Installed().Kind(view.RuntimeGroup, view.ExtensionKind) {
 		out[o.Get("spec", "clientConfig", "service", "name").Str()] = true
+	}
+	// Users register a runtime extension without an ExtensionConfig, but by which Service is plain.
+	if services := r.Installed().Kind("", "Service"); len(out) == 0 && view.ServesHooks(r) {
+		for _, o := range services {
+			out[o.Name] = len(services) == 1 || slices.ContainsFunc(r.Installed().Kind(view.CertManagerGroup, "Certificate"),
+				func(c *manifest.Object) bool { return view.IsFor(c, o.Name, o.Namespace) })
+		}
 	}
 	return out
 }
@@ -128,7 +135,6 @@ func called(r *lint.Release) map[string]bool {
 var _ = webhookRules.Add(lint.Rule{
 	ID: "WH002", Name: "service-selector", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A Service must select pods of the components and a port that they have",
-	OptIn:  "port numbers that no container declares, because programs may listen on them anyway",
 	Source: "clusterctl provider contract, section Links to external objects; Kubernetes documentation, Service",
 	Why:    "Connections to the Service fail. If it serves a webhook, the API server refuses every object that the webhook handles.",
 	Fix:    "Give selector and pod template the same labels, and targetPort the name of a port of the container.",
@@ -178,10 +184,8 @@ func serviceSelector(p *lint.Pass) {
 			}
 			if n.Is(yamldoc.String) {
 				report(o, n, "no container of %s has a port named %s", behind[0].Name, n.Text())
-			} else if p.Asked() {
-				f := lint.On(o, n, "no container of %s declares the port %s", behind[0].Name, n.Text())
-				f.Severity = lint.Info
-				p.Report(f)
+			} else if view.ServesHooks(p.Release) && slices.ContainsFunc(view.ContainersOf(behind[0]), func(c *yamldoc.Node) bool { return len(c.Get("ports").List()) > 0 }) {
+				p.Report(lint.On(o, n, "no container of %s declares the port %s", behind[0].Name, n.Text()).As(lint.Warning))
 			}
 		}
 	}
@@ -393,27 +397,30 @@ func reviewVersions(p *lint.Pass) {
 }
 
 var _ = webhookRules.Add(lint.Rule{
-	ID: "WH010", Name: "template-dry-run", Severity: lint.Info, Proof: lint.Contract, OptIn: lint.EveryFinding,
+	ID: "WH010", Name: "template-dry-run", Severity: lint.Info, Proof: lint.Contract,
 	Title:  "Webhooks on templates accept server-side-apply dry runs of Cluster API",
-	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run",
+	Source: "InfraMachine contract, section InfraMachineTemplate: support for SSA dry run; cluster-api core/reconcilers/topology/cluster, reconcileReferencedTemplate",
 	Why:    "Users cannot change the ClusterClass if the webhook refuses a dry run with the annotation topology.cluster.x-k8s.io/dry-run. A manifest does not show whether it does.",
 	Fix:    "Safe to ignore if a test covers a dry-run server-side apply of the template.",
 	Check:  templateDryRun,
 })
 
 // templatesOf returns the templates that an entry of a webhook's resources is
-// about: a name, or with a star all of the release in the groups of the rule.
+// about: a name, or with a star all of the release in the groups of the rule. Those of
+// clusters and control planes are left out: Cluster API never compares them by a dry run.
 func templatesOf(r *lint.Release, rule *yamldoc.Node, resource string) []string {
-	if resource != "*" && resource != "*/*" {
-		if strings.HasSuffix(resource, "templates") {
-			return []string{resource}
-		}
-		return nil
-	}
+	all := resource == "*" || resource == "*/*"
 	var out []string
-	for _, c := range r.CRDs() {
-		if strings.HasSuffix(c.Kind, contract.Suffix) && view.Holds(rule, "apiGroups", c.Group) {
-			out = append(out, c.Plural)
+	if strings.HasSuffix(resource, "templates") {
+		out = []string{resource}
+	}
+	for _, k := range r.Roles() {
+		switch {
+		case !k.Template || !view.Holds(rule, "apiGroups", k.Group):
+		case isCluster(k) || k.Role == contract.Remediation || k.Role == contract.IPPool:
+			out = slices.DeleteFunc(out, func(name string) bool { return name == k.Plural })
+		case all:
+			out = append(out, k.Plural)
 		}
 	}
 	return out

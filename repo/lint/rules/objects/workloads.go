@@ -17,7 +17,6 @@ var workloadRules = &lint.Family{Prefix: "DEP", Title: "Workloads of the compone
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP002", Name: "manager-resources", Severity: lint.Info, Proof: lint.Practice,
 	Title:  "The controller has a ServiceAccount, probes and resource requests",
-	OptIn:  "missing resource requests alone, which Cluster API's own controllers lack too",
 	Source: "Kubernetes documentation, Configure Liveness, Readiness and Startup Probes; Resource Management for Pods and Containers",
 	Why:    "Kubernetes does not restart a hanging controller, and sends webhook calls to one that is not ready. Without requests its pod is evicted first when a node runs out of memory.",
 	Fix:    "Set the missing fields: serviceAccountName in the pod; readinessProbe, livenessProbe and resources.requests in the container. Create the ServiceAccount and bind it to a role.",
@@ -44,7 +43,7 @@ func managerResources(p *lint.Pass) {
 					missing = append(missing, part.words)
 				}
 			}
-			if len(missing) > 1 || len(missing) == 1 && (missing[0] != requests || p.Asked()) {
+			if len(missing) > 1 || len(missing) == 1 && missing[0] != requests { // which Cluster API's own controllers lack too
 				p.On(o, c.Get("name"), "the controller has no %s", phrase.Or(missing))
 			}
 		}
@@ -124,7 +123,7 @@ func risks(table []risk, n *yamldoc.Node) (first *yamldoc.Node, words []string) 
 var _ = workloadRules.Add(lint.Rule{
 	ID: "DEP003", Name: "pod-security", Severity: lint.Info, Proof: lint.Practice,
 	Title:  "Pods have only the privileges they need",
-	Source: "Kubernetes documentation, Pod Security Standards, Restricted",
+	Source: "Kubernetes documentation, Pod Security Standards, Restricted; Cluster API proposal 20220221-runtime-SDK, section Identity and access management",
 	Why:    "Clusters that enforce the restricted Pod Security Standard do not start the pods; elsewhere a flaw in the controller exposes the node.",
 	Fix:    "Remove settings that give the pod rights on its node. Set runAsNonRoot: true and seccompProfile for the pod, and allowPrivilegeEscalation: false and capabilities.drop: [ALL] for each container.",
 	Check:  view.EachObject(podSecurity),
@@ -135,26 +134,30 @@ func podSecurity(p *lint.Pass, o *manifest.Object) {
 	if pod == nil {
 		return
 	}
+	soft := false
+	report := func(f lint.Finding) {
+		if soft = true; view.ServesHooks(p.Release) {
+			f.Severity = lint.Warning
+		}
+		p.Report(f)
+	}
 	if at, all := risks(podRisks, pod); at != nil {
-		p.On(o, at, "the pod %s", phrase.And(all))
+		report(lint.On(o, at, "the pod %s", phrase.And(all)))
 	}
 	for _, v := range pod.Get("volumes").List() {
 		if n := v.Get("hostPath"); n != nil {
-			p.On(o, n, "the pod mounts the file system of the node: %s", n.Get("path").Str())
+			report(lint.On(o, n, "the pod mounts the file system of the node: %s", n.Get("path").Str()))
 		}
 	}
-	soft := false
 	for _, c := range view.ContainersOf(o) {
 		if user := effective(pod, c, "runAsUser"); isZero(user) && effective(pod, c, "runAsNonRoot").Bool() {
 			f := lint.On(o, user, "container %s never starts: runAsUser is 0, but runAsNonRoot is true", c.Get("name").Str())
 			f.Fix = "Remove runAsUser: 0, or set another user."
-			p.Report(f)
-			soft = true
+			report(f)
 			continue
 		}
 		if at, all := risks(containerRisks, c); at != nil {
-			p.On(o, at, "container %s %s", c.Get("name").Str(), phrase.And(all))
-			soft = true
+			report(lint.On(o, at, "container %s %s", c.Get("name").Str(), phrase.And(all)))
 		}
 	}
 	if soft {
