@@ -49,8 +49,10 @@ type Kind struct {
 	// InClasses is set if there is a template of the kind, so that a ClusterClass can
 	// use it.
 	InClasses bool
-	// Reason says why the kind has this role.
+	// Reason says why the kind has this role; Used that objects refer to it in this role,
+	// whatever its name.
 	Reason string
+	Used   bool
 	// Contract and Chosen are what Cluster API takes from the labels; empty
 	// without a label.
 	Contract Contract
@@ -59,6 +61,8 @@ type Kind struct {
 	// one that is stored if the profile demands a contract or the role needs no
 	// label. It is nil if there is none.
 	Judged *crd.Version
+	// Also is the same definition in further roles.
+	Also []*Kind
 }
 
 // Suffix ends the names of templates.
@@ -72,9 +76,24 @@ func (k *Kind) Base() string {
 	return k.Kind
 }
 
-// Kinds gives every definition its role.
-func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
-	c := classifier{profile: p, known: map[[2]string]bool{}, labelled: map[string]bool{}}
+// Described reports whether a contract says something about kinds of the role.
+func (k *Kind) Described() bool {
+	return k.Role.Referenced() || k.Role == IPPool || k.Role == Remediation
+}
+
+// RoleName is the role as the pages of the contract call it: that of a template ends in
+// the Suffix.
+func (k *Kind) RoleName() string {
+	if k.Template {
+		return string(k.Role) + Suffix
+	}
+	return string(k.Role)
+}
+
+// Kinds gives every definition its role: the one that the profile says, or else those in
+// which objects refer to it, or else the one that its name and its fields tell.
+func (p Profile) Kinds(crds []*crd.CRD, uses Uses) []*Kind {
+	c := classifier{profile: p, uses: uses, known: map[[2]string]bool{}, labelled: map[string]bool{}}
 	for _, d := range crds {
 		c.known[[2]string{d.Group, d.Kind}] = true
 		if declares(d) {
@@ -84,7 +103,6 @@ func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
 	out := make([]*Kind, len(crds))
 	for i, d := range crds {
 		out[i] = c.classify(d)
-		out[i].InClasses = c.known[[2]string{d.Group, d.Kind + Suffix}]
 	}
 	return out
 }
@@ -92,6 +110,7 @@ func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
 // classifier knows what stands next to a definition.
 type classifier struct {
 	profile  Profile
+	uses     Uses
 	known    map[[2]string]bool
 	labelled map[string]bool // groups
 }
@@ -106,30 +125,58 @@ func declares(d *crd.CRD) bool {
 
 func (c *classifier) classify(d *crd.CRD) *Kind {
 	k := &Kind{CRD: d, Template: strings.HasSuffix(d.Kind, Suffix) && d.Kind != Suffix}
+	k.InClasses = c.known[[2]string{d.Group, d.Kind + Suffix}]
 	k.Contract, k.Chosen, _ = c.profile.Choose(d)
 	candidate := candidate{classifier: c, CRD: d, base: k.Base(), schema: schemaOf(d, k.Chosen)}
 	for _, row := range classes {
 		if row.is(&candidate) {
 			k.Role, k.Reason = row.role, row.reason
+			if k.Template {
+				k.Reason = ofTemplate.Replace("it makes " + k.Base() + ", " + row.reason)
+			}
 			break
 		}
 	}
 	for _, kind := range []string{d.Kind, k.Base()} {
 		if role, ok := c.profile.Roles[kind+"."+d.Group]; ok {
 			k.Role, k.Reason = role, "the configuration says so"
-			break
+			k.judge(c.profile)
+			return k
 		}
 	}
+	if used := c.uses.of(d.Group, k.Base()); len(used) > 0 && k.Role != Core {
+		why := c.uses[[2]string{d.Group, k.Base()}]
+		if i := max(slices.Index(used, k.Role), 0); i > 0 { // what its name says comes first
+			used[0], used[i] = used[i], used[0]
+		}
+		for _, role := range used[1:] {
+			other := *k
+			other.Role, other.Reason, other.Used = role, why[role], true
+			other.judge(c.profile)
+			k.Also = append(k.Also, &other)
+		}
+		if k.Role != used[0] {
+			k.Role, k.Reason, k.Used = used[0], why[used[0]], true
+		}
+	}
+	k.judge(c.profile)
+	return k
+}
+
+// ofTemplate turns the reason for a kind into that for its template.
+var ofTemplate = strings.NewReplacer(", its ", ", whose ", ", it ", ", which ", ", neither ", ", of which neither ")
+
+// judge chooses the version to compare with the contract.
+func (k *Kind) judge(p Profile) {
 	switch {
 	case k.Chosen != "":
-		k.Judged = d.Version(k.Chosen)
-	case c.profile.Contract != "" || !k.Role.Referenced():
-		k.Judged = d.Storage()
+		k.Judged = k.Version(k.Chosen)
+	case p.Contract != "" || !k.Role.Referenced():
+		k.Judged = k.Storage()
 	}
 	if k.Contract == "" {
-		k.Contract = c.profile.Contract
+		k.Contract = p.Contract
 	}
-	return k
 }
 
 // schemaOf returns the schema of a version, or else of the one that is stored.
@@ -214,7 +261,7 @@ const apiGroup = "cluster.x-k8s.io"
 // contractual reports whether the group or a label says that the kind is there
 // for Cluster API. In a group of its own a provider has other kinds as well.
 func (c *candidate) contractual() bool {
-	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) ||
+	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) || c.has("spec", "providerIDList") ||
 		c.place("infrastructure", "bootstrap", "controlplane") && (c.labelled[c.Group] || c.initialized())
 }
 
@@ -278,5 +325,5 @@ var classes = [...]struct {
 	{addon, "it is a proxy of an add-on provider", func(c *candidate) bool {
 		return c.place("addons") && (strings.HasSuffix(c.Kind, "ChartProxy") || strings.HasSuffix(c.Kind, "ReleaseProxy"))
 	}},
-	{Aux, "neither its name nor its fields are those of a role", func(*candidate) bool { return true }},
+	{Aux, "neither its name nor its fields are those of a role, and nothing refers to it", func(*candidate) bool { return true }},
 }
