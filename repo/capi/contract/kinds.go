@@ -93,9 +93,9 @@ func (k *Kind) RoleName() string {
 // Kinds gives every definition its role: the one that the profile says, or else those in
 // which objects refer to it, or else the one that its name and its fields tell.
 func (p Profile) Kinds(crds []*crd.CRD, uses Uses) []*Kind {
-	c := classifier{profile: p, uses: uses, known: map[[2]string]bool{}, labelled: map[string]bool{}}
+	c := classifier{profile: p, uses: uses, known: map[[2]string]*crd.CRD{}, labelled: map[string]bool{}}
 	for _, d := range crds {
-		c.known[[2]string{d.Group, d.Kind}] = true
+		c.known[[2]string{d.Group, d.Kind}] = d
 		if declares(d) {
 			c.labelled[d.Group] = true
 		}
@@ -111,7 +111,7 @@ func (p Profile) Kinds(crds []*crd.CRD, uses Uses) []*Kind {
 type classifier struct {
 	profile  Profile
 	uses     Uses
-	known    map[[2]string]bool
+	known    map[[2]string]*crd.CRD
 	labelled map[string]bool // groups
 }
 
@@ -125,7 +125,7 @@ func declares(d *crd.CRD) bool {
 
 func (c *classifier) classify(d *crd.CRD) *Kind {
 	k := &Kind{CRD: d, Template: strings.HasSuffix(d.Kind, Suffix) && d.Kind != Suffix}
-	k.InClasses = c.known[[2]string{d.Group, d.Kind + Suffix}]
+	k.InClasses = c.known[[2]string{d.Group, d.Kind + Suffix}] != nil
 	k.Contract, k.Chosen, _ = c.profile.Choose(d)
 	candidate := candidate{classifier: c, CRD: d, base: k.Base(), schema: schemaOf(d, k.Chosen)}
 	for _, row := range classes {
@@ -144,23 +144,68 @@ func (c *classifier) classify(d *crd.CRD) *Kind {
 			return k
 		}
 	}
-	if used := c.uses.of(d.Group, k.Base()); len(used) > 0 && k.Role != Core {
-		why := c.uses[[2]string{d.Group, k.Base()}]
-		if i := max(slices.Index(used, k.Role), 0); i > 0 { // what its name says comes first
-			used[0], used[i] = used[i], used[0]
+	roles := c.roles(k)
+	for _, role := range roles {
+		if role != k.Role {
+			k.Also = append(k.Also, c.as(k, role))
 		}
-		for _, role := range used[1:] {
-			other := *k
-			other.Role, other.Reason, other.Used = role, why[role], true
-			other.judge(c.profile)
-			k.Also = append(k.Also, &other)
-		}
-		if k.Role != used[0] {
-			k.Role, k.Reason, k.Used = used[0], why[used[0]], true
-		}
+	}
+	if len(roles) > 0 && roles[0] != k.Role {
+		first := k.Also[0]
+		first.Also = k.Also[1:]
+		return first
 	}
 	k.judge(c.profile)
 	return k
+}
+
+// as is the same kind in a role in which objects refer to it.
+func (c *classifier) as(k *Kind, role Role) *Kind {
+	out := *k
+	out.Role, out.Reason, out.Used = role, c.uses[[2]string{k.Group, k.Base()}][role].why, true
+	out.judge(c.profile)
+	return &out
+}
+
+// roles returns the roles of a kind, the most important first, that has one by its name
+// or none. What refers to it decides. But a reference to a kind that has another role by
+// its name may be wrong: the kind loses that role only if it keeps the contract of the other,
+// and a ClusterClass gives it a further one only then.
+func (c *classifier) roles(k *Kind) []Role {
+	used := c.uses.of(k.Group, k.Base())
+	switch k.Role {
+	case Core:
+		return nil
+	case Aux:
+		return used
+	}
+	var fit, misfit []Role
+	for _, role := range used {
+		switch {
+		case role == k.Role:
+		case c.keeps(k, role):
+			fit = append(fit, role)
+		case !c.uses[[2]string{k.Group, k.Base()}][role].class:
+			misfit = append(misfit, role)
+		}
+	}
+	if slices.Contains(used, k.Role) || len(fit) == 0 {
+		fit = slices.Insert(fit, 0, k.Role)
+	}
+	return append(fit, misfit...)
+}
+
+// keeps reports whether a kind, or the one that a template is for, has what the contract
+// of a role demands.
+func (c *classifier) keeps(k *Kind, role Role) bool {
+	d := c.known[[2]string{k.Group, k.Base()}]
+	if d == nil {
+		return false
+	}
+	of := &Kind{CRD: d, Role: role}
+	of.Contract, of.Chosen, _ = c.profile.Choose(d)
+	of.judge(c.profile)
+	return of.Judged != nil && len(of.blocking(of.Judged.Schema, c.profile)) == 0
 }
 
 // ofTemplate turns the reason for a kind into that for its template.
@@ -223,9 +268,9 @@ func (c *candidate) place(words ...string) bool {
 // the kind.
 func (c *candidate) sibling() bool {
 	if c.base != c.Kind {
-		return c.known[[2]string{c.Group, c.base}]
+		return c.known[[2]string{c.Group, c.base}] != nil
 	}
-	return c.known[[2]string{c.Group, c.Kind + Suffix}]
+	return c.known[[2]string{c.Group, c.Kind + Suffix}] != nil
 }
 
 // initialized reports whether the schema has one of the fields that report the
@@ -239,7 +284,7 @@ func (c *candidate) initialized() bool {
 // machine that the controller makes for a machine.
 func (c *candidate) templated(ending string) bool {
 	for k := range c.known {
-		if k[0] == c.Group && strings.HasSuffix(k[1], ending) && c.known[[2]string{k[0], k[1] + Suffix}] {
+		if k[0] == c.Group && strings.HasSuffix(k[1], ending) && c.known[[2]string{k[0], k[1] + Suffix}] != nil {
 			return true
 		}
 	}

@@ -1,16 +1,23 @@
 package contract
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
-// Uses says in which roles objects refer to kinds: by group and kind without the Suffix
-// of templates, the reason for each role. The zero value is ready to be read.
-type Uses map[[2]string]map[Role]string
+// Uses says in which roles objects refer to kinds, by group and kind without the Suffix of
+// templates. The zero value is ready to be read.
+type Uses map[[2]string]map[Role]use
+
+// use is the first reference in a role.
+type use struct {
+	why string
+	// class says that only ClusterClasses refer to the kind in this role.
+	class bool
+}
 
 // reference are fields that give the kind they name its role.
 type reference struct {
@@ -69,7 +76,9 @@ func (u Uses) Add(file string, objects []*manifest.Object) {
 			continue
 		}
 		note := func(role Role) func(*yamldoc.Node) {
-			return func(ref *yamldoc.Node) { u.add(ref, role, o.Kind+" "+o.Name+" in "+file+" refers to it") }
+			return func(ref *yamldoc.Node) {
+				u.add(ref, role, use{o.Kind + " " + o.Name + " in " + file + " refers to it", o.Kind == "ClusterClass"})
+			}
 		}
 		rows, ok := references[[2]string{o.Group, o.Kind}]
 		for _, row := range rows {
@@ -104,7 +113,7 @@ func addresses(n *yamldoc.Node, visit func(*yamldoc.Node)) {
 	}
 }
 
-func (u Uses) add(ref *yamldoc.Node, role Role, why string) {
+func (u Uses) add(ref *yamldoc.Node, role Role, by use) {
 	group, kind := ref.Get("apiGroup").Str(), ref.Get("kind").Str()
 	if group == "" {
 		group, _ = manifest.SplitAPIVersion(ref.Get("apiVersion").Str())
@@ -114,16 +123,16 @@ func (u Uses) add(ref *yamldoc.Node, role Role, why string) {
 	}
 	key := [2]string{group, strings.TrimSuffix(kind, Suffix)}
 	if u[key] == nil {
-		u[key] = map[Role]string{}
+		u[key] = map[Role]use{}
 	}
-	if _, ok := u[key][role]; !ok {
-		u[key][role] = why
+	if former, ok := u[key][role]; !ok || former.class && !by.class {
+		u[key][role] = by
 	}
 }
 
 // of returns the roles of a kind in their order.
 func (u Uses) of(group, base string) []Role {
-	return slices.DeleteFunc(slices.Clone(roles[:]), func(r Role) bool { return u[[2]string{group, base}][r] == "" })
+	return phrase.Only(roles[:], func(r Role) bool { return u[[2]string{group, base}][r].why != "" })
 }
 
 // each visits the values at a path.

@@ -376,11 +376,11 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP008", Name: "pool-instances", Severity: lint.Info, Proof: lint.Contract,
-	Title:  "The instances of a pool are a list of objects",
+	ID: "IMP008", Name: "pool-instances", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The instances of a pool should be a list of objects, with the fields of the contract",
 	Source: "contract page InfraMachinePool, instances",
-	Why:    "Users and tools do not find the replicas of the pool.",
-	Fix:    "Make status.instances a list of objects.",
+	Why:    "Users and tools do not find the replicas of the pool, or misread what the status says about them.",
+	Fix:    "Make status.instances a list of objects, and give addresses, instanceName, providerID, version and ready the types of the contract.",
 	Check:  demanded(contract.Instances, contract.InfraMachinePool),
 })
 
@@ -815,7 +815,7 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP005", Name: "pool-machines", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A pool with Machines must name their kind, which must be in its group and version",
 	Source: "contract page InfraMachinePool, MachinePoolMachines support; core machinepool controller, reconcileMachines",
-	Why:    "Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool. MachinePools fail to reconcile if there is no such kind, and have no Machines without the field.",
+	Why:    "Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool. Without the field MachinePools have no Machines, and without the kind they fail to reconcile.",
 	Fix:    "Serve the machine kind in the version of the pool and report it in status.infrastructureMachineKind, or remove both.",
 	Check:  both(demanded(contract.PoolMachines, contract.InfraMachinePool), eachRole(poolMachines, contract.InfraMachinePool)),
 })

@@ -12,7 +12,7 @@ import (
 )
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD033", Name: "required-of-users", Severity: lint.Error, Proof: lint.APIServer,
+	ID: "CRD033", Name: "required-of-users", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "Fields that the controller fills must be optional",
 	Source: "contract pages, the sections of the fields, which have the marker +optional",
 	Why:    "The API server refuses the objects that users and Cluster API create, because only the controller knows the value.",
@@ -95,7 +95,7 @@ var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD034", Name: "refused-values", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "The schema must accept all values that the contract allows",
 	Source: "contract pages, the sections of the fields",
-	Why:    "The API server refuses what the controller reports, or reports it in its place, so that Cluster API waits forever or goes on too early.",
+	Why:    "The API server refuses what the controller reports, or reports it in its place, so that Cluster API waits forever or continues too early.",
 	Fix:    "Remove the keyword from the schema, or give it a value that allows what the message names.",
 	Check:  refusedValues,
 })

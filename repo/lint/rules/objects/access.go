@@ -267,9 +267,9 @@ func needlessAggregation(p *lint.Pass) {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC007", Name: "control-plane-aggregation", Severity: lint.Error, Proof: lint.Practice,
+	ID: "RBAC007", Name: "control-plane-aggregation", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "Control plane providers must have access to the machines of the templates that use them",
-	Source: "KubeadmControlPlane provider, config/rbac/aggregated_role.yaml; cluster-api-provider-vsphere issue 1345",
+	Source: "contract pages, All resources: API group; KubeadmControlPlane provider, config/rbac/aggregated_role.yaml; cluster-api-provider-vsphere issue 1345",
 	Why:    "The control plane never gets a machine: its provider creates machines from machine templates itself, and has no access to other API groups unless a role has its own label.",
 	Fix:    "Add the label of the provider to the role as well, such as " + kubeadmAggregate + `: "true".`,
 	Scope:  lint.ScopeRelease, Check: controlPlaneAggregation,
