@@ -379,7 +379,7 @@ func (f *Field) Refused(s crd.Schema) (out []Refusal) {
 		}
 	}
 	if at := s.Node.Field("enum"); at != nil && f.Free {
-		out = append(out, Refusal{"any other", at})
+		out = append(out, Refusal{"every string", at})
 	}
 	return out
 }

@@ -264,14 +264,15 @@ func (c *candidate) place(words ...string) bool {
 	return false
 }
 
-// sibling reports whether the template of a kind is defined, or of a template
-// the kind.
-func (c *candidate) sibling() bool {
+// other is the template of a kind, or the kind of a template; nil if it is not defined.
+func (c *candidate) other() *crd.CRD {
 	if c.base != c.Kind {
-		return c.known[[2]string{c.Group, c.base}] != nil
+		return c.known[[2]string{c.Group, c.base}]
 	}
-	return c.known[[2]string{c.Group, c.Kind + Suffix}] != nil
+	return c.known[[2]string{c.Group, c.Kind + Suffix}]
 }
+
+func (c *candidate) sibling() bool { return c.other() != nil }
 
 // initialized reports whether the schema has one of the fields that report the
 // end of the initialization.
@@ -306,7 +307,7 @@ const apiGroup = "cluster.x-k8s.io"
 // contractual reports whether the group or a label says that the kind is there
 // for Cluster API. In a group of its own a provider has other kinds as well.
 func (c *candidate) contractual() bool {
-	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) || c.has("spec", "providerIDList") ||
+	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) || c.sibling() && declares(c.other()) || c.has("spec", "providerIDList") ||
 		c.place("infrastructure", "bootstrap", "controlplane") && (c.labelled[c.Group] || c.initialized())
 }
 
@@ -352,7 +353,7 @@ var classes = [...]struct {
 	{MachinePoolMachine, "its name ends with MachinePoolMachine", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePoolMachine") }},
 	{InfraMachine, "its name ends with Machine, and it has a template, a provider ID or reports that it is initialized", func(c *candidate) bool {
 		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") &&
-			(c.sibling() || !c.templated("Machine") && (c.has("spec", "providerID") || c.initialized()))
+			(c.base != c.Kind || c.sibling() || !c.templated("Machine") && (c.has("spec", "providerID") || c.initialized()))
 	}},
 	{InfraCluster, "its name ends with Cluster", func(c *candidate) bool {
 		return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") &&

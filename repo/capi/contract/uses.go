@@ -77,7 +77,7 @@ func (u Uses) Add(file string, objects []*manifest.Object) {
 		}
 		note := func(role Role) func(*yamldoc.Node) {
 			return func(ref *yamldoc.Node) {
-				u.add(ref, role, use{o.Kind + " " + o.Name + " in " + file + " refers to it", o.Kind == "ClusterClass"})
+				u.add(ref, role, use{"a " + o.Kind + " in " + file + " refers to it", o.Kind == "ClusterClass"})
 			}
 		}
 		rows, ok := references[[2]string{o.Group, o.Kind}]

@@ -524,20 +524,25 @@ func demanded(section contract.Section, roles ...contract.Role) func(*lint.Pass)
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC003", Name: "infra-cluster-endpoint-required", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "Host and port of the endpoint should be optional",
+	Title:  "The endpoint, with its host and port, should be optional",
 	Source: "contract page InfraCluster, control plane endpoint",
 	Why:    "Users, patches and control planes cannot set one of them and leave the other to the controller.",
-	Fix:    "Add the marker +optional and omitempty to both fields.",
+	Fix:    "Add the marker +optional and omitempty to the fields.",
 	Check:  eachRole(endpointRequired, contract.InfraCluster),
 })
 
 func endpointRequired(p *lint.Pass, k *contract.Kind) {
-	s, presence := k.Judged.Schema.At("spec", "controlPlaneEndpoint")
-	if k.Contract == contract.V1Beta1 || presence != crd.Present || !s.Required("host") && !s.Required("port") {
+	if k.Contract == contract.V1Beta1 {
 		return
 	}
-	view.Accuse(p, k, s.Node.Get("required"), 0,
-		"host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+	if s, _ := k.Judged.Schema.At("spec"); requires(s, "controlPlaneEndpoint") != nil {
+		view.Accuse(p, k, requires(s, "controlPlaneEndpoint"), 0, "%s requires spec.controlPlaneEndpoint", named(k))
+	}
+	s, presence := k.Judged.Schema.At("spec", "controlPlaneEndpoint")
+	if presence == crd.Present && (s.Required("host") || s.Required("port")) {
+		view.Accuse(p, k, s.Node.Get("required"), 0,
+			"host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+	}
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -603,6 +608,14 @@ func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass
 			}
 		}
 		for _, kinds := range phrase.Groups(missing, func(k *contract.Kind) string { return k.Group }) {
+			if other := misnamed(p, role, kinds[0]); other != nil {
+				view.Accuse(p, other, view.Nearest(other.Object, "spec", "names", "kind"), lint.Error,
+					"%s has spec.template.spec, but the template of %s must be named %s%s", other.Kind, kinds[0].Kind, kinds[0].Kind, contract.Suffix)
+				kinds = kinds[1:]
+			}
+			if len(kinds) == 0 {
+				continue
+			}
 			names := phrase.List(kinds, func(k *contract.Kind) string { return k.Kind + contract.Suffix })
 			what := "kind %s is"
 			if len(names) > 1 {
@@ -612,6 +625,25 @@ func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass
 				"the "+what+" missing in group %s", phrase.Few(names, 5), kinds[0].Group)
 		}
 	}
+}
+
+// misnamed returns what seems to be the template of a pool under another name: a template
+// that begins with the name of the pool, or that makes no kind there is.
+func misnamed(p *lint.Pass, role contract.Role, pool *contract.Kind) *contract.Kind {
+	for _, k := range view.Definitions(p) {
+		if role != contract.InfraMachinePool || k.Group != pool.Group || k.Role != contract.Aux && k.Role != role || k.Storage() == nil {
+			continue
+		}
+		if _, presence := k.Storage().Schema.At("spec", "template", "spec"); presence != crd.Present {
+			continue
+		}
+		kind := strings.ToLower(k.Kind)
+		orphan := k.Template && strings.Contains(kind, "pool") && p.Release.CRD(k.Group, k.Base()) == nil
+		if orphan || !k.Template && strings.HasPrefix(kind, strings.ToLower(pool.Kind)) && k != pool {
+			return k
+		}
+	}
+	return nil
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -747,8 +779,8 @@ func nodeInfo(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM010", Name: "immutable-template", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "The schema of a template should allow changes of its spec",
+	ID: "IM010", Name: "immutable-template", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The schema of a template must allow changes of its spec",
 	Source: "contract pages InfraMachine, InfraMachinePool and BootstrapConfig, support for SSA dry run; core/reconcilers/topology/cluster/reconcile_state.go, reconcileReferencedTemplate",
 	Why:    "Users cannot change a ClusterClass with such templates: the topology controller tests changes with a dry run, which an expression in the schema cannot accept.",
 	Fix:    "Move the check to a webhook that skips dry runs of the topology controller.",
@@ -778,6 +810,7 @@ func fixedField(rule string) (path string, ok bool) {
 func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 	var first *yamldoc.Node
 	var fields []string
+	severity := lint.Warning // single fields may be fixed for a good reason
 	var visit func(s crd.Schema, path string)
 	visit = func(s crd.Schema, path string) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
@@ -793,6 +826,9 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 			if !slices.Contains(fields, field) {
 				fields = append(fields, field)
 			}
+			if strings.HasPrefix("spec.template.spec", field) {
+				severity = lint.Error
+			}
 		}
 		for _, f := range s.Node.Get("properties").Fields() {
 			if path == "" && f.Name != "spec" {
@@ -806,7 +842,7 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 	}
 	visit(k.Judged.Schema, "")
 	if first != nil {
-		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run",
+		view.Accuse(p, k, first, severity, "the schema forbids changes of %s in %s %s, even in a dry run",
 			phrase.Few(fields, 3), k.Kind, k.Judged.Name)
 	}
 }

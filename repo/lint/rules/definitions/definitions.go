@@ -568,7 +568,7 @@ func terminalFailures(p *lint.Pass) {
 		case k.Contract != contract.V1Beta2:
 			continue
 		case k.Role == contract.InfraMachinePool: // whose contract says MAY
-			severity, what = lint.Info, "later versions of Cluster API no longer read"
+			severity, what = lint.Info, "Cluster API only reads until it drops contract v1beta1"
 		}
 		for _, name := range [...]string{"failureReason", "failureMessage"} {
 			if s, presence := k.Judged.Schema.At("status", name); presence == crd.Present && s.Type() == "string" {

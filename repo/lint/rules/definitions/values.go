@@ -115,7 +115,7 @@ func refusedValues(p *lint.Pass) {
 				continue
 			}
 			for _, r := range f.Refused(s) {
-				view.Accuse(p, k, r.Keyword.Value, 0, "%s of %s cannot have the value %s, because of its %s", f.Path, named(k), r.Value, r.Keyword.Name)
+				view.Accuse(p, k, r.Keyword.Value, 0, "%s of %s does not accept %s, because of its %s", f.Path, named(k), r.Value, r.Keyword.Name)
 				break
 			}
 			if f.Section == contract.Initialization || f.Section == contract.Provisioned {

@@ -308,7 +308,7 @@ func controlPlaneAggregation(p *lint.Pass) {
 			if user == nil {
 				f.Severity = lint.Info
 			} else {
-				f.Message += ", which " + user.Kind + " " + user.Name + " of " + user.File.Artifact.Name + " uses"
+				f.Message += ", which a " + user.Kind + " in " + user.File.Artifact.Name + " uses"
 			}
 			p.Report(f)
 		}

@@ -137,8 +137,8 @@ func checkConditions(p *lint.Pass, k *contract.Kind, s crd.Schema) {
 				f.Path, k.Kind, k.Judged.Name, at.Type(), f.Type)
 		case presence == crd.Present:
 			if refused := f.Refused(at); len(refused) > 0 {
-				Accuse(p, k, refused[0].Keyword.Value, lint.Error, "%s of status.conditions of %s %s cannot be %s", f.Path, k.Kind, k.Judged.Name,
-					phrase.Or(phrase.List(refused, func(r contract.Refusal) string { return r.Value })))
+				Accuse(p, k, refused[0].Keyword.Value, lint.Error, "%s of status.conditions of %s %s does not accept %s, because of its %s", f.Path, k.Kind, k.Judged.Name,
+					phrase.Or(phrase.List(refused, func(r contract.Refusal) string { return r.Value })), refused[0].Keyword.Name)
 			}
 		}
 	}
