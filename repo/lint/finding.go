@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -130,6 +131,8 @@ type Report struct {
 	Subject string
 	// Command is the one that judges, if that is neither lint nor extension check.
 	Command string
+	// Kinds are what was judged if that was definitions alone.
+	Kinds []*contract.Kind
 }
 
 // Count counts the findings by severity.

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,7 @@ type Release struct {
 	installed func() *Index
 	crds      func() []*crd.CRD
 	byCRD     func() map[[2]string]*crd.CRD
+	uses      contract.Uses // of files that are forgotten
 	roles     func() []*contract.Kind
 	byRole    func() map[[2]string]*contract.Kind
 }
@@ -59,7 +61,8 @@ func (r *Release) CRDs() []*crd.CRD { return r.crds() }
 func (r *Release) CRD(group, kind string) *crd.CRD { return r.byCRD()[[2]string{group, kind}] }
 
 // Roles are the definitions with their roles in the contracts, in the order of
-// CRDs. Only file and release rules may ask.
+// CRDs. What templates and classes refer to decides, so that rules for these must not
+// ask, only rules for components and for releases.
 func (r *Release) Roles() []*contract.Kind { return r.roles() }
 
 // Role returns the definition of a kind with its role, or nil.
@@ -97,7 +100,23 @@ func (r *Release) index(profile contract.Profile) {
 		}
 		return out
 	})
-	r.roles = sync.OnceValue(func() []*contract.Kind { return profile.Kinds(r.crds()) })
+	r.uses = contract.Uses{}
+	maps.Copy(r.uses, profile.Uses)
+	r.roles = sync.OnceValue(func() []*contract.Kind {
+		if len(r.crds()) == 0 {
+			return nil
+		}
+		for _, f := range r.Files {
+			if !r.forgotten[f] {
+				r.uses.Add(f.Artifact.Name, f.Objects())
+			}
+		}
+		kinds := profile.Kinds(r.crds(), r.uses)
+		if r.samples(kinds) {
+			kinds = profile.Kinds(r.crds(), r.uses)
+		}
+		return kinds
+	})
 	r.byRole = sync.OnceValue(func() map[[2]string]*contract.Kind {
 		out := map[[2]string]*contract.Kind{}
 		for _, k := range r.roles() {
@@ -105,6 +124,26 @@ func (r *Release) index(profile contract.Profile) {
 		}
 		return out
 	})
+}
+
+// largestSample bounds the files that are searched for samples.
+const largestSample = 1 << 20
+
+// samples notes what refers to kinds without a role in YAML that clusterctl does not
+// read, and reports whether there was any.
+func (r *Release) samples(kinds []*contract.Kind) bool {
+	found := false
+	for _, a := range r.Artifacts {
+		if a.Kind() != layouts.Asset || !strings.HasSuffix(a.Name, ".yaml") || a.Locatable() || a.Size > largestSample {
+			continue
+		}
+		data, err := a.Text()
+		if err == nil && slices.ContainsFunc(kinds, func(k *contract.Kind) bool { return k.Role == contract.Aux && strings.Contains(data, k.Kind) }) {
+			r.uses.Add(a.Name, manifest.New(a, layouts.ClusterTemplate, data).Objects())
+			found = true
+		}
+	}
+	return found
 }
 
 // stored returns what Stored is for the releases that follow.
@@ -176,6 +215,7 @@ func hasClass(f *File) bool {
 
 // forget lets go of what was parsed of a file without a class.
 func (r *Release) forget(f *File) {
+	r.uses.Add(f.Artifact.Name, f.Objects())
 	r.forgotten[f] = true
 	f.Forget()
 }

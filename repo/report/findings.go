@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -113,6 +114,7 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 			}
 		}
 	}
+	b.WriteString(kindsText(r.Kinds))
 	fmt.Fprintf(&b, "%s in %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -217,6 +219,50 @@ func place(file string, p yamldoc.Pos) string {
 type jsonReport struct {
 	Summary  jsonSummary   `json:"summary" doc:"how much was looked at and found"`
 	Findings []jsonFinding `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
+	Kinds    []jsonKind    `json:"kinds,omitempty" doc:"the kinds that contract check found, in each of their roles; absent in other reports"`
+}
+
+type jsonKind struct {
+	Group    string `json:"group" doc:"the API group"`
+	Kind     string `json:"kind" doc:"the kind"`
+	Role     string `json:"role" doc:"the role in the contracts; Aux if the kind has none"`
+	Contract string `json:"contract,omitempty" doc:"the contract that it was judged by; absent if no contract describes the role"`
+	Version  string `json:"version,omitempty" doc:"the version that was judged; absent if the kind was not judged by a contract"`
+	Reason   string `json:"reason" doc:"why it has the role, or none"`
+}
+
+// judgedKind is a kind with what was judged of it.
+func judgedKind(k *contract.Kind) jsonKind {
+	out := jsonKind{Group: k.Group, Kind: k.Kind, Role: k.RoleName(), Reason: k.Reason}
+	if k.Described() {
+		out.Contract = string(k.Contract)
+		if k.Judged != nil {
+			out.Version = k.Judged.Name
+		}
+	}
+	return out
+}
+
+// kindsText says which kinds were judged in which role, and which were not.
+func kindsText(kinds []*contract.Kind) string {
+	var b strings.Builder
+	for _, k := range kinds {
+		name := phrase.Visible(k.Kind + "." + k.Group)
+		j := judgedKind(k)
+		switch {
+		case j.Version != "":
+			by := ""
+			if j.Contract != "" {
+				by = " by contract " + j.Contract
+			}
+			fmt.Fprintf(&b, "%s: judged as %s%s, version %s (%s)\n", name, j.Role, by, phrase.Visible(j.Version), phrase.Visible(k.Reason))
+		case k.Described():
+			fmt.Fprintf(&b, "%s: is %s (%s), not judged without a version\n", name, j.Role, phrase.Visible(k.Reason))
+		default:
+			fmt.Fprintf(&b, "%s: not judged by a contract: %s\n", name, phrase.Visible(k.Reason))
+		}
+	}
+	return b.String()
 }
 
 type jsonSummary struct {
@@ -267,6 +313,7 @@ func findingsJSON(w io.Writer, r *lint.Report) error {
 	for i := range r.Findings {
 		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))
 	}
+	out.Kinds = phrase.List(r.Kinds, judgedKind)
 	return documentOf("lint").write(w, r.Failures, r.Suppressed, out)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,10 +31,17 @@ func contractCheckCommand(env *cli.Env) *cobra.Command {
 folders with YAML or JSON such as config/crd/bases, or "-" for standard input.
 All are judged together, by the rules that lint applies to the CRDs of a release.
 
-The role of each kind is recognized by its name and fields, or given by --role.
+The role of each kind is the one in which templates, classes or samples among the
+files use it. Of other kinds it is recognized by name and fields, or given by
+--role. The text names every kind with the role in which it was judged, or why it
+was not. If none was, the exit code is 3.
+
 The contract is the one whose label the CRDs have; if none of them has a label,
 because the build adds it later, the one with the fewest missing fields.`,
 		Example: `  clusterctl-repo contract check config/crd/bases
+
+  # With objects that use the kinds, where names do not tell their roles
+  clusterctl-repo contract check config/crd/bases config/samples templates
 
   # What the generator writes, before it is a file
   controller-gen crd paths=./api/... output:crd:stdout \
@@ -70,7 +78,10 @@ because the build adds it later, the one with the fewest missing fields.`,
 				return err
 			}
 			r.Command, r.Subject = "contract check", fmt.Sprintf("the CRDs of %s", phrase.Few(args, 10))
-			return f.Judge(env, r, report.Options{})
+			if err := f.Judge(env, r, report.Options{}); err != nil || slices.ContainsFunc(r.Kinds, (*contract.Kind).Described) {
+				return err
+			}
+			return cli.Exit(cli.ExitFailed, fmt.Errorf("nothing was judged: no kind has a role in the contracts; name files that use the kinds as well, or give their role with --role"))
 		},
 	}
 	cmd.Flags().StringVar(&named, "contract", "", "")

@@ -94,7 +94,7 @@ func Lacks(crds []*crd.CRD, p Profile) (declared bool, missing []string) {
 			declared = true
 		}
 	}
-	for _, k := range p.Kinds(crds) {
+	for _, k := range p.Kinds(crds, nil) {
 		if !k.Role.Referenced() || k.Judged == nil {
 			continue
 		}

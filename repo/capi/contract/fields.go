@@ -2,10 +2,12 @@ package contract
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 // Need says whether a field has to be there.
@@ -39,6 +41,7 @@ const (
 	Scale            Section = "replicas, scale subresource"
 	Counters         Section = "replicas, counters"
 	Instances        Section = "instances"
+	Failures         Section = "terminal failures"
 	PoolMachines     Section = "MachinePoolMachines support"
 	Interruptible    Section = "interruptible"
 	DataSecret       Section = "data secret"
@@ -78,6 +81,13 @@ type Field struct {
 	// Type is what the schema has to say; empty for any.
 	Type string
 	Need Need
+	// Values are some that the schema must accept, as YAML; of a boolean, both. Most is how
+	// many entries a list may have, and Free says that nothing limits a string to a few values.
+	Values string
+	Most   int64
+	Free   bool
+	// Filled says that the controller knows the value, and not who creates the object.
+	Filled bool
 	// Read says that Cluster API reads or writes the field, and fails if it has
 	// another type; with Lenient it treats a value of another type as missing.
 	Read, Lenient bool
@@ -105,31 +115,36 @@ var Fields = slices.Concat(
 		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].controlPlane", Type: "boolean", Read: true},
 		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].attributes", Type: "object", Read: true},
 		{Section: FailureDomains, Contract: V1Beta2, Path: domains + ".[].attributes.*", Type: "string", Read: true},
-	}, template),
+	}, failures, template),
 	// infra-machine.md
-	as(Field{Role: InfraMachine}, machine, template, []Field{
+	as(Field{Role: InfraMachine}, machine, failures, template, []Field{
 		{Template: true, Section: Capacity, Path: "status.capacity", Type: "object"},
 	}),
 	// infra-machinepool.md. The code still reads status.ready, whatever the contract.
 	as(Field{Role: InfraMachinePool}, []Field{
 		{Section: Instances, Path: "status.instances", Type: "array"},
 		{Section: Instances, Path: "status.instances.[]", Type: "object"},
+		{Section: Instances, Path: "status.instances.[].addresses", Type: "array"},
+		{Section: Instances, Path: "status.instances.[].instanceName", Type: "string"},
+		{Section: Instances, Path: "status.instances.[].providerID", Type: "string"},
+		{Section: Instances, Path: "status.instances.[].version", Type: "string"},
+		{Section: Instances, Path: "status.instances.[].ready", Type: "boolean"},
 		{Section: PoolMachines, Path: "status.infrastructureMachineKind", Type: "string", Read: true},
-		{Section: ProviderID, Path: "spec.providerID", Type: "string"},
-		{Section: ProviderIDList, Path: "spec.providerIDList", Type: "array", Need: Must, Read: true},
-		{Section: ProviderIDList, If: "spec.providerIDList", Path: "spec.providerIDList.[]", Type: "string", Need: Must, Read: true},
+		{Section: ProviderID, Path: "spec.providerID", Type: "string", Free: true, Filled: true},
+		{Section: ProviderIDList, Path: "spec.providerIDList", Type: "array", Need: Must, Read: true, Values: "[[]]", Most: 10000, Filled: true},
+		{Section: ProviderIDList, If: "spec.providerIDList", Path: "spec.providerIDList.[]", Type: "string", Need: Must, Read: true, Free: true},
 		{Section: Initialization, Path: "status.ready", Type: "boolean", Need: Must, Read: true},
 		{Section: Provisioned, Contract: V1Beta2, Path: provisioned, Type: "boolean", Need: should},
-		{Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true},
-	}, template),
+		{Section: Replicas, Path: "status.replicas", Type: "integer", Need: Must, Read: true, Values: "[0, 1, 10000]"},
+	}, failures, template),
 	// Machines of pools are read like others; they have no template.
-	as(Field{Role: MachinePoolMachine}, machine),
+	as(Field{Role: MachinePoolMachine}, machine, failures),
 	// bootstrap-config.md
 	as(Field{Role: BootstrapConfig}, as(Field{Need: Must, Read: true}, []Field{
-		{Section: DataSecret, Path: "status.dataSecretName", Type: "string"},
+		{Section: DataSecret, Path: "status.dataSecretName", Type: "string", Free: true},
 		{Section: Initialization, Contract: V1Beta1, Path: "status.ready", Type: "boolean"},
 		{Section: Initialization, Contract: V1Beta2, Path: "status.initialization.dataSecretCreated", Was: "status.ready", Type: "boolean"},
-	}), template),
+	}), failures, template),
 	// control-plane.md. A machineTemplate without any reference is that of a control
 	// plane without machines.
 	as(Field{Role: ControlPlane}, []Field{
@@ -138,7 +153,7 @@ var Fields = slices.Concat(
 		{Section: Endpoint, Path: endpoint + ".port", Type: "integer", Read: true},
 		{Section: Replicas, Path: "spec.replicas", Type: "integer", Read: true},
 		{Section: Scale, If: "spec.replicas", Path: "status.selector", Type: "string", Need: should},
-	}, as(Field{Section: Counters, If: "spec.replicas", Type: "integer", Need: should, Read: true, Lenient: true}, []Field{
+	}, as(Field{Section: Counters, If: "spec.replicas", Type: "integer", Need: should, Read: true, Lenient: true, Values: "[0, 1]"}, []Field{
 		{Path: "status.replicas"},
 		{Path: "status.readyReplicas"},
 		{Path: "status.updatedReplicas", Contract: V1Beta1},
@@ -188,7 +203,7 @@ var Fields = slices.Concat(
 		}, as(Field{Section: Initialization, Type: "boolean", Need: Must, Read: true}, []Field{
 			{Contract: V1Beta1, Path: "status.initialized"},
 			{Contract: V1Beta2, Path: "status.initialization.controlPlaneInitialized", Was: "status.initialized"},
-		}), template, []Field{
+		}), failures, template, []Field{
 			{Template: true, Section: MachineMetadata, Path: "spec.template." + machines + ".metadata", Type: "object", Read: true},
 		}),
 )
@@ -204,13 +219,15 @@ const (
 	newRef      = machines + ".spec.infrastructureRef"
 )
 
-// template are the rows of templates, and machine those of machines, of whichever role.
+// template are the rows of templates, machine those of machines, and failures those of all
+// kinds that Cluster API refers to (controllers/external, FailuresFrom).
 var (
+	failures = as(Field{Section: Failures, Type: "string", Read: true}, []Field{{Path: "status.failureReason"}, {Path: "status.failureMessage", Free: true}})
 	template = as(Field{Template: true}, []Field{
 		{Section: TemplateSpec, Path: "spec.template.spec", Type: "object", Need: Must},
 	}, metadata(TemplateMetadata, "", "", "spec.template.metadata", should))
 	machine = slices.Concat([]Field{
-		{Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true},
+		{Section: ProviderID, Path: "spec.providerID", Type: "string", Need: Must, Read: true, Free: true, Filled: true},
 		{Section: FailureDomain, Path: "spec.failureDomain", Type: "string", Read: true},
 		{Section: FailureDomain, Contract: V1Beta1, Path: "status.failureDomain", Type: "string", Read: true},
 		{Section: FailureDomain, Contract: V1Beta2, Path: "status.failureDomain", Was: "spec.failureDomain", Type: "string", Read: true},
@@ -230,6 +247,7 @@ func as(common Field, rows ...[]Field) []Field {
 		f := &out[i]
 		f.Role, f.Section, f.Contract = cmp.Or(f.Role, common.Role), cmp.Or(f.Section, common.Section), cmp.Or(f.Contract, common.Contract)
 		f.If, f.Type, f.Need = cmp.Or(f.If, common.If), cmp.Or(f.Type, common.Type), cmp.Or(f.Need, common.Need)
+		f.Values = cmp.Or(f.Values, common.Values)
 		f.Template, f.Read, f.Lenient = f.Template || common.Template, f.Read || common.Read, f.Lenient || common.Lenient
 	}
 	return out
@@ -262,7 +280,7 @@ func metadata(s Section, c Contract, ref, path string, need Need) []Field {
 // without type or status are refused, the rest is optional.
 var ConditionFields = [...]Field{
 	{Path: "type", Type: "string", Need: Must, Read: true},
-	{Path: "status", Type: "string", Need: Must, Read: true},
+	{Path: "status", Type: "string", Need: Must, Read: true, Values: "['True', 'False', Unknown]"},
 	{Path: "reason", Type: "string", Read: true},
 	{Path: "message", Type: "string", Read: true},
 	{Path: "lastTransitionTime", Type: "string", Read: true},
@@ -326,6 +344,50 @@ func (f *Field) Check(s crd.Schema) (Verdict, crd.Schema) {
 		return fulfilled, at
 	}
 	return Missing, at
+}
+
+// Refusal is a value that a schema does not accept, and the keyword of it that says so.
+type Refusal struct {
+	Value   string
+	Keyword *yamldoc.Field
+}
+
+// Refused returns values that the contract allows and the schema of the field does not.
+func (f *Field) Refused(s crd.Schema) (out []Refusal) {
+	values := f.Values
+	if f.Type == "boolean" {
+		values = "[true, false]"
+	}
+	var c crd.Checker
+	if values != "" {
+		for _, v := range yamldoc.Parse(yamldoc.NewFile("", values)).Docs[0].Root.List() {
+			for _, violation := range c.Check(s, v, false) {
+				if at := s.Node.Field(violation.Keyword); at != nil {
+					text := crd.Show(v)
+					if v.Is(yamldoc.List) {
+						text = "an empty list"
+					}
+					out = append(out, Refusal{text, at})
+					break
+				}
+			}
+		}
+	}
+	if at := s.Node.Field("maxItems"); at != nil && f.Most > 0 {
+		if n, ok := at.Value.Int(); ok && n < f.Most {
+			out = append(out, Refusal{fmt.Sprintf("%d entries", f.Most), at})
+		}
+	}
+	if at := s.Node.Field("enum"); at != nil && f.Free {
+		out = append(out, Refusal{"every string", at})
+	}
+	return out
+}
+
+// Find returns the schema of the field, if it is there.
+func (f *Field) Find(s crd.Schema) (crd.Schema, bool) {
+	at, presence := follow(s, f.Path)
+	return at, presence == crd.Present
 }
 
 // Blocks reports whether a kind does not work with a verdict about the field: it must

@@ -49,8 +49,10 @@ type Kind struct {
 	// InClasses is set if there is a template of the kind, so that a ClusterClass can
 	// use it.
 	InClasses bool
-	// Reason says why the kind has this role.
+	// Reason says why the kind has this role; Used that objects refer to it in this role,
+	// whatever its name.
 	Reason string
+	Used   bool
 	// Contract and Chosen are what Cluster API takes from the labels; empty
 	// without a label.
 	Contract Contract
@@ -59,6 +61,8 @@ type Kind struct {
 	// one that is stored if the profile demands a contract or the role needs no
 	// label. It is nil if there is none.
 	Judged *crd.Version
+	// Also is the same definition in further roles.
+	Also []*Kind
 }
 
 // Suffix ends the names of templates.
@@ -72,11 +76,26 @@ func (k *Kind) Base() string {
 	return k.Kind
 }
 
-// Kinds gives every definition its role.
-func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
-	c := classifier{profile: p, known: map[[2]string]bool{}, labelled: map[string]bool{}}
+// Described reports whether a contract says something about kinds of the role.
+func (k *Kind) Described() bool {
+	return k.Role.Referenced() || k.Role == IPPool || k.Role == Remediation
+}
+
+// RoleName is the role as the pages of the contract call it: that of a template ends in
+// the Suffix.
+func (k *Kind) RoleName() string {
+	if k.Template {
+		return string(k.Role) + Suffix
+	}
+	return string(k.Role)
+}
+
+// Kinds gives every definition its role: the one that the profile says, or else those in
+// which objects refer to it, or else the one that its name and its fields tell.
+func (p Profile) Kinds(crds []*crd.CRD, uses Uses) []*Kind {
+	c := classifier{profile: p, uses: uses, known: map[[2]string]*crd.CRD{}, labelled: map[string]bool{}}
 	for _, d := range crds {
-		c.known[[2]string{d.Group, d.Kind}] = true
+		c.known[[2]string{d.Group, d.Kind}] = d
 		if declares(d) {
 			c.labelled[d.Group] = true
 		}
@@ -84,7 +103,6 @@ func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
 	out := make([]*Kind, len(crds))
 	for i, d := range crds {
 		out[i] = c.classify(d)
-		out[i].InClasses = c.known[[2]string{d.Group, d.Kind + Suffix}]
 	}
 	return out
 }
@@ -92,7 +110,8 @@ func (p Profile) Kinds(crds []*crd.CRD) []*Kind {
 // classifier knows what stands next to a definition.
 type classifier struct {
 	profile  Profile
-	known    map[[2]string]bool
+	uses     Uses
+	known    map[[2]string]*crd.CRD
 	labelled map[string]bool // groups
 }
 
@@ -106,30 +125,103 @@ func declares(d *crd.CRD) bool {
 
 func (c *classifier) classify(d *crd.CRD) *Kind {
 	k := &Kind{CRD: d, Template: strings.HasSuffix(d.Kind, Suffix) && d.Kind != Suffix}
+	k.InClasses = c.known[[2]string{d.Group, d.Kind + Suffix}] != nil
 	k.Contract, k.Chosen, _ = c.profile.Choose(d)
 	candidate := candidate{classifier: c, CRD: d, base: k.Base(), schema: schemaOf(d, k.Chosen)}
 	for _, row := range classes {
 		if row.is(&candidate) {
 			k.Role, k.Reason = row.role, row.reason
+			if k.Template {
+				k.Reason = ofTemplate.Replace("it makes " + k.Base() + ", " + row.reason)
+			}
 			break
 		}
 	}
 	for _, kind := range []string{d.Kind, k.Base()} {
 		if role, ok := c.profile.Roles[kind+"."+d.Group]; ok {
 			k.Role, k.Reason = role, "the configuration says so"
-			break
+			k.judge(c.profile)
+			return k
 		}
 	}
+	roles := c.roles(k)
+	for _, role := range roles {
+		if role != k.Role {
+			k.Also = append(k.Also, c.as(k, role))
+		}
+	}
+	if len(roles) > 0 && roles[0] != k.Role {
+		first := k.Also[0]
+		first.Also = k.Also[1:]
+		return first
+	}
+	k.judge(c.profile)
+	return k
+}
+
+// as is the same kind in a role in which objects refer to it.
+func (c *classifier) as(k *Kind, role Role) *Kind {
+	out := *k
+	out.Role, out.Reason, out.Used = role, c.uses[[2]string{k.Group, k.Base()}][role].why, true
+	out.judge(c.profile)
+	return &out
+}
+
+// roles returns the roles of a kind, the most important first, that has one by its name
+// or none. What refers to it decides. But a reference to a kind that has another role by
+// its name may be wrong: the kind loses that role only if it keeps the contract of the other,
+// and a ClusterClass gives it a further one only then.
+func (c *classifier) roles(k *Kind) []Role {
+	used := c.uses.of(k.Group, k.Base())
+	switch k.Role {
+	case Core:
+		return nil
+	case Aux:
+		return used
+	}
+	var fit, misfit []Role
+	for _, role := range used {
+		switch {
+		case role == k.Role:
+		case c.keeps(k, role):
+			fit = append(fit, role)
+		case !c.uses[[2]string{k.Group, k.Base()}][role].class:
+			misfit = append(misfit, role)
+		}
+	}
+	if slices.Contains(used, k.Role) || len(fit) == 0 {
+		fit = slices.Insert(fit, 0, k.Role)
+	}
+	return append(fit, misfit...)
+}
+
+// keeps reports whether a kind, or the one that a template is for, has what the contract
+// of a role demands.
+func (c *classifier) keeps(k *Kind, role Role) bool {
+	d := c.known[[2]string{k.Group, k.Base()}]
+	if d == nil {
+		return false
+	}
+	of := &Kind{CRD: d, Role: role}
+	of.Contract, of.Chosen, _ = c.profile.Choose(d)
+	of.judge(c.profile)
+	return of.Judged != nil && len(of.blocking(of.Judged.Schema, c.profile)) == 0
+}
+
+// ofTemplate turns the reason for a kind into that for its template.
+var ofTemplate = strings.NewReplacer(", its ", ", whose ", ", it ", ", which ", ", neither ", ", of which neither ")
+
+// judge chooses the version to compare with the contract.
+func (k *Kind) judge(p Profile) {
 	switch {
 	case k.Chosen != "":
-		k.Judged = d.Version(k.Chosen)
-	case c.profile.Contract != "" || !k.Role.Referenced():
-		k.Judged = d.Storage()
+		k.Judged = k.Version(k.Chosen)
+	case p.Contract != "" || !k.Role.Referenced():
+		k.Judged = k.Storage()
 	}
 	if k.Contract == "" {
-		k.Contract = c.profile.Contract
+		k.Contract = p.Contract
 	}
-	return k
 }
 
 // schemaOf returns the schema of a version, or else of the one that is stored.
@@ -172,14 +264,15 @@ func (c *candidate) place(words ...string) bool {
 	return false
 }
 
-// sibling reports whether the template of a kind is defined, or of a template
-// the kind.
-func (c *candidate) sibling() bool {
+// other is the template of a kind, or the kind of a template; nil if it is not defined.
+func (c *candidate) other() *crd.CRD {
 	if c.base != c.Kind {
 		return c.known[[2]string{c.Group, c.base}]
 	}
 	return c.known[[2]string{c.Group, c.Kind + Suffix}]
 }
+
+func (c *candidate) sibling() bool { return c.other() != nil }
 
 // initialized reports whether the schema has one of the fields that report the
 // end of the initialization.
@@ -192,7 +285,7 @@ func (c *candidate) initialized() bool {
 // machine that the controller makes for a machine.
 func (c *candidate) templated(ending string) bool {
 	for k := range c.known {
-		if k[0] == c.Group && strings.HasSuffix(k[1], ending) && c.known[[2]string{k[0], k[1] + Suffix}] {
+		if k[0] == c.Group && strings.HasSuffix(k[1], ending) && c.known[[2]string{k[0], k[1] + Suffix}] != nil {
 			return true
 		}
 	}
@@ -214,7 +307,7 @@ const apiGroup = "cluster.x-k8s.io"
 // contractual reports whether the group or a label says that the kind is there
 // for Cluster API. In a group of its own a provider has other kinds as well.
 func (c *candidate) contractual() bool {
-	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) ||
+	return strings.HasSuffix(c.Group, apiGroup) || declares(c.CRD) || c.sibling() && declares(c.other()) || c.has("spec", "providerIDList") ||
 		c.place("infrastructure", "bootstrap", "controlplane") && (c.labelled[c.Group] || c.initialized())
 }
 
@@ -260,7 +353,7 @@ var classes = [...]struct {
 	{MachinePoolMachine, "its name ends with MachinePoolMachine", func(c *candidate) bool { return strings.HasSuffix(c.base, "MachinePoolMachine") }},
 	{InfraMachine, "its name ends with Machine, and it has a template, a provider ID or reports that it is initialized", func(c *candidate) bool {
 		return c.infrastructure() && strings.HasSuffix(c.base, "Machine") &&
-			(c.sibling() || !c.templated("Machine") && (c.has("spec", "providerID") || c.initialized()))
+			(c.base != c.Kind || c.sibling() || !c.templated("Machine") && (c.has("spec", "providerID") || c.initialized()))
 	}},
 	{InfraCluster, "its name ends with Cluster", func(c *candidate) bool {
 		return c.infrastructure() && strings.HasSuffix(c.base, "Cluster") &&
@@ -278,5 +371,5 @@ var classes = [...]struct {
 	{addon, "it is a proxy of an add-on provider", func(c *candidate) bool {
 		return c.place("addons") && (strings.HasSuffix(c.Kind, "ChartProxy") || strings.HasSuffix(c.Kind, "ReleaseProxy"))
 	}},
-	{Aux, "neither its name nor its fields are those of a role", func(*candidate) bool { return true }},
+	{Aux, "neither its name nor its fields are those of a role, and nothing refers to it", func(*candidate) bool { return true }},
 }

@@ -82,14 +82,14 @@ func TestRoles(t *testing.T) {
 		{"example.com", "FooCluster", label, "", "", InfraCluster, false},
 		{"example.com", "Template", label, "", "", Aux, false},
 	} {
-		k := DefaultProfile().Kinds(definitions(t, definition(tc.group, tc.kind, tc.labels, tc.spec, tc.status)))[0]
+		k := DefaultProfile().Kinds(definitions(t, definition(tc.group, tc.kind, tc.labels, tc.spec, tc.status)), nil)[0]
 		if k.Role != tc.role || k.Template != tc.template || k.Reason == "" {
 			t.Errorf("%s/%s: %s %v (%s), want %s %v", tc.group, tc.kind, k.Role, k.Template, k.Reason, tc.role, tc.template)
 		}
 	}
 	// What stands beside a definition counts.
 	kinds := DefaultProfile().Kinds(definitions(t,
-		definition(own, "FooCluster", "", "", ""), definition(own, "FooMachine", "", "", ""), definition(own, "FooMachineTemplate", label, "", "")))
+		definition(own, "FooCluster", "", "", ""), definition(own, "FooMachine", "", "", ""), definition(own, "FooMachineTemplate", label, "", "")), nil)
 	for i, want := range []Role{InfraCluster, InfraMachine, InfraMachine} {
 		if kinds[i].Role != want {
 			t.Errorf("%s: %s, want %s", kinds[i].Kind, kinds[i].Role, want)
@@ -113,7 +113,7 @@ func TestChoose(t *testing.T) {
 		{"cluster.x-k8s.io/v1beta1: v1, cluster.x-k8s.io/v1beta2: v2", V1Beta1, V1Beta1, "v1", "v1"},
 	} {
 		p := Profile{Core: NewestCore, Contract: tc.demanded}
-		k := p.Kinds(definitions(t, definition("infrastructure.cluster.x-k8s.io", "FooCluster", tc.labels, "", "")))[0]
+		k := p.Kinds(definitions(t, definition("infrastructure.cluster.x-k8s.io", "FooCluster", tc.labels, "", "")), nil)[0]
 		judged := ""
 		if k.Judged != nil {
 			judged = k.Judged.Name

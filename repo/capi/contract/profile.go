@@ -42,6 +42,8 @@ type Profile struct {
 	// Roles are those of kinds whose names do not tell, by KIND.GROUP. A template
 	// has the role of the kind it is for.
 	Roles map[string]Role
+	// Uses are those of other files than the release has; nil if there are none.
+	Uses Uses
 }
 
 // The versions of Cluster API that are known.

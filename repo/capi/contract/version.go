@@ -92,3 +92,9 @@ func number(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && s[0] != '+' && s[0] != '-'
 }
+
+// IsVersion reports whether the name of a version follows the convention.
+func IsVersion(s string) bool {
+	_, ok := parseVersion(s)
+	return ok
+}

@@ -51,17 +51,19 @@ var alone = map[string]bool{"conversion-service": true}
 // conversion webhooks. Without any label they do not apply.
 var labels = map[string]bool{"contract-label": true, "conversion-none": true}
 
-// CheckCRDs judges the definitions in files together, as lint judges those of a release. It
-// returns ErrNoDefinitions if there are none.
+// CheckCRDs judges the definitions in files together, as lint judges those of a release, in
+// the roles that their names tell or the other objects in the files. It returns
+// ErrNoDefinitions if there are none.
 func CheckCRDs(ctx context.Context, all []CRDFile, o CRDOptions) (*lint.Report, error) {
 	if o.Profile.Core == 0 {
 		o.Profile.Core = contract.NewestCore
 	}
 	// The files are no longer needed once they are joined, so that a caller
 	// who does not need them either has them in memory once.
-	names, starts, text := join(all)
+	o.Profile.Uses = contract.Uses{}
+	holding, kinds := definitionsOf(all, o.Profile.Uses)
+	names, starts, text := join(holding)
 	artifact := repo.BytesArtifact("infrastructure-components.yaml", text)
-	kinds := definitionsOf(artifact, text)
 	if len(kinds) == 0 {
 		return nil, ErrNoDefinitions
 	}
@@ -107,6 +109,9 @@ func CheckCRDs(ctx context.Context, all []CRDFile, o CRDOptions) (*lint.Report, 
 	}
 	r.Rename(func(name string) string { return name }) // sorts, and makes fingerprints of the new names
 	r.Files, r.Releases, r.Providers = len(names), 0, 0
+	for _, k := range o.Profile.Kinds(kinds, o.Profile.Uses) {
+		r.Kinds = append(append(r.Kinds, k), k.Also...)
+	}
 	return r, nil
 }
 
@@ -133,14 +138,22 @@ func join(all []CRDFile) (names []string, starts []int, text []byte) {
 	return names, starts, text
 }
 
-func definitionsOf(a *repo.Artifact, data []byte) []*crd.CRD {
-	var out []*crd.CRD
-	for _, o := range manifest.New(a, layouts.Components, data).Objects() {
-		if o.Is(crd.Group, crd.Kind) {
-			out = append(out, crd.Of(o))
+// definitionsOf returns the files with definitions, and these; all others may be samples,
+// which use the kinds.
+func definitionsOf(all []CRDFile, uses contract.Uses) (holding []CRDFile, out []*crd.CRD) {
+	for _, f := range all {
+		objects := manifest.New(repo.BytesArtifact(f.Name, f.Data), layouts.ClusterTemplate, f.Data).Objects()
+		uses.Add(f.Name, objects)
+		for _, o := range objects {
+			if o.Is(crd.Group, crd.Kind) {
+				out = append(out, crd.Of(o))
+			}
+		}
+		if bytes.Contains(f.Data, []byte(crd.Kind)) {
+			holding = append(holding, f)
 		}
 	}
-	return out
+	return holding, out
 }
 
 // closest is the contract of which the fewest fields are missing, the newer one of two.

@@ -125,8 +125,8 @@ func judge(t *testing.T, f *contract.Field, p contract.Profile, fields [][2]stri
 	}
 	var list []*lint.Rule
 	for _, rule := range rules.All {
-		switch rules.FamilyOf(rule.ID) {
-		case "IC", "IM", "IMP", "BC", "CP":
+		switch family := rules.FamilyOf(rule.ID); {
+		case rule.ID == "CRD029", slices.Contains([]string{"IC", "IM", "IMP", "BC", "CP"}, family):
 			list = append(list, rule)
 		}
 	}

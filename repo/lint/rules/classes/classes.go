@@ -271,6 +271,12 @@ func roleOf(p *lint.Pass, group, kind string) contract.Role {
 	return ""
 }
 
+// inRole reports whether a kind has the role of a reference besides another one.
+func inRole(p *lint.Pass, r *clusterclass.Reference) bool {
+	k := p.Release.Role(r.Group(), r.Kind)
+	return k != nil && slices.ContainsFunc(k.Also, func(also *contract.Kind) bool { return also.Role == r.Role })
+}
+
 var _ = classRules.Add(lint.Rule{
 	ID: "CC004", Name: "class-template-role", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "References of a ClusterClass must name templates of the right role",
@@ -289,6 +295,7 @@ func classTemplateRole(p *lint.Pass, c *clusterclass.Class, r clusterclass.Refer
 	case role == "", role == r.Role:
 	case r.Role == contract.InfraCluster && role == contract.ControlPlane:
 		// One object may be both, as control planes of clouds were.
+	case inRole(p, &r):
 	default:
 		p.On(c.Object, r.Node.Get("kind"),
 			"%s needs a template of the role %s, but %s has the role %s", r.String(), r.Role, r.Kind, role)

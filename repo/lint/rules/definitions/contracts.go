@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func eachTemplate(check func(*lint.Pass, *contract.Kind), roles ...contract.Role
 
 func withRole(template bool, check func(*lint.Pass, *contract.Kind), roles ...contract.Role) func(*lint.Pass) {
 	return func(p *lint.Pass) {
-		for _, k := range view.Definitions(p) {
+		for _, k := range view.InRoles(p) {
 			if k.Template == template && k.Judged != nil && slices.Contains(roles, k.Role) {
 				check(p, k)
 			}
@@ -65,23 +66,8 @@ var _ = bootstrapConfigRules.Add(lint.Rule{
 	Source: "contract page BootstrapConfig, BootstrapConfigTemplate resource definition",
 	Why:    "MachineDeployments cannot use the kind, because they only create bootstrap configurations from templates.",
 	Fix:    addTemplateKind,
-	Check:  eachRole(bootstrapTemplateMissing, contract.BootstrapConfig),
+	Check:  templateMissing(contract.BootstrapConfig, lint.Error),
 })
-
-// bootstrapTemplateMissing is milder if another kind has a template: control
-// planes may have a configuration of their own.
-func bootstrapTemplateMissing(p *lint.Pass, k *contract.Kind) {
-	if hasTemplate(p, k) {
-		return
-	}
-	severity := lint.Error
-	for _, other := range view.Definitions(p) {
-		if other.Role == contract.BootstrapConfig && other.Template {
-			severity = lint.Warning
-		}
-	}
-	reportTemplate(p, k, severity)
-}
 
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP003", Name: "scale-subresource", Severity: lint.Error, Proof: lint.Contract,
@@ -147,23 +133,35 @@ type fieldCheck struct {
 
 func (c fieldCheck) check(p *lint.Pass) {
 	var rows []*contract.Field
-	for _, k := range view.Definitions(p) {
+	missing := view.Lacks(p)
+	for _, k := range view.InRoles(p) {
 		if k.Judged == nil || !slices.Contains(c.roles, k.Role) || c.contract != "" && c.contract != k.Contract {
 			continue
 		}
 		if rows == nil {
 			rows = contract.Demands(c.section)
 		}
-		c.kind(p, k, rows)
+		c.kind(p, k, rows, missing)
 	}
+	missing.Report()
 }
 
-func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field) {
+// named is a kind in a message, with the reason why it is judged in a role that its name
+// does not tell.
+func named(k *contract.Kind) string {
+	name := k.Kind + " " + k.Judged.Name
+	if k.Used {
+		name += " (as " + k.RoleName() + ": " + k.Reason + ")"
+	}
+	return name
+}
+
+func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field, lacks *view.Lacking) {
 	most := c.most
 	if most == lint.Off {
 		most = p.Rule.Severity
 	}
-	kind := k.Kind + " " + k.Judged.Name
+	kind := named(k)
 	var missing []string
 	var at *yamldoc.Node
 	var worst lint.Severity
@@ -193,7 +191,7 @@ func (c fieldCheck) kind(p *lint.Pass, k *contract.Kind, rows []*contract.Field)
 		}
 	}
 	if len(missing) > 0 {
-		view.Accuse(p, k, cmp.Or(at, k.Judged.Node), worst, "%s has no %s", kind, strings.Join(missing, ", "))
+		lacks.Add(k, cmp.Or(at, k.Judged.Node), worst, kind, strings.Join(missing, ", "))
 	}
 }
 
@@ -232,37 +230,6 @@ func machineLists(p *lint.Pass, k *contract.Kind) {
 			view.Accuse(p, k, s.Node, lint.Info, "%s of %s %s are not a map by %s with at most %d entries",
 				row.name, k.Kind, k.Judged.Name, strings.Join(row.keys, " and "), row.most)
 		}
-	}
-}
-
-var _ = controlPlaneRules.Add(lint.Rule{
-	ID: "CP011", Name: "template-owned-fields", Severity: lint.Info, Proof: lint.Contract, OptIn: lint.EveryFinding,
-	Title:  "A ControlPlaneTemplate omits the fields that the topology sets",
-	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition; KubeadmControlPlaneTemplate",
-	Why:    "Users can set values that the topology controller overrides.",
-	Fix:    "Remove replicas, version and the reference to the machine template from spec.template.spec.",
-	Check:  eachTemplate(ownedFields, contract.ControlPlane),
-})
-
-func ownedFields(p *lint.Pass, k *contract.Kind) {
-	template, presence := k.Judged.Schema.At("spec", "template", "spec")
-	if presence != crd.Present {
-		return
-	}
-	var found []string
-	var at *yamldoc.Node
-	for _, path := range [...][]string{
-		{"replicas"}, {"version"}, {"machineTemplate", "infrastructureRef"}, {"machineTemplate", "spec", "infrastructureRef"},
-	} {
-		if s, presence := template.At(path...); presence == crd.Present {
-			if at == nil {
-				at = s.Node
-			}
-			found = append(found, strings.Join(path, "."))
-		}
-	}
-	if at != nil {
-		view.Accuse(p, k, at, 0, "spec.template.spec of %s %s has %s", k.Kind, k.Judged.Name, strings.Join(found, ", "))
 	}
 }
 
@@ -409,11 +376,11 @@ var _ = infraMachinePoolRules.Add(lint.Rule{
 })
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP008", Name: "pool-instances", Severity: lint.Info, Proof: lint.Contract,
-	Title:  "The instances of a pool are a list of objects",
+	ID: "IMP008", Name: "pool-instances", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "The instances of a pool should be a list of objects, with the fields of the contract",
 	Source: "contract page InfraMachinePool, instances",
-	Why:    "Users and tools do not find the replicas of the pool.",
-	Fix:    "Make status.instances a list of objects.",
+	Why:    "Users and tools do not find the replicas of the pool, or misread what the status says about them.",
+	Fix:    "Make status.instances a list of objects, and give addresses, instanceName, providerID, version and ready the types of the contract.",
 	Check:  demanded(contract.Instances, contract.InfraMachinePool),
 })
 
@@ -557,20 +524,25 @@ func demanded(section contract.Section, roles ...contract.Role) func(*lint.Pass)
 
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC003", Name: "infra-cluster-endpoint-required", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "Host and port of the endpoint should be optional",
+	Title:  "The endpoint, with its host and port, should be optional",
 	Source: "contract page InfraCluster, control plane endpoint",
 	Why:    "Users, patches and control planes cannot set one of them and leave the other to the controller.",
-	Fix:    "Add the marker +optional and omitempty to both fields.",
+	Fix:    "Add the marker +optional and omitempty to the fields.",
 	Check:  eachRole(endpointRequired, contract.InfraCluster),
 })
 
 func endpointRequired(p *lint.Pass, k *contract.Kind) {
-	s, presence := k.Judged.Schema.At("spec", "controlPlaneEndpoint")
-	if k.Contract == contract.V1Beta1 || presence != crd.Present || !s.Required("host") && !s.Required("port") {
+	if k.Contract == contract.V1Beta1 {
 		return
 	}
-	view.Accuse(p, k, s.Node.Get("required"), 0,
-		"host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+	if s, _ := k.Judged.Schema.At("spec"); requires(s, "controlPlaneEndpoint") != nil {
+		view.Accuse(p, k, requires(s, "controlPlaneEndpoint"), 0, "%s requires spec.controlPlaneEndpoint", named(k))
+	}
+	s, presence := k.Judged.Schema.At("spec", "controlPlaneEndpoint")
+	if presence == crd.Present && (s.Required("host") || s.Required("port")) {
+		view.Accuse(p, k, s.Node.Get("required"), 0,
+			"host or port of spec.controlPlaneEndpoint of %s %s are required", k.Kind, k.Judged.Name)
+	}
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -605,10 +577,9 @@ func hasTemplate(p *lint.Pass, k *contract.Kind) bool {
 var _ = infraClusterRules.Add(lint.Rule{
 	ID: "IC006", Name: "infra-cluster-template", Severity: lint.Warning, Proof: lint.Contract,
 	Title:  "An InfraCluster should have a template",
-	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraCluster, InfraClusterTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Check: eachRole(templateMissing, contract.InfraCluster),
+	Check: templateMissing(contract.InfraCluster, lint.Warning),
 })
 
 var _ = infraMachineRules.Add(lint.Rule{
@@ -617,48 +588,62 @@ var _ = infraMachineRules.Add(lint.Rule{
 	Source: "contract page InfraMachine, InfraMachineTemplate resource definition",
 	Why:    "MachineDeployments and control planes cannot use the kind, because they only create machines from templates.",
 	Fix:    addTemplateKind,
-	Check:  eachRole(templateMissing, contract.InfraMachine),
+	Check:  templateMissing(contract.InfraMachine, lint.Error),
 })
 
-// templateMissing is milder for roles whose kinds need not all have a template.
-func templateMissing(p *lint.Pass, k *contract.Kind) {
-	switch {
-	case hasTemplate(p, k):
-	case p.Rule.OptIn == "":
-		reportTemplate(p, k, p.Rule.Severity)
-	case p.Asked() || !managed(p, k):
-		reportTemplate(p, k, lint.Warning)
+// templateMissing returns a check that reports together the kinds of a role that have no
+// template. Control planes may have a bootstrap configuration of their own, so that one
+// with a template is enough.
+func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		severity := severity
+		var missing []*contract.Kind
+		for _, k := range view.Definitions(p) {
+			switch {
+			case k.Role != role:
+			case k.Template && role == contract.BootstrapConfig:
+				severity = lint.Warning
+			case !k.Template && k.Judged != nil && !hasTemplate(p, k):
+				missing = append(missing, k)
+			}
+		}
+		for _, kinds := range phrase.Groups(missing, func(k *contract.Kind) string { return k.Group }) {
+			if other := misnamed(p, role, kinds[0]); other != nil {
+				view.Accuse(p, other, view.Nearest(other.Object, "spec", "names", "kind"), lint.Error,
+					"%s has spec.template.spec, but the template of %s must be named %s%s", other.Kind, kinds[0].Kind, kinds[0].Kind, contract.Suffix)
+				kinds = kinds[1:]
+			}
+			if len(kinds) == 0 {
+				continue
+			}
+			names := phrase.List(kinds, func(k *contract.Kind) string { return k.Kind + contract.Suffix })
+			what := "kind %s is"
+			if len(names) > 1 {
+				what = "kinds %s are"
+			}
+			view.Accuse(p, kinds[0], view.Nearest(kinds[0].Object, "spec", "names", "kind"), severity,
+				"the "+what+" missing in group %s", phrase.Few(names, 5), kinds[0].Group)
+		}
 	}
 }
 
-// managed reports whether a kind is one of a service that runs the control plane,
-// such as EKS: its name says so, or that of a control plane without machines
-// begins in the same way. Not all of them are meant for ClusterClasses.
-func managed(p *lint.Pass, k *contract.Kind) bool {
-	if strings.Contains(k.Kind, "Managed") {
-		return true
-	}
-	for _, other := range view.Definitions(p) {
-		if other.Role != contract.ControlPlane || other.Template || other.Judged == nil {
+// misnamed returns what seems to be the template of a pool under another name: a template
+// that begins with the name of the pool, or that makes no kind there is.
+func misnamed(p *lint.Pass, role contract.Role, pool *contract.Kind) *contract.Kind {
+	for _, k := range view.Definitions(p) {
+		if role != contract.InfraMachinePool || k.Group != pool.Group || k.Role != contract.Aux && k.Role != role || k.Storage() == nil {
 			continue
 		}
-		if _, presence := other.Judged.Schema.At("spec", "machineTemplate"); presence != crd.Absent {
+		if _, presence := k.Storage().Schema.At("spec", "template", "spec"); presence != crd.Present {
 			continue
 		}
-		if other == k {
-			return true
-		}
-		if family, ok := strings.CutSuffix(other.Kind, "ControlPlane"); ok && family != "" &&
-			strings.HasPrefix(k.Kind, family) {
-			return true
+		kind := strings.ToLower(k.Kind)
+		orphan := k.Template && strings.Contains(kind, "pool") && p.Release.CRD(k.Group, k.Base()) == nil
+		if orphan || !k.Template && strings.HasPrefix(kind, strings.ToLower(pool.Kind)) && k != pool {
+			return k
 		}
 	}
-	return false
-}
-
-func reportTemplate(p *lint.Pass, k *contract.Kind, severity lint.Severity) {
-	view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), severity,
-		"the kind %s%s is missing in group %s", k.Kind, contract.Suffix, k.Group)
+	return nil
 }
 
 var _ = infraClusterRules.Add(lint.Rule{
@@ -667,28 +652,25 @@ var _ = infraClusterRules.Add(lint.Rule{
 	Source: "contract page InfraCluster, resource definition: a generally applied convention",
 	Why:    "Users and tools do not recognize the role of the kind by its name.",
 	Fix:    "Name the kind after the infrastructure, followed by Cluster, and its template after the kind, followed by Template.",
-	Check:  eachRole(clusterName, contract.InfraCluster),
+	Check:  eachRole(nameEnds("Cluster"), contract.InfraCluster),
 })
 
-func clusterName(p *lint.Pass, k *contract.Kind) {
-	if !strings.HasSuffix(k.Kind, "Cluster") {
-		view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0,
-			"%s is used as an InfraCluster (%s), but its name does not end in Cluster", k.Kind, k.Reason)
-	}
-}
-
-var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM002", Name: "provider-id-required", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "The provider ID should be optional",
-	Source: "contract page InfraMachine, provider ID: set by the controller",
-	Why:    "The API server refuses the machines that Cluster API creates, because only the controller knows the ID.",
-	Fix:    "Add the marker +optional and omitempty to spec.providerID.",
-	Check:  eachRole(providerIDRequired, contract.InfraMachine),
+var _ = infraMachinePoolRules.Add(lint.Rule{
+	ID: "IMP010", Name: "pool-name", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The name of an InfraMachinePool ends in MachinePool",
+	Source: "contract page InfraMachinePool, resource definition: a generally applied convention",
+	Why:    "Users and tools do not recognize the role of the kind by its name.",
+	Fix:    "Name the kind after the infrastructure, followed by MachinePool, and its template after the kind, followed by Template.",
+	Check:  eachRole(nameEnds("MachinePool"), contract.InfraMachinePool),
 })
 
-func providerIDRequired(p *lint.Pass, k *contract.Kind) {
-	if s, presence := k.Judged.Schema.At("spec"); presence == crd.Present && s.Required("providerID") {
-		view.Accuse(p, k, s.Node.Get("required"), 0, "spec.providerID of %s %s is required", k.Kind, k.Judged.Name)
+// nameEnds returns a check of the conventional names of kinds.
+func nameEnds(ending string) func(*lint.Pass, *contract.Kind) {
+	return func(p *lint.Pass, k *contract.Kind) {
+		if !strings.HasSuffix(k.Kind, ending) {
+			view.Accuse(p, k, view.Nearest(k.Object, "spec", "names", "kind"), 0,
+				"%s is used as an %s (%s), but its name does not end in %s", k.Kind, k.Role, k.Reason, ending)
+		}
 	}
 }
 
@@ -704,10 +686,9 @@ var _ = infraMachineRules.Add(lint.Rule{
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP006", Name: "pool-template", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "An InfraMachinePool must have a template with spec.template.spec",
-	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page InfraMachinePool, InfraMachinePoolTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Check: both(eachRole(templateMissing, contract.InfraMachinePool), templateFields(contract.InfraMachinePool)),
+	Check: both(templateMissing(contract.InfraMachinePool, lint.Warning), templateFields(contract.InfraMachinePool)),
 })
 
 var _ = bootstrapConfigRules.Add(lint.Rule{
@@ -722,10 +703,9 @@ var _ = bootstrapConfigRules.Add(lint.Rule{
 var _ = controlPlaneRules.Add(lint.Rule{
 	ID: "CP010", Name: "control-plane-template", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "A ControlPlane must have a template with spec.template.spec",
-	OptIn:  "kinds of services that run the control plane, of which not all are meant for ClusterClasses",
 	Source: "contract page ControlPlane, ControlPlaneTemplate resource definition",
 	Why:    noClusterClass, Fix: addTemplateKind,
-	Check: both(eachRole(templateMissing, contract.ControlPlane), templateFields(contract.ControlPlane)),
+	Check: both(templateMissing(contract.ControlPlane, lint.Warning), templateFields(contract.ControlPlane)),
 })
 
 // templateFields demands the spec of a template; missing metadata is only an info.
@@ -799,8 +779,8 @@ func nodeInfo(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachineRules.Add(lint.Rule{
-	ID: "IM010", Name: "immutable-template", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "The schema of a template should allow changes of its spec",
+	ID: "IM010", Name: "immutable-template", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The schema of a template must allow changes of its spec",
 	Source: "contract pages InfraMachine, InfraMachinePool and BootstrapConfig, support for SSA dry run; core/reconcilers/topology/cluster/reconcile_state.go, reconcileReferencedTemplate",
 	Why:    "Users cannot change a ClusterClass with such templates: the topology controller tests changes with a dry run, which an expression in the schema cannot accept.",
 	Fix:    "Move the check to a webhook that skips dry runs of the topology controller.",
@@ -830,6 +810,7 @@ func fixedField(rule string) (path string, ok bool) {
 func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 	var first *yamldoc.Node
 	var fields []string
+	severity := lint.Warning // single fields may be fixed for a good reason
 	var visit func(s crd.Schema, path string)
 	visit = func(s crd.Schema, path string) {
 		for _, rule := range s.Node.Get("x-kubernetes-validations").List() {
@@ -845,6 +826,9 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 			if !slices.Contains(fields, field) {
 				fields = append(fields, field)
 			}
+			if strings.HasPrefix("spec.template.spec", field) {
+				severity = lint.Error
+			}
 		}
 		for _, f := range s.Node.Get("properties").Fields() {
 			if path == "" && f.Name != "spec" {
@@ -858,22 +842,25 @@ func immutableTemplate(p *lint.Pass, k *contract.Kind) {
 	}
 	visit(k.Judged.Schema, "")
 	if first != nil {
-		view.Accuse(p, k, first, 0, "the schema forbids changes of %s in %s %s, even in a dry run",
+		view.Accuse(p, k, first, severity, "the schema forbids changes of %s in %s %s, even in a dry run",
 			phrase.Few(fields, 3), k.Kind, k.Judged.Name)
 	}
 }
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
 	ID: "IMP005", Name: "pool-machines", Severity: lint.Error, Proof: lint.Contract,
-	Title:  "The machines of a pool must have a kind in the group and version of the pool",
+	Title:  "A pool with Machines must name their kind, which must be in its group and version",
 	Source: "contract page InfraMachinePool, MachinePoolMachines support; core machinepool controller, reconcileMachines",
-	Why:    "MachinePools fail to reconcile: Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool.",
-	Fix:    "Serve the machine kind in the version of the pool, or remove status.infrastructureMachineKind.",
+	Why:    "Cluster API lists the kind in status.infrastructureMachineKind with the apiVersion of the pool. Without the field MachinePools have no Machines, and without the kind they fail to reconcile.",
+	Fix:    "Serve the machine kind in the version of the pool and report it in status.infrastructureMachineKind, or remove both.",
 	Check:  both(demanded(contract.PoolMachines, contract.InfraMachinePool), eachRole(poolMachines, contract.InfraMachinePool)),
 })
 
 func poolMachines(p *lint.Pass, k *contract.Kind) {
 	s, presence := k.Judged.Schema.At("status", "infrastructureMachineKind")
+	if own := k.Kind + "Machine"; presence == crd.Absent && p.Release.CRD(k.Group, own) != nil {
+		view.Accuse(p, k, s.Node, 0, "%s has no status.infrastructureMachineKind, although there is a kind %s for its replicas", named(k), own)
+	}
 	if presence != crd.Present {
 		return
 	}
@@ -888,38 +875,44 @@ func poolMachines(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = infraMachinePoolRules.Add(lint.Rule{
-	ID: "IMP007", Name: "provider-id-list-limits", Severity: lint.Info, Proof: lint.Contract,
-	Title:  "The provider IDs of a pool are an atomic list with limits",
-	Source: "contract page InfraMachinePool, providerIDList",
-	Why:    "Cluster API cannot store more than 10000 IDs, or IDs of more than 512 characters.",
-	Fix:    "Add the markers +listType=atomic, MaxItems=10000, items:MinLength=1 and items:MaxLength=512.",
-	Check:  eachRole(providerIDLimits, contract.InfraMachinePool),
+	ID: "IMP007", Name: "pool-limits", Severity: lint.Info, Proof: lint.Contract,
+	Title:  "The fields of a pool have the limits that the contract shows",
+	Source: "contract page InfraMachinePool, providerID, providerIDList and initialization completed",
+	Why:    "Cluster API cannot store more than 10000 IDs, empty IDs, or IDs of more than 512 characters.",
+	Fix:    "Add the markers +listType=atomic, MaxItems=10000, items:MinLength=1 and items:MaxLength=512 to the list, MinLength=1 and MaxLength=512 to the ID, and MinProperties=1 to the initialization.",
+	Check:  eachRole(poolLimits, contract.InfraMachinePool),
 })
 
-func providerIDLimits(p *lint.Pass, k *contract.Kind) {
-	s, presence := k.Judged.Schema.At("spec", "providerIDList")
-	if k.Contract != contract.V1Beta2 || presence != crd.Present || s.Type() != "array" {
+func poolLimits(p *lint.Pass, k *contract.Kind) {
+	if k.Contract != contract.V1Beta2 {
 		return
 	}
-	item, _ := s.At(crd.Items)
+	var first *yamldoc.Node
 	var missing []string
-	if s.ListType() != "atomic" {
-		missing = append(missing, "x-kubernetes-list-type: atomic")
-	}
 	for _, limit := range [...]struct {
-		in   crd.Schema
+		path []string
 		name string
-		most int64
-	}{{s, "maxItems", 10000}, {item, "maxLength", 512}} {
-		if n, ok := limit.in.Node.Get(limit.name).Int(); !ok || n > limit.most {
-			missing = append(missing, limit.name)
+		want int64
+	}{
+		{[]string{"spec", "providerIDList"}, "maxItems", 10000},
+		{[]string{"spec", "providerIDList", crd.Items}, "maxLength", 512},
+		{[]string{"spec", "providerIDList", crd.Items}, "minLength", 1},
+		{[]string{"spec", "providerID"}, "maxLength", 512},
+		{[]string{"spec", "providerID"}, "minLength", 1},
+		{[]string{"status", "initialization"}, "minProperties", 1},
+	} {
+		s, presence := k.Judged.Schema.At(limit.path...)
+		if n, ok := s.Node.Get(limit.name).Int(); presence == crd.Present && (!ok || n != limit.want) {
+			first = cmp.Or(first, s.Node)
+			missing = append(missing, fmt.Sprintf("%s: %d of %s", limit.name, limit.want, crd.Join(limit.path)))
 		}
 	}
-	if n, _ := item.Node.Get("minLength").Int(); n < 1 {
-		missing = append(missing, "minLength")
+	if s, presence := k.Judged.Schema.At("spec", "providerIDList"); presence == crd.Present && s.ListType() != "atomic" {
+		first = cmp.Or(first, s.Node)
+		missing = append(missing, "x-kubernetes-list-type: atomic of spec.providerIDList")
 	}
-	if len(missing) > 0 {
-		view.Accuse(p, k, s.Node, 0, "spec.providerIDList of %s %s lacks %s", k.Kind, k.Judged.Name, strings.Join(missing, ", "))
+	if first != nil {
+		view.Accuse(p, k, first, 0, "%s lacks %s", named(k), strings.Join(missing, ", "))
 	}
 }
 
@@ -929,7 +922,11 @@ var _ = addressRules.Add(lint.Rule{
 	Source: "contract page IPAM, Data Types",
 	Why:    "Users cannot see whether a pool works.",
 	Fix:    "Add status.conditions as a list of metav1.Condition.",
-	Check:  eachRole(view.CheckConditions, contract.IPPool),
+	Check: func(p *lint.Pass) {
+		view.CheckConditions(p, phrase.Only(view.InRoles(p), func(k *contract.Kind) bool {
+			return k.Role == contract.IPPool && !k.Template && k.Judged != nil
+		}))
+	},
 })
 
 // ipamNeeds are what the controller of an IPAM provider does. The verbs of a row
@@ -991,14 +988,26 @@ var _ = addressRules.Add(lint.Rule{
 	Source: "contract page IPAM, Clusterctl Move",
 	Why:    `"clusterctl move" leaves the pool behind.`,
 	Fix:    "Add the label cluster.x-k8s.io/cluster-name: ${CLUSTER_NAME}.",
-	Kinds:  []layouts.FileKind{layouts.ClusterTemplate}, Check: view.EachObject(poolClusterName),
+	Scope:  lint.ScopeRelease, Check: poolsInTemplates,
 })
 
-func poolClusterName(p *lint.Pass, o *manifest.Object) {
-	k := p.Release.Role(o.Group, o.Kind)
-	if k == nil || k.Role != contract.IPPool || k.Scope == "Cluster" {
+func poolsInTemplates(p *lint.Pass) {
+	pools := phrase.Only(p.Release.Roles(), func(k *contract.Kind) bool { return k.Role == contract.IPPool && k.Scope != "Cluster" })
+	if len(pools) == 0 {
 		return
 	}
+	for _, f := range p.Release.OfKind(layouts.ClusterTemplate) {
+		for _, o := range f.Objects() {
+			for _, k := range pools {
+				if o.Is(k.Group, k.Kind) {
+					poolClusterName(p, o, k)
+				}
+			}
+		}
+	}
+}
+
+func poolClusterName(p *lint.Pass, o *manifest.Object, k *contract.Kind) {
 	moved := false
 	for _, label := range [...]string{"cluster.x-k8s.io/cluster-name", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy"} {
 		_, ok := o.Label(label)

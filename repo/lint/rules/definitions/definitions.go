@@ -120,7 +120,7 @@ func skippedNameCheck(p *lint.Pass, k *contract.Kind) {
 	n := k.Object.Get("metadata", "annotations", skipNameCheck)
 	if want := contract.CRDName(k.Group, k.Kind); n != nil && k.Role.Referenced() && k.Object.Name != want {
 		f := lint.At(p.File, k.Object.Doc, n,
-			"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.Role, want)
+			"%s has the role %s, so Cluster API looks for %s despite this annotation", k.Kind, k.RoleName(), want)
 		view.Settle(p, k.Object, f, n, k.Object.Get("metadata", "name"))
 	}
 }
@@ -203,8 +203,8 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func definitionScope(p *lint.Pass, k *contract.Kind) {
-	if k.Role.Referenced() && k.Scope == "Cluster" {
-		view.Accuse(p, k, k.Object.Get("spec", "scope"), 0, "%s has the role %s and must be Namespaced", k.Kind, k.Role)
+	if k.Role.Referenced() && k.Scope != "Namespaced" {
+		view.Accuse(p, k, view.Nearest(k.Object, "spec", "scope"), 0, "%s has the role %s and must be Namespaced", k.Kind, k.RoleName())
 	}
 }
 
@@ -222,9 +222,13 @@ func typeAndObjectMeta(p *lint.Pass, k *contract.Kind) {
 		return
 	}
 	var missing []string
-	for _, name := range [...]string{"apiVersion", "kind", "metadata"} {
-		if _, presence := k.Judged.Schema.At(name); presence == crd.Absent {
-			missing = append(missing, name)
+	for _, row := range [...]struct{ name, typ string }{{"apiVersion", "string"}, {"kind", "string"}, {"metadata", "object"}} {
+		s, presence := k.Judged.Schema.At(row.name)
+		switch {
+		case presence == crd.Absent:
+			missing = append(missing, row.name)
+		case presence == crd.Present && s.Type() != row.typ:
+			view.Accuse(p, k, view.NearestOf(s.Node, "type"), 0, "%s of %s %s has type %s; it must be %s", row.name, k.Kind, k.Judged.Name, s.Type(), row.typ)
 		}
 	}
 	if len(missing) > 0 {
@@ -262,12 +266,8 @@ func contractLabelMissing(p *lint.Pass, k *contract.Kind) {
 		at = view.Nearest(k.Object, "metadata", "labels")
 	}
 	labels := phrase.List(want, contract.Contract.Label)
-	what := string(k.Role)
-	if k.Template {
-		what += contract.Suffix
-	}
 	view.Accuse(p, k, at, 0,
-		"%s has the role %s (%s) but no label %s with a version", k.Kind, what, k.Reason, strings.Join(labels, " or "))
+		"%s has the role %s (%s) but no label %s with a version", k.Kind, k.RoleName(), k.Reason, strings.Join(labels, " or "))
 }
 
 // separated reports whether a label value has an element that looks like several
@@ -440,45 +440,6 @@ func contractLabelSeparator(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD017", Name: "legacy-contract-labels", Severity: lint.Info, Proof: lint.Contract, OptIn: lint.EveryFinding,
-	Title:  "CRDs have no labels of removed contracts",
-	Source: "internal/contract/version.go, GetCompatibleVersions",
-	Why:    "No supported version of Cluster API reads the labels.",
-	Fix:    "Remove the labels once no user depends on the old contract.",
-	Check:  legacyContractLabels,
-})
-
-func legacyContractLabels(p *lint.Pass) {
-	var first *contract.Kind
-	var at *yamldoc.Node
-	var names []string
-	count := 0
-	for _, k := range view.Definitions(p) {
-		old := 0
-		for _, f := range contractFields(k) {
-			name := strings.TrimPrefix(f.Name, contract.LabelPrefix)
-			if contract.CompareVersions(name, string(contract.V1Beta1)) >= 0 {
-				continue
-			}
-			old++
-			if at == nil {
-				first, at = k, f.Value
-			}
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		if old > 0 {
-			count++
-		}
-	}
-	if at != nil {
-		slices.Sort(names)
-		view.Accuse(p, first, at, 0, "labels of removed contracts remain on %s: %s", phrase.Count(count, "CRD"), strings.Join(names, ", "))
-	}
-}
-
-var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD018", Name: "mixed-contracts", Severity: lint.Info, Proof: lint.Practice,
 	Title:  "All kinds of a provider implement the same contract",
 	Source: "metadata.yaml names one contract per series",
@@ -550,14 +511,12 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, conditions; util/conditions/getter.go",
 	Why:    "Cluster API cannot show the state of the object in the Cluster or Machine that refers to it. If a field of a condition has a different type than in metav1.Condition, its controllers panic.",
 	Fix:    "Add status.conditions as a list of metav1.Condition with the markers +listType=map and +listMapKey=type.",
-	Check:  eachKind(conditions),
+	Check:  func(p *lint.Pass) { view.CheckConditions(p, reporting(p)) },
 })
 
-func conditions(p *lint.Pass, k *contract.Kind) {
-	if !k.Role.Referenced() || k.Template || k.Judged == nil {
-		return
-	}
-	view.CheckConditions(p, k)
+// reporting are the kinds with a status that Cluster API reads, and a version to judge.
+func reporting(p *lint.Pass) []*contract.Kind {
+	return phrase.Only(view.Definitions(p), func(k *contract.Kind) bool { return k.Role.Referenced() && !k.Template && k.Judged != nil })
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -566,42 +525,56 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "contract pages, conditions: +listType=map, +listMapKey=type",
 	Why:    "Two controllers that use server-side apply overwrite each other's conditions.",
 	Fix:    "Add the markers +listType=map and +listMapKey=type, and make type required, as in metav1.Condition.",
-	Check:  eachKind(conditionsMap),
+	Check:  conditionsMap,
 })
 
-func conditionsMap(p *lint.Pass, k *contract.Kind) {
-	if !k.Role.Referenced() || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
-		return
+func conditionsMap(p *lint.Pass) {
+	var first *contract.Kind
+	var at *yamldoc.Node
+	var names []string
+	for _, k := range reporting(p) {
+		s, presence := k.Judged.Schema.At("status", "conditions")
+		if k.Contract == contract.V1Beta2 && presence == crd.Present && s.Type() == "array" &&
+			(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
+			if first == nil {
+				first, at = k, s.Node
+			}
+			names = append(names, k.Kind+" "+k.Judged.Name)
+		}
 	}
-	s, presence := k.Judged.Schema.At("status", "conditions")
-	if presence == crd.Present && s.Type() == "array" &&
-		(s.ListType() != "map" || !slices.Equal(s.ListMapKeys(), []string{"type"})) {
-		view.Accuse(p, k, s.Node, 0, "status.conditions of %s %s is not a map by type", k.Kind, k.Judged.Name)
+	switch len(names) {
+	case 0:
+	case 1:
+		view.Accuse(p, first, at, 0, "status.conditions of %s is not a map by type", names[0])
+	default:
+		view.Accuse(p, first, at, 0, "status.conditions of %s are not maps by type", phrase.Few(names, 5))
 	}
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD029", Name: "terminal-failures", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "Kinds of contract v1beta2 should not have failureReason and failureMessage",
-	Source: "contract pages, terminal failures",
-	Why:    "Users of newer versions do not see these failures: contract v1beta2 does not have the fields, and Cluster API ignores them once it drops contract v1beta1.",
-	Fix:    "Report failures as conditions, and remove the fields or move them below status.deprecated.v1beta1.",
-	Check:  eachKind(terminalFailures),
+	ID: "CRD029", Name: "terminal-failures", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "failureReason and failureMessage must be strings, if a kind has them at all",
+	Source: "contract pages, terminal failures; controllers/external/util.go, FailuresFrom",
+	Why:    "Cluster API reads both fields under every contract, and does not reconcile the object if one of them is not a string. Contract v1beta2 does not have them: Cluster API ignores them once it drops contract v1beta1, and users of newer versions do not see the failures.",
+	Fix:    "Report failures as conditions, and remove the fields or move them below status.deprecated.v1beta1. Until then, make them strings.",
+	Check:  both(demanded(contract.Failures, contract.InfraCluster, contract.InfraMachine, contract.InfraMachinePool, contract.MachinePoolMachine, contract.BootstrapConfig, contract.ControlPlane), terminalFailures),
 })
 
-func terminalFailures(p *lint.Pass, k *contract.Kind) {
-	if !k.Role.Referenced() || k.Template || k.Judged == nil || k.Contract != contract.V1Beta2 {
-		return
-	}
-	var severity lint.Severity
-	what := "is not part of contract v1beta2"
-	if k.Role == contract.InfraMachinePool { // whose contract says MAY
-		severity, what = lint.Info, "Cluster API only reads under contract v1beta1"
-	}
-	for _, name := range [...]string{"failureReason", "failureMessage"} {
-		if s, presence := k.Judged.Schema.At("status", name); presence == crd.Present {
-			view.Accuse(p, k, s.Node, severity, "%s %s has status.%s, which %s", k.Kind, k.Judged.Name, name, what)
-			return
+func terminalFailures(p *lint.Pass) {
+	for _, k := range reporting(p) {
+		severity := lint.Warning
+		what := "is not part of contract v1beta2"
+		switch {
+		case k.Contract != contract.V1Beta2:
+			continue
+		case k.Role == contract.InfraMachinePool: // whose contract says MAY
+			severity, what = lint.Info, "Cluster API only reads until it drops contract v1beta1"
+		}
+		for _, name := range [...]string{"failureReason", "failureMessage"} {
+			if s, presence := k.Judged.Schema.At("status", name); presence == crd.Present && s.Type() == "string" {
+				view.Accuse(p, k, s.Node, severity, "%s %s has status.%s, which %s", k.Kind, k.Judged.Name, name, what)
+				break
+			}
 		}
 	}
 }
@@ -643,10 +616,10 @@ func unknownFields(p *lint.Pass, k *contract.Kind) {
 }
 
 var _ = definitionRules.Add(lint.Rule{
-	ID: "CRD032", Name: "kind-without-role", Severity: lint.Info, Proof: lint.Practice, OptIn: lint.EveryFinding,
+	ID: "CRD032", Name: "kind-without-role", Severity: lint.Info, Proof: lint.Practice,
 	Title:  "Kinds of Cluster API have a role in its contracts",
 	Source: "contract pages, naming conventions of kinds",
-	Why:    "lint only applies the general rules to a kind whose role it does not know.",
+	Why:    "The contract of a role is not checked: neither the name and the fields of the kind nor a template, class or sample that uses it tell which one it has.",
 	Fix:    "Safe to ignore if Cluster API never refers to the kind. Otherwise follow the naming conventions, or assign a role under roles in clusterctl-repo.yaml.",
 	Check:  kindsWithoutRole,
 })
@@ -657,6 +630,6 @@ func kindsWithoutRole(p *lint.Pass) {
 	})
 	if len(kinds) > 0 {
 		at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
-		view.Accuse(p, kinds[0], at, 0, "these kinds match no role by name or fields: %s", names(kinds))
+		view.Accuse(p, kinds[0], at, 0, "no role is known for %s", phrase.Few(phrase.List(kinds, func(k *contract.Kind) string { return k.Kind }), 5))
 	}
 }

@@ -106,7 +106,6 @@ func schemaDifference(a, b *yamldoc.Node, path string) (string, bool) {
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD025", Name: "conversion-service", Severity: lint.Warning, Proof: lint.Practice,
 	Title:  "The Service of a conversion webhook should be installed and trusted",
-	OptIn:  "webhooks of CRDs with one version, which are never called",
 	Source: "Kubernetes, Versions in CustomResourceDefinitions, webhook conversion",
 	Why:    "The API server cannot read objects that are stored in another version.",
 	Fix:    "Name a Service of this file and one of its ports, and let cert-manager inject the CA bundle with the annotation cert-manager.io/inject-ca-from.",
@@ -116,24 +115,16 @@ var _ = definitionRules.Add(lint.Rule{
 func conversionService(p *lint.Pass, k *contract.Kind) {
 	n, strategy := conversion(k)
 	service := n.Get("webhook", "clientConfig", "service")
-	if strategy != "Webhook" || service == nil {
+	if strategy != "Webhook" || service == nil || len(k.Versions) < 2 { // with one version it is never called
 		return
 	}
 	name := service.Get("name").Str()
-	called := lint.Warning
-	when := ""
-	if len(k.Versions) < 2 {
-		if !p.Asked() {
-			return
-		}
-		called, when = lint.Info, "; with one version it is never called"
-	}
 	object := p.Release.Installed().Find("", "Service", name)
 	switch {
 	case name == "":
 	case object == nil:
-		view.Accuse(p, k, service.Get("name"), called,
-			"the conversion webhook of %s uses Service %s, which is not in this file%s", k.Kind, name, when)
+		view.Accuse(p, k, service.Get("name"), 0,
+			"the conversion webhook of %s uses Service %s, which is not in this file", k.Kind, name)
 	default:
 		port, ok := service.Get("port").Int()
 		if !ok {
@@ -141,8 +132,8 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		}
 		serves := func(n *yamldoc.Node) bool { got, _ := n.Get("port").Int(); return got == port }
 		if ports := object.Get("spec", "ports").List(); !slices.ContainsFunc(ports, serves) {
-			view.Accuse(p, k, view.NearestOf(service, "port"), called,
-				"the conversion webhook of %s uses port %d, which Service %s does not have%s", k.Kind, port, name, when)
+			view.Accuse(p, k, view.NearestOf(service, "port"), 0,
+				"the conversion webhook of %s uses port %d, which Service %s does not have", k.Kind, port, name)
 		}
 	}
 	trusted := n.Get("webhook", "clientConfig", "caBundle").Str() != ""
@@ -151,8 +142,8 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		trusted = trusted || ok
 	}
 	if !trusted {
-		view.Accuse(p, k, n.Get("webhook", "clientConfig"), called,
-			"the conversion webhook of %s has no CA bundle and no annotation that injects one%s", k.Kind, when)
+		view.Accuse(p, k, n.Get("webhook", "clientConfig"), 0,
+			"the conversion webhook of %s has no CA bundle and no annotation that injects one", k.Kind)
 	}
 }
 
@@ -251,9 +242,6 @@ func nameCollisions(p *lint.Pass) {
 		}
 	}
 }
-
-// The limits of kubectl apply and of etcd, in bytes of JSON.
-const ()
 
 var _ = definitionRules.Add(lint.Rule{
 	ID: "CRD028", Name: "printer-columns", Severity: lint.Warning, Proof: lint.Practice,

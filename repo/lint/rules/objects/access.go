@@ -68,7 +68,7 @@ func foreignKinds(p *lint.Pass) []*contract.Kind {
 	if p.Release.Provider.Type == layouts.Core || !slices.ContainsFunc(p.Release.CRDs(), foreign) {
 		return nil
 	}
-	return slices.DeleteFunc(p.Profile.Kinds(p.Release.CRDs()), func(k *contract.Kind) bool { return !k.Role.Referenced() || !foreign(k.CRD) })
+	return phrase.Only(p.Release.Roles(), func(k *contract.Kind) bool { return k.Role.Referenced() && foreign(k.CRD) })
 }
 
 // isCluster reports whether there is one object of a kind for each cluster, which
@@ -109,7 +109,11 @@ func aggregationLabel(p *lint.Pass, o *manifest.Object) {
 	if !o.Is(view.RbacGroup, "ClusterRole") {
 		return
 	}
-	for _, label := range []string{aggregate, kubeadmAggregate} {
+	labels := []string{aggregate}
+	for _, row := range aggregates {
+		labels = append(labels, row.label)
+	}
+	for _, label := range labels {
 		if n := o.Get("metadata", "labels", label); n.Is(yamldoc.String) && n.Text() != "true" && !view.Open(o, n) {
 			p.On(o, n, `the aggregation label is %q, not "true"`, n.Text())
 		}
@@ -263,25 +267,75 @@ func needlessAggregation(p *lint.Pass) {
 }
 
 var _ = accessRules.Add(lint.Rule{
-	ID: "RBAC007", Name: "control-plane-aggregation", Severity: lint.Info, Proof: lint.Practice,
-	Title:  "Control plane providers have access to machine templates in other API groups",
-	Source: "KubeadmControlPlane provider, config/rbac/aggregated_role.yaml",
-	Why:    "Control plane providers clone machine templates themselves. The kubeadm provider aggregates roles by its own label, which the contract does not mention.",
-	Fix:    "Add the label " + kubeadmAggregate + `: "true" to the role as well.`,
+	ID: "RBAC007", Name: "control-plane-aggregation", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Control plane providers must have access to the machines of the templates that use them",
+	Source: "contract pages, All resources: API group; KubeadmControlPlane provider, config/rbac/aggregated_role.yaml; cluster-api-provider-vsphere issue 1345",
+	Why:    "The control plane never gets a machine: its provider creates machines from machine templates itself, and has no access to other API groups unless a role has its own label.",
+	Fix:    "Add the label of the provider to the role as well, such as " + kubeadmAggregate + `: "true".`,
 	Scope:  lint.ScopeRelease, Check: controlPlaneAggregation,
 })
 
+// aggregates are the labels by which control plane providers get the rights of roles.
+var aggregates = [...]struct{ kind, label, name string }{
+	{"KubeadmControlPlane", kubeadmAggregate, "kubeadm"},
+	{"RKE2ControlPlane", "rke2.controlplane.cluster.x-k8s.io/aggregate-to-manager", "RKE2"},
+	{"OCNEControlPlane", "ocne.controlplane.cluster.x-k8s.io/aggregate-to-manager", "OCNE"},
+}
+
+// controlPlaneAggregation asks for what the templates and classes of the release need. What
+// users may write themselves is an info, for the provider that most of them use.
 func controlPlaneAggregation(p *lint.Pass) {
-	aggregated := labelled(p.Release, kubeadmAggregate)
 	for _, k := range foreignKinds(p) {
 		if k.Role != contract.InfraMachine || !k.Template {
 			continue
 		}
-		if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(verbs) == 0 {
-			p.On(k.Object, k.Object.Get("spec", "group"),
-				"the kubeadm control plane provider has no access to %s", k.Plural)
+		for i, row := range aggregates {
+			aggregated := labelled(p.Release, row.label)
+			var missing []string
+			if verbs, _, _ := allowed(aggregated, k.Group, k.Plural); len(lacking(verbs, []string{"get"})) > 0 {
+				missing = append(missing, k.Plural)
+			}
+			if machine := p.Release.CRD(k.Group, k.Base()); machine != nil {
+				if verbs, _, _ := allowed(aggregated, k.Group, machine.Plural); len(lacking(verbs, []string{"create", "get", "patch"})) > 0 {
+					missing = append(missing, machine.Plural)
+				}
+			}
+			user := controlPlaneWith(p.Release, row.kind, k)
+			if len(missing) == 0 || user == nil && (i > 0 || missing[0] != k.Plural) {
+				continue
+			}
+			f := lint.On(k.Object, k.Object.Get("spec", "group"), "the %s control plane provider has no access to %s", row.name, phrase.And(missing))
+			if user == nil {
+				f.Severity = lint.Info
+			} else {
+				f.Message += ", which a " + user.Kind + " in " + user.File.Artifact.Name + " uses"
+			}
+			p.Report(f)
 		}
 	}
+}
+
+// controlPlaneWith returns a control plane of a kind, or a ClusterClass with one, that gets
+// its machines from a template.
+func controlPlaneWith(r *lint.Release, kind string, machines *contract.Kind) *manifest.Object {
+	for _, f := range r.Files {
+		if f.Kind == layouts.Components {
+			continue
+		}
+		for _, o := range f.Objects() {
+			spec := o.Get("spec")
+			refs := []*yamldoc.Node{spec.Get("machineTemplate", "infrastructureRef"), spec.Get("machineTemplate", "spec", "infrastructureRef")}
+			uses := o.Kind == kind
+			if plane := spec.Get("controlPlane"); o.Is(view.CoreGroup, view.ClassKind) {
+				refs = []*yamldoc.Node{plane.Get("machineInfrastructure", "ref"), plane.Get("machineInfrastructure", "templateRef")}
+				uses = cmp.Or(plane.Get("ref"), plane.Get("templateRef")).Get("kind").Str() == kind+contract.Suffix
+			}
+			if uses && slices.ContainsFunc(refs, func(n *yamldoc.Node) bool { return n.Get("kind").Str() == machines.Kind }) {
+				return o
+			}
+		}
+	}
+	return nil
 }
 
 // subject is a ServiceAccount in a binding.
@@ -491,7 +545,7 @@ func machinesOf(pool *contract.Kind, kinds []*contract.Kind) []*contract.Kind {
 // poolMachineRights reports pools that say which kind stands for their replicas, if
 // no role allows to make such objects and to remove them.
 func poolMachineRights(p *lint.Pass, all []*manifest.Object) {
-	kinds := p.Profile.Kinds(p.Release.CRDs())
+	kinds := p.Release.Roles()
 	for _, pool := range kinds {
 		if pool.Role != contract.InfraMachinePool || pool.Template || pool.Judged == nil {
 			continue
@@ -545,7 +599,7 @@ func ownerFinalizers(p *lint.Pass) {
 		verbs, _, _ := allowed(all, group, resource)
 		return verbs["create"] || verbs["*"]
 	}
-	kinds := p.Profile.Kinds(p.Release.CRDs())
+	kinds := p.Release.Roles()
 	for _, k := range kinds {
 		owns := false
 		switch {
@@ -666,7 +720,7 @@ func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource,
 	if t := p.Release.Provider.Type; t == layouts.Core || t == layouts.RuntimeExtension {
 		return
 	}
-	if !slices.ContainsFunc(p.Profile.Kinds(p.Release.CRDs()), needed) {
+	if !slices.ContainsFunc(p.Release.Roles(), needed) {
 		return
 	}
 	list, complete := granted(p.Release)

@@ -6,6 +6,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -19,6 +20,15 @@ func Definitions(p *lint.Pass) []*contract.Kind {
 		return nil
 	}
 	return roles
+}
+
+// InRoles are the same in all their roles: one that is used in two comes twice.
+func InRoles(p *lint.Pass) []*contract.Kind {
+	var out []*contract.Kind
+	for _, k := range Definitions(p) {
+		out = append(append(out, k), k.Also...)
+	}
+	return out
 }
 
 // Accuse reports a value of a definition that all in it decides; see Settle.
@@ -59,25 +69,76 @@ func schemaOfConditions(k *contract.Kind) (crd.Schema, crd.Presence) {
 	return k.Judged.Schema.At("status", "conditions")
 }
 
-// CheckConditions looks at the conditions of a kind that has a version to judge.
-func CheckConditions(p *lint.Pass, k *contract.Kind) {
-	s, presence := schemaOfConditions(k)
-	switch {
-	case presence == crd.Unknowable:
-	case presence == crd.Absent:
-		Accuse(p, k, s.Node, 0, "%s %s has no status.conditions", k.Kind, k.Judged.Name)
-	case s.Type() != "array":
+// Lacking collects what several definitions lack in the same way, which is reported once.
+type Lacking struct {
+	p    *lint.Pass
+	list []*lacking
+}
+
+type lacking struct {
+	kind     *contract.Kind
+	at       *yamldoc.Node
+	severity lint.Severity
+	what     string
+	names    []string
+}
+
+// Lacks begins a collection.
+func Lacks(p *lint.Pass) *Lacking { return &Lacking{p: p} }
+
+// Add notes that a kind, in words, lacks something.
+func (l *Lacking) Add(k *contract.Kind, at *yamldoc.Node, severity lint.Severity, kind, what string) {
+	for _, one := range l.list {
+		if one.severity == severity && one.what == what {
+			one.names = append(one.names, kind)
+			return
+		}
+	}
+	l.list = append(l.list, &lacking{k, at, severity, what, []string{kind}})
+}
+
+// Report reports all.
+func (l *Lacking) Report() {
+	for _, one := range l.list {
+		verb := "has"
+		if len(one.names) > 1 {
+			verb = "have"
+		}
+		Accuse(l.p, one.kind, one.at, one.severity, "%s %s no %s", phrase.Few(one.names, 5), verb, one.what)
+	}
+}
+
+// CheckConditions looks at the conditions of kinds that have a version to judge.
+func CheckConditions(p *lint.Pass, kinds []*contract.Kind) {
+	missing := Lacks(p)
+	for _, k := range kinds {
+		if s, presence := schemaOfConditions(k); presence == crd.Absent {
+			missing.Add(k, s.Node, 0, k.Kind+" "+k.Judged.Name, "status.conditions")
+		} else if presence == crd.Present {
+			checkConditions(p, k, s)
+		}
+	}
+	missing.Report()
+}
+
+func checkConditions(p *lint.Pass, k *contract.Kind, s crd.Schema) {
+	if s.Type() != "array" {
 		Accuse(p, k, s.Node, 0, "status.conditions of %s %s has type %s; it must be a list", k.Kind, k.Judged.Name, s.Type())
-	default:
-		for i := range contract.ConditionFields {
-			f := &contract.ConditionFields[i]
-			at, presence := s.At(crd.Items, f.Path)
-			switch {
-			case presence == crd.Absent && f.Need == contract.Must:
-				Accuse(p, k, at.Node, 0, "the entries of status.conditions of %s %s lack %s", k.Kind, k.Judged.Name, f.Path)
-			case presence == crd.Present && at.Type() != "" && at.Type() != f.Type:
-				Accuse(p, k, at.Node, lint.Error, "%s of status.conditions of %s %s has type %s; it must be %s",
-					f.Path, k.Kind, k.Judged.Name, at.Type(), f.Type)
+		return
+	}
+	for i := range contract.ConditionFields {
+		f := &contract.ConditionFields[i]
+		at, presence := s.At(crd.Items, f.Path)
+		switch {
+		case presence == crd.Absent && f.Need == contract.Must:
+			Accuse(p, k, at.Node, lint.Error, "the entries of status.conditions of %s %s lack %s", k.Kind, k.Judged.Name, f.Path)
+		case presence == crd.Present && at.Type() != "" && at.Type() != f.Type:
+			Accuse(p, k, at.Node, lint.Error, "%s of status.conditions of %s %s has type %s; it must be %s",
+				f.Path, k.Kind, k.Judged.Name, at.Type(), f.Type)
+		case presence == crd.Present:
+			if refused := f.Refused(at); len(refused) > 0 {
+				Accuse(p, k, refused[0].Keyword.Value, lint.Error, "%s of status.conditions of %s %s does not accept %s, because of its %s", f.Path, k.Kind, k.Judged.Name,
+					phrase.Or(phrase.List(refused, func(r contract.Refusal) string { return r.Value })), refused[0].Keyword.Name)
 			}
 		}
 	}

@@ -1,0 +1,145 @@
+package definitions
+
+import (
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD033", Name: "required-of-users", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "Fields that the controller fills must be optional",
+	Source: "contract pages, the sections of the fields, which have the marker +optional",
+	Why:    "The API server refuses the objects that users and Cluster API create, because only the controller knows the value.",
+	Fix:    "Add the marker +optional and omitempty, or omitzero, to the field, and generate the CRD again.",
+	Check:  both(requiredOfUsers, requiredInStatus),
+})
+
+// requires returns the entry of required for a field that has no default.
+func requires(s crd.Schema, name string) *yamldoc.Node {
+	if s.Node.Get("properties", name, "default").Given() != nil {
+		return nil
+	}
+	for _, n := range s.Node.Get("required").List() {
+		if n.Str() == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func requiredOfUsers(p *lint.Pass) {
+	for _, k := range view.InRoles(p) {
+		if k.Judged == nil || k.Role == contract.Aux || k.Role == contract.Core {
+			continue
+		}
+		s := k.Judged.Schema
+		if n := requires(s, "status"); n != nil {
+			view.Accuse(p, k, n, 0, "%s requires a status, which only its controller writes", named(k))
+		}
+		if k.Template {
+			s, _ = s.At("spec", "template")
+		}
+		for i := range contract.Fields {
+			f := &contract.Fields[i]
+			base := *k
+			base.Template = false // a template has the fields of what it makes
+			if !f.Filled || k.Role == contract.MachinePoolMachine || !f.Applies(&base, p.Profile) {
+				continue // the controller creates the machines of a pool itself
+			}
+			in, name, _ := strings.Cut(f.Path, ".")
+			if at, presence := s.At(in); presence == crd.Present {
+				if n := requires(at, name); n != nil {
+					view.Accuse(p, k, n, 0, "%s requires %s, which only the controller knows", named(k), f.Path)
+				}
+			}
+		}
+	}
+}
+
+// requiredInStatus reports what a controller has to report before everything else.
+func requiredInStatus(p *lint.Pass) {
+	var first *contract.Kind
+	var at *yamldoc.Node
+	var kinds []string
+	for _, k := range reporting(p) {
+		status, presence := k.Judged.Schema.At("status")
+		if presence != crd.Present {
+			continue
+		}
+		var fields []string
+		for _, n := range status.Node.Get("required").List() {
+			if requires(status, n.Str()) == nil {
+				continue
+			}
+			if first == nil {
+				first, at = k, n
+			}
+			fields = append(fields, n.Str())
+		}
+		if len(fields) > 0 {
+			kinds = append(kinds, named(k)+" ("+strings.Join(fields, ", ")+")")
+		}
+	}
+	if first != nil {
+		view.Accuse(p, first, at, lint.Warning, "fields of the status are required before the controller can report anything else: %s", phrase.Few(kinds, 5))
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD034", Name: "refused-values", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "The schema must accept all values that the contract allows",
+	Source: "contract pages, the sections of the fields",
+	Why:    "The API server refuses what the controller reports, or reports it in its place, so that Cluster API waits forever or continues too early.",
+	Fix:    "Remove the keyword from the schema, or give it a value that allows what the message names.",
+	Check:  refusedValues,
+})
+
+func refusedValues(p *lint.Pass) {
+	for _, k := range view.InRoles(p) {
+		if k.Judged == nil {
+			continue
+		}
+		for i := range contract.Fields {
+			f := &contract.Fields[i]
+			if !f.Applies(k, p.Profile) {
+				continue
+			}
+			s, ok := f.Find(k.Judged.Schema)
+			if !ok || s.Type() != f.Type {
+				continue
+			}
+			for _, r := range f.Refused(s) {
+				view.Accuse(p, k, r.Keyword.Value, 0, "%s of %s does not accept %s, because of its %s", f.Path, named(k), r.Value, r.Keyword.Name)
+				break
+			}
+			if f.Section == contract.Initialization || f.Section == contract.Provisioned {
+				if n := s.Node.Get("default"); n.Bool() {
+					view.Accuse(p, k, n, 0, "%s of %s is true by default, so that Cluster API does not wait for the controller", f.Path, named(k))
+				}
+			}
+		}
+	}
+}
+
+var _ = definitionRules.Add(lint.Rule{
+	ID: "CRD035", Name: "version-names", Severity: lint.Warning, Proof: lint.Contract,
+	Title:  "Versions should have names like v1alpha1, v1beta2 or v1",
+	Source: versionSection + ": Kubernetes API deprecation policy",
+	Why:    "Users do not see how stable the API is, and Cluster API and kubectl prefer any other version: names of another form have the lowest priority.",
+	Fix:    "Name the version v, a number, and alpha or beta with a number for those that are not stable.",
+	Check:  shared(versionNamesFollow),
+})
+
+func versionNamesFollow(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
+	for i := range k.Versions {
+		if v := &k.Versions[i]; k.Role.Referenced() && v.Served && !contract.IsVersion(v.Name) {
+			note(v.Node.Get("name"), "the version "+v.Name+" does not follow the names of Kubernetes")
+		}
+	}
+}
