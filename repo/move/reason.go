@@ -64,8 +64,11 @@ func (n *Node) Reason() string {
 	case otherNamespace:
 		return "it is not in the namespace that is moved"
 	case mayBeOwned:
+		if n.By.From.Missing {
+			return n.By.points()
+		}
 		if n.By.Link != MayOwn {
-			return fmt.Sprintf("it is not clear what becomes of its owner %s", n.By.From)
+			return fmt.Sprintf("it is not clear what becomes of its owner %s: %s", n.By.From, n.By.From.short())
 		}
 		return fmt.Sprintf("%s may become its owner because of %s: %s", n.By.From, n.By.place(), n.By.Why)
 	}
@@ -73,7 +76,7 @@ func (n *Node) Reason() string {
 		return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, " +
 			"and the dump holds no provider of its inventory"
 	}
-	return "the definition of its kind is not in the input; clusterctl only lists the objects if it carries the label " + clusterctlLabel
+	return "the definition of its kind is not in the input, or without the versions; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
 
 // short is a reason that names no other object, for use in another reason.
@@ -81,6 +84,8 @@ func (n *Node) short() string {
 	switch n.Cause {
 	case OwnerLeft, OwnerAlone, ReferrerLeft, NotOwned:
 		return "it stays behind too"
+	case mayBeOwned:
+		return "its own owners are not known"
 	case Cycle:
 		return "it is its own owner"
 	}
@@ -99,6 +104,10 @@ func (e *Edge) by() *Node {
 func (e *Edge) points() string {
 	what := e.From.String()
 	switch {
+	case e.From.Missing && e.From.Namesake:
+		what += ", and the input does not hold the UIDs by which clusterctl knows owners"
+	case e.From.Missing:
+		what += ", and the input holds no object of that kind"
 	case e.From.Namesake:
 		what += ", but with a UID that the " + e.From.Kind + " of that name does not have"
 	case e.From.Absent && e.From.Scope == Ignored:
@@ -164,6 +173,13 @@ func (n *Node) Fix() string {
 			return "create it in the target by other means"
 		}
 		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
+	case mayBeOwned:
+		switch from := n.By.From; {
+		case from.Missing && from.Namesake:
+			return "use the output of kubectl get as it is, with every metadata.uid"
+		case from.Missing:
+			return fmt.Sprintf("add the objects of kind %s.%s and its definition to the dump", from.Kind, from.Group)
+		}
 	case mayBeIgnored:
 		if n.data() {
 			return "add the objects of kind providers.clusterctl.cluster.x-k8s.io to the dump"

@@ -30,7 +30,7 @@ type mover struct {
 	source    targets.Source
 	out       cli.Outputs
 	namespace string
-	target    string
+	target    []string
 	with      []string
 	all       bool
 
@@ -87,7 +87,7 @@ something stays, or is not known.
 	m.source.Bind(flags)
 	flags.StringVarP(&m.namespace, "namespace", "n", "", "")
 	flags.StringArrayVar(&m.with, "with", nil, "")
-	flags.StringVar(&m.target, "target", "", "")
+	flags.StringArrayVar(&m.target, "target", nil, "")
 	flags.BoolVar(&m.all, "all", false, "")
 	m.out.Bind(flags)
 	return cmd
@@ -107,9 +107,9 @@ func (m *mover) run(ctx context.Context, args []string) error {
 		}
 	}
 	var target *move.Dump
-	if m.target != "" {
+	if len(m.target) > 0 {
 		var err error
-		if target, err = m.read(ctx, m.target); err != nil {
+		if target, err = m.read(ctx, m.target...); err != nil {
 			return err
 		}
 	}
@@ -245,7 +245,7 @@ func (m *mover) planDump(d, target *move.Dump, args []string) error {
 	if o.Namespace == "" {
 		all := move.Namespaces(d)
 		if len(all) > 1 {
-			return cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: "+
+			return cli.Usagef("the objects are in several namespaces (%s), and clusterctl moves one at a time: "+
 				"name it with --namespace", phrase.Few(all, 10))
 		}
 		o.Namespace = append(all, "default")[0]
