@@ -60,11 +60,11 @@ and the Secrets, the ConfigMaps and all objects of providers. A folder that
 clusterctl move --to-directory has written shows what --from-directory restores.
 
 --with names what defines further kinds: releases, as if clusterctl had installed
-them, or dumps, as they are. --target is a dump of the other cluster, which is
-compared with what it must have.
+them, or dumps, as they are. --target names the dump of the other cluster, file
+by file, which is compared with what it must have.
 
-The exit code is 0 if everything that belongs to a Cluster moves, and 1 if
-something stays, or is not known.
+The exit code is 0 if everything that belongs to a Cluster or a provider moves, and
+1 if something stays, or is not known.
 ` + targets.Help + targets.SourceHelp,
 		Example: `  # What do the templates of a release leave behind?
   clusterctl-repo move-plan out/infrastructure-acme/v1.2.3
@@ -75,7 +75,7 @@ something stays, or is not known.
       | paste -sd, -)
   kubectl get "$kinds,secrets,configmaps" -A -o json > objects.json
   clusterctl-repo move-plan crds.json objects.json -n my-clusters \
-      --target target.json
+      --target target-crds.json --target target-objects.json
 
   # What would be lost, for a script
   clusterctl-repo move-plan dump/ -o json |
