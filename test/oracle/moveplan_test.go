@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,7 +54,7 @@ func (w *world) dump(t testing.TB, s seen) *move.Dump {
 			"metadata": map[string]any{"name": "foo", "namespace": "foo-system"}, "spec": map[string]any{"version": "v1.0.0"},
 		})
 	} else {
-		items = append(items, fooProvider)
+		items = append(items, cmp.Or(w.inventory, fooProvider))
 	}
 	for _, o := range w.objects {
 		if !s.shows(o) {
@@ -445,5 +446,36 @@ func (m *maker) refer(o *unstructured.Unstructured, bad func(int) bool) {
 			spec["workers"] = map[string]any{"machineDeployments": []any{map[string]any{"class": "md", "bootstrap": map[string]any{"templateRef": ref}}}}
 		}
 		o.Object["spec"] = spec
+	}
+}
+
+// TestMoveTargets lets the library compare the providers of two clusters: where it refuses, the
+// plan says that the target lacks one or does not know, and nowhere else.
+func TestMoveTargets(t *testing.T) {
+	t.Parallel()
+	versions := []string{"", "v1.0.0", "v1.0.1", "1.0.1", "v1.0.1-rc.0", "v1.0.1+d32", "v1.0", "main"}
+	start := func(version string) (*source, *move.Dump) {
+		w, p := newWorld(), fooProvider.DeepCopy()
+		p.Version = version
+		if w.bare = version == ""; !w.bare {
+			w.inventory = p
+		}
+		return w.start(t), w.dump(t, seen{})
+	}
+	for _, from := range versions[1:] {
+		for _, to := range versions {
+			source, dump := start(from)
+			target, other := start(to)
+			plan := move.FromDump(dump, move.Options{Namespace: "one"})
+			move.Check([]*move.Plan{plan}, other)
+			i := slices.IndexFunc(plan.Needs, func(n move.Need) bool { return strings.HasPrefix(n.What, "infrastructure-foo ") })
+			if i < 0 {
+				t.Fatalf("%s is not among %v", from, plan.Needs)
+			}
+			met := plan.Needs[i].Status == "met"
+			if err := source.client(t).ObjectMover().Move(background, "one", target.client(t), false); (err == nil) != met {
+				t.Errorf("%s to %q: met %v, %s, but %v", from, to, met, plan.Needs[i].Found, err)
+			}
+		}
 	}
 }
