@@ -52,7 +52,7 @@ func FromDump(d *Dump, o Options) *Plan {
 	b := &planner{
 		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
 		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed),
-		infra: map[string]bool{}, kinds: map[groupKind]bool{}, nameless: map[groupKind]bool{}, seen: map[ID]bool{}, defined: map[string]bool{},
+		infra: map[string]bool{}, kinds: map[groupKind]bool{}, nameless: map[groupKind]bool{}, seen: map[ID]bool{}, defined: map[string][]groupKind{},
 		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)),
 		nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
 	}
@@ -97,13 +97,13 @@ type planner struct {
 	options     Options
 	types       Types
 	definitions map[groupKind]*Object
-	infra       map[string]bool    // namespaces of infrastructure providers, and whether clusterctl knows
-	inventory   bool               // whether the dump has that of clusterctl
-	operator    *Object            // of the Cluster API operator
-	kinds       map[groupKind]bool // of which there are objects
-	nameless    map[groupKind]bool // of which some have no UID
-	seen        map[ID]bool        // kinds by namespace, without groups
-	defined     map[string]bool    // kinds of any group with a definition
+	infra       map[string]bool        // namespaces of infrastructure providers, and whether clusterctl knows
+	inventory   bool                   // whether the dump has that of clusterctl
+	operator    *Object                // of the Cluster API operator
+	kinds       map[groupKind]bool     // of which there are objects
+	nameless    map[groupKind]bool     // of which some have no UID
+	seen        map[ID]bool            // kinds by namespace, without names
+	defined     map[string][]groupKind // kinds with a definition, by their names in lower case
 	byUID       map[string]int
 	byID        map[ID]int
 	nodes       []*Node
@@ -161,12 +161,13 @@ func idOf(o *Object) ID {
 
 func (b *planner) index() {
 	for kind := range b.definitions {
-		b.defined[kind.kind] = true
+		word := strings.ToLower(kind.kind)
+		b.defined[word] = append(b.defined[word], kind)
 	}
 	for i := range b.d.Objects {
 		o := &b.d.Objects[i]
 		b.kinds[groupKind{o.Group, o.Kind}] = true
-		b.seen[ID{Kind: o.Kind, Namespace: o.Namespace}] = true
+		b.seen[ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace}] = true
 		if o.UID == "" {
 			b.nameless[groupKind{o.Group, o.Kind}] = true
 		}
@@ -498,9 +499,8 @@ func (b *planner) names() {
 		}
 		for k := range b.d.Objects[i].Names {
 			name := &b.d.Objects[i].Names[k]
-			id := ID{Group: name.Group, Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Name}
-			if _, ok := b.byID[id]; !ok && n.Group == coreGroup && name.Kind != "" || b.unseen(n, name) {
-				unknown[cmp.Or(name.Kind, name.data())] = true
+			if kind := b.unseen(n, name); kind != "" {
+				unknown[kind] = true
 			}
 			for _, to := range stay[name.Name] {
 				b.need(n, to, name)
@@ -512,33 +512,51 @@ func (b *planner) names() {
 	}
 }
 
-// data is the kind that a name of no kind has: a Secret or ConfigMap, as its field tells.
-func (n *Name) data() string {
-	field := strings.ToLower(strings.TrimSuffix(n.Field, ".name"))
-	switch field = field[strings.LastIndexByte(field, '.')+1:]; {
-	case strings.Contains(field, "secret"):
-		return "Secret"
-	case strings.Contains(field, "configmap"):
-		return "ConfigMap"
+// kindsOf are those that a name may be of: the one that stands next to it, or the one
+// after which its field is called. There are none for kinds of Kubernetes that always
+// stay, and of who knows whom.
+func (b *planner) kindsOf(name *Name) []groupKind {
+	field := strings.ToLower(strings.TrimSuffix(name.Field, ".name"))
+	field = field[strings.LastIndexByte(field, '.')+1:]
+	switch {
+	case name.Group != "" && kubernetesGroups[name.Group]:
+		return nil
+	case name.Group != "":
+		return []groupKind{{name.Group, name.Kind}}
+	case name.Kind == "Secret", name.Kind == "" && strings.Contains(field, "secret"):
+		return []groupKind{{"", "Secret"}}
+	case name.Kind == "ConfigMap", name.Kind == "" && strings.Contains(field, "configmap"):
+		return []groupKind{{"", "ConfigMap"}}
+	case name.Kind == "":
+		return b.defined[fieldWord(field)]
 	}
-	return ""
+	return b.defined[strings.ToLower(name.Kind)]
 }
 
-// unseen reports whether the dump holds no object at all where the one that is named
-// must be, so that it may well exist.
-func (b *planner) unseen(by *Node, name *Name) bool {
-	kind := cmp.Or(name.Kind, name.data())
-	namespace := cmp.Or(name.Namespace, by.Namespace)
-	if data := (ID{Kind: kind}).data() && name.Group == ""; !data && !b.defined[kind] || kind == "" {
-		return false // a kind of Kubernetes, which stays, or of who knows whom
-	} else if data && namespace == "" {
-		for home := range b.infra {
-			if b.seen[ID{Kind: kind, Namespace: home}] {
-				return false
+// unseen returns the kind of the object that is named, if the dump does not hold it and
+// it may exist: it holds no object of the kind in that namespace, or an object of
+// Cluster API, which cannot do without it, refers to it.
+func (b *planner) unseen(by *Node, name *Name) string {
+	kinds := b.kindsOf(name)
+	namespaces := []string{"", cmp.Or(name.Namespace, by.Namespace)}
+	if by.Global && name.Namespace == "" {
+		namespaces = slices.AppendSeq(namespaces, maps.Keys(b.infra))
+	}
+	seen := by.Group != coreGroup || name.Group == ""
+	for _, kind := range kinds {
+		for _, namespace := range namespaces {
+			if _, ok := b.byID[ID{kind.group, kind.kind, namespace, name.Name}]; ok {
+				return ""
+			}
+			if seen && b.seen[ID{Group: kind.group, Kind: kind.kind, Namespace: namespace}] {
+				return ""
 			}
 		}
 	}
-	return !b.seen[ID{Kind: kind, Namespace: namespace}] && !b.seen[ID{Kind: kind}]
+	if len(kinds) == 0 {
+		return ""
+	}
+	return kinds[0].kind
 }
 
 // home reports whether an object is where an infrastructure provider is.

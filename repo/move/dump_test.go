@@ -165,6 +165,27 @@ func TestPlan(t *testing.T) {
 			Moves, false, false, "", "",
 		},
 		{
+			"of a kind that others installed, which is named",
+			existing(prov, "FooMachine ns/m", "u-m", byCluster, "spec: {foohiddenRef: {name: x}}\n") +
+				existing(prov, "FooHidden ns/x", "u-x", nil, ""),
+			Left, true, true, "FooMachine ns/m needs it (spec.foohiddenRef.name), but the definition of its kind does not carry",
+			"the label clusterctl.cluster.x-k8s.io and the object the label",
+		},
+		{
+			"that names one of which the dump shows nothing, by its field",
+			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {fooHiddenRef: {name: h}}\n"), Moves, false, false, "", "",
+		},
+		{
+			"that names one of a group that the dump does not define",
+			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {imageRef: {apiVersion: bar.example.com/v1, kind: Image, name: i}}\n"),
+			Moves, false, false, "", "",
+		},
+		{
+			"that names a cluster-wide one without its group",
+			existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {variables: [{value: {kind: FooGlobal, name: g}}]}}\n") +
+				existing(prov, "FooGlobal g", "u-g", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Moves, false, true, "", "",
+		},
+		{
 			"that names a kind of which it shows nothing",
 			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {identityRef: {kind: FooGlobal, name: s}}\n"),
 			Moves, false, false, "", "",

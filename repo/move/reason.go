@@ -47,8 +47,7 @@ func (n *Node) Reason() string {
 		return fmt.Sprintf("it waits for its owner %s, which waits for it", n.By.From)
 	case NotDiscovered:
 		if !n.ofKubernetes() {
-			return "the definition of its kind does not carry the label " + clusterctlLabel +
-				", by which clusterctl finds kinds, so that labels and owners of the object do not count"
+			return unlabelled
 		}
 		return "clusterctl only moves Secrets, ConfigMaps and the kinds of providers"
 	case notThere:
@@ -57,8 +56,11 @@ func (n *Node) Reason() string {
 		return "it has neither an owner nor a label that moves it"
 	case namedBy:
 		where := "it has neither an owner nor a label that moves it"
-		if n.Scope == Elsewhere {
+		switch n.Scope {
+		case Elsewhere:
 			where = "it is not in the namespace that is moved"
+		case Ignored:
+			where = unlabelled
 		}
 		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
 	case otherNamespace:
@@ -78,6 +80,10 @@ func (n *Node) Reason() string {
 	}
 	return "the definition of its kind is not in the input, or without the versions; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
+
+// unlabelled is why kinds are left out that clusterctl did not install.
+const unlabelled = "the definition of its kind does not carry the label " + clusterctlLabel +
+	", by which clusterctl finds kinds, so that labels and owners of the object do not count"
 
 // short is a reason that names no other object, for use in another reason.
 func (n *Node) short() string {
@@ -166,6 +172,10 @@ func (n *Node) Fix() string {
 	case namedBy:
 		if n.Scope == Elsewhere {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
+		}
+		if n.Scope == Ignored {
+			return fmt.Sprintf("create it in the target before the move, or give the definition of %s the label %s and the object the label %s",
+				n.Kind, clusterctlLabel, MoveLabel)
 		}
 		return fmt.Sprintf("give it the label %s, or create it in the target before the move", MoveLabel)
 	case NotDiscovered:

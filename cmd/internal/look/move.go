@@ -71,8 +71,7 @@ The exit code is 0 if everything that belongs to a Cluster or a provider moves, 
 
   # A management cluster, and the one to which it is moved
   kubectl get crd -o json > crds.json
-  kinds=$(kubectl api-resources --verbs=list -o name | grep cluster.x-k8s.io \
-      | paste -sd, -)
+  kinds=$(kubectl get crd -o name | cut -d/ -f2 | paste -sd, -)
   kubectl get "$kinds,secrets,configmaps" -A -o json > objects.json
   clusterctl-repo move-plan crds.json objects.json -n my-clusters \
       --target target-crds.json --target target-objects.json
