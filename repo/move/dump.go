@@ -221,8 +221,8 @@ func (b *planner) node(o *Object) *Node {
 	default:
 		n.Scope = undefined
 	}
-	switch {
-	case n.Scope != discovered:
+	switch { // which only counts if clusterctl looks at the kind
+	case n.Scope == undefined:
 	case ours[kind].Hierarchy:
 		n.Move, n.Hierarchy = builtIn, builtIn
 	case t.Hierarchy:
@@ -230,9 +230,7 @@ func (b *planner) node(o *Object) *Node {
 	case t.Move:
 		n.Move = onType
 	}
-	if n.Scope != Ignored {
-		n.mark(o)
-	}
+	n.mark(o)
 	return n
 }
 
@@ -322,7 +320,7 @@ func (b *planner) fetch(by *Node, id ID) *Object {
 		b.nodes[i], _ = b.Add(b.node(o))
 	}
 	if n := b.nodes[i]; n.Scope == Ignored {
-		n.Scope, n.Global = discovered, false
+		*n = Node{ID: n.ID} // whatever the definition says
 		n.mark(o)
 	}
 	return o

@@ -153,7 +153,7 @@ func TestPlan(t *testing.T) {
 			strings.ReplaceAll(crdOf("FooCut", "Namespaced", byClusterctl), "storage: true", "storage: false") +
 				existing(prov, "FooCut ns/x", "u-x", byCluster, ""), Unclear, false, false, "or without the versions", "--with",
 		},
-		{"of a kind that others installed", existing(prov, "FooHidden ns/x", "u-x", nil, ""), Left, true, true, "does not carry", "give"},
+		{"of a kind that others installed", existing(prov, "FooHidden ns/x", "u-x", nil, ""), Left, true, true, "does not carry", "as clusterctl init does, and the object the label"},
 		{
 			"of a Cluster whose class is elsewhere, and not in the dump",
 			existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"), Unclear,
@@ -166,10 +166,11 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"of a kind that others installed, which is named",
-			existing(prov, "FooMachine ns/m", "u-m", byCluster, "spec: {foohiddenRef: {name: x}}\n") +
-				existing(prov, "FooHidden ns/x", "u-x", nil, ""),
-			Left, true, true, "FooMachine ns/m needs it (spec.foohiddenRef.name), but the definition of its kind does not carry",
-			"the label clusterctl.cluster.x-k8s.io and the object the label",
+			definitionOf("bar.example.com", "v1", "Image", "Namespaced", "") +
+				existing(prov, "FooMachine ns/m", "u-m", byCluster, "spec: {imageRef: {name: x}}\n") +
+				existing("bar.example.com/v1", "Image ns/x", "u-x", nil, ""),
+			Left, true, true, "FooMachine ns/m needs it (spec.imageRef.name), but the definition of its kind does not carry",
+			"the label clusterctl.cluster.x-k8s.io, and the object the label",
 		},
 		{
 			"that names one of which the dump shows nothing, by its field",

@@ -174,7 +174,7 @@ func (n *Node) Fix() string {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
 		}
 		if n.Scope == Ignored {
-			return fmt.Sprintf("create it in the target before the move, or give the definition of %s the label %s and the object the label %s",
+			return fmt.Sprintf("create it in the target before the move, or give the definition of %s the label %s, and the object the label %s",
 				n.Kind, clusterctlLabel, MoveLabel)
 		}
 		return fmt.Sprintf("give it the label %s, or create it in the target before the move", MoveLabel)
@@ -182,7 +182,11 @@ func (n *Node) Fix() string {
 		if n.ofKubernetes() {
 			return "create it in the target by other means"
 		}
-		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
+		fix := fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
+		if n.Object == nil && n.Move == Unmarked && n.Hierarchy == Unmarked && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
+			fix += ", and the object the label " + MoveLabel
+		}
+		return fix
 	case mayBeOwned:
 		switch from := n.By.From; {
 		case from.Missing && from.Namesake:
