@@ -119,8 +119,14 @@ func TypesIn(d *Dump) Types {
 			return Type{}, false
 		}
 		d := o.Detail.(*Definition)
-		t := Type{Move: o.Has(MoveLabel), Hierarchy: o.Has(HierarchyLabel), Global: d.Global, Unlisted: !o.Has(clusterctlLabel)}
-		return t, t.Unlisted || d.Storage != "" // or else only a part of it is there
+		t := Type{Move: o.Has(MoveLabel), Hierarchy: o.Has(HierarchyLabel), Global: d.Global}
+		switch {
+		case !o.Has(clusterctlLabel):
+			t.unlisted = unlabelled
+		case !slices.Contains(d.Served, d.Storage):
+			t.unlisted = unserved
+		}
+		return t, t.unlisted == unlabelled || d.Storage != "" // or else only a part of it is there
 	}
 }
 
@@ -212,8 +218,8 @@ func (b *planner) node(o *Object) *Node {
 	case n.data():
 		n.Global = false
 	case known:
-		n.Global = t.Global
-		if t.Unlisted {
+		n.Global, n.unlisted = t.Global, t.unlisted
+		if t.unlisted != "" {
 			n.Scope = Ignored
 		}
 	case n.ofKubernetes(), o.Group == clusterctlGroup:

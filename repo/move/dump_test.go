@@ -153,6 +153,11 @@ func TestPlan(t *testing.T) {
 			strings.ReplaceAll(crdOf("FooCut", "Namespaced", byClusterctl), "storage: true", "storage: false") +
 				existing(prov, "FooCut ns/x", "u-x", byCluster, ""), Unclear, false, false, "or without the versions", "--with",
 		},
+		{
+			"of a kind that is not served as it is stored",
+			strings.ReplaceAll(crdOf("FooCut", "Namespaced", byClusterctl), "served: true", "served: false") +
+				existing(prov, "FooCut ns/x", "u-x", byCluster, ""), Left, true, true, "does not serve the version", "serve that version of FooCut",
+		},
 		{"of a kind that others installed", existing(prov, "FooHidden ns/x", "u-x", nil, ""), Left, true, true, "does not carry", "as clusterctl init does, and the object the label"},
 		{
 			"of a Cluster whose class is elsewhere, and not in the dump",

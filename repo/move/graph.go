@@ -90,7 +90,8 @@ type Node struct {
 	// or to a provider, and stays behind.
 	Lost bool
 
-	*state // only while Resolve runs
+	unlisted string // see Type
+	*state          // only while Resolve runs
 }
 
 // MarshalText names the object.

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,8 +47,8 @@ func (n *Node) Reason() string {
 	case Cycle:
 		return fmt.Sprintf("it waits for its owner %s, which waits for it", n.By.From)
 	case NotDiscovered:
-		if !n.ofKubernetes() {
-			return unlabelled
+		if n.unlisted != "" {
+			return n.unlisted
 		}
 		return "clusterctl only moves Secrets, ConfigMaps and the kinds of providers"
 	case notThere:
@@ -60,7 +61,7 @@ func (n *Node) Reason() string {
 		case Elsewhere:
 			where = "it is not in the namespace that is moved"
 		case Ignored:
-			where = unlabelled
+			where = cmp.Or(n.unlisted, where)
 		}
 		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
 	case otherNamespace:
@@ -81,9 +82,12 @@ func (n *Node) Reason() string {
 	return "the definition of its kind is not in the input, or without the versions; clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
 
-// unlabelled is why kinds are left out that clusterctl did not install.
-const unlabelled = "the definition of its kind does not carry the label " + clusterctlLabel +
-	", by which clusterctl finds kinds, so that labels and owners of the object do not count"
+// Why kinds are left out: clusterctl did not install them, or cannot list them.
+const (
+	unlabelled = "the definition of its kind does not carry the label " + clusterctlLabel +
+		", by which clusterctl finds kinds, so that labels and owners of the object do not count"
+	unserved = "the definition of its kind does not serve the version in which objects are stored, in which clusterctl lists them, so that it finds none"
+)
 
 // short is a reason that names no other object, for use in another reason.
 func (n *Node) short() string {
@@ -135,7 +139,7 @@ func (e *Edge) fix() string {
 	switch {
 	case owner.Namesake:
 		return fmt.Sprintf("set the UID of %s, or remove the ownerReference", owner)
-	case owner.Scope == Ignored && !owner.ofKubernetes():
+	case owner.unlisted == unlabelled:
 		return fmt.Sprintf("give the definition of %s the label %s, or remove the ownerReference", owner.Kind, clusterctlLabel)
 	case owner.Absent, owner.Scope == Ignored, owner.Scope == Elsewhere:
 		return "remove the ownerReference to " + owner.String()
@@ -173,7 +177,7 @@ func (n *Node) Fix() string {
 		if n.Scope == Elsewhere {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
 		}
-		if n.Scope == Ignored {
+		if n.unlisted == unlabelled {
 			return fmt.Sprintf("create it in the target before the move, or give the definition of %s the label %s, and the object the label %s",
 				n.Kind, clusterctlLabel, MoveLabel)
 		}
@@ -181,6 +185,9 @@ func (n *Node) Fix() string {
 	case NotDiscovered:
 		if n.ofKubernetes() {
 			return "create it in the target by other means"
+		}
+		if n.unlisted == unserved {
+			return "serve that version of " + n.Kind + " until the move is done"
 		}
 		fix := fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
 		if n.Object == nil && n.Move == Unmarked && n.Hierarchy == Unmarked && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {

@@ -8,9 +8,9 @@ type Type struct {
 	Move, Hierarchy bool
 	// Global is set if the kind has no namespaces.
 	Global bool
-	// Unlisted is set if the definition exists without the label by which clusterctl
-	// finds kinds; it sets that label on what it installs.
-	Unlisted bool
+	// unlisted says why clusterctl does not list the objects, such as that the definition
+	// lacks the label by which it finds kinds, which it sets on what it installs.
+	unlisted string
 }
 
 // Types tells what is known of a kind; known is false if its definition is not at
@@ -21,7 +21,11 @@ type Types func(group, kind string) (t Type, known bool)
 func TypeOf(c *crd.CRD) Type {
 	_, move := c.Object.Label(MoveLabel)
 	_, hierarchy := c.Object.Label(HierarchyLabel)
-	return Type{Move: move, Hierarchy: hierarchy, Global: c.Scope == "Cluster"}
+	t := Type{Move: move, Hierarchy: hierarchy, Global: c.Scope == "Cluster"}
+	if v := c.Storage(); v != nil && !v.Served {
+		t.unlisted = unserved
+	}
+	return t
 }
 
 // Groups of Cluster API and of what comes with it.
@@ -147,7 +151,7 @@ func (n *Node) classify(types Types) {
 		mark = onType
 	}
 	n.Global = t.Global
-	if t.Unlisted {
+	if n.unlisted = t.unlisted; t.unlisted != "" {
 		n.Scope = Ignored
 		return
 	}
