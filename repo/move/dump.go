@@ -52,7 +52,8 @@ func FromDump(d *Dump, o Options) *Plan {
 	b := &planner{
 		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
 		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed),
-		infra: map[string]bool{}, kinds: map[groupKind]bool{}, nameless: map[groupKind]bool{}, seen: map[ID]bool{}, defined: map[string][]groupKind{},
+		infra: map[string]bool{}, kinds: map[groupKind]bool{}, nameless: map[groupKind]bool{},
+		seen: map[ID]bool{}, defined: map[string][]groupKind{},
 		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)),
 		nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
 	}
@@ -405,15 +406,21 @@ func (b *planner) softOwners() {
 		soft(n, id, "spec.topology", whyClass)
 	})
 	observed(b, func(n *Node, o *Object, c *Binding) {
-		soft(n, ID{Group: coreGroup, Kind: "Cluster", Namespace: o.Namespace, Name: c.Cluster}, "spec.clusterName", whyBinding)
+		if id := (ID{Group: coreGroup, Kind: "Cluster", Namespace: o.Namespace, Name: c.Cluster}); id.Name != "" {
+			soft(n, id, "spec.clusterName", whyBinding)
+		}
 	})
 }
 
 // named returns the Cluster or ClusterClass that a name leads to. One that the dump
 // does not hold may well exist if it holds none at all, or it is in another namespace.
 func (b *planner) named(id ID) *Node {
-	n, elsewhere := b.Find(id), id.Namespace != b.options.Namespace
-	if n != nil || b.options.Restore || elsewhere && id.Kind == "Cluster" || !elsewhere && b.kinds[groupKind{id.Group, id.Kind}] {
+	n := b.Find(id)
+	gone := b.kinds[groupKind{id.Group, id.Kind}]
+	if id.Namespace != b.options.Namespace {
+		gone = id.Kind == "Cluster" // which clusterctl does not list there
+	}
+	if n != nil || gone || b.options.Restore {
 		return n
 	}
 	return b.without(id.String(), func() *Node { return &Node{ID: id, Missing: true} })
@@ -442,7 +449,8 @@ func (b *planner) keep() {
 		}
 	}
 	b.spreadTo(func(n *Node) bool { return n.Verdict.moves() && !seen[n] }, func(n *Node) bool {
-		return n.Group == coreGroup && n.Kind == "ClusterClass" && !b.options.Restore && (n.Namespace != b.options.Namespace || used[n.Name])
+		class := n.Group == coreGroup && n.Kind == "ClusterClass" && !b.options.Restore
+		return class && (n.Namespace != b.options.Namespace || used[n.Name])
 	}, func(l link) bool { return l == Owner }, func(n *Node, _ *Edge) bool {
 		n.Verdict, seen[n] = Copied, true
 		return true
@@ -512,7 +520,8 @@ func (b *planner) names() {
 		}
 	}
 	if len(unknown) > 0 {
-		b.lacks("objects that move refer to others that are not there, of the kinds %s", phrase.Few(slices.Sorted(maps.Keys(unknown)), 8))
+		kinds := phrase.Few(slices.Sorted(maps.Keys(unknown)), 8)
+		b.lacks("objects that move refer to others that are not there, of the kinds %s", kinds)
 	}
 }
 
@@ -563,15 +572,14 @@ func (b *planner) unseen(by *Node, name *Name) string {
 	return kinds[0].kind
 }
 
-// home reports whether an object is where an infrastructure provider is.
-func (b *planner) home(o *Object) bool { _, ok := b.infra[o.Namespace]; return ok }
-
 // need settles that an object that stays behind is named by one that is moved.
 func (b *planner) need(by *Node, to int, name *Name) {
 	o := &b.d.Objects[to]
 	kind := cmp.Or(name.Kind, o.Kind)
+	_, home := b.infra[o.Namespace]
+	home = home && by.Global && name.Namespace == ""
 	switch {
-	case o.Namespace != "" && o.Namespace != cmp.Or(name.Namespace, by.Namespace) && !(by.Global && name.Namespace == "" && b.home(o)),
+	case o.Namespace != "" && o.Namespace != cmp.Or(name.Namespace, by.Namespace) && !home,
 		kind != o.Kind, name.Kind == "" && !idOf(o).data() && fit(strings.ToLower(kind), strings.ToLower(name.Field)) < 2:
 		return
 	}

@@ -57,8 +57,14 @@ var (
 		{ofCore, "RuntimeSDK", false, groupKind{coreGroup, "ClusterClass"}, "spec.patches.*.external", ""},
 		{ofCore, "RuntimeSDK", false, groupKind{runtimeGroup, "ExtensionConfig"}, "", ""},
 		{ofBootstrap, ignition, false, groupKind{bootstrapGroup, "KubeadmConfig"}, "spec.format", "ignition"},
-		{ofBootstrap, ignition, false, groupKind{bootstrapGroup, "KubeadmConfigTemplate"}, "spec.template.spec.format", "ignition"},
-		{ofControlPlane, ignition, false, groupKind{controlPlaneGroup, "KubeadmControlPlane"}, "spec.kubeadmConfigSpec.format", "ignition"},
+		{
+			ofBootstrap, ignition, false, groupKind{bootstrapGroup, "KubeadmConfigTemplate"},
+			"spec.template.spec.format", "ignition",
+		},
+		{
+			ofControlPlane, ignition, false, groupKind{controlPlaneGroup, "KubeadmControlPlane"},
+			"spec.kubeadmConfigSpec.format", "ignition",
+		},
 		{
 			ofControlPlane, ignition, false, groupKind{controlPlaneGroup, "KubeadmControlPlaneTemplate"},
 			"spec.template.spec.kubeadmConfigSpec.format", "ignition",

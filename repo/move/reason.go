@@ -79,14 +79,16 @@ func (n *Node) Reason() string {
 		return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, " +
 			"and the dump holds no provider of its inventory"
 	}
-	return "the definition of its kind is not in the input, or without the versions; clusterctl only lists the objects if it carries the label " + clusterctlLabel
+	return "the definition of its kind is not in the input, or without the versions; " +
+		"clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
 
 // Why kinds are left out: clusterctl did not install them, or cannot list them.
 const (
 	unlabelled = "the definition of its kind does not carry the label " + clusterctlLabel +
 		", by which clusterctl finds kinds, so that labels and owners of the object do not count"
-	unserved = "the definition of its kind does not serve the version in which objects are stored, in which clusterctl lists them, so that it finds none"
+	unserved = "the definition of its kind does not serve the version in which objects are stored, " +
+		"in which clusterctl lists them, so that it finds none"
 )
 
 // short is a reason that names no other object, for use in another reason.
@@ -178,8 +180,8 @@ func (n *Node) Fix() string {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
 		}
 		if n.unlisted == unlabelled {
-			return fmt.Sprintf("create it in the target before the move, or give the definition of %s the label %s, and the object the label %s",
-				n.Kind, clusterctlLabel, MoveLabel)
+			return fmt.Sprintf("create it in the target before the move, or "+
+				"give the definition of %s the label %s, and the object the label %s", n.Kind, clusterctlLabel, MoveLabel)
 		}
 		return fmt.Sprintf("give it the label %s, or create it in the target before the move", MoveLabel)
 	case NotDiscovered:
@@ -190,7 +192,8 @@ func (n *Node) Fix() string {
 			return "serve that version of " + n.Kind + " until the move is done"
 		}
 		fix := fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
-		if n.Object == nil && n.Move == Unmarked && n.Hierarchy == Unmarked && n.first(func(e *Edge) bool { return e.Link == Owner }) == nil {
+		owned := n.first(func(e *Edge) bool { return e.Link == Owner }) != nil
+		if n.Object == nil && n.Move == Unmarked && n.Hierarchy == Unmarked && !owned {
 			fix += ", and the object the label " + MoveLabel
 		}
 		return fix

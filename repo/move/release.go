@@ -77,8 +77,8 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 		p := &Plan{Graph: g, Needs: templateNeeds(r, carried, g), template: true}
 		for _, o := range objects {
 			if o.Kind == "" || o.Name == "" {
-				reason := fmt.Sprintf("document %d of %s has no kind or no name, so that it is not in this plan", o.Doc.Index, o.File.Artifact.Name)
-				p.Remarks = append(p.Remarks, Remark{Reason: reason})
+				p.Remarks = append(p.Remarks, Remark{Reason: fmt.Sprintf(
+					"document %d of %s has no kind or no name, so that it is not in this plan", o.Doc.Index, o.File.Artifact.Name)})
 			}
 		}
 		visit(a, p)

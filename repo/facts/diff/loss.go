@@ -233,7 +233,8 @@ func (c *losses) images(ctx context.Context) error {
 	images := func(s *side) []inventory.Image {
 		list, _ := inventory.Parsed(s.files).Images(ctx, s.Release) // unreadable files are named already
 		return phrase.Only(list, func(i inventory.Image) bool {
-			return strings.HasPrefix(i.Object, "Deployment ") && s.files[i.File] != nil && s.files[i.File].Kind == layouts.Components
+			f := s.files[i.File]
+			return strings.HasPrefix(i.Object, "Deployment ") && f != nil && f.Kind == layouts.Components
 		})
 	}
 	known := func(i inventory.Image) bool { return i.Name != "" } // and not what a user chooses

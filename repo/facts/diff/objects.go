@@ -66,7 +66,8 @@ func (c *comparison) leaves(a, b *manifest.Object, change Change) {
 		case y == nil:
 			c.at(a, x, row.is(Removed, Neutral, "", "%s: %s is gone, it was %s", row.Subject, path, row.Old))
 		case strings.HasPrefix(path, "roleRef.") && c.new.foreignRole(b):
-			c.at(b, y, row.is(Changed, Attention, checkRole, "%s: %s changes from %s to %s", row.Subject, path, row.Old, row.New))
+			c.at(b, y, row.is(Changed, Attention, checkRole,
+				"%s: %s changes from %s to %s", row.Subject, path, row.Old, row.New))
 		default:
 			c.at(b, y, row.is(Changed, Neutral, "", "%s: %s changes from %s to %s", row.Subject, path, row.Old, row.New))
 		}
@@ -179,7 +180,10 @@ func (c *comparison) template(f, g *manifest.File) {
 				c.classContent(x, y)
 				return
 			}
-			row := Change{Area: InClasses, Kind: Changed, Impact: Attention, Advice: rollsOut, Subject: "ClusterClass " + y.Name(), Path: "apiVersion", Old: x.Version, New: y.Version}
+			row := Change{
+				Area: InClasses, Kind: Changed, Impact: Attention, Advice: rollsOut,
+				Subject: "ClusterClass " + y.Name(), Path: "apiVersion", Old: x.Version, New: y.Version,
+			}
 			row.Message = fmt.Sprintf("%s is now of version %s instead of %s; its patches and references are not compared", row.Subject, y.Version, x.Version)
 			c.at(*b, (*b).Get("apiVersion"), row)
 			return

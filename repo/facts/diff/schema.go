@@ -89,7 +89,8 @@ func compareSchemas(a, b *yamldoc.Node, path string) []schemaChange {
 		add(schemaChange{kind: Added, impact: Attention, node: b, message: "the values are now described", advice: refused})
 		return out
 	case b == nil:
-		add(schemaChange{kind: Removed, impact: Attention, node: a, inOld: true, message: "the values are no longer described"})
+		const message = "the values are no longer described"
+		add(schemaChange{kind: Removed, impact: Attention, node: a, inOld: true, message: message})
 		return out
 	}
 	if x, y := (crd.Schema{Node: a}).Type(), (crd.Schema{Node: b}).Type(); x != y {

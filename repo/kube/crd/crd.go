@@ -66,7 +66,8 @@ func Of(o *manifest.Object) *CRD {
 	}
 	// Older definitions in apiextensions.k8s.io/v1beta1 only have the name of one.
 	if name := spec.Get("version").Str(); name != "" && len(c.Versions) == 0 {
-		c.Versions = []Version{{name, true, true, spec, Schema{spec.Get("validation", "openAPIV3Schema")}, spec.Get("subresources")}}
+		schema := Schema{spec.Get("validation", "openAPIV3Schema")}
+		c.Versions = []Version{{name, true, true, spec, schema, spec.Get("subresources")}}
 	}
 	return c
 }
