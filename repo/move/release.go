@@ -30,7 +30,11 @@ func definitions(r *repo.Release) (known Types, carried contracts) {
 		for _, o := range f.Objects() {
 			if d := crd.Of(o); d != nil {
 				kind := groupKind{d.Group, d.Kind}
-				types[kind] = TypeOf(d)
+				t := TypeOf(d)
+				if v := d.Storage(); v != nil && !v.Served {
+					t.unlisted = unserved
+				}
+				types[kind] = t
 				for _, label := range o.Get("metadata", "labels").Fields() {
 					carried.add(kind, label.Name)
 				}

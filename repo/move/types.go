@@ -17,15 +17,11 @@ type Type struct {
 // hand. It is not asked about kinds of Cluster API and Kubernetes themselves.
 type Types func(group, kind string) (t Type, known bool)
 
-// TypeOf reads a definition.
+// TypeOf reads the labels of a definition, and its scope.
 func TypeOf(c *crd.CRD) Type {
 	_, move := c.Object.Label(MoveLabel)
 	_, hierarchy := c.Object.Label(HierarchyLabel)
-	t := Type{Move: move, Hierarchy: hierarchy, Global: c.Scope == "Cluster"}
-	if v := c.Storage(); v != nil && !v.Served {
-		t.unlisted = unserved
-	}
-	return t
+	return Type{Move: move, Hierarchy: hierarchy, Global: c.Scope == "Cluster"}
 }
 
 // Groups of Cluster API and of what comes with it.
