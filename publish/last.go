@@ -58,7 +58,11 @@ func Last(ctx context.Context, p Parcel, siblings bool) ([]*repo.Release, error)
 		switch {
 		case r == nil:
 		case whole == nil:
-			if providers.Same(r, p.Release) {
+			same, err := providers.Same(r, p.Release)
+			if err != nil {
+				return nil, err
+			}
+			if same {
 				out = append(out, r)
 			}
 		case r.Version == whole.Version && r.Components().Name != whole.Components().Name && sharesMetadata(whole, r):

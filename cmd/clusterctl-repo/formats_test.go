@@ -115,7 +115,7 @@ func lintReport(texts func() string) *lint.Report {
 func movePlan(texts func() string) report.MovePlan {
 	ns := "ns-" + texts()
 	object := func(kind, name string, owner *move.Object) move.Object {
-		o := move.Object{Group: "cluster.x-k8s.io", Version: texts(), Kind: kind, Namespace: ns, Name: name + texts(), UID: name, Detail: &move.Class{Calls: true}}
+		o := move.Object{Group: "cluster.x-k8s.io", Version: texts(), Kind: kind, Namespace: ns, Name: name + texts(), UID: name}
 		if owner != nil {
 			o.Owners = []move.OwnerReference{{Ref: move.Ref{Group: owner.Group, Kind: owner.Kind, Name: owner.Name}, UID: owner.UID}}
 		}

@@ -20,15 +20,19 @@ func (n *Node) Answer() string {
 	return "stays"
 }
 
-// Orphaned reports whether an object stays whose owners are all deleted in the source
-// because they move.
+// Orphaned reports whether an object stays whose owners are then all gone in the
+// source, because they move.
 func (n *Node) Orphaned() bool {
 	owned := false
 	for _, e := range n.In {
-		if e.Link == Owner && e.From.Verdict != Moves {
+		if e.Link != Owner {
+			continue
+		}
+		owned = owned || e.From.Verdict == Moves
+		gone := e.From.Absent && !e.From.Missing && (e.From.Namesake || e.From.Scope != Ignored)
+		if e.From.Verdict != Moves && !gone {
 			return false
 		}
-		owned = owned || e.Link == Owner
 	}
 	return owned && n.Verdict == Left
 }

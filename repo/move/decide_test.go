@@ -202,7 +202,7 @@ func TestSecretsOfClusters(t *testing.T) {
 		secret, _ := g.Add(&Node{ID: ID{Kind: "Secret", Namespace: "ns", Name: "c-kubeconfig"}})
 		g.Add(&Node{ID: ID{Group: "foo", Kind: "Other", Namespace: "ns", Name: "o"}})
 		c.change(g, cluster, secret)
-		g.LinkSecrets()
+		g.LinkSecrets(g.Find)
 		e := secret.first(func(e *Edge) bool { return e.Link == SoftOwner })
 		if (e != nil) != c.want || e != nil && (e.From != cluster || e.By != secret || e.Field != "metadata.name" || e.Why == "") {
 			t.Errorf("%s: %+v", name, e)

@@ -45,14 +45,15 @@ type Options struct {
 // as far as their definitions are known. The cost grows with the number of objects
 // and references.
 //
-// Objects without a UID get one of their own: an ownerReference leads to them by
-// kind and name, in the namespace of its object or in none. Of objects that are
-// there twice the first counts.
+// clusterctl knows owners by their UIDs. Where one is missing, an owner of that kind
+// and name, in the namespace of its object or in none, may be the one or not. Of
+// objects that are there twice the first counts.
 func FromDump(d *Dump, o Options) *Plan {
 	b := &planner{
 		Plan: &Plan{Graph: withRoom(len(d.Objects))}, d: d, options: o,
 		definitions: definitionsOf(d), types: Either(TypesIn(d), o.Installed),
-		infra: map[string]bool{}, kinds: map[groupKind]bool{},
+		infra: map[string]bool{}, kinds: map[groupKind]bool{}, nameless: map[groupKind]bool{},
+		seen: map[ID]bool{}, defined: map[string][]groupKind{},
 		byUID: make(map[string]int, len(d.Objects)), byID: make(map[ID]int, len(d.Objects)),
 		nodes: make([]*Node, len(d.Objects)), absent: map[string]*Node{},
 	}
@@ -62,8 +63,9 @@ func FromDump(d *Dump, o Options) *Plan {
 	b.owners()
 	b.softOwners()
 	b.Resolve()
+	b.keep()
 	b.judge()
-	b.named()
+	b.names()
 	b.remarks()
 	b.Needs = b.needs()
 	return b.Plan
@@ -96,14 +98,17 @@ type planner struct {
 	options     Options
 	types       Types
 	definitions map[groupKind]*Object
-	infra       map[string]bool    // namespaces of infrastructure providers
-	inventory   bool               // whether the dump has that of clusterctl
-	operator    *Object            // of the Cluster API operator
-	kinds       map[groupKind]bool // of which there are objects
+	infra       map[string]bool        // namespaces of infrastructure providers, and whether clusterctl knows
+	inventory   bool                   // whether the dump has that of clusterctl
+	operator    *Object                // of the Cluster API operator
+	kinds       map[groupKind]bool     // of which there are objects
+	nameless    map[groupKind]bool     // of which some have no UID
+	seen        map[ID]bool            // kinds by namespace, without names
+	defined     map[string][]groupKind // kinds with a definition, by their names in lower case
 	byUID       map[string]int
 	byID        map[ID]int
 	nodes       []*Node
-	absent      map[string]*Node // by UID
+	absent      map[string]*Node // by UID, or by name
 }
 
 // TypesIn are the definitions in a dump.
@@ -115,10 +120,14 @@ func TypesIn(d *Dump) Types {
 			return Type{}, false
 		}
 		d := o.Detail.(*Definition)
-		return Type{
-			Move: o.Has(MoveLabel), Hierarchy: o.Has(HierarchyLabel), Global: d.Global,
-			Unlisted: !o.Has(clusterctlLabel) || d.Storage == "",
-		}, true
+		t := Type{Move: o.Has(MoveLabel), Hierarchy: o.Has(HierarchyLabel), Global: d.Global}
+		switch {
+		case !o.Has(clusterctlLabel):
+			t.unlisted = unlabelled
+		case !slices.Contains(d.Served, d.Storage):
+			t.unlisted = unserved
+		}
+		return t, t.unlisted == unlabelled || d.Storage != "" // or else only a part of it is there
 	}
 }
 
@@ -158,15 +167,24 @@ func idOf(o *Object) ID {
 }
 
 func (b *planner) index() {
+	for kind := range b.definitions {
+		word := strings.ToLower(kind.kind)
+		b.defined[word] = append(b.defined[word], kind)
+	}
 	for i := range b.d.Objects {
 		o := &b.d.Objects[i]
 		b.kinds[groupKind{o.Group, o.Kind}] = true
+		b.seen[ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace}] = true
+		if o.UID == "" {
+			b.nameless[groupKind{o.Group, o.Kind}] = true
+		}
 		if p, ok := o.Detail.(*Provider); ok {
 			b.inventory = b.inventory || !p.Operator
 			if p.Operator {
 				b.operator = o
-			} else if strings.HasPrefix(p.Label, "infrastructure-") {
-				b.infra[o.Namespace] = true
+			}
+			if strings.HasPrefix(p.Label, "infrastructure-") {
+				b.infra[o.Namespace] = b.infra[o.Namespace] || !p.Operator
 			}
 		}
 		if first, ok := b.byID[idOf(o)]; !ok {
@@ -201,8 +219,8 @@ func (b *planner) node(o *Object) *Node {
 	case n.data():
 		n.Global = false
 	case known:
-		n.Global = t.Global
-		if t.Unlisted {
+		n.Global, n.unlisted = t.Global, t.unlisted
+		if t.unlisted != "" {
 			n.Scope = Ignored
 		}
 	case n.ofKubernetes(), o.Group == clusterctlGroup:
@@ -210,8 +228,8 @@ func (b *planner) node(o *Object) *Node {
 	default:
 		n.Scope = undefined
 	}
-	switch {
-	case n.Scope != discovered:
+	switch { // which only counts if clusterctl looks at the kind
+	case n.Scope == undefined:
 	case ours[kind].Hierarchy:
 		n.Move, n.Hierarchy = builtIn, builtIn
 	case t.Hierarchy:
@@ -219,9 +237,7 @@ func (b *planner) node(o *Object) *Node {
 	case t.Move:
 		n.Move = onType
 	}
-	if n.Scope != Ignored {
-		n.mark(o)
-	}
+	n.mark(o)
 	return n
 }
 
@@ -247,8 +263,11 @@ func (b *planner) discover() {
 		}
 		n := b.node(o)
 		secret := n.Group == "" && n.Kind == "Secret"
-		switch related := len(o.Owners) > 0 || belongs(o); {
+		switch related := len(o.Owners) > 0 || belongs(o) || b.ofProvider(n); {
 		case n.Scope == Ignored && !related:
+			continue
+		case n.Namespace == "" && !n.Global && !b.options.Restore:
+			b.lacks("%s has no namespace, although its kind has them", n)
 			continue
 		case b.options.Restore, n.Global, n.Namespace == b.options.Namespace, secret && b.infra[n.Namespace]:
 		case secret && related && !b.inventory && b.operator == nil:
@@ -308,7 +327,7 @@ func (b *planner) fetch(by *Node, id ID) *Object {
 		b.nodes[i], _ = b.Add(b.node(o))
 	}
 	if n := b.nodes[i]; n.Scope == Ignored {
-		n.Scope, n.Global = discovered, false
+		*n = Node{ID: n.ID} // whatever the definition says
 		n.mark(o)
 	}
 	return o
@@ -342,23 +361,16 @@ func (b *planner) owner(o *Object, r *OwnerReference) *Node {
 		id.Namespace = ""
 		i, namesake = b.byID[id]
 	}
-	if namesake && (r.UID == "" || b.d.Objects[i].UID == "") {
-		return b.known(i)
+	nameless := r.UID == "" || b.nameless[groupKind{r.Group, r.Kind}]
+	if nameless && namesake && !b.known(i).perhapsMovable() {
+		return b.known(i) // whichever it is
 	}
 	id.Namespace = ""
-	key := cmp.Or(r.UID, o.Namespace+"/"+id.String()+"."+id.Group)
-	if b.absent[key] == nil {
-		kind := groupKind{r.Group, r.Kind}
-		n := b.node(&Object{Group: r.Group, Kind: r.Kind, Name: r.Name})
-		n = &Node{ID: id, Scope: n.Scope, Absent: true, Namesake: namesake}
-		// A dump with definitions has those of all kinds that clusterctl lists.
-		_, defined := b.types(coreGroup, "Cluster")
-		defined = !defined || n.Scope != undefined
-		n.Missing = n.Scope != Ignored && !b.kinds[kind] && defined && !b.options.Restore
-		b.absent[key] = n
-		b.Nodes = append(b.Nodes, n) // without its name, which another may have
-	}
-	return b.absent[key]
+	return b.without(cmp.Or(r.UID, o.Namespace+"/"+id.String()+"."+id.Group), func() *Node {
+		scope := b.node(&Object{Group: r.Group, Kind: r.Kind, Name: r.Name}).Scope
+		there := b.kinds[groupKind{r.Group, r.Kind}] || b.options.Restore
+		return &Node{ID: id, Scope: scope, Namesake: namesake || nameless, Missing: scope != Ignored && (nameless || !there)}
+	})
 }
 
 // known returns the node of an object, which clusterctl need not have listed.
@@ -376,28 +388,90 @@ func (b *planner) known(i int) *Node {
 // softOwners links what clusterctl links by names (objectgraph.go,
 // setSoftOwnership).
 func (b *planner) softOwners() {
-	b.LinkSecrets()
-	soft := func(n *Node, kind, namespace, name, field, why string) {
-		owner := b.Find(ID{Group: coreGroup, Kind: kind, Namespace: namespace, Name: name})
+	b.LinkSecrets(b.named)
+	soft := func(n *Node, id ID, field, why string) {
+		owner := b.named(id)
 		if owner != nil && owner.perhapsMovable() {
 			b.Link(&Edge{From: owner, To: n, Link: SoftOwner, By: n, Field: field, Why: why})
 		}
 	}
 	observed(b, func(n *Node, o *Object, c *Cluster) {
-		namespace := cmp.Or(c.ClassNamespace, o.Namespace)
-		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: namespace, Name: c.Class}
-		if c.Class != "" && b.Find(id) == nil {
+		id := ID{Group: coreGroup, Kind: "ClusterClass", Namespace: cmp.Or(c.ClassNamespace, o.Namespace), Name: c.Class}
+		if c.Class == "" {
+			return
+		}
+		if b.Find(id) == nil {
 			b.lacks("%s uses %s, which is not there", n, id)
 		}
-		soft(n, id.Kind, namespace, c.Class, "spec.topology", whyClass)
+		soft(n, id, "spec.topology", whyClass)
 	})
 	observed(b, func(n *Node, o *Object, c *Binding) {
-		soft(n, "Cluster", o.Namespace, c.Cluster, "spec.clusterName", whyBinding)
+		if id := (ID{Group: coreGroup, Kind: "Cluster", Namespace: o.Namespace, Name: c.Cluster}); id.Name != "" {
+			soft(n, id, "spec.clusterName", whyBinding)
+		}
+	})
+}
+
+// named returns the Cluster or ClusterClass that a name leads to. One that the dump
+// does not hold may well exist if it holds none at all, or it is in another namespace.
+func (b *planner) named(id ID) *Node {
+	n := b.Find(id)
+	gone := b.kinds[groupKind{id.Group, id.Kind}]
+	if id.Namespace != b.options.Namespace {
+		gone = id.Kind == "Cluster" // which clusterctl does not list there
+	}
+	if n != nil || gone || b.options.Restore {
+		return n
+	}
+	return b.without(id.String(), func() *Node { return &Node{ID: id, Missing: true} })
+}
+
+// without returns the node of an object that is only named. It has no entry by its
+// name, which another may have.
+func (b *planner) without(key string, node func() *Node) *Node {
+	if b.absent[key] == nil {
+		b.absent[key] = node()
+		b.absent[key].Absent = true
+		b.Nodes = append(b.Nodes, b.absent[key])
+	}
+	return b.absent[key]
+}
+
+// keep finds the ClusterClasses that clusterctl does not delete in the source, with
+// what they own, because other namespaces have or use them (objectgraph.go,
+// setShouldNotDelete).
+func (b *planner) keep() {
+	used, seen := map[string]bool{}, map[*Node]bool{}
+	for i := range b.d.Objects {
+		o := &b.d.Objects[i]
+		if c, ok := o.Detail.(*Cluster); ok && o.Namespace != b.options.Namespace && c.ClassNamespace == b.options.Namespace {
+			used[c.Class] = true
+		}
+	}
+	b.spreadTo(func(n *Node) bool { return n.Verdict.moves() && !seen[n] }, func(n *Node) bool {
+		class := n.Group == coreGroup && n.Kind == "ClusterClass" && !b.options.Restore
+		return class && (n.Namespace != b.options.Namespace || used[n.Name])
+	}, func(l link) bool { return l == Owner }, func(n *Node, _ *Edge) bool {
+		n.Verdict, seen[n] = Copied, true
+		return true
 	})
 }
 
 // bystanders are groups whose objects do not describe a Cluster.
 var bystanders = map[string]bool{certManagerGroup: true, runtimeGroup: true, clusterctlGroup: true}
+
+// ofProvider reports whether an object is one of Cluster API or of a provider, which
+// clusterctl need not have installed.
+func (b *planner) ofProvider(n *Node) bool {
+	switch {
+	case n.ofKubernetes(), bystanders[n.Group]:
+		return false
+	case n.movable(), n.Group == coreGroup, strings.HasSuffix(n.Group, "."+coreGroup):
+		return true
+	}
+	c := b.definitions[groupKind{n.Group, n.Kind}]
+	return c != nil && c.Has(providerLabel)
+}
 
 // judge tells what is lost from what clusterctl leaves where it belongs, such as the
 // Secrets of others. What a moved object or a lost one owns is lost if it stays.
@@ -405,8 +479,7 @@ func (b *planner) judge() {
 	stays := func(n *Node) bool { return n.Verdict == Left && !n.Absent && n.Scope != Elsewhere }
 	b.spreadTo(func(*Node) bool { return true }, func(n *Node) bool {
 		i, ok := b.byID[n.ID]
-		provider := n.movable() && !n.ofKubernetes() && !bystanders[n.Group]
-		n.Lost = stays(n) && (n.Wanted || provider || ok && belongs(&b.d.Objects[i]))
+		n.Lost = stays(n) && (n.Wanted || b.ofProvider(n) || ok && belongs(&b.d.Objects[i]))
 		return n.Lost || n.Verdict.moves()
 	}, func(l link) bool { return l == Owner }, func(n *Node, e *Edge) bool {
 		further := e == nil || stays(n) && !n.Lost
@@ -420,8 +493,8 @@ func (b *planner) judge() {
 	}
 }
 
-// named finds what stays behind although an object that is moved names it.
-func (b *planner) named() {
+// names finds what stays behind although an object that is moved names it.
+func (b *planner) names() {
 	stay := map[string][]int{}
 	for i := range b.d.Objects {
 		o := &b.d.Objects[i]
@@ -438,9 +511,8 @@ func (b *planner) named() {
 		}
 		for k := range b.d.Objects[i].Names {
 			name := &b.d.Objects[i].Names[k]
-			id := ID{Group: name.Group, Kind: name.Kind, Namespace: cmp.Or(name.Namespace, n.Namespace), Name: name.Name}
-			if _, ok := b.byID[id]; !ok && n.Group == coreGroup && name.Kind != "" {
-				unknown[name.Kind] = true
+			if kind := b.unseen(n, name); kind != "" {
+				unknown[kind] = true
 			}
 			for _, to := range stay[name.Name] {
 				b.need(n, to, name)
@@ -448,18 +520,66 @@ func (b *planner) named() {
 		}
 	}
 	if len(unknown) > 0 {
-		b.lacks("Clusters and Machines refer to objects that are not there, of the kinds %s", few(unknown))
+		kinds := phrase.Few(slices.Sorted(maps.Keys(unknown)), 8)
+		b.lacks("objects that move refer to others that are not there, of the kinds %s", kinds)
 	}
 }
 
-func few(kinds map[string]bool) string { return phrase.Few(slices.Sorted(maps.Keys(kinds)), 8) }
+// kindsOf are those that a name may be of: the one that stands next to it, or the one
+// after which its field is called. There are none for kinds of Kubernetes that always
+// stay, and of who knows whom.
+func (b *planner) kindsOf(name *Name) []groupKind {
+	field := strings.ToLower(strings.TrimSuffix(name.Field, ".name"))
+	field = field[strings.LastIndexByte(field, '.')+1:]
+	switch {
+	case name.Group != "" && kubernetesGroups[name.Group]:
+		return nil
+	case name.Group != "":
+		return []groupKind{{name.Group, name.Kind}}
+	case name.Kind == "Secret", name.Kind == "" && strings.Contains(field, "secret"):
+		return []groupKind{{"", "Secret"}}
+	case name.Kind == "ConfigMap", name.Kind == "" && strings.Contains(field, "configmap"):
+		return []groupKind{{"", "ConfigMap"}}
+	case name.Kind == "":
+		return b.defined[fieldWord(field)]
+	}
+	return b.defined[strings.ToLower(name.Kind)]
+}
+
+// unseen returns the kind of the object that is named, if the dump does not hold it and
+// it may exist: it holds no object of the kind in that namespace, or an object of
+// Cluster API, which cannot do without it, refers to it.
+func (b *planner) unseen(by *Node, name *Name) string {
+	kinds := b.kindsOf(name)
+	namespaces := []string{"", cmp.Or(name.Namespace, by.Namespace)}
+	if by.Global && name.Namespace == "" {
+		namespaces = slices.AppendSeq(namespaces, maps.Keys(b.infra))
+	}
+	seen := by.Group != coreGroup || name.Group == ""
+	for _, kind := range kinds {
+		for _, namespace := range namespaces {
+			if _, ok := b.byID[ID{kind.group, kind.kind, namespace, name.Name}]; ok {
+				return ""
+			}
+			if seen && b.seen[ID{Group: kind.group, Kind: kind.kind, Namespace: namespace}] {
+				return ""
+			}
+		}
+	}
+	if len(kinds) == 0 {
+		return ""
+	}
+	return kinds[0].kind
+}
 
 // need settles that an object that stays behind is named by one that is moved.
 func (b *planner) need(by *Node, to int, name *Name) {
 	o := &b.d.Objects[to]
 	kind := cmp.Or(name.Kind, o.Kind)
+	_, home := b.infra[o.Namespace]
+	home = home && by.Global && name.Namespace == ""
 	switch {
-	case o.Namespace != "" && o.Namespace != cmp.Or(name.Namespace, by.Namespace) && !(by.Global && b.infra[o.Namespace]),
+	case o.Namespace != "" && o.Namespace != cmp.Or(name.Namespace, by.Namespace) && !home,
 		kind != o.Kind, name.Kind == "" && !idOf(o).data() && fit(strings.ToLower(kind), strings.ToLower(name.Field)) < 2:
 		return
 	}
@@ -476,7 +596,6 @@ func (b *planner) need(by *Node, to int, name *Name) {
 func (b *planner) remarks() {
 	hinder := func(n *Node, reason, fix string) { b.Remarks = append(b.Remarks, Remark{n, reason, fix}) }
 	clusters, ids, secrets := false, false, false
-	missing := map[string]bool{}
 	for i, n := range b.nodes {
 		if n == nil {
 			continue
@@ -492,14 +611,6 @@ func (b *planner) remarks() {
 		_, cluster := o.Detail.(*Cluster)
 		clusters = clusters || cluster
 	}
-	for _, n := range b.Nodes {
-		if n.Missing {
-			missing[n.Kind+"."+n.Group] = true
-		}
-	}
-	if len(missing) > 0 {
-		b.lacks("objects name owners of kinds of which the dump holds no object: %s", few(missing))
-	}
 	switch {
 	case !clusters && !b.options.Restore:
 		b.lacks("no Cluster is among the objects")
@@ -510,7 +621,7 @@ func (b *planner) remarks() {
 			"name the folder of its release to see the owners that controllers will set")
 	}
 	if o := b.definitions[groupKind{coreGroup, "Cluster"}]; o != nil && !b.options.Restore {
-		if d := o.Detail.(*Definition); d.Storage != contractVersion {
+		if d := o.Detail.(*Definition); d.Storage != contractVersion && d.Storage != "" {
 			hinder(&Node{ID: idOf(o)}, fmt.Sprintf("it stores Clusters in version %q, and clusterctl v1.14 only moves between clusters that store %s",
 				d.Storage, contractVersion), "upgrade Cluster API first, or use the clusterctl of its version")
 		}

@@ -124,9 +124,9 @@ func TestPlan(t *testing.T) {
 			"remove the ownerReference to FooMachine gone",
 		},
 		{
-			"an owner of an unknown kind that is gone", x([]string{"bar.example.com/v1 Bar gone u-gone"}, ""),
-			Left, true, true, "ownerReference 1 points to Bar gone, which does not exist",
-			"remove the ownerReference to Bar gone",
+			"an owner of a kind that the dump does not hold", x([]string{"bar.example.com/v1 Bar b u-b"}, ""),
+			Unclear, false, false, "ownerReference 1 points to Bar b, and the input holds no object of that kind",
+			"add the objects of kind Bar.bar.example.com and its definition to the dump",
 		},
 		{
 			"an owner that was made anew",
@@ -137,9 +137,77 @@ func TestPlan(t *testing.T) {
 		{
 			"an owner without its own UID",
 			x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine ns/y", "", byCluster, ""),
-			Moves, false, true, "its owner FooMachine ns/y", "",
+			Unclear, false, false, "points to FooMachine y, and the input does not hold the UIDs", "with every metadata.uid",
 		},
-		{"a reference without UID", x([]string{core + " Cluster c"}, ""), Moves, false, true, "its owner Cluster ns/c", ""},
+		{
+			"a reference without UID", x([]string{core + " Cluster c"}, ""), Unclear, false, false,
+			"points to Cluster c, and the input does not hold the UIDs", "with every metadata.uid",
+		},
+		{
+			"one to a kind that stays in any case",
+			x([]string{prov + " FooHidden h"}, "") + existing(prov, "FooHidden ns/h", "u-h", nil, ""), Left, true, true,
+			"ownerReference 1 points to FooHidden ns/h", "give the definition of FooHidden the label",
+		},
+		{
+			"of a kind without the versions of its definition",
+			strings.ReplaceAll(crdOf("FooCut", "Namespaced", byClusterctl), "storage: true", "storage: false") +
+				existing(prov, "FooCut ns/x", "u-x", byCluster, ""), Unclear, false, false, "or without the versions", "--with",
+		},
+		{
+			"of a kind that is not served as it is stored",
+			strings.ReplaceAll(crdOf("FooCut", "Namespaced", byClusterctl), "served: true", "served: false") +
+				existing(prov, "FooCut ns/x", "u-x", byCluster, ""), Left, true, true, "does not serve the version", "serve that version of FooCut",
+		},
+		{"of a kind that others installed", existing(prov, "FooHidden ns/x", "u-x", nil, ""), Left, true, true, "does not carry", "as clusterctl init does, and the object the label"},
+		{
+			"of a Cluster whose class is elsewhere, and not in the dump",
+			existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {classRef: {name: cc, namespace: other}}}\n"), Unclear,
+			false, false, "its owner is ClusterClass other/cc, and the input holds no object", "add the objects",
+		},
+		{
+			"that names a Secret of which the dump shows nothing",
+			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {credentialsRef: {kind: Secret, name: s, namespace: far}}\n"),
+			Moves, false, false, "", "",
+		},
+		{
+			"of a kind that others installed, which is named",
+			definitionOf("bar.example.com", "v1", "Image", "Namespaced", "") +
+				existing(prov, "FooMachine ns/m", "u-m", byCluster, "spec: {imageRef: {name: x}}\n") +
+				existing("bar.example.com/v1", "Image ns/x", "u-x", nil, ""),
+			Left, true, true, "FooMachine ns/m needs it (spec.imageRef.name), but the definition of its kind does not carry",
+			"the label clusterctl.cluster.x-k8s.io, and the object the label",
+		},
+		{
+			"that names one of which the dump shows nothing, by its field",
+			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {fooHiddenRef: {name: h}}\n"), Moves, false, false, "", "",
+		},
+		{
+			"that names one of a group that the dump does not define",
+			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {imageRef: {apiVersion: bar.example.com/v1, kind: Image, name: i}}\n"),
+			Moves, false, false, "", "",
+		},
+		{
+			"that names a cluster-wide one without its group",
+			existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {variables: [{value: {kind: FooGlobal, name: g}}]}}\n") +
+				existing(prov, "FooGlobal g", "u-g", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\n"), Moves, false, true, "", "",
+		},
+		{
+			"that names a kind of which it shows nothing",
+			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {identityRef: {kind: FooGlobal, name: s}}\n"),
+			Moves, false, false, "", "",
+		},
+		{
+			"that names what is not there",
+			existing(prov, "FooMachine ns/x", "u-x", byCluster, "spec: {credentialsRef: {kind: Secret, name: s}, zoneRef: {kind: Zone, name: z}}\n"),
+			Moves, false, true, "", "",
+		},
+		{
+			"a Secret that a cluster-wide object names where the operator installed its provider",
+			existing("operator.cluster.x-k8s.io/v1alpha2", "InfrastructureProvider bar-system/bar", "u-o", nil, "") +
+				existing(prov, "FooGlobal g", "u-g", nil, "  labels: {clusterctl.cluster.x-k8s.io/move: ''}\nspec: {secretRef: {name: x}}\n") +
+				existing("v1", "Secret bar-system/x", "u-x", nil, ""),
+			Left, true, true, "FooGlobal g needs it", "create it in namespace bar-system",
+		},
 		{
 			"an owner in another namespace",
 			x([]string{prov + " FooMachine y u-y"}, "") + existing(prov, "FooMachine other/y", "u-y", nil, ""),
@@ -219,7 +287,7 @@ func TestPlan(t *testing.T) {
 		{
 			"an owner of a kind of which there is none",
 			crdOf("FooNone", "Namespaced", byClusterctl) + x([]string{prov + " FooNone n u-n"}, ""),
-			Unclear, false, false, "it is not clear what becomes of its owner FooNone n", "",
+			Unclear, false, false, "ownerReference 1 points to FooNone n, and the input holds no object", "add the objects",
 		},
 		{
 			"of a Cluster that refers to what is not there",
@@ -228,7 +296,8 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"of a Cluster whose class, which would move as well, is not there",
-			existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {classRef: {name: gone}}}\n"), Moves, false, false,
+			existing(core, "ClusterClass ns/cc", "u-cc", nil, "") +
+				existing(core, "Cluster ns/x", "u-x", nil, "spec: {topology: {classRef: {name: gone}}}\n"), Moves, false, false,
 			"", "",
 		},
 	} {
@@ -270,7 +339,7 @@ func TestClassElsewhere(t *testing.T) {
 	for _, n := range p.Nodes {
 		got[n.Name] = n.Verdict.String()
 	}
-	for name, want := range map[string]string{"d": "moves", "cc": "moves", "t": "moves", "s": "moves", "u": ""} {
+	for name, want := range map[string]string{"d": "moves", "cc": "copied", "t": "copied", "s": "moves", "u": ""} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
 		}
@@ -310,6 +379,8 @@ func TestRemarks(t *testing.T) {
 	bare := strings.ReplaceAll(base, inventory, "")
 	for _, c := range []struct{ name, text, answer, want string }{
 		{"nothing", "", "not known", "no Cluster is among the objects"},
+		{"what others installed", strings.ReplaceAll(base, byClusterctl, "a: b"), "stays", ""},
+		{"no namespace", base + existing(prov, "FooMachine m", "u-m", nil, ""), "not known", "FooMachine m has no namespace"},
 		{"no Secret", strings.ReplaceAll(base, "kind: Secret", "kind: ConfigMap"), "not known", "the dump holds no Secret"},
 		{
 			"two UIDs for one", base + existing(core, "Cluster ns/c", "u-2", nil, ""), "not known",
@@ -359,7 +430,10 @@ func TestNeeds(t *testing.T) {
 		existing(core, "ClusterClass ns/cc", "u-cc", nil, "spec: {patches: [{external: {generatePatchesExtension: a.b}}]}\n") +
 		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc}}}\n") +
 		existing(core, "MachinePool ns/p", "u-mp", []string{core + " Cluster c u-c"}, "") +
-		existing(prov, "FooPool ns/p", "u-fp", []string{core + " Cluster c u-c"}, "")
+		existing(prov, "FooPool ns/p", "u-fp", []string{core + " Cluster c u-c"}, "") +
+		definitionOf(controlPlaneGroup, "v1beta2", "KubeadmControlPlaneTemplate", "Namespaced", byClusterctl) +
+		existing(controlPlaneGroup+"/v1beta2", "KubeadmControlPlaneTemplate ns/t", "u-t", []string{core + " ClusterClass cc u-cc"},
+			"spec: {template: {spec: {kubeadmConfigSpec: {format: ignition}}}}\n")
 	manager := func(args string) string {
 		return existing("apps/v1", "Deployment capi-system/capi-controller-manager", "u-m", nil, "spec: {template: {spec: {containers: [{args: ["+args+"]}]}}}\n")
 	}
@@ -374,6 +448,29 @@ func TestNeeds(t *testing.T) {
 		{
 			"off", source + manager(`"--feature-gates", "MachinePool=false"`), "the feature gate MachinePool of cluster-api",
 			"missing", "has --feature-gates=MachinePool=false",
+		},
+		{
+			"all of a stage", source + manager(`"--feature-gates=AllAlpha=true"`), "the feature gate ClusterTopology of cluster-api",
+			"met", "",
+		},
+		{
+			"in a variable", source + manager(`"--feature-gates=$(GATES)"`), "the feature gate ClusterTopology of cluster-api",
+			"not known", "do not tell all gates",
+		},
+		{
+			"of another provider", whole, "the feature gate ClusterTopology of control-plane-kubeadm", "not known",
+			"does not hold the Deployment capi-kubeadm-control-plane-controller-manager",
+		},
+		{
+			"of another provider", whole, "the feature gate KubeadmBootstrapFormatIgnition of control-plane-kubeadm", "not known", "",
+		},
+		{
+			"no contract", strings.ReplaceAll(whole, "cluster.x-k8s.io/v1beta2: v1", ""),
+			"infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", "the definition of FooPool carries no contract",
+		},
+		{
+			"an older contract", strings.ReplaceAll(whole, "cluster.x-k8s.io/v1beta2: v1", "cluster.x-k8s.io/v1beta1: v1"),
+			"infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", "only carries contract v1beta1",
 		},
 		{
 			"off by default", source + manager(""), "the feature gate ClusterTopology of cluster-api", "missing",

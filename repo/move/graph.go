@@ -69,10 +69,11 @@ type Node struct {
 	// BlockMove is set if the annotation holds up every move.
 	BlockMove bool
 	// Absent is set for an object that is named as an owner but is not there, and
-	// Namesake if instead of it there is one of the same name with another UID.
+	// Namesake if instead of it there is one of the same name with another UID, or
+	// one may be it that has none.
 	Absent, Namesake bool
-	// Missing is set for one that is absent because the dump holds none of its kind,
-	// so that it may well exist.
+	// Missing is set for one that may well exist: the dump holds none of its kind, or
+	// not the UIDs that would tell a namesake from it.
 	Missing bool
 	// In are the edges to the node, Out those from it.
 	In, Out []*Edge
@@ -89,7 +90,8 @@ type Node struct {
 	// or to a provider, and stays behind.
 	Lost bool
 
-	*state // only while Resolve runs
+	unlisted string // see Type
+	*state          // only while Resolve runs
 }
 
 // MarshalText names the object.

@@ -15,9 +15,9 @@ const (
 var purposes = []string{"-kubeconfig", "-ca", "-etcd", "-sa", "-proxy", "-apiserver-etcd-client"}
 
 // LinkSecrets links the Secrets without an owner to the Clusters that their names
-// tell. The owners must have been linked before (clusterctl:
+// tell, and find finds. The owners must have been linked before (clusterctl:
 // client/cluster/objectgraph.go, setSoftOwnership).
-func (g *Graph) LinkSecrets() {
+func (g *Graph) LinkSecrets(find func(ID) *Node) {
 	for _, n := range g.Nodes {
 		if n.Group != "" || n.Kind != "Secret" || n.first(func(e *Edge) bool { return e.Link == Owner }) != nil {
 			continue
@@ -27,7 +27,7 @@ func (g *Graph) LinkSecrets() {
 			if !ok {
 				continue
 			}
-			c := g.Find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name})
+			c := find(ID{Group: coreGroup, Kind: "Cluster", Namespace: n.Namespace, Name: name})
 			if c != nil && c.perhapsMovable() {
 				g.Link(&Edge{
 					From: c, To: n, Link: SoftOwner, By: n, Field: "metadata.name",

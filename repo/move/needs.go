@@ -30,25 +30,78 @@ const (
 	NotKnown = "not known"
 )
 
-// gate is a feature gate of the core controllers (feature/feature.go) without which
-// a webhook refuses a kind.
+// gate is a feature gate without which a webhook of a provider refuses objects: all
+// of a kind, or those in which a field is set, or has a value.
 type gate struct {
-	name    string
-	on      bool // by default
-	refuses groupKind
+	webhooks     *webhooks
+	name         string
+	on           bool // by default, as all of stage Beta are here, and none of Alpha
+	refuses      groupKind
+	field, value string
 }
 
-var gates = []gate{
-	{"ClusterTopology", false, groupKind{coreGroup, "ClusterClass"}},
-	{"MachinePool", true, groupKind{coreGroup, "MachinePool"}},
-	{"RuntimeSDK", false, groupKind{runtimeGroup, "ExtensionConfig"}},
+// webhooks are those of a provider; manager is the name of their Deployment.
+type webhooks struct{ provider, manager string }
+
+// The gates of Cluster API (feature/feature.go, and webhooks in core,
+// bootstrap/kubeadm and controlplane/kubeadm).
+var (
+	ofCore         = &webhooks{"cluster-api", "capi-controller-manager"}
+	ofBootstrap    = &webhooks{"bootstrap-kubeadm", "capi-kubeadm-bootstrap-controller-manager"}
+	ofControlPlane = &webhooks{"control-plane-kubeadm", "capi-kubeadm-control-plane-controller-manager"}
+
+	gates = []*gate{
+		{ofCore, "ClusterTopology", false, groupKind{coreGroup, "Cluster"}, "spec.topology", ""},
+		{ofCore, "ClusterTopology", false, groupKind{coreGroup, "ClusterClass"}, "", ""},
+		{ofCore, "MachinePool", true, groupKind{coreGroup, "MachinePool"}, "", ""},
+		{ofCore, "RuntimeSDK", false, groupKind{coreGroup, "ClusterClass"}, "spec.patches.*.external", ""},
+		{ofCore, "RuntimeSDK", false, groupKind{runtimeGroup, "ExtensionConfig"}, "", ""},
+		{ofBootstrap, ignition, false, groupKind{bootstrapGroup, "KubeadmConfig"}, "spec.format", "ignition"},
+		{
+			ofBootstrap, ignition, false, groupKind{bootstrapGroup, "KubeadmConfigTemplate"},
+			"spec.template.spec.format", "ignition",
+		},
+		{
+			ofControlPlane, ignition, false, groupKind{controlPlaneGroup, "KubeadmControlPlane"},
+			"spec.kubeadmConfigSpec.format", "ignition",
+		},
+		{
+			ofControlPlane, ignition, false, groupKind{controlPlaneGroup, "KubeadmControlPlaneTemplate"},
+			"spec.template.spec.kubeadmConfigSpec.format", "ignition",
+		},
+		{ofControlPlane, "ClusterTopology", false, groupKind{controlPlaneGroup, "KubeadmControlPlaneTemplate"}, "", ""},
+	}
+)
+
+const ignition = "KubeadmBootstrapFormatIgnition"
+
+// String is how the plan names it.
+func (g *gate) String() string { return "the feature gate " + g.name + " of " + g.webhooks.provider }
+
+// gatesOf returns those that an object needs, whose value is only asked for if it decides.
+func gatesOf(kind groupKind, object func() any) []*gate {
+	return phrase.Only(gates, func(g *gate) bool {
+		return g.refuses == kind && (g.field == "" || set(object(), strings.Split(g.field, "."), g.value))
+	})
+}
+
+// set reports whether there is something at a path, or a value if one is given; a
+// star stands for the items of a list.
+func set(v any, path []string, value string) bool {
+	switch {
+	case len(path) == 0:
+		return v != nil && (value == "" || v == value)
+	case path[0] == "*":
+		return slices.ContainsFunc(list(v), func(item any) bool { return set(item, path[1:], value) })
+	}
+	return set(at(v, path[0]), path[1:], value)
 }
 
 // arrivals are the objects that need something in the target.
 type arrivals struct {
 	kinds      map[[2]string]map[string]*Node // by group and version
 	namespaces map[string]bool
-	gates      map[string]*Node
+	gates      map[string]*Node // by what the plan calls them
 	classes    map[string]*Node // that Clusters use
 }
 
@@ -57,14 +110,12 @@ func newArrivals() *arrivals {
 }
 
 // add notes an object that arrives.
-func (a *arrivals) add(n *Node, version string) {
+func (a *arrivals) add(n *Node, version string, gates []*gate) {
 	if n.Namespace != "" && !n.Global {
 		a.namespaces[n.Namespace] = true
 	}
 	for _, g := range gates {
-		if g.refuses == (groupKind{n.Group, n.Kind}) {
-			a.gates[g.name] = cmp.Or(a.gates[g.name], n)
-		}
+		a.gates[g.String()] = n
 	}
 	if n.ofKubernetes() {
 		return
@@ -94,11 +145,15 @@ func (a *arrivals) list() (out []Need) {
 		})
 	}
 	for _, g := range gates {
-		if n := a.gates[g.name]; n != nil {
-			why := fmt.Sprintf("a webhook refuses %s without it, after clusterctl has paused the source", n)
-			check := func(t *target) (string, string) { return t.gate(g) }
-			out = append(out, Need{What: "the feature gate " + g.name + " of cluster-api", Why: why, check: check})
+		n := a.gates[g.String()]
+		if n == nil {
+			continue
 		}
+		delete(a.gates, g.String()) // there may be other rows
+		out = append(out, Need{
+			What: g.String(), Why: fmt.Sprintf("a webhook refuses %s without it, after clusterctl has paused the source", n),
+			check: func(t *target) (string, string) { return t.gate(g) },
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.classes)) {
 		out = append(out, Need{What: "ClusterClass " + name, Why: a.classes[name].String() + " uses it, and it is not among the objects"})
@@ -115,51 +170,56 @@ func (a *arrivals) list() (out []Need) {
 	return out
 }
 
-// provider is the need of a provider. Contracts are those that its definitions carry.
-func provider(label, version string, contracts []string) Need {
+// contracts are those that the labels of definitions name.
+type contracts map[groupKind][]string
+
+// add takes over a label that names a contract.
+func (c contracts) add(kind groupKind, label string) {
+	if v, ok := strings.CutPrefix(label, "cluster.x-k8s.io/"); ok && strings.HasPrefix(v, "v1") {
+		c[kind] = append(c[kind], v)
+	}
+}
+
+// provider is the need of a provider, whose definitions carry contracts.
+func provider(label, version string, carried contracts) Need {
 	n := Need{What: label, Why: "clusterctl compares the providers of both clusters"}
 	if version != "" {
 		n.What += " " + version + " or newer"
 	} else {
 		n.Why = "it defines kinds that are moved; the dump does not tell its version"
 	}
-	if len(contracts) > 0 {
-		n.What += ", contract " + phrase.Or(contracts)
+	if all := slices.Concat(slices.Collect(maps.Values(carried))...); len(all) > 0 {
+		slices.Sort(all)
+		n.What += ", contract " + phrase.Or(slices.Compact(all))
 	}
-	n.check = func(t *target) (string, string) { return t.provider(label, version) }
+	n.check = func(t *target) (status, found string) {
+		if status, found = t.provider(label, version); status != met {
+			return status, found
+		}
+		if lack := t.contract(carried); lack != "" {
+			return missing, lack
+		}
+		return status, found
+	}
 	return n
 }
 
-// contractsOf adds the contracts in the labels of a definition.
-func contractsOf(all []string, keys ...string) []string {
-	for _, key := range keys {
-		if c, ok := strings.CutPrefix(key, "cluster.x-k8s.io/"); ok && strings.HasPrefix(c, "v1") && !slices.Contains(all, c) {
-			all = append(all, c)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // templateNeeds says what a target needs for the objects of a template.
-func templateNeeds(r *repo.Release, contracts []string, g *Graph) []Need {
+func templateNeeds(r *repo.Release, carried contracts, g *Graph) []Need {
 	a := newArrivals()
 	for _, n := range g.Nodes {
 		if n.Object == nil || n.Verdict == Left {
 			continue
 		}
 		_, version, _ := strings.Cut(n.Object.Get("apiVersion").Str(), "/")
-		a.add(n, version)
-		if n.Group == coreGroup && n.Kind == "Cluster" && n.Object.Get("spec", "topology") != nil {
-			a.gates[gates[0].name] = n
-			for _, class := range Classes([]*manifest.Object{n.Object}) {
-				if g.Find(ID{Group: coreGroup, Kind: "ClusterClass", Name: class}) == nil {
-					a.classes[class] = n
-				}
+		a.add(n, version, gatesOf(groupKind{n.Group, n.Kind}, n.Object.Doc.Root.Value))
+		for _, class := range Classes([]*manifest.Object{n.Object}) {
+			if g.Find(ID{Group: coreGroup, Kind: "ClusterClass", Name: class}) == nil {
+				a.classes[class] = n
 			}
 		}
 	}
-	return append([]Need{provider(r.Provider.Label(), r.Version, contracts)}, a.list()...)
+	return append([]Need{provider(r.Provider.Label(), r.Version, carried)}, a.list()...)
 }
 
 // providerLabel is on what a provider installs.
@@ -169,38 +229,39 @@ const providerLabel = "cluster.x-k8s.io/provider"
 func (b *planner) needs() (out []Need) {
 	a := newArrivals()
 	versions := map[string]string{} // of providers, by label
-	contracts := map[string][]string{}
+	carried := map[string]contracts{}
+	for kind, c := range b.definitions {
+		label := c.Labels[providerLabel]
+		if carried[label] == nil {
+			carried[label] = contracts{}
+		}
+		for key := range c.Labels {
+			carried[label].add(kind, key)
+		}
+	}
 	for i, n := range b.nodes {
 		if n == nil || !n.Verdict.moves() && n.Verdict != Unclear {
 			continue
 		}
 		o := &b.d.Objects[i]
-		a.add(n, o.Version)
-		switch d := o.Detail.(type) {
-		case *Cluster:
-			if d.Managed {
-				a.gates[gates[0].name] = n
-			}
-		case *Class:
-			if d.Calls {
-				a.gates[gates[2].name] = n
+		version := o.Version
+		if c := b.definitions[groupKind{n.Group, n.Kind}]; c != nil {
+			// clusterctl reads and writes what is stored, whatever kubectl printed.
+			version = cmp.Or(c.Detail.(*Definition).Storage, version)
+			if label := c.Labels[providerLabel]; label != "" {
+				versions[label] = ""
 			}
 		}
-		if c := b.definitions[groupKind{n.Group, n.Kind}]; c != nil && c.Labels[providerLabel] != "" {
-			versions[c.Labels[providerLabel]] = ""
-		}
-	}
-	for _, c := range b.definitions {
-		label := c.Labels[providerLabel]
-		contracts[label] = contractsOf(contracts[label], slices.Collect(maps.Keys(c.Labels))...)
+		a.add(n, version, o.gates)
 	}
 	for i := range b.d.Objects {
-		if p, ok := b.d.Objects[i].Detail.(*Provider); ok && !(p.Operator && b.inventory) {
-			versions[p.Label] = p.Version
+		p, ok := b.d.Objects[i].Detail.(*Provider)
+		if ok && !(p.Operator && b.inventory) && (versions[p.Label] == "" || older(versions[p.Label], p.Version)) {
+			versions[p.Label] = p.Version // of several installations the newest counts
 		}
 	}
 	for _, label := range slices.Sorted(maps.Keys(versions)) {
-		out = append(out, provider(label, versions[label], contracts[label]))
+		out = append(out, provider(label, versions[label], carried[label]))
 	}
 	return append(out, a.list()...)
 }
@@ -291,16 +352,48 @@ func older(v, than string) bool {
 	return err != nil || errY != nil || x.Compare(y) < 0
 }
 
+// contract says which kind of a provider the controllers of the target would not find,
+// because its definition there carries no contract, or an older one.
+func (t *target) contract(carried contracts) string {
+	there := contracts{}
+	byName := func(x, y groupKind) int { return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.kind, y.kind)) }
+	for _, kind := range slices.SortedFunc(maps.Keys(carried), byName) {
+		o := t.definitions[kind]
+		if o == nil {
+			continue
+		}
+		for label := range o.Labels {
+			there.add(kind, label)
+		}
+		if len(there[kind]) == 0 {
+			return "the definition of " + kind.kind + " carries no contract"
+		}
+		if newest := slices.Max(there[kind]); newest < slices.Min(carried[kind]) {
+			return "the definition of " + kind.kind + " only carries contract " + newest
+		}
+	}
+	return ""
+}
+
 // gate reports whether a feature gate is on.
-func (t *target) gate(g gate) (status, found string) {
+func (t *target) gate(g *gate) (status, found string) {
 	for i := range t.d.Objects {
 		o := &t.d.Objects[i]
 		m, ok := o.Detail.(*Manager)
-		if !ok || o.Labels[providerLabel] != "cluster-api" && o.Name != "capi-controller-manager" {
+		if !ok || o.Labels[providerLabel] != g.webhooks.provider && o.Name != g.webhooks.manager {
 			continue
 		}
+		stage := "AllAlpha"
+		if g.on {
+			stage = "AllBeta"
+		}
 		on, set := m.Gates[g.name]
+		if !set {
+			on, set = m.Gates[stage]
+		}
 		switch {
+		case m.Unread:
+			return NotKnown, fmt.Sprintf("the arguments of %s do not tell all gates", idOf(o))
 		case set && on, !set && g.on:
 			return met, ""
 		case set:
@@ -308,5 +401,5 @@ func (t *target) gate(g gate) (status, found string) {
 		}
 		return missing, fmt.Sprintf("%s does not set it, and it is off by default", idOf(o))
 	}
-	return NotKnown, "the dump of the target does not hold the Deployment of cluster-api"
+	return NotKnown, "the dump of the target does not hold the Deployment " + g.webhooks.manager
 }

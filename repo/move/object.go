@@ -67,6 +67,7 @@ func (d *Dump) take(name string, m map[string]any, apiVersion, kind string) {
 	if o.Group != "" {
 		o.names(m["spec"], "spec", "")
 	}
+	o.gates = gatesOf(groupKind{o.Group, o.Kind}, func() any { return m })
 	d.Objects = append(d.Objects, o)
 }
 
@@ -147,13 +148,9 @@ var details = map[[2]string]func(m map[string]any) any{
 	{"cluster.x-k8s.io", "Cluster"}: func(m map[string]any) any {
 		t := at(m, "spec", "topology") // in the spelling of v1beta2 or v1beta1
 		return &Cluster{
-			t != nil, cmp.Or(text(at(t, "classRef", "name")), text(at(t, "class"))),
+			cmp.Or(text(at(t, "classRef", "name")), text(at(t, "class"))),
 			cmp.Or(text(at(t, "classRef", "namespace")), text(at(t, "classNamespace"))),
 		}
-	},
-	{"cluster.x-k8s.io", "ClusterClass"}: func(m map[string]any) any {
-		patches := list(at(m, "spec", "patches"))
-		return &Class{slices.ContainsFunc(patches, func(p any) bool { return at(p, "external") != nil })}
 	},
 	{"addons.cluster.x-k8s.io", "ClusterResourceSetBinding"}: func(m map[string]any) any {
 		return &Binding{text(at(m, "spec", "clusterName"))}
@@ -182,21 +179,24 @@ func definition(m map[string]any) any {
 
 // manager reads the feature gates in the arguments of a Deployment.
 func manager(m map[string]any) any {
-	out := &Manager{map[string]bool{}}
-	for _, c := range list(at(m, "spec", "template", "spec", "containers")) {
+	containers := list(at(m, "spec", "template", "spec", "containers"))
+	out := &Manager{map[string]bool{}, len(containers) == 0}
+	for _, c := range containers {
 		args := append(list(at(c, "command")), list(at(c, "args"))...)
 		for i, arg := range args {
 			value, ok := strings.CutPrefix(text(arg), "--feature-gates")
-			if !ok {
+			if !ok { // a variable may hold the flag, or a script of the shell
+				out.Unread = out.Unread || strings.HasPrefix(text(arg), "$") || strings.Contains(text(arg), "feature-gates")
 				continue
 			}
 			if value == "" && i+1 < len(args) {
 				value = text(args[i+1])
 			}
-			for gate := range strings.SplitSeq(strings.TrimPrefix(value, "="), ",") {
+			for gate := range strings.SplitSeq(strings.Trim(value, "=,"), ",") {
 				name, set, _ := strings.Cut(strings.TrimSpace(gate), "=")
 				on, err := strconv.ParseBool(set)
-				out.Gates[name] = on && err == nil
+				out.Gates[name] = on
+				out.Unread = out.Unread || err != nil
 			}
 		}
 	}

@@ -35,9 +35,11 @@ type Object struct {
 	Owners              []OwnerReference
 	// Names are the names in spec, by what its fields are called.
 	Names []Name
-	// Detail is what else a move depends on: a *Definition, *Cluster, *Class,
-	// *Binding, *Provider or *Manager, or nil.
+	// Detail is what else a move depends on: a *Definition, *Cluster, *Binding,
+	// *Provider or *Manager, or nil.
 	Detail any
+
+	gates []*gate // without which a webhook refuses it
 }
 
 // Has reports whether the object carries a label.
@@ -59,7 +61,8 @@ type Name struct {
 }
 
 // Definition is a CustomResourceDefinition. Storage is the version in which objects
-// are stored, and Global is set if they have no namespaces.
+// are stored, empty if the dump does not tell, and Global is set if they have no
+// namespaces.
 type Definition struct {
 	Group, Kind, Storage string
 	Served               []string
@@ -67,13 +70,7 @@ type Definition struct {
 }
 
 // Cluster is a Cluster; Class and ClassNamespace are those of its topology.
-type Cluster struct {
-	Managed               bool // whether it has a topology
-	Class, ClassNamespace string
-}
-
-// Class is a ClusterClass; Calls is set if its patches call extensions.
-type Class struct{ Calls bool }
+type Cluster struct{ Class, ClassNamespace string }
 
 // Binding names the Cluster of a ClusterResourceSetBinding.
 type Binding struct{ Cluster string }
@@ -85,5 +82,9 @@ type Provider struct {
 	Operator       bool // only the operator knows it
 }
 
-// Manager is a Deployment with the feature gates in its arguments.
-type Manager struct{ Gates map[string]bool }
+// Manager is a Deployment with the feature gates in its arguments. Unread is set if
+// there may be others, such as in a variable.
+type Manager struct {
+	Gates  map[string]bool
+	Unread bool
+}

@@ -158,11 +158,10 @@ spec: {a: [{secretRef: {name: r}}], credentialsSecretName: c, names: {name: no},
 	}
 	type m = map[string]string
 	want := []any{
-		nil, &Cluster{true, "k", "ns"}, &Cluster{true, "k", "ns"},
-		&Class{true},
+		nil, &Cluster{"k", "ns"}, &Cluster{"k", "ns"}, nil,
 		&Definition{"x.io", "Foo", "v2", []string{"v1", "v2"}, true}, &Binding{"c"},
 		&Provider{"control-plane-x", "v1.0.0", false}, &Provider{"cluster-api", "v1.9.0", true},
-		&Manager{map[string]bool{"A": true, "B": false, "C": true, "D": false, "": false}}, nil,
+		&Manager{map[string]bool{"A": true, "B": false, "C": true, "D": false, "": false}, true}, nil,
 	}
 	for i := range want {
 		if !reflect.DeepEqual(d.Objects[i].Detail, want[i]) {

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,9 +50,8 @@ func (n *Node) Reason() string {
 	case Cycle:
 		return fmt.Sprintf("it waits for its owner %s, which waits for it", n.By.From)
 	case NotDiscovered:
-		if !n.ofKubernetes() {
-			return "the definition of its kind does not carry the label " + clusterctlLabel +
-				", by which clusterctl finds kinds, so that labels and owners of the object do not count"
+		if n.unlisted != "" {
+			return n.unlisted
 		}
 		return "clusterctl only moves Secrets, ConfigMaps and the kinds of providers"
 	case notThere:
@@ -60,15 +60,21 @@ func (n *Node) Reason() string {
 		return "it has neither an owner nor a label that moves it"
 	case namedBy:
 		where := "it has neither an owner nor a label that moves it"
-		if n.Scope == Elsewhere {
+		switch n.Scope {
+		case Elsewhere:
 			where = "it is not in the namespace that is moved"
+		case Ignored:
+			where = cmp.Or(n.unlisted, where)
 		}
 		return fmt.Sprintf("%s needs it (%s), but %s", n.By.By, n.By.Field, where)
 	case otherNamespace:
 		return "it is not in the namespace that is moved"
 	case mayBeOwned:
+		if n.By.From.Missing {
+			return n.By.points()
+		}
 		if n.By.Link != MayOwn {
-			return fmt.Sprintf("it is not clear what becomes of its owner %s", n.By.From)
+			return fmt.Sprintf("it is not clear what becomes of its owner %s: %s", n.By.From, n.By.From.short())
 		}
 		return fmt.Sprintf("%s may become its owner because of %s: %s", n.By.From, n.By.place(), n.By.Why)
 	}
@@ -76,14 +82,25 @@ func (n *Node) Reason() string {
 		return "clusterctl also lists the Secrets in the namespaces of infrastructure providers, " +
 			"and the dump holds no provider of its inventory"
 	}
-	return "the definition of its kind is not in the input; clusterctl only lists the objects if it carries the label " + clusterctlLabel
+	return "the definition of its kind is not in the input, or without the versions; " +
+		"clusterctl only lists the objects if it carries the label " + clusterctlLabel
 }
+
+// Why kinds are left out: clusterctl did not install them, or cannot list them.
+const (
+	unlabelled = "the definition of its kind does not carry the label " + clusterctlLabel +
+		", by which clusterctl finds kinds, so that labels and owners of the object do not count"
+	unserved = "the definition of its kind does not serve the version in which objects are stored, " +
+		"in which clusterctl lists them, so that it finds none"
+)
 
 // short is a reason that names no other object, for use in another reason.
 func (n *Node) short() string {
 	switch n.Cause {
 	case OwnerLeft, OwnerAlone, ReferrerLeft, NotOwned:
 		return "it stays behind too"
+	case mayBeOwned:
+		return "its own owners are not known"
 	case Cycle:
 		return "it is its own owner"
 	}
@@ -102,6 +119,10 @@ func (e *Edge) by() *Node {
 func (e *Edge) points() string {
 	what := e.From.String()
 	switch {
+	case e.From.Missing && e.From.Namesake:
+		what += ", and the input does not hold the UIDs by which clusterctl knows owners"
+	case e.From.Missing:
+		what += ", and the input holds no object of that kind"
 	case e.From.Namesake:
 		what += ", but with a UID that the " + e.From.Kind + " of that name does not have"
 	case e.From.Absent && e.From.Scope == Ignored:
@@ -123,7 +144,7 @@ func (e *Edge) fix() string {
 	switch {
 	case owner.Namesake:
 		return fmt.Sprintf("set the UID of %s, or remove the ownerReference", owner)
-	case owner.Scope == Ignored && !owner.ofKubernetes():
+	case owner.unlisted == unlabelled:
 		return fmt.Sprintf("give the definition of %s the label %s, or remove the ownerReference", owner.Kind, clusterctlLabel)
 	case owner.Absent, owner.Scope == Ignored, owner.Scope == Elsewhere:
 		return "remove the ownerReference to " + owner.String()
@@ -161,12 +182,31 @@ func (n *Node) Fix() string {
 		if n.Scope == Elsewhere {
 			return fmt.Sprintf("create it in namespace %s of the target before the move", n.Namespace)
 		}
+		if n.unlisted == unlabelled {
+			return fmt.Sprintf("create it in the target before the move, or "+
+				"give the definition of %s the label %s, and the object the label %s", n.Kind, clusterctlLabel, MoveLabel)
+		}
 		return fmt.Sprintf("give it the label %s, or create it in the target before the move", MoveLabel)
 	case NotDiscovered:
 		if n.ofKubernetes() {
 			return "create it in the target by other means"
 		}
-		return fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
+		if n.unlisted == unserved {
+			return "serve that version of " + n.Kind + " until the move is done"
+		}
+		fix := fmt.Sprintf("give the definition of %s the label %s, as clusterctl init does", n.Kind, clusterctlLabel)
+		owned := n.first(func(e *Edge) bool { return e.Link == Owner }) != nil
+		if n.Object == nil && n.Move == Unmarked && n.Hierarchy == Unmarked && !owned {
+			fix += ", and the object the label " + MoveLabel
+		}
+		return fix
+	case mayBeOwned:
+		switch from := n.By.From; {
+		case from.Missing && from.Namesake:
+			return "use the output of kubectl get as it is, with every metadata.uid"
+		case from.Missing:
+			return fmt.Sprintf("add the objects of kind %s.%s and its definition to the dump", from.Kind, from.Group)
+		}
 	case mayBeIgnored:
 		if n.data() {
 			return "add the objects of kind providers.clusterctl.cluster.x-k8s.io to the dump"

@@ -100,10 +100,7 @@ func ofKind(nodes []*Node, group, kind string) []*Node {
 // best keeps the nodes whose kind fits best to the name of a field, if it fits at
 // least so well.
 func best(nodes []*Node, key string, least int) []*Node {
-	word := strings.ToLower(key)
-	for _, suffix := range []string{"s", "name", "ref", "reference"} {
-		word = strings.TrimSuffix(word, suffix)
-	}
+	word := fieldWord(strings.ToLower(key))
 	var out []*Node
 	for _, n := range nodes {
 		fits := fit(strings.ToLower(n.Kind), word)
@@ -115,6 +112,14 @@ func best(nodes []*Node, key string, least int) []*Node {
 		}
 	}
 	return out
+}
+
+// fieldWord is what the name of a field tells of a kind.
+func fieldWord(key string) string {
+	for _, suffix := range []string{"s", "name", "ref", "reference"} {
+		key = strings.TrimSuffix(key, suffix)
+	}
+	return key
 }
 
 // fit says how well a kind fits to a word: 2 if one is part of the other, 1 if

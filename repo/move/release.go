@@ -1,6 +1,7 @@
 package move
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -23,14 +24,19 @@ func fileOf(a *repo.Artifact, kind layouts.FileKind) *manifest.File {
 
 // definitions are those that clusterctl installs with a release, with the contracts
 // that their labels name.
-func definitions(r *repo.Release) (known Types, contracts []string) {
-	types := map[groupKind]Type{}
+func definitions(r *repo.Release) (known Types, carried contracts) {
+	types, carried := map[groupKind]Type{}, contracts{}
 	if f := fileOf(r.Components(), layouts.Components); f != nil {
 		for _, o := range f.Objects() {
 			if d := crd.Of(o); d != nil {
-				types[groupKind{d.Group, d.Kind}] = TypeOf(d)
+				kind := groupKind{d.Group, d.Kind}
+				t := TypeOf(d)
+				if v := d.Storage(); v != nil && !v.Served {
+					t.unlisted = unserved
+				}
+				types[kind] = t
 				for _, label := range o.Get("metadata", "labels").Fields() {
-					contracts = contractsOf(contracts, label.Name)
+					carried.add(kind, label.Name)
 				}
 			}
 		}
@@ -38,7 +44,7 @@ func definitions(r *repo.Release) (known Types, contracts []string) {
 	return func(group, kind string) (Type, bool) {
 		t, ok := types[groupKind{group, kind}]
 		return t, ok
-	}, contracts
+	}, carried
 }
 
 // TypesOf are the definitions that clusterctl installs with a release.
@@ -51,7 +57,7 @@ func TypesOf(r *repo.Release) Types {
 // makes, with the classes that it uses. With are further definitions; it may be nil.
 // The plan of what cannot be read is nil.
 func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan *Plan)) {
-	types, contracts := definitions(r)
+	types, carried := definitions(r)
 	known, kindOf := Either(types, with), r.Kinds()
 	for _, a := range r.Artifacts {
 		kind := kindOf(a)
@@ -72,6 +78,13 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 			}
 		}
 		g := Template(objects, known)
-		visit(a, &Plan{Graph: g, Needs: templateNeeds(r, contracts, g), template: true})
+		p := &Plan{Graph: g, Needs: templateNeeds(r, carried, g), template: true}
+		for _, o := range objects {
+			if o.Kind == "" || o.Name == "" {
+				p.Remarks = append(p.Remarks, Remark{Reason: fmt.Sprintf(
+					"document %d of %s has no kind or no name, so that it is not in this plan", o.Doc.Index, o.File.Artifact.Name)})
+			}
+		}
+		visit(a, p)
 	}
 }

@@ -340,7 +340,7 @@ func (b *builder) written(n *Node) {
 // softOwners links what clusterctl links by names (clusterctl:
 // client/cluster/objectgraph.go, setSoftOwnership).
 func (b *builder) softOwners() {
-	b.LinkSecrets()
+	b.LinkSecrets(b.Find)
 	for _, n := range b.byKind[groupKind{coreGroup, "Cluster"}] {
 		for _, field := range []string{"spec.topology.classRef.name", "spec.topology.class"} {
 			each(n.Object.Doc.Root, field, "", func(at *yamldoc.Node, field string) {

@@ -8,16 +8,16 @@ type Type struct {
 	Move, Hierarchy bool
 	// Global is set if the kind has no namespaces.
 	Global bool
-	// Unlisted is set if the definition exists without the label by which clusterctl
-	// finds kinds; it sets that label on what it installs.
-	Unlisted bool
+	// unlisted says why clusterctl does not list the objects, such as that the definition
+	// lacks the label by which it finds kinds, which it sets on what it installs.
+	unlisted string
 }
 
 // Types tells what is known of a kind; known is false if its definition is not at
 // hand. It is not asked about kinds of Cluster API and Kubernetes themselves.
 type Types func(group, kind string) (t Type, known bool)
 
-// TypeOf reads a definition.
+// TypeOf reads the labels of a definition, and its scope.
 func TypeOf(c *crd.CRD) Type {
 	_, move := c.Object.Label(MoveLabel)
 	_, hierarchy := c.Object.Label(HierarchyLabel)
@@ -147,7 +147,7 @@ func (n *Node) classify(types Types) {
 		mark = onType
 	}
 	n.Global = t.Global
-	if t.Unlisted {
+	if n.unlisted = t.unlisted; t.unlisted != "" {
 		n.Scope = Ignored
 		return
 	}

@@ -77,7 +77,7 @@ type jsonMove struct {
 	File     string `json:"file,omitempty" doc:"the name of the template in the release; absent like provider"`
 	move.ID
 	Answer  string   `json:"answer" doc:"what becomes of it: moves to the target, stays in the source, or not known"`
-	Kept    bool     `json:"kept,omitempty" doc:"it is cluster-wide, or belongs to what is: it moves, but is not deleted in the source; absent if not"`
+	Kept    bool     `json:"kept,omitempty" doc:"it is cluster-wide, or a ClusterClass that other namespaces have or use, or belongs to one: it moves, but is not deleted in the source; absent if not"`
 	Deleted bool     `json:"deleted,omitempty" doc:"it stays, and Kubernetes deletes it there because its owners move; absent if not"`
 	Lost    bool     `json:"lost" doc:"it belongs to a Cluster or to something that moves, and stays"`
 	Reason  string   `json:"reason" doc:"what decides it"`

@@ -21,7 +21,7 @@ func hostilePlan() report.MovePlan {
 		return o
 	}
 	c := object("Cluster", hostile, nil)
-	c.Detail = &move.Cluster{Managed: true, Class: hostile}
+	c.Detail = &move.Cluster{Class: hostile}
 	gone := object("Foo", "gone"+hostile, nil)
 	d := &move.Dump{Objects: []move.Object{c, object("Machine", "m"+hostile, &c), object("Machine", "lost"+hostile, &gone)}}
 	p := move.FromDump(d, move.Options{Namespace: "ns"})

@@ -48,7 +48,7 @@ var stubs = []string{
 var answers = map[string]string{
 	"jq":             "cat > /dev/null",
 	"controller-gen": "cat config/crd/bases/*_acmeclusters.yaml",
-	"kubectl":        `case "$*" in *crds*) cat config/crd/bases/*_acmeclusters.yaml;; *api-resources*) echo clusters.cluster.x-k8s.io;; esac`,
+	"kubectl":        `case "$*" in *crds*) cat config/crd/bases/*_acmeclusters.yaml;; *'crd -o name'*) echo customresourcedefinition.apiextensions.k8s.io/clusters.cluster.x-k8s.io;; esac`,
 }
 
 // sandbox is the surroundings in which a block runs: the example provider with

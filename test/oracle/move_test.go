@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -83,9 +84,10 @@ func (s *source) Get(ctx context.Context, key kube.ObjectKey, o kube.Object, opt
 // world are the objects of a management cluster.
 type world struct {
 	// bare is set if clusterctl did not install the providers.
-	bare    bool
-	objects []*unstructured.Unstructured
-	crds    map[string]*apiextensionsv1.CustomResourceDefinition
+	bare      bool
+	inventory *v1alpha3.Provider // instead of fooProvider
+	objects   []*unstructured.Unstructured
+	crds      map[string]*apiextensionsv1.CustomResourceDefinition
 }
 
 // fooProvider is the inventory of a management cluster here.
@@ -197,7 +199,7 @@ func (w *world) start(t testing.TB) *source {
 	s := &source{global: map[schema.GroupKind]bool{}}
 	var objects []kube.Object
 	if !w.bare {
-		objects = append(objects, fooProvider.DeepCopy())
+		objects = append(objects, cmp.Or(w.inventory, fooProvider).DeepCopy())
 	}
 	for _, c := range w.crds {
 		objects = append(objects, c)

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,12 +26,25 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-// dump writes a management cluster as a List, without the definition of a kind.
-func (w *world) dump(t testing.TB, hidden string) *move.Dump {
+// seen is what a dump shows of a world.
+type seen struct {
+	definition string // of this kind is not there
+	objects    string // of this kind are not there
+	namespace  string // only this one and what is cluster-wide, if not empty
+	nameless   bool   // without UIDs
+}
+
+// shows reports whether the dump holds an object.
+func (s seen) shows(o *unstructured.Unstructured) bool {
+	return o.GetKind() != s.objects && (s.namespace == "" || o.GetNamespace() == "" || o.GetNamespace() == s.namespace)
+}
+
+// dump writes a management cluster as a List.
+func (w *world) dump(t testing.TB, s seen) *move.Dump {
 	t.Helper()
 	var items []any
 	for _, c := range w.crds {
-		if c.Spec.Names.Kind != hidden {
+		if c.Spec.Names.Kind != s.definition {
 			items = append(items, c)
 		}
 	}
@@ -40,9 +54,16 @@ func (w *world) dump(t testing.TB, hidden string) *move.Dump {
 			"metadata": map[string]any{"name": "foo", "namespace": "foo-system"}, "spec": map[string]any{"version": "v1.0.0"},
 		})
 	} else {
-		items = append(items, fooProvider)
+		items = append(items, cmp.Or(w.inventory, fooProvider))
 	}
 	for _, o := range w.objects {
+		if !s.shows(o) {
+			continue
+		}
+		if s.nameless {
+			o = o.DeepCopy()
+			o.SetUID("")
+		}
 		items = append(items, o.Object)
 	}
 	data := given.Value(json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}))(t)
@@ -54,44 +75,70 @@ func (w *world) dump(t testing.TB, hidden string) *move.Dump {
 	return d
 }
 
-// TestMoveSets compares plans with what the library saves of made-up management clusters: nothing that
-// it leaves is said to move, nothing that it saves to stay, and of few objects of a
-// whole dump nothing is known. Among the worlds are definitions without the label,
-// kinds without a definition, cluster-wide owners and what the operator installed.
+// TestMoveSets compares plans with what the library makes of made-up management clusters: nothing that
+// it leaves is said to move, nothing that it creates to stay, nothing that it deletes to be kept, and of few
+// objects of a whole dump nothing is known. Where all is said to move, nothing that belongs to a Cluster
+// or a provider is left. Among the worlds are definitions without the label, kinds without a definition,
+// cluster-wide owners and what the operator installed, and among the dumps such that lack a definition,
+// a kind, a namespace or UIDs.
 func TestMoveSets(t *testing.T) {
 	t.Parallel()
 	rounds := share.Of(300, 3000)
 	random := rand.New(rand.NewPCG(3, 5))
-	seen := map[string]int{}
+	count := map[string]int{}
 	for round := range rounds {
 		m := &maker{world: newWorld(), random: random}
 		m.bare = m.one(6)
 		m.make(t)
 		namespace := []string{"one", "one", "one", "two"}[random.IntN(4)]
-		hidden := ""
-		if m.one(4) {
-			hidden = draw(m, []string{"FooA", "FooB", "Machine", "Cluster", "ClusterClass", "FooC"})
+		var part seen
+		kinds := []string{"FooA", "FooB", "Machine", "Cluster", "ClusterClass", "FooC", "Secret", "ConfigMap"}
+		switch random.IntN(12) {
+		case 0, 1:
+			part.definition = draw(m, kinds[:6])
+		case 2:
+			part.objects = draw(m, kinds)
+		case 3:
+			part.namespace = namespace
+		case 4:
+			part.nameless = true
 		}
-		plan := move.FromDump(m.dump(t, hidden), move.Options{Namespace: namespace})
-		saved, err := m.saved(t, namespace)
-		if err != nil {
-			seen["refused"]++
+		plan := move.FromDump(m.dump(t, part), move.Options{Namespace: namespace})
+		w := m.run(t, namespace)
+		if w == nil {
+			count["refused"]++
 			continue
 		}
+		answer, sentence := move.Conclude([]*move.Plan{plan}, true)
+		safe := answer == move.Answers()[0]
+		count[fmt.Sprintf("safe %v, whole dump %v", safe, part == seen{})]++
+		if safe && m.bare {
+			t.Errorf("round %d: a cluster without clusterctl's inventory is said to move", round)
+		}
 		for _, o := range m.objects {
+			if safe && w.loses(m.objects, o, namespace) && (part.shows(o) || !w.alone(m.objects, o)) {
+				t.Errorf("round %d, namespace %q, %+v: %s is left, but %s", round, namespace, part, keyOf(o), sentence)
+			}
+			if !part.shows(o) {
+				continue
+			}
 			gvk := o.GroupVersionKind()
 			n := plan.Find(move.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
-			answer := move.Answers()[1] // of what has nothing to do with the move
-			if n != nil {
-				answer = n.Answer()
+			if n == nil { // it has nothing to do with the move
+				if strings.HasPrefix(part.objects, "Cluster") && o.GetNamespace() != namespace {
+					continue // or with what the dump does not show
+				}
+				n = &move.Node{}
 			}
-			seen[fmt.Sprintf("%s, whole dump %v", answer, hidden == "")]++
-			if answer != move.NotKnown && (answer == move.Answers()[0]) != saved[savedAs(o)] {
-				t.Errorf("round %d, namespace %q, without %q: %s: saved %v, but it %s: %s", round, namespace, hidden, keyOf(o), saved[savedAs(o)], answer, n.Reason())
+			answer := n.Answer()
+			count[fmt.Sprintf("%s, whole dump %v", answer, part == seen{})]++
+			switch {
+			case answer == move.NotKnown:
+			case (answer == move.Answers()[0]) != w.created[o.GetUID()]:
+				t.Errorf("round %d, namespace %q, %+v: %s: created %v, but it %s: %s", round, namespace, part, keyOf(o), w.created[o.GetUID()], answer, n.Reason())
+			case part == seen{} && (n.Verdict == move.Moves) != w.deleted[o.GetUID()]:
+				t.Errorf("round %d, namespace %q: %s: deleted %v, but %v: %s", round, namespace, keyOf(o), w.deleted[o.GetUID()], n.Verdict, n.Reason())
 			}
-		}
-		if answer, _ := move.Conclude([]*move.Plan{plan}, true); m.bare && answer == move.Answers()[0] {
-			t.Errorf("round %d: a cluster without clusterctl's inventory is said to move", round)
 		}
 		if t.Failed() {
 			for _, o := range m.objects {
@@ -103,33 +150,65 @@ func TestMoveSets(t *testing.T) {
 			break
 		}
 	}
-	t.Log(seen)
-	unknown, all := seen["not known, whole dump true"], seen["moves, whole dump true"]+seen["stays, whole dump true"]
-	if unknown*20 > all+unknown || seen["not known, whole dump false"] == 0 ||
-		seen["moves, whole dump true"]*10 < all || seen["refused"]*2 > rounds {
+	t.Log(count)
+	unknown, all := count["not known, whole dump true"], count["moves, whole dump true"]+count["stays, whole dump true"]
+	if unknown*20 > all+unknown || count["not known, whole dump false"] == 0 || count["safe true, whole dump true"]*20 < rounds ||
+		count["moves, whole dump true"]*10 < all || count["refused"]*2 > rounds {
 		t.Error("too little is known, or the worlds are too much alike")
 	}
 }
 
-func keyOf(o kube.Object) string {
-	return o.GetObjectKind().GroupVersionKind().Kind + " " + o.GetNamespace() + "/" + o.GetName()
-}
+// outcome is what the library did.
+type outcome struct{ created, deleted map[types.UID]bool }
 
-// saved are the files that move --to-directory writes. It fails if it refuses.
-func (m *maker) saved(t *testing.T, namespace string) (map[string]bool, error) {
+// run moves a namespace to another cluster. It returns nil if the library refuses.
+func (w *world) run(t *testing.T, namespace string) *outcome {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	from := m.start(t)
-	from.stop = cancel
-	dir := newFolder(t)
-	if err := from.client(t).ObjectMover().ToDirectory(ctx, namespace, dir); err != nil {
-		return nil, err
+	from, to := w.start(t), (&world{crds: w.crds, bare: w.bare}).start(t)
+	from.stop, to.stop = cancel, cancel // at last, clusterctl resumes Clusters, and looks for those that it left
+	err := from.client(t).ObjectMover().Move(ctx, namespace, to.client(t), false)
+	if err != nil && !strings.Contains(err.Error(), "resuming") && !strings.Contains(err.Error(), "Paused=false") {
+		return nil
 	}
-	saved := map[string]bool{}
-	for _, f := range files(t, dir) {
-		saved[f] = true
+	out := &outcome{map[types.UID]bool{}, map[types.UID]bool{}}
+	for _, o := range w.objects {
+		out.created[o.GetUID()] = to.WithWatch.Get(background, kube.ObjectKeyFromObject(o), o.DeepCopy()) == nil
+		out.deleted[o.GetUID()] = from.WithWatch.Get(background, kube.ObjectKeyFromObject(o), o.DeepCopy()) != nil
 	}
-	return saved, nil
+	return out
+}
+
+// loses reports whether an object stays that a Cluster or a provider needs: it is of
+// their kinds, carries a label that moves it, or something that was moved owns it or names it.
+func (w *outcome) loses(all []*unstructured.Unstructured, o *unstructured.Unstructured, namespace string) bool {
+	if w.created[o.GetUID()] || o.GetNamespace() != "" && o.GetNamespace() != namespace {
+		return false
+	}
+	_, move1 := o.GetLabels()[move.MoveLabel]
+	_, move2 := o.GetLabels()[move.HierarchyLabel]
+	return move1 || move2 || strings.HasSuffix(o.GroupVersionKind().Group, "cluster.x-k8s.io") || !w.alone(all, o)
+}
+
+// alone reports whether nothing that was moved owns an object, or names it.
+func (w *outcome) alone(all []*unstructured.Unstructured, o *unstructured.Unstructured) bool {
+	for _, by := range all {
+		if !w.created[by.GetUID()] {
+			continue
+		}
+		ref, _, _ := unstructured.NestedMap(by.Object, "spec", "otherRef")
+		if ref["kind"] == o.GetKind() && ref["apiVersion"] == o.GetAPIVersion() && ref["name"] == o.GetName() && by.GetNamespace() == o.GetNamespace() {
+			return false
+		}
+		if slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == by.GetUID() }) {
+			return false
+		}
+	}
+	return true
+}
+
+func keyOf(o kube.Object) string {
+	return o.GetObjectKind().GroupVersionKind().Kind + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
 // maker makes up management clusters.
@@ -166,13 +245,14 @@ var moveKinds = []struct {
 
 func (m *maker) make(t *testing.T) {
 	t.Helper()
-	// Some worlds are mostly sound, others are not.
+	// Some worlds are mostly sound, others are not; of tidy ones all should move.
 	sound := m.one(2)
+	tidy := sound && m.one(2)
 	bad := func(n int) bool {
 		if sound {
 			n *= 12
 		}
-		return m.one(n)
+		return !tidy && m.one(n)
 	}
 	for _, k := range moveKinds {
 		if k.group == "" || k.group == "apps" {
@@ -180,6 +260,9 @@ func (m *maker) make(t *testing.T) {
 		}
 		c := m.define(k.group, k.version, k.kind)
 		if k.group != fooGroup && k.group != "bar.example.com" {
+			if bad(30) { // somebody else installed it
+				delete(c.Labels, v1alpha3.ClusterctlLabel)
+			}
 			continue
 		}
 		if m.one(4) {
@@ -191,7 +274,7 @@ func (m *maker) make(t *testing.T) {
 		if m.one(4) {
 			c.Spec.Scope = apiextensionsv1.ClusterScoped
 		}
-		if m.one(8) {
+		if m.one(8) && !tidy {
 			delete(c.Labels, v1alpha3.ClusterctlLabel)
 		}
 	}
@@ -202,6 +285,9 @@ func (m *maker) make(t *testing.T) {
 	taken := map[string]bool{}
 	for i := range 2 + m.random.IntN(18) {
 		k := moveKinds[draw(m, deck)]
+		if tidy && i < 2 { // a Cluster with a Secret
+			k = moveKinds[5*i]
+		}
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetAPIVersion(strings.TrimPrefix(k.group+"/"+k.version, "/"))
 		o.SetKind(k.kind)
@@ -211,6 +297,9 @@ func (m *maker) make(t *testing.T) {
 		}
 		if c := m.crds[k.kind+"."+k.group]; c == nil || c.Spec.Scope != apiextensionsv1.ClusterScoped {
 			o.SetNamespace(draw(m, []string{"one", "one", "one", "two", "foo-system"}))
+			if tidy {
+				o.SetNamespace("one")
+			}
 		}
 		if taken[savedAs(o)] {
 			continue
@@ -220,9 +309,28 @@ func (m *maker) make(t *testing.T) {
 		m.addAs(o)
 	}
 	for _, o := range m.objects {
-		m.own(o, bad)
+		if tidy {
+			m.tidy(o)
+		} else {
+			m.own(o, bad)
+		}
 		m.refer(o, bad)
 	}
+}
+
+// tidy gives an object a Cluster as its owner, or else a label.
+func (m *maker) tidy(o *unstructured.Unstructured) {
+	switch o.GetKind() {
+	case "Cluster", "ClusterClass", "ClusterResourceSet", "Deployment":
+		return
+	}
+	for _, owner := range m.objects {
+		if owner.GetKind() == "Cluster" && owner.GetNamespace() == o.GetNamespace() {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID()}})
+			return
+		}
+	}
+	o.SetLabels(map[string]string{move.MoveLabel: ""})
 }
 
 // addAs adds an object with a UID.
@@ -299,6 +407,10 @@ func (m *maker) refer(o *unstructured.Unstructured, bad func(int) bool) {
 		return draw(m, found)
 	}
 	switch o.GetKind() {
+	case "FooA", "FooB":
+		if x := draw(m, m.objects); m.one(4) && x.GetAPIVersion() != "apps/v1" && x.GetNamespace() == o.GetNamespace() {
+			o.Object["spec"] = map[string]any{"otherRef": map[string]any{"apiVersion": x.GetAPIVersion(), "kind": x.GetKind(), "name": x.GetName()}}
+		}
 	case "Cluster":
 		class := of(func(o *unstructured.Unstructured) bool { return o.GetKind() == "ClusterClass" })
 		if class == nil || m.one(2) {
@@ -334,5 +446,36 @@ func (m *maker) refer(o *unstructured.Unstructured, bad func(int) bool) {
 			spec["workers"] = map[string]any{"machineDeployments": []any{map[string]any{"class": "md", "bootstrap": map[string]any{"templateRef": ref}}}}
 		}
 		o.Object["spec"] = spec
+	}
+}
+
+// TestMoveTargets lets the library compare the providers of two clusters: where it refuses, the
+// plan says that the target lacks one or does not know, and nowhere else.
+func TestMoveTargets(t *testing.T) {
+	t.Parallel()
+	versions := []string{"", "v1.0.0", "v1.0.1", "1.0.1", "v1.0.1-rc.0", "v1.0.1+d32", "v1.0", "main"}
+	start := func(version string) (*source, *move.Dump) {
+		w, p := newWorld(), fooProvider.DeepCopy()
+		p.Version = version
+		if w.bare = version == ""; !w.bare {
+			w.inventory = p
+		}
+		return w.start(t), w.dump(t, seen{})
+	}
+	for _, from := range versions[1:] {
+		for _, to := range versions {
+			source, dump := start(from)
+			target, other := start(to)
+			plan := move.FromDump(dump, move.Options{Namespace: "one"})
+			move.Check([]*move.Plan{plan}, other)
+			i := slices.IndexFunc(plan.Needs, func(n move.Need) bool { return strings.HasPrefix(n.What, "infrastructure-foo ") })
+			if i < 0 {
+				t.Fatalf("%s is not among %v", from, plan.Needs)
+			}
+			met := plan.Needs[i].Status == "met"
+			if err := source.client(t).ObjectMover().Move(background, "one", target.client(t), false); (err == nil) != met {
+				t.Errorf("%s to %q: met %v, %s, but %v", from, to, met, plan.Needs[i].Found, err)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -64,6 +65,10 @@ func (c *imageCheck) ask(releases []report.Inventory[inventory.Image]) {
 				rows = append(rows, n)
 			}
 		}
+	}
+	if len(images) == 0 && len(c.checked) > 0 && c.bad == 0 { // what judged nothing did not pass
+		c.odd++
+		c.unasked = append(c.unasked, errors.New("no image was checked: the user chooses all of them"))
 	}
 	for i, s := range c.env.Places().CheckImages(c.ctx, images) {
 		row := &c.checked[rows[i]]

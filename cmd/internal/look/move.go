@@ -30,7 +30,7 @@ type mover struct {
 	source    targets.Source
 	out       cli.Outputs
 	namespace string
-	target    string
+	target    []string
 	with      []string
 	all       bool
 
@@ -60,22 +60,21 @@ and the Secrets, the ConfigMaps and all objects of providers. A folder that
 clusterctl move --to-directory has written shows what --from-directory restores.
 
 --with names what defines further kinds: releases, as if clusterctl had installed
-them, or dumps, as they are. --target is a dump of the other cluster, which is
-compared with what it must have.
+them, or dumps, as they are. --target names the dump of the other cluster, file
+by file, which is compared with what it must have.
 
-The exit code is 0 if everything that belongs to a Cluster moves, and 1 if
-something stays, or is not known.
+The exit code is 0 if everything that belongs to a Cluster or a provider moves, and
+1 if something stays, or is not known.
 ` + targets.Help + targets.SourceHelp,
 		Example: `  # What do the templates of a release leave behind?
   clusterctl-repo move-plan out/infrastructure-acme/v1.2.3
 
   # A management cluster, and the one to which it is moved
   kubectl get crd -o json > crds.json
-  kinds=$(kubectl api-resources --verbs=list -o name | grep cluster.x-k8s.io \
-      | paste -sd, -)
+  kinds=$(kubectl get crd -o name | cut -d/ -f2 | paste -sd, -)
   kubectl get "$kinds,secrets,configmaps" -A -o json > objects.json
   clusterctl-repo move-plan crds.json objects.json -n my-clusters \
-      --target target.json
+      --target target-crds.json --target target-objects.json
 
   # What would be lost, for a script
   clusterctl-repo move-plan dump/ -o json |
@@ -87,7 +86,7 @@ something stays, or is not known.
 	m.source.Bind(flags)
 	flags.StringVarP(&m.namespace, "namespace", "n", "", "")
 	flags.StringArrayVar(&m.with, "with", nil, "")
-	flags.StringVar(&m.target, "target", "", "")
+	flags.StringArrayVar(&m.target, "target", nil, "")
 	flags.BoolVar(&m.all, "all", false, "")
 	m.out.Bind(flags)
 	return cmd
@@ -107,9 +106,9 @@ func (m *mover) run(ctx context.Context, args []string) error {
 		}
 	}
 	var target *move.Dump
-	if m.target != "" {
+	if len(m.target) > 0 {
 		var err error
-		if target, err = m.read(ctx, m.target); err != nil {
+		if target, err = m.read(ctx, m.target...); err != nil {
 			return err
 		}
 	}
@@ -245,7 +244,7 @@ func (m *mover) planDump(d, target *move.Dump, args []string) error {
 	if o.Namespace == "" {
 		all := move.Namespaces(d)
 		if len(all) > 1 {
-			return cli.Usagef("several namespaces have Clusters (%s), and clusterctl moves one at a time: "+
+			return cli.Usagef("the objects are in several namespaces (%s), and clusterctl moves one at a time: "+
 				"name it with --namespace", phrase.Few(all, 10))
 		}
 		o.Namespace = append(all, "default")[0]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -92,9 +93,12 @@ type Change struct {
 
 // Releases compares two releases of one provider. The changes are sorted by
 // area, then by impact, the heaviest first, then by subject. Files that cannot
-// be read do not hide the others: the error joins what is wrong with them.
+// be read do not hide the others: the error joins what is wrong with them. What
+// cannot be read in one release is compared in neither, and so nothing in it counts
+// as new or gone.
 func Releases(ctx context.Context, from, to *repo.Release) ([]Change, error) {
-	c := &comparison{old: load(from), new: load(to)}
+	c := &comparison{}
+	c.old, c.new = loadBoth(from, to)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -127,11 +131,31 @@ type side struct {
 	*repo.Release
 	files    map[string]*manifest.File
 	failures []error
+	unread   []*repo.Artifact
+	skip     map[string]bool // files that are not compared, by name
+}
+
+// loadBoth parses the files of two releases that can be compared.
+func loadBoth(from, to *repo.Release) (old, new *side) {
+	old, new = load(from), load(to)
+	unread := slices.Concat(old.unread, new.unread)
+	for _, s := range []*side{old, new} {
+		kindOf := s.Kinds()
+		for _, a := range s.Artifacts {
+			s.skip[a.Name] = slices.ContainsFunc(unread, func(u *repo.Artifact) bool {
+				return u.Name == a.Name || u.Kind() == layouts.Components && kindOf(a) == layouts.Components
+			})
+			if s.skip[a.Name] {
+				delete(s.files, a.Name)
+			}
+		}
+	}
+	return old, new
 }
 
 // load parses the files that clusterctl reads.
 func load(r *repo.Release) *side {
-	s := &side{Release: r, files: map[string]*manifest.File{}}
+	s := &side{Release: r, files: map[string]*manifest.File{}, skip: map[string]bool{}}
 	kindOf := r.Kinds()
 	var wanted []*repo.Artifact
 	for _, a := range r.Artifacts {
@@ -155,11 +179,14 @@ func load(r *repo.Release) *side {
 		if files[i].Kind != layouts.Metadata {
 			files[i].Objects()
 			failures[i] = unreadable(files[i])
+		} else {
+			_, failures[i] = metadata.Read(files[i].Raw)
 		}
 	})
 	for i, f := range files {
 		if failures[i] != nil {
 			s.failures = append(s.failures, fmt.Errorf("%s was not compared: %w", wanted[i].Path, failures[i]))
+			s.unread = append(s.unread, wanted[i])
 			continue
 		}
 		s.files[wanted[i].Name] = f

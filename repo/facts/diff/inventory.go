@@ -28,7 +28,9 @@ func (c *comparison) variables(ctx context.Context) error {
 			found = append(found, Change{Area: InVariables, Kind: kind, Impact: impact, Subject: name, Old: old, New: new, File: file})
 		}
 		shared := func(v *inventory.Variable, other *side) []inventory.InFile {
-			return phrase.Only(deref(v).Files, func(f inventory.InFile) bool { return other.Artifact(f.File) != nil })
+			return phrase.Only(deref(v).Files, func(f inventory.InFile) bool {
+				return other.Artifact(f.File) != nil && !other.skip[f.File]
+			})
 		}
 		pairs(shared(a, c.new), shared(b, c.old), func(f inventory.InFile) string { return f.File }, func(file string, x, y *inventory.InFile) {
 			given := a != nil && a.Option != "" || b != nil && b.Option != ""
@@ -91,7 +93,11 @@ func (c *comparison) images(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	pairs(byName(old), byName(new), func(i image) string { return i.name }, func(name string, a, b *image) {
+	compared := func(s *side, list []inventory.Image) []image {
+		return byName(phrase.Only(list, func(i inventory.Image) bool { return !s.skip[i.File] }))
+	}
+	x, y := compared(c.old, old), compared(c.new, new)
+	pairs(x, y, func(i image) string { return i.name }, func(name string, a, b *image) {
 		change := Change{Area: InImages, Subject: name}
 		var place *inventory.Image
 		switch {

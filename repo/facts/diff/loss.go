@@ -61,7 +61,7 @@ const (
 // images of controllers whose name or tag does not follow that of the last release,
 // another provider label or namespace, a lower contract, and kinds of objects of which
 // more than half are gone. The error joins what cannot be read; the losses are then
-// those of the rest.
+// those of the rest, in both releases.
 func Losses(ctx context.Context, last, next []*repo.Release) ([]Loss, error) {
 	var out []Loss
 	var failures []error
@@ -71,7 +71,8 @@ func Losses(ctx context.Context, last, next []*repo.Release) ([]Loss, error) {
 			out = append(out, goneProvider(from, next))
 			continue
 		}
-		c := &losses{old: load(from), new: load(to)}
+		c := &losses{}
+		c.old, c.new = loadBoth(from, to)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -232,10 +233,12 @@ func (c *losses) images(ctx context.Context) error {
 	images := func(s *side) []inventory.Image {
 		list, _ := inventory.Parsed(s.files).Images(ctx, s.Release) // unreadable files are named already
 		return phrase.Only(list, func(i inventory.Image) bool {
-			return strings.HasPrefix(i.Object, "Deployment ") && s.files[i.File] != nil && s.files[i.File].Kind == layouts.Components && i.Name != ""
+			f := s.files[i.File]
+			return strings.HasPrefix(i.Object, "Deployment ") && f != nil && f.Kind == layouts.Components
 		})
 	}
-	old, new := images(c.old), images(c.new)
+	known := func(i inventory.Image) bool { return i.Name != "" } // and not what a user chooses
+	old, new := phrase.Only(images(c.old), known), images(c.new)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -90,6 +90,7 @@ func TestLosses(t *testing.T) {
 		"a tag with v":        {edit(components, "acme/foo:v1.0.0", "acme/foo:1.0.0"), tagged, "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/foo:v1.1.0; want the tag 1.1.0"},
 		"a moving tag":        {nil, edit(components, "acme/foo:v1.0.0", "acme/foo:latest"), "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/foo:latest; want the tag v1.1.0"},
 		"another image":       {nil, edit(components, "acme/foo:v1.0.0", "acme/controller:v1.1.0"), "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/controller:v1.1.0; v1.0.0 runs ghcr.io/acme/foo:v1.0.0"},
+		"a variable":          {nil, edit(components, "ghcr.io/acme/foo:v1.0.0", "${IMAGE}"), "image ghcr.io/acme/foo:[^ ]*: container manager of .* runs .*IMAGE.*; v1.0.0 runs ghcr.io/acme/foo:v1.0.0"},
 		"another registry":    {nil, edit(components, "ghcr.io/acme/foo:v1.0.0", "localhost:5000/foo:v1.1.0"), "image ghcr.io/acme/foo:[^ ]*: .* runs localhost:5000/foo:v1.1.0; v1.0.0 runs"},
 		"a pinned tag again":  {edit(components, "acme/foo:v1.0.0", "acme/foo:abc123"), edit(components, "acme/foo:v1.0.0", "acme/foo:abc123"), "image ghcr.io/acme/foo:[^ ]*: .* runs ghcr.io/acme/foo:abc123, which is the image of v1.0.0"},
 		"no controller":       {nil, edit(components, "kind: Deployment", "kind: Gone"), "image ghcr.io/acme/foo:[^ ]*: container manager of Deployment .* is gone; v1.0.0 runs ghcr.io/acme/foo:v1.0.0 in it"},

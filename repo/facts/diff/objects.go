@@ -21,6 +21,8 @@ func (c *comparison) objects() {
 		switch {
 		case a == nil && (i.kind == "ValidatingWebhookConfiguration" || i.kind == "MutatingWebhookConfiguration"):
 			c.at(*b, nil, change.is(Added, Attention, "", "new %s", i))
+		case a == nil && c.new.foreignRole(*b):
+			c.at(*b, nil, change.is(Added, Attention, checkRole, "new %s, to a role that the release does not define", i))
 		case a == nil:
 			c.at(*b, nil, change.is(Added, Neutral, "", "new %s", i))
 		case b == nil && i.kind == "Namespace":
@@ -30,6 +32,17 @@ func (c *comparison) objects() {
 		default:
 			c.leaves(*a, *b, change)
 		}
+	})
+}
+
+const checkRole = "look up what the role allows: the release does not tell"
+
+// foreignRole reports whether an object binds a role that the release does not define,
+// so that nothing is known of its rights.
+func (s *side) foreignRole(o *manifest.Object) bool {
+	ref := o.Get("roleRef")
+	return ref != nil && !slices.ContainsFunc(s.components(), func(role *manifest.Object) bool {
+		return role.Is(rbacGroup, ref.Get("kind").Str()) && role.Name == ref.Get("name").Str()
 	})
 }
 
@@ -52,6 +65,9 @@ func (c *comparison) leaves(a, b *manifest.Object, change Change) {
 			c.at(b, y, row.is(Added, Neutral, "", "%s: %s is now %s", row.Subject, path, row.New))
 		case y == nil:
 			c.at(a, x, row.is(Removed, Neutral, "", "%s: %s is gone, it was %s", row.Subject, path, row.Old))
+		case strings.HasPrefix(path, "roleRef.") && c.new.foreignRole(b):
+			c.at(b, y, row.is(Changed, Attention, checkRole,
+				"%s: %s changes from %s to %s", row.Subject, path, row.Old, row.New))
 		default:
 			c.at(b, y, row.is(Changed, Neutral, "", "%s: %s changes from %s to %s", row.Subject, path, row.Old, row.New))
 		}
@@ -164,7 +180,10 @@ func (c *comparison) template(f, g *manifest.File) {
 				c.classContent(x, y)
 				return
 			}
-			row := Change{Area: InClasses, Kind: Changed, Subject: "ClusterClass " + y.Name(), Path: "apiVersion", Old: x.Version, New: y.Version}
+			row := Change{
+				Area: InClasses, Kind: Changed, Impact: Attention, Advice: rollsOut,
+				Subject: "ClusterClass " + y.Name(), Path: "apiVersion", Old: x.Version, New: y.Version,
+			}
 			row.Message = fmt.Sprintf("%s is now of version %s instead of %s; its patches and references are not compared", row.Subject, y.Version, x.Version)
 			c.at(*b, (*b).Get("apiVersion"), row)
 			return

@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -81,8 +82,16 @@ func compareSchemas(a, b *yamldoc.Node, path string) []schemaChange {
 		}
 		out = append(out, s)
 	}
-	if a == nil || b == nil {
+	switch {
+	case a == nil && b == nil:
 		return nil
+	case a == nil:
+		add(schemaChange{kind: Added, impact: Attention, node: b, message: "the values are now described", advice: refused})
+		return out
+	case b == nil:
+		const message = "the values are no longer described"
+		add(schemaChange{kind: Removed, impact: Attention, node: a, inOld: true, message: message})
+		return out
 	}
 	if x, y := (crd.Schema{Node: a}).Type(), (crd.Schema{Node: b}).Type(); x != y {
 		s := schemaChange{kind: Changed, impact: Breaking, old: x, new: y, node: b.Get("type"), message: fmt.Sprintf("the type changes from %s to %s", cmp.Or(x, "any"), cmp.Or(y, "any"))}
@@ -160,9 +169,9 @@ func (k keyword) compare(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 	default:
 		s.kind, s.impact, s.message = Changed, k.changed, fmt.Sprintf("%s changes from %s to %s", k.name, s.old, s.new)
 		if k.direction != 0 {
-			s.impact = Neutral
-			if (number(b)-number(a))*float64(k.direction) > 0 {
-				s.impact = Breaking
+			s.impact = Breaking
+			if (number(b)-number(a))*float64(k.direction) <= 0 {
+				s.impact = Neutral
 			}
 		}
 	}
@@ -178,9 +187,12 @@ func (k keyword) compare(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 	return s, true
 }
 
+// number is NaN for what is none.
 func number(n *yamldoc.Node) float64 {
-	f, _ := n.Value().(float64)
-	return f
+	if f, ok := n.Value().(float64); ok {
+		return f
+	}
+	return math.NaN()
 }
 
 // show writes a value: in full if it is short.

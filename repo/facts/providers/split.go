@@ -113,29 +113,28 @@ func providerOf(a *repo.Artifact, data string) layouts.Provider {
 
 // Same reports whether two releases are of one provider, whatever their labels say: they
 // have components under the same name, with a CRD of the same name, or without CRDs
-// in the same Namespace. Components that cannot be read are those of no other provider.
-func Same(a, b *repo.Release) bool {
+// in the same Namespace. The error says which components cannot be read.
+func Same(a, b *repo.Release) (bool, error) {
 	x, y := a.Components(), b.Components()
 	if x == nil || y == nil || x.Name != y.Name {
-		return false
+		return false, nil
 	}
-	names := func(a *repo.Artifact, kind string) (out []string) {
+	var names [2]map[string][]string // of objects, by kind
+	for i, a := range []*repo.Artifact{x, y} {
 		data, err := a.Text()
 		if err != nil {
-			return nil
+			return false, err
 		}
+		names[i] = map[string][]string{}
 		for _, o := range manifest.New(a, layouts.Components, data).Objects() {
-			if o.Kind == kind {
-				out = append(out, o.Name)
-			}
+			names[i][o.Kind] = append(names[i][o.Kind], o.Name)
 		}
-		return out
 	}
 	for _, kind := range []string{"CustomResourceDefinition", "Namespace"} {
-		one, other := names(x, kind), names(y, kind)
+		one, other := names[0][kind], names[1][kind]
 		if len(one)+len(other) > 0 {
-			return slices.ContainsFunc(one, func(name string) bool { return slices.Contains(other, name) })
+			return slices.ContainsFunc(one, func(name string) bool { return slices.Contains(other, name) }), nil
 		}
 	}
-	return false
+	return false, nil
 }
