@@ -205,7 +205,7 @@ func TestWarningsAreSorted(t *testing.T) {
 	for i := range 9 {
 		p := layouts.Provider{Type: layouts.Addon, Name: fmt.Sprint("p", 9-i)}
 		files := filesOf(p, "v1.0.0")
-		files[3] = ""
+		files[3] = "kind: Metadata\n"
 		wants = append(wants, Want{From: newPlace("https://"+p.Name, map[string][]string{"v1.0.0": files}), Version: selector(t, "v1.0.0")})
 	}
 	result := mirrored(t, wants, toFolder(t, given.MemoryDir(t)))

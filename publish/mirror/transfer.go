@@ -144,10 +144,8 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 		if err := m.open(ctx, c); err != nil {
 			return err
 		}
-		if !m.DryRun || m.Verify != nil {
-			if err := m.fill(ctx, c); err != nil {
-				return err
-			}
+		if err := m.fill(ctx, c); err != nil {
+			return err
 		}
 		releases = append(releases, c.releases...)
 	}
@@ -252,7 +250,7 @@ func (m *copier) put(ctx context.Context, releases []*repo.Release) (unchanged m
 }
 
 func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
-	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a, p.Release) }) {
+	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a) }) {
 		if err := m.acquire(ctx, nil); err != nil {
 			return publish.Result{}, err
 		}

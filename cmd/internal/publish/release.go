@@ -90,6 +90,9 @@ Without --to, the destinations of the configuration are used.
 			if err := refuse(check.Refusals(b, checked.Report)); err != nil {
 				return err
 			}
+			if err := wholeReleases(ctx, b.Repository(""), true); err != nil {
+				return s.fail(env, err)
+			}
 			if !s.dryRun {
 				if err := targets.SaveSeries(env, b); err != nil {
 					return err

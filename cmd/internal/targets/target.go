@@ -71,14 +71,14 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	if s == nil {
 		r, err := folder.Open(ctx, env.Short(dir))
 		if err == nil {
-			return resolved(transform.Finished(r)), nil
+			return resolved(transform.Finished(r))
 		}
 		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Flat {
 			r, err := transform.Flat(ctx, env.Short(dir), transform.Options{})
 			if err != nil {
 				return nil, err
 			}
-			return resolved(r), nil
+			return resolved(r)
 		}
 		return openComponents(ctx, env, name, err)
 	}
@@ -89,14 +89,19 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	defer s.Mute(env)()
 	r, err := transform.Resolve(ctx, env.Short(dir), o)
 	if err == nil {
-		return resolved(r), nil
+		return resolved(r)
 	}
 	return openComponents(ctx, env, name, err)
 }
 
 // resolved is a target that is a folder.
-func resolved(r *transform.Resolved) *Target {
-	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil, Flat: r.Flat, Guessed: r.Guessed}
+func resolved(r *transform.Resolved) (*Target, error) {
+	if r.Build == nil {
+		if _, _, err := Recorded(r.Repository, nil); err != nil {
+			return nil, err
+		}
+	}
+	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil, Flat: r.Flat, Guessed: r.Guessed}, nil
 }
 
 // openComponents opens the path of a components file, which works as well as its
@@ -348,6 +353,17 @@ func (t *Target) Newest() ([]*repo.Release, error) {
 	return out, nil
 }
 
+// Unlisted is the error for a target of which files may be missing without a sign, as
+// repo.Release.Unlisted.
+func (t *Target) Unlisted() error {
+	for _, r := range t.Wholes {
+		if err := r.Unlisted(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // None is the TARGET that stands for no release, where one is compared with.
 const None = "none"
 
@@ -358,6 +374,9 @@ func Last(ctx context.Context, env *cli.Env, name string) ([]*repo.Release, erro
 		return nil, nil
 	}
 	t, err := Open(ctx, env, name, nil)
+	if err == nil {
+		err = t.Unlisted()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--previous: %w", err)
 	}
