@@ -765,6 +765,27 @@ func TestOptIn(t *testing.T) {
 	}
 }
 
+// TestManyOfAKind: of many findings of a rule in a file the first are kept and all are
+// counted, unless they are to be edited.
+func TestManyOfAKind(t *testing.T) {
+	rule := &lint.Rule{ID: "TEST007", Severity: lint.Error, Check: func(p *lint.Pass) {
+		for i := range len(p.File.Raw.Data) {
+			p.Span(i, i+1, "a byte")
+		}
+	}}
+	files := map[string]string{"cluster-template.yaml": strings.Repeat("a", 1500), "cluster-template-x.yaml": "bb"}
+	for edits, want := range map[bool]int{false: 1002, true: 1502} {
+		r := run(t, repository(files), lint.Options{Rules: []*lint.Rule{rule}, Edits: edits})
+		if len(r.Findings) != want || r.Count().Errors != 1502 {
+			t.Errorf("edits %t: %d findings kept of %d", edits, len(r.Findings), r.Count().Errors)
+		}
+		last := r.Findings[len(r.Findings)-1]
+		if more := strings.Contains(last.Message, "; 500 more of this kind in the file"); more == edits {
+			t.Errorf("edits %t: %s:%v: %s", edits, last.File, last.Pos, last.Message)
+		}
+	}
+}
+
 // TestMerge: what several templates of a release say is one finding, unless it is
 // an error; a baseline knows it by any of its places.
 func TestMerge(t *testing.T) {

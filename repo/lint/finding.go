@@ -37,6 +37,9 @@ type Finding struct {
 	// Also are the places of the same fault in other templates of the release,
 	// which are usually made of the same parts.
 	Also []Place
+	// More are findings of the same rule and severity in the file that were counted and
+	// not kept.
+	More int
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
@@ -134,11 +137,11 @@ func (r *Report) Count() (c counts) {
 	for _, f := range r.Findings {
 		switch f.Severity {
 		case Error:
-			c.Errors++
+			c.Errors += 1 + f.More
 		case Warning:
-			c.Warnings++
+			c.Warnings += 1 + f.More
 		case Info:
-			c.Infos++
+			c.Infos += 1 + f.More
 		}
 	}
 	return c
@@ -243,6 +246,7 @@ func (r *Report) merge(edits bool) {
 			continue
 		}
 		kept[i].Also = append(kept[i].Also, Place{f.File, f.Pos, f.Fingerprint})
+		kept[i].More += f.More
 	}
 	r.Findings = kept
 	for i := range r.Findings {
@@ -250,6 +254,9 @@ func (r *Report) merge(edits bool) {
 		files := map[string]bool{}
 		for _, p := range f.Also {
 			files[p.File] = true
+		}
+		if f.More > 0 {
+			f.Message += fmt.Sprintf("; %d more of this kind in the file", f.More)
 		}
 		switch {
 		case len(files) == 1:

@@ -20,6 +20,7 @@ type part struct {
 	report  Report
 	ignores []*Ignore
 	found   []Finding          // since the last collect
+	kinds   map[kind]int       // how many findings there are of each kind
 	unasked map[ImageName]bool // images whose registries did not answer
 }
 
@@ -43,6 +44,7 @@ func (r *run) providers(ctx context.Context) *part {
 	})
 	all := &part{run: r}
 	for i := range parts {
+		parts[i].count()
 		all.join(&parts[i])
 	}
 	return all
@@ -78,11 +80,45 @@ func (r *part) provider(ctx context.Context, p *repo.Provider) {
 	r.apply(ScopeProvider, Pass{Repository: r.repository, Provider: view})
 }
 
-// add adds a finding.
+// kind is what findings are counted by.
+type kind struct {
+	rule     *Rule
+	severity Severity
+	file     string
+}
+
+// mostOfAKind is how many findings of a rule in a file are kept. A file of a hundred
+// thousand documents may have the same fault in each; what people and machines need is
+// the first ones, and how many there are. Edits have to be made everywhere.
+const mostOfAKind = 1000
+
+// add adds a finding, or only counts it if there are many of its kind.
 func (r *part) add(f Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found = append(r.found, f)
+	of := kind{f.Rule, f.Severity, f.File}
+	if r.kinds == nil {
+		r.kinds = map[kind]int{}
+	}
+	if r.kinds[of]++; r.kinds[of] <= mostOfAKind || r.opts.Edits {
+		r.found = append(r.found, f)
+	}
+}
+
+// count tells the last findings of a kind how many more there were.
+func (r *part) count() {
+	more := map[kind]int{}
+	for of, n := range r.kinds {
+		if n > mostOfAKind && !r.opts.Edits {
+			more[of] = n - mostOfAKind
+		}
+	}
+	for i := len(r.found) - 1; i >= 0 && len(more) > 0; i-- {
+		f := &r.found[i]
+		of := kind{f.Rule, f.Severity, f.File}
+		f.More = more[of]
+		delete(more, of)
+	}
 }
 
 // collect puts what was found since the last call behind the findings of the report.

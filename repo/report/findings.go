@@ -72,7 +72,11 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
 	for _, same := range phrase.Groups(findings, func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
-		if n, first := len(same), same[0]; n > 1 {
+		n, first := len(same), same[0]
+		for _, f := range same {
+			n += f.More
+		}
+		if n > 1 {
 			title := phrase.Visible(first.Rule.Title)
 			fmt.Fprintf(&b, "%s %s: %s\n", paint.Bold(first.Rule.ID), title, phrase.Count(n, first.Severity.String()))
 		}

@@ -1,11 +1,14 @@
 package lint
 
 import (
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/examples"
@@ -42,14 +45,20 @@ RULE is the ID or the name of a rule of lint, or of a check of "extension check"
 			if rule == nil {
 				return cli.UsageError(rules.Unknown(args[0]))
 			}
-			if rule.Check == nil {
-				return report.WriteRule(env.Text, rule, report.Example{Prose: "For example: " + rule.Example}, style)
+			e := report.Example{Prose: "For example: " + rule.Example}
+			if rule.Check != nil {
+				example, err := examples.Load(rule.ID)
+				if err != nil {
+					return err
+				}
+				e = report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}
 			}
-			example, err := examples.Load(rule.ID)
-			if err != nil {
+			var text strings.Builder
+			if err := report.WriteRule(&text, rule, e, style); err != nil {
 				return err
 			}
-			return report.WriteRule(env.Text, rule, report.Example{Prose: example.Prose, Bad: shown(example.Bad), Good: shown(example.Good)}, style)
+			_, err := io.WriteString(env.Text, term.Fold(text.String(), term.Columns(env.Text)))
+			return err
 		},
 	}
 }

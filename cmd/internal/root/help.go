@@ -14,17 +14,10 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 )
 
-// wide is the width of help, unless the terminal is narrower.
-const wide = 80
-
 // help makes a command and those below it print help that fits the terminal.
 func help(cmd *cobra.Command) {
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		width := wide
-		if columns := term.Width(c.OutOrStdout()); columns > 0 {
-			width = min(width, columns)
-		}
-		printHelp(c.OutOrStdout(), c, width)
+		printHelp(c.OutOrStdout(), c, term.Columns(c.OutOrStdout()))
 	})
 }
 

@@ -29,6 +29,15 @@ func Width(w io.Writer) int {
 	return columns
 }
 
+// Columns is how wide text for people is on w: 80 columns, or fewer in a narrow terminal.
+func Columns(w io.Writer) int {
+	const wide = 80
+	if columns := Width(w); columns > 0 {
+		return min(wide, columns)
+	}
+	return wide
+}
+
 // Wrap puts words after what a line begins with, and continues in the next one where the
 // width ends, indented by a number of columns.
 func Wrap(line, text string, width, indent int) string {
@@ -68,4 +77,20 @@ func Fill(text string, width int) string {
 	}
 	flush()
 	return strings.Join(out, "\n")
+}
+
+// Fold breaks long lines at a width, but those that begin with a space. What follows two
+// spaces is a column, in which the line goes on.
+func Fold(text string, width int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if len(line) > width && line[0] != ' ' {
+			column := 0
+			if at := strings.LastIndex(line, "  "); at > 0 {
+				column = at + 2
+			}
+			lines[i] = Wrap(line[:column], line[column:], width, column)
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -74,12 +74,15 @@ func Load(id string) (*Example, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rule %s has no example: %w", id, err)
 	}
-	e, err := parse(id, data, func(name string) ([]byte, error) { return archives.ReadFile("base/" + name + ".txtar") })
+	e, err := parse(id, data, embedded)
 	if err != nil {
 		return nil, fmt.Errorf("example of rule %s: %w", id, err)
 	}
 	return e, nil
 }
+
+// embedded reads a base.
+func embedded(name string) ([]byte, error) { return archives.ReadFile("base/" + name + ".txtar") }
 
 // parse reads an example. Bases are read by name.
 func parse(id string, data []byte, read func(base string) ([]byte, error)) (*Example, error) {

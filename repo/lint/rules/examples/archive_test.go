@@ -3,6 +3,8 @@ package examples
 import (
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -148,7 +150,7 @@ func TestArchives(t *testing.T) {
 	unused := map[string]bool{}
 	for _, name := range bases() {
 		unused[name] = true
-		if data, err := archives.ReadFile("base/" + name + ".txtar"); err != nil || strings.HasPrefix(string(data), "--") {
+		if data, err := embedded(name); err != nil || strings.HasPrefix(string(data), "--") {
 			t.Errorf("base %s: no comment, or %v", name, err)
 		}
 	}
@@ -163,6 +165,11 @@ func TestArchives(t *testing.T) {
 		}
 		if len(e.Bad.Shown) == 0 || len(e.Good.Shown) == 0 {
 			t.Errorf("%s: shows %d fragments of bad and %d of good", id, len(e.Bad.Shown), len(e.Good.Shown))
+		}
+	}
+	for _, entry := range given.Value(os.ReadDir("statements"))(t) {
+		for _, name := range given.Value(parse(entry.Name(), given.Read(t, filepath.Join("statements", entry.Name())), embedded))(t).Bases {
+			delete(unused, name)
 		}
 	}
 	for name := range unused {

@@ -1,16 +1,18 @@
-package examples_test
+package examples
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension/checks"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -20,8 +22,10 @@ type table struct {
 	rows  [][]string
 }
 
-// catalogue reports whether the table is one of checks, not of statements.
-func (t *table) catalogue() bool { return strings.HasPrefix(t.title, "Catalogue") }
+// documents are those whose statements have cases, by the heading of their table.
+var documents = map[string]string{
+	"Contract of InfraMachinePool": "pool", "Runtime SDK proposal": "sdk", "Lifecycle hooks": "hooks", "clusterctl provider contract": "clusterctl",
+}
 
 // page returns a file of the folder docs.
 func page(t *testing.T, name string) string {
@@ -101,13 +105,7 @@ func problem(cell string, commands map[string]string) string {
 	if id := regexp.MustCompile(`\b[A-Z]+[0-9]{3}\b`).FindString(cell); id != "" {
 		return "no link on " + id
 	}
-	for _, m := range regexp.MustCompile("planned: `([^`]*)`").FindAllStringSubmatch(cell, -1) {
-		if commands[m[1]] != "" {
-			return m[1] + " is no longer planned: there is such a command"
-		}
-		covered = true
-	}
-	for _, reason := range []string{"not in a manifest: ", "no rule on purpose: ", "no rule of its own: "} {
+	for _, reason := range []string{"not in a manifest: ", "no rule on purpose: "} {
 		if _, why, ok := strings.Cut(cell, reason); ok {
 			covered = covered || strings.Contains(why, " ")
 		}
@@ -118,41 +116,139 @@ func problem(cell string, commands map[string]string) string {
 	return ""
 }
 
-// TestCoverage demands that docs/coverage.md leaves nothing out and names what
-// exists.
+// TestCoverage demands that docs/coverage.md names what exists, and that every statement
+// with rules has a case that shows it, with the severity that the page says and the
+// level asks for.
 func TestCoverage(t *testing.T) {
 	commands := headings(page(t, "commands.md"))
-	counted := map[string]int{}
-	statements := 0
-	for _, table := range tables(page(t, "coverage.md")) {
-		if !table.catalogue() {
-			statements++
-		}
-		for i, row := range table.rows {
+	text := page(t, "coverage.md")
+	cases := map[string]bool{}
+	for _, entry := range given.Value(os.ReadDir("statements"))(t) {
+		cases[strings.TrimSuffix(entry.Name(), ".txtar")] = true
+	}
+	seen := map[string]bool{}
+	for _, table := range tables(text) {
+		key, before := documents[table.title], ""
+		seen[key] = true
+		for _, row := range table.rows {
 			at := fmt.Sprintf("%s, %s", table.title, row[0])
-			columns, number, next := 5, row[0], i+1
-			if table.catalogue() {
-				columns = 3
-				family, n, _ := strings.Cut(row[0], "-")
-				key := table.title + family
-				counted[key]++
-				number, next = strings.TrimLeft(n, "0"), counted[key]
-			}
-			if len(row) != columns || slices.Contains(row, "") {
+			if len(row) != 5 || slices.Contains(row, "") {
 				t.Errorf("%s: a cell is empty or missing: %q", at, row)
 				continue
 			}
-			if number != strconv.Itoa(next) {
-				t.Errorf("%s: expected number %d", at, next)
+			number := regexp.MustCompile(`^([0-9]+)([a-z]?)$`).FindStringSubmatch(row[0])
+			if number == nil || fmt.Sprintf("%4s%s", number[1], number[2]) <= before {
+				t.Errorf("%s: not a number, or out of order", at)
+				continue
 			}
-			if p := problem(row[columns-1], commands); p != "" {
+			before = fmt.Sprintf("%4s%s", number[1], number[2])
+			level, cell := row[3], row[4]
+			if p := problem(cell, commands); p != "" {
 				t.Errorf("%s: %s", at, p)
+			}
+			cited := phrase.Only(phrase.List(regexp.MustCompile(`\[([A-Z]+[0-9]{3})\]`).FindAllStringSubmatch(cell, -1),
+				func(m []string) string { return m[1] }), func(id string) bool { return slices.Contains(rules.All, rules.ByID(id)) })
+			id := key + "-" + row[0]
+			if key == "" || !cases[id] {
+				if key != "" && len(cited) > 0 && !strings.Contains(cell, "no case: ") {
+					t.Logf("%s: no statements/%s.txtar", at, id)
+				}
+				continue
+			}
+			delete(cases, id)
+			severity := judge(t, id, cited)
+			if p := fits(level, severity, cell); p != "" {
+				t.Errorf("%s: %s", at, p)
+			}
+			if now := severity.String() + ": " + plain(cell); now != cell {
+				if !*update {
+					t.Errorf("%s: the page does not say that the case is reported as %s; make generate writes it", at, severity)
+				}
+				text = strings.Replace(text, "| "+level+" | "+escaped(cell)+" |", "| "+level+" | "+escaped(now)+" |", 1)
 			}
 		}
 	}
-	if statements != 5 {
-		t.Errorf("statements of %d documents instead of 5", statements)
+	for id := range cases {
+		t.Errorf("statements/%s.txtar belongs to no row", id)
 	}
+	for title, key := range documents {
+		if !seen[key] {
+			t.Errorf("no table %s", title)
+		}
+	}
+	if *update {
+		given.File(t, filepath.Join("..", "..", "..", "..", "docs", "coverage.md"), text)
+	}
+}
+
+// plain is a cell without the severity at its beginning.
+func plain(cell string) string {
+	if word, rest, ok := strings.Cut(cell, ": "); ok && slices.Contains([]string{lint.Error.String(), lint.Warning.String(), lint.Info.String()}, word) {
+		return rest
+	}
+	return cell
+}
+
+func escaped(cell string) string { return strings.ReplaceAll(cell, "|", `\|`) }
+
+// judge demands that the case of a statement is found by rules that its row cites, that
+// lint has no other error or warning about it, and none at all about the good half. It
+// returns the severity of the worst finding.
+func judge(t *testing.T, id string, cited []string) (worst lint.Severity) {
+	t.Helper()
+	e := given.Value(parse(id, given.Read(t, filepath.Join("statements", id+".txtar")), embedded))(t)
+	if e.Prose == "" || len(e.Wants) == 0 {
+		t.Errorf("%s: without prose, or nothing is expected", id)
+	}
+	found := func(files Files) []lint.Finding {
+		return phrase.Only(given.Value(Findings(t.Context(), files))(t), func(f lint.Finding) bool { return f.Rule.OptIn != lint.EveryFinding })
+	}
+	rest := found(e.Bad)
+	for _, w := range e.Wants {
+		i := slices.IndexFunc(rest, func(f lint.Finding) bool {
+			return f.File == w.Path && f.Pos.Line == w.Line && f.Rule.ID == w.Rule && w.Message.MatchString(f.Message)
+		})
+		if i < 0 {
+			t.Errorf("%s: bad: missing %s:%d %s %q", id, w.Path, w.Line, w.Rule, w.Message)
+			continue
+		}
+		if !slices.Contains(cited, w.Rule) {
+			t.Errorf("%s: the row does not cite %s", id, w.Rule)
+		}
+		worst = max(worst, rest[i].Severity)
+		rest = slices.Delete(rest, i, i+1)
+	}
+	for side, findings := range map[string][]lint.Finding{"bad": rest, "good": found(e.Good)} {
+		for _, f := range findings {
+			if f.Severity >= lint.Warning {
+				t.Errorf("%s: %s: unexpected %s:%d: %s: %s %s", id, side, f.File, f.Pos.Line, f.Severity, f.Rule.ID, f.Message)
+			}
+		}
+	}
+	return worst
+}
+
+// fits says why a severity is not what a level asks for, or "". A cell may state a reason
+// for another one: "as warning: clusterctl accepts it".
+func fits(level string, severity lint.Severity, cell string) string {
+	if _, reason, ok := strings.Cut(cell, "as "+severity.String()+": "); ok && strings.Contains(reason, " ") {
+		return ""
+	}
+	switch level {
+	case "MUST", "MUST NOT", "required", "not allowed", "Mandatory: yes":
+		if severity != lint.Error {
+			return fmt.Sprintf("%s is reported as %s, without a reason", level, severity)
+		}
+	case "SHOULD", "SHOULD NOT", "recommended", "expected", "strongly recommended":
+		if severity != lint.Warning {
+			return fmt.Sprintf("%s is reported as %s, without a reason", level, severity)
+		}
+	default:
+		if severity == lint.Error {
+			return fmt.Sprintf("%s is reported as error, without a reason", level)
+		}
+	}
+	return ""
 }
 
 // TestCoverageFamilies demands that every family of rules is asked for by a
@@ -166,9 +262,6 @@ func TestCoverageFamilies(t *testing.T) {
 	others := strings.Split(m[1], ", ")
 	cited := map[string]bool{}
 	for _, table := range tables(text) {
-		if table.catalogue() {
-			continue
-		}
 		for _, row := range table.rows {
 			for _, m := range regexp.MustCompile(`\[([A-Z]+[0-9]{3})\]`).FindAllStringSubmatch(row[len(row)-1], -1) {
 				cited[rules.FamilyOf(m[1])] = true
@@ -192,13 +285,11 @@ func TestCoverageProblem(t *testing.T) {
 	for _, row := range []struct{ cell, want string }{
 		{"[CRD008](rules.md#crd008)", ""},
 		{"[render provider](commands.md#clusterctl-repo-render-provider)", ""},
-		{"planned: `extension check`", ""},
 		{"not in a manifest: behaviour of a controller", ""},
 		{"[CRD999](rules.md#crd999)", "no rule CRD999"},
 		{"[CRD008](rules.md#crd009)", "leads elsewhere"},
 		{"[CRD008](rules.md#crd008), CRD010", "no link on CRD010"},
 		{"[dance](commands.md#clusterctl-repo-dance)", "no command dance"},
-		{"planned: `vars`", "no longer planned"},
 		{"not in a manifest: ", "neither"},
 		{"sometimes", "neither"},
 		{"", "neither"},
