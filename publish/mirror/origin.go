@@ -27,20 +27,36 @@ type Origin struct {
 // a version, in static:DIR below six more folders.
 const deepest = 8
 
+// around finds the root of the mirror that a folder is, or whose releases, or those of a label,
+// or one release, it holds; empty if there is none.
+func around(dir string) string {
+	dir, err := filepath.Abs(dir)
+	for i, at := 0, dir; err == nil && i <= deepest; i, at = i+1, filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, layouts.LockFile)); err != nil {
+			continue
+		}
+		l, _, err := beside{at}.readLockFile()
+		if err != nil || l == nil {
+			l = &Lock{} // whoever relies on it is told
+		}
+		part, err := filepath.Rel(filepath.Join(at, filepath.FromSlash(l.Settings.Folder)), dir)
+		if part = filepath.ToSlash(part); err == nil && l.Settings.To == "" && !strings.HasPrefix(part, "..") && strings.Count(part, "/") < 2 || at == dir {
+			return at
+		}
+	}
+	return ""
+}
+
+// IsMirror reports whether a folder is a mirror or lies in one, so that only mirror may
+// write there.
+func IsMirror(dir string) bool { return around(dir) != "" }
+
 // OriginOf finds the mirror whose releases are in a folder, or that the folder is a part of;
 // nil if there is none. The error says why what the mirror recorded cannot be relied on.
 func OriginOf(dir string) (*Origin, error) {
-	at, err := filepath.Abs(dir)
-	for i := 0; err == nil && i <= deepest; i++ {
-		if _, err := os.Lstat(filepath.Join(at, layouts.LockFile)); err == nil {
-			return originAt(at)
-		}
-		at = filepath.Dir(at)
+	if dir = around(dir); dir == "" {
+		return nil, nil
 	}
-	return nil, err
-}
-
-func originAt(dir string) (*Origin, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -66,12 +82,6 @@ func originAt(dir string) (*Origin, error) {
 		return nil, fmt.Errorf("the mirror %s is damaged: %s: %s", dir, p.Path, p.Message)
 	}
 	return &Origin{dir, c.report.Lock, c.report.Checksums, c.report.Signature}, nil
-}
-
-// Holds reports whether the releases of the mirror are in a folder.
-func (o *Origin) Holds(dir string) bool {
-	at, err := filepath.Abs(dir)
-	return err == nil && o.lock.Settings.To == "" && at == filepath.Join(o.dir, filepath.FromSlash(o.lock.Settings.Folder))
 }
 
 // within is the path of a folder below that of the releases, with slashes.

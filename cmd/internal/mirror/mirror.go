@@ -92,8 +92,10 @@ folder, or in that of --out, where the next run continues. A single TARGET that 
 folder of a mirror is written as it is. The same mirror gives the same file.
 
 A second run copies what is missing or new, and otherwise transfers nothing. A
-version whose files have changed since they were mirrored is refused.
-` + targets.DestHelp,
+version whose files have changed since they were mirrored is refused. What lint
+finds in the releases of others is summed up; --fail-on refuses it. A release is
+always refused if
+` + targets.GateHelp(func(g check.Gate) check.Verdict { return g.Mirror }) + targets.DestHelp,
 		Example: `  # What clusterctl init needs for AWS
   clusterctl-repo mirror cluster-api bootstrap-kubeadm control-plane-kubeadm \
       infrastructure-aws@v2.8.1 --cert-manager --to /srv/mirror \

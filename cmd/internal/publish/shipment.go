@@ -42,14 +42,6 @@ func (s *shipment) bind(f *pflag.FlagSet) {
 	s.findings.Bind(f)
 }
 
-// gateHelp says what both verbs refuse.
-const gateHelp = `
-Nothing is published if there are findings at or above --fail-on, or if a
-release has less than the last one: the highest lower version at the
-destination, or --previous. What is gone on purpose is listed under removed in
-clusterctl-repo.yaml, or allowed once with --allow removal.
-`
-
 // finished opens and checks releases that are there: a folder, whose files are read as
 // they are, or a URL. Plan is given them before they are checked.
 func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan func([]*repo.Release) ([]step, error)) ([]step, error) {

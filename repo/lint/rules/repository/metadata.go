@@ -791,8 +791,8 @@ func metadataKeys(p *lint.Pass) {
 const contractLabel = "cluster.x-k8s.io/"
 
 var _ = metadataRules.Add(lint.Rule{
-	ID: "META017", Name: "contract-and-crds", Severity: lint.Warning, Proof: lint.Contract,
-	Title:  "CRDs should have the label of the contract in the metadata",
+	ID: "META017", Name: "contract-and-crds", Severity: lint.Error, Proof: lint.Contract,
+	Title:  "CRDs must have the label of the contract in the metadata",
 	Source: "clusterctl provider contract, section Metadata YAML",
 	Why:    "Users can install the provider but not use it: clusterctl reads the contract from the metadata, Cluster API from the labels of the CRDs.",
 	Fix:    "List the version of the CRDs in the label cluster.x-k8s.io/CONTRACT and in no other, or correct the contract of the series.",
