@@ -10,10 +10,10 @@ import (
 )
 
 // Whole returns a release as it was opened, with its content pinned: who reads a file
-// that changed meanwhile gets an error. It refuses what must not go anywhere, whoever made
-// the release: one that may be incomplete, a file that is not what its name says, what
-// Check refuses, and checksums that do not match. A checksum that the place of a file states
-// is compared with the content now if that is near, and otherwise when it is read.
+// that changed meanwhile gets an error. Own and foreign releases alike are refused if they
+// may be incomplete, if a file is not what its name says, if Check refuses them, or if
+// checksums do not match. A checksum that the place of a file states is compared with the
+// content now if that is near, and otherwise when it is read.
 func Whole(ctx context.Context, r *repo.Release, near bool) (*repo.Release, error) {
 	if err := r.Unlisted(); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func Unfit(data []byte) string {
 	case markup().Match(data):
 		return "an HTML or XML page"
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
-		return "binary data, or text in another encoding than UTF-8"
+		return "binary data, or text that is not UTF-8"
 	}
 	return ""
 }

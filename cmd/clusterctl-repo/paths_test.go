@@ -208,7 +208,7 @@ var crossings = []crossing{
 		return "v0.1.0"
 	}},
 	changed("text", "page in the place of components", "is an HTML or XML page", componentsName, set(signIn)),
-	changed("text", "components in UTF-16", "another encoding", componentsName, wide),
+	changed("text", "components in UTF-16", "not UTF-8", componentsName, wide),
 	changed("text", "empty components", "is an empty file", componentsName, set("")),
 	changed("text", "components of comments", "without a Kubernetes object", componentsName, set("# kind: Namespace\n---\n")),
 	changed("text", "answer in the place of metadata", "without a Kubernetes object", "metadata.yaml", set("404: Not Found\n")),
