@@ -242,6 +242,9 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, MaxFileSize)
 	for n := 1; lines.Scan(); n++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if isChecksumComment(lines.Text()) {
 			continue
 		}
