@@ -214,7 +214,7 @@ func (e *ChecksumError) Error() string {
 // VerifyChecksums compares the checksum file of r with its artifacts: every
 // line must be true, and every artifact must have one that Checksums gives one. The error is
 // a *ChecksumError if they differ, and wraps fs.ErrNotExist if r has no
-// checksum file.
+// checksum file. What the place of a file states is not compared with the content.
 func VerifyChecksums(ctx context.Context, r *Release) error {
 	file := r.Artifact(layouts.ChecksumFile)
 	if file == nil {
@@ -228,6 +228,10 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	problem := func(line int, format string, args ...any) {
 		failed.Problems = append(failed.Problems, checksumProblem{line, fmt.Sprintf(format, args...)})
 	}
+	if what := Unfit(data); what != "" {
+		problem(0, "it is %s instead of a list of checksums; a server answered with something else when it was fetched", what)
+		return failed
+	}
 	missing := make(map[string]*Artifact, len(r.Artifacts)) // has no line yet
 	for _, a := range r.Artifacts {
 		if summed(a.Name) {
@@ -238,6 +242,9 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, MaxFileSize)
 	for n := 1; lines.Scan(); n++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if isChecksumComment(lines.Text()) {
 			continue
 		}
@@ -261,7 +268,7 @@ func VerifyChecksums(ctx context.Context, r *Release) error {
 			continue
 		}
 		delete(missing, name)
-		got, err := a.Sum(ctx)
+		got, err := a.Digest(ctx)
 		if err != nil {
 			return err
 		}

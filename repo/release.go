@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -277,6 +278,19 @@ type Release struct {
 	// Incomplete says why the place may hold more files than Artifacts, in words
 	// that follow the path; it is empty if the place lists all its files.
 	Incomplete string
+}
+
+// Unlisted is the error for a release of which files may be missing without a sign: its
+// place cannot list them, and it has no checksum file that does.
+func (r *Release) Unlisted() error {
+	if r.Incomplete == "" || r.Artifact(layouts.ChecksumFile) != nil {
+		return nil
+	}
+	names := make([]string, len(r.Artifacts))
+	for i, a := range r.Artifacts {
+		names[i] = a.Name
+	}
+	return fmt.Errorf("%s %s; it has no %s either, so only %s are known", r.Path, r.Incomplete, layouts.ChecksumFile, phrase.And(names))
 }
 
 // Sort brings the artifacts into the order of their names.

@@ -106,6 +106,9 @@ func Flat(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	}
 	for _, r := range releases {
 		if given := o.Version.Of(r.Provider.Label()); given != "" {
+			if r.Version != "" && strings.TrimPrefix(r.Version, "v") != strings.TrimPrefix(given, "v") {
+				return nil, wrongf("%s is the folder of %s, not of %s; pass --version %[2]s, or name the folder of the other version", dir, r.Version, given)
+			}
 			r.Version = given
 		}
 		if r.Version == "" {

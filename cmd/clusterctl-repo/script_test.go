@@ -4,15 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
-	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
-	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 func TestMain(m *testing.M) {
@@ -37,15 +34,5 @@ func TestScripts(t *testing.T) {
 			}
 			runScripts(t, testscript.Params{Dir: filepath.Join("testdata", folder.name), Cmds: map[string]scriptCmd{"serve": serve}})
 		})
-	}
-}
-
-// TestGatesScript requires a part of the script for each gate.
-func TestGatesScript(t *testing.T) {
-	script := given.Read(t, "testdata/publish/gate.txtar")
-	for _, g := range check.Gates {
-		if !strings.Contains("\n"+string(script), "\n# "+g.Name+": ") {
-			t.Errorf("testdata/publish/gate.txtar has no part for the gate %s", g.Name)
-		}
 	}
 }

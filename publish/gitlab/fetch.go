@@ -1,6 +1,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -83,10 +84,14 @@ func (p *Package) guess(ctx context.Context, version string) (state, error) {
 	names := p.fixedNames()
 	if f, ok := s.winner(layouts.ChecksumFile); ok {
 		data, err := p.artifact(ctx, version, f).Bytes()
+		sums := repo.ParseChecksums(data)
+		if err == nil && len(sums) == 0 {
+			err = fmt.Errorf("%s is %s instead of a list of checksums", p.fileURL(version, layouts.ChecksumFile), cmp.Or(repo.Unfit(data), "another text"))
+		}
 		if err != nil {
 			return s, err
 		}
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(repo.ParseChecksums(data))), func(name string) bool {
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(sums)), func(name string) bool {
 			return publish.CheckFileName(name) != nil // lint finds what is wrong with it
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -66,6 +67,9 @@ func (m *copier) open(ctx context.Context, c *cargo) error {
 	for _, p := range c.parts {
 		chosen, err := p.choose(split)
 		if err != nil {
+			if err := c.whole.Readable(); err != nil {
+				return err // so nothing shows whose it is
+			}
 			return fmt.Errorf("%s: %w", c.listed.Path, err)
 		}
 		for _, r := range chosen {
@@ -211,10 +215,10 @@ const small = 1 << 20
 
 // passes reports whether a file goes from the source to the destination without
 // being kept: its checksum is known, and nobody else has to read it.
-func (m *copier) passes(a *repo.Artifact, r *repo.Release) bool {
+func (m *copier) passes(a *repo.Artifact) bool {
 	_, stated := a.Stated()
-	return stated && a.Size > small && a.Kind() == layouts.Asset && m.Verify == nil &&
-		r.Artifact(layouts.ChecksumFile) == nil
+	ext := path.Ext(a.Name)
+	return stated && a.Size > small && a.Kind() == layouts.Asset && ext != ".yaml" && ext != ".yml" && m.Verify == nil
 }
 
 // fill downloads the files of the wanted releases, each once, and checks them.
@@ -244,7 +248,7 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 	var todo []*repo.Artifact
 	for _, r := range releases {
 		for _, a := range r.Artifacts {
-			if c.near || c.here[a] || places[a] != nil || m.passes(a, r) {
+			if c.near || c.here[a] || places[a] != nil || m.passes(a) {
 				continue
 			}
 			places[a] = &place{offset: c.spool.place(a)}
@@ -292,11 +296,6 @@ func (m *copier) fill(ctx context.Context, c *cargo) error {
 // check refuses releases that are not what their source, the lock or the user
 // says they are.
 func (m *copier) check(ctx context.Context, c *cargo) error {
-	// Of cert-manager one file is copied, whatever else there is.
-	if c.whole.Incomplete != "" && c.whole.Artifact(layouts.ChecksumFile) == nil &&
-		c.releases[0].Provider != layouts.CertManager {
-		return fmt.Errorf("%s from %s %s; a release without %s can only be copied from a place that lists its files", publish.Name(c.whole), c.from, c.whole.Incomplete, layouts.ChecksumFile)
-	}
 	if m.Verify != nil && !c.trusted {
 		whole := *c.whole
 		whole.Incomplete = "" // nothing else than its files is copied
@@ -305,7 +304,10 @@ func (m *copier) check(ctx context.Context, c *cargo) error {
 			return fmt.Errorf("%s from %s: %w", publish.Name(c.whole), c.from, err)
 		}
 	}
-	for _, r := range c.releases {
+	if err := c.wholeSums(ctx); err != nil {
+		return err
+	}
+	for i, r := range c.releases {
 		for _, a := range r.Artifacts {
 			// Components were read twice, to find out whose they are.
 			sum, _ := a.Stated()
@@ -313,8 +315,18 @@ func (m *copier) check(ctx context.Context, c *cargo) error {
 				return fmt.Errorf("%s: the content changed while it was read", a.Path)
 			}
 		}
-		if r.Artifact(layouts.ChecksumFile) != nil {
-			if err := repo.VerifyChecksums(ctx, r); err != nil {
+		r, err := publish.Whole(ctx, r, false) // what is near was compared when it was listed
+		if err != nil {
+			return err
+		}
+		c.releases[i] = r
+		if m.Inspect != nil && r.Provider != layouts.CertManager {
+			if err := take(ctx, m.parsing); err != nil {
+				return err
+			}
+			err := m.Inspect(ctx, r)
+			<-m.parsing
+			if err != nil {
 				return err
 			}
 		}
@@ -328,6 +340,33 @@ func (m *copier) check(ctx context.Context, c *cargo) error {
 		}
 	}
 	return nil
+}
+
+// wholeSums compares the files that are copied with the checksums of a release that several
+// providers share, of which none gets the checksum file.
+func (c *cargo) wholeSums(ctx context.Context) error {
+	file := c.whole.Artifact(layouts.ChecksumFile)
+	if file == nil || slices.ContainsFunc(c.releases, func(r *repo.Release) bool { return r.Artifact(file.Name) != nil }) {
+		return nil
+	}
+	data, err := file.Bytes()
+	if err != nil {
+		return err
+	}
+	whole := *c.whole
+	whole.Artifacts = slices.Clone(whole.Artifacts)
+	sums := repo.ParseChecksums(data)
+	for i, a := range whole.Artifacts {
+		if sum, listed := sums[a.Name]; listed {
+			whole.Artifacts[i] = a.Stating(sum) // not read for this
+		}
+		for _, r := range c.releases {
+			if own := r.Artifact(a.Name); own != nil {
+				whole.Artifacts[i] = own
+			}
+		}
+	}
+	return repo.VerifyChecksums(ctx, &whole)
 }
 
 func states(a *repo.Artifact, sum repo.Sum) bool {

@@ -434,9 +434,12 @@ func (c *checker) walk(ctx context.Context) error {
 			return nil
 		}
 		advice := "remove it, or run mirror prune --unlisted"
-		if l := releases[path.Dir(name)]; l != nil {
+		switch l := releases[path.Dir(name)]; {
+		case l != nil:
 			c.broken[l] = true
 			advice = "remove it, or " + c.again
+		case isRelease(path.Dir(name)):
+			advice = "another program put it there, and this may be the only copy; move its folder out of the mirror, and mirror it from there if you need it"
 		}
 		switch {
 		case strings.HasPrefix(name, layouts.OverridesFolder+"/"):
@@ -448,6 +451,14 @@ func (c *checker) walk(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// isRelease reports whether a folder has the name of one with a release.
+func isRelease(dir string) bool {
+	label, version := path.Split(dir)
+	_, labelErr := ParseLabel(path.Base(label))
+	_, versionErr := layouts.ParseVersion(version)
+	return labelErr == nil && versionErr == nil
 }
 
 func skip(e fs.DirEntry) error {

@@ -49,7 +49,7 @@ kind: Job
 metadata: {name: j}
 spec: {template: {spec: {containers: [{name: c, image: "ghcr.io/a/job:v1", args: [--helper-image=ghcr.io/a/helper:v1]}]}}}
 `
-	from := newPlace("https://x", map[string][]string{"v1.0.0": {"infrastructure-components.yaml", text, "metadata.yaml", metadataOf("v1.0.0", "v1beta2"), "cluster-template.yaml", "a: [\n"}})
+	from := newPlace("https://x", map[string][]string{"v1.0.0": {"infrastructure-components.yaml", text, "metadata.yaml", metadataOf("v1.0.0", "v1beta2"), "cluster-template.yaml", "kind: [\n"}})
 	dir := given.MemoryDir(t)
 	opts := toFolder(t, dir)
 	opts.Settings.ImageRegistry = "m.example.com"

@@ -374,7 +374,7 @@ func ListingOf(ctx context.Context, r *repo.Release, near bool) (digest string, 
 	lines := make([]string, 0, len(r.Artifacts))
 	for _, a := range r.Artifacts {
 		sum, known := a.Stated()
-		if near && !known {
+		if near {
 			if sum, err = a.Sum(ctx); err != nil {
 				return "", nil, err
 			}

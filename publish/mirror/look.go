@@ -62,7 +62,7 @@ func (m *planner) look(ctx context.Context, t *task) (*cargo, error) {
 			return nil, err
 		}
 	}
-	if m.Verify != nil && !t.trusted {
+	if m.Verify != nil && !t.trusted || m.Refuses {
 		return c, nil // what is there may never have been verified
 	}
 	if !ok || listed.SHA256 != c.digest || !complete(t.parts, locked, listed.Providers) {
@@ -105,7 +105,7 @@ func onlyManifest(whole *repo.Release, file string) (*repo.Release, error) {
 	out := *whole
 	one := *a
 	one.Name = layouts.CertManagerFile
-	out.Provider, out.Artifacts, out.Oddities = layouts.CertManager, []*repo.Artifact{&one}, nil
+	out.Provider, out.Artifacts, out.Oddities, out.Incomplete = layouts.CertManager, []*repo.Artifact{&one}, nil, ""
 	return &out, nil
 }
 

@@ -32,8 +32,8 @@ type Options struct {
 	// Jobs limits what runs at the same time: downloads, looks at what there is,
 	// and releases, of which a mirror in a Folder may have twice as many under way.
 	Jobs int
-	// DryRun changes nothing and downloads no more than it needs to know which
-	// providers share a release.
+	// DryRun changes nothing, and downloads what is looked into before a release is
+	// copied.
 	DryRun bool
 	// AcceptChanged takes a version whose content changed at its source since
 	// it was mirrored. A destination that is a Replacer then gets it; others
@@ -81,6 +81,11 @@ type Trust struct {
 	// files costs no network. What is in the mirror already is verified too, which
 	// may take downloads, and so does a dry run.
 	Verify func(ctx context.Context, r *repo.Release, as []layouts.Provider) error
+	// Inspect sees a release of one provider before anything of it is published, or is nil;
+	// its error refuses the release. It is not called for cert-manager, and by several
+	// goroutines at a time. With Refuses, it sees what is in the mirror already, too.
+	Inspect func(ctx context.Context, r *repo.Release) error
+	Refuses bool
 	// Sign makes the signature of the checksums, the content of
 	// layouts.SignatureFile; nil if they are not signed. What earlier runs left in
 	// the mirror is only signed if it is Vouched for, or by Verify; container images

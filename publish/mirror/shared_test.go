@@ -212,7 +212,7 @@ func TestWarningsAreSorted(t *testing.T) {
 	for i := range 9 {
 		p := layouts.Provider{Type: layouts.Addon, Name: fmt.Sprint("p", 9-i)}
 		files := filesOf(p, "v1.0.0")
-		files[3] = ""
+		files[3] = "kind: Metadata\n"
 		wants = append(wants, Want{From: newPlace("https://"+p.Name, map[string][]string{"v1.0.0": files}), Version: selector(t, "v1.0.0")})
 	}
 	result := mirrored(t, wants, toFolder(t, given.MemoryDir(t)))
@@ -255,5 +255,28 @@ func TestWatch(t *testing.T) {
 	result := mirrored(t, []Want{{From: own, Version: selector(t, "v1.2.0")}}, opts)
 	if p := most["https://own v1.2.0"]; p.Read != p.Total || p.Total != result.Outcomes[0].Bytes {
 		t.Errorf("%+v", most)
+	}
+}
+
+// Of a release that several providers share, none gets the checksums; they count all the same.
+func TestChecksumsOfASharedRelease(t *testing.T) {
+	bar := layouts.Provider{Type: layouts.Bootstrap, Name: "bar"}
+	files := append(filesOf(foo, "v1.0.0"), "bootstrap-components.yaml", components(bar, "x:v1"))
+	r := &repo.Release{}
+	for i := 0; i < len(files); i += 2 {
+		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(files[i], []byte(files[i+1])))
+	}
+	sums := string(given.Value(repo.Checksums(t.Context(), r))(t))
+	for name, tc := range map[string]struct{ sums, want string }{
+		"right":   {sums, ""},
+		"wrong":   {strings.ReplaceAll(sums, sums[:8], "00000000"), "has the checksum"},
+		"missing": {sums + sums[:64] + "  cluster-template-x.yaml\n", "cluster-template-x.yaml is missing"},
+		"a page":  {"<html></html>", "an HTML or XML page instead of a list of checksums"},
+	} {
+		from := newPlace("https://x", map[string][]string{"v1.0.0": append(slices.Clone(files), layouts.ChecksumFile, tc.sums)})
+		_, err := Run(t.Context(), []Want{{From: from, Provider: foo, Version: Exactly("v1.0.0")}}, toFolder(t, given.MemoryDir(t)))
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package mirror
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -161,10 +160,8 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 		if err := m.open(ctx, c); err != nil {
 			return err
 		}
-		if !m.DryRun || m.Verify != nil {
-			if err := m.fill(ctx, c); err != nil {
-				return err
-			}
+		if err := m.fill(ctx, c); err != nil {
+			return err
 		}
 		releases = append(releases, c.releases...)
 	}
@@ -180,7 +177,11 @@ func (m *copier) unit(ctx context.Context, u *unit) error {
 		}
 	}
 	if m.DryRun {
-		return m.preview(ctx, cargos)
+		unchanged, err := m.put(ctx, releases)
+		if err == nil {
+			err = m.preview(cargos, unchanged)
+		}
+		return err
 	}
 	// What is in the files is found out while the disk or the network works, but
 	// not while the place that they are read from is replaced.
@@ -280,43 +281,35 @@ func (m *copier) put(ctx context.Context, releases []*repo.Release) (unchanged m
 }
 
 func (m *copier) publish(ctx context.Context, p publish.Parcel) (publish.Result, error) {
-	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a, p.Release) }) {
+	if slices.ContainsFunc(p.Release.Artifacts, func(a *repo.Artifact) bool { return m.passes(a) }) {
 		if err := m.acquire(ctx, nil); err != nil {
 			return publish.Result{}, err
 		}
 		defer m.release()
 	}
-	result, err := p.Publish(ctx)
+	var result publish.Result
+	var err error
+	if m.DryRun {
+		result, err = p.To.Plan(ctx, p.Release)
+	} else {
+		result, err = p.Publish(ctx)
+	}
 	if _, conflict := errors.AsType[*publish.ConflictError](err); !conflict || m.Folder == nil ||
 		!m.AcceptChanged && !m.Repair {
 		return result, err
+	}
+	if m.DryRun {
+		return publish.Result{}, nil
 	}
 	return m.Folder.Replace(ctx, p.Release)
 }
 
 // preview tells what would become of releases.
-func (m *copier) preview(ctx context.Context, cargos []*cargo) error {
+func (m *copier) preview(cargos []*cargo, unchanged map[*repo.Release]bool) error {
 	for _, c := range cargos {
 		for i, r := range c.releases {
-			to, err := m.to(r.Provider)
-			if err != nil {
-				return err
-			}
-			unchanged := false
-			got, err := to.Fetch(ctx, r.Version)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-			case err != nil:
-				return err
-			case m.Verify != nil || !slices.ContainsFunc(r.Artifacts, func(a *repo.Artifact) bool { return !c.near && !c.here[a] }):
-				// All of it is known, so that nothing is downloaded for this.
-				if err := publish.Conflict(ctx, got, r); err != nil && !m.To.Shared {
-					return err
-				}
-				unchanged = true
-			}
 			l := LockOf(r, c.from.String(), c.components[i], c.listed)
-			if err := m.done(c.outcome(&l, unchanged), nil); err != nil {
+			if err := m.done(c.outcome(&l, unchanged[r]), nil); err != nil {
 				return err
 			}
 		}

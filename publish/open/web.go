@@ -1,7 +1,6 @@
 package open
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +10,11 @@ import (
 	"path"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/files"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // WebOptions say how files are fetched.
@@ -63,26 +61,11 @@ func (w *Web) Components(ctx context.Context, _ layouts.Provider, version, at st
 	if err != nil {
 		return nil, fmt.Errorf("failed to get %s: %w", at, err)
 	}
-	if what := unfit(data); what != "" {
+	if what := repo.Unfit(data); what != "" {
 		return nil, fmt.Errorf("failed to get %s: the server answers with %s instead of YAML", at, what)
 	}
 	w.opts.Put(key, data)
 	return data, nil
-}
-
-var markup = phrase.Pattern(`^\x{FEFF}?\s*<[!?A-Za-z]`)
-
-// unfit says what a file is that cannot be components; empty if it may be.
-func unfit(data []byte) string {
-	switch {
-	case len(bytes.TrimSpace(data)) == 0:
-		return "an empty file"
-	case markup().Match(data):
-		return "an HTML or XML page"
-	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
-		return "binary data"
-	}
-	return ""
 }
 
 func (w *Web) get(ctx context.Context, at string) ([]byte, error) {

@@ -1,46 +1,48 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/imageref"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
 )
 
-// gate is a reason for which a release is refused. What the build of a version
-// refuses by itself has no check here.
-type gate struct {
-	// Name is one word, Refuses says what does not pass, Override what lets it pass.
+// Gate is a reason for which a release does not reach users.
+type Gate struct {
+	// Name is one word, Refuses says what does not pass, and Override what lets it pass;
+	// nothing does if it is empty.
 	Name, Refuses, Override string
-
-	// rules are those whose findings stop a release unless the configuration gives
-	// them a severity.
-	rules []string
-	check func(*transform.Build) []Refusal
+	// Tree is what becomes of it where a source tree is released, Built where a finished
+	// release is published or released, and Mirror where what others published is copied.
+	Tree, Built, Mirror Verdict
 }
 
-// Gates are all reasons, in the order in which they are reported.
-var Gates = []gate{
-	{
-		Name:     "images",
-		Refuses:  "the image of the provider's controller is not set, and its tag is not the version",
-		Override: "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is intended",
-		check:    unsetImages,
-	},
-	{
-		Name:     "versions",
-		Refuses:  "the version is not a release version, or lacks the leading v",
-		Override: "set version.tagPattern and version.stripPrefix",
-	},
-	{
-		Name:     "series",
-		Refuses:  "metadata.yaml does not list the release series of the version",
-		Override: "pass --add-series, or add the series to metadata.yaml",
-	},
+// Verdict is what a verb does at a gate.
+type Verdict string
+
+// The verdicts. Passed is also that of what cannot be, or cannot be known.
+const (
+	Refused  Verdict = "refused"
+	Reported Verdict = "reported"
+	Passed   Verdict = "–"
+)
+
+// Gates are what release and publish refuse, and mirror as it says, whatever the
+// destination, in the order in which it is looked for.
+var Gates = []Gate{
+	{"recorded", "a release in the folder of a mirror is not what its lock file and SHA256SUMS say", "", Passed, Refused, Refused},
+	{"listed", "the place cannot list the files, and there is no SHA256SUMS that does", "", Passed, Refused, Refused},
+	{"text", "a file that clusterctl reads is empty, an HTML page, not UTF-8, or without an object", "", Refused, Refused, Refused},
+	{"files", "there is a folder, a broken link, or a name that not every destination can hold", "", Passed, Refused, Refused},
+	{"checksums", "SHA256SUMS lists another checksum, a missing file, or not every file", "", Passed, Refused, Refused},
+	{"findings", "lint has findings at or above --fail-on", "correct them, or pass --fail-on never", Refused, Refused, Reported},
+	{"losses", "it has less than the last one: the highest lower version at the destination, or --previous", "list what is gone under removed in clusterctl-repo.yaml, or pass --allow removal", Refused, Refused, Passed},
+	{"latest", "clusterctl could then not resolve latest there", "correct metadata.yaml, or pass --allow broken-latest", Refused, Refused, Reported},
+	{"content", "the version is published there with other content", "publish a new version", Refused, Refused, Refused},
+	{"images", "the image of the provider's controller is not set, and its tag is not the version", "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is intended", Refused, Passed, Passed},
+	{"versions", "the version is not a release version, or lacks the leading v", "publish it as vX.Y.Z; of a tree, set version.tagPattern and version.stripPrefix", Refused, Refused, Passed},
+	{"series", "metadata.yaml does not list the release series of the version", "pass --add-series, or add the series to metadata.yaml", Refused, Refused, Reported},
 }
 
 // Refusal is one reason not to publish a build, and what lets it pass.
@@ -49,30 +51,9 @@ type Refusal struct{ Text, Override string }
 // Error returns both.
 func (r Refusal) Error() string { return r.Text + "; " + r.Override }
 
-// Refusals returns why a build must not be released. Without a report of lint, the
-// gates that need its findings are open.
-func Refusals(b *transform.Build, report *lint.Report) (out []Refusal) {
-	for _, g := range Gates {
-		var found []Refusal
-		if g.check != nil {
-			found = g.check(b)
-		}
-		if report != nil {
-			for _, f := range report.Findings {
-				if _, said := b.Config.Rules[f.Rule.ID]; slices.Contains(g.rules, f.Rule.ID) && !said {
-					found = append(found, Refusal{Text: f.Message})
-				}
-			}
-		}
-		for _, r := range found {
-			r.Override = cmp.Or(r.Override, g.Override)
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-func unsetImages(b *transform.Build) (out []Refusal) {
+// Refusals returns why a build must not be released: the images of its controllers that
+// are not set.
+func Refusals(b *transform.Build) (out []Refusal) {
 	for _, u := range b.UnsetImages {
 		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, u.Version)
 		name := u.Name

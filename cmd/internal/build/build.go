@@ -74,7 +74,7 @@ repository that others read.`,
 				return cli.Usagef("--out %s: build writes into a folder; publish or release sends releases to a server", out)
 			}
 			// Only for what it refuses, before anything is built.
-			if _, err := env.Places().Folder(out); err != nil {
+			if err := targets.NotMirror(env, out); err != nil {
 				return cli.Usagef("--out %w", err)
 			}
 			if dev {
@@ -105,7 +105,7 @@ repository that others read.`,
 				env.Say("%s:%d:%d: %s: %s; %s", f.File, f.Pos.Line, f.Pos.Column, f.Severity, f.Message, `"kustomize edit fix" in each folder replaces them`)
 			}
 			// What would stop a release is only a warning here. A build does not lint, so it has no findings.
-			for _, refusal := range check.Refusals(b, nil) {
+			for _, refusal := range check.Refusals(b) {
 				env.Warn("%v", refusal)
 			}
 			// Does nothing without --add-series.

@@ -64,6 +64,9 @@ func (f *initFlags) releases(ctx context.Context, env *cli.Env, dir string) (out
 		return out, err
 	}
 	t, err := targets.Open(ctx, env, f.like, nil)
+	if err == nil {
+		err = t.Unlisted()
+	}
 	if err != nil {
 		return out, err
 	}

@@ -30,12 +30,19 @@ type Findings struct {
 // Bind adds the flags.
 func (f *Findings) Bind(flags *pflag.FlagSet) {
 	f.Formats = report.FindingsFormats
-	f.bind(flags, f.parse)
+	f.bind(flags, f.Settle)
 	flags.StringVar(&f.failOn, "fail-on", "error", "")
 }
 
-// parse checks both flags; Env.Check calls it.
-func (f *Findings) parse() error {
+// BindLevel adds only --fail-on, of which never is the default, for findings that are printed
+// as text; Settle checks it.
+func (f *Findings) BindLevel(flags *pflag.FlagSet) {
+	f.Formats = []string{"text"}
+	flags.StringVar(&f.failOn, "fail-on", "never", "")
+}
+
+// Settle checks both flags; Env.Check calls it if both are bound.
+func (f *Findings) Settle() error {
 	var err error
 	if f.failOn == "never" {
 		f.Level = lint.Error + 1

@@ -229,11 +229,9 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 			return err
 		}
 	}
-	if len(f.keys) > 0 {
-		o.Foreign = true
-		o.Approve = func(ctx context.Context, r *repo.Repository) error {
-			return targets.ApproveRepository(ctx, env, f.keys, r)
-		}
+	o.Foreign = len(f.keys) > 0
+	o.Approve = func(ctx context.Context, r *repo.Repository) error {
+		return targets.ApproveRepository(ctx, env, f.keys, r)
 	}
 	var r *lint.Report
 	var repositories []*repo.Repository
@@ -369,6 +367,9 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 	}
 	if err != nil {
 		return nil, err
+	}
+	if err := t.Unlisted(); err != nil {
+		env.Warn("%v", err)
 	}
 	o.Foreign = o.Foreign || t.From != nil
 	if open.IsURL(name) {

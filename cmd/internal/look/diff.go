@@ -99,6 +99,9 @@ func sides(ctx context.Context, env *cli.Env, names []string, s *targets.Source)
 			of = &targets.Source{Providers: s.Providers}
 		}
 		t, err := targets.Open(ctx, env, name, of)
+		if err == nil {
+			err = t.Unlisted() // a file that is not known would be a difference
+		}
 		if err != nil {
 			return sides, err
 		}

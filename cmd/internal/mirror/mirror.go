@@ -4,10 +4,12 @@ package mirror
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,11 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/report"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/trust/sign"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 	clusterctlconfig "github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
@@ -31,6 +37,7 @@ type flags struct {
 	settings      mirror.Settings
 	verify        targets.Verification
 	sign          targets.Key
+	findings      cli.Findings
 	jobs          int
 	dryRun        bool
 	acceptChanged bool
@@ -85,8 +92,10 @@ folder, or in that of --out, where the next run continues. A single TARGET that 
 folder of a mirror is written as it is. The same mirror gives the same file.
 
 A second run copies what is missing or new, and otherwise transfers nothing. A
-version whose files have changed since they were mirrored is refused.
-` + targets.DestHelp,
+version whose files have changed since they were mirrored is refused. What lint
+finds in the releases of others is summed up; --fail-on refuses it. A release is
+always refused if
+` + targets.GateHelp(func(g check.Gate) check.Verdict { return g.Mirror }) + targets.DestHelp,
 		Example: `  # What clusterctl init needs for AWS
   clusterctl-repo mirror cluster-api bootstrap-kubeadm control-plane-kubeadm \
       infrastructure-aws@v2.8.1 --cert-manager --to /srv/mirror \
@@ -143,6 +152,7 @@ func (f *flags) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.settings.ConfigMaps, "config-maps", false, "")
 	f.verify.Bind(flags)
 	f.sign.Bind(flags)
+	f.findings.BindLevel(flags)
 	flags.IntVar(&f.jobs, "jobs", mirror.DefaultJobs, "")
 	cli.Allow(flags, "changed", &f.acceptChanged)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "")
@@ -158,7 +168,12 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	case f.jobs < 1:
 		return cli.Usagef("--jobs is %d; it must be at least 1", f.jobs)
 	}
+	if err := f.findings.Settle(); err != nil {
+		return err
+	}
 	opts := mirror.Options{Jobs: f.jobs, DryRun: f.dryRun, AcceptChanged: f.acceptChanged, Given: f.given}
+	var found judgement
+	found.judge(env, &f.findings, &opts)
 	if r := f.settings.ImageRegistry; r != "" {
 		if err := mirror.CheckRegistry(r); err != nil {
 			return cli.Usagef("--image-registry: %w", err)
@@ -201,6 +216,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if err != nil {
 		return err
 	}
+	found.tell(env)
 	core := func(o mirror.Outcome) bool { return o.Provider.Type == layouts.Core }
 	if !f.dryRun && !result.CertManager && slices.ContainsFunc(result.Outcomes, core) {
 		env.Say("info: clusterctl init also needs cert-manager, unless the cluster has it; add --cert-manager")
@@ -221,6 +237,60 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 		env.Say("the configuration for clusterctl is %s", env.Short(filepath.Join(opts.Dir, layouts.ConfigFile)))
 	}
 	return nil
+}
+
+// judgement is what lint finds in the releases that are copied.
+type judgement struct {
+	mu               sync.Mutex // also while findings are printed
+	errors, warnings int
+	// releases have findings, and faulty ones errors among them.
+	releases int
+	faulty   []string
+}
+
+// judge makes the options lint each release before it is copied; --fail-on refuses.
+func (j *judgement) judge(env *cli.Env, f *cli.Findings, opts *mirror.Options) {
+	opts.Refuses = f.Level <= lint.Error
+	opts.Inspect = func(ctx context.Context, r *repo.Release) error {
+		name := publish.Name(r)
+		in := &repo.Repository{Path: r.Path, Providers: []*repo.Provider{{Provider: r.Provider, Path: r.Path, Releases: []*repo.Release{r}}}}
+		checked, err := check.Repository(ctx, in, true, check.Options{Foreign: true})
+		if err != nil {
+			return err
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if checked.Report.Worst() >= f.Level || len(checked.Report.Failures) > 0 {
+			env.Progress.Done()
+			r := *checked.Report
+			r.Findings = phrase.Only(r.Findings, func(found lint.Finding) bool { return found.Severity >= f.Level })
+			if code, _ := cli.Code(f.Judge(env, &r, report.Options{}, in)); code != cli.ExitOK {
+				return cli.Exit(code, fmt.Errorf("%s is not copied: --fail-on refuses it", name))
+			}
+		}
+		n := checked.Report.Count()
+		j.errors, j.warnings = j.errors+n.Errors, j.warnings+n.Warnings
+		if n.Errors > 0 {
+			j.faulty = append(j.faulty, name)
+		}
+		if n.Errors+n.Warnings > 0 {
+			j.releases++
+		}
+		return nil
+	}
+}
+
+// tell sums up what was found.
+func (j *judgement) tell(env *cli.Env) {
+	if j.releases == 0 {
+		return
+	}
+	in := ""
+	if slices.Sort(j.faulty); len(j.faulty) > 0 {
+		in = "; errors are in " + phrase.Few(j.faulty, 5)
+	}
+	env.Say("info: lint finds %s and %s in %s%s; clusterctl-repo lint shows them, and --fail-on refuses them",
+		phrase.Count(j.errors, "error"), phrase.Count(j.warnings, "warning"), phrase.Count(j.releases, "release"), in)
 }
 
 // finishIt says what to do after a run that failed halfway.

@@ -62,7 +62,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 	for _, arg := range from {
 		more, isBundle, err := wantsOfBundle(env, &read, arg, &mirror.Options{})
 		if err == nil && !isBundle {
-			more, err = wantsOf(ctx, env, arg, nil)
+			more, err = wantsOf(ctx, env, arg, nil, verify)
 		}
 		if err != nil {
 			return fmt.Errorf("--from: %w", err)
@@ -71,7 +71,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 	}
 	var wants []mirror.Want
 	for _, l := range report.Broken {
-		w, err := wantAgain(ctx, env, &l, given)
+		w, err := wantAgain(ctx, env, &l, given, verify)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func repair(ctx context.Context, env *cli.Env, name string, from []string, key *
 }
 
 // wantAgain finds where a release of the lock can be read once more.
-func wantAgain(ctx context.Context, env *cli.Env, l *mirror.Locked, given []mirror.Want) (mirror.Want, error) {
+func wantAgain(ctx context.Context, env *cli.Env, l *mirror.Locked, given []mirror.Want, verify *targets.Verification) (mirror.Want, error) {
 	for _, w := range given {
 		if w.Provider != (layouts.Provider{}) && w.Provider != l.Identity() {
 			continue
@@ -129,13 +129,13 @@ func wantAgain(ctx context.Context, env *cli.Env, l *mirror.Locked, given []mirr
 		case strings.HasPrefix(source, "oci://"):
 			at = source + ":" + l.Version
 		}
-		w, err := wantURL(env, at, l.Identity(), l.Version)
+		w, err := wantURL(env, at, l.Identity(), l.Version, verify)
 		w.File = cmp.Or(w.File, l.Components)
 		return w, err
 	}
-	wants, err := wantsOf(ctx, env, source, nil)
+	wants, err := wantsOf(ctx, env, source, nil, verify)
 	if err != nil {
 		return mirror.Want{}, fmt.Errorf("%s %s came from %s, which cannot be read: %w; name another place with --from", l.Provider, l.Version, source, err)
 	}
-	return wantAgain(ctx, env, l, wants)
+	return wantAgain(ctx, env, l, wants, verify)
 }

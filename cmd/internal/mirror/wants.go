@@ -56,7 +56,7 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 		} else {
 			var isBundle bool
 			if more, isBundle, err = wantsOfBundle(env, f, arg, opts); err == nil && !isBundle {
-				more, err = wantsOf(ctx, env, arg, urls)
+				more, err = wantsOf(ctx, env, arg, urls, &f.verify)
 			}
 		}
 		if err != nil {
@@ -71,7 +71,7 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 		if named[p.Provider] {
 			continue
 		}
-		w, err := wantURL(env, p.URL, p.Provider, "")
+		w, err := wantURL(env, p.URL, p.Provider, "", &f.verify)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -97,7 +97,7 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 	if _, err := layouts.ParseVersion(cm.Version); err != nil {
 		return nil, cli.Usagef("cert-manager: %w", err)
 	}
-	w, err := wantURL(env, cm.URL, layouts.CertManager, cm.Version)
+	w, err := wantURL(env, cm.URL, layouts.CertManager, cm.Version, &f.verify)
 	return append(out, w), err
 }
 
@@ -142,7 +142,7 @@ func mirrorConfig(env *cli.Env, name string) (config *clusterctlconfig.Config, p
 func builtIn() []string { return phrase.List(layouts.EmbeddedProviders, layouts.Embedded.Label) }
 
 // wantsOf reads a TARGET of mirror.
-func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Provider]string) ([]mirror.Want, error) {
+func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Provider]string, verify *targets.Verification) ([]mirror.Want, error) {
 	name, version := arg, ""
 	if _, err := os.Lstat(env.Path(arg)); err != nil {
 		if i := strings.LastIndexByte(arg, '@'); i > strings.LastIndexByte(arg, '/') &&
@@ -154,7 +154,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 		}
 	}
 	if open.IsURL(name) {
-		w, err := wantURL(env, name, layouts.Provider{}, version)
+		w, err := wantURL(env, name, layouts.Provider{}, version, verify)
 		return []mirror.Want{w}, err
 	}
 	if _, err := os.Lstat(env.Path(name)); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\`) {
@@ -166,7 +166,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 		if !ok {
 			return nil, cli.Usagef("%s: the folder does not exist, and clusterctl does not know this provider; give its URL, or a clusterctl.yaml that names it: %s", arg, phrase.Unknown("label", p.Label(), builtIn()))
 		}
-		w, err := wantURL(env, url, p, version)
+		w, err := wantURL(env, url, p, version, verify)
 		return []mirror.Want{w}, err
 	}
 	t, err := targets.Open(ctx, env, name, nil)
@@ -180,9 +180,14 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 	if len(t.Repository.Providers) == 0 {
 		return nil, cli.Usagef("%s holds no provider", name)
 	}
+	keys, err := verify.Keys(env)
+	if err != nil {
+		return nil, err
+	}
+	_, signed, err := targets.Recorded(t.Repository, keys)
 	return phrase.List(t.Repository.Providers, func(p *repo.Provider) mirror.Want {
-		return mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.File, Version: selector}
-	}), nil
+		return mirror.Want{From: mirror.Provider(p), Near: true, Provider: p.Provider, File: t.File, Version: selector, Trusted: signed}
+	}), err
 }
 
 // wantsOfSuite reads an E2EConfig: the versions by URL, and the images to load.
@@ -197,7 +202,7 @@ func wantsOfSuite(ctx context.Context, env *cli.Env, name string, opts *mirror.O
 	}
 	for _, v := range remote {
 		// The framework takes the link to a download, clusterctl the URL of a release.
-		w, err := wantURL(env, strings.Replace(v.URL, "/releases/download/", "/releases/", 1), v.Provider, v.Version)
+		w, err := wantURL(env, strings.Replace(v.URL, "/releases/download/", "/releases/", 1), v.Provider, v.Version, &targets.Verification{})
 		if err != nil {
 			return nil, s.Config.Errorf(v.At, "%w", err)
 		}
@@ -212,7 +217,7 @@ func wantsOfSuite(ctx context.Context, env *cli.Env, name string, opts *mirror.O
 }
 
 // wantURL reads a provider URL. The version overrides that of the URL.
-func wantURL(env *cli.Env, raw string, p layouts.Provider, version string) (mirror.Want, error) {
+func wantURL(env *cli.Env, raw string, p layouts.Provider, version string, verify *targets.Verification) (mirror.Want, error) {
 	l, err := targets.ParseURL(env, raw)
 	if err != nil {
 		return mirror.Want{}, err
@@ -257,5 +262,13 @@ func wantURL(env *cli.Env, raw string, p layouts.Provider, version string) (mirr
 		return w, cli.UsageError(err)
 	}
 	w.From, w.Near = mirror.Named(from, filepath.Join(base, l.Label)), true
-	return w, nil
+	keys, err := verify.Keys(env)
+	if err != nil {
+		return w, err
+	}
+	origin, signed, err := targets.Recorded(&repo.Repository{Path: w.From.String()}, keys)
+	if origin != nil {
+		w.From, w.Trusted = origin.Source(w.From), signed
+	}
+	return w, err
 }

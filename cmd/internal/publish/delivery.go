@@ -79,7 +79,11 @@ func (d *delivery) site(env *cli.Env, name string) (publish.Site, error) {
 		o.Notes = string(data)
 	}
 	env.Places().Policy.MaxWait = d.maxWait
-	return targets.Site(env, name, o)
+	site, err := targets.Site(env, name, o)
+	if err == nil {
+		err = targets.NotMirror(env, name)
+	}
+	return site, err
 }
 
 // decorated wraps the destinations of a site as the flags say.

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 // Command is the verb publish.
@@ -24,7 +25,9 @@ func Command(env *cli.Env) *cobra.Command {
 release when all its files are there and checked, not before. A version that is
 already published with the same content is left alone; with other content it is
 refused. What one run did not finish the next one does.
-` + gateHelp + targets.Help + "\n" + targets.DestHelp,
+
+Nothing is published if
+` + targets.GateHelp(func(g check.Gate) check.Verdict { return g.Built }) + targets.Help + "\n" + targets.DestHelp,
 		Example: `  # Publish what make left, and what build wrote
   clusterctl-repo publish out --version v1.2.3 --to /srv/repository
   clusterctl-repo publish out --to /srv/repository

@@ -3,7 +3,6 @@ package publish
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
-	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts/config"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -33,9 +31,14 @@ func ReleaseCommand(env *cli.Env) *cobra.Command {
 		Long: `Builds the releases of a source tree, or takes those of a folder such as the one
 that make left, checks them, publishes them and reads back what readers see. A
 second run finishes what a first one did not.
-` + gateHelp + `
-Of a source tree nothing is published either if
-` + refused() + `
+
+Nothing is published if
+` + targets.GateHelp(func(g check.Gate) check.Verdict {
+			if g.Tree == check.Refused {
+				return g.Tree
+			}
+			return g.Built
+		}) + `
 Without --to, the destinations of the configuration are used.
 ` + targets.DestHelp,
 		Example: `  # What make left in the folder out
@@ -88,8 +91,11 @@ Without --to, the destinations of the configuration are used.
 			if err := s.judge(env, checked); err != nil {
 				return err
 			}
-			if err := refuse(check.Refusals(b, checked.Report)); err != nil {
+			if err := refuse(check.Refusals(b)); err != nil {
 				return err
+			}
+			if err := wholeReleases(ctx, b.Repository(""), true); err != nil {
+				return s.fail(env, err)
 			}
 			if !s.dryRun {
 				if err := targets.SaveSeries(env, b); err != nil {
@@ -117,15 +123,6 @@ func (s *shipment) config(env *cli.Env, dir string) (c *config.Config, from stri
 		c, file, err = transform.ConfigAbove(env.Short(env.Path(dir)))
 	}
 	return c, filepath.Dir(cmp.Or(file, filepath.Join(dir, config.FileName))), err
-}
-
-// refused lists the gates for the help.
-func refused() string {
-	var out strings.Builder
-	for _, g := range check.Gates {
-		fmt.Fprintln(&out, term.Wrap("- ", fmt.Sprintf("%s: %s; to release it, %s", g.Name, g.Refuses, g.Override), 80, 2))
-	}
-	return out.String()
 }
 
 // origin returns the remote repository of a source tree and the commit that it

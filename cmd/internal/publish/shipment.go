@@ -42,14 +42,6 @@ func (s *shipment) bind(f *pflag.FlagSet) {
 	s.findings.Bind(f)
 }
 
-// gateHelp says what both verbs refuse.
-const gateHelp = `
-Nothing is published if there are findings at or above --fail-on, or if a
-release has less than the last one: the highest lower version at the
-destination, or --previous. What is gone on purpose is listed under removed in
-clusterctl-repo.yaml, or allowed once with --allow removal.
-`
-
 // finished opens and checks releases that are there: a folder, whose files are read as
 // they are, or a URL. Plan is given them before they are checked.
 func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan func([]*repo.Release) ([]step, error)) ([]step, error) {
@@ -73,9 +65,18 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 		var t *targets.Target
 		if t, err = targets.Open(ctx, env, name, nil); err == nil {
 			o.Foreign = t.From != nil
+			err = wholeReleases(ctx, t.Repository, t.From == nil, t.Wholes...)
+		}
+		if err == nil {
 			checked, err = check.Repository(ctx, t.Repository, t.Partial, o)
 		}
 	} else {
+		o.Approve = func(ctx context.Context, r *repo.Repository) error {
+			if _, _, err := targets.Recorded(r, nil); err != nil {
+				return err
+			}
+			return wholeReleases(ctx, r, true)
+		}
 		if o.Source, err = s.source.Options(env); err == nil {
 			o.Source.Finished = true
 			checked, err = check.Folder(ctx, env.Short(env.Path(name)), o)
@@ -88,6 +89,24 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 		return nil, cli.Usagef("missing version: pass --version, such as --version %s", checked.Repository.Providers[0].Releases[0].Version)
 	}
 	return steps, s.judge(env, checked)
+}
+
+// wholeReleases puts pinned releases in the place of all in a repository, or refuses what must
+// not go anywhere; before they were taken apart by provider they were the others.
+func wholeReleases(ctx context.Context, r *repo.Repository, near bool, before ...*repo.Release) (err error) {
+	for _, release := range before {
+		if _, err := publish.Whole(ctx, release, near); err != nil {
+			return fmt.Errorf("%w; nothing was published", err)
+		}
+	}
+	for _, p := range r.Providers {
+		for i, release := range p.Releases {
+			if p.Releases[i], err = publish.Whole(ctx, release, near); err != nil {
+				return fmt.Errorf("%w; nothing was published", err)
+			}
+		}
+	}
+	return nil
 }
 
 // summed gives releases of a flat folder the checksums that a build writes.

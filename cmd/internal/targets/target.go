@@ -12,9 +12,11 @@ import (
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/term"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/local"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
@@ -22,6 +24,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/check"
 )
 
 // Help is the part of the help that all commands with a TARGET share.
@@ -30,6 +33,21 @@ TARGET is a folder: a repository <root>/<label>/<version>/<files>, a <label> or
 <version> folder in it, or the flat folder of files that make left. Or it is the
 URL of a release as clusterctl accepts it, such as
 file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
+
+// GateHelp lists what a verb refuses whose verdicts are those of, and how it passes.
+func GateHelp(of func(check.Gate) check.Verdict) string {
+	var out strings.Builder
+	for _, g := range check.Gates {
+		text := g.Refuses
+		if g.Override != "" {
+			text += " (" + g.Override + ")"
+		}
+		if of(g) == check.Refused {
+			fmt.Fprintln(&out, term.Wrap("- ", text, 80, 2))
+		}
+	}
+	return out.String()
+}
 
 // SourceHelp follows Help for commands that build source trees.
 const SourceHelp = `
@@ -71,14 +89,14 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	if s == nil {
 		r, err := folder.Open(ctx, env.Short(dir))
 		if err == nil {
-			return resolved(transform.Finished(r)), nil
+			return resolved(transform.Finished(r))
 		}
 		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && not.Flat {
 			r, err := transform.Flat(ctx, env.Short(dir), transform.Options{})
 			if err != nil {
 				return nil, err
 			}
-			return resolved(r), nil
+			return resolved(r)
 		}
 		return openComponents(ctx, env, name, err)
 	}
@@ -89,14 +107,19 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	defer s.Mute(env)()
 	r, err := transform.Resolve(ctx, env.Short(dir), o)
 	if err == nil {
-		return resolved(r), nil
+		return resolved(r)
 	}
 	return openComponents(ctx, env, name, err)
 }
 
 // resolved is a target that is a folder.
-func resolved(r *transform.Resolved) *Target {
-	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil, Flat: r.Flat, Guessed: r.Guessed}
+func resolved(r *transform.Resolved) (*Target, error) {
+	if r.Build == nil {
+		if _, _, err := Recorded(r.Repository, nil); err != nil {
+			return nil, err
+		}
+	}
+	return &Target{Repository: r.Repository, Version: r.Version, Partial: r.Partial, Built: r.Build != nil, Flat: r.Flat, Guessed: r.Guessed}, nil
 }
 
 // openComponents opens the path of a components file, which works as well as its
@@ -348,6 +371,17 @@ func (t *Target) Newest() ([]*repo.Release, error) {
 	return out, nil
 }
 
+// Unlisted is the error for a target of which files may be missing without a sign, as
+// repo.Release.Unlisted.
+func (t *Target) Unlisted() error {
+	for _, r := range t.Wholes {
+		if err := r.Unlisted(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // None is the TARGET that stands for no release, where one is compared with.
 const None = "none"
 
@@ -358,6 +392,9 @@ func Last(ctx context.Context, env *cli.Env, name string) ([]*repo.Release, erro
 		return nil, nil
 	}
 	t, err := Open(ctx, env, name, nil)
+	if err == nil {
+		err = t.Unlisted()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--previous: %w", err)
 	}
@@ -400,4 +437,13 @@ func At(env *cli.Env, l layouts.Location) (publish.Destination, error) {
 func Site(env *cli.Env, name string, o open.Options) (publish.Site, error) {
 	site, err := env.Places().Site(name, o)
 	return site, cli.UsageError(err)
+}
+
+// NotMirror refuses a DEST that is the folder of a mirror.
+func NotMirror(env *cli.Env, name string) error {
+	folder, err := env.Places().Folder(name)
+	if err != nil || folder == nil || !mirror.IsMirror(folder.String()) {
+		return cli.UsageError(err)
+	}
+	return cli.Usagef("%s is a mirror, and its lock file would not list what another command writes there; use clusterctl-repo mirror TARGET --to %[1]s", name)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/mirror"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -92,8 +94,23 @@ func Approve(
 }
 
 // ApproveRepository puts approved releases in the place of all in a repository,
-// and refuses what lies next to them and could be read as a release.
+// and refuses what lies next to them and could be read as a release. The signature of a
+// mirror approves all releases in it. Without keys, only what a mirror recorded counts.
 func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Repository) error {
+	origin, signed, err := Recorded(r, keys)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	approve := func(release *repo.Release) (*repo.Release, error) {
+		if !signed {
+			return Approve(ctx, env, keys, release)
+		}
+		err := origin.Pin(release)
+		if err == nil {
+			release, err = publish.Whole(ctx, release, true)
+		}
+		return release, err
+	}
 	var problems []string
 	odd := func(list []repo.Oddity, harmless ...repo.OddityKind) {
 		for _, o := range list {
@@ -106,7 +123,7 @@ func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey
 	for _, provider := range r.Providers {
 		odd(provider.Oddities, repo.OddHidden)
 	}
-	beside, err := approveBeside(ctx, env, keys, r)
+	beside, err := approveBeside(ctx, env, r, approve)
 	if err != nil {
 		return err
 	}
@@ -116,7 +133,7 @@ func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey
 	}
 	for _, provider := range r.Providers {
 		for i, release := range provider.Releases {
-			approved, err := Approve(ctx, env, keys, release)
+			approved, err := approve(release)
 			if err != nil {
 				return err
 			}
@@ -136,7 +153,7 @@ func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey
 // the providers: cert-manager, and files that stand in for those of releases. It
 // returns what no signature covers, in words.
 func approveBeside(
-	ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Repository,
+	ctx context.Context, env *cli.Env, r *repo.Repository, approve func(*repo.Release) (*repo.Release, error),
 ) (problems []string, err error) {
 	root := env.Path(r.Path)
 	if left, err := os.ReadDir(filepath.Join(root, layouts.OverridesFolder)); err == nil && len(left) > 0 {
@@ -157,7 +174,7 @@ func approveBeside(
 		}
 		if v.Type()&os.ModeSymlink != 0 {
 			problems = append(problems, release.Path+" is a symbolic link")
-		} else if _, err := Approve(ctx, env, keys, release); err != nil {
+		} else if _, err := approve(release); err != nil {
 			return nil, err
 		}
 	}
@@ -192,6 +209,24 @@ func ApproveTarget(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, t 
 		}
 	}
 	return nil
+}
+
+// Recorded makes releases in a folder that is a mirror, or a part of one, state what the
+// mirror recorded, and refuses a difference. It returns the mirror, or nil, and whether one of
+// the keys signed what it recorded.
+func Recorded(r *repo.Repository, keys []*sign.PublicKey) (origin *mirror.Origin, signed bool, err error) {
+	origin, err = mirror.OriginOf(r.Path)
+	if origin == nil || err != nil {
+		return nil, false, err
+	}
+	if err := origin.PinAll(r); err != nil {
+		return nil, false, err
+	}
+	signed, err = Signed(origin.Checksums, origin.Signature, keys)
+	if err != nil {
+		err = cli.Exit(cli.ExitFindings, fmt.Errorf("%s: %w", r.Path, err))
+	}
+	return origin, signed, err
 }
 
 // Signed reports whether the checksums of a mirror have a signature by one of the

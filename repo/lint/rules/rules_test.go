@@ -59,8 +59,8 @@ func TestTable(t *testing.T) {
 		default:
 			t.Errorf("%s: proof %q", r.ID, r.Proof)
 		}
-		// What REPO024 compares with is the proof: the last release.
-		if r.Severity == lint.Error && r.Proof == lint.Practice && !live && r.Flag == "" && r.ID != "REPO024" {
+		// What these compare with is the proof: the last release, and the checksums of this one.
+		if r.Severity == lint.Error && r.Proof == lint.Practice && !live && r.Flag == "" && r.ID != "REPO023" && r.ID != "REPO024" {
 			t.Errorf("%s: an error needs more proof than practice", r.ID)
 		}
 	}

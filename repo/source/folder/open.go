@@ -237,6 +237,9 @@ var sourceMarkers = []string{"go.mod", "PROJECT", "config", "kustomization.yaml"
 // sourceHints are in source trees, but may lie beside releases as well.
 var sourceHints = []string{"Makefile", "Dockerfile", "go.work", "templates"}
 
+// meant matches names of folders that are meant as versions, such as v1.0.
+var meant = phrase.Pattern(`^v?[0-9]`)
+
 // look decides what the folder is, from its name and what it holds. Content is
 // stronger evidence than a name: a metadata.yaml lies in every source tree
 // too, and a version may be built into a folder of any name. A source tree may
@@ -272,7 +275,7 @@ func (r *reader) look(abs string) (shape, error) {
 	switch {
 	case r.ctx.Err() != nil:
 		return 0, context.Cause(r.ctx)
-	case components && labelErr == nil && (versionErr == nil || !source):
+	case components && labelErr == nil && (versionErr == nil || !source && meant().MatchString(name)):
 		return isVersion, nil
 	case components && (versionErr == nil || !source):
 		return isFlat, nil

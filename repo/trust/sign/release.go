@@ -132,6 +132,11 @@ func Verify(ctx context.Context, r *repo.Release, as []layouts.Provider, keys ..
 			out.Artifacts[i] = held(a, sums)
 		case file:
 			out.Artifacts[i] = held(a, sig)
+		default:
+			// What its place states is not enough.
+			if _, err := a.Sum(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := repo.VerifyChecksums(ctx, out); err != nil {

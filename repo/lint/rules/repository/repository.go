@@ -290,8 +290,8 @@ func unreadable(p *lint.Pass) {
 }
 
 var _ = repositoryRules.Add(lint.Rule{
-	ID: "REPO023", Name: "checksums", Severity: lint.Warning, Proof: lint.Practice,
-	Title:  "SHA256SUMS should match the files of the release",
+	ID: "REPO023", Name: "checksums", Severity: lint.Error, Proof: lint.Practice,
+	Title:  "SHA256SUMS must match the files of the release",
 	Source: "sha256sum --check; publish and mirror refuse such a release",
 	Why:    "Users who compare checksums refuse the release, and it can be neither published nor mirrored.",
 	Fix:    "Regenerate SHA256SUMS when all files are final, or restore the file that changed.",
