@@ -59,6 +59,15 @@ type Template struct {
 // YAML returns what `clusterctl generate cluster` prints.
 func (t *Template) YAML() ([]byte, error) { return marshal(t.sources) }
 
+// Document returns an object with its places in the file, as it is before clusterctl changes
+// it; nil if it has none.
+func (t *Template) Document(i int) *yamldoc.Document {
+	if o := &t.sources[i]; o.src != nil {
+		return o.src.document(o.start)
+	}
+	return nil
+}
+
 // RenderCluster turns a cluster template into the objects of a cluster
 // (clusterctl: client/config.go, GetClusterTemplate, and
 // client/repository/template.go, NewTemplate). Errors carry clusterctl's message

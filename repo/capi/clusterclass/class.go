@@ -374,28 +374,54 @@ func (c *Class) Handlers(p Patch) (generate, validate, discover *yamldoc.Node) {
 
 // Naming is a template for the names of objects.
 type Naming struct {
+	// Template is nil or empty if the class has none, so that the usual one counts.
 	Template *yamldoc.Node
 	// Of says what it names: "cluster", "machineDeployment" or "machinePool".
 	Of string
 }
 
+// naming is that of the control plane or a class of workers.
+func (c *Class) naming(n *yamldoc.Node, of string) Naming {
+	if c.old() {
+		return Naming{n.Get("namingStrategy", "template"), of}
+	}
+	return Naming{n.Get("naming", "template"), of}
+}
+
+// InfrastructureNaming names the object of the cluster's infrastructure.
+func (c *Class) InfrastructureNaming() Naming {
+	if c.old() {
+		return Naming{c.Spec.Get("infrastructureNamingStrategy", "template"), ofCluster}
+	}
+	return c.naming(c.Spec.Get("infrastructure"), ofCluster)
+}
+
+// ControlPlaneNaming names the control plane.
+func (c *Class) ControlPlaneNaming() Naming { return c.naming(c.Spec.Get("controlPlane"), ofCluster) }
+
+// WorkerNaming names the workers of a class.
+func (c *Class) WorkerNaming(w *Worker) Naming {
+	if w.Pool {
+		return c.naming(w.Node, ofPool)
+	}
+	return c.naming(w.Node, ofDeployment)
+}
+
 // Namings returns the templates of names that are there.
 func (c *Class) Namings() []Naming {
-	naming := "naming"
-	infrastructure := c.Spec.Get("infrastructure", "naming", "template")
-	if c.old() {
-		naming = "namingStrategy"
-		infrastructure = c.Spec.Get("infrastructureNamingStrategy", "template")
-	}
-	out := []Naming{{infrastructure, ofCluster}, {c.Spec.Get("controlPlane", naming, "template"), ofCluster}}
+	out := []Naming{c.InfrastructureNaming(), c.ControlPlaneNaming()}
 	for _, w := range c.Workers() {
-		of := ofDeployment
-		if w.Pool {
-			of = ofPool
-		}
-		out = append(out, Naming{w.Node.Get(naming, "template"), of})
+		out = append(out, c.WorkerNaming(&w))
 	}
 	return slices.DeleteFunc(out, func(n Naming) bool { return !n.Template.Is(yamldoc.String) })
+}
+
+// WorkerMetadata is the mapping with labels and annotations for the workers of a class.
+func (c *Class) WorkerMetadata(w *Worker) *yamldoc.Node {
+	if c.old() {
+		return w.Node.Get("template", "metadata")
+	}
+	return w.Node.Get("metadata")
 }
 
 // Defined reports whether there is more than an empty definition.
@@ -444,11 +470,7 @@ func (c *Class) Durations() []*yamldoc.Node {
 func (c *Class) Metadata() []*yamldoc.Node {
 	out := []*yamldoc.Node{c.Spec.Get("controlPlane", "metadata")}
 	for _, w := range c.Workers() {
-		if c.old() {
-			out = append(out, w.Node.Get("template", "metadata"))
-		} else {
-			out = append(out, w.Node.Get("metadata"))
-		}
+		out = append(out, c.WorkerMetadata(&w))
 	}
 	for _, v := range c.Variables() {
 		out = append(out, v.Node.Get("metadata"), v.Node.Get("deprecatedV1Beta1Metadata"))

@@ -274,6 +274,9 @@ func (s situation) run(p *lint.Pass) (out []fault, made map[string]bool) {
 	}
 	failed := map[*patch.Template]bool{}
 	for _, f := range patch.Run(s.class, global, templates, contract.NewestCore) {
+		if f.Unsure {
+			continue
+		}
 		failed[f.Template] = true
 		if g, ok := s.failure(f, made); ok {
 			g.webhook = f.Stage == patch.Apply && rewritten(p, f.Template)

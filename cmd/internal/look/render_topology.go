@@ -1,0 +1,250 @@
+package look
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/topology"
+)
+
+func renderTopologyCommand(env *cli.Env) *cobra.Command {
+	var r clusterRendering
+	var only string
+	cmd := &cobra.Command{
+		Use:   "topology TARGET NAME",
+		Short: "Print what Cluster API makes of a Cluster and its ClusterClass",
+		Long: `Prints the objects that the topology controller of Cluster API ` + clusterctl.Release + `
+creates for a new Cluster with a ClusterClass: the infrastructure cluster, the
+control plane, MachineDeployments, MachinePools, MachineHealthChecks and their
+templates, with the patches applied for the Cluster's variables. Or it prints
+why the controller refuses the Cluster, with the place.
+
+With --only patched, it prints what the patches change: each value before (-)
+and after (+), with the patch and the variables that it reads.
+
+This takes neither a cluster nor the network, unlike "clusterctl alpha topology
+plan", which clusterctl dropped. What is not known is said on standard error:
+patches of runtime extensions are not applied, rules in CEL not evaluated.
+Templates are read as they are in the files, without what the API server and
+webhooks add. ` + extension.Random + ` in a name stands for the random end that the controller
+makes up.
+` + targets.Help,
+		Example: `  clusterctl-repo render topology out/infrastructure-acme/v1.2.3 my-cluster \
+      --flavor topology --kubernetes-version v1.34.0
+
+  # What do the patches of the class change, and which variable decides?
+  clusterctl-repo render topology out/infrastructure-acme/v1.2.3 my-cluster \
+      --flavor topology --only patched`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.prepare(env, cmd, args[0], args[1]); err != nil {
+				return err
+			}
+			states, err := r.topologies(cmd.Context(), env, only != "")
+			if err != nil {
+				return err
+			}
+			var out bytes.Buffer
+			for _, s := range states {
+				for _, note := range s.Notes {
+					env.Say("info: %s", note)
+				}
+				for _, o := range s.Objects {
+					if only != "" {
+						writeChanges(&out, o)
+						continue
+					}
+					data, err := yamldoc.Marshal(o.Value)
+					if err != nil {
+						return fmt.Errorf("%v: %w", o.Value["kind"], err)
+					}
+					if out.Len() > 0 {
+						out.WriteString("---\n")
+					}
+					out.Write(data)
+				}
+			}
+			if out.Len() == 0 {
+				env.Say("the patches of the class change nothing")
+			}
+			return r.print(env, &out)
+		},
+	}
+	r.bind(cmd.Flags())
+	cmd.Flags().StringVar(&only, "only", "", "")
+	return cmd
+}
+
+// rendered are the objects of a template, with their places.
+type rendered struct {
+	objects []*manifest.Object
+	values  []unstructured.Unstructured
+}
+
+func (r *rendered) add(t *clusterctl.Template) {
+	for i, value := range t.Objects {
+		if d := t.Document(i); d != nil && d.Root != nil {
+			gvk := value.GroupVersionKind()
+			r.objects = append(r.objects, &manifest.Object{
+				Doc: d, Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: value.GetNamespace(), Name: value.GetName(),
+			})
+			r.values = append(r.values, value)
+		}
+	}
+}
+
+func (r *rendered) class(name string) *clusterclass.Class {
+	i := slices.IndexFunc(r.objects, func(o *manifest.Object) bool { return o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return clusterclass.Of(r.objects[i])
+}
+
+// topologies computes what becomes of each Cluster of the template that has a class.
+func (r *clusterRendering) topologies(ctx context.Context, env *cli.Env, changes bool) (out []*topology.State, err error) {
+	t, err := clusterctl.RenderCluster(ctx, r.in)
+	if err != nil {
+		return nil, err
+	}
+	var template rendered
+	template.add(t)
+	for i, o := range template.objects {
+		in := o.Get("spec", "topology")
+		name := cmp.Or(in.Get("classRef", "name").Str(), in.Get("class").Str())
+		if !o.Is(clusterclass.Group, "Cluster") || in.Given() == nil {
+			continue
+		}
+		all := template
+		class := all.class(name)
+		if class == nil {
+			if err := r.classFrom(ctx, env, name, &all); err != nil {
+				return nil, &yamldoc.Error{File: o.Doc.File.Name, Pos: o.Doc.Pos(in), Err: err}
+			}
+			class = all.class(name)
+		}
+		of, err := r.contract(class)
+		if err != nil {
+			return nil, err
+		}
+		s, err := topology.Generate(topology.Input{Cluster: o, Value: template.values[i].Object, Class: class, Templates: all.objects, Contract: of, Changes: changes})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s has no Cluster with a ClusterClass (spec.topology); choose a flavor that has one with --flavor", r.in.Template.Name)
+	}
+	return out, nil
+}
+
+// classFrom adds the objects of the file that has a ClusterClass: the one that clusterctl
+// reads, or another template of the release.
+func (r *clusterRendering) classFrom(ctx context.Context, env *cli.Env, name string, into *rendered) error {
+	var errs []error
+	for _, a := range append([]string{layouts.ClusterClassFile(name)}, phrase.List(r.release.Artifacts, func(a *repo.Artifact) string { return a.Name })...) {
+		kind := layouts.KindOfFile(a)
+		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass || a == layouts.TemplateFile(r.flavor) {
+			continue
+		}
+		f, err := r.file(env, a)
+		if err != nil || !strings.Contains(f.Data, clusterclass.Kind) {
+			continue
+		}
+		in := r.in
+		in.Template = f
+		t, err := clusterctl.RenderCluster(ctx, in)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		var more rendered
+		if more.add(t); more.class(name) == nil {
+			continue
+		}
+		env.Detail("ClusterClass %s: %s", name, f.Name)
+		into.objects, into.values = append(slices.Clip(into.objects), more.objects...), append(slices.Clip(into.values), more.values...)
+		return nil
+	}
+	return errors.Join(append([]error{fmt.Errorf("ClusterClass %q is in no file of %s", name, r.release.Path)}, errs...)...)
+}
+
+// contract is that of the control plane of a class, if its definition is in the components.
+func (r *clusterRendering) contract(class *clusterclass.Class) (contract.Contract, error) {
+	references := class.References()
+	if len(references) < 2 || r.components == nil {
+		return "", nil
+	}
+	ref := references[1]
+	group, version := manifest.SplitAPIVersion(ref.APIVersion)
+	if _, ok := contract.CoreSchema(group, strings.TrimSuffix(ref.Kind, contract.Suffix), version); ok {
+		return contract.Contract(version), nil
+	}
+	data, err := r.components.Bytes()
+	if err != nil {
+		return "", err
+	}
+	for _, o := range manifest.New(r.components, layouts.Components, data).Objects() {
+		if d := crd.Of(o); d != nil && d.Group == group && d.Kind+contract.Suffix == ref.Kind {
+			return topology.ContractOf(o, version), nil
+		}
+	}
+	return "", nil
+}
+
+// writeChanges writes what patches change of an object.
+func writeChanges(w *bytes.Buffer, o *topology.Object) {
+	if len(o.Changes) == 0 {
+		return
+	}
+	if w.Len() > 0 {
+		w.WriteByte('\n')
+	}
+	fmt.Fprintf(w, "%v %s, made from %s\n", o.Value["kind"], topology.Name(o.Value), o.Template)
+	for _, c := range o.Changes {
+		fmt.Fprintf(w, "  %s: %s\n", c.Path, c.Cause)
+		for _, line := range changedLines(c) {
+			fmt.Fprintf(w, "    %s\n", line)
+		}
+	}
+}
+
+func changedLines(c topology.Change) []string {
+	text := func(v []any) string {
+		if v == nil {
+			return ""
+		}
+		if s, ok := v[0].(string); ok && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
+			return strings.TrimSuffix(s, "\n") + "\n"
+		}
+		data, err := yamldoc.Marshal(v[0])
+		if err != nil {
+			return fmt.Sprintln(v[0])
+		}
+		return string(data)
+	}
+	lines := strings.Split(strings.TrimSuffix(edit.Diff("", []byte(text(c.Before)), []byte(text(c.After))), "\n"), "\n")
+	return slices.DeleteFunc(lines[min(2, len(lines)):], func(line string) bool { return strings.HasPrefix(line, "@@") })
+}

@@ -1,0 +1,311 @@
+package topology
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+)
+
+// Input is a Cluster with what the controller reads for it.
+type Input struct {
+	// Cluster is the Cluster with its places, and Value what is created of it.
+	Cluster *manifest.Object
+	Value   map[string]any
+	Class   *clusterclass.Class
+	// Templates are objects, among them the templates of the class.
+	Templates []*manifest.Object
+	// Contract is that of the control plane; empty if it is not known.
+	Contract contract.Contract
+	// Changes asks for what patches make of each object.
+	Changes bool
+}
+
+// State is what the controller makes.
+type State struct {
+	// Objects are the Cluster and all that belongs to it.
+	Objects []*Object
+	// Notes say what is not known.
+	Notes []string
+}
+
+// Object is one that the controller creates or, for the Cluster, changes.
+type Object struct {
+	Value map[string]any
+	// Template is the kind and name of the template that it is made from; empty if there
+	// is none.
+	Template string
+	// Changes are what patches make of it.
+	Changes []Change
+}
+
+// Generate computes the objects of a Cluster (cluster-api exp/topology/desiredstate,
+// Generate, and what the controller does before). All refusals are returned, each a
+// *yamldoc.Error where it has a place.
+func Generate(in Input) (*State, error) {
+	g := &generator{Input: in, state: &State{}}
+	g.read()
+	if len(g.errs) > 0 {
+		return nil, errors.Join(g.errs...)
+	}
+	g.workers()
+	g.templates()
+	g.variables()
+	if len(g.errs) > 0 {
+		return nil, errors.Join(g.errs...)
+	}
+	g.generate()
+	if len(g.errs) > 0 {
+		return nil, errors.Join(g.errs...)
+	}
+	return g.state, nil
+}
+
+type generator struct {
+	Input
+	cluster *cluster
+	class   *class
+	state   *State
+	errs    []error
+}
+
+// refuse adds a refusal at a value of an object.
+func (g *generator) refuse(o *manifest.Object, n *yamldoc.Node, format string, args ...any) {
+	err := &yamldoc.Error{File: o.Doc.File.Name, Pos: o.Doc.Pos(n), Err: fmt.Errorf(format, args...)}
+	if !slices.ContainsFunc(g.errs, func(known error) bool { return known.Error() == err.Error() }) {
+		g.errs = append(g.errs, err)
+	}
+}
+
+// note adds what is not known, once.
+func (g *generator) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(g.state.Notes, text) {
+		g.state.Notes = append(g.state.Notes, text)
+	}
+}
+
+// lists are the lists of workers in a topology.
+var lists = [...]string{clusterclass.Deployments, clusterclass.Pools}
+
+// eachPart calls visit for the control plane and the workers of the Cluster.
+func (g *generator) eachPart(visit func(part *yamldoc.Node, list string)) {
+	topology := g.Cluster.Get("spec", "topology")
+	visit(topology.Get("controlPlane"), "")
+	for _, list := range lists {
+		for _, n := range topology.Get("workers", list).List() {
+			visit(n, list)
+		}
+	}
+}
+
+// workers checks that the class has the classes of the workers.
+func (g *generator) workers() {
+	g.eachPart(func(part *yamldoc.Node, list string) {
+		name := part.Get("class")
+		if list == "" || g.Class.Worker(list == clusterclass.Pools, name.Str()) != nil {
+			return
+		}
+		g.refuse(g.Cluster, cmp.Or(name, part), "ClusterClass %s has no class %q in spec.workers.%s", g.Class.Name(), name.Text(), list)
+	})
+}
+
+// templates checks that the class has its templates, and that all are there.
+func (g *generator) templates() {
+	references := g.Class.References()
+	if len(references) < 2 {
+		g.refuse(g.Class.Object, nil, "ClusterClass %s has no spec", g.Class.Name())
+	}
+	for _, r := range references {
+		if r.Role == contract.Remediation {
+			continue
+		}
+		if r.Node == nil {
+			g.refuse(g.Class.Object, r.Parent, "ClusterClass %s has no %s", g.Class.Name(), &r)
+			continue
+		}
+		found := slices.IndexFunc(g.Templates, func(o *manifest.Object) bool {
+			return o.Group == r.Group() && o.Kind == r.Kind && o.Name == r.Name
+		})
+		if found < 0 {
+			g.refuse(g.Class.Object, r.Node, "%s %s, which ClusterClass %s refers to, is missing", r.Kind, r.Name, g.Class.Name())
+		} else if o := g.Templates[found]; o.Group+"/"+o.Version != r.APIVersion {
+			g.note("%s %s is written in %s, but ClusterClass %s reads it in %s: what the API server's conversion changes is not known",
+				r.Kind, r.Name, o.Version, g.Class.Name(), r.APIVersion)
+		}
+	}
+}
+
+// generate computes the objects once everything is there.
+func (g *generator) generate() {
+	maker := &extension.Maker{Topology: extension.TopologyOf(g.Class, g.Templates), Core: contract.NewestCore, Contract: g.Contract}
+	maker.Topology.Cluster = plain(g.cluster)
+	if r := g.Class.References()[1]; g.Contract == "" {
+		g.note("the contract of %s is not known without its CustomResourceDefinition; %s is assumed", strings.TrimSuffix(r.Kind, contract.Suffix), maker.ControlPlaneContract())
+	}
+	parts, err := maker.Parts(extension.Samples{})
+	if err != nil {
+		g.errs = append(g.errs, fmt.Errorf("ClusterClass %s: %w", g.Class.Name(), err))
+		return
+	}
+	global, _, templates := maker.Templates(extension.Samples{})
+	for i := range parts {
+		if parts[i].Holder.FieldPath == patch.ControlPlanePath {
+			g.controlPlane(parts, i, maker.ControlPlaneContract())
+		}
+	}
+	g.patch(global, templates)
+	if len(g.errs) > 0 {
+		return
+	}
+	made := make([]*Object, len(parts))
+	for i, p := range parts {
+		made[i] = g.finish(p, templates[i])
+	}
+	g.arrange(parts, made)
+}
+
+// patch applies the patches, and says which ones are not.
+func (g *generator) patch(global patch.Values, templates []*patch.Template) {
+	for _, p := range g.Class.Patches() {
+		if p.External == nil {
+			continue
+		}
+		generate, validate, _ := g.Class.Handlers(p)
+		if generate != nil {
+			g.note("external patch %q (%s) is not applied: only the running extension knows what it changes", p.Name, generate.Text())
+		}
+		if validate != nil {
+			g.note("the extension of patch %q (%s) would validate the result, and may refuse it", p.Name, validate.Text())
+		}
+	}
+	for _, f := range patch.Run(g.Class, global, templates, contract.NewestCore) {
+		where := fmt.Sprintf("%s of %s", f.Template.Kind, strings.TrimSuffix(f.Template.Holder.Kind+" "+topologyName(f.Template), " "))
+		if f.Unsure {
+			pos := g.Class.Object.Doc.Pos(f.Node)
+			g.note("patch %q (%s:%d) is not applied to the %s: %v", f.Patch, g.Class.Object.Doc.File.Name, pos.Line, where, f.Err)
+			continue
+		}
+		g.refuse(g.Class.Object, f.Node, "patch %q fails for the %s: %w", f.Patch, where, f.Err)
+	}
+}
+
+// topologyName is the name in the Cluster of the workers that a template is for.
+func topologyName(t *patch.Template) string {
+	for _, kind := range [...]string{"machineDeployment", "machinePool"} {
+		if v, err := t.Values.Lookup("builtin." + kind + ".topologyName"); err == nil {
+			return strings.Trim(string(v), `"`)
+		}
+	}
+	return ""
+}
+
+// variables fills in defaults and compares values with their schemas, as admission and the
+// controller do.
+func (g *generator) variables() {
+	topology := g.Cluster.Get("spec", "topology")
+	t := &g.cluster.Spec.Topology
+	t.Variables = g.defaulted(topology.Get("variables"), t.Variables, true)
+	overrides := func(part *yamldoc.Node, list []variable) []variable {
+		return g.defaulted(part.Get("variables", "overrides"), list, false)
+	}
+	t.ControlPlane.Variables.Overrides = overrides(topology.Get("controlPlane"), t.ControlPlane.Variables.Overrides)
+	deployments, pools := topology.Get("workers", clusterclass.Deployments).List(), topology.Get("workers", clusterclass.Pools).List()
+	for i := range t.Workers.MachineDeployments {
+		v := &t.Workers.MachineDeployments[i].Variables
+		v.Overrides = overrides(deployments[i], v.Overrides)
+	}
+	for i := range t.Workers.MachinePools {
+		v := &t.Workers.MachinePools[i].Variables
+		v.Overrides = overrides(pools[i], v.Overrides)
+	}
+}
+
+// defaulted returns the values of a list, with those that the class has by default
+// (internal/topology/variables, DefaultClusterVariables and ValidateClusterVariables).
+func (g *generator) defaulted(at *yamldoc.Node, list []variable, whole bool) (out []variable) {
+	set := map[string]bool{}
+	definitions := slices.Clone(g.Class.Variables())
+	slices.SortStableFunc(definitions, func(a, b clusterclass.Variable) int { return strings.Compare(a.Name, b.Name) })
+	names := phrase.List(definitions, func(v clusterclass.Variable) string { return v.Name })
+	for i, v := range list {
+		n := at.List()[i]
+		if set[v.Name] {
+			g.refuse(g.Cluster, n, "variable %q is set twice", v.Name)
+			continue
+		}
+		set[v.Name] = true
+		definition := g.Class.Variable(v.Name)
+		if definition == nil && g.Class.Discovers() {
+			g.note("variable %q is not checked: ClusterClass %s does not define it, but an extension of the class may", v.Name, g.Class.Name())
+			out = append(out, v)
+			continue
+		}
+		if definition == nil {
+			g.refuse(g.Cluster, n, "ClusterClass %s does not define variable %q%s", g.Class.Name(), v.Name, phrase.DidYouMean(v.Name, names))
+			continue
+		}
+		out = append(out, g.checked(definition, n, n.Get("value").Value(), true)...)
+	}
+	if !whole {
+		return out
+	}
+	for _, v := range definitions {
+		switch {
+		case set[v.Name]:
+		case v.Default() != nil:
+			out = append(out, g.checked(&v, at, nil, false)...)
+		case v.Required:
+			g.refuse(g.Cluster, cmp.Or(at, g.Cluster.Get("spec", "topology")), "ClusterClass %s requires variable %q, which the Cluster does not set", g.Class.Name(), v.Name)
+		}
+		set[v.Name] = true
+	}
+	return out
+}
+
+// checked is one value with the defaults of its schema; none if it does not fit.
+func (g *generator) checked(v *clusterclass.Variable, at *yamldoc.Node, value any, set bool) []variable {
+	value, _ = clusterclass.Defaulted(v.Schema.Node, value, set)
+	data, err := json.Marshal(map[string]any{"value": value})
+	docs := yamldoc.Parse(yamldoc.NewFile("value", data)).Docs
+	if err != nil || len(docs) == 0 {
+		g.refuse(g.Cluster, at, "variable %q cannot be read: %w", v.Name, err)
+		return nil
+	}
+	wrong := new(crd.Checker).Check(v.Schema, docs[0].Root.Get("value"), true, v.Name)
+	for _, w := range wrong {
+		g.refuse(g.Cluster, at, "variable %s %s", w.Path, w.Message)
+	}
+	v.Schema.Node.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
+		if len(path) > 0 && path[len(path)-1] == "x-kubernetes-validations" && len(n.List()) > 0 {
+			g.note("variable %q is not checked by the CEL rules of its schema", v.Name)
+		}
+		return true
+	})
+	out := variable{Name: v.Name}
+	if out.Value.Raw, err = json.Marshal(value); err != nil || len(wrong) > 0 {
+		return nil
+	}
+	return []variable{out}
+}
+
+// ContractOf is the contract that a CustomResourceDefinition gives a version of its kind;
+// empty if it gives none.
+func ContractOf(definition *manifest.Object, version string) contract.Contract {
+	for _, c := range []contract.Contract{contract.V1Beta2, contract.V1Beta1} {
+		if versions, _ := definition.Label(c.Label()); slices.Contains(strings.Split(versions, "_"), version) {
+			return c
+		}
+	}
+	return ""
+}
