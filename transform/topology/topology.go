@@ -234,6 +234,7 @@ func (g *generator) variables() {
 // defaulted returns the values of a list, with those that the class has by default
 // (internal/topology/variables, DefaultClusterVariables and ValidateClusterVariables).
 func (g *generator) defaulted(at *yamldoc.Node, list []variable, whole bool) (out []variable) {
+	out = slices.Clone(list[:0]) // an empty list stays one
 	set := map[string]bool{}
 	definitions := slices.Clone(g.Class.Variables())
 	slices.SortStableFunc(definitions, func(a, b clusterclass.Variable) int { return strings.Compare(a.Name, b.Name) })
