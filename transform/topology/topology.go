@@ -190,24 +190,34 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template) {
 		}
 	}
 	for _, f := range patch.Run(g.Class, global, templates, contract.NewestCore) {
-		where := fmt.Sprintf("%s of %s", f.Template.Kind, strings.TrimSuffix(f.Template.Holder.Kind+" "+topologyName(f.Template), " "))
+		text := fmt.Sprintf("patch %q fails for %s: %s", f.Patch, where(f.Template), f.Reason())
+		if f.Stage == patch.Apply {
+			text = fmt.Sprintf("patch %q fails for %s at %s: %s", f.Patch, where(f.Template), f.Node.Str(), f.Reason())
+			if !f.Unsure && f.Reason() != f.Err.Error() {
+				text += "; in a cluster, a default of the API server or a webhook may add it"
+			}
+		}
 		if f.Unsure {
 			pos := g.Class.Object.Doc.Pos(f.Node)
-			g.note("patch %q (%s:%d) is not applied to the %s: %v", f.Patch, g.Class.Object.Doc.File.Name, pos.Line, where, f.Err)
+			g.note("%s:%d:%d: not applied, because %s", g.Class.Object.Doc.File.Name, pos.Line, pos.Column, text)
 			continue
 		}
-		g.refuse(g.Class.Object, f.Node, "patch %q fails for the %s: %w", f.Patch, where, f.Err)
+		g.refuse(g.Class.Object, f.Node, "%s", text)
 	}
 }
 
-// topologyName is the name in the Cluster of the workers that a template is for.
-func topologyName(t *patch.Template) string {
-	for _, kind := range [...]string{"machineDeployment", "machinePool"} {
-		if v, err := t.Values.Lookup("builtin." + kind + ".topologyName"); err == nil {
-			return strings.Trim(string(v), `"`)
-		}
+// where says what a template is for.
+func where(t *patch.Template) string {
+	switch h := t.Holder; {
+	case h.FieldPath == patch.InfrastructureClusterPath && h.Kind == "Cluster":
+		return t.Kind + " of the Cluster"
+	case h.FieldPath == patch.ControlPlanePath:
+		return t.Kind + " of the control plane"
+	case h.Kind == "MachineDeployment", h.Kind == "MachinePool":
+		name, _ := t.Values.Lookup("builtin." + strings.ToLower(h.Kind[:1]) + h.Kind[1:] + ".topologyName")
+		return fmt.Sprintf("%s of %s %s", t.Kind, h.Kind, strings.Trim(string(name), `"`))
 	}
-	return ""
+	return t.Kind + " of control plane machines"
 }
 
 // variables fills in defaults and compares values with their schemas, as admission and the

@@ -29,6 +29,7 @@ var Glossary = map[string]string{
 	"cert-manager":                "also mirror cert-manager, in this `VERSION`",
 	"changed-since":               "hide the findings that the targets have at this git `REVISION`",
 	"check-images":                "ask the registries whether they have each image, with the credentials of docker login",
+	"class":                       "take the ClusterClass from the cluster template of this `FLAVOR`",
 	"client-cert":                 "present this client certificate, a PEM `FILE`",
 	"client-key":                  "use this private key for the client certificate, a PEM `FILE`",
 	"color":                       "colour the output `WHEN`",

@@ -15,7 +15,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
-	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
@@ -28,9 +27,15 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/topology"
 )
 
+type topologyRendering struct {
+	clusterRendering
+	// class is the flavor whose template has the ClusterClass.
+	class string
+	only  string
+}
+
 func renderTopologyCommand(env *cli.Env) *cobra.Command {
-	var r clusterRendering
-	var only string
+	var r topologyRendering
 	cmd := &cobra.Command{
 		Use:   "topology TARGET NAME",
 		Short: "Print what Cluster API makes of a Cluster and its ClusterClass",
@@ -61,7 +66,7 @@ makes up.
 			if err := r.prepare(env, cmd, args[0], args[1]); err != nil {
 				return err
 			}
-			states, err := r.topologies(cmd.Context(), env, only != "")
+			states, err := r.topologies(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -71,7 +76,7 @@ makes up.
 					env.Say("info: %s", note)
 				}
 				for _, o := range s.Objects {
-					if only != "" {
+					if r.only != "" {
 						writeChanges(&out, o)
 						continue
 					}
@@ -85,21 +90,25 @@ makes up.
 					out.Write(data)
 				}
 			}
-			if out.Len() == 0 {
-				env.Say("the patches of the class change nothing")
+			switch {
+			case r.only == "":
+				env.Say("info: %s in names stands for what the controller makes up", extension.Random)
+			case out.Len() == 0:
+				env.Say("info: the patches change nothing")
 			}
 			return r.print(env, &out)
 		},
 	}
 	r.bind(cmd.Flags())
-	cmd.Flags().StringVar(&only, "only", "", "")
+	cmd.Flags().StringVar(&r.class, "class", "", "")
+	cmd.Flags().StringVar(&r.only, "only", "", "")
 	return cmd
 }
 
 // rendered are the objects of a template, with their places.
 type rendered struct {
 	objects []*manifest.Object
-	values  []unstructured.Unstructured
+	values  []unstructured.Unstructured // the same, as clusterctl changes them
 }
 
 func (r *rendered) add(t *clusterctl.Template) {
@@ -114,7 +123,7 @@ func (r *rendered) add(t *clusterctl.Template) {
 	}
 }
 
-func (r *rendered) class(name string) *clusterclass.Class {
+func (r *rendered) find(name string) *clusterclass.Class {
 	i := slices.IndexFunc(r.objects, func(o *manifest.Object) bool { return o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == name })
 	if i < 0 {
 		return nil
@@ -123,7 +132,7 @@ func (r *rendered) class(name string) *clusterclass.Class {
 }
 
 // topologies computes what becomes of each Cluster of the template that has a class.
-func (r *clusterRendering) topologies(ctx context.Context, env *cli.Env, changes bool) (out []*topology.State, err error) {
+func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out []*topology.State, err error) {
 	t, err := clusterctl.RenderCluster(ctx, r.in)
 	if err != nil {
 		return nil, err
@@ -137,58 +146,80 @@ func (r *clusterRendering) topologies(ctx context.Context, env *cli.Env, changes
 			continue
 		}
 		all := template
-		class := all.class(name)
-		if class == nil {
+		if r.class != "" || all.find(name) == nil {
 			if err := r.classFrom(ctx, env, name, &all); err != nil {
 				return nil, &yamldoc.Error{File: o.Doc.File.Name, Pos: o.Doc.Pos(in), Err: err}
 			}
-			class = all.class(name)
 		}
+		class := all.find(name)
 		of, err := r.contract(class)
 		if err != nil {
 			return nil, err
 		}
-		s, err := topology.Generate(topology.Input{Cluster: o, Value: template.values[i].Object, Class: class, Templates: all.objects, Contract: of, Changes: changes})
+		s, err := topology.Generate(topology.Input{Cluster: o, Value: template.values[i].Object, Class: class, Templates: all.objects, Contract: of, Changes: r.only != ""})
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, s)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no Cluster with a ClusterClass (spec.topology); choose a flavor that has one with --flavor", r.in.Template.Name)
+		err := fmt.Errorf("%s has no Cluster with a ClusterClass (spec.topology)", r.in.Template.Name)
+		if flavors := r.with("topology:"); len(flavors) > 0 {
+			err = fmt.Errorf("%w; these flavors may have one: %s", err, strings.Join(flavors, ", "))
+		}
+		return nil, err
 	}
 	return out, nil
 }
 
+// with are the flavors whose templates hold a text, sorted.
+func (r *clusterRendering) with(text string) (flavors []string) {
+	for _, a := range r.release.Artifacts {
+		data, err := a.Bytes()
+		if flavor, ok := layouts.Flavor(a.Name); ok && err == nil && bytes.Contains(data, []byte(text)) && flavor != r.flavor {
+			flavors = append(flavors, flavor)
+		}
+	}
+	return flavors
+}
+
 // classFrom adds the objects of the file that has a ClusterClass: the one that clusterctl
-// reads, or another template of the release.
-func (r *clusterRendering) classFrom(ctx context.Context, env *cli.Env, name string, into *rendered) error {
+// reads or, without it, the template of a flavor.
+func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string, into *rendered) error {
+	files := []string{layouts.ClusterClassFile(name)}
+	if r.class != "" {
+		files = []string{layouts.TemplateFile(r.class)}
+	} else if r.release.Artifact(files[0]) == nil {
+		files = phrase.List(r.with(clusterclass.Kind), layouts.TemplateFile)
+	}
+	var found []rendered
+	var in []string
 	var errs []error
-	for _, a := range append([]string{layouts.ClusterClassFile(name)}, phrase.List(r.release.Artifacts, func(a *repo.Artifact) string { return a.Name })...) {
-		kind := layouts.KindOfFile(a)
-		if kind != layouts.ClusterTemplate && kind != layouts.ClusterClass || a == layouts.TemplateFile(r.flavor) {
-			continue
+	for _, file := range files {
+		input := r.in
+		var t *clusterctl.Template
+		var err error
+		if input.Template, err = r.file(env, file); err == nil {
+			t, err = clusterctl.RenderCluster(ctx, input)
 		}
-		f, err := r.file(env, a)
-		if err != nil || !strings.Contains(f.Data, clusterclass.Kind) {
-			continue
-		}
-		in := r.in
-		in.Template = f
-		t, err := clusterctl.RenderCluster(ctx, in)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		var more rendered
-		if more.add(t); more.class(name) == nil {
-			continue
+		if more.add(t); more.find(name) != nil {
+			found, in = append(found, more), append(in, input.Template.Name)
 		}
-		env.Detail("ClusterClass %s: %s", name, f.Name)
-		into.objects, into.values = append(slices.Clip(into.objects), more.objects...), append(slices.Clip(into.values), more.values...)
-		return nil
 	}
-	return errors.Join(append([]error{fmt.Errorf("ClusterClass %q is in no file of %s", name, r.release.Path)}, errs...)...)
+	if len(found) > 1 {
+		return fmt.Errorf("ClusterClass %q is in %s; choose the flavor of one with --class", name, phrase.And(in))
+	}
+	if len(found) == 0 {
+		return errors.Join(append([]error{fmt.Errorf("ClusterClass %q is not found; searched %s", name, phrase.And(append(files, r.in.Template.Name)))}, errs...)...)
+	}
+	env.Detail("ClusterClass %s: %s", name, in[0])
+	into.objects = append(slices.Clip(found[0].objects), into.objects...) // of two of a name the last is applied
+	return nil
 }
 
 // contract is that of the control plane of a class, if its definition is in the components.
@@ -246,5 +277,6 @@ func changedLines(c topology.Change) []string {
 		return string(data)
 	}
 	lines := strings.Split(strings.TrimSuffix(edit.Diff("", []byte(text(c.Before)), []byte(text(c.After))), "\n"), "\n")
-	return slices.DeleteFunc(lines[min(2, len(lines)):], func(line string) bool { return strings.HasPrefix(line, "@@") })
+	lines = slices.DeleteFunc(lines[min(2, len(lines)):], func(line string) bool { return strings.HasPrefix(line, "@@") })
+	return phrase.List(lines, func(line string) string { return line[:1] + " " + line[1:] })
 }

@@ -104,6 +104,22 @@ type Failure struct {
 	Unsure bool
 }
 
+// Reason is the error in few words.
+func (f *Failure) Reason() string {
+	text := f.Err.Error()
+	for _, known := range []struct{ part, short string }{
+		{"replace operation does not apply", "replace needs an existing value"},
+		{"remove operation does not apply", "remove needs an existing value"},
+		{"unable to remove nonexistent key", "remove needs an existing value"},
+		{"add operation does not apply", "add needs an existing parent"},
+	} {
+		if f.Stage == Apply && strings.Contains(text, known.part) && (strings.Contains(text, "missing") || strings.Contains(text, "nonexistent")) {
+			return known.short
+		}
+	}
+	return text
+}
+
 // operation is an entry of jsonPatches.
 type operation struct {
 	op, path string
