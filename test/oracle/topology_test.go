@@ -276,11 +276,7 @@ func TestTopology(t *testing.T) {
 				Provider: provider(r), Template: yamldoc.NewFile(name, text), Name: "one", Namespace: "ns", Variables: dummies(text).Get,
 			})
 			given.NoError(t, err)
-			var all []*manifest.Object
-			for i, o := range rendered.Objects {
-				gvk := o.GroupVersionKind()
-				all = append(all, &manifest.Object{Doc: rendered.Document(i), Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: o.GetName()})
-			}
+			all := given.Value(rendered.Manifests())(t)
 			for _, o := range all {
 				class := clusterclass.Of(o)
 				if class == nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -66,7 +67,7 @@ func (g *generator) read() {
 func (g *generator) decode(o *manifest.Object, value any, into any) {
 	data, err := json.Marshal(value)
 	if err == nil {
-		err = json.Unmarshal(data, into)
+		err = utiljson.Unmarshal(data, into) // tells case, as the API server does
 	}
 	var misfit *json.UnmarshalTypeError
 	if n := o.Doc.Root; errors.As(err, &misfit) {

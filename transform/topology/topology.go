@@ -95,29 +95,21 @@ func (g *generator) note(format string, args ...any) {
 	}
 }
 
-// lists are the lists of workers in a topology.
-var lists = [...]string{clusterclass.Deployments, clusterclass.Pools}
-
-// eachPart calls visit for the control plane and the workers of the Cluster.
-func (g *generator) eachPart(visit func(part *yamldoc.Node, list string)) {
-	topology := g.Cluster.Get("spec", "topology")
-	visit(topology.Get("controlPlane"), "")
-	for _, list := range lists {
-		for _, n := range topology.Get("workers", list).List() {
-			visit(n, list)
-		}
-	}
-}
-
 // workers checks that the class has the classes of the workers.
 func (g *generator) workers() {
-	g.eachPart(func(part *yamldoc.Node, list string) {
-		name := part.Get("class")
-		if list == "" || g.Class.Worker(list == clusterclass.Pools, name.Str()) != nil {
-			return
+	seen := map[string]bool{}
+	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
+		for _, n := range g.Cluster.Get("spec", "topology", "workers", list).List() {
+			class, name := n.Get("class"), n.Get("name")
+			if g.Class.Worker(list == clusterclass.Pools, class.Str()) == nil {
+				g.refuse(g.Cluster, cmp.Or(class, n), "ClusterClass %s has no class %q in spec.workers.%s", g.Class.Name(), class.Text(), list)
+			}
+			if seen[list+name.Str()] {
+				g.refuse(g.Cluster, cmp.Or(name, n), "the name %q is there twice in %s", name.Text(), list)
+			}
+			seen[list+name.Str()] = true
 		}
-		g.refuse(g.Cluster, cmp.Or(name, part), "ClusterClass %s has no class %q in spec.workers.%s", g.Class.Name(), name.Text(), list)
-	})
+	}
 }
 
 // templates checks that the class has its templates, and that all are there.
@@ -230,14 +222,13 @@ func (g *generator) variables() {
 		return g.defaulted(part.Get("variables", "overrides"), list, false)
 	}
 	t.ControlPlane.Variables.Overrides = overrides(topology.Get("controlPlane"), t.ControlPlane.Variables.Overrides)
-	deployments, pools := topology.Get("workers", clusterclass.Deployments).List(), topology.Get("workers", clusterclass.Pools).List()
-	for i := range t.Workers.MachineDeployments {
+	for i, n := range topology.Get("workers", clusterclass.Deployments).List() {
 		v := &t.Workers.MachineDeployments[i].Variables
-		v.Overrides = overrides(deployments[i], v.Overrides)
+		v.Overrides = overrides(n, v.Overrides)
 	}
-	for i := range t.Workers.MachinePools {
+	for i, n := range topology.Get("workers", clusterclass.Pools).List() {
 		v := &t.Workers.MachinePools[i].Variables
-		v.Overrides = overrides(pools[i], v.Overrides)
+		v.Overrides = overrides(n, v.Overrides)
 	}
 }
 

@@ -70,7 +70,7 @@ var Glossary = map[string]string{
 	"objects":                     "make requests from the ClusterClass, its templates and the Cluster in this `FILE`",
 	"oci-format":                  "oci://: write the files as layers, or as one archive (`FORMAT`)",
 	"offline":                     "E2EConfig: use URL versions only if an earlier run fetched them",
-	"only":                        "print only what patches change, before and after, with the patch and its variables, for `WHAT`",
+	"only":                        "print only the values that are `WHAT`, before and after, with what changes them",
 	"out":                         "write files into this `FOLDER`",
 	"output":                      "write the result as `FORMAT[=FILE]`",
 	"pin":                         "write the exact version instead of latest",

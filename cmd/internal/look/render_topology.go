@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
@@ -45,15 +44,15 @@ control plane, MachineDeployments, MachinePools, MachineHealthChecks and their
 templates, with the patches applied for the Cluster's variables. Or it prints
 why the controller refuses the Cluster, with the place.
 
-With --only patched, it prints what the patches change: each value before (-)
-and after (+), with the patch and the variables that it reads.
+With --only patched, it prints only what the patches change: each value before
+(-) and after (+), with the patch and the variables that it reads.
 
-This takes neither a cluster nor the network, unlike "clusterctl alpha topology
-plan", which clusterctl dropped. What is not known is said on standard error:
-patches of runtime extensions are not applied, rules in CEL not evaluated.
-Templates are read as they are in the files, without what the API server and
-webhooks add. ` + extension.Random + ` in a name stands for the random end that the controller
-makes up.
+It needs neither a cluster nor the network; "clusterctl alpha topology plan",
+which clusterctl no longer has, needed a cluster. What cannot be known is listed
+on standard error: patches of runtime extensions are not applied, and CEL rules
+of variables are not evaluated. Templates are taken as they are in the files,
+without defaults of the API server and changes by webhooks. ` + extension.Random + ` in a name
+stands for random characters that Cluster API generates.
 ` + targets.Help,
 		Example: `  clusterctl-repo render topology out/infrastructure-acme/v1.2.3 my-cluster \
       --flavor topology --kubernetes-version v1.34.0
@@ -63,6 +62,9 @@ makes up.
       --flavor topology --only patched`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.only != "" && r.only != "patched" {
+				return cli.Unknown("value of --only", r.only, []string{"patched"})
+			}
 			if err := r.prepare(env, cmd, args[0], args[1]); err != nil {
 				return err
 			}
@@ -91,10 +93,10 @@ makes up.
 				}
 			}
 			switch {
-			case r.only == "":
-				env.Say("info: %s in names stands for what the controller makes up", extension.Random)
 			case out.Len() == 0:
 				env.Say("info: the patches change nothing")
+			case bytes.Contains(out.Bytes(), []byte("-"+extension.Random)):
+				env.Say("info: %s in names stands for the random characters that Cluster API generates", extension.Random)
 			}
 			return r.print(env, &out)
 		},
@@ -105,30 +107,14 @@ makes up.
 	return cmd
 }
 
-// rendered are the objects of a template, with their places.
-type rendered struct {
-	objects []*manifest.Object
-	values  []unstructured.Unstructured // the same, as clusterctl changes them
-}
-
-func (r *rendered) add(t *clusterctl.Template) {
-	for i, value := range t.Objects {
-		if d := t.Document(i); d != nil && d.Root != nil {
-			gvk := value.GroupVersionKind()
-			r.objects = append(r.objects, &manifest.Object{
-				Doc: d, Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: value.GetNamespace(), Name: value.GetName(),
-			})
-			r.values = append(r.values, value)
+// classOf finds a ClusterClass; of two of a name the last is applied.
+func classOf(objects []*manifest.Object, name string) *clusterclass.Class {
+	for _, o := range slices.Backward(objects) {
+		if o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == name {
+			return clusterclass.Of(o)
 		}
 	}
-}
-
-func (r *rendered) find(name string) *clusterclass.Class {
-	i := slices.IndexFunc(r.objects, func(o *manifest.Object) bool { return o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return clusterclass.Of(r.objects[i])
+	return nil
 }
 
 // topologies computes what becomes of each Cluster of the template that has a class.
@@ -137,26 +123,30 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 	if err != nil {
 		return nil, err
 	}
-	var template rendered
-	template.add(t)
-	for i, o := range template.objects {
+	template, err := t.Manifests()
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range template {
 		in := o.Get("spec", "topology")
 		name := cmp.Or(in.Get("classRef", "name").Str(), in.Get("class").Str())
-		if !o.Is(clusterclass.Group, "Cluster") || in.Given() == nil {
+		if !o.Is(clusterclass.Group, "Cluster") || in.Given() == nil || in.Is(yamldoc.Map) && len(in.Fields()) == 0 {
 			continue
 		}
 		all := template
-		if r.class != "" || all.find(name) == nil {
-			if err := r.classFrom(ctx, env, name, &all); err != nil {
-				return nil, &yamldoc.Error{File: o.Doc.File.Name, Pos: o.Doc.Pos(in), Err: err}
+		if r.class != "" || classOf(all, name) == nil {
+			more, err := r.classFrom(ctx, env, name)
+			if err != nil {
+				return nil, &yamldoc.Error{File: o.Doc.File.Name, Pos: o.Doc.Pos(cmp.Or(in.Get("classRef", "name"), in.Get("class"), in)), Err: err}
 			}
+			all = append(slices.Clip(more), template...)
 		}
-		class := all.find(name)
+		class := classOf(all, name)
 		of, err := r.contract(class)
 		if err != nil {
 			return nil, err
 		}
-		s, err := topology.Generate(topology.Input{Cluster: o, Value: template.values[i].Object, Class: class, Templates: all.objects, Contract: of, Changes: r.only != ""})
+		s, err := topology.Generate(topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: class, Templates: all, Contract: of, Changes: r.only != ""})
 		if err != nil {
 			return nil, err
 		}
@@ -183,43 +173,43 @@ func (r *clusterRendering) with(text string) (flavors []string) {
 	return flavors
 }
 
-// classFrom adds the objects of the file that has a ClusterClass: the one that clusterctl
+// classFrom returns the objects of the file that has a ClusterClass: the one that clusterctl
 // reads or, without it, the template of a flavor.
-func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string, into *rendered) error {
+func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string) ([]*manifest.Object, error) {
 	files := []string{layouts.ClusterClassFile(name)}
 	if r.class != "" {
 		files = []string{layouts.TemplateFile(r.class)}
 	} else if r.release.Artifact(files[0]) == nil {
 		files = phrase.List(r.with(clusterclass.Kind), layouts.TemplateFile)
 	}
-	var found []rendered
+	var found [][]*manifest.Object
 	var in []string
 	var errs []error
 	for _, file := range files {
 		input := r.in
 		var t *clusterctl.Template
+		var objects []*manifest.Object
 		var err error
 		if input.Template, err = r.file(env, file); err == nil {
 			t, err = clusterctl.RenderCluster(ctx, input)
 		}
+		if err == nil {
+			objects, err = t.Manifests()
+		}
 		if err != nil {
 			errs = append(errs, err)
-			continue
-		}
-		var more rendered
-		if more.add(t); more.find(name) != nil {
-			found, in = append(found, more), append(in, input.Template.Name)
+		} else if classOf(objects, name) != nil {
+			found, in = append(found, objects), append(in, input.Template.Name)
 		}
 	}
 	if len(found) > 1 {
-		return fmt.Errorf("ClusterClass %q is in %s; choose the flavor of one with --class", name, phrase.And(in))
+		return nil, fmt.Errorf("ClusterClass %q is in %s; choose the flavor of one with --class", name, phrase.And(in))
 	}
 	if len(found) == 0 {
-		return errors.Join(append([]error{fmt.Errorf("ClusterClass %q is not found; searched %s", name, phrase.And(append(files, r.in.Template.Name)))}, errs...)...)
+		return nil, errors.Join(append([]error{fmt.Errorf("ClusterClass %q is not found; searched %s", name, phrase.And(append(files, r.in.Template.Name)))}, errs...)...)
 	}
 	env.Detail("ClusterClass %s: %s", name, in[0])
-	into.objects = append(slices.Clip(found[0].objects), into.objects...) // of two of a name the last is applied
-	return nil
+	return found[0], nil
 }
 
 // contract is that of the control plane of a class, if its definition is in the components.

@@ -75,12 +75,12 @@ func (t *patchTemplate) Variables(visit func(path []string, sure bool)) (whole b
 	return whole
 }
 
-// Reads returns the variables that a text reads, with the path in them, each once; none if
-// it is not a template.
+// Reads returns the variables that a text certainly reads, with the path in them, each once;
+// none if it is not a template.
 func Reads(text string) (out []string) {
 	if t, err := ParseTemplate(text); err == nil {
-		t.Variables(func(path []string, _ bool) {
-			if name := strings.Join(path, "."); !slices.Contains(out, name) {
+		t.Variables(func(path []string, sure bool) {
+			if name := strings.Join(path, "."); sure && !slices.Contains(out, name) {
 				out = append(out, name)
 			}
 		})
