@@ -101,8 +101,8 @@ func (m *Maker) Parts(s Samples) ([]Part, error) {
 		out = append(out, p)
 	}
 	core := clusterclass.Group + "/" + string(CoreVersion(m.Core))
-	cluster := object{"apiVersion": core, "kind": "Cluster", "metadata": object{"name": t.name()}}
-
+	cluster := object{"apiVersion": core, "kind": "Cluster", "metadata": object{"name": t.name(), "uid": text(t.Cluster, "metadata", "uid")}}
+	owners := []any{Owner(cluster)}
 	infrastructure := t.made(references[0], name(t.Class.InfrastructureNaming(), "", text(t.Cluster, "spec", "infrastructureRef", "name")))
 	add(references[0], nil, cluster, patch.InfrastructureClusterPath, t.labeled(infrastructure, nil, nil, references[0]))
 	topology, _ := t.topology()["controlPlane"].(object)
@@ -112,7 +112,8 @@ func (m *Maker) Parts(s Samples) ([]Part, error) {
 	add(references[1], control, cluster, patch.ControlPlanePath, controlPlane)
 	own := control.builtins(t.Version(), object{"metadata": ownMetadata(controlPlane)})
 	if machines := t.Class.MachineInfrastructure(); machines.Node != nil {
-		o := t.owned(core, t.labeled(t.own(machines, clusterclass.Generated(t.name()+"-", Random)), nil, nil, machines))
+		o := t.labeled(t.own(machines, clusterclass.Generated(t.name()+"-", Random)), nil, nil, machines)
+		Put(o, owners, "metadata", "ownerReferences")
 		own["machineTemplate"] = object{"infrastructureRef": object{"name": text(o, "metadata", "name")}}
 		path := "spec.machineTemplate.spec.infrastructureRef"
 		if m.ControlPlaneContract() == contract.V1Beta1 {
@@ -142,7 +143,7 @@ func (m *Maker) Parts(s Samples) ([]Part, error) {
 				continue
 			}
 			o := made(r, clusterclass.Generated(t.name()+"-"+topologyName+"-", Random))
-			t.owned(core, t.labeled(o, object{label: topologyName}, nil, r))
+			Put(t.labeled(o, object{label: topologyName}, nil, r), owners, "metadata", "ownerReferences")
 			ref, path := object{"name": text(o, "metadata", "name")}, patch.InfrastructurePath
 			if r.Role == contract.BootstrapConfig {
 				path, more["bootstrap"] = patch.BootstrapPath, object{"configRef": ref}
@@ -261,11 +262,9 @@ func (t *Topology) labeled(o, labels, annotations object, r clusterclass.Referen
 	return o
 }
 
-// owned makes the Cluster the owner of an object.
-func (t *Topology) owned(core string, o object) object {
-	owner := object{"apiVersion": core, "kind": "Cluster", "name": t.name(), "uid": text(t.Cluster, "metadata", "uid")}
-	child(o, "metadata")["ownerReferences"] = []any{owner}
-	return o
+// Owner is the reference to a Cluster as the owner of an object.
+func Owner(cluster map[string]any) map[string]any {
+	return object{"apiVersion": cluster["apiVersion"], "kind": "Cluster", "name": text(cluster, "metadata", "name"), "uid": text(cluster, "metadata", "uid")}
 }
 
 // own is a copy of a template for one cluster.

@@ -242,14 +242,16 @@ func placed(t *testing.T, name string, value fields) *manifest.Object {
 	return &manifest.Object{Doc: d, Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: o.GetName()}
 }
 
+func nameOf(o fields) string { return (&unstructured.Unstructured{Object: o}).GetName() }
+
 // unrandom replaces what Cluster API makes up in names by what the tool writes for it.
 func unrandom(objects []map[string]any, like []*generated.Object) []byte {
 	text, _ := json.Marshal(objects)
 	for i := range min(len(objects), len(like)) {
-		pattern := regexp.MustCompile("x+").ReplaceAllStringFunc(regexp.QuoteMeta(generated.Name(like[i].Value)), func(run string) string {
+		pattern := regexp.MustCompile("x+").ReplaceAllStringFunc(regexp.QuoteMeta(nameOf(like[i].Value)), func(run string) string {
 			return fmt.Sprintf("([bcdfghjklmnpqrstvwxz2456789]{%d})", len(run)) // in part cut off from a long name
 		})
-		for n, random := range regexp.MustCompile("^" + pattern + "$").FindStringSubmatch(generated.Name(objects[i])) {
+		for n, random := range regexp.MustCompile("^" + pattern + "$").FindStringSubmatch(nameOf(objects[i])) {
 			if n > 0 {
 				text = bytes.ReplaceAll(text, []byte(random), []byte(strings.Repeat("x", len(random))))
 			}

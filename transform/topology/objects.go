@@ -3,17 +3,14 @@ package topology
 //lint:file-ignore SA1019 Clusters and classes in v1beta1 are what users still write
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -25,65 +22,49 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
-type (
-	cluster  = clusterv1.Cluster
-	class    = clusterv1.ClusterClass
-	variable = clusterv1.ClusterVariable
-	object   = map[string]any
-)
+type object = map[string]any
 
-// read converts Cluster and class to the types of v1beta2, as the API server does.
+// read makes Cluster and class what the API server makes of them in v1beta2.
 func (g *generator) read() {
-	g.cluster, g.class = &cluster{}, &class{}
-	var old clusterv1beta1.Cluster
-	var oldClass clusterv1beta1.ClusterClass
-	if g.Cluster.Version == clusterclass.V1Beta1 {
-		g.decode(g.Cluster, g.Value, &old)
-		g.convert(clusterv1beta1.Convert_v1beta1_Cluster_To_v1beta2_Cluster(&old, g.cluster, nil))
-		if !old.Spec.Paused {
-			g.cluster.Spec.Paused = nil
+	g.cluster = converted(g, g.Cluster, g.Value, clusterv1beta1.Convert_v1beta1_Cluster_To_v1beta2_Cluster)
+	g.class = converted(g, g.Class.Object, g.Class.Object.Doc.Root.Value(), clusterv1beta1.Convert_v1beta1_ClusterClass_To_v1beta2_ClusterClass)
+	if g.Cluster.Version == clusterclass.V1Beta1 { // what its webhook for conversion does in addition
+		if paused, _ := extension.Get(g.cluster, "spec", "paused"); paused == false {
+			delete(part(g.cluster, "spec"), "paused")
 		}
-		if old.Spec.InfrastructureRef != nil {
-			g.cluster.Spec.InfrastructureRef.Name = old.Spec.InfrastructureRef.Name
+		for _, ref := range []string{"infrastructureRef", "controlPlaneRef"} {
+			if name, ok := extension.Get(g.Value, "spec", ref, "name"); ok {
+				extension.Put(g.cluster, name, "spec", ref, "name")
+			}
 		}
-		if old.Spec.ControlPlaneRef != nil {
-			g.cluster.Spec.ControlPlaneRef.Name = old.Spec.ControlPlaneRef.Name
-		}
-	} else {
-		g.decode(g.Cluster, g.Value, g.cluster)
 	}
-	if c := g.Class.Object; g.Class.Version == clusterclass.V1Beta1 {
-		g.decode(c, c.Doc.Root.Value(), &oldClass)
-		g.convert(clusterv1beta1.Convert_v1beta1_ClusterClass_To_v1beta2_ClusterClass(&oldClass, g.class, nil))
-	} else {
-		g.decode(c, c.Doc.Root.Value(), g.class)
-	}
-	g.cluster.APIVersion, g.cluster.Kind = clusterv1.GroupVersion.String(), "Cluster"
-	if t := &g.cluster.Spec.Topology; !strings.HasPrefix(t.Version, "v") {
-		t.Version = "v" + t.Version
+	if version, _ := g.topology()["version"].(string); !strings.HasPrefix(version, "v") {
+		extension.Put(g.cluster, "v"+version, "spec", "topology", "version")
 	}
 }
 
-func (g *generator) decode(o *manifest.Object, value any, into any) {
-	data, err := json.Marshal(value)
-	if err == nil {
-		err = utiljson.Unmarshal(data, into) // tells case, as the API server does
+func converted[Old, New any](g *generator, o *manifest.Object, value any, upgrade func(*Old, *New, conversion.Scope) error) object {
+	old, into := new(Old), new(New)
+	var err error
+	if o.Version == clusterclass.V1Beta1 {
+		if err = utiljson.Unmarshal(encoded(value), old); err == nil {
+			err = upgrade(old, into, nil)
+		}
+	} else {
+		err = utiljson.Unmarshal(encoded(value), into) // tells case, as the API server does
 	}
 	var misfit *json.UnmarshalTypeError
-	if n := o.Doc.Root; errors.As(err, &misfit) {
-		g.refuse(o, n.Misfit(misfit), "%s %s cannot be read: %s is %s", o.Kind, o.Name, misfit.Field, misfit.Value)
+	if errors.As(err, &misfit) {
+		g.refuse(o, o.Doc.Root.Misfit(misfit), "%s %s cannot be read: %s cannot be of type %s", o.Kind, o.Name, misfit.Field, misfit.Value)
 	} else if err != nil {
-		g.refuse(o, n, "%s %s cannot be read: %w", o.Kind, o.Name, err)
+		g.refuse(o, nil, "%s %s cannot be read: %w", o.Kind, o.Name, err)
 	}
+	out := plain(into)
+	out["apiVersion"], out["kind"] = clusterv1.GroupVersion.String(), o.Kind
+	return out
 }
 
-func (g *generator) convert(err error) {
-	if err != nil {
-		g.refuse(g.Cluster, nil, "cannot be converted to v1beta2: %w", err)
-	}
-}
-
-// encoded is a value as JSON; nothing that comes from documents or types of Cluster API fails.
+// encoded is a value as JSON; none that comes from documents or types of Cluster API fails.
 func encoded(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -100,271 +81,216 @@ func plain(v any) (out object) {
 	return out
 }
 
-// controlPlane sets what the controller sets in a control plane, in the form of its contract
-// (computeControlPlane).
-func (g *generator) controlPlane(parts []extension.Part, i int, of contract.Contract) {
-	o, in, from := parts[i].Object, g.cluster.Spec.Topology.ControlPlane, g.class.Spec.ControlPlane
-	old := of == contract.V1Beta1
-	template, machines := []string{"spec", "machineTemplate"}, []string{"spec", "machineTemplate", "spec"}
-	if old {
-		machines = template
+// part is a mapping in a value, an empty one if it is not there.
+func part(v any, path ...string) object {
+	v, _ = extension.Get(v, path...)
+	if m, ok := v.(object); ok {
+		return m
 	}
-	at := func(path []string, more ...string) []string { return append(slices.Clip(path), more...) }
-	if i+1 < len(parts) && parts[i+1].Of == parts[i].Of {
-		machine := parts[i+1].Object
-		ref := object{"kind": machine["kind"], "name": Name(machine)}
-		if old {
-			ref["apiVersion"], ref["namespace"] = machine["apiVersion"], g.cluster.Namespace
-		} else {
-			ref["apiGroup"] = group(machine)
-		}
-		extension.Put(o, ref, at(machines, "infrastructureRef")...)
-		for key, more := range map[string]object{"labels": parts[i].Of.Labels, "annotations": parts[i].Of.Annotations} {
-			value, _ := extension.Get(o, at(template, "metadata", key)...)
-			values, _ := value.(object)
-			merged := maps.Clone(values)
-			if merged == nil {
-				merged = object{}
-			}
-			maps.Copy(merged, more)
-			if len(merged) > 0 {
-				extension.Put(o, merged, at(template, "metadata", key)...)
-			} else if in, ok := extension.Get(o, at(template, "metadata")...); ok {
-				delete(in.(object), key)
-			}
-		}
-	}
-	if in.Replicas != nil {
-		extension.Put(o, *in.Replicas, "spec", "replicas")
-	}
-	if !in.Rollout.After.IsZero() {
-		extension.Put(o, in.Rollout.After, "spec", "rollout", "after")
-	}
-	if gates := first(in.ReadinessGates, from.ReadinessGates); gates != nil {
-		extension.Put(o, gates, at(machines, "readinessGates")...)
-	}
-	if taints := first(in.Taints, from.Taints); taints != nil {
-		extension.Put(o, taints, at(machines, "taints")...)
-	}
-	for name, seconds := range map[string]*int32{
-		"nodeDrainTimeout":        cmp.Or(in.Deletion.NodeDrainTimeoutSeconds, from.Deletion.NodeDrainTimeoutSeconds),
-		"nodeVolumeDetachTimeout": cmp.Or(in.Deletion.NodeVolumeDetachTimeoutSeconds, from.Deletion.NodeVolumeDetachTimeoutSeconds),
-		"nodeDeletionTimeout":     cmp.Or(in.Deletion.NodeDeletionTimeoutSeconds, from.Deletion.NodeDeletionTimeoutSeconds),
-	} {
-		switch {
-		case seconds == nil:
-		case old:
-			extension.Put(o, (time.Duration(*seconds) * time.Second).String(), at(machines, name)...)
-		default:
-			extension.Put(o, *seconds, at(machines, "deletion", name+"Seconds")...)
-		}
-	}
-	extension.Put(o, g.cluster.Spec.Topology.Version, "spec", "version")
+	return object{}
 }
 
-// first is the first list that is there.
-func first[E any](a, b []E) []E {
-	if a != nil {
-		return a
+func (g *generator) topology() object { return part(g.cluster, "spec", "topology") }
+
+// over are fields of the topology and, where it lacks them, those of the class.
+func over(topology, class object, fields ...string) object {
+	out := object{}
+	for _, f := range fields {
+		if v, ok := topology[f]; ok {
+			out[f] = v
+		} else if v, ok := class[f]; ok {
+			out[f] = v
+		}
 	}
-	return b
+	return out
+}
+
+// timeouts are the fields of deletion, without their unit.
+var timeouts = [...]string{"nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"}
+
+func deletion(topology, class object) object {
+	var fields []string
+	for _, t := range timeouts {
+		fields = append(fields, t+"Seconds")
+	}
+	return over(part(topology, "deletion"), part(class, "deletion"), fields...)
+}
+
+// controlPlane sets what the controller sets in a control plane, in the form of its contract
+// (computeControlPlane). Machine is the template of its machines, nil if there is none.
+func (g *generator) controlPlane(p extension.Part, machine object, of contract.Contract) {
+	o, in, class := p.Object, p.Of.Topology, part(g.class, "spec", "controlPlane")
+	machines := part(o, "spec", "machineTemplate")
+	spec := machines
+	if of != contract.V1Beta1 {
+		spec = part(machines, "spec")
+	}
+	if machine != nil {
+		ref := ref(machine)
+		if of == contract.V1Beta1 {
+			delete(ref, "apiGroup")
+			ref["apiVersion"], ref["namespace"] = machine["apiVersion"], part(machine, "metadata")["namespace"]
+		}
+		spec["infrastructureRef"] = ref
+		metadata := part(machines, "metadata")
+		for key, more := range map[string]object{"labels": p.Of.Labels, "annotations": p.Of.Annotations} {
+			all := part(metadata, key)
+			maps.Copy(all, more)
+			if delete(metadata, key); len(all) > 0 {
+				metadata[key] = all
+			}
+		}
+		machines["metadata"] = metadata
+	}
+	maps.Copy(spec, over(in, class, "readinessGates", "taints"))
+	times := part(spec, "deletion")
+	for name, v := range deletion(in, class) {
+		if seconds, _ := v.(float64); of == contract.V1Beta1 {
+			spec[strings.TrimSuffix(name, "Seconds")] = (time.Duration(seconds) * time.Second).String()
+		} else {
+			times[name] = v
+			spec["deletion"] = times
+		}
+	}
+	if of != contract.V1Beta1 && len(spec) > 0 {
+		machines["spec"] = spec
+	}
+	if len(machines) > 0 {
+		extension.Put(o, machines, "spec", "machineTemplate")
+	}
+	if replicas, ok := in["replicas"]; ok {
+		extension.Put(o, replicas, "spec", "replicas")
+	}
+	if after, ok := extension.Get(in, "rollout", "after"); ok {
+		extension.Put(o, after, "spec", "rollout", "after")
+	}
+	extension.Put(o, g.topology()["version"], "spec", "version")
 }
 
 // arrange puts all objects into the order in which they refer to each other, with those that
 // have no template.
 func (g *generator) arrange(parts []extension.Part, made []*Object) {
-	c := g.cluster
-	if c.Labels == nil {
-		c.Labels = map[string]string{}
-	}
-	c.Labels[clusterv1.ClusterNameLabel], c.Labels[clusterv1.ClusterTopologyOwnedLabel] = c.Name, ""
-	delete(c.Annotations, clusterv1.ClusterTopologyUpgradeStepAnnotation)
-	c.Spec.InfrastructureRef, c.Spec.ControlPlaneRef = ref(made[0]), ref(made[1])
+	metadata := part(g.cluster, "metadata")
+	labels := part(metadata, "labels")
+	labels[clusterv1.ClusterNameLabel], labels[clusterv1.ClusterTopologyOwnedLabel] = metadata["name"], ""
+	metadata["labels"] = labels
+	delete(part(metadata, "annotations"), clusterv1.ClusterTopologyUpgradeStepAnnotation)
+	extension.Put(g.cluster, ref(made[0].Value), "spec", "infrastructureRef")
+	extension.Put(g.cluster, ref(made[1].Value), "spec", "controlPlaneRef")
 	add := func(objects ...*Object) { g.state.Objects = append(g.state.Objects, objects...) }
-	typed := func(kind string, v any) {
-		value := plain(v)
-		value["apiVersion"], value["kind"] = clusterv1.GroupVersion.String(), kind
-		add(&Object{Value: value})
-	}
-	typed("Cluster", c)
-	add(made[0])
+	add(&Object{Value: g.cluster}, made[0])
 	for i := 1; i < len(parts); {
-		end := i + 1
-		for end < len(parts) && parts[end].Of == parts[i].Of {
+		end, of := i+1, parts[i].Of
+		for end < len(parts) && parts[end].Of == of {
 			end++
 		}
-		of := parts[i].Of
-		switch {
-		case of.Class == nil:
-			add(made[i+1 : end]...)
-			add(made[i])
-			if check := g.controlPlaneCheck(end > i+1); check != nil {
-				typed("MachineHealthCheck", g.healthCheck(of.Name, check, clusterv1.MachineControlPlaneLabel, ""))
-			}
-		case of.Class.Pool:
-			add(made[i:end]...)
-			typed("MachinePool", g.pool(of, made[i:end]))
+		switch own := made[i:end]; {
+		case of.Class != nil:
+			add(own...)
+			g.workers(of, own)
 		default:
-			add(made[i:end]...)
-			deployment, check := g.deployment(of, made[i:end])
-			typed("MachineDeployment", deployment)
-			if check != nil {
-				topologyName := of.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel].(string)
-				typed("MachineHealthCheck", g.healthCheck(of.Name, check, clusterv1.ClusterTopologyMachineDeploymentNameLabel, topologyName))
+			add(own[1:]...)
+			add(own[0])
+			if class := part(g.class, "spec", "controlPlane"); len(own) > 1 {
+				g.healthCheck(of, class, clusterv1.MachineControlPlaneLabel, "")
 			}
 		}
 		i = end
 	}
 }
 
-// check is a health check, of the Cluster or of the class.
-type check struct {
-	checks      clusterv1.MachineHealthCheckChecks
-	remediation clusterv1.MachineHealthCheckRemediation
+// core adds an object of Cluster API's own.
+func (g *generator) core(kind string, metadata, spec object) {
+	metadata["namespace"] = part(g.cluster, "metadata")["namespace"]
+	spec["clusterName"] = part(g.cluster, "metadata")["name"]
+	o := plain(object{"apiVersion": clusterv1.GroupVersion.String(), "kind": kind, "metadata": metadata, "spec": spec})
+	prune(o)
+	g.state.Objects = append(g.state.Objects, &Object{Value: o})
 }
 
-// controlPlaneCheck returns the health check of the control plane, nil if there is none.
-func (g *generator) controlPlaneCheck(machines bool) *check {
-	in, from := g.cluster.Spec.Topology.ControlPlane.HealthCheck, g.class.Spec.ControlPlane.HealthCheck
-	if !machines || !in.IsDefined() && !from.IsDefined() || in.Enabled != nil && !*in.Enabled {
-		return nil
-	}
-	if in.IsDefined() {
-		return &check{clusterv1.MachineHealthCheckChecks(in.Checks), clusterv1.MachineHealthCheckRemediation{TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf(in.Remediation.TriggerIf), TemplateRef: in.Remediation.TemplateRef}}
-	}
-	return &check{clusterv1.MachineHealthCheckChecks(from.Checks), clusterv1.MachineHealthCheckRemediation{TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf(from.Remediation.TriggerIf), TemplateRef: from.Remediation.TemplateRef}}
-}
-
-// healthCheck is what selects the machines of the topology with one more label.
-func (g *generator) healthCheck(name string, c *check, label, value string) *clusterv1.MachineHealthCheck {
-	out := &clusterv1.MachineHealthCheck{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: g.cluster.Namespace,
-			Labels: map[string]string{clusterv1.ClusterTopologyOwnedLabel: "", clusterv1.ClusterNameLabel: g.cluster.Name},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: g.cluster.Name, UID: g.cluster.UID,
-			}},
-		},
-		Spec: clusterv1.MachineHealthCheckSpec{
-			ClusterName: g.cluster.Name, Checks: c.checks, Remediation: c.remediation,
-			Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterTopologyOwnedLabel: "", label: value}},
-		},
-	}
-	if out.Spec.Checks.NodeStartupTimeoutSeconds == nil {
-		out.Spec.Checks.NodeStartupTimeoutSeconds = &clusterv1.DefaultNodeStartupTimeoutSeconds
-	}
-	return out
-}
-
-// machines is the template of the machines of workers.
-func (g *generator) machines(of *extension.Set, made []*Object) clusterv1.MachineTemplateSpec {
-	return clusterv1.MachineTemplateSpec{
-		ObjectMeta: clusterv1.ObjectMeta{Labels: strs(of.Labels), Annotations: strs(of.Annotations)},
-		Spec: clusterv1.MachineSpec{
-			ClusterName: g.cluster.Name, Version: g.cluster.Spec.Topology.Version,
-			Bootstrap: clusterv1.Bootstrap{ConfigRef: ref(made[0])}, InfrastructureRef: ref(made[len(made)-1]),
-		},
+// prune removes empty mappings, and what is nil.
+func prune(o object) {
+	for key, v := range o {
+		m, ok := v.(object)
+		if ok {
+			prune(m)
+		}
+		if v == nil || ok && len(m) == 0 {
+			delete(o, key)
+		}
 	}
 }
 
-// deployment returns a MachineDeployment, with its health check if it has one.
-func (g *generator) deployment(of *extension.Set, made []*Object) (*clusterv1.MachineDeployment, *check) {
-	list, classes := g.cluster.Spec.Topology.Workers.MachineDeployments, g.class.Spec.Workers.MachineDeployments
-	in := list[slices.IndexFunc(list, func(t clusterv1.MachineDeploymentTopology) bool {
-		return t.Name == of.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
-	})]
-	from := classes[slices.IndexFunc(classes, func(c clusterv1.MachineDeploymentClass) bool { return c.Class == in.Class })]
-	labels := strs(of.Labels)
-	out := &clusterv1.MachineDeployment{
-		ObjectMeta: metav1.ObjectMeta{Name: of.Name, Namespace: g.cluster.Namespace, Labels: labels, Annotations: strs(of.Annotations)},
-		Spec: clusterv1.MachineDeploymentSpec{
-			ClusterName: g.cluster.Name, Replicas: in.Replicas, Template: g.machines(of, made),
-			Deletion:    clusterv1.MachineDeploymentDeletionSpec{Order: cmp.Or(in.Deletion.Order, from.Deletion.Order)},
-			Remediation: clusterv1.MachineDeploymentRemediationSpec{MaxInFlight: cmp.Or(in.HealthCheck.Remediation.MaxInFlight, from.HealthCheck.Remediation.MaxInFlight)},
-			Selector: metav1.LabelSelector{MatchLabels: map[string]string{
-				clusterv1.ClusterNameLabel: g.cluster.Name, clusterv1.ClusterTopologyOwnedLabel: "",
-				clusterv1.ClusterTopologyMachineDeploymentNameLabel: in.Name,
-			}},
-		},
+// workers adds a MachineDeployment, with its health check if it has one, or a MachinePool
+// (computeMachineDeployment, computeMachinePool).
+func (g *generator) workers(of *extension.Set, made []*Object) {
+	kind, list, in, class := "MachineDeployment", clusterclass.Deployments, of.Topology, object{}
+	if of.Class.Pool {
+		kind, list = "MachinePool", clusterclass.Pools
 	}
-	rollout := &out.Spec.Rollout
-	if !reflect.ValueOf(from.Rollout).IsZero() {
-		rollout.Strategy.Type = from.Rollout.Strategy.Type
-		rollout.Strategy.RollingUpdate = clusterv1.MachineDeploymentRolloutStrategyRollingUpdate(from.Rollout.Strategy.RollingUpdate)
+	classes, _ := extension.Get(g.class, "spec", "workers", list)
+	for _, c := range slices.Backward(classes.([]any)) { // the first counts
+		if c, ok := c.(object); ok && c["class"] == of.Class.Class {
+			class = c
+		}
 	}
-	if !reflect.ValueOf(in.Rollout).IsZero() {
-		rollout.After, rollout.Strategy.Type = in.Rollout.After, in.Rollout.Strategy.Type
-		rollout.Strategy.RollingUpdate = clusterv1.MachineDeploymentRolloutStrategyRollingUpdate(in.Rollout.Strategy.RollingUpdate)
+	machine := over(in, class, "minReadySeconds", "taints")
+	machine["deletion"] = deletion(in, class)
+	machine["clusterName"], machine["version"] = part(g.cluster, "metadata")["name"], g.topology()["version"]
+	machine["bootstrap"], machine["infrastructureRef"] = object{"configRef": ref(made[0].Value)}, ref(made[1].Value)
+	spec := object{
+		"replicas": in["replicas"],
+		"template": object{"metadata": object{"labels": maps.Clone(of.Labels), "annotations": maps.Clone(of.Annotations)}, "spec": machine},
 	}
-	spec := &out.Spec.Template.Spec
-	spec.FailureDomain = cmp.Or(in.FailureDomain, from.FailureDomain)
-	spec.MinReadySeconds = cmp.Or(in.MinReadySeconds, from.MinReadySeconds)
-	spec.ReadinessGates, spec.Taints = first(in.ReadinessGates, from.ReadinessGates), first(in.Taints, from.Taints)
-	spec.Deletion = clusterv1.MachineDeletionSpec{
-		NodeDrainTimeoutSeconds:        cmp.Or(in.Deletion.NodeDrainTimeoutSeconds, from.Deletion.NodeDrainTimeoutSeconds),
-		NodeVolumeDetachTimeoutSeconds: cmp.Or(in.Deletion.NodeVolumeDetachTimeoutSeconds, from.Deletion.NodeVolumeDetachTimeoutSeconds),
-		NodeDeletionTimeoutSeconds:     cmp.Or(in.Deletion.NodeDeletionTimeoutSeconds, from.Deletion.NodeDeletionTimeoutSeconds),
+	if of.Class.Pool {
+		maps.Copy(spec, over(in, class, "failureDomains"))
+	} else {
+		maps.Copy(machine, over(in, class, "failureDomain", "readinessGates"))
+		maps.Copy(spec, over(in, class, "rollout"))
+		spec["deletion"] = over(part(in, "deletion"), part(class, "deletion"), "order")
+		spec["remediation"] = over(part(in, "healthCheck", "remediation"), part(class, "healthCheck", "remediation"), "maxInFlight")
+		selector := object{}
+		for _, label := range []string{clusterv1.ClusterNameLabel, clusterv1.ClusterTopologyOwnedLabel, clusterv1.ClusterTopologyMachineDeploymentNameLabel} {
+			selector[label] = of.Labels[label]
+		}
+		spec["selector"] = object{"matchLabels": selector}
 	}
-	h, c := in.HealthCheck, from.HealthCheck
-	switch {
-	case !h.IsDefined() && !c.IsDefined(), h.Enabled != nil && !*h.Enabled:
-		return out, nil
-	case h.IsDefined():
-		return out, &check{clusterv1.MachineHealthCheckChecks(h.Checks), clusterv1.MachineHealthCheckRemediation{TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf(h.Remediation.TriggerIf), TemplateRef: h.Remediation.TemplateRef}}
+	g.core(kind, object{"name": of.Name, "labels": maps.Clone(of.Labels), "annotations": maps.Clone(of.Annotations)}, spec)
+	if !of.Class.Pool {
+		g.healthCheck(of, class, clusterv1.ClusterTopologyMachineDeploymentNameLabel, of.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel])
 	}
-	return out, &check{clusterv1.MachineHealthCheckChecks(c.Checks), clusterv1.MachineHealthCheckRemediation{TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf(c.Remediation.TriggerIf), TemplateRef: c.Remediation.TemplateRef}}
 }
 
-// pool returns a MachinePool.
-func (g *generator) pool(of *extension.Set, made []*Object) *clusterv1.MachinePool {
-	list, classes := g.cluster.Spec.Topology.Workers.MachinePools, g.class.Spec.Workers.MachinePools
-	in := list[slices.IndexFunc(list, func(t clusterv1.MachinePoolTopology) bool {
-		return t.Name == of.Labels[clusterv1.ClusterTopologyMachinePoolNameLabel]
-	})]
-	from := classes[slices.IndexFunc(classes, func(c clusterv1.MachinePoolClass) bool { return c.Class == in.Class })]
-	out := &clusterv1.MachinePool{
-		ObjectMeta: metav1.ObjectMeta{Name: of.Name, Namespace: g.cluster.Namespace, Labels: strs(of.Labels), Annotations: strs(of.Annotations)},
-		Spec: clusterv1.MachinePoolSpec{
-			ClusterName: g.cluster.Name, Replicas: in.Replicas, FailureDomains: first(in.FailureDomains, from.FailureDomains), Template: g.machines(of, made),
-		},
+// healthCheck adds the health check of the Cluster or of the class, for the machines of the
+// topology that have one more label (computeMachineHealthCheck).
+func (g *generator) healthCheck(of *extension.Set, class object, label string, value any) {
+	own := part(of.Topology, "healthCheck")
+	check := over(own, nil, "checks", "remediation")
+	if len(check) == 0 {
+		check = over(part(class, "healthCheck"), nil, "checks", "remediation")
 	}
-	spec := &out.Spec.Template.Spec
-	spec.MinReadySeconds, spec.Taints = cmp.Or(in.MinReadySeconds, from.MinReadySeconds), first(in.Taints, from.Taints)
-	spec.Deletion = clusterv1.MachineDeletionSpec{
-		NodeDrainTimeoutSeconds:        cmp.Or(in.Deletion.NodeDrainTimeoutSeconds, from.Deletion.NodeDrainTimeoutSeconds),
-		NodeVolumeDetachTimeoutSeconds: cmp.Or(in.Deletion.NodeVolumeDetachTimeoutSeconds, from.Deletion.NodeVolumeDetachTimeoutSeconds),
-		NodeDeletionTimeoutSeconds:     cmp.Or(in.Deletion.NodeDeletionTimeoutSeconds, from.Deletion.NodeDeletionTimeoutSeconds),
+	if len(check) == 0 || own["enabled"] == false {
+		return
 	}
-	return out
+	checks := maps.Clone(part(check, "checks"))
+	if checks["nodeStartupTimeoutSeconds"] == nil {
+		checks["nodeStartupTimeoutSeconds"] = float64(clusterv1.DefaultNodeStartupTimeoutSeconds)
+	}
+	g.core("MachineHealthCheck", object{
+		"name":            of.Name,
+		"labels":          object{clusterv1.ClusterNameLabel: of.Labels[clusterv1.ClusterNameLabel], clusterv1.ClusterTopologyOwnedLabel: ""},
+		"ownerReferences": []any{extension.Owner(g.cluster)},
+	}, object{
+		"checks": checks, "remediation": over(part(check, "remediation"), nil, "triggerIf", "templateRef"),
+		"selector": object{"matchLabels": object{clusterv1.ClusterTopologyOwnedLabel: "", label: value}},
+	})
 }
 
 // ref is a reference to an object.
-func ref(o *Object) clusterv1.ContractVersionedObjectReference {
-	return clusterv1.ContractVersionedObjectReference{APIGroup: group(o.Value), Kind: fmt.Sprint(o.Value["kind"]), Name: Name(o.Value)}
-}
-
-func group(o object) string {
-	g, _ := manifest.SplitAPIVersion(fmt.Sprint(o["apiVersion"]))
-	return g
-}
-
-// Name is the name of an object.
-func Name(o map[string]any) string {
-	value, _ := extension.Get(o, "metadata", "name")
-	text, _ := value.(string)
-	return text
-}
-
-// strs are the texts of a mapping; nil if there are none.
-func strs(o object) map[string]string {
-	if len(o) == 0 {
-		return nil
-	}
-	out := map[string]string{}
-	for k, v := range o {
-		out[k], _ = v.(string)
-	}
-	return out
+func ref(o object) object {
+	apiVersion, _ := o["apiVersion"].(string)
+	group, _ := manifest.SplitAPIVersion(apiVersion)
+	return object{"apiGroup": group, "kind": o["kind"], "name": part(o, "metadata")["name"]}
 }
 
 // finish is an object with the patches of its template.

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,7 +58,7 @@ func Generate(in Input) (*State, error) {
 	if len(g.errs) > 0 {
 		return nil, errors.Join(g.errs...)
 	}
-	g.workers()
+	g.classes()
 	g.templates()
 	g.variables()
 	if len(g.errs) > 0 {
@@ -74,10 +73,9 @@ func Generate(in Input) (*State, error) {
 
 type generator struct {
 	Input
-	cluster *cluster
-	class   *class
-	state   *State
-	errs    []error
+	cluster, class object // in v1beta2
+	state          *State
+	errs           []error
 }
 
 // refuse adds a refusal at a value of an object.
@@ -95,8 +93,8 @@ func (g *generator) note(format string, args ...any) {
 	}
 }
 
-// workers checks that the class has the classes of the workers.
-func (g *generator) workers() {
+// classes checks that the class has the classes of the workers.
+func (g *generator) classes() {
 	seen := map[string]bool{}
 	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
 		for _, n := range g.Cluster.Get("spec", "topology", "workers", list).List() {
@@ -141,21 +139,23 @@ func (g *generator) templates() {
 // generate computes the objects once everything is there.
 func (g *generator) generate() {
 	maker := &extension.Maker{Topology: extension.TopologyOf(g.Class, g.Templates), Core: contract.NewestCore, Contract: g.Contract}
-	maker.Topology.Cluster = plain(g.cluster)
-	if r := g.Class.References()[1]; g.Contract == "" {
-		g.note("the contract of %s is not known without its CustomResourceDefinition; %s is assumed", strings.TrimSuffix(r.Kind, contract.Suffix), maker.ControlPlaneContract())
-	}
+	maker.Topology.Cluster = g.cluster
 	parts, err := maker.Parts(extension.Samples{})
 	if err != nil {
 		g.errs = append(g.errs, fmt.Errorf("ClusterClass %s: %w", g.Class.Name(), err))
 		return
 	}
 	global, _, templates := maker.Templates(extension.Samples{})
-	for i := range parts {
-		if parts[i].Holder.FieldPath == patch.ControlPlanePath {
-			g.controlPlane(parts, i, maker.ControlPlaneContract())
+	var machine object
+	if len(parts) > 2 && parts[2].Of == parts[1].Of {
+		machine = parts[2].Object
+		group, version := manifest.SplitAPIVersion(parts[1].Reference.APIVersion)
+		kind := strings.TrimSuffix(parts[1].Reference.Kind, contract.Suffix)
+		if _, known := contract.CoreSchema(group, kind, version); g.Contract == "" && !known {
+			g.note("the contract of %s is not known without its CustomResourceDefinition; %s is assumed", kind, maker.ControlPlaneContract())
 		}
 	}
+	g.controlPlane(parts[1], machine, maker.ControlPlaneContract())
 	g.patch(global, templates)
 	if len(g.errs) > 0 {
 		return
@@ -215,77 +215,72 @@ func where(t *patch.Template) string {
 // variables fills in defaults and compares values with their schemas, as admission and the
 // controller do.
 func (g *generator) variables() {
-	topology := g.Cluster.Get("spec", "topology")
-	t := &g.cluster.Spec.Topology
-	t.Variables = g.defaulted(topology.Get("variables"), t.Variables, true)
-	overrides := func(part *yamldoc.Node, list []variable) []variable {
-		return g.defaulted(part.Get("variables", "overrides"), list, false)
+	at := g.Cluster.Get("spec", "topology")
+	topology := g.topology()
+	g.defaulted(at.Get("variables"), topology, "variables", true)
+	parts := [][2]any{{at.Get("controlPlane"), topology["controlPlane"]}}
+	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
+		all, _ := extension.Get(topology, "workers", list)
+		for i, n := range at.Get("workers", list).List() {
+			parts = append(parts, [2]any{n, all.([]any)[i]})
+		}
 	}
-	t.ControlPlane.Variables.Overrides = overrides(topology.Get("controlPlane"), t.ControlPlane.Variables.Overrides)
-	for i, n := range topology.Get("workers", clusterclass.Deployments).List() {
-		v := &t.Workers.MachineDeployments[i].Variables
-		v.Overrides = overrides(n, v.Overrides)
-	}
-	for i, n := range topology.Get("workers", clusterclass.Pools).List() {
-		v := &t.Workers.MachinePools[i].Variables
-		v.Overrides = overrides(n, v.Overrides)
+	for _, p := range parts {
+		if n := p[0].(*yamldoc.Node).Get("variables", "overrides"); len(n.List()) > 0 {
+			g.defaulted(n, part(p[1], "variables"), "overrides", false)
+		}
 	}
 }
 
-// defaulted returns the values of a list, with those that the class has by default
-// (internal/topology/variables, DefaultClusterVariables and ValidateClusterVariables).
-func (g *generator) defaulted(at *yamldoc.Node, list []variable, whole bool) (out []variable) {
-	out = slices.Clone(list[:0]) // an empty list stays one
-	set := map[string]bool{}
+// defaulted checks the values of a list, and writes it with those that the class has by
+// default (internal/topology/variables, DefaultClusterVariables and ValidateClusterVariables).
+func (g *generator) defaulted(at *yamldoc.Node, in object, field string, whole bool) {
+	var out []any
+	add := func(name string, v *clusterclass.Variable, n *yamldoc.Node, value any, set bool) {
+		if v != nil {
+			value, _ = clusterclass.Defaulted(v.Schema.Node, value, set)
+			g.check(v, n, value)
+		}
+		out = append(out, object{"name": name, "value": value})
+	}
 	definitions := slices.Clone(g.Class.Variables())
 	slices.SortStableFunc(definitions, func(a, b clusterclass.Variable) int { return strings.Compare(a.Name, b.Name) })
 	names := phrase.List(definitions, func(v clusterclass.Variable) string { return v.Name })
-	for i, v := range list {
-		n := at.List()[i]
-		if set[v.Name] {
-			g.refuse(g.Cluster, n, "variable %q is set twice", v.Name)
-			continue
+	set := map[string]bool{}
+	for _, n := range at.List() {
+		name, value := n.Get("name").Str(), n.Get("value").Value()
+		switch v := g.Class.Variable(name); {
+		case set[name]:
+			g.refuse(g.Cluster, n, "variable %q is set twice", name)
+		case v == nil && g.Class.Discovers():
+			g.note("variable %q is not checked: ClusterClass %s does not define it, but an extension of the class may", name, g.Class.Name())
+			add(name, nil, n, value, true)
+		case v == nil:
+			g.refuse(g.Cluster, n, "ClusterClass %s does not define variable %q%s", g.Class.Name(), name, phrase.DidYouMean(name, names))
+		default:
+			add(name, v, n, value, true)
 		}
-		set[v.Name] = true
-		definition := g.Class.Variable(v.Name)
-		if definition == nil && g.Class.Discovers() {
-			g.note("variable %q is not checked: ClusterClass %s does not define it, but an extension of the class may", v.Name, g.Class.Name())
-			out = append(out, v)
-			continue
-		}
-		if definition == nil {
-			g.refuse(g.Cluster, n, "ClusterClass %s does not define variable %q%s", g.Class.Name(), v.Name, phrase.DidYouMean(v.Name, names))
-			continue
-		}
-		out = append(out, g.checked(definition, n, n.Get("value").Value(), true)...)
-	}
-	if !whole {
-		return out
+		set[name] = true
 	}
 	for _, v := range definitions {
 		switch {
-		case set[v.Name]:
+		case set[v.Name] || !whole:
 		case v.Default() != nil:
-			out = append(out, g.checked(&v, at, nil, false)...)
+			add(v.Name, &v, at, nil, false)
 		case v.Required:
 			g.refuse(g.Cluster, cmp.Or(at, g.Cluster.Get("spec", "topology")), "ClusterClass %s requires variable %q, which the Cluster does not set", g.Class.Name(), v.Name)
 		}
 		set[v.Name] = true
 	}
-	return out
+	if len(out) > 0 {
+		in[field] = out
+	}
 }
 
-// checked is one value with the defaults of its schema; none if it does not fit.
-func (g *generator) checked(v *clusterclass.Variable, at *yamldoc.Node, value any, set bool) []variable {
-	value, _ = clusterclass.Defaulted(v.Schema.Node, value, set)
-	data, err := json.Marshal(map[string]any{"value": value})
-	docs := yamldoc.Parse(yamldoc.NewFile("value", data)).Docs
-	if err != nil || len(docs) == 0 {
-		g.refuse(g.Cluster, at, "variable %q cannot be read: %w", v.Name, err)
-		return nil
-	}
-	wrong := new(crd.Checker).Check(v.Schema, docs[0].Root.Get("value"), true, v.Name)
-	for _, w := range wrong {
+// check compares a value with the schema of its variable.
+func (g *generator) check(v *clusterclass.Variable, at *yamldoc.Node, value any) {
+	docs := yamldoc.Parse(yamldoc.NewFile("value", encoded(object{"value": value}))).Docs
+	for _, w := range new(crd.Checker).Check(v.Schema, docs[0].Root.Get("value"), true, v.Name) {
 		g.refuse(g.Cluster, at, "variable %s %s", w.Path, w.Message)
 	}
 	v.Schema.Node.Walk(func(path yamldoc.Path, n *yamldoc.Node) bool {
@@ -294,20 +289,4 @@ func (g *generator) checked(v *clusterclass.Variable, at *yamldoc.Node, value an
 		}
 		return true
 	})
-	out := variable{Name: v.Name}
-	if out.Value.Raw, err = json.Marshal(value); err != nil || len(wrong) > 0 {
-		return nil
-	}
-	return []variable{out}
-}
-
-// ContractOf is the contract that a CustomResourceDefinition gives a version of its kind;
-// empty if it gives none.
-func ContractOf(definition *manifest.Object, version string) contract.Contract {
-	for _, c := range []contract.Contract{contract.V1Beta2, contract.V1Beta1} {
-		if versions, _ := definition.Label(c.Label()); slices.Contains(strings.Split(versions, "_"), version) {
-			return c
-		}
-	}
-	return ""
 }

@@ -15,9 +15,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -141,12 +139,9 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 			}
 			all = append(slices.Clip(more), template...)
 		}
-		class := classOf(all, name)
-		of, err := r.contract(class)
-		if err != nil {
-			return nil, err
-		}
-		s, err := topology.Generate(topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: class, Templates: all, Contract: of, Changes: r.only != ""})
+		s, err := topology.Generate(topology.Input{
+			Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != "",
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -212,29 +207,6 @@ func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name st
 	return found[0], nil
 }
 
-// contract is that of the control plane of a class, if its definition is in the components.
-func (r *clusterRendering) contract(class *clusterclass.Class) (contract.Contract, error) {
-	references := class.References()
-	if len(references) < 2 || r.components == nil {
-		return "", nil
-	}
-	ref := references[1]
-	group, version := manifest.SplitAPIVersion(ref.APIVersion)
-	if _, ok := contract.CoreSchema(group, strings.TrimSuffix(ref.Kind, contract.Suffix), version); ok {
-		return contract.Contract(version), nil
-	}
-	data, err := r.components.Bytes()
-	if err != nil {
-		return "", err
-	}
-	for _, o := range manifest.New(r.components, layouts.Components, data).Objects() {
-		if d := crd.Of(o); d != nil && d.Group == group && d.Kind+contract.Suffix == ref.Kind {
-			return topology.ContractOf(o, version), nil
-		}
-	}
-	return "", nil
-}
-
 // writeChanges writes what patches change of an object.
 func writeChanges(w *bytes.Buffer, o *topology.Object) {
 	if len(o.Changes) == 0 {
@@ -243,7 +215,8 @@ func writeChanges(w *bytes.Buffer, o *topology.Object) {
 	if w.Len() > 0 {
 		w.WriteByte('\n')
 	}
-	fmt.Fprintf(w, "%v %s, made from %s\n", o.Value["kind"], topology.Name(o.Value), o.Template)
+	name, _ := extension.Get(o.Value, "metadata", "name")
+	fmt.Fprintf(w, "%v %v, made from %s\n", o.Value["kind"], name, o.Template)
 	for _, c := range o.Changes {
 		fmt.Fprintf(w, "  %s: %s\n", c.Path, c.Cause)
 		for _, line := range changedLines(c) {
