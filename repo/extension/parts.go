@@ -66,7 +66,7 @@ func (s *Set) builtins(version string, more object) object {
 func (t *Topology) set(class *clusterclass.Worker, topology object) *Set {
 	inClass := t.Class.Spec.Get("controlPlane", "metadata")
 	if class != nil {
-		inClass = t.Class.WorkerMetadata(class)
+		inClass = class.Metadata
 	}
 	s := &Set{Class: class, Topology: topology, Labels: object{}, Annotations: object{}}
 	metadata, _ := topology["metadata"].(object)
@@ -103,11 +103,12 @@ func (m *Maker) Parts(s Samples) ([]Part, error) {
 	core := clusterclass.Group + "/" + string(CoreVersion(m.Core))
 	cluster := object{"apiVersion": core, "kind": "Cluster", "metadata": object{"name": t.name(), "uid": text(t.Cluster, "metadata", "uid")}}
 	owners := []any{Owner(cluster)}
-	infrastructure := t.made(references[0], name(t.Class.InfrastructureNaming(), "", text(t.Cluster, "spec", "infrastructureRef", "name")))
+	ofInfrastructure, ofControlPlane := t.Class.ClusterNamings()
+	infrastructure := t.made(references[0], name(ofInfrastructure, "", text(t.Cluster, "spec", "infrastructureRef", "name")))
 	add(references[0], nil, cluster, patch.InfrastructureClusterPath, t.labeled(infrastructure, nil, nil, references[0]))
 	topology, _ := t.topology()["controlPlane"].(object)
 	control := t.set(nil, topology)
-	control.Name = name(t.Class.ControlPlaneNaming(), "", text(t.Cluster, "spec", "controlPlaneRef", "name"))
+	control.Name = name(ofControlPlane, "", text(t.Cluster, "spec", "controlPlaneRef", "name"))
 	controlPlane := t.labeled(t.made(references[1], control.Name), control.Labels, control.Annotations, references[1])
 	add(references[1], control, cluster, patch.ControlPlanePath, controlPlane)
 	own := control.builtins(t.Version(), object{"metadata": ownMetadata(controlPlane)})
@@ -134,7 +135,7 @@ func (m *Maker) Parts(s Samples) ([]Part, error) {
 		set.Labels[label] = topologyName
 		delete(set.Annotations, "topology.cluster.x-k8s.io/hold-upgrade-sequence")
 		delete(set.Annotations, "topology.cluster.x-k8s.io/defer-upgrade")
-		set.Name = name(t.Class.WorkerNaming(w.class), topologyName, "")
+		set.Name = name(w.class.Naming, topologyName, "")
 		holder := object{"apiVersion": core, "kind": kind, "metadata": object{"name": set.Name}}
 		more := object{"class": w.class.Class, "topologyName": topologyName, "metadata": cleaned(object{"labels": set.Labels, "annotations": set.Annotations})}
 		first := len(out)

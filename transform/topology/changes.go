@@ -21,21 +21,17 @@ import (
 type Change struct {
 	// Path leads to the value, as in spec.files[1].
 	Path string
-	// Before and After are nil where there is none, or a list of one value.
-	Before, After []any
+	// Before and After are nil where there is none.
+	Before, After any
 	// Cause names the patch and the variables that it reads.
 	Cause string
 }
 
-// state is the object after one more operation.
-type state struct {
-	value object
-	cause string
-}
-
 // differ looks for changes, and for the operation that made them.
 type differ struct {
-	states []state
+	// states are the object before patches and after each operation, with its cause.
+	states []object
+	causes []string
 	out    []Change
 }
 
@@ -47,31 +43,32 @@ func (g *generator) changes(p *extension.Part, t *patch.Template, after object) 
 	if !g.Changes || len(t.Writes) == 0 {
 		return nil
 	}
-	d := differ{states: []state{{value: plain(p.Patched(plain(p.Template)))}}}
+	d := differ{states: []object{plain(p.Patched(plain(p.Template)))}, causes: []string{""}}
 	now := encoded(p.Template)
 	for _, w := range t.Writes {
 		if len(t.Writes)*len(t.Object) > mostStates {
 			break
 		}
-		before, err := now, error(nil)
-		if now, err = patch.ApplyJSON(now, encoded([]any{w.Step})); err == nil {
-			now, err = patch.Keep(before, now, contract.NewestCore)
+		next, err := patch.ApplyJSON(now, encoded([]any{w.Step}))
+		if err == nil {
+			next, err = patch.Keep(now, next, contract.NewestCore)
 		}
-		if err != nil { // only together with operations around it
-			now = before
-			continue
+		if err == nil { // otherwise it works only together with those around it
+			now = next
+			d.states, d.causes = append(d.states, plain(p.Patched(plain(json.RawMessage(now))))), append(d.causes, cause(w))
 		}
-		d.states = append(d.states, state{plain(p.Patched(plain(json.RawMessage(now)))), cause(w)})
 	}
-	d.diff(nil, d.states[0].value, after)
+	d.diff(nil, d.states[0], after)
 	return d.out
 }
 
 // cause names the patch of an operation, and the variables that decide about it.
 func cause(w patch.Write) string {
 	text := fmt.Sprintf("patch %q", w.Patch.Name)
-	if names := w.Reads(); len(names) > 0 {
-		text += ", " + strings.TrimPrefix(phrase.Count(len(names), "variable"), fmt.Sprint(len(names), " ")) + " " + phrase.And(names)
+	if names := w.Reads(); len(names) == 1 {
+		text += ", variable " + names[0]
+	} else if len(names) > 1 {
+		text += ", variables " + phrase.And(names)
 	}
 	if names := clusterclass.Reads(w.Patch.EnabledIf.Str()); len(names) > 0 {
 		text += ", enabled by " + phrase.And(names)
@@ -79,98 +76,78 @@ func cause(w patch.Write) string {
 	return text
 }
 
+// diff adds the changes of a value, those of each part of it if several operations made them.
 func (d *differ) diff(path []string, before, after any) {
-	path = slices.Clip(path)
 	if reflect.DeepEqual(before, after) {
 		return
 	}
+	times, cause := d.history(func(s object) any { return at(s, path) })
 	a, isMap := before.(object)
 	b, isMaps := after.(object)
-	if isMap && isMaps || before == nil && isMaps && len(b) > 0 && d.times(path) > 1 {
-		keys := map[string]bool{}
-		for key := range a {
-			keys[key] = true
-		}
-		for key := range b {
-			keys[key] = true
-		}
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			d.diff(append(path, key), a[key], b[key])
-		}
-		return
-	}
 	x, isList := before.([]any)
 	y, isLists := after.([]any)
-	if isLists && (isList || before == nil && d.times(path) > 1) {
-		d.list(path, x, y)
-		return
+	several := before == nil && times > 1
+	switch {
+	case isMaps && (isMap || several && len(b) > 0):
+		keys := maps.Clone(b)
+		maps.Copy(keys, a)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			d.diff(append(slices.Clip(path), key), a[key], b[key])
+		}
+	case isLists && (isList || several):
+		d.list(slices.Clip(path), x, y)
+	default:
+		d.out = append(d.out, Change{crd.Join(path), before, after, cause})
 	}
-	d.add(path, before, after, d.last(func(s state) any { return at(s.value, path) }))
 }
 
-// list compares lists: element by element where patches only append, otherwise by what is
+// list compares lists: element by element if elements keep their places, otherwise by what is
 // in one of them only.
 func (d *differ) list(path []string, before, after []any) {
-	grows := true
-	for i := 1; i < len(d.states); i++ {
-		x, _ := at(d.states[i-1].value, path).([]any)
-		y, _ := at(d.states[i].value, path).([]any)
-		grows = grows && (len(x) == len(y) || len(x) < len(y) && reflect.DeepEqual(x, y[:len(x)]) || len(x) == 0)
+	keep := true
+	for i := range d.states[1:] {
+		x, _ := at(d.states[i], path).([]any)
+		y, _ := at(d.states[i+1], path).([]any)
+		keep = keep && (len(x) == len(y) || len(x) < len(y) && reflect.DeepEqual(x, y[:len(x)]))
 	}
-	for i := 0; grows && i < max(len(before), len(after)); i++ {
-		var x, y any
-		if i < len(before) {
-			x = before[i]
+	element := func(list []any, i int) any {
+		if i < len(list) {
+			return list[i]
 		}
-		if i < len(after) {
-			y = after[i]
+		return nil
+	}
+	for i := range max(len(before), len(after)) {
+		path, whole := append(path, fmt.Sprintf("[%d]", i)), path
+		if keep {
+			d.diff(path, element(before, i), element(after, i))
+			continue
 		}
-		d.diff(append(path, fmt.Sprintf("[%d]", i)), x, y)
-	}
-	if grows {
-		return
-	}
-	only := func(list, other []any, report func(i int, v any, cause string)) {
-		for i, v := range list {
-			in := func(l []any) bool { return slices.ContainsFunc(l, func(w any) bool { return reflect.DeepEqual(v, w) }) }
-			if !in(other) {
-				report(i, v, d.last(func(s state) any { l, _ := at(s.value, path).([]any); return in(l) }))
+		for _, v := range []*Change{{Before: element(before, i)}, {After: element(after, i)}} {
+			other, value := after, v.Before
+			if value == nil {
+				other, value = before, v.After
+			}
+			in := func(list []any) bool {
+				return slices.ContainsFunc(list, func(w any) bool { return reflect.DeepEqual(value, w) })
+			}
+			if value != nil && !in(other) {
+				v.Path = crd.Join(path)
+				_, v.Cause = d.history(func(s object) any { l, _ := at(s, whole).([]any); return in(l) })
+				d.out = append(d.out, *v)
 			}
 		}
 	}
-	only(before, after, func(i int, v any, cause string) { d.add(append(path, fmt.Sprintf("[%d]", i)), v, nil, cause) })
-	only(after, before, func(i int, v any, cause string) { d.add(append(path, fmt.Sprintf("[%d]", i)), nil, v, cause) })
 }
 
-func (d *differ) add(path []string, before, after any, cause string) {
-	c := Change{Path: crd.Join(path), Cause: cause}
-	if before != nil {
-		c.Before = []any{before}
-	}
-	if after != nil {
-		c.After = []any{after}
-	}
-	d.out = append(d.out, c)
-}
-
-// times counts how often a value changed.
-func (d *differ) times(path []string) (n int) {
-	for i := 1; i < len(d.states); i++ {
-		if !reflect.DeepEqual(at(d.states[i-1].value, path), at(d.states[i].value, path)) {
-			n++
+// history counts how often what is seen of the object changed, and returns the last cause.
+func (d *differ) history(see func(object) any) (times int, cause string) {
+	cause = "several operations together"
+	for i := range d.states[1:] {
+		if !reflect.DeepEqual(see(d.states[i]), see(d.states[i+1])) {
+			times, cause = times+1, d.causes[i+1]
 		}
 	}
-	return n
-}
-
-// last is the cause of the last change of what is seen of the object.
-func (d *differ) last(see func(state) any) string {
-	for i := len(d.states) - 1; i > 0; i-- {
-		if !reflect.DeepEqual(see(d.states[i-1]), see(d.states[i])) {
-			return d.states[i].cause
-		}
-	}
-	return "several operations together"
+	return times, cause
 }
 
 // at follows a path with elements of lists; nil if it leads nowhere.

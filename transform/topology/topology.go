@@ -156,7 +156,7 @@ func (g *generator) generate() {
 		}
 	}
 	g.controlPlane(parts[1], machine, maker.ControlPlaneContract())
-	g.patch(global, templates)
+	g.patch(global, templates, parts)
 	if len(g.errs) > 0 {
 		return
 	}
@@ -168,7 +168,7 @@ func (g *generator) generate() {
 }
 
 // patch applies the patches, and says which ones are not.
-func (g *generator) patch(global patch.Values, templates []*patch.Template) {
+func (g *generator) patch(global patch.Values, templates []*patch.Template, parts []extension.Part) {
 	for _, p := range g.Class.Patches() {
 		if p.External == nil {
 			continue
@@ -182,13 +182,14 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template) {
 		}
 	}
 	for _, f := range patch.Run(g.Class, global, templates, contract.NewestCore) {
-		text := fmt.Sprintf("patch %q fails for %s: %s", f.Patch, where(f.Template), f.Reason())
+		o, text := parts[slices.Index(templates, f.Template)].Object, f.Reason()
 		if f.Stage == patch.Apply {
-			text = fmt.Sprintf("patch %q fails for %s at %s: %s", f.Patch, where(f.Template), f.Node.Str(), f.Reason())
+			text = f.Node.Str() + ": " + text
 			if !f.Unsure && f.Reason() != f.Err.Error() {
 				text += "; in a cluster, a default of the API server or a webhook may add it"
 			}
 		}
+		text = fmt.Sprintf("patch %q fails for %v %v: %s", f.Patch, o["kind"], part(o, "metadata")["name"], text)
 		if f.Unsure {
 			pos := g.Class.Object.Doc.Pos(f.Node)
 			g.note("%s:%d:%d: not applied, because %s", g.Class.Object.Doc.File.Name, pos.Line, pos.Column, text)
@@ -196,20 +197,6 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template) {
 		}
 		g.refuse(g.Class.Object, f.Node, "%s", text)
 	}
-}
-
-// where says what a template is for.
-func where(t *patch.Template) string {
-	switch h := t.Holder; {
-	case h.FieldPath == patch.InfrastructureClusterPath && h.Kind == "Cluster":
-		return t.Kind + " of the Cluster"
-	case h.FieldPath == patch.ControlPlanePath:
-		return t.Kind + " of the control plane"
-	case h.Kind == "MachineDeployment", h.Kind == "MachinePool":
-		name, _ := t.Values.Lookup("builtin." + strings.ToLower(h.Kind[:1]) + h.Kind[1:] + ".topologyName")
-		return fmt.Sprintf("%s of %s %s", t.Kind, h.Kind, strings.Trim(string(name), `"`))
-	}
-	return t.Kind + " of control plane machines"
 }
 
 // variables fills in defaults and compares values with their schemas, as admission and the

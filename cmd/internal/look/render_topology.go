@@ -226,16 +226,15 @@ func writeChanges(w *bytes.Buffer, o *topology.Object) {
 }
 
 func changedLines(c topology.Change) []string {
-	text := func(v []any) string {
-		if v == nil {
+	text := func(v any) string {
+		if s, ok := v.(string); ok && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
+			return strings.TrimSuffix(s, "\n") + "\n"
+		} else if v == nil {
 			return ""
 		}
-		if s, ok := v[0].(string); ok && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
-			return strings.TrimSuffix(s, "\n") + "\n"
-		}
-		data, err := yamldoc.Marshal(v[0])
+		data, err := yamldoc.Marshal(v)
 		if err != nil {
-			return fmt.Sprintln(v[0])
+			return fmt.Sprintln(v)
 		}
 		return string(data)
 	}

@@ -196,6 +196,9 @@ type Worker struct {
 	Path []string
 	// Bootstrap and Infrastructure are the templates of the workers.
 	Bootstrap, Infrastructure Reference
+	Naming                    Naming
+	// Metadata has their labels and annotations; nil if it is missing.
+	Metadata *yamldoc.Node
 }
 
 // Lists of worker classes.
@@ -212,9 +215,13 @@ func (c *Class) readWorkers() workers {
 	for _, list := range [...]string{Deployments, Pools} {
 		for i, n := range c.Spec.Get("workers", list).List() {
 			w := Worker{Pool: list == Pools, Class: n.Get("class").Str(), Node: n, Path: []string{"spec", "workers", list, index(i)}}
-			role := contract.InfraMachine
+			role, of := contract.InfraMachine, ofDeployment
 			if w.Pool {
-				role = contract.InfraMachinePool
+				role, of = contract.InfraMachinePool, ofPool
+			}
+			w.Naming, w.Metadata = c.naming(n, of), n.Get("metadata")
+			if c.old() {
+				w.Metadata = n.Get("template", "metadata")
 			}
 			w.Bootstrap = c.reference(contract.BootstrapConfig, n, w.Path, workerBootstrapPlace)
 			w.Infrastructure = c.reference(role, n, w.Path, workerInfrastructurePlace)
@@ -388,40 +395,23 @@ func (c *Class) naming(n *yamldoc.Node, of string) Naming {
 	return Naming{n.Get("naming", "template"), of}
 }
 
-// InfrastructureNaming names the object of the cluster's infrastructure.
-func (c *Class) InfrastructureNaming() Naming {
+// ClusterNamings are those of the cluster's infrastructure and of the control plane.
+func (c *Class) ClusterNamings() (infrastructure, controlPlane Naming) {
+	infrastructure = Naming{c.Spec.Get("infrastructure", "naming", "template"), ofCluster}
 	if c.old() {
-		return Naming{c.Spec.Get("infrastructureNamingStrategy", "template"), ofCluster}
+		infrastructure.Template = c.Spec.Get("infrastructureNamingStrategy", "template")
 	}
-	return c.naming(c.Spec.Get("infrastructure"), ofCluster)
-}
-
-// ControlPlaneNaming names the control plane.
-func (c *Class) ControlPlaneNaming() Naming { return c.naming(c.Spec.Get("controlPlane"), ofCluster) }
-
-// WorkerNaming names the workers of a class.
-func (c *Class) WorkerNaming(w *Worker) Naming {
-	if w.Pool {
-		return c.naming(w.Node, ofPool)
-	}
-	return c.naming(w.Node, ofDeployment)
+	return infrastructure, c.naming(c.Spec.Get("controlPlane"), ofCluster)
 }
 
 // Namings returns the templates of names that are there.
 func (c *Class) Namings() []Naming {
-	out := []Naming{c.InfrastructureNaming(), c.ControlPlaneNaming()}
+	infrastructure, controlPlane := c.ClusterNamings()
+	out := []Naming{infrastructure, controlPlane}
 	for _, w := range c.Workers() {
-		out = append(out, c.WorkerNaming(&w))
+		out = append(out, w.Naming)
 	}
 	return slices.DeleteFunc(out, func(n Naming) bool { return !n.Template.Is(yamldoc.String) })
-}
-
-// WorkerMetadata is the mapping with labels and annotations for the workers of a class.
-func (c *Class) WorkerMetadata(w *Worker) *yamldoc.Node {
-	if c.old() {
-		return w.Node.Get("template", "metadata")
-	}
-	return w.Node.Get("metadata")
 }
 
 // Defined reports whether there is more than an empty definition.
@@ -470,7 +460,7 @@ func (c *Class) Durations() []*yamldoc.Node {
 func (c *Class) Metadata() []*yamldoc.Node {
 	out := []*yamldoc.Node{c.Spec.Get("controlPlane", "metadata")}
 	for _, w := range c.Workers() {
-		out = append(out, c.WorkerMetadata(&w))
+		out = append(out, w.Metadata)
 	}
 	for _, v := range c.Variables() {
 		out = append(out, v.Node.Get("metadata"), v.Node.Get("deprecatedV1Beta1Metadata"))
