@@ -298,7 +298,9 @@ func (g *generator) finish(p extension.Part, t *patch.Template) *Object {
 	out := &Object{Value: plain(p.Object), Template: p.Reference.Kind + " " + p.Reference.Name}
 	if len(g.Class.Patches()) > 0 {
 		out.Value = plain(p.Patched(plain(t.Object)))
-		out.Changes = g.changes(&p, t, out.Value)
+		if g.Changes {
+			out.Changes = g.changes(&p, t)
+		}
 	}
 	return out
 }

@@ -45,7 +45,7 @@ type Object struct {
 	// Template is the kind and name of the template that it is made from; empty if there
 	// is none.
 	Template string
-	// Changes are what patches make of it.
+	// Changes are what patches make of it, in their order.
 	Changes []Change
 }
 
@@ -202,14 +202,15 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template, part
 // variables fills in defaults and compares values with their schemas, as admission and the
 // controller do.
 func (g *generator) variables() {
-	at := g.Cluster.Get("spec", "topology")
+	in := g.Cluster.Get("spec", "topology")
 	topology := g.topology()
-	g.defaulted(at.Get("variables"), topology, "variables", true)
-	parts := [][2]any{{at.Get("controlPlane"), topology["controlPlane"]}}
+	g.defaulted(in.Get("variables"), topology, "variables", true)
+	parts := [][2]any{{in.Get("controlPlane"), topology["controlPlane"]}}
 	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
-		all, _ := extension.Get(topology, "workers", list)
-		for i, n := range at.Get("workers", list).List() {
-			parts = append(parts, [2]any{n, all.([]any)[i]})
+		all, _ := part(topology, "workers")[list].([]any)
+		nodes := in.Get("workers", list).List()
+		for i := range min(len(all), len(nodes)) {
+			parts = append(parts, [2]any{nodes[i], all[i]})
 		}
 	}
 	for _, p := range parts {

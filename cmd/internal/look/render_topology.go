@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,8 +41,8 @@ control plane, MachineDeployments, MachinePools, MachineHealthChecks and their
 templates, with the patches applied for the Cluster's variables. Or it prints
 why the controller refuses the Cluster, with the place.
 
-With --only patched, it prints only what the patches change: each value before
-(-) and after (+), with the patch and the variables that it reads.
+With --only patched, it prints only what the patches change, step by step: each
+value before (-) and after (+), with the patch and the variables that it reads.
 
 It needs neither a cluster nor the network; "clusterctl alpha topology plan",
 which clusterctl no longer has, needed a cluster. What cannot be known is listed
@@ -135,7 +134,7 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 		if r.class != "" || classOf(all, name) == nil {
 			more, err := r.classFrom(ctx, env, name)
 			if err != nil {
-				return nil, &yamldoc.Error{File: o.Doc.File.Name, Pos: o.Doc.Pos(cmp.Or(in.Get("classRef", "name"), in.Get("class"), in)), Err: err}
+				return nil, fmt.Errorf("the class of Cluster %s: %w", o.Name, err)
 			}
 			all = append(slices.Clip(more), template...)
 		}
@@ -169,42 +168,28 @@ func (r *clusterRendering) with(text string) (flavors []string) {
 }
 
 // classFrom returns the objects of the file that has a ClusterClass: the one that clusterctl
-// reads or, without it, the template of a flavor.
+// reads, or the template of a flavor.
 func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string) ([]*manifest.Object, error) {
-	files := []string{layouts.ClusterClassFile(name)}
+	file, in := layouts.ClusterClassFile(name), r.in
 	if r.class != "" {
-		files = []string{layouts.TemplateFile(r.class)}
-	} else if r.release.Artifact(files[0]) == nil {
-		files = phrase.List(r.with(clusterclass.Kind), layouts.TemplateFile)
+		file = layouts.TemplateFile(r.class)
 	}
-	var found [][]*manifest.Object
-	var in []string
-	var errs []error
-	for _, file := range files {
-		input := r.in
-		var t *clusterctl.Template
-		var objects []*manifest.Object
-		var err error
-		if input.Template, err = r.file(env, file); err == nil {
-			t, err = clusterctl.RenderCluster(ctx, input)
+	var err error
+	if in.Template, err = r.file(env, file); err != nil {
+		if flavors := r.with("kind: " + clusterclass.Kind); len(flavors) > 0 {
+			err = fmt.Errorf("%w; if another flavor has ClusterClass %q, name it with --class: %s", err, name, strings.Join(flavors, ", "))
 		}
-		if err == nil {
-			objects, err = t.Manifests()
-		}
-		if err != nil {
-			errs = append(errs, err)
-		} else if classOf(objects, name) != nil {
-			found, in = append(found, objects), append(in, input.Template.Name)
-		}
+		return nil, err
 	}
-	if len(found) > 1 {
-		return nil, fmt.Errorf("ClusterClass %q is in %s; choose the flavor of one with --class", name, phrase.And(in))
+	t, err := clusterctl.RenderCluster(ctx, in)
+	if err != nil {
+		return nil, err
 	}
-	if len(found) == 0 {
-		return nil, errors.Join(append([]error{fmt.Errorf("ClusterClass %q is not found; searched %s", name, phrase.And(append(files, r.in.Template.Name)))}, errs...)...)
+	objects, err := t.Manifests()
+	if err == nil && classOf(objects, name) == nil {
+		err = fmt.Errorf("%s has no ClusterClass %q", in.Template.Name, name)
 	}
-	env.Detail("ClusterClass %s: %s", name, in[0])
-	return found[0], nil
+	return objects, err
 }
 
 // writeChanges writes what patches change of an object.
@@ -238,7 +223,11 @@ func changedLines(c topology.Change) []string {
 		}
 		return string(data)
 	}
-	lines := strings.Split(strings.TrimSuffix(edit.Diff("", []byte(text(c.Before)), []byte(text(c.After))), "\n"), "\n")
-	lines = slices.DeleteFunc(lines[min(2, len(lines)):], func(line string) bool { return strings.HasPrefix(line, "@@") })
-	return phrase.List(lines, func(line string) string { return line[:1] + " " + line[1:] })
+	_, diff, _ := strings.Cut(edit.Diff("", []byte(text(c.Before)), []byte(text(c.After))), " @@\n")
+	return phrase.List(strings.Split(strings.TrimSuffix(diff, "\n"), "\n"), func(line string) string {
+		if strings.HasPrefix(line, "@@") {
+			return "…"
+		}
+		return line[:min(1, len(line))] + " " + line[min(1, len(line)):]
+	})
 }
