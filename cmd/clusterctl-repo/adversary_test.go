@@ -66,6 +66,7 @@ var attackedVerbs = map[string][]string{
 	"lint":            {"lint RELEASE --fail-on never", "lint LATEST --fail-on never", "-lint ../in/repo --check-images --fail-on never"},
 	"render provider": {"render provider RELEASE"},
 	"render cluster":  {"render cluster RELEASE mine --kubernetes-version v1.34.0 --target-namespace x"},
+	"render topology": {"render topology RELEASE mine --kubernetes-version v1.34.0 --only patched"},
 	"vars":            {"vars LATEST"},
 	"images":          {"images RELEASE", "-images ../in/repo --check-images"},
 	"diff":            {"diff RELEASE ../in/repo", "diff ../in/repo/infrastructure-foo/v1.0.0 LATEST"},

@@ -58,6 +58,7 @@ func interruptions(example string) map[string]interrupted {
 		"release":           {args: []string{"release", "src", "--version", "v0.2.0", "--to", "DEST", "--fail-on", "never"}},
 		"render cluster":    {args: []string{"render", "cluster", "repo/infrastructure-foo/v0.1.0", "c"}},
 		"render provider":   {args: []string{"render", "provider", "repo/infrastructure-foo/v0.1.0"}},
+		"render topology":   {args: []string{"render", "topology", "repo/infrastructure-foo/v0.1.0", "c"}},
 		"rules":             {args: []string{"rules", "-o", "json"}},
 		"schema":            {args: []string{"schema", "lint"}},
 		"vars":              {args: []string{"vars", "repo", "-o", "json"}},

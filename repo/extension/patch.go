@@ -135,7 +135,9 @@ func hollow(v any) bool {
 var restored = [...]string{
 	"replicas", "version", "machineTemplate.metadata", "machineTemplate.infrastructureRef", "machineTemplate.spec.infrastructureRef",
 	"machineTemplate.nodeDrainTimeout", "machineTemplate.nodeVolumeDetachTimeout", "machineTemplate.nodeDeletionTimeout",
-	"machineTemplate.spec.deletion", "machineTemplate.readinessGates", "machineTemplate.spec.readinessGates", "machineTemplate.spec.taints", "rollout.after",
+	"machineTemplate.spec.deletion.nodeDrainTimeoutSeconds", "machineTemplate.spec.deletion.nodeVolumeDetachTimeoutSeconds",
+	"machineTemplate.spec.deletion.nodeDeletionTimeoutSeconds", "machineTemplate.readinessGates", "machineTemplate.spec.readinessGates",
+	"machineTemplate.taints", "machineTemplate.spec.taints", "rollout.after",
 }
 
 // Restored reports whether Cluster API undoes a change of the template of a control

@@ -18,6 +18,8 @@ type Maker struct {
 	Topology *Topology
 	// Core is the minor version of Cluster API that would send them.
 	Core int
+	// Contract is that of the control plane, if it is known.
+	Contract contract.Contract
 	// Settings are sent with each request.
 	Settings map[string]string
 	// Discovered are the definitions of variables that the extension gave.
@@ -91,7 +93,7 @@ func (m *Maker) field(h *Hook, name string) any {
 	case "variables":
 		return append(t.variables(m.Discovered), builtins(t.clusterBuiltins()))
 	case "items":
-		return m.items(h.Name == "GeneratePatches", Samples{})
+		return m.items(h.Name == "GeneratePatches")
 	case "current", "desired":
 		change := name == "desired"
 		if h.Name == "CanUpdateMachineSet" {
@@ -110,74 +112,22 @@ func (m *Maker) field(h *Hook, name string) any {
 
 // items are the templates of the Cluster with their holders
 // (core/reconcilers/topology/cluster/patches, createRequest).
-func (m *Maker) items(identified bool, s Samples) []any {
-	t := m.Topology
+func (m *Maker) items(identified bool) []any {
 	var out []any
-	add := func(r clusterclass.Reference, holder object, path string, variables []any) {
-		if r.Node == nil {
-			return
-		}
+	parts, _ := m.Parts(Samples{}) // a name that cannot be made is left to admission
+	for i, p := range parts {
 		reference := object{
-			"apiVersion": holder["apiVersion"], "kind": holder["kind"],
-			"namespace": t.namespace(), "name": text(holder, "metadata", "name"), "fieldPath": path,
+			"apiVersion": p.holder["apiVersion"], "kind": p.Holder.Kind,
+			"namespace": m.Topology.namespace(), "name": text(p.holder, "metadata", "name"), "fieldPath": p.Holder.FieldPath,
 		}
-		template := t.template(r)
-		if holder["kind"] == "Cluster" {
-			if inner, ok := child(template, "spec")["template"].(object); ok {
-				marked(child(inner, "metadata"))
-			}
-		}
-		item := object{"holderReference": reference, "object": template}
+		item := object{"holderReference": reference, "object": p.Template}
 		if identified {
-			item["uid"] = fmt.Sprintf("%08x-0000-4000-8000-000000000000", len(out)+1)
+			item["uid"] = fmt.Sprintf("%08x-0000-4000-8000-000000000000", i+1)
 		}
-		if len(variables) > 0 {
-			item["variables"] = variables
+		if len(p.variables) > 0 {
+			item["variables"] = p.variables
 		}
 		out = append(out, item)
-	}
-	core := clusterclass.Group + "/" + string(CoreVersion(m.Core))
-	cluster := object{"apiVersion": core, "kind": "Cluster", "metadata": object{"name": t.name()}}
-	references := t.Class.References()
-	if len(references) < 2 {
-		return out
-	}
-	add(references[0], cluster, patch.InfrastructureClusterPath, nil)
-	part, _ := t.topology()["controlPlane"].(object)
-	machines := t.Class.MachineInfrastructure()
-	controlPlane := instance(t.template(references[1]), t.name()+"-abcde", t.namespace())
-	version := t.Version()
-	own := t.labeled(object{"version": version, "name": t.name() + "-abcde"}, part)
-	if part["replicas"] != nil {
-		own["replicas"] = part["replicas"]
-	}
-	if machines.Node != nil {
-		own["machineTemplate"] = object{"infrastructureRef": object{"name": t.name() + "-control-plane-abcde"}}
-	}
-	variables := append(t.overrides(part, s), builtins(object{"controlPlane": own}))
-	add(references[1], cluster, patch.ControlPlanePath, variables)
-	path := "spec.machineTemplate.spec.infrastructureRef"
-	if strings.HasSuffix(references[1].APIVersion, "/"+string(contract.V1Beta1)) {
-		path = "spec.machineTemplate.infrastructureRef"
-	}
-	add(machines, controlPlane, path, variables)
-	for _, w := range t.workers() {
-		kind, builtin := "MachineDeployment", "machineDeployment"
-		if w.class.Pool {
-			kind, builtin = "MachinePool", "machinePool"
-		}
-		own := t.labeled(object{
-			"version": version, "class": w.class.Class, "name": w.name, "topologyName": text(w.topology, "name"),
-			"bootstrap":         object{"configRef": object{"name": w.name + "-bootstrap"}},
-			"infrastructureRef": object{"name": w.name + "-infrastructure"},
-		}, w.topology)
-		if w.topology["replicas"] != nil {
-			own["replicas"] = w.topology["replicas"]
-		}
-		variables := append(t.overrides(w.topology, s), builtins(object{builtin: own}))
-		holder := object{"apiVersion": core, "kind": kind, "metadata": object{"name": w.name}}
-		add(w.class.Bootstrap, holder, patch.BootstrapPath, variables)
-		add(w.class.Infrastructure, holder, patch.InfrastructurePath, variables)
 	}
 	return out
 }

@@ -134,7 +134,7 @@ spec: {template: {spec: {image: ${IMAGE:=x}}}}
 func TestGivenClassAndCluster(t *testing.T) {
 	m := maker(t, 14, file(givenClass), file("apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: one, namespace: two}\nspec: {topology: {class: mine, version: v1.33.4, workers: {machineDeployments: [{class: w, name: a}, {class: gone, name: b}]}, variables: [{name: color, value: red}]}}\nstatus: {phase: x}\n"))
 	data := string(extension.RequestJSON(m.Make(extension.Find("GeneratePatches"))))
-	for _, want := range []string{`"image":"x"`, `"name":"size","value":3`, `"name":"color","value":"red"`, `"name":"one-a"`, `"spec.machineTemplate.infrastructureRef"`, `"classRef":{"name":"mine"`, `"settings":{"a":"b"}`} {
+	for _, want := range []string{`"image":"x"`, `"name":"size","value":3`, `"name":"color","value":"red"`, `"name":"one-a-xxxxx"`, `"spec.machineTemplate.infrastructureRef"`, `"classRef":{"name":"mine"`, `"settings":{"a":"b"}`} {
 		if !strings.Contains(data, want) {
 			t.Errorf("no %s in %s", want, data)
 		}

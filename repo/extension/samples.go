@@ -50,18 +50,19 @@ func (m *Maker) Templates(s Samples) (global patch.Values, made map[string]bool,
 
 // patched are the templates that inline patches are applied to.
 func (m *Maker) patched(s Samples) (templates []patch.Template) {
-	for _, i := range m.items(false, s) {
-		item, _ := i.(object)
-		of, _ := item["object"].(object)
-		data, err := json.Marshal(of)
+	parts, _ := m.Parts(s)
+	for _, p := range parts {
+		data, err := json.Marshal(p.Template)
 		if err != nil {
 			continue // cannot happen: values come from documents
 		}
-		variables, _ := item["variables"].([]any)
-		_, known := m.Topology.templates[[2]string{text(of, "kind"), text(of, "metadata", "name")}]
+		values := byName(p.variables)
+		maps.DeleteFunc(values, func(name string, _ json.RawMessage) bool {
+			return name != clusterclass.Builtin && m.Topology.Class.Variable(name) == nil
+		})
 		templates = append(templates, patch.Template{
-			APIVersion: text(of, "apiVersion"), Kind: text(of, "kind"), Object: data, Values: byName(variables), Unsure: !known,
-			Holder: patch.Holder{Kind: text(item, "holderReference", "kind"), FieldPath: text(item, "holderReference", "fieldPath")},
+			APIVersion: text(p.Template, "apiVersion"), Kind: text(p.Template, "kind"), Object: data, Values: values,
+			Unsure: !m.Topology.Has(p.Reference), Holder: p.Holder,
 		})
 	}
 	return templates

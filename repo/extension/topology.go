@@ -217,7 +217,7 @@ func (t *Topology) cluster(core int) object {
 	delete(metadata, "managedFields")
 	metadata["name"], metadata["namespace"] = t.name(), t.namespace()
 	if annotations, ok := metadata["annotations"].(object); ok {
-		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+		delete(annotations, lastApplied)
 	}
 	version := CoreVersion(core)
 	out["kind"], out["apiVersion"] = "Cluster", clusterclass.Group+"/"+string(version)
@@ -268,15 +268,13 @@ func (t *Topology) template(r clusterclass.Reference) object {
 	o["apiVersion"], o["kind"] = r.APIVersion, r.Kind
 	metadata := child(o, "metadata")
 	metadata["name"], metadata["namespace"] = r.Name, t.namespace()
-	marked(metadata)
 	return o
 }
 
-// marked makes sure that labels and annotations are there, to which Cluster API
-// adds its own before patches are computed.
-func marked(metadata object) {
-	child(metadata, "labels")
-	child(metadata, "annotations")
+// Has reports whether the object that a reference names is there.
+func (t *Topology) Has(r clusterclass.Reference) bool {
+	_, ok := t.templates[[2]string{r.Kind, r.Name}]
+	return ok
 }
 
 // instance returns an object made from a template: a DockerMachine from a
@@ -352,28 +350,47 @@ func (t *Topology) clusterBuiltins() object {
 			}
 		}
 	}
+	in := cmp.Or(text(t.topology(), "classRef", "namespace"), text(t.topology(), "classNamespace"), t.namespace())
 	cluster := object{
-		"name": t.name(), "namespace": t.namespace(), "network": network,
+		"name": t.name(), "namespace": t.namespace(),
 		"topology": object{
-			"version": t.Version(), "class": t.className(), "classNamespace": t.namespace(),
-			"classRef": object{"name": t.className(), "namespace": t.namespace()},
+			"version": t.Version(), "class": t.className(), "classNamespace": in,
+			"classRef": object{"name": t.className(), "namespace": in},
 		},
+	}
+	if len(network) > 0 {
+		cluster["network"] = network
 	}
 	if uid := text(t.Cluster, "metadata", "uid"); uid != "" {
 		cluster["uid"] = uid
 	}
-	if m := ownMetadata(t.Cluster); len(m) > 0 {
-		cluster["metadata"] = m
-	}
+	metadata := ownMetadata(t.Cluster)
+	maps.Copy(child(metadata, "labels"), object{clusterLabel: t.name(), ownedLabel: ""})
+	cluster["metadata"] = metadata
 	return object{"cluster": cluster}
 }
 
+// ownMetadata are labels and annotations of an object, as patches see them.
 func ownMetadata(o object) object {
-	out := object{}
 	metadata, _ := o["metadata"].(object)
+	return cleaned(metadata)
+}
+
+// lastApplied is an annotation of kubectl.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// cleaned returns labels and annotations without what only an API server needs.
+func cleaned(metadata object) object {
+	out := object{}
 	for _, key := range []string{"labels", "annotations"} {
-		if m, ok := metadata[key].(object); ok && len(m) > 0 {
-			out[key] = maps.Clone(m)
+		m, _ := metadata[key].(object)
+		m = maps.Clone(m)
+		if key == "annotations" {
+			delete(m, lastApplied)
+			delete(m, "cluster.x-k8s.io/conversion-data")
+		}
+		if len(m) > 0 {
+			out[key] = m
 		}
 	}
 	return out
@@ -394,14 +411,4 @@ func (t *Topology) overrides(part object, s Samples) []any {
 		}
 	}
 	return out
-}
-
-// labeled adds the labels and annotations of a part of the topology, with those
-// that Cluster API sets on all objects of a Cluster.
-func (t *Topology) labeled(builtin, part object) object {
-	metadata := ownMetadata(part)
-	labels := child(metadata, "labels")
-	labels["cluster.x-k8s.io/cluster-name"], labels["topology.cluster.x-k8s.io/owned"] = t.name(), ""
-	builtin["metadata"] = metadata
-	return builtin
 }

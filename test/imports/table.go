@@ -77,7 +77,8 @@ var libraries = []library{
 		"Versions of Kubernetes are compared as Cluster API does."},
 	{"sigs.k8s.io/json", "repo/capi/metadata", "What Kubernetes reads as JSON is read as it does."},
 	{"k8s.io/apimachinery", "repo/capi/... repo/extension/... repo/kube/... repo/lint/rules/... transform/...", "The types of Kubernetes stay above the model."},
-	{"k8s.io/api k8s.io/apiextensions-apiserver sigs.k8s.io/cluster-api/api", "transform/clusterctl", "Only what renders as clusterctl does needs its types."},
+	{"k8s.io/api k8s.io/apiextensions-apiserver", "transform/clusterctl", "Only what renders as clusterctl does needs its types."},
+	{"sigs.k8s.io/cluster-api/api", "transform/clusterctl transform/topology", "Only what renders as clusterctl or Cluster API does needs their types."},
 	{"golang.org/x/tools", "repo/lint/rules/examples", "The examples of rules are txtar archives."},
 }
 

@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -58,6 +59,25 @@ type Template struct {
 
 // YAML returns what `clusterctl generate cluster` prints.
 func (t *Template) YAML() ([]byte, error) { return marshal(t.sources) }
+
+// Manifests are the objects with their places in the file, as they are before clusterctl
+// changes them, but for the namespace.
+func (t *Template) Manifests() (out []*manifest.Object, err error) {
+	for i := range t.sources {
+		o := &t.sources[i]
+		d := o.src.document(o.start)
+		if d == nil || d.Root == nil { // only clusterctl's parser reads it
+			text, err := yamldoc.Marshal(o.Object)
+			if err != nil {
+				return nil, o.fail(err)
+			}
+			d = yamldoc.Parse(yamldoc.NewFile(o.src.file.Name, text)).Docs[0]
+		}
+		gvk := o.GroupVersionKind()
+		out = append(out, &manifest.Object{Doc: d, Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+	}
+	return out, nil
+}
 
 // RenderCluster turns a cluster template into the objects of a cluster
 // (clusterctl: client/config.go, GetClusterTemplate, and

@@ -32,6 +32,7 @@ var flagValues = map[string][]string{
 	"min-severity": {"error", "warning", "info"},
 	"contract":     {"v1beta1", "v1beta2"},
 	"oci-format":   {"files", "archive"},
+	"only":         {"patched"},
 }
 
 // MayBeEmpty are the flags whose empty value means something, and what. All other flags
@@ -43,6 +44,10 @@ var MayBeEmpty = map[string]string{
 	"render cluster --target-namespace":   "the default namespace, as in clusterctl",
 	"render cluster --kubernetes-version": "the variable KUBERNETES_VERSION, as in clusterctl",
 	"render provider --target-namespace":  "the namespace of the components, as in clusterctl",
+
+	"render topology --flavor":             "the default template, as in clusterctl",
+	"render topology --target-namespace":   "the default namespace, as in clusterctl",
+	"render topology --kubernetes-version": "the variable KUBERNETES_VERSION, as in clusterctl",
 }
 
 // shape is what the values of a flag look like, in all commands that have it.

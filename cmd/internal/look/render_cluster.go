@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
@@ -15,12 +16,49 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
 
+// clusterRendering is what the renderings of a cluster template share.
+type clusterRendering struct {
+	rendering
+	flavor               string
+	in                   clusterctl.ClusterInput
+	controlPlane, worker int64
+}
+
+func (c *clusterRendering) bind(f *pflag.FlagSet) {
+	c.rendering.bind(f)
+	f.StringVarP(&c.flavor, "flavor", "f", "", "")
+	f.StringVarP(&c.in.Namespace, "target-namespace", "n", "default", "")
+	f.StringVar(&c.in.KubernetesVersion, "kubernetes-version", "", "")
+	f.Int64Var(&c.controlPlane, "control-plane-machine-count", 1, "")
+	f.Int64Var(&c.worker, "worker-machine-count", 0, "")
+}
+
+// prepare opens what TARGET and the flags name, and reads the template.
+func (c *clusterRendering) prepare(env *cli.Env, cmd *cobra.Command, target, name string) error {
+	there := func(name string) bool { _, err := os.Stat(env.Path(name)); return err == nil || open.IsURL(name) }
+	if !there(target) && there(name) {
+		return cli.Usagef("%s does not exist; TARGET comes before NAME: render %s %s %[1]s", target, cmd.Name(), name)
+	}
+	if err := c.rendering.prepare(cmd.Context(), env, target); err != nil {
+		return err
+	}
+	f, err := c.file(env, layouts.TemplateFile(c.flavor))
+	if err != nil {
+		return err
+	}
+	c.in.Provider, c.in.Template, c.in.Name, c.in.Variables = c.release.Provider, f, name, c.values.Get
+	if cmd.Flags().Changed("control-plane-machine-count") {
+		c.in.ControlPlaneMachineCount = &c.controlPlane
+	}
+	if cmd.Flags().Changed("worker-machine-count") {
+		c.in.WorkerMachineCount = &c.worker
+	}
+	return nil
+}
+
 func renderClusterCommand(env *cli.Env) *cobra.Command {
-	var r rendering
-	var flavor string
+	var r clusterRendering
 	var list bool
-	var in clusterctl.ClusterInput
-	var controlPlane, worker int64
 	cmd := &cobra.Command{
 		Use:   "cluster TARGET NAME",
 		Short: "Print what clusterctl generate cluster prints",
@@ -37,32 +75,17 @@ rules.
       --flavor topology --list-variables`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			there := func(name string) bool { _, err := os.Stat(env.Path(name)); return err == nil || open.IsURL(name) }
-			if !there(args[0]) && there(args[1]) {
-				return cli.Usagef("%s does not exist; TARGET comes before NAME: render cluster %s %[1]s", args[0], args[1])
-			}
-			if err := r.prepare(ctx, env, args[0]); err != nil {
+			if err := r.prepare(env, cmd, args[0], args[1]); err != nil {
 				return err
 			}
-			f, err := r.file(env, layouts.TemplateFile(flavor))
-			if err != nil {
-				return err
-			}
-			in.Provider, in.Template, in.Name, in.Variables, in.ListVariablesOnly = r.release.Provider, f, args[1], r.values.Get, list
-			in.Class = func(name string) (*yamldoc.File, error) { return r.file(env, layouts.ClusterClassFile(name)) }
-			if cmd.Flags().Changed("control-plane-machine-count") {
-				in.ControlPlaneMachineCount = &controlPlane
-			}
-			if cmd.Flags().Changed("worker-machine-count") {
-				in.WorkerMachineCount = &worker
-			}
-			t, err := clusterctl.RenderCluster(ctx, in)
+			r.in.ListVariablesOnly = list
+			r.in.Class = func(name string) (*yamldoc.File, error) { return r.file(env, layouts.ClusterClassFile(name)) }
+			t, err := clusterctl.RenderCluster(cmd.Context(), r.in)
 			if err != nil {
 				return err
 			}
 			if list {
-				_, err := fmt.Fprint(env.Text, in.ListVariables(t, env.LookupEnv))
+				_, err := fmt.Fprint(env.Text, r.in.ListVariables(t, env.LookupEnv))
 				return err
 			}
 			out, err := t.YAML()
@@ -73,12 +96,6 @@ rules.
 		},
 	}
 	r.bind(cmd.Flags())
-	f := cmd.Flags()
-	f.StringVarP(&flavor, "flavor", "f", "", "")
-	f.StringVarP(&in.Namespace, "target-namespace", "n", "default", "")
-	f.StringVar(&in.KubernetesVersion, "kubernetes-version", "", "")
-	f.Int64Var(&controlPlane, "control-plane-machine-count", 1, "")
-	f.Int64Var(&worker, "worker-machine-count", 0, "")
-	f.BoolVar(&list, "list-variables", false, "")
+	cmd.Flags().BoolVar(&list, "list-variables", false, "")
 	return cmd
 }

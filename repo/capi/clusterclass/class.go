@@ -196,6 +196,9 @@ type Worker struct {
 	Path []string
 	// Bootstrap and Infrastructure are the templates of the workers.
 	Bootstrap, Infrastructure Reference
+	Naming                    Naming
+	// Metadata has their labels and annotations; nil if it is missing.
+	Metadata *yamldoc.Node
 }
 
 // Lists of worker classes.
@@ -212,9 +215,13 @@ func (c *Class) readWorkers() workers {
 	for _, list := range [...]string{Deployments, Pools} {
 		for i, n := range c.Spec.Get("workers", list).List() {
 			w := Worker{Pool: list == Pools, Class: n.Get("class").Str(), Node: n, Path: []string{"spec", "workers", list, index(i)}}
-			role := contract.InfraMachine
+			role, of := contract.InfraMachine, ofDeployment
 			if w.Pool {
-				role = contract.InfraMachinePool
+				role, of = contract.InfraMachinePool, ofPool
+			}
+			w.Naming, w.Metadata = c.naming(n, of), n.Get("metadata")
+			if c.old() {
+				w.Metadata = n.Get("template", "metadata")
 			}
 			w.Bootstrap = c.reference(contract.BootstrapConfig, n, w.Path, workerBootstrapPlace)
 			w.Infrastructure = c.reference(role, n, w.Path, workerInfrastructurePlace)
@@ -374,26 +381,35 @@ func (c *Class) Handlers(p Patch) (generate, validate, discover *yamldoc.Node) {
 
 // Naming is a template for the names of objects.
 type Naming struct {
+	// Template is nil or empty if the class has none, so that the usual one counts.
 	Template *yamldoc.Node
 	// Of says what it names: "cluster", "machineDeployment" or "machinePool".
 	Of string
 }
 
+// naming is that of the control plane or a class of workers.
+func (c *Class) naming(n *yamldoc.Node, of string) Naming {
+	if c.old() {
+		return Naming{n.Get("namingStrategy", "template"), of}
+	}
+	return Naming{n.Get("naming", "template"), of}
+}
+
+// ClusterNamings are those of the cluster's infrastructure and of the control plane.
+func (c *Class) ClusterNamings() (infrastructure, controlPlane Naming) {
+	infrastructure = Naming{c.Spec.Get("infrastructure", "naming", "template"), ofCluster}
+	if c.old() {
+		infrastructure.Template = c.Spec.Get("infrastructureNamingStrategy", "template")
+	}
+	return infrastructure, c.naming(c.Spec.Get("controlPlane"), ofCluster)
+}
+
 // Namings returns the templates of names that are there.
 func (c *Class) Namings() []Naming {
-	naming := "naming"
-	infrastructure := c.Spec.Get("infrastructure", "naming", "template")
-	if c.old() {
-		naming = "namingStrategy"
-		infrastructure = c.Spec.Get("infrastructureNamingStrategy", "template")
-	}
-	out := []Naming{{infrastructure, ofCluster}, {c.Spec.Get("controlPlane", naming, "template"), ofCluster}}
+	infrastructure, controlPlane := c.ClusterNamings()
+	out := []Naming{infrastructure, controlPlane}
 	for _, w := range c.Workers() {
-		of := ofDeployment
-		if w.Pool {
-			of = ofPool
-		}
-		out = append(out, Naming{w.Node.Get(naming, "template"), of})
+		out = append(out, w.Naming)
 	}
 	return slices.DeleteFunc(out, func(n Naming) bool { return !n.Template.Is(yamldoc.String) })
 }
@@ -444,11 +460,7 @@ func (c *Class) Durations() []*yamldoc.Node {
 func (c *Class) Metadata() []*yamldoc.Node {
 	out := []*yamldoc.Node{c.Spec.Get("controlPlane", "metadata")}
 	for _, w := range c.Workers() {
-		if c.old() {
-			out = append(out, w.Node.Get("template", "metadata"))
-		} else {
-			out = append(out, w.Node.Get("metadata"))
-		}
+		out = append(out, w.Metadata)
 	}
 	for _, v := range c.Variables() {
 		out = append(out, v.Node.Get("metadata"), v.Node.Get("deprecatedV1Beta1Metadata"))

@@ -3,6 +3,7 @@ package clusterclass
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
@@ -72,6 +73,19 @@ func (t *patchTemplate) Variables(visit func(path []string, sure bool)) (whole b
 		}
 	}
 	return whole
+}
+
+// Reads returns the variables that a text certainly reads, with the path in them, each once;
+// none if it is not a template.
+func Reads(text string) (out []string) {
+	if t, err := ParseTemplate(text); err == nil {
+		t.Variables(func(path []string, sure bool) {
+			if name := strings.Join(path, "."); sure && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		})
+	}
+	return out
 }
 
 // reader walks a template.
@@ -174,26 +188,55 @@ const (
 // Render returns the name that a template makes for the values that admission
 // tries it with (internal/topology/names).
 func (n Naming) Render(text string) (string, error) {
-	data := map[string]any{"cluster": map[string]any{"name": "cluster"}, "random": "abcde"}
+	of := "topology"
+	if n.Of == OfControlPlane {
+		of = "kubeadmcontrolplane"
+	}
+	return n.execute(text, "cluster", of, "abcde")
+}
+
+// Name returns the name that the topology controller gives an object of a cluster;
+// topology is the name of workers in the Cluster. Random stands for the five characters
+// that it makes up.
+func (n Naming) Name(cluster, topology, random string) (string, error) {
+	text := n.Template.Str()
+	if text == "" {
+		text = "{{ .cluster.name }}-{{ .random }}"
+		if n.Of != ofCluster {
+			text = "{{ .cluster.name }}-{{ ." + n.Of + ".topologyName }}-{{ .random }}"
+		}
+	}
+	return n.execute(text, cluster, topology, random)
+}
+
+// longest is the length of names, of which Cluster API keeps some characters of its own.
+const longest = 63
+
+func (n Naming) execute(text, cluster, of, random string) (string, error) {
+	data := map[string]any{"cluster": map[string]any{"name": cluster}, "random": random}
 	switch n.Of {
 	case ofDeployment, ofPool:
-		data[n.Of] = map[string]any{"topologyName": "topology"}
+		data[n.Of] = map[string]any{"topologyName": of}
 	case OfControlPlane:
-		data[n.Of] = map[string]any{"name": "kubeadmcontrolplane"}
+		data[n.Of] = map[string]any{"name": of}
 	}
 	t, err := template.New("template").Option("missingkey=error").Parse(text)
 	if err == nil {
 		var out bytes.Buffer
 		if err = t.Execute(&out, data); err == nil {
-			const longest, kept = 63, 58
-			name := out.String()
-			if len(name) > longest {
-				name = name[:kept] + "abcde"
+			if name := out.String(); len(name) <= longest {
+				return name, nil
 			}
-			return name, nil
+			return Generated(out.String(), random), nil
 		}
 	}
 	return "", fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "template: "))
+}
+
+// Generated returns a name that begins with a prefix, as far as that fits, and ends with
+// random characters (SimpleNameGenerator).
+func Generated(prefix, random string) string {
+	return prefix[:min(len(prefix), longest-len(random))] + random
 }
 
 // Unnamed returns why a text is not a valid name of an object; "" if it is one.

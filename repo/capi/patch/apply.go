@@ -14,7 +14,7 @@ import (
 type pending struct {
 	subject *subject
 	steps   []step
-	writes  []write
+	writes  []Write
 }
 
 // step is an operation with its value, as a JSON patch has it.

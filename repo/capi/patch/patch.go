@@ -49,11 +49,16 @@ type Template struct {
 	// extension. Failures to apply patches to it are not reported.
 	Unsure bool
 	// Writes are the operations that were applied, in their order.
-	Writes []write
+	Writes []Write
 }
 
-// write is an operation that was applied to a template.
-type write struct {
+// Write is an operation that was applied to a template.
+type Write struct {
+	// Patch is the one that it belongs to.
+	Patch *clusterclass.Patch
+	// Step is the operation as a JSON patch has it.
+	Step step
+	of   *operation
 	// Path is a JSON pointer.
 	Path string
 	// Node is the text that made the value: value, valueFrom.variable or
@@ -61,6 +66,14 @@ type write struct {
 	Node *yamldoc.Node
 	// To is the text of the path.
 	To *yamldoc.Node
+}
+
+// Reads returns the variables that the value is made of, with the path in them.
+func (w Write) Reads() []string {
+	if name := w.of.variable.Str(); name != "" {
+		return []string{name}
+	}
+	return clusterclass.Reads(w.of.template.Str())
 }
 
 // stage says what could not be done.
@@ -86,6 +99,25 @@ type Failure struct {
 	// Node is the text that causes the failure.
 	Node *yamldoc.Node
 	Err  error
+	// Unsure says that the controller may not fail: an extension may have changed the
+	// template before, or the value cannot be predicted.
+	Unsure bool
+}
+
+// Reason is the error in few words.
+func (f *Failure) Reason() string {
+	text := f.Err.Error()
+	for _, known := range []struct{ part, short string }{
+		{"replace operation does not apply", "replace needs an existing value"},
+		{"remove operation does not apply", "remove needs an existing value"},
+		{"unable to remove nonexistent key", "remove needs an existing value"},
+		{"add operation does not apply", "add needs an existing parent"},
+	} {
+		if f.Stage == Apply && strings.Contains(text, known.part) && (strings.Contains(text, "missing") || strings.Contains(text, "nonexistent")) {
+			return known.short
+		}
+	}
+	return text
 }
 
 // operation is an entry of jsonPatches.
@@ -126,7 +158,7 @@ func Run(class *clusterclass.Class, global Values, templates []*Template, minor 
 			}
 			continue
 		}
-		e.patch(p)
+		e.patch(&p)
 	}
 	return e.failures
 }
@@ -152,7 +184,7 @@ type subject struct {
 	failed bool
 }
 
-func (e *engine) patch(p clusterclass.Patch) {
+func (e *engine) patch(p *clusterclass.Patch) {
 	definitions := phrase.List(p.Definitions.List(), define)
 	var ready []*pending
 	for i, s := range e.subjects {
@@ -165,10 +197,9 @@ func (e *engine) patch(p clusterclass.Patch) {
 		}
 		fail := func(stage stage, n *yamldoc.Node, err error) {
 			s.Unsure = true
-			if !errors.Is(err, errUnsure) {
-				s.failed = true
-				e.failures = append(e.failures, Failure{p.Name, stage, s.Template, n, err})
-			}
+			unsure := errors.Is(err, errUnsure)
+			s.failed = s.failed || !unsure
+			e.failures = append(e.failures, Failure{p.Name, stage, s.Template, n, err, unsure})
 		}
 		if s.seen == nil {
 			var err error
@@ -188,7 +219,7 @@ func (e *engine) patch(p clusterclass.Patch) {
 			}
 		}
 		for _, d := range matching {
-			list, n, err := e.values(d, s.seen)
+			list, n, err := e.values(p, d, s.seen)
 			if err != nil {
 				fail(value, n, err)
 				continue
@@ -199,9 +230,9 @@ func (e *engine) patch(p clusterclass.Patch) {
 	}
 	for _, list := range ready {
 		if s := list.subject; !s.failed {
-			if n, err := e.apply(list); err != nil && !s.Unsure {
-				s.failed = true
-				e.failures = append(e.failures, Failure{p.Name, Apply, s.Template, n, err})
+			if n, err := e.apply(list); err != nil {
+				s.failed = !s.Unsure
+				e.failures = append(e.failures, Failure{p.Name, Apply, s.Template, n, err, s.Unsure})
 			}
 		}
 	}
@@ -300,7 +331,7 @@ func selects(names []string, class *string) bool {
 
 // values computes the values of the operations of a definition
 // (patches/inline, generateJSONPatches). The node is the text at fault.
-func (e *engine) values(d definition, seen *seen) (*pending, *yamldoc.Node, error) {
+func (e *engine) values(p *clusterclass.Patch, d definition, seen *seen) (*pending, *yamldoc.Node, error) {
 	out := &pending{}
 	for _, o := range d.operations {
 		step, at := step{Op: o.op, Path: o.path, at: o.at}, o.at
@@ -312,7 +343,7 @@ func (e *engine) values(d definition, seen *seen) (*pending, *yamldoc.Node, erro
 			step.Value, at = value, n
 		}
 		out.steps = append(out.steps, step)
-		out.writes = append(out.writes, write{o.path, at, o.at})
+		out.writes = append(out.writes, Write{p, step, &o, o.path, at, o.at})
 	}
 	return out, nil, nil
 }

@@ -274,6 +274,9 @@ func (s situation) run(p *lint.Pass) (out []fault, made map[string]bool) {
 	}
 	failed := map[*patch.Template]bool{}
 	for _, f := range patch.Run(s.class, global, templates, contract.NewestCore) {
+		if f.Unsure {
+			continue
+		}
 		failed[f.Template] = true
 		if g, ok := s.failure(f, made); ok {
 			g.webhook = f.Stage == patch.Apply && rewritten(p, f.Template)
@@ -351,7 +354,7 @@ func (s situation) failure(f patch.Failure, made map[string]bool) (out fault, ok
 			return out, false // PA008
 		}
 		out.rule = patchApplies
-		out.message = fmt.Sprintf("%s cannot be patched in %s: %s", f.Node.Str(), target, jsonPatchError(f.Err))
+		out.message = fmt.Sprintf("%s cannot be patched in %s: %s", f.Node.Str(), target, f.Reason())
 	case patch.EnabledIf:
 		if _, err := clusterclass.ParseTemplate(f.Node.Str()); err != nil {
 			return out, false // PA003
@@ -432,23 +435,6 @@ func holderText(t *patch.Template) string {
 		return fmt.Sprintf("%s of %s class %s", t.Kind, h.Kind, strings.Trim(string(value), `"`))
 	}
 	return t.Kind + " of control plane machines"
-}
-
-// jsonPatchError shortens an error of the library of JSON patches.
-func jsonPatchError(err error) string {
-	text := err.Error()
-	for _, known := range []struct{ part, short string }{
-		{"replace operation does not apply", "replace needs an existing value"},
-		{"remove operation does not apply", "remove needs an existing value"},
-		{"unable to remove nonexistent key", "remove needs an existing value"},
-		{"add operation does not apply", "add needs an existing parent"},
-	} {
-		if strings.Contains(text, known.part) &&
-			(strings.Contains(text, "missing") || strings.Contains(text, "nonexistent")) {
-			return known.short
-		}
-	}
-	return text
 }
 
 // misfits returns where a patched template, or the object that is made from it,

@@ -1,0 +1,233 @@
+package look
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/topology"
+)
+
+type topologyRendering struct {
+	clusterRendering
+	// class is the flavor whose template has the ClusterClass.
+	class string
+	only  string
+}
+
+func renderTopologyCommand(env *cli.Env) *cobra.Command {
+	var r topologyRendering
+	cmd := &cobra.Command{
+		Use:   "topology TARGET NAME",
+		Short: "Print what Cluster API makes of a Cluster and its ClusterClass",
+		Long: `Prints the objects that the topology controller of Cluster API ` + clusterctl.Release + `
+creates for a new Cluster with a ClusterClass: the infrastructure cluster, the
+control plane, MachineDeployments, MachinePools, MachineHealthChecks and their
+templates, with the patches applied for the Cluster's variables. Or it prints
+why the controller refuses the Cluster, with the place.
+
+With --only patched, it prints only what the patches change, step by step: each
+value before (-) and after (+), with the patch and the variables that it reads.
+
+It needs neither a cluster nor the network; "clusterctl alpha topology plan",
+which clusterctl no longer has, needed a cluster. What cannot be known is listed
+on standard error: patches of runtime extensions are not applied, and CEL rules
+of variables are not evaluated. Templates are taken as they are in the files,
+without defaults of the API server and changes by webhooks. ` + extension.Random + ` in a name
+stands for random characters that Cluster API generates.
+` + targets.Help,
+		Example: `  clusterctl-repo render topology out/infrastructure-acme/v1.2.3 my-cluster \
+      --flavor topology --kubernetes-version v1.34.0
+
+  # What do the patches of the class change, and which variable decides?
+  clusterctl-repo render topology out/infrastructure-acme/v1.2.3 my-cluster \
+      --flavor topology --only patched`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.only != "" && r.only != "patched" {
+				return cli.Unknown("value of --only", r.only, []string{"patched"})
+			}
+			if err := r.prepare(env, cmd, args[0], args[1]); err != nil {
+				return err
+			}
+			states, err := r.topologies(cmd.Context(), env)
+			if err != nil {
+				return err
+			}
+			var out bytes.Buffer
+			for _, s := range states {
+				for _, note := range s.Notes {
+					env.Say("info: %s", note)
+				}
+				for _, o := range s.Objects {
+					if r.only != "" {
+						writeChanges(&out, o)
+						continue
+					}
+					data, err := yamldoc.Marshal(o.Value)
+					if err != nil {
+						return fmt.Errorf("%v: %w", o.Value["kind"], err)
+					}
+					if out.Len() > 0 {
+						out.WriteString("---\n")
+					}
+					out.Write(data)
+				}
+			}
+			switch {
+			case out.Len() == 0:
+				env.Say("info: the patches change nothing")
+			case bytes.Contains(out.Bytes(), []byte("-"+extension.Random)):
+				env.Say("info: %s in names stands for the random characters that Cluster API generates", extension.Random)
+			}
+			return r.print(env, &out)
+		},
+	}
+	r.bind(cmd.Flags())
+	cmd.Flags().StringVar(&r.class, "class", "", "")
+	cmd.Flags().StringVar(&r.only, "only", "", "")
+	return cmd
+}
+
+// classOf finds a ClusterClass; of two of a name the last is applied.
+func classOf(objects []*manifest.Object, name string) *clusterclass.Class {
+	for _, o := range slices.Backward(objects) {
+		if o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == name {
+			return clusterclass.Of(o)
+		}
+	}
+	return nil
+}
+
+// topologies computes what becomes of each Cluster of the template that has a class.
+func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out []*topology.State, err error) {
+	t, err := clusterctl.RenderCluster(ctx, r.in)
+	if err != nil {
+		return nil, err
+	}
+	template, err := t.Manifests()
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range template {
+		in := o.Get("spec", "topology")
+		name := cmp.Or(in.Get("classRef", "name").Str(), in.Get("class").Str())
+		if !o.Is(clusterclass.Group, "Cluster") || in.Given() == nil || in.Is(yamldoc.Map) && len(in.Fields()) == 0 {
+			continue
+		}
+		all := template
+		if r.class != "" || classOf(all, name) == nil {
+			more, err := r.classFrom(ctx, env, name)
+			if err != nil {
+				return nil, fmt.Errorf("the class of Cluster %s: %w", o.Name, err)
+			}
+			all = append(slices.Clip(more), template...)
+		}
+		s, err := topology.Generate(topology.Input{
+			Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != "",
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		err := fmt.Errorf("%s has no Cluster with a ClusterClass (spec.topology)", r.in.Template.Name)
+		if flavors := r.with("topology:"); len(flavors) > 0 {
+			err = fmt.Errorf("%w; these flavors may have one: %s", err, strings.Join(flavors, ", "))
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// with are the flavors whose templates hold a text, sorted.
+func (r *clusterRendering) with(text string) (flavors []string) {
+	for _, a := range r.release.Artifacts {
+		data, err := a.Bytes()
+		if flavor, ok := layouts.Flavor(a.Name); ok && err == nil && bytes.Contains(data, []byte(text)) && flavor != r.flavor {
+			flavors = append(flavors, flavor)
+		}
+	}
+	return flavors
+}
+
+// classFrom returns the objects of the file that has a ClusterClass: the one that clusterctl
+// reads, or the template of a flavor.
+func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string) ([]*manifest.Object, error) {
+	file, in := layouts.ClusterClassFile(name), r.in
+	if r.class != "" {
+		file = layouts.TemplateFile(r.class)
+	}
+	var err error
+	if in.Template, err = r.file(env, file); err != nil {
+		if flavors := r.with("kind: " + clusterclass.Kind); len(flavors) > 0 {
+			err = fmt.Errorf("%w; if another flavor has ClusterClass %q, name it with --class: %s", err, name, strings.Join(flavors, ", "))
+		}
+		return nil, err
+	}
+	t, err := clusterctl.RenderCluster(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := t.Manifests()
+	if err == nil && classOf(objects, name) == nil {
+		err = fmt.Errorf("%s has no ClusterClass %q", in.Template.Name, name)
+	}
+	return objects, err
+}
+
+// writeChanges writes what patches change of an object.
+func writeChanges(w *bytes.Buffer, o *topology.Object) {
+	if len(o.Changes) == 0 {
+		return
+	}
+	if w.Len() > 0 {
+		w.WriteByte('\n')
+	}
+	name, _ := extension.Get(o.Value, "metadata", "name")
+	fmt.Fprintf(w, "%v %v, made from %s\n", o.Value["kind"], name, o.Template)
+	for _, c := range o.Changes {
+		fmt.Fprintf(w, "  %s: %s\n", c.Path, c.Cause)
+		for _, line := range changedLines(c) {
+			fmt.Fprintf(w, "    %s\n", line)
+		}
+	}
+}
+
+func changedLines(c topology.Change) []string {
+	text := func(v any) string {
+		if s, ok := v.(string); ok && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
+			return strings.TrimSuffix(s, "\n") + "\n"
+		} else if v == nil {
+			return ""
+		}
+		data, err := yamldoc.Marshal(v)
+		if err != nil {
+			return fmt.Sprintln(v)
+		}
+		return string(data)
+	}
+	_, diff, _ := strings.Cut(edit.Diff("", []byte(text(c.Before)), []byte(text(c.After))), " @@\n")
+	return phrase.List(strings.Split(strings.TrimSuffix(diff, "\n"), "\n"), func(line string) string {
+		if strings.HasPrefix(line, "@@") {
+			return "…"
+		}
+		return line[:min(1, len(line))] + " " + line[min(1, len(line)):]
+	})
+}
