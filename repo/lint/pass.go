@@ -289,15 +289,14 @@ func (p *Pass) Report(f Finding) {
 	if p.severity != Off {
 		f.Severity = p.severity
 	}
-	if in := p.File; in != nil || f.about != nil {
-		if f.about != nil && f.about.in != nil {
-			in = f.about.in
-		}
-		if in != nil {
-			f.Message, f.Fix = in.Written(f.Message), in.Written(f.Fix)
-		}
+	in := p.File
+	if f.about != nil && f.about.in != nil {
+		in = f.about.in
 	}
 	o := p.identify(&f)
+	if in != nil {
+		f.Message, f.Fix, f.Object = in.Written(f.Message), in.Written(f.Fix), in.Written(f.Object)
+	}
 	if f.Edit != nil && p.part.opts.Edits {
 		f.Edit.Linted = p.text(f.File)
 	}

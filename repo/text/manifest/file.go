@@ -182,7 +182,9 @@ func (f *File) Written(text string) string {
 	type key struct{}
 	names := f.Memo(key{}, func() any {
 		longestFirst := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) } // FOO_A before FOO
-		return slices.SortedFunc(maps.Keys(t.Needed()), longestFirst)
+		needed := maps.Clone(t.Needed())
+		maps.DeleteFunc(needed, func(_ string, is bool) bool { return !is })
+		return slices.SortedFunc(maps.Keys(needed), longestFirst)
 	}).([]string)
 	for _, name := range names {
 		sample := Sample(name)

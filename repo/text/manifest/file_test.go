@@ -41,3 +41,13 @@ func TestForget(t *testing.T) {
 		t.Errorf("a document from before stands at %v, not %v", pos, before.Pos)
 	}
 }
+
+// TestWritten: samples become the variables that they stand for, and nothing else does.
+func TestWritten(t *testing.T) {
+	data := "a: ${FOO}\nb: ${FOO_BAR}\nc: ${SEEN}\nd: x-seen\ne: ${D:=1}\nf: ${CLUSTER_NAME}\n"
+	f := manifest.New(repo.BytesArtifact("cluster-template.yaml", []byte(data)), layouts.ClusterTemplate, data)
+	got := f.Written("x-foo-bar, x-foo and y-x-foo-1, but not max-foo, x-seen, x-d or my-cluster")
+	if want := "${FOO_BAR}, ${FOO} and y-${FOO}-1, but not max-foo, x-seen, x-d or my-cluster"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
