@@ -130,15 +130,16 @@ func (r *Release) index(profile contract.Profile) {
 const largestSample = 1 << 20
 
 // samples notes what refers to kinds without a role in YAML that clusterctl does not
-// read, and reports whether there was any.
+// read, and reports whether there was any. It downloads nothing.
 func (r *Release) samples(kinds []*contract.Kind) bool {
+	kinds = phrase.Only(kinds, func(k *contract.Kind) bool { return k.Role == contract.Aux })
 	found := false
 	for _, a := range r.Artifacts {
-		if a.Kind() != layouts.Asset || !strings.HasSuffix(a.Name, ".yaml") || a.Locatable() || a.Size > largestSample {
+		if len(kinds) == 0 || a.Kind() != layouts.Asset || !strings.HasSuffix(a.Name, ".yaml") || strings.Contains(a.Path, "://") || a.Size > largestSample {
 			continue
 		}
 		data, err := a.Text()
-		if err == nil && slices.ContainsFunc(kinds, func(k *contract.Kind) bool { return k.Role == contract.Aux && strings.Contains(data, k.Kind) }) {
+		if err == nil && slices.ContainsFunc(kinds, func(k *contract.Kind) bool { return strings.Contains(data, k.Kind) }) {
 			r.uses.Add(a.Name, manifest.New(a, layouts.ClusterTemplate, data).Objects())
 			found = true
 		}

@@ -42,8 +42,10 @@ func requiredOfUsers(p *lint.Pass) {
 		if n := requires(s, "status"); n != nil {
 			view.Accuse(p, k, n, 0, "%s requires a status, which only its controller writes", named(k))
 		}
+		below := ""
 		if k.Template {
 			s, _ = s.At("spec", "template")
+			below = "spec.template."
 		}
 		for i := range contract.Fields {
 			f := &contract.Fields[i]
@@ -55,7 +57,7 @@ func requiredOfUsers(p *lint.Pass) {
 			in, name, _ := strings.Cut(f.Path, ".")
 			if at, presence := s.At(in); presence == crd.Present {
 				if n := requires(at, name); n != nil {
-					view.Accuse(p, k, n, 0, "%s requires %s, which only the controller knows", named(k), f.Path)
+					view.Accuse(p, k, n, 0, "%s requires %s%s, which only the controller knows", named(k), below, f.Path)
 				}
 			}
 		}
