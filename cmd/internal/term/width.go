@@ -80,7 +80,7 @@ func Fill(text string, width int) string {
 }
 
 // Fold breaks long lines at a width, but those that begin with a space. What follows two
-// spaces is a column, in which the line goes on.
+// spaces is a column, and its continuation stays there.
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
