@@ -723,48 +723,6 @@ func TestPlacesOfComments(t *testing.T) {
 	}
 }
 
-// TestOptIn: optional findings are made when the configuration or the selection
-// asks for them, and comments that suppress them are not idle meanwhile.
-func TestOptIn(t *testing.T) {
-	all := &lint.Rule{ID: "TEST003", Title: "all", OptIn: lint.EveryFinding, Severity: lint.Info, Kinds: []layouts.FileKind{layouts.ClusterTemplate}, Check: func(p *lint.Pass) { p.Path(p.File.Raw.Name, "a") }}
-	some := &lint.Rule{ID: "TEST004", Title: "some", OptIn: "the second", Severity: lint.Info, Kinds: []layouts.FileKind{layouts.ClusterTemplate}, Check: func(p *lint.Pass) {
-		p.Path(p.File.Raw.Name, "b")
-		if p.Asked() {
-			p.Path(p.File.Raw.Name, "c")
-		}
-	}}
-	ran := ""
-	comments := &lint.Rule{ID: "TEST005", Scope: lint.ScopeComments, Severity: lint.Warning, Check: func(p *lint.Pass) {
-		for _, id := range []string{"TEST003", "TEST004"} {
-			if p.Ran(id) {
-				ran += id + " "
-			}
-		}
-	}}
-	for name, tc := range map[string]struct {
-		opts      lint.Options
-		want, ran string
-	}{
-		"default":          {lint.Options{}, "b", ""},
-		"all":              {lint.Options{Select: []string{"all"}}, "a b c", "TEST003 TEST004 "},
-		"family":           {lint.Options{Select: []string{"test"}}, "a b c", "TEST003 TEST004 "},
-		"by ID":            {lint.Options{Select: []string{"test-004"}}, "b c", "TEST004 "},
-		"another":          {lint.Options{Select: []string{"TES", "TEST0"}}, "b", ""},
-		"severity":         {lint.Options{Severity: map[string]lint.Severity{"TEST003": lint.Error}}, "a b", "TEST003 "},
-		"off":              {lint.Options{Severity: map[string]lint.Severity{"TEST004": lint.Off}}, "", ""},
-		"off and selected": {lint.Options{Severity: map[string]lint.Severity{"TEST003": lint.Off}, Select: []string{"all"}}, "b c", "TEST004 "},
-	} {
-		ran = ""
-		tc.opts.Rules = []*lint.Rule{all, some, comments}
-		r := run(t, repository(map[string]string{"cluster-template.yaml": "a: b\n"}), tc.opts)
-		got := phrase.List(r.Findings, func(f lint.Finding) string { return f.Message })
-		slices.Sort(got)
-		if strings.Join(got, " ") != tc.want || ran != tc.ran {
-			t.Errorf("%s: %v, ran %q; want %q, %q", name, got, ran, tc.want, tc.ran)
-		}
-	}
-}
-
 // TestManyOfAKind: of many findings of a rule in a file the first are kept and all are
 // counted, unless they are to be edited.
 func TestManyOfAKind(t *testing.T) {

@@ -251,7 +251,6 @@ type Pass struct {
 	Known, Ran func(id string) bool
 
 	severity Severity
-	asked    bool
 	part     *part
 }
 
@@ -264,10 +263,6 @@ func (p *Pass) each(files []*File) []Pass {
 	}
 	return out
 }
-
-// Asked reports whether the run asks for the findings that the rule's OptIn
-// describes.
-func (p *Pass) Asked() bool { return p.asked }
 
 // Images asks the registries for images. Only rules with the flag CheckImages may
 // ask. One that cannot be asked for is not a finding: the report is incomplete then.

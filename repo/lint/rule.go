@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 )
@@ -88,11 +87,6 @@ type Rule struct {
 	Since string
 	// Severity of the findings, unless Check says otherwise.
 	Severity Severity
-	// OptIn says which findings are only reported if a run asks for the rule,
-	// because most maintainers would leave them as they are: EveryFinding, or
-	// words for some of them, which Check tells apart with Pass.Asked. Empty
-	// means that all are always reported.
-	OptIn string
 	// Flag is the flag of lint without which the rule is not applied, because it
 	// asks servers; empty for all others.
 	Flag  string
@@ -142,24 +136,6 @@ func (f *Family) Add(r Rule) *Rule {
 	i, _ := slices.BinarySearchFunc(f.Rules, r.ID, func(r *Rule, id string) int { return cmp.Compare(r.ID, id) })
 	f.Rules = slices.Insert(f.Rules, i, &r)
 	return &r
-}
-
-// EveryFinding is the OptIn of a rule that is not applied unless asked for.
-const EveryFinding = "all findings"
-
-// SelectAll asks for every rule.
-const SelectAll = "all"
-
-// Selected reports whether a list names the rule: by its ID, its family or
-// SelectAll, in any case and also with a dash after the family.
-func (r *Rule) Selected(names []string) bool {
-	for _, name := range names {
-		switch id := NormalizeID(name); id {
-		case r.ID, strings.TrimRight(r.ID, "0123456789"), strings.ToUpper(SelectAll):
-			return true
-		}
-	}
-	return false
 }
 
 // applies reports whether the rule wants files of a kind.

@@ -22,13 +22,10 @@ import (
 type Options struct {
 	// Rules to apply, usually rules.All.
 	Rules []*Rule
-	// Severity overrides the severity of rules by ID; Off turns them off, and
-	// anything else also asks for what is optional (Rule.OptIn).
+	// Severity overrides the severity of rules by ID; Off turns them off.
 	Severity map[string]Severity
 	// Own are severities that the judged files bring along.
 	Own Own
-	// Select asks for the optional findings of rules, by ID, family or SelectAll.
-	Select []string
 	// Partial says that the repository does not hold all versions of its
 	// providers, so that rules about missing ones do not apply.
 	Partial bool
@@ -132,18 +129,13 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	return &all.report, nil
 }
 
-// asked reports whether the optional findings of a rule are wanted.
-func (o *Options) asked(rule *Rule) bool {
-	return o.Severity[rule.ID] != Off || o.Own.Severity[rule.ID] != Off || rule.Selected(o.Select)
-}
-
 // applies reports whether a rule is applied at all.
 func (o *Options) applies(rule *Rule) bool {
 	if rule.Flag == CheckImages && o.Images == nil {
 		return false
 	}
 	s, ok := o.Severity[rule.ID]
-	return (!ok || s != Off) && (rule.OptIn != EveryFinding || o.asked(rule))
+	return !ok || s != Off
 }
 
 // comments applies the comments that suppress rules, and checks them.
@@ -163,8 +155,7 @@ func (r *part) comments() {
 	known, ran := map[string]bool{}, map[string]bool{}
 	for _, rule := range r.opts.Rules {
 		known[rule.ID] = true
-		// A comment may suppress a finding that is only made when asked for.
-		ran[rule.ID] = r.opts.applies(rule) && (rule.OptIn == "" || r.opts.asked(rule))
+		ran[rule.ID] = r.opts.applies(rule)
 	}
 	r.apply(ScopeComments, Pass{
 		Repository: r.repository, Ignores: r.ignores,
@@ -228,7 +219,7 @@ func (r *part) apply(to scope, passes ...Pass) {
 				continue
 			}
 			call = *pass
-			call.Rule, call.severity, call.asked = rule, r.opts.Severity[rule.ID], r.opts.asked(rule)
+			call.Rule, call.severity = rule, r.opts.Severity[rule.ID]
 			r.call(&call)
 		}
 	})

@@ -18,7 +18,6 @@ type jsonRule struct {
 	Source   string     `json:"source" doc:"the section of the contract or the function of clusterctl that demands it"`
 	Why      string     `json:"why" doc:"what happens otherwise"`
 	Fix      string     `json:"fix" doc:"what to do"`
-	OptIn    string     `json:"optIn,omitempty" doc:"which findings are only reported if clusterctl-repo.yaml gives the rule a severity; absent if all are reported"`
 	Flag     string     `json:"flag,omitempty" doc:"the flag of lint without which the rule is not applied; absent if none is needed"`
 }
 
@@ -30,13 +29,13 @@ type rulesBody struct {
 func WriteRules(w io.Writer, format string, rules []*lint.Rule) error {
 	if format == "json" {
 		return documentOf("rules").Write(w, nil, rulesBody{phrase.List(rules, func(r *lint.Rule) jsonRule {
-			return jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), r.Proof, r.Source, r.Why, r.Fix, r.OptIn, r.Flag}
+			return jsonRule{r.ID, r.Name, r.Title, r.Severity.String(), r.Proof, r.Source, r.Why, r.Fix, r.Flag}
 		})})
 	}
 	rows := [][]string{{"RULE", "SEVERITY", "PROOF", "TITLE"}}
 	for _, r := range rules {
 		severity := r.Severity.String()
-		if r.OptIn == lint.EveryFinding || r.Flag != "" {
+		if r.Flag != "" {
 			severity = "(" + severity + ")" // not applied unless asked for
 		}
 		rows = append(rows, []string{r.ID, severity, string(r.Proof), r.Title})
@@ -60,9 +59,6 @@ func WriteRule(w io.Writer, r *lint.Rule, e Example, paint painter) error {
 	fmt.Fprintf(&b, "\nSeverity:  %s\nProven by: %s\nSource:    %s\n", r.Severity, r.Proof, r.Source)
 	if r.Flag != "" {
 		fmt.Fprintf(&b, "Optional:  only \"lint %s\" applies the rule\n", r.Flag)
-	}
-	if r.OptIn != "" {
-		fmt.Fprintf(&b, "Optional:  %s; to see them, give %s a severity under rules in clusterctl-repo.yaml\n", r.OptIn, r.ID)
 	}
 	fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n%s\n", paint.Bold("What happens"), r.Why, paint.Bold("What to do"), r.Fix)
 	if e.Prose != "" {

@@ -39,7 +39,7 @@ type agreement struct {
 // it does.
 func TestCorpus(t *testing.T) {
 	r := given.Value(folder.Open(t.Context(), share.Corpus(t, "releases")))(t)
-	report := given.Value(lint.Run(t.Context(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}}))(t)
+	report := given.Value(lint.Run(t.Context(), r, lint.Options{Rules: rules.All}))(t)
 	for _, err := range report.Failures {
 		t.Error(err)
 	}

@@ -98,7 +98,7 @@ var eachAlone = sync.OnceValue(func() []*lint.Rule {
 func (a *agreement) agree(t testing.TB, root, dir string) {
 	t.Helper()
 	r := given.Value(folder.Open(background, dir))(t)
-	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}})
+	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone()})
 	given.NoError(t, err)
 	for _, err := range report.Failures {
 		t.Error(err)

@@ -265,7 +265,7 @@ func TestProviderSettings(t *testing.T) {
 func lintSettings(t *testing.T, root string) []string {
 	t.Helper()
 	r := given.Value(folder.Open(background, root))(t)
-	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone(), Select: []string{lint.SelectAll}})
+	report, err := lint.Run(background, r, lint.Options{Rules: eachAlone()})
 	given.NoError(t, err)
 	var out []string
 	for _, f := range report.Findings {

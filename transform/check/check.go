@@ -26,8 +26,6 @@ type Options struct {
 	Source transform.Options
 	// Rules to apply; none means rules.All.
 	Rules []*lint.Rule
-	// Select asks for optional findings; see lint.Options.
-	Select []string
 	// Profile is the Cluster API to judge for. Roles of the configuration are
 	// applied on top.
 	Profile contract.Profile
@@ -311,7 +309,7 @@ func lost(ctx context.Context, s Succession, guessed bool, removed []string, opt
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Select: o.Select, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign, Images: o.Images, Watch: o.Watch}
+	out := lint.Options{Rules: o.Rules, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign, Images: o.Images, Watch: o.Watch}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

@@ -41,7 +41,7 @@ func FuzzRules(f *testing.F) {
 			Config:    repo.BytesArtifact("clusterctl.yaml", []byte(text)),
 			Providers: []*repo.Provider{{Provider: id, Releases: []*repo.Release{release}}},
 		}
-		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
+		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
 		given.NoError(t, err)
 		for _, err := range report.Failures {
 			t.Error(err)
@@ -90,7 +90,7 @@ func TestCutObjects(t *testing.T) {
 		}}
 		given.NoError(t, files.Write(dir))
 		r := given.Value(folder.Open(context.Background(), dir))(t)
-		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
+		report, err := lint.Run(context.Background(), r, lint.Options{Rules: rules.All})
 		given.NoError(t, err)
 		for _, err := range report.Failures {
 			t.Errorf("with %q: %v", rest, err)

@@ -57,7 +57,7 @@ func TestSimulations(t *testing.T) {
 			return x.Compare(y)
 		})
 		versions := phrase.List(p.Releases, func(release *repo.Release) string { return release.Version })
-		report, err := lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{p}}, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}})
+		report, err := lint.Run(context.Background(), &repo.Repository{Providers: []*repo.Provider{p}}, lint.Options{Rules: rules.All})
 		given.NoError(t, err)
 		found := map[string]bool{}
 		for _, f := range report.Findings {

@@ -175,7 +175,7 @@ func TestOpenExamples(t *testing.T) {
 		dir := t.TempDir()
 		given.NoError(t, (examples.Files{Text: text}).Write(dir))
 		repository := given.Value(folder.Open(t.Context(), dir))(t)
-		report, err := lint.Run(t.Context(), repository, lint.Options{Rules: []*lint.Rule{r}, Select: []string{lint.SelectAll}})
+		report, err := lint.Run(t.Context(), repository, lint.Options{Rules: []*lint.Rule{r}})
 		given.NoError(t, err)
 		for _, f := range report.Findings {
 			if f.Severity == lint.Error {

@@ -34,7 +34,7 @@ func Findings(ctx context.Context, files Files) (_ []lint.Finding, err error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All, Select: []string{lint.SelectAll}, Images: registries})
+	report, err := lint.Run(ctx, r, lint.Options{Rules: rules.All, Images: registries})
 	if err != nil {
 		return nil, err
 	}
@@ -154,9 +154,6 @@ func rule(ctx context.Context, b *strings.Builder, r *lint.Rule) error {
 	fmt.Fprintf(b, "Why: %s\n\nFix: %s\n\nSource: %s\n\n", escape(r.Why), escape(r.Fix), escape(r.Source))
 	if r.Flag != "" {
 		fmt.Fprintf(b, "Only applied by `lint %s`.\n\n", r.Flag)
-	}
-	if r.OptIn != "" {
-		fmt.Fprintf(b, "Only reported when asked for: %s.\n\n", escape(r.OptIn))
 	}
 	fmt.Fprintf(b, "Example: %s\n\nBad:\n\n", escape(strings.Join(strings.Fields(e.Prose), " ")))
 	show(b, e.Bad)

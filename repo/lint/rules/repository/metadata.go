@@ -826,7 +826,18 @@ func contractAndCRDs(p *lint.Pass) {
 			continue
 		}
 		contracts := slices.Sorted(maps.Keys(found))
-		p.Report(lint.At(f, labelled, label,
-			"the CRDs have labels for %s, but according to the metadata %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract))
+		finding := lint.At(f, labelled, label,
+			"the CRDs have labels for %s, but according to the metadata %s implements %s", strings.Join(contracts, ", "), p.Release.Version, own.Contract)
+		// Cluster API falls back to older contracts that it knows (internal/contract/version.go,
+		// GetLatestContractAndAPIVersionFromContract); an older one knows no newer contract.
+		known := metadata.Compatible()
+		for _, older := range known[slices.Index(known, own.Contract)+1:] {
+			if found[older] {
+				finding = finding.As(lint.Warning)
+				finding.Message += "; Cluster API uses " + older + " as long as it knows that"
+				break
+			}
+		}
+		p.Report(finding)
 	}
 }
