@@ -244,7 +244,9 @@ var crossings = []crossing{
 		name := p.at("cluster-template-machinepool.yaml")
 		if p.exists("tree") {
 			name = p.at("templates/flavors/machine-pool")
-			p.edit("clusterctl-repo.yaml", func(s string) string { return strings.ReplaceAll(s, "    rename:\n      machine-pool: machinepool\n", "") })
+			p.edit("clusterctl-repo.yaml", func(s string) string {
+				return strings.ReplaceAll(s, "    rename:\n      machine-pool: machinepool\n", "")
+			})
 		}
 		given.NoError(p.t, os.RemoveAll(name))
 	}),
