@@ -45,15 +45,9 @@ var Gates = []Gate{
 	{"series", "metadata.yaml does not list the release series of the version", "pass --add-series, or add the series to metadata.yaml", Refused, Refused, Reported},
 }
 
-// Refusal is one reason not to publish a build, and what lets it pass.
-type Refusal struct{ Text, Override string }
-
-// Error returns both.
-func (r Refusal) Error() string { return r.Text + "; " + r.Override }
-
 // Refusals returns why a build must not be released: the images of its controllers that
 // are not set.
-func Refusals(b *transform.Build) (out []Refusal) {
+func Refusals(b *transform.Build) (out []error) {
 	for _, u := range b.UnsetImages {
 		text := fmt.Sprintf("%s: container %s of %s runs %s, not the image of %s", u.Label, u.Container, u.Object, u.Image, u.Version)
 		name := u.Name
@@ -64,7 +58,7 @@ func Refusals(b *transform.Build) (out []Refusal) {
 		if len(b.Releases) > 1 {
 			image = u.Label + ":" + image
 		}
-		out = append(out, Refusal{text, "pass --image " + image + ", or set it under images, with keep: true if it is intended"})
+		out = append(out, fmt.Errorf("%s; pass --image %s, or set it under images, with keep: true if it is intended", text, image))
 	}
 	return out
 }

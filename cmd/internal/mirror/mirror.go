@@ -243,9 +243,7 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 type judgement struct {
 	mu               sync.Mutex // also while findings are printed
 	errors, warnings int
-	// releases have findings, and faulty ones errors among them.
-	releases int
-	faulty   []string
+	faulty           []string // with errors
 }
 
 // judge makes the options lint each release before it is copied; --fail-on refuses.
@@ -260,37 +258,31 @@ func (j *judgement) judge(env *cli.Env, f *cli.Findings, opts *mirror.Options) {
 		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		if checked.Report.Worst() >= f.Level || len(checked.Report.Failures) > 0 {
-			env.Progress.Done()
-			r := *checked.Report
-			r.Findings = phrase.Only(r.Findings, func(found lint.Finding) bool { return found.Severity >= f.Level })
-			if code, _ := cli.Code(f.Judge(env, &r, report.Options{}, in)); code != cli.ExitOK {
-				return cli.Exit(code, fmt.Errorf("%s is not copied: --fail-on refuses it", name))
-			}
-		}
-		n := checked.Report.Count()
-		j.errors, j.warnings = j.errors+n.Errors, j.warnings+n.Warnings
-		if n.Errors > 0 {
+		found := *checked.Report
+		n := found.Count()
+		if j.errors, j.warnings = j.errors+n.Errors, j.warnings+n.Warnings; n.Errors > 0 {
 			j.faulty = append(j.faulty, name)
 		}
-		if n.Errors+n.Warnings > 0 {
-			j.releases++
+		found.Findings = phrase.Only(found.Findings, func(one lint.Finding) bool { return one.Severity >= f.Level })
+		if len(found.Findings)+len(found.Failures) == 0 {
+			return nil
 		}
-		return nil
+		env.Progress.Done()
+		code, _ := cli.Code(f.Judge(env, &found, report.Options{}, in))
+		return cli.Exit(code, fmt.Errorf("%s is not copied: --fail-on refuses it", name))
 	}
 }
 
 // tell sums up what was found.
 func (j *judgement) tell(env *cli.Env) {
-	if j.releases == 0 {
-		return
-	}
 	in := ""
 	if slices.Sort(j.faulty); len(j.faulty) > 0 {
-		in = "; errors are in " + phrase.Few(j.faulty, 5)
+		in = " (errors in " + phrase.Few(j.faulty, 5) + ")"
 	}
-	env.Say("info: lint finds %s and %s in %s%s; clusterctl-repo lint shows them, and --fail-on refuses them",
-		phrase.Count(j.errors, "error"), phrase.Count(j.warnings, "warning"), phrase.Count(j.releases, "release"), in)
+	if j.errors+j.warnings > 0 {
+		env.Say("info: lint finds %s and %s in what was looked at%s; clusterctl-repo lint shows them, and --fail-on refuses them",
+			phrase.Count(j.errors, "error"), phrase.Count(j.warnings, "warning"), in)
+	}
 }
 
 // finishIt says what to do after a run that failed halfway.

@@ -3,6 +3,8 @@ package publish
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,8 +93,8 @@ Without --to, the destinations of the configuration are used.
 			if err := s.judge(env, checked); err != nil {
 				return err
 			}
-			if err := refuse(check.Refusals(b)); err != nil {
-				return err
+			if refusals := check.Refusals(b); len(refusals) > 0 {
+				return fmt.Errorf("%w\nnothing was published", errors.Join(refusals...))
 			}
 			if err := wholeReleases(ctx, b.Repository(""), true); err != nil {
 				return s.fail(env, err)

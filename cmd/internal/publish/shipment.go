@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -208,12 +207,4 @@ func unique(releases []*repo.Release) (out []*repo.Release) {
 		}
 	}
 	return out
-}
-
-// refuse is the error of refusals, or nil.
-func refuse(refusals []check.Refusal) error {
-	if len(refusals) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w\nnothing was published", errors.Join(phrase.List(refusals, func(r check.Refusal) error { return r })...))
 }
