@@ -66,7 +66,7 @@ var attackedVerbs = map[string][]string{
 	"lint":            {"lint RELEASE --fail-on never", "lint LATEST --fail-on never", "-lint ../in/repo --check-images --fail-on never"},
 	"render provider": {"render provider RELEASE"},
 	"render cluster":  {"render cluster RELEASE mine --kubernetes-version v1.34.0 --target-namespace x"},
-	"render topology": {"render topology RELEASE mine --kubernetes-version v1.34.0 --only patched"},
+	"render topology": {"render topology RELEASE mine --flavor topology"},
 	"vars":            {"vars LATEST"},
 	"images":          {"images RELEASE", "-images ../in/repo --check-images"},
 	"diff":            {"diff RELEASE ../in/repo", "diff ../in/repo/infrastructure-foo/v1.0.0 LATEST"},
@@ -641,7 +641,7 @@ providers:
   name: foo
   components: {path: config}
   metadata: metadata.yaml
-  templates: [{files: "templates/*.yaml"}]
+  templates: [{files: "templates/cluster-template*.yaml"}]
 `)
 	put("in/src/metadata.yaml", "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nreleaseSeries:\n- {major: 1, minor: 0, contract: v1beta2}\n")
 	put("in/src/config/kustomization.yaml", "resources: [all.yaml]\nlabels:\n- pairs: {cluster.x-k8s.io/provider: infrastructure-foo}\n")
@@ -660,10 +660,30 @@ spec:
       containers: [{name: manager, image: "registry.test/acme/manager:v1.0.0"}]
 `)
 	put("in/src/templates/cluster-template.yaml", clusterTemplate)
+	put("in/src/templates/clusterclass-foo.yaml", `apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: foo}
+spec:
+  infrastructure: {templateRef: {apiVersion: a.x/v1, kind: FooClusterTemplate, name: foo}}
+  controlPlane: {templateRef: {apiVersion: a.x/v1, kind: FooControlPlaneTemplate, name: foo}}
+---
+apiVersion: a.x/v1
+kind: FooClusterTemplate
+metadata: {name: foo}
+---
+apiVersion: a.x/v1
+kind: FooControlPlaneTemplate
+metadata: {name: foo}
+`)
+	put("in/src/templates/cluster-template-topology.yaml", `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: "${CLUSTER_NAME}", namespace: "${NAMESPACE}"}
+spec: {topology: {classRef: {name: foo}, version: v1.34.0}}
+`)
 	for kind, at := range attackedPlaces {
 		for _, name := range []string{"clusterctl-repo.yaml", "metadata.yaml"} {
 			data := given.Read(t, filepath.Join(dir, "in/src", name))
-			put("in/remote-"+kind.String()+"/"+name, strings.NewReplacer("kind: Config\n", "kind: Config\nremoteBases: true\n", "  templates: [{files: \"templates/*.yaml\"}]\n", "").Replace(string(data)))
+			put("in/remote-"+kind.String()+"/"+name, strings.NewReplacer("kind: Config\n", "kind: Config\nremoteBases: true\n", "  templates: [{files: \"templates/cluster-template*.yaml\"}]\n", "").Replace(string(data)))
 		}
 		put("in/remote-"+kind.String()+"/config/kustomization.yaml", "resources:\n- "+at.file+"\nlabels:\n- pairs: {cluster.x-k8s.io/provider: infrastructure-foo}\n")
 	}

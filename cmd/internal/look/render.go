@@ -31,7 +31,7 @@ func RenderCommand(env *cli.Env) *cobra.Command {
 		Long: `Prints byte for byte what "clusterctl generate provider" and "clusterctl
 generate cluster" print for a release, without a configuration that knows it
 and without a cluster; or the same refusal, with its place in the file. For a
-Cluster with a ClusterClass, "render topology" goes on with what Cluster API
+Cluster with a ClusterClass, "render topology" prints what Cluster API
 makes of it.`,
 		Example: `  clusterctl-repo render provider out/infrastructure-acme/v1.2.3
   clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster
