@@ -388,12 +388,20 @@ func incomplete(p *lint.Pass) {
 	if slices.ContainsFunc(all, func(o *manifest.Object) bool { return o.Kind == "" || strings.HasSuffix(o.Kind, "List") }) {
 		return // what is in it does not count for clusterctl, which is another finding
 	}
+	// The server of a runtime extension may run elsewhere, where a URL leads.
+	elsewhere := slices.ContainsFunc(p.Release.Installed().Kind(view.RuntimeGroup, view.ExtensionKind), func(o *manifest.Object) bool {
+		return o.Get("spec", "clientConfig", "url") != nil
+	})
+	program := "a controller"
+	if p.Release.Provider.Type == layouts.RuntimeExtension {
+		program = "the extension"
+	}
 	if len(all) == 0 {
-		p.Path(f.Raw.Name, "the components have neither CRDs nor a controller")
+		p.Path(f.Raw.Name, "the components have no objects but a Namespace")
 		return
 	}
-	if !slices.ContainsFunc(all, runs) {
-		p.Path(f.Raw.Name, "the components have no Deployment with a controller")
+	if !elsewhere && !slices.ContainsFunc(all, runs) {
+		p.Path(f.Raw.Name, "the components have no Deployment with %s", program)
 	}
 	if len(p.Release.CRDs()) == 0 && !slices.Contains(withoutKinds, p.Release.Provider.Type) {
 		p.Path(f.Raw.Name, "the components have no CRDs")

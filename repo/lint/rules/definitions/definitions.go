@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
@@ -624,9 +625,14 @@ var _ = definitionRules.Add(lint.Rule{
 	Check:  kindsWithoutRole,
 })
 
+// kindsWithoutRole leaves out identities, which only the kinds of the provider refer to, and
+// the kinds of add-ons, to which Cluster API does not refer.
 func kindsWithoutRole(p *lint.Pass) {
+	if p.Release.Provider.Type == layouts.Addon {
+		return
+	}
 	kinds := phrase.Only(view.Definitions(p), func(k *contract.Kind) bool {
-		return k.Role == contract.Aux && (strings.HasSuffix(k.Group, "cluster.x-k8s.io") || len(contractFields(k)) > 0)
+		return k.Role == contract.Aux && !strings.HasSuffix(k.Kind, "Identity") && (strings.HasSuffix(k.Group, "cluster.x-k8s.io") || len(contractFields(k)) > 0)
 	})
 	if len(kinds) > 0 {
 		at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
