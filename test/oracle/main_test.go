@@ -162,6 +162,9 @@ func dummies(texts ...[]byte) values {
 			v[name] = real.Dummy(name)
 		}
 	}
+	if v["WORKER_MACHINE_COUNT"] != "" {
+		v["WORKER_MACHINE_COUNT"] = "0" // what clusterctl takes without the flag, whatever the environment
+	}
 	return v
 }
 

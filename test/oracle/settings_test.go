@@ -269,7 +269,7 @@ func lintSettings(t *testing.T, root string) []string {
 	given.NoError(t, err)
 	var out []string
 	for _, f := range report.Findings {
-		if f.Severity == lint.Error {
+		if f.Severity == lint.Error && f.Rule.ID != "COMP039" { // the components are not whole
 			out = append(out, f.Rule.ID+": "+f.Message)
 		}
 	}

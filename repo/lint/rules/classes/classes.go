@@ -884,7 +884,7 @@ func isHandler(text string) bool {
 }
 
 var _ = classRules.Add(lint.Rule{
-	ID: "CC024", Name: "class-file-name", Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "CC024", Name: "class-file-name", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "clusterclass-NAME.yaml must contain one ClusterClass, named NAME",
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl fetches the file named after a Cluster's class and does not check its content. The Cluster then waits for a class that does not exist.",

@@ -473,7 +473,7 @@ func fileKind(f *lint.File) string {
 }
 
 var _ = templateRules.Add(lint.Rule{
-	ID: "TPL006", Name: "several-namespaces", Severity: lint.Error, Proof: lint.Clusterctl,
+	ID: "TPL006", Name: "several-namespaces", Severity: lint.Error, Proof: lint.Contract,
 	Title:  "All objects of a template and their references must be in one namespace",
 	Source: "clusterctl provider contract, section Workload cluster templates, Target namespace; clusterctl client/repository/components.go, fixTargetNamespace",
 	Why:    "References do not work: clusterctl puts all objects into the target namespace, but does not change references.",
