@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -173,10 +174,14 @@ func (p part) reports(f lint.Finding) bool {
 }
 
 // about reports whether a finding names an object. The namespace does not count,
-// since clusterctl changes it.
+// since clusterctl changes it, and a variable in the name has some value.
 func about(f lint.Finding, o *unstructured.Unstructured) bool {
 	kind, name, _ := strings.Cut(f.Object, " ")
-	return kind == o.GetKind() && name[strings.LastIndex(name, "/")+1:] == o.GetName()
+	parts := regexp.MustCompile(`\$\{[^}]*\}`).Split(name[strings.LastIndex(name, "/")+1:], -1)
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(part)
+	}
+	return kind == o.GetKind() && regexp.MustCompile("^"+strings.Join(parts, ".*")+"$").MatchString(o.GetName())
 }
 
 // dependsOnValues reports whether the server accepts the object with other values
