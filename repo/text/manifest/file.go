@@ -183,12 +183,15 @@ func (f *File) Written(text string) string {
 	names := f.Memo(key{}, func() any {
 		longestFirst := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) } // FOO_A before FOO
 		needed := maps.Clone(t.Needed())
-		maps.DeleteFunc(needed, func(_ string, is bool) bool { return !is })
+		// A sample that is text of the file as well may stand for that.
+		maps.DeleteFunc(needed, func(name string, is bool) bool {
+			return !is || !strings.HasPrefix(Sample(name), "x-") || strings.Contains(f.Raw.Data, Sample(name))
+		})
 		return slices.SortedFunc(maps.Keys(needed), longestFirst)
 	}).([]string)
 	for _, name := range names {
 		sample := Sample(name)
-		if !strings.HasPrefix(sample, "x-") || !strings.Contains(text, sample) || strings.Contains(f.Raw.Data, sample) {
+		if !strings.Contains(text, sample) {
 			continue
 		}
 		parts := strings.Split(text, sample)
