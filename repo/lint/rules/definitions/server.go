@@ -123,8 +123,9 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 	switch {
 	case name == "":
 	case object == nil:
-		view.Accuse(p, k, service.Get("name"), 0,
-			"the conversion webhook of %s uses Service %s, which is not in this file", k.Kind, name)
+		n := service.Get("name")
+		view.Settle(p, k.Object, lint.On(k.Object, n, "the conversion webhook of %s uses Service %s, which is not in this file", k.Kind, name).
+			Lacks("Service "+name), n)
 	default:
 		port, ok := service.Get("port").Int()
 		if !ok {

@@ -74,7 +74,7 @@ func webhookService(p *lint.Pass) {
 		if service == nil {
 			if key := w.object.Kind + " " + w.object.Name + " " + n.Text(); !missing[key] {
 				missing[key] = true
-				p.On(w.object, n, "Service %s is not in the components", n.Text())
+				p.Report(lint.On(w.object, n, "Service %s is not in the components", n.Text()).Lacks("Service " + n.Text()))
 			}
 			continue
 		}
@@ -169,6 +169,9 @@ func serviceSelector(p *lint.Pass) {
 			continue
 		case 1:
 		default:
+			if behind[0].Name == behind[1].Name && behind[0].Kind == behind[1].Kind {
+				break // YAML011
+			}
 			f := lint.On(o, selector, "the Service selects the pods of both %s and %s", behind[0].Name, behind[1].Name)
 			f.Severity, f.Fix = lint.Warning, "Add a label that only one of them has."
 			p.Report(f)
@@ -237,7 +240,7 @@ func webhookResources(p *lint.Pass) {
 					word, _, _ := strings.Cut(n.Str(), "/")
 					if c := own[word]; c != nil {
 						named++
-						known = known || c.Version(v.Str()) != nil
+						known = known || c.Version(v.Str()) != nil || len(c.Versions) == 0
 					}
 				}
 				if named > 0 && !known {
@@ -249,7 +252,8 @@ func webhookResources(p *lint.Pass) {
 				if word == "" || word == "*" || own[word] != nil || view.Open(w.object, n) {
 					continue
 				}
-				p.On(w.object, n, "no CRD in the components defines resource %s in group %s", word, groups[0].Str())
+				p.Report(lint.On(w.object, n, "no CRD in the components defines resource %s in group %s", word, groups[0].Str()).
+					Lacks(word + "." + groups[0].Str()))
 			}
 		}
 	}
@@ -313,7 +317,7 @@ func missingCertificate(p *lint.Pass) {
 		if name == "" || c != nil {
 			continue
 		}
-		f := lint.On(o, at, "Certificate %s is not in the components", name)
+		f := lint.On(o, at, "Certificate %s is not in the components", name).Lacks("Certificate " + name)
 		if o.Kind == crd.Kind && !isConverted(o) {
 			f.Severity = lint.Warning // nothing uses it
 		}
@@ -479,7 +483,7 @@ func certificateIssuer(p *lint.Pass) {
 			view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
 			continue
 		}
-		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text())
+		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text()).Lacks(kind + " " + name.Text())
 		if kind != "Issuer" {
 			f.Severity = lint.Info // administrators have those
 		}

@@ -775,7 +775,8 @@ func classFileMissing(p *lint.Pass) {
 			continue
 		}
 		f := lint.On(o, n,
-			"class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text()))
+			"class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text())).
+			Because(view.FileOfClass(n.Text()))
 		if c := classElsewhere(p, n.Text()); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
