@@ -262,10 +262,12 @@ func (r *Report) causes() {
 			if i != head {
 				other := &r.Findings[i]
 				f.Also = append(f.Also, Place{other.File, other.Pos, other.Fingerprint})
+				f.More += other.More
 				other.Rule = nil
 			}
 		}
-		if more := len(f.Also); more > 0 {
+		if more := len(f.Also) + f.More; len(f.Also) > 0 {
+			f.More = 0
 			f.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(f.Also[0].File))
 			if line := f.Also[0].Pos.Line; line > 0 {
 				f.Message += fmt.Sprintf(":%d", line)
