@@ -532,7 +532,13 @@ func canonicalImage(p *lint.Pass, o *manifest.Object) {
 			p.On(o, c, "%s has no image", strings.TrimSpace("container "+c.Get("name").Str()))
 		case n.Is(yamldoc.String) && !view.Open(o, n):
 			if problem := imageProblem(n.Text()); problem != "" {
-				p.On(o, n, "%s", problem)
+				f := lint.On(o, n, "%s", problem)
+				if named, err := imageref.Parse(n.Text()); err == nil && p.Release.Guessed && (named.Tag == "" || imageref.Moving(named.Tag)) {
+					f.Severity = lint.Warning // of a source tree: the release sets another one
+					f.Message += ", unless the release sets another one"
+					f.Fix = "Set the image of releases under images in clusterctl-repo.yaml, or with --image " + strings.TrimSuffix(n.Text(), ":"+named.Tag) + "=IMAGE."
+				}
+				p.Report(f)
 			}
 		}
 	}
