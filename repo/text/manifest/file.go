@@ -290,9 +290,10 @@ func (f *File) Healthy() bool {
 	return healthy(f.Docs()) && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
 }
 
-// Identified reports whether a document tells its kind and its name.
+// Identified reports whether a document tells its kind and its name, and is not a list of
+// other objects.
 func Identified(d *yamldoc.Document) bool {
-	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil || d.Root.Get("items") != nil
+	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil
 	return named && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != ""
 }
 

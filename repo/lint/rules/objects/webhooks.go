@@ -2,6 +2,7 @@ package objects
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,7 +80,7 @@ func webhookService(p *lint.Pass) {
 			continue
 		}
 		if port, at := view.Unserved(w.object, ref, service); at != nil {
-			p.On(w.object, at, "Service %s has no port %d", n.Text(), port)
+			p.Report(lint.On(w.object, at, "Service %s has no port %d", n.Text(), port).Because(fmt.Sprintf("port %d of Service %s", port, n.Text())))
 		}
 	}
 }

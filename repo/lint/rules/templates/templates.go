@@ -885,6 +885,7 @@ func typedCluster(p *lint.Pass, o *manifest.Object) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL013", Name: "version-not-served", Severity: lint.Error, Proof: lint.APIServer,
+	Yields: []string{"CC001"},
 	Title:  "Objects and references must use a served version",
 	Source: "spec.versions of the CustomResourceDefinitions in the components; CustomResourceDefinitions of Cluster API",
 	Why:    "The API server refuses the object, and a reference to an unserved version does not work.",

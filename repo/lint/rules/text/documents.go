@@ -508,6 +508,9 @@ func duplicateObject(p *lint.Pass) {
 		}
 		n, before := o.Get("metadata", "name"), first.Get("metadata", "name")
 		f := lint.On(o, n, "%s %s is already defined on line %d of %s", id.kind, id.name, first.Doc.Pos(before).Line, path.Base(o.File.Raw.Name))
+		if o.Is("", "Namespace") {
+			f = f.Because("namespace " + id.name) // COMP001
+		}
 		if first.Namespace != o.Namespace {
 			f.Message += ", and clusterctl puts both into the same namespace"
 		}
