@@ -65,8 +65,14 @@ func Last(ctx context.Context, p Parcel, siblings bool) ([]*repo.Release, error)
 			if same {
 				out = append(out, r)
 			}
-		case r.Version == whole.Version && r.Components().Name != whole.Components().Name && sharesMetadata(whole, r):
-			out = append(out, r)
+		case r.Version == whole.Version && r.Components().Name != whole.Components().Name:
+			same, err := sharesMetadata(whole, r)
+			if err != nil {
+				return nil, err
+			}
+			if same {
+				out = append(out, r)
+			}
 		}
 	}
 	return out, nil
@@ -113,15 +119,15 @@ func before(ctx context.Context, to Destination, next *repo.Release) (*repo.Rele
 
 // sharesMetadata reports whether two releases were made of the same tree, as far as
 // their metadata shows.
-func sharesMetadata(a, b *repo.Release) bool {
+func sharesMetadata(a, b *repo.Release) (bool, error) {
 	x, y := a.Artifact(layouts.MetadataFile), b.Artifact(layouts.MetadataFile)
 	if x == nil || y == nil {
-		return false
+		return false, nil
 	}
 	one, err := x.Bytes()
 	if err != nil {
-		return false
+		return false, err
 	}
 	other, err := y.Bytes()
-	return err == nil && bytes.Equal(one, other)
+	return bytes.Equal(one, other), err
 }

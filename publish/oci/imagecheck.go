@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 )
 
 // Image names a container image: its registry, its repository there, and its tag or
@@ -76,11 +77,23 @@ func (d *Repository) platforms(ctx context.Context, reference string) ([]string,
 		if err := json.Unmarshal(data, &index); err != nil {
 			return nil, fmt.Errorf("%s has no valid index: %w", d.reference(reference), err)
 		}
+		holds := map[string]v1.Platform{} // by the layers
 		for _, m := range index.Manifests {
 			// Attestations stand next to the images, for a platform "unknown".
-			if p := m.Platform; p != nil && p.OS != "unknown" {
-				out = append(out, platformName(*p))
+			p := m.Platform
+			if p == nil || p.OS == "unknown" {
+				continue
 			}
+			layers, err := d.layers(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			first, again := holds[layers]
+			if again && layers != "" && first.Architecture != p.Architecture {
+				continue // the same program, which is only built for one of them
+			}
+			holds[layers] = *p
+			out = append(out, platformName(*p))
 		}
 	case v1.MediaTypeImageManifest, dockerManifest:
 		var m v1.Manifest
@@ -97,6 +110,19 @@ func (d *Repository) platforms(ctx context.Context, reference string) ([]string,
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// layers names what the image of an entry of an index is made of; empty if it is no image.
+func (d *Repository) layers(ctx context.Context, entry v1.Descriptor) (string, error) {
+	_, data, err := d.get(ctx, entry.Digest.String())
+	if err != nil {
+		return "", err
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return "", fmt.Errorf("%s has no valid manifest: %w", d.reference(entry.Digest.String()), err)
+	}
+	return strings.Join(phrase.List(m.Layers, func(l v1.Descriptor) string { return l.Digest.String() }), " "), nil
 }
 
 // platform reads the configuration of an image.

@@ -54,6 +54,8 @@ type Finding struct {
 	// reworded, the next release has the same fault, or lint is started elsewhere.
 	Fingerprint string
 
+	// cause is the fault behind the finding, if others may have the same; see Because.
+	cause string
 	// about is the place until the finding is reported, and origin what its
 	// fingerprint is made of then; forgotten afterwards.
 	about  *about
@@ -96,6 +98,20 @@ func (f Finding) As(s Severity) Finding {
 	f.Severity = s
 	return f
 }
+
+// Because names the fault that made a finding. The findings of a release with the same cause
+// become one: that of the rule to which the others yield, or the first of the worst.
+func (f Finding) Because(cause string) Finding {
+	f.cause = cause
+	return f
+}
+
+// absent begins the causes of findings about what is missing.
+const absent = "without "
+
+// Lacks says that a finding is due to something that is not in the components. Where a document
+// of these cannot be understood, it may be that, and there is no finding.
+func (f Finding) Lacks(what string) Finding { return f.Because(absent + what) }
 
 // Meant advises to write the word that was probably meant, if there is one.
 func (f Finding) Meant(word string) Finding {
@@ -222,6 +238,45 @@ func (r *Report) finish() {
 	fingerprints(all)
 }
 
+// causes makes one finding of those with the same cause in a release. Errors of templates
+// become one as well, because one change removes them all.
+func (r *Report) causes() {
+	type key struct{ release, cause string }
+	heads, left := map[key]int{}, map[key][]int{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.cause == "" || f.origin == nil {
+			continue
+		}
+		k := key{f.origin.release, f.cause}
+		left[k] = append(left[k], i)
+		head, again := heads[k]
+		if before := r.Findings[head]; !again || f.Severity > before.Severity ||
+			f.Severity == before.Severity && slices.Contains(before.Rule.Yields, f.Rule.ID) {
+			heads[k] = i
+		}
+	}
+	for k, head := range heads {
+		f := &r.Findings[head]
+		for _, i := range left[k] {
+			if i != head {
+				other := &r.Findings[i]
+				f.Also = append(f.Also, Place{other.File, other.Pos, other.Fingerprint})
+				f.More += other.More
+				other.Rule = nil
+			}
+		}
+		if more := len(f.Also) + f.More; len(f.Also) > 0 {
+			f.More = 0
+			f.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(f.Also[0].File))
+			if line := f.Also[0].Pos.Line; line > 0 {
+				f.Message += fmt.Sprintf(":%d", line)
+			}
+		}
+	}
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Rule == nil })
+}
+
 // merge makes one finding of those that say the same about the templates of a
 // release, and forgets the origins of all. Errors stay, so that each file that does
 // not work has its own, and with edits those that have one.
@@ -230,12 +285,13 @@ func (r *Report) merge(edits bool) {
 		rule                     *Rule
 		release, object, message string
 	}
+	r.causes()
 	first := map[key]int{}
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		release := f.origin.template()
 		f.origin = nil
-		if f.Severity == Error || release == "" || f.Way != "" || f.Pos.IsZero() || edits && f.Edit != nil {
+		if f.Severity == Error || release == "" || len(f.Also) > 0 || f.Way != "" || f.Pos.IsZero() || edits && f.Edit != nil {
 			kept = append(kept, f)
 			continue
 		}
@@ -254,6 +310,9 @@ func (r *Report) merge(edits bool) {
 	r.Findings = kept
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		if f.cause != "" && len(f.Also) > 0 {
+			continue
+		}
 		files := map[string]bool{}
 		for _, p := range f.Also {
 			files[p.File] = true

@@ -54,7 +54,14 @@ type Release struct {
 // brings; empty if there is none. Only file and release rules may ask.
 func (r *Release) Installed() *Index { return r.installed() }
 
-// CRDs are the definitions in the components file, in its order.
+// understood reports whether all objects of the components can be told.
+func (r *Release) understood() bool {
+	all := r.Installed()
+	return len(all.Objects) == 0 || all.Objects[0].File.Healthy() && len(r.CRDs()) == len(all.Kind(crd.Group, crd.Kind))
+}
+
+// CRDs are the definitions in the components file, in its order, but for those that do not
+// tell which kind they define.
 func (r *Release) CRDs() []*crd.CRD { return r.crds() }
 
 // CRD returns the definition of a kind, or nil.
@@ -91,7 +98,8 @@ func (r *Release) index(profile contract.Profile) {
 		return NewIndex(nil)
 	})
 	r.crds = sync.OnceValue(func() []*crd.CRD {
-		return phrase.List(r.installed().Kind(crd.Group, crd.Kind), crd.Of)
+		all := phrase.List(r.installed().Kind(crd.Group, crd.Kind), crd.Of)
+		return phrase.Only(all, func(c *crd.CRD) bool { return c.Group != "" && c.Kind != "" })
 	})
 	r.byCRD = sync.OnceValue(func() map[[2]string]*crd.CRD {
 		out := map[[2]string]*crd.CRD{}
@@ -272,6 +280,9 @@ func (p *Pass) Images(names []ImageName) []Image { return p.part.images(names) }
 // at a value that is the default of a variable is a warning then, as users may set
 // another value; but what clusterctl refuses by default is an error.
 func (p *Pass) Report(f Finding) {
+	if strings.HasPrefix(f.cause, absent) && !p.Release.understood() {
+		return
+	}
 	f.Rule = p.Rule
 	if f.Severity == Off {
 		f.Severity = p.Rule.Severity

@@ -104,7 +104,7 @@ type Rule struct {
 	Scope scope
 	Kinds []layouts.FileKind
 	// Yields names the rules that explain the same fault better: a finding is left out
-	// if one of theirs is at the same place and at least as severe.
+	// if one of theirs is at the same place, or has the same cause, and is at least as severe.
 	Yields []string
 	// Check is nil if Run does not apply the rule, because something else than a
 	// repository is judged.

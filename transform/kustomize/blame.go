@@ -1,6 +1,9 @@
 package kustomize
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -40,21 +43,97 @@ func (s *scan) blamed(err error) *yamldoc.Error {
 		if strings.HasPrefix(namespace, "[no") {
 			namespace = "" // noNs or noGrp
 		}
-		var found *yamldoc.Error
-		s.documents(func(d *yamldoc.Document) {
-			n := d.Root.Get("metadata", "name")
-			if d.Root.Get("kind").Str() != kind || n.Str() != name {
-				return
-			}
-			if ns := d.Root.Get("metadata", "namespace"); ns.Str() == namespace && namespace != "" {
-				n = ns
-			} else if ns.Str() != namespace {
-				return
-			}
-			found = &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n)}
-		})
-		if found != nil {
+		if found := s.object(kind, name, &namespace); found != nil {
 			return found
+		}
+	}
+	if strings.Contains(err.Error(), "ID conflict") {
+		if _, all := inWords(err.Error()); len(all) > 0 {
+			last := all[len(all)-1]
+			return s.object(last.Kind, last.before(), nil)
+		}
+	}
+	return nil
+}
+
+// object finds the last document of a kind and name, in a namespace unless that is nil.
+func (s *scan) object(kind, name string, namespace *string) (found *yamldoc.Error) {
+	s.documents(func(d *yamldoc.Document) {
+		n := d.Root.Get("metadata", "name")
+		if d.Root.Get("kind").Str() != kind || n.Str() != name {
+			return
+		}
+		if namespace != nil {
+			if ns := d.Root.Get("metadata", "namespace"); ns.Str() != *namespace {
+				return
+			} else if *namespace != "" {
+				n = ns
+			}
+		}
+		found = &yamldoc.Error{File: d.File.Name, Pos: d.Pos(n)}
+	})
+	return found
+}
+
+// printed is an object that kustomize prints as JSON.
+type printed struct {
+	Kind     string
+	Metadata struct {
+		Name        string
+		Annotations map[string]string
+	}
+}
+
+// before is the name that the object had in its file.
+func (p *printed) before() string {
+	first, _, _ := strings.Cut(p.Metadata.Annotations["internal.config.kubernetes.io/previousNames"], ",")
+	return cmp.Or(first, p.Metadata.Name)
+}
+
+// inWords names the objects in a message that kustomize prints as JSON, with its own
+// annotations.
+func inWords(text string) (string, []printed) {
+	var out strings.Builder
+	var all []printed
+	for {
+		i := strings.Index(text, `{"`)
+		if i < 0 {
+			out.WriteString(text)
+			return out.String(), all
+		}
+		out.WriteString(text[:i])
+		text = text[i:]
+		var p printed
+		d := json.NewDecoder(strings.NewReader(text))
+		if err := d.Decode(&p); err != nil || p.Kind == "" {
+			out.WriteString(text[:1])
+			text = text[1:]
+			continue
+		}
+		out.WriteString(p.Kind + " " + p.before())
+		if p.before() != p.Metadata.Name {
+			out.WriteString(" (now " + p.Metadata.Name + ")")
+		}
+		all = append(all, p)
+		text = text[d.InputOffset():]
+	}
+}
+
+// misplacedPatch finds the first file name in a list of patches that takes mappings: older
+// kustomizations list files under patchesStrategicMerge.
+func (s *scan) misplacedPatch(dir string) *yamldoc.Error {
+	name, data, err := s.tree.kustomization(dir)
+	if err != nil {
+		return nil
+	}
+	for _, d := range yamldoc.Parse(yamldoc.NewFile(name, data)).Docs {
+		for _, field := range []string{"patches", "patchesJson6902"} {
+			for _, n := range d.Root.Get(field).List() {
+				if !n.Is(yamldoc.Map) {
+					return &yamldoc.Error{File: name, Pos: d.Pos(n), Err: fmt.Errorf(
+						"%s lists mappings, but this is %s; write path: %s", field, n.Kind.Noun(), n.Text())}
+				}
+			}
 		}
 	}
 	return nil

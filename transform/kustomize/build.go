@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -159,11 +161,21 @@ func buildAnew(ctx context.Context, tree *Tree, dir string, opts Options) ([]map
 // kustomization.
 func (s *scan) placed(dir string, err error) error {
 	at := s.blamed(err)
+	if strings.Contains(err.Error(), "cannot unmarshal") {
+		for _, in := range slices.Sorted(maps.Keys(s.visits)) {
+			if at := s.misplacedPatch(in); at != nil {
+				return at
+			}
+		}
+	}
 	if at == nil {
 		name, _, _ := s.tree.kustomization(path.Clean(dir))
 		at = &yamldoc.Error{File: name, Pos: yamldoc.Pos{Line: 1, Column: 1}}
 	}
 	at.Err = fmt.Errorf("kustomize build %s: %w", dir, s.tree.clean(err))
+	if text, all := inWords(at.Err.Error()); len(all) > 0 {
+		at.Err = errors.New(text)
+	}
 	return at
 }
 

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -106,6 +107,17 @@ type identityError struct {
 
 func (e *identityError) Error() string { return e.err.Error() }
 
+// registered are kinds that clusterctl knows and that its users write, so that it tries to make a
+// Metadata of them (clusterctl: internal/scheme/scheme.go).
+var registered = map[string][]string{
+	APIVersion:                 {"Provider", "ProviderList"},
+	"/v1":                      {"ConfigMap", "List", "Namespace", "Secret", "Service", "ServiceAccount"},
+	"apps/v1":                  {"DaemonSet", "Deployment"},
+	"apiextensions.k8s.io/v1":  {"CustomResourceDefinition"},
+	"cluster.x-k8s.io/v1beta1": {"Cluster", "ClusterClass", "Machine", "MachineDeployment", "MachinePool"},
+	"cluster.x-k8s.io/v1beta2": {"Cluster", "ClusterClass", "Machine", "MachineDeployment", "MachinePool"},
+}
+
 // checkIdentity finds out whether apimachinery takes the file for a Metadata. At
 // this point it does not tell the case of field names, and a missing kind or
 // apiVersion is fine.
@@ -141,6 +153,9 @@ func checkIdentity(data []byte) error {
 		field = "apiVersion"
 	case id.Kind == Kind:
 		return nil
+	}
+	if slices.Contains(registered[group+"/"+version], id.Kind) {
+		return &identityError{field, fmt.Errorf("converting (%s.%s) to (v1alpha3.Metadata): unknown conversion", version, id.Kind)}
 	}
 	return &identityError{field, fmt.Errorf("no kind %q is registered for version %q", id.Kind, strings.TrimPrefix(group+"/"+version, "/"))}
 }

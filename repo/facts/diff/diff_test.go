@@ -243,7 +243,7 @@ func TestReleases(t *testing.T) {
 			[]string{
 				"images changed neutral: the image changes from r.io/a/m:1 to r.io/a/m:2 (infrastructure-components.yaml:4)",
 				"images removed neutral: the image r.io/a/old:1 is no longer used (infrastructure-components.yaml:4)",
-				"objects removed breaking: Namespace ns is gone (infrastructure-components.yaml:6)",
+				"objects removed attention: Namespace ns is gone (infrastructure-components.yaml:6)",
 				"objects removed neutral: Deployment ns/x: spec.template.spec.containers[m].args[--a] is gone, it was \"--a=1\" (infrastructure-components.yaml:4)",
 				"objects added neutral: Deployment ns/x: spec.template.spec.containers[m].args[--a] is now \"--a=2\" (infrastructure-components.yaml:4)",
 				"objects removed neutral: Deployment ns/x: spec.template.spec.containers[old] is gone, it was a mapping (infrastructure-components.yaml:4)",

@@ -26,7 +26,7 @@ func (c *comparison) objects() {
 		case a == nil:
 			c.at(*b, nil, change.is(Added, Neutral, "", "new %s", i))
 		case b == nil && i.kind == "Namespace":
-			c.at(*a, nil, change.is(Removed, Breaking, "clusterctl upgrade keeps a provider in its namespace; another target namespace requires a new installation", "%s is gone", i))
+			c.at(*a, nil, change.is(Removed, Attention, "clusterctl upgrade keeps the provider in its namespace; only new installations, and users who apply the file, get another one, and must not run both", "%s is gone", i))
 		case b == nil:
 			c.at(*a, nil, change.is(Removed, Neutral, "", "%s is gone", i))
 		default:

@@ -30,7 +30,7 @@ var fixed = []row{
 	{InImages, "an image", "attention", "neutral", "attention"},
 	{InPermissions, "a verb on a resource", "attention", "neutral", "–"},
 	{InObjects, "a webhook configuration", "attention", "neutral", "neutral"},
-	{InObjects, "the Namespace", "neutral", "breaking", "neutral"},
+	{InObjects, "the Namespace", "neutral", "attention", "neutral"},
 	{InObjects, "the binding of a role that the release does not define", "attention", "neutral", "attention, if it is another role"},
 	{InObjects, "any other object", "neutral", "neutral", "neutral"},
 	{InClasses, "a variable of a ClusterClass", "neutral; breaking, if it is required and has no default", "breaking", "as a field of a CRD; breaking, if it becomes required"},

@@ -80,7 +80,7 @@ func TestTable(t *testing.T) {
 		{"required", schema("{type: object, required: [a], properties: {a: {type: string}}}"), schema("{type: object, properties: {a: {type: string}}}"), "neutral", "removed"},
 		{"a verb on a resource", role("get"), role("get, list"), "attention", "added"},
 		{"a verb on a resource", role("get, list"), role("get"), "neutral", "removed"},
-		{"the Namespace", components("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), components("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "breaking", "removed"},
+		{"the Namespace", components("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), components("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "attention", "removed"},
 		{"a variable of a ClusterClass", class(""), class("variables: [{name: v, schema: {openAPIV3Schema: {type: string}}}]"), "neutral", "added"},
 		{"a variable of a ClusterClass", class("variables: [{name: v, schema: {openAPIV3Schema: {type: string}}}]"), class(""), "breaking", "removed"},
 		{"a patch of a ClusterClass", class(""), class(patches), "attention", "added"},

@@ -287,8 +287,18 @@ func healthy(s *yamldoc.Stream) bool {
 	return true
 }
 
-// Healthy reports whether all documents can be read.
-func (f *File) Healthy() bool { return healthy(f.Docs()) }
+// Healthy reports whether all documents can be read and tell which object they are.
+// In a file that is not, something may be where it seems to be missing.
+func (f *File) Healthy() bool {
+	return healthy(f.Docs()) && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
+}
+
+// Identified reports whether a document tells its kind and its name, and is not a list of
+// other objects.
+func Identified(d *yamldoc.Document) bool {
+	named := d.Root.Get("metadata", "name").Str() != "" || d.Root.Get("metadata", "generateName") != nil
+	return named && d.Root.Get("apiVersion").Str() != "" && d.Root.Get("kind").Str() != ""
+}
 
 // blockVariables returns the variables that have a line for themselves
 // somewhere.

@@ -377,7 +377,8 @@ func classKindUnknown(p *lint.Pass, c *clusterclass.Class, r clusterclass.Refere
 		return // a kind of another provider
 	}
 	f := lint.On(c.Object, r.Node.Get("kind"),
-		"%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near)
+		"%s refers to kind %s of %s, which no CRD defines", r.String(), r.Kind, group).Meant(near).
+		Lacks(contract.CRDName(group, r.Kind))
 	if near != "" && slices.ContainsFunc(p.File.Objects(), func(o *manifest.Object) bool { return o.Is(group, r.Kind) }) {
 		f.Fix += " Correct the kind of the object as well."
 	}
@@ -909,7 +910,8 @@ func classFileName(p *lint.Pass) {
 			p.Report(lint.On(c.Object, n,
 				"clusterctl finds the class only if the variable makes its name %q", want).As(lint.Info))
 		default:
-			p.On(c.Object, n, "the ClusterClass is named %q, but the file name is for %q", c.Name(), want)
+			p.Report(lint.On(c.Object, n, "the ClusterClass is named %q, but the file name is for %q", c.Name(), want).
+				Because(view.FileOfClass(c.Name())))
 		}
 	}
 }

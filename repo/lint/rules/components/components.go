@@ -38,12 +38,15 @@ func oneNamespace(p *lint.Pass) {
 	past := false
 	for _, o := range p.File.Objects() {
 		if past && o.Kind == "Namespace" {
-			p.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d",
-				first.Name, first.Doc.Pos(first.Get("kind")).Line)
+			p.Report(lint.On(o, o.Get("kind"), "this is a second Namespace; the first is %s on line %d",
+				first.Name, first.Doc.Pos(first.Get("kind")).Line).Because(inNamespace(o.Name)))
 		}
 		past = past || o == first
 	}
 }
+
+// inNamespace is the cause of findings about a namespace that clusterctl replaces.
+func inNamespace(name string) string { return "namespace " + name }
 
 // noNamespace reports whether a file has no Namespace. If it can be read only with
 // certain values of its variables, those count; if it cannot be read at all,
@@ -61,7 +64,7 @@ func noNamespace(f *lint.File) bool {
 		if slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return d.Root.Get("kind").Str() == "Namespace" }) {
 			return false
 		}
-		read = true
+		read = read || len(s.Docs) > 0 && !slices.ContainsFunc(s.Docs, func(d *yamldoc.Document) bool { return !manifest.Identified(d) })
 	}
 	return read
 }
@@ -103,7 +106,7 @@ var _ = componentRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Target namespace; client/repository/components.go, fixTargetNamespace",
 	Why:    "clusterctl silently moves objects from other namespaces into the target namespace. A RoleBinding for kube-system then has no effect there.",
 	Fix:    "Use the namespace of the Namespace object, or remove the object and tell users to create it.",
-	Check:  otherNamespace,
+	Yields: []string{"COMP001"}, Check: otherNamespace,
 })
 
 func otherNamespace(p *lint.Pass) {
@@ -116,7 +119,7 @@ func otherNamespace(p *lint.Pass) {
 		if o.Kind == "" || o.Namespace == "" || o.Namespace == name || clusterScoped(p.Release, o) || view.Open(o, n) {
 			continue
 		}
-		p.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name)
+		p.Report(lint.On(o, n, "clusterctl moves this %s from %s to %s", o.Kind, o.Namespace, name).Because(inNamespace(o.Namespace)))
 	}
 }
 
@@ -156,7 +159,7 @@ func foreignSubject(p *lint.Pass) {
 		for _, s := range o.Get("subjects").List() {
 			n := s.Get("namespace")
 			if ns := n.Str(); ns != "" && ns != name && !view.Open(o, n) {
-				p.On(o, n, "clusterctl replaces namespace %s of subject %s with %s", ns, s.Get("name").Str(), name)
+				p.Report(lint.On(o, n, "clusterctl replaces namespace %s of subject %s with %s", ns, s.Get("name").Str(), name).Because(inNamespace(ns)))
 			}
 		}
 	}
@@ -441,7 +444,7 @@ func undefinedKinds(p *lint.Pass) {
 	report := func(o *manifest.Object, n *yamldoc.Node, group, kind string) {
 		if id := [2]string{group, kind}; kind != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
 			said[id] = true
-			p.On(o, n, "the components have no CRD for %s in group %s", kind, group)
+			p.Report(lint.On(o, n, "the components have no CRD for %s in group %s", kind, group).Lacks(contract.CRDName(group, kind)))
 		}
 	}
 	for _, o := range p.File.Objects() {
@@ -462,6 +465,8 @@ func imageProblem(ref string) string {
 	switch {
 	case err == nil:
 		return ""
+	case strings.Contains(ref[strings.LastIndexByte(ref, ':')+1:], "+"):
+		return fmt.Sprintf("clusterctl refuses image %q: a tag cannot hold a + (%v)", ref, err)
 	case errors.Is(err, imageref.ErrNotCanonical):
 		full := ""
 		if named, err := imageref.Parse(ref); err == nil {
@@ -527,7 +532,13 @@ func canonicalImage(p *lint.Pass, o *manifest.Object) {
 			p.On(o, c, "%s has no image", strings.TrimSpace("container "+c.Get("name").Str()))
 		case n.Is(yamldoc.String) && !view.Open(o, n):
 			if problem := imageProblem(n.Text()); problem != "" {
-				p.On(o, n, "%s", problem)
+				f := lint.On(o, n, "%s", problem)
+				if named, err := imageref.Parse(n.Text()); err == nil && p.Release.Guessed && (named.Tag == "" || imageref.Moving(named.Tag)) {
+					f.Severity = lint.Warning // of a source tree: the release sets another one
+					f.Message += ", unless the release sets another one"
+					f.Fix = "Set the image of releases under images in clusterctl-repo.yaml, or with --image " + strings.TrimSuffix(n.Text(), ":"+named.Tag) + "=IMAGE."
+				}
+				p.Report(f)
 			}
 		}
 	}

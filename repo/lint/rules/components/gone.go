@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/lint/rules/internal/view"
@@ -172,29 +174,48 @@ var _ = componentRules.Add(lint.Rule{
 	Kinds:  view.Substituted, Check: view.EachObject(goneImages),
 })
 
+// images are lines of manifests of pods in files for the machines of a cluster.
+var images = phrase.Pattern(`(?m)^[ \t-]*image:[ \t]*["']?([^\s"'#]+)`)
+
+// goneImages looks at the images of pods, and in the objects of clusters at every field that
+// names an image or a repository of images.
 func goneImages(p *lint.Pass, o *manifest.Object) {
-	for _, c := range view.ContainersOf(o) {
-		n := c.Get("image")
-		if !n.Is(yamldoc.String) || view.Open(o, n) {
-			continue
+	judge := func(n *yamldoc.Node, field, text, shown string) {
+		named, err := imageref.Parse(text)
+		if err != nil || imageref.Moving(named.Tag) {
+			return // COMP015; an image of developers, for which COMP016 says what to do
 		}
-		named, err := imageref.Parse(n.Text())
-		if err != nil {
-			continue // COMP015
+		i := slices.IndexFunc(goneRegistries(), func(r goneRegistry) bool { return r.name.MatchString(named.Name()) })
+		if i < 0 {
+			return
 		}
-		if imageref.Moving(named.Tag) {
-			continue // an image of developers; COMP016 says what to do
-		}
-		name := named.Name()
-		for _, r := range goneRegistries() {
-			if r.name.MatchString(name) {
-				f := lint.On(o, n, "image %s %s", name, r.what)
-				f.Fix = r.instead
-				p.Report(f)
-				break
+		f := lint.On(o, n, "%s %s %s", field, cmp.Or(shown, named.Name()), goneRegistries()[i].what)
+		f.Fix = goneRegistries()[i].instead
+		p.Report(f)
+	}
+	if p.File.Kind == layouts.Components {
+		for _, c := range view.ContainersOf(o) {
+			if n := c.Get("image"); n.Is(yamldoc.String) && !view.Open(o, n) {
+				judge(n, "image", n.Text(), "")
 			}
 		}
+		return
 	}
+	view.Each(o.Doc.Root, func(n *yamldoc.Node) {
+		for _, f := range n.Fields() {
+			switch text := f.Value.Text(); {
+			case !f.Value.Is(yamldoc.String), view.Open(o, f.Value):
+			case f.Name == "imageRepository":
+				judge(f.Value, f.Name, strings.TrimSuffix(text, "/")+"/image", text)
+			case f.Name == "image":
+				judge(f.Value, f.Name, text, "")
+			case strings.Contains(text, "image:"):
+				for _, m := range images().FindAllStringSubmatch(text, -1) {
+					judge(f.Value, "image", m[1], "")
+				}
+			}
+		}
+	})
 }
 
 var _ = componentRules.Add(lint.Rule{

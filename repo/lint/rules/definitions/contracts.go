@@ -621,8 +621,10 @@ func templateMissing(role contract.Role, severity lint.Severity) func(*lint.Pass
 			if len(names) > 1 {
 				what = "kinds %s are"
 			}
-			view.Accuse(p, kinds[0], view.Nearest(kinds[0].Object, "spec", "names", "kind"), severity,
-				"the "+what+" missing in group %s", phrase.Few(names, 5), kinds[0].Group)
+			at := view.Nearest(kinds[0].Object, "spec", "names", "kind")
+			f := lint.On(kinds[0].Object, at, "the "+what+" missing in group %s", phrase.Few(names, 5), kinds[0].Group).
+				As(severity).Lacks(contract.CRDName(kinds[0].Group, names[0]))
+			view.Settle(p, kinds[0].Object, f, view.Within(at)...)
 		}
 	}
 }

@@ -95,11 +95,20 @@ var _ = definitionRules.Add(lint.Rule{
 	Source: "clusterctl client/cluster/installer.go, validateCRDName; util/contract.CalculateCRDName",
 	Why:    `"clusterctl init" and "clusterctl upgrade" refuse the provider, and Cluster API does not find the CRD under the computed name.`,
 	Fix:    "Set spec.names.plural and metadata.name as shown. If Cluster API never refers to the kind, the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check turns the check of clusterctl off.",
-	Check:  eachKind(definitionName),
+	Check: func(p *lint.Pass) {
+		eachKind(definitionName)(p)
+		for _, o := range p.Release.Installed().Kind(crd.Group, crd.Kind) {
+			for _, path := range [][]string{{"spec", "group"}, {"spec", "names", "kind"}} {
+				if o.File == p.File && o.Get(path...).Text() == "" {
+					p.On(o, view.Nearest(o, path...), "the CRD has no %s", strings.Join(path, "."))
+				}
+			}
+		}
+	},
 })
 
 func definitionName(p *lint.Pass, k *contract.Kind) {
-	if _, skip := k.Object.Annotation(skipNameCheck); skip || !isDNSLabel(strings.ToLower(k.Kind)) {
+	if _, skip := k.Object.Annotation(skipNameCheck); skip || k.Object.Name == "" || !isDNSLabel(strings.ToLower(k.Kind)) {
 		return
 	}
 	if want := contract.CRDName(k.Group, k.Kind); k.Object.Name != want {
@@ -168,8 +177,13 @@ var _ = definitionRules.Add(lint.Rule{
 	Check:  eachKind(storageVersion),
 })
 
+// served reports whether a version is served. Where none is, CRD006 says so.
+func served(k *contract.Kind) bool {
+	return slices.ContainsFunc(k.Versions, func(v crd.Version) bool { return v.Served })
+}
+
 func storageVersion(p *lint.Pass, k *contract.Kind) {
-	var stored, served int
+	stored := 0
 	seen := map[string]bool{}
 	for _, v := range k.Versions {
 		if seen[v.Name] {
@@ -179,16 +193,17 @@ func storageVersion(p *lint.Pass, k *contract.Kind) {
 		if v.Storage {
 			stored++
 		}
-		if v.Served {
-			served++
-		}
 	}
 	at := view.Nearest(k.Object, "spec", "versions")
 	switch storage := k.Storage(); {
 	case stored != 1:
 		view.Accuse(p, k, at, 0, "%s has %d storage versions; it must have one", k.Kind, stored)
-	case served == 0:
-		view.Accuse(p, k, at, lint.Warning, "%s has no served version, so it cannot have objects", k.Kind)
+	case !served(k):
+		severity := lint.Warning
+		if k.Role.Referenced() {
+			severity = lint.Error
+		}
+		view.Accuse(p, k, at, severity, "%s has no served version, so it cannot have objects", k.Kind)
 	case !storage.Served:
 		view.Accuse(p, k, view.NearestOf(storage.Node, "served"), lint.Warning, "%s stores objects in %s but does not serve it, so clusterctl move leaves them behind", k.Kind, storage.Name)
 	}
@@ -288,7 +303,7 @@ func chosen(k *contract.Kind) (label *yamldoc.Node, version *crd.Version, ok boo
 		return nil, nil, false
 	}
 	label = labelNode(k, k.Contract)
-	return label, k.Version(k.Chosen), !separated(k, label.Str())
+	return label, k.Version(k.Chosen), !separated(k, label.Str()) && len(k.Versions) > 0 // CRD006
 }
 
 var _ = definitionRules.Add(lint.Rule{
@@ -321,7 +336,7 @@ var _ = definitionRules.Add(lint.Rule{
 })
 
 func contractVersionServed(p *lint.Pass, k *contract.Kind) {
-	if label, version, ok := chosen(k); ok && version != nil && !version.Served {
+	if label, version, ok := chosen(k); ok && version != nil && !version.Served && served(k) {
 		f := lint.At(p.File, k.Object.Doc, label, "Cluster API uses version %s of %s, which is not served", k.Chosen, k.Kind)
 		view.Settle(p, k.Object, f, label, version.Node.Get("served"))
 	}
@@ -340,7 +355,7 @@ var _ = definitionRules.Add(lint.Rule{
 func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text string)) {
 	for _, c := range contract.Accepted {
 		label := labelNode(k, c)
-		if label.Str() == "" || separated(k, label.Text()) {
+		if !served(k) || label.Str() == "" || separated(k, label.Text()) {
 			continue
 		}
 		for name := range strings.SplitSeq(label.Text(), "_") {
@@ -632,6 +647,9 @@ func kindsWithoutRole(p *lint.Pass) {
 		return
 	}
 	kinds := phrase.Only(view.Definitions(p), func(k *contract.Kind) bool {
+		if _, skip := k.Object.Annotation(skipNameCheck); !skip && k.Object.Name != contract.CRDName(k.Group, k.Kind) {
+			return false // CRD001: one of the two names is wrong
+		}
 		return k.Role == contract.Aux && !strings.HasSuffix(k.Kind, "Identity") && (strings.HasSuffix(k.Group, "cluster.x-k8s.io") || len(contractFields(k)) > 0)
 	})
 	if len(kinds) > 0 {

@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -123,8 +124,9 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 	switch {
 	case name == "":
 	case object == nil:
-		view.Accuse(p, k, service.Get("name"), 0,
-			"the conversion webhook of %s uses Service %s, which is not in this file", k.Kind, name)
+		n := service.Get("name")
+		view.Settle(p, k.Object, lint.On(k.Object, n, "the conversion webhook of %s uses Service %s, which is not in this file", k.Kind, name).
+			Lacks("Service "+name), n)
 	default:
 		port, ok := service.Get("port").Int()
 		if !ok {
@@ -132,8 +134,9 @@ func conversionService(p *lint.Pass, k *contract.Kind) {
 		}
 		serves := func(n *yamldoc.Node) bool { got, _ := n.Get("port").Int(); return got == port }
 		if ports := object.Get("spec", "ports").List(); !slices.ContainsFunc(ports, serves) {
-			view.Accuse(p, k, view.NearestOf(service, "port"), 0,
-				"the conversion webhook of %s uses port %d, which Service %s does not have", k.Kind, port, name)
+			n := view.NearestOf(service, "port")
+			f := lint.On(k.Object, n, "the conversion webhook of %s uses port %d, which Service %s does not have", k.Kind, port, name)
+			view.Settle(p, k.Object, f.Because(fmt.Sprintf("port %d of Service %s", port, name)), view.Within(n)...)
 		}
 	}
 	trusted := n.Get("webhook", "clientConfig", "caBundle").Str() != ""

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -386,7 +387,7 @@ func accounts(p *lint.Pass) {
 		switch {
 		case n != nil && view.Open(o, n):
 		case name != view.DefaultAccount && all.Find("", "ServiceAccount", name) == nil:
-			p.On(o, n, "the ServiceAccount %s is not in the components", name)
+			p.Report(lint.On(o, n, "the ServiceAccount %s is not in the components", name).Lacks("ServiceAccount " + name))
 		case view.ServesHooks(p.Release): // another rule wants an account of its own, whose rights may be none
 		case name == view.DefaultAccount:
 			if isBound {
@@ -430,7 +431,7 @@ func missingRole(p *lint.Pass) {
 		for _, s := range o.Get("subjects").List() {
 			name, space := s.Get("name"), s.Get("namespace").Str()
 			if s.Get("kind").Str() == "ServiceAccount" && name.Str() != "" && name.Str() != view.DefaultAccount && all.Find("", "ServiceAccount", name.Str()) == nil && all.Find("", "Namespace", space) != nil && len(all.Kind("", "ServiceAccount")) > 0 && !view.Open(o, name) {
-				f := lint.On(o, name, "the ServiceAccount %s is not in the components", name.Str())
+				f := lint.On(o, name, "the ServiceAccount %s is not in the components", name.Str()).Lacks("ServiceAccount " + name.Str())
 				f.Severity = lint.Warning // a controller may create it
 				p.Report(f)
 			}
@@ -441,7 +442,7 @@ func missingRole(p *lint.Pass) {
 			all.Find(view.RbacGroup, kind, name) != nil || view.Open(o, n) {
 			continue
 		}
-		f := lint.On(o, n, "the %s %s is not in the components", kind, name)
+		f := lint.On(o, n, "the %s %s is not in the components", kind, name).Lacks(kind + " " + name)
 		own := slices.ContainsFunc(o.Get("subjects").List(), func(s *yamldoc.Node) bool {
 			return s.Get("kind").Str() == "ServiceAccount" && all.Find("", "ServiceAccount", s.Get("name").Str()) != nil
 		})
@@ -487,7 +488,7 @@ var _ = accessRules.Add(lint.Rule{
 
 func ownKinds(p *lint.Pass) {
 	all := rolesInUse(p.Release)
-	if len(all) == 0 || unlimited(p.Release) {
+	if len(all) == 0 || unlimited(p.Release) || bindsMissing(p.Release) {
 		return // there is nothing to compare with
 	}
 	report := func(severity lint.Severity, suffix string, missing []*crd.CRD) {
@@ -499,7 +500,7 @@ func ownKinds(p *lint.Pass) {
 		f := lint.On(o, o.Get("spec", "names", "plural"),
 			"no role of an account in the components covers %s", phrase.Few(names, 3))
 		f.Severity = severity
-		p.Report(f)
+		p.Report(unbound(p.Release, f, missing[0].Group, missing[0].Plural+suffix))
 	}
 	var objects, statuses []*crd.CRD
 	for _, c := range p.Release.CRDs() {
@@ -733,5 +734,34 @@ func lacksRight(p *lint.Pass, needed func(*contract.Kind) bool, group, resource,
 	role := slices.MaxFunc(list, func(a, b *manifest.Object) int {
 		return cmp.Compare(len(a.Get("rules").List()), len(b.Get("rules").List()))
 	})
-	p.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "%s", message)
+	p.Report(unbound(p.Release, lint.On(role, cmp.Or(role.Get("rules"), role.Get("metadata", "name")), "%s", message), group, resource))
+}
+
+// bindsMissing reports whether an account has a role that is not in the components, which
+// RBAC009 reports.
+func bindsMissing(r *lint.Release) bool {
+	return slices.ContainsFunc(r.Installed().Objects, func(b *manifest.Object) bool {
+		kind, name := b.Get("roleRef", "kind").Str(), b.Get("roleRef", "name").Str()
+		return b.Group == view.RbacGroup && view.IsBinding(b) && name != "" && !builtInRole(name) &&
+			yamldoc.Has(b.Get("subjects").All("*", "kind"), "ServiceAccount") && r.Installed().Find(view.RbacGroup, kind, name) == nil
+	})
+}
+
+// unbound gives a finding about a missing right the largest role with that right that no
+// account has as its cause, if there is one.
+func unbound(r *lint.Release, f lint.Finding, group, resource string) lint.Finding {
+	list, _ := granted(r)
+	var largest *manifest.Object
+	for _, role := range view.Roles(r) {
+		verbs, _, _ := allowed([]*manifest.Object{role}, group, resource)
+		if len(verbs) > 0 && !slices.Contains(list, role) &&
+			(largest == nil || len(role.Get("rules").List()) > len(largest.Get("rules").List())) {
+			largest = role
+		}
+	}
+	if largest == nil {
+		return f
+	}
+	f.Message += fmt.Sprintf("; no binding grants the %s %s", largest.Kind, largest.Name)
+	return f.Because("binding of " + largest.Kind + " " + largest.Name)
 }

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -74,12 +75,12 @@ func webhookService(p *lint.Pass) {
 		if service == nil {
 			if key := w.object.Kind + " " + w.object.Name + " " + n.Text(); !missing[key] {
 				missing[key] = true
-				p.On(w.object, n, "Service %s is not in the components", n.Text())
+				p.Report(lint.On(w.object, n, "Service %s is not in the components", n.Text()).Lacks("Service " + n.Text()))
 			}
 			continue
 		}
 		if port, at := view.Unserved(w.object, ref, service); at != nil {
-			p.On(w.object, at, "Service %s has no port %d", n.Text(), port)
+			p.Report(lint.On(w.object, at, "Service %s has no port %d", n.Text(), port).Because(fmt.Sprintf("port %d of Service %s", port, n.Text())))
 		}
 	}
 }
@@ -169,6 +170,14 @@ func serviceSelector(p *lint.Pass) {
 			continue
 		case 1:
 		default:
+			if behind[0].Name == behind[1].Name && behind[0].Kind == behind[1].Kind {
+				break // YAML011
+			}
+			if named := phrase.Only(behind, func(w *manifest.Object) bool {
+				return slices.ContainsFunc(o.Get("spec").All("ports", "*", "targetPort"), func(n *yamldoc.Node) bool { return n.Is(yamldoc.String) && hasPort(w, n) })
+			}); len(named) == 1 {
+				break // Kubernetes leaves out pods without a port of that name
+			}
 			f := lint.On(o, selector, "the Service selects the pods of both %s and %s", behind[0].Name, behind[1].Name)
 			f.Severity, f.Fix = lint.Warning, "Add a label that only one of them has."
 			p.Report(f)
@@ -237,7 +246,7 @@ func webhookResources(p *lint.Pass) {
 					word, _, _ := strings.Cut(n.Str(), "/")
 					if c := own[word]; c != nil {
 						named++
-						known = known || c.Version(v.Str()) != nil
+						known = known || c.Version(v.Str()) != nil || len(c.Versions) == 0
 					}
 				}
 				if named > 0 && !known {
@@ -249,7 +258,8 @@ func webhookResources(p *lint.Pass) {
 				if word == "" || word == "*" || own[word] != nil || view.Open(w.object, n) {
 					continue
 				}
-				p.On(w.object, n, "no CRD in the components defines resource %s in group %s", word, groups[0].Str())
+				p.Report(lint.On(w.object, n, "no CRD in the components defines resource %s in group %s", word, groups[0].Str()).
+					Lacks(word + "." + groups[0].Str()))
 			}
 		}
 	}
@@ -313,7 +323,7 @@ func missingCertificate(p *lint.Pass) {
 		if name == "" || c != nil {
 			continue
 		}
-		f := lint.On(o, at, "Certificate %s is not in the components", name)
+		f := lint.On(o, at, "Certificate %s is not in the components", name).Lacks("Certificate " + name)
 		if o.Kind == crd.Kind && !isConverted(o) {
 			f.Severity = lint.Warning // nothing uses it
 		}
@@ -479,7 +489,7 @@ func certificateIssuer(p *lint.Pass) {
 			view.Open(c, name) || all.Find(view.CertManagerGroup, kind, name.Text()) != nil {
 			continue
 		}
-		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text())
+		f := lint.On(c, name, "the %s %s is not in the components", kind, name.Text()).Lacks(kind + " " + name.Text())
 		if kind != "Issuer" {
 			f.Severity = lint.Info // administrators have those
 		}

@@ -298,7 +298,7 @@ func missingVolumeSource(p *lint.Pass) {
 				f.Fix = "List the Secret in the documentation of the provider."
 				p.Report(f)
 			case there == nil:
-				p.On(o, l.name, "the %s %s is not in the components", l.kind, name)
+				p.Report(lint.On(o, l.name, "the %s %s is not in the components", l.kind, name).Lacks(cmp.Or(uncertified(p, l.kind), l.kind+" "+name)))
 			case l.key.Str() != "" && lacks(there, l.key.Text()):
 				p.On(o, l.key, "the %s %s has no key %s", l.kind, name, l.key.Text())
 			}
@@ -328,4 +328,14 @@ func lacks(o *manifest.Object, key string) bool {
 
 func unset(n *yamldoc.Node) bool {
 	return n == nil || n.Is(yamldoc.Null) || n.Is(yamldoc.String) && n.Text() == ""
+}
+
+// uncertified is the Certificate that the components lack, which would have made a Secret.
+func uncertified(p *lint.Pass, kind string) string {
+	for _, o := range p.Release.Installed().Objects {
+		if _, name, c := certificateOf(p.Release, o); kind == "Secret" && view.CallsWebhooks(o) && name != "" && c == nil {
+			return "Certificate " + name
+		}
+	}
+	return ""
 }

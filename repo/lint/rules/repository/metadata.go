@@ -528,32 +528,6 @@ func earlierSeriesMissing(p *lint.Pass) {
 	}
 }
 
-var _ = metadataRules.Add(lint.Rule{
-	ID: "META010", Name: "newest-breaks-upgrades", Severity: lint.Error, Proof: lint.Clusterctl,
-	Yields: []string{"META006"},
-	Title:  "The newest version, including pre-releases, must have metadata that lists it",
-	Source: "clusterctl client/cluster/upgrader_info.go, getUpgradeInfo",
-	Why:    `"clusterctl upgrade plan" fails for every provider in every cluster with an older version, because it reads the metadata of the newest version, even of a release candidate.`,
-	Fix:    "Add the series to the metadata of the newest version and publish it again.",
-	Scope:  lint.ScopeProvider, Check: newestBreaksUpgrades,
-})
-
-func newestBreaksUpgrades(p *lint.Pass) {
-	s, ok := simulate(p)
-	if !ok || len(s.releases) < 2 {
-		return
-	}
-	newest, before := s.newest(), s.releases[len(s.releases)-2]
-	switch {
-	case newest.Artifact(layouts.MetadataFile) == nil:
-		p.Path(newest.Path, "the newest version %s has no %s, so clusterctl upgrade plan fails for users of %s and older versions", newest.Version, layouts.MetadataFile, before.Version)
-	case newest.MetadataErr != nil:
-		p.Path(newest.Artifact(layouts.MetadataFile).Path, "clusterctl refuses the metadata of the newest version %s, so clusterctl upgrade plan fails for users of %s and older versions", newest.Version, before.Version)
-	case newest.Metadata.SeriesOf(newest.Parsed.Major(), newest.Parsed.Minor()) == nil:
-		p.Report(atSeries(newest.Metadata, "the newest version %s lacks its series %s, so clusterctl upgrade plan fails for users of %s and older versions", newest.Version, newest.Parsed.Series(), before.Version))
-	}
-}
-
 // deciding is the metadata that decides which series "latest" is looked for in:
 // that of the newest release.
 func (s *simulated) deciding() *metadata.Metadata {

@@ -90,7 +90,8 @@ func componentsName(p *lint.Pass) {
 	switch {
 	case len(named) > 1:
 		for _, a := range named {
-			p.Path(a.Path, "several files could be the components, because none is named %s", info.ComponentsFile)
+			p.Report(lint.Finding{File: a.Path, Message: "several files could be the components, because none is named " + info.ComponentsFile}.
+				Because("name of the components"))
 		}
 	case len(named) == 1 && named[0].Name != built.File:
 		f := lint.Finding{File: named[0].Path, Message: "the contract recommends the name " + info.ComponentsFile}
@@ -100,7 +101,8 @@ func componentsName(p *lint.Pass) {
 		p.Report(f)
 	case len(named) == 0:
 		for _, a := range others {
-			p.Path(a.Path, "the contract recommends the name %s if this file contains the components", info.ComponentsFile)
+			p.Report(lint.Finding{File: a.Path, Message: "the contract recommends the name " + info.ComponentsFile + " if this file contains the components"}.
+				Because("name of the components"))
 		}
 	}
 }

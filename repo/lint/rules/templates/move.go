@@ -243,6 +243,9 @@ func labelWithoutEffect(p *lint.Pass) {
 			switch {
 			case scope == move.Ignored:
 				p.On(o, at, "the label %s has no effect on kind %s: clusterctl only considers Secrets, ConfigMaps and kinds of providers", label, o.Kind)
+			case definition == nil && move.Foreign(o.Group, o.Kind):
+				p.Report(lint.On(o, at, "whether the label %s moves this %s is not known: clusterctl only considers kinds whose CRD has the label clusterctl.cluster.x-k8s.io, and the release does not define %s",
+					label, o.Kind, o.Kind).As(lint.Info))
 			case !components:
 			case o.Group == "" && o.Kind == "Secret" && p.Release.Provider.Type == layouts.Infrastructure:
 			case o.Group == "" && o.Kind == "Secret":

@@ -775,7 +775,8 @@ func classFileMissing(p *lint.Pass) {
 			continue
 		}
 		f := lint.On(o, n,
-			"class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text()))
+			"class %s must be in %s, which the release does not contain", n.Text(), layouts.ClusterClassFile(n.Text())).
+			Because(view.FileOfClass(n.Text()))
 		if c := classElsewhere(p, n.Text()); c != nil {
 			f.Message += "; it is in " + c.Artifact.Name
 		}
@@ -884,6 +885,7 @@ func typedCluster(p *lint.Pass, o *manifest.Object) {
 
 var _ = templateRules.Add(lint.Rule{
 	ID: "TPL013", Name: "version-not-served", Severity: lint.Error, Proof: lint.APIServer,
+	Yields: []string{"CC001"},
 	Title:  "Objects and references must use a served version",
 	Source: "spec.versions of the CustomResourceDefinitions in the components; CustomResourceDefinitions of Cluster API",
 	Why:    "The API server refuses the object, and a reference to an unserved version does not work.",

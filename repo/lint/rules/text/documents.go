@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -388,6 +389,7 @@ var _ = documentRules.Add(lint.Rule{
 })
 
 func objectIdentity(p *lint.Pass, o *manifest.Object) {
+	var missing []string
 	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
 		name := strings.Join(path, ".")
 		n := o.Get(path...)
@@ -398,7 +400,7 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 			p.On(o, o.Get("metadata", "generateName"),
 				"generateName instead of metadata.name: clusterctl asks for objects by name")
 		case n == nil || n.Is(yamldoc.Null):
-			p.On(o, n, "document %d of the file has no %s", o.Doc.Index, name)
+			missing = append(missing, name)
 		case !n.Is(yamldoc.String):
 			view.Judge(p, o, n, ok, func(value string) lint.Finding {
 				return lint.On(o, n, "%s must be a string, but %s is %s", name, cmp.Or(value, "it"), n.Kind.Noun())
@@ -406,6 +408,10 @@ func objectIdentity(p *lint.Pass, o *manifest.Object) {
 		case n.Text() == "":
 			view.Judge(p, o, n, ok, func(string) lint.Finding { return lint.On(o, n, "%s is empty", name) })
 		}
+	}
+	if len(missing) > 0 {
+		n := o.Get(strings.Split(missing[0], ".")...) // where it is null
+		p.On(o, n, "document %d of the file has no %s", o.Doc.Index, phrase.And(missing))
 	}
 }
 
@@ -501,7 +507,10 @@ func duplicateObject(p *lint.Pass) {
 			continue
 		}
 		n, before := o.Get("metadata", "name"), first.Get("metadata", "name")
-		f := lint.On(o, n, "%s %s is already defined on line %d", id.kind, id.name, first.Doc.Pos(before).Line)
+		f := lint.On(o, n, "%s %s is already defined on line %d of %s", id.kind, id.name, first.Doc.Pos(before).Line, path.Base(o.File.Raw.Name))
+		if o.Is("", "Namespace") {
+			f = f.Because("namespace " + id.name) // COMP001
+		}
 		if first.Namespace != o.Namespace {
 			f.Message += ", and clusterctl puts both into the same namespace"
 		}

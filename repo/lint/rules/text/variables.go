@@ -360,7 +360,7 @@ var shellName = phrase.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var _ = variableRules.Add(lint.Rule{
 	ID: "VAR010", Name: "variable-case", Severity: lint.Error, Proof: lint.Clusterctl,
-	Title:  "Variable names must be upper case",
+	Title:  "Variables must be ones that users can set: in upper case, and not those of scripts",
 	Source: "clusterctl client/config/reader_viper.go, Get",
 	Why:    "Users who export the variable as listed are told that it is not set, or get the default, because clusterctl looks for the upper-case name in the environment.",
 	Fix:    "Rename the variable to upper case. If it belongs to a script, write $${name} so that the script gets ${name}.",
@@ -370,6 +370,9 @@ var _ = variableRules.Add(lint.Rule{
 func variableCase(p *lint.Pass) {
 	for name, r := range firsts(view.Refs(p.File)) {
 		upper := strings.ToUpper(name)
+		if name == upper && r.Default == "" && !p.File.IsOption(name) && isAssigned(p.File, name) {
+			p.Report(lint.Spanning(p.File, r.Start, r.End, "a script assigns %s, but clusterctl requires it from the user and puts that value in its place", name).As(lint.Warning))
+		}
 		if name == upper || !shellName().MatchString(name) {
 			continue
 		}
@@ -380,6 +383,21 @@ func variableCase(p *lint.Pass) {
 		}
 		p.Report(f)
 	}
+}
+
+// assignment is a line with a command of a shell that sets a variable, and to what.
+var assignment = phrase.Pattern(`(?m)^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|local|readonly|do|then|for)[ \t]+))([A-Z_][A-Z0-9_]*)(?:=[^=]|[ \t]+in[ \t])(.*)`)
+
+// isAssigned reports whether a script in a file sets a variable.
+func isAssigned(f *lint.File, name string) bool {
+	type key struct{}
+	return f.Memo(key{}, func() any {
+		out := map[string]bool{}
+		for _, m := range assignment().FindAllStringSubmatch(f.Raw.Data, -1) {
+			out[m[1]] = out[m[1]] || !strings.Contains(m[2], "{"+m[1]) // which hands on the user's value
+		}
+		return out
+	}).(map[string]bool)[name]
 }
 
 var _ = variableRules.Add(lint.Rule{
@@ -784,7 +802,7 @@ var _ = variableRules.Add(lint.Rule{
 	Source: "sigs.k8s.io/yaml (YAML 1.1)",
 	Why:    "Users get a different default than the file shows: without quotes YAML 1.1 reads 1.10 as 1.1, yes as true, and 0777 as 511.",
 	Fix:    `Put the expression in quotes: "${A:=1.10}".`,
-	Check:  defaultChangesType,
+	Yields: []string{"TOP001", "TPL015", "CC007"}, Check: defaultChangesType,
 })
 
 func defaultChangesType(p *lint.Pass) {

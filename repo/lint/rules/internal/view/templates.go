@@ -183,3 +183,6 @@ func ReportViolations(p *lint.Pass, o *manifest.Object, list []crd.Violation) {
 		Settle(p, o, f, by...)
 	}
 }
+
+// FileOfClass is the cause of findings about a class that is not in its file.
+func FileOfClass(name string) string { return "file of class " + name }
