@@ -38,9 +38,6 @@ type Finding struct {
 	// Also are the places of the same fault in other templates of the release,
 	// which are usually made of the same parts.
 	Also []Place
-	// More are findings of the same rule and severity in the file that were counted and
-	// not kept.
-	More int
 	// Way is the path of the value in the built object, for a finding that no
 	// single line of the source tree caused.
 	Way string
@@ -56,6 +53,8 @@ type Finding struct {
 
 	// cause is the fault behind the finding, if others may have the same; see Because.
 	cause string
+	// of counts the findings of its kind.
+	of *tally
 	// about is the place until the finding is reported, and origin what its
 	// fingerprint is made of then; forgotten afterwards.
 	about  *about
@@ -124,6 +123,14 @@ func (f Finding) Meant(word string) Finding {
 // Help returns what to do.
 func (f *Finding) Help() string { return cmp.Or(f.Fix, f.Rule.Fix) }
 
+// Rest is how many more findings of a rule there are in a file.
+type Rest struct {
+	Rule     *Rule
+	Severity Severity
+	File     string
+	Count    int
+}
+
 // counts are findings by severity.
 type counts struct {
 	Errors, Warnings, Infos int
@@ -133,6 +140,8 @@ type counts struct {
 type Report struct {
 	// Findings are sorted by file, line, column and rule.
 	Findings []Finding
+	// Rest counts the findings that were not kept, because there are many of their kind.
+	Rest []Rest
 	// Suppressed are findings that comments suppress, or files in Weighed.
 	Suppressed []Suppressed
 	// Weighed are files among the judged ones that changed severities.
@@ -153,15 +162,21 @@ type Report struct {
 
 // Count counts the findings by severity.
 func (r *Report) Count() (c counts) {
-	for _, f := range r.Findings {
-		switch f.Severity {
+	add := func(s Severity, n int) {
+		switch s {
 		case Error:
-			c.Errors += 1 + f.More
+			c.Errors += n
 		case Warning:
-			c.Warnings += 1 + f.More
+			c.Warnings += n
 		case Info:
-			c.Infos += 1 + f.More
+			c.Infos += n
 		}
+	}
+	for i := range r.Findings {
+		add(r.Findings[i].Severity, 1)
+	}
+	for _, rest := range r.Rest {
+		add(rest.Severity, rest.Count)
 	}
 	return c
 }
@@ -169,8 +184,11 @@ func (r *Report) Count() (c counts) {
 // Worst returns the highest severity among the findings, Off if there are none.
 func (r *Report) Worst() Severity {
 	worst := Off
-	for _, f := range r.Findings {
-		worst = max(worst, f.Severity)
+	for i := range r.Findings {
+		worst = max(worst, r.Findings[i].Severity)
+	}
+	for _, rest := range r.Rest {
+		worst = max(worst, rest.Severity)
 	}
 	return worst
 }
@@ -258,16 +276,19 @@ func (r *Report) causes() {
 	}
 	for k, head := range heads {
 		f := &r.Findings[head]
+		more := 0
 		for _, i := range left[k] {
 			if i != head {
 				other := &r.Findings[i]
 				f.Also = append(f.Also, Place{other.File, other.Pos, other.Fingerprint})
-				f.More += other.More
+				more += 1 + other.of.rest()
+				if other.of != nil {
+					other.of.n = 0
+				}
 				other.Rule = nil
 			}
 		}
-		if more := len(f.Also) + f.More; len(f.Also) > 0 {
-			f.More = 0
+		if len(f.Also) > 0 {
 			f.Message += fmt.Sprintf("; it affects %s, such as %s", phrase.Count(more, "more place"), path.Base(f.Also[0].File))
 			if line := f.Also[0].Pos.Line; line > 0 {
 				f.Message += fmt.Sprintf(":%d", line)
@@ -305,7 +326,6 @@ func (r *Report) merge(edits bool) {
 			continue
 		}
 		kept[i].Also = append(kept[i].Also, Place{f.File, f.Pos, f.Fingerprint})
-		kept[i].More += f.More
 	}
 	r.Findings = kept
 	for i := range r.Findings {
@@ -317,15 +337,24 @@ func (r *Report) merge(edits bool) {
 		for _, p := range f.Also {
 			files[p.File] = true
 		}
-		if f.More > 0 {
-			f.Message += fmt.Sprintf("; %d more of this kind in the file", f.More)
-		}
 		switch {
 		case len(files) == 1:
 			f.Message += "; the same in " + path.Base(f.Also[0].File)
 		case len(files) > 1:
 			f.Message += fmt.Sprintf("; the same in %d more files, such as %s", len(files), path.Base(f.Also[0].File))
 		}
+	}
+}
+
+// rest counts what was not kept of the kinds of findings that are left.
+func (r *Report) rest() {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if n := f.of.rest(); n > 0 {
+			r.Rest = append(r.Rest, Rest{f.Rule, f.Severity, f.File, n})
+			f.of.n = 0 // once
+		}
+		f.of = nil
 	}
 }
 
@@ -342,6 +371,9 @@ func (r *Report) Rename(rename func(file string) string) {
 		for j := range r.Findings[i].Also {
 			r.Findings[i].Also[j].File = rename(r.Findings[i].Also[j].File)
 		}
+	}
+	for i := range r.Rest {
+		r.Rest[i].File = rename(r.Rest[i].File)
 	}
 	for i := range r.Suppressed {
 		r.Suppressed[i].File = rename(r.Suppressed[i].File)
@@ -363,6 +395,7 @@ func (r *Report) Without(fingerprints map[string]bool) int {
 // Join adds the results of another run.
 func (r *Report) Join(other *Report) {
 	r.Findings = append(r.Findings, other.Findings...)
+	r.Rest = append(r.Rest, other.Rest...)
 	r.Suppressed = append(r.Suppressed, other.Suppressed...)
 	r.Weighed = append(r.Weighed, other.Weighed...)
 	r.Failures = append(r.Failures, other.Failures...)

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
@@ -33,6 +34,11 @@ type Ignore struct {
 // Used reports whether the comment suppressed a finding of a rule, by its
 // normalized ID.
 func (i *Ignore) Used(rule string) bool { return i.used[rule] }
+
+// names reports whether the comment is about a rule.
+func (i *Ignore) names(rule *Rule) bool {
+	return slices.ContainsFunc(i.Rules, func(id string) bool { return NormalizeID(id) == rule.ID })
+}
 
 // NormalizeID brings an ID as people write it, such as meta-006, into its form.
 func NormalizeID(id string) string { return strings.ToUpper(strings.ReplaceAll(id, "-", "")) }

@@ -20,7 +20,7 @@ type part struct {
 	report  Report
 	ignores []*Ignore
 	found   []Finding          // since the last collect
-	kinds   map[kind]int       // how many findings there are of each kind
+	kinds   map[kind]*tally    // how many findings there are of each kind
 	unasked map[ImageName]bool // images whose registries did not answer
 }
 
@@ -44,7 +44,6 @@ func (r *run) providers(ctx context.Context) *part {
 	})
 	all := &part{run: r}
 	for i := range parts {
-		parts[i].count()
 		all.join(&parts[i])
 	}
 	return all
@@ -87,37 +86,46 @@ type kind struct {
 	file     string
 }
 
+// tally is how many findings of a kind there are. All are kept if comments suppress some.
+type tally struct {
+	n   int
+	all bool
+}
+
 // mostOfAKind is how many findings of a rule in a file are kept. A file of a hundred
 // thousand documents may have the same fault in each; what people and machines need is
-// the first ones, and how many there are. Edits have to be made everywhere.
+// the first ones, and how many there are.
 const mostOfAKind = 1000
 
-// add adds a finding, or only counts it if there are many of its kind.
+// rest is how many findings were counted and not kept.
+func (t *tally) rest() int {
+	if t == nil || t.all {
+		return 0
+	}
+	return max(0, t.n-mostOfAKind)
+}
+
+// add adds a finding, or only counts it if there are many of its kind. Edits have to be
+// made everywhere, and where findings are led back to sources their comments are not known
+// yet.
 func (r *part) add(f Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of := kind{f.Rule, f.Severity, f.File}
-	if r.kinds == nil {
-		r.kinds = map[kind]int{}
-	}
-	if r.kinds[of]++; r.kinds[of] <= mostOfAKind || r.opts.Edits {
-		r.found = append(r.found, f)
-	}
-}
-
-// count tells the last findings of a kind how many more there were.
-func (r *part) count() {
-	more := map[kind]int{}
-	for of, n := range r.kinds {
-		if n > mostOfAKind && !r.opts.Edits {
-			more[of] = n - mostOfAKind
+	t := r.kinds[of]
+	if t == nil {
+		if r.kinds == nil {
+			r.kinds = map[kind]*tally{}
 		}
+		t = &tally{all: r.opts.Edits || r.opts.Trace != nil}
+		r.kinds[of] = t
 	}
-	for i := len(r.found) - 1; i >= 0 && len(more) > 0; i-- {
-		f := &r.found[i]
-		of := kind{f.Rule, f.Severity, f.File}
-		f.More = more[of]
-		delete(more, of)
+	t.n++
+	if t.n == mostOfAKind+1 {
+		t.all = t.all || slices.ContainsFunc(r.ignores, func(i *Ignore) bool { return i.File == f.File && i.names(f.Rule) })
+	}
+	if f.of = t; t.n <= mostOfAKind || t.all {
+		r.found = append(r.found, f)
 	}
 }
 

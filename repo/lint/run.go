@@ -126,6 +126,7 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	all.report.weigh(opts.Own)
 	all.report.finish()
 	all.report.merge(opts.Edits)
+	all.report.rest()
 	return &all.report, nil
 }
 

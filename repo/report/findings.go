@@ -74,8 +74,9 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 	})
 	for _, same := range phrase.Groups(findings, func(f *lint.Finding) kind { return kind{f.Rule.ID, f.Severity} }) {
 		n, first := len(same), same[0]
-		for _, f := range same {
-			n += f.More
+		rest := phrase.Only(r.Rest, func(rest lint.Rest) bool { return rest.Rule == first.Rule && rest.Severity == first.Severity })
+		for _, more := range rest {
+			n += more.Count
 		}
 		if n > 1 {
 			title := phrase.Visible(first.Rule.Title)
@@ -112,6 +113,9 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 				fmt.Fprintf(&b, "  %s %s\n", paint.Dim("= help:"), OneLine(help))
 				fmt.Fprintf(&b, "  %s clusterctl-repo explain %s\n", paint.Dim("= more:"), f.Rule.ID)
 			}
+		}
+		for _, more := range rest {
+			fmt.Fprintf(&b, "%s: %d more [%s]\n", paint.Bold(phrase.Visible(more.File)), more.Count, first.Rule.ID)
 		}
 	}
 	b.WriteString(kindsText(r.Kinds))

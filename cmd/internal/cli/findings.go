@@ -56,6 +56,7 @@ func (f *Findings) Settle() error {
 func (f *Findings) Judge(e *Env, all *lint.Report, options report.Options, repositories ...*repo.Repository) error {
 	r := *all
 	r.Findings = slices.DeleteFunc(slices.Clone(all.Findings), func(one lint.Finding) bool { return one.Severity < f.Least })
+	r.Rest = slices.DeleteFunc(slices.Clone(all.Rest), func(rest lint.Rest) bool { return rest.Severity < f.Least })
 	if n := len(all.Findings) - len(r.Findings); n > 0 {
 		e.Say("%d findings below --min-severity are not shown", n)
 	}
