@@ -240,6 +240,28 @@ func TestGitHubRights(t *testing.T) {
 	}
 }
 
+// TestGitHubConflict has the body of the error that is in the recorded traffic of
+// @octokit/fixtures, scenario release-assets-conflict.
+func TestGitHubConflict(t *testing.T) {
+	s := startGitHub(t, github.Options{})
+	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Assets: []github.Asset{{Name: "a.yaml", Data: []byte("a")}}})
+	given.NoError(t, err)
+	req, _ := http.NewRequest("POST", fmt.Sprintf("%srepos/%s/releases/%d/assets?name=a.yaml", s.UploadURL(), full, id), strings.NewReader("b"))
+	req.Header.Set("Authorization", "token "+secret)
+	resp := given.Value(http.DefaultClient.Do(req))(t)
+	defer resp.Body.Close()
+	raw, _ := io.ReadAll(resp.Body)
+	want := fmt.Sprintf(`{"message":"Validation Failed","request_id":%q,"documentation_url":"https://docs.github.com/rest","errors":[{"resource":"ReleaseAsset","code":"already_exists","field":"name"}]}`, resp.Header.Get("X-GitHub-Request-Id"))
+	if resp.StatusCode != 422 || string(raw) != want {
+		t.Errorf("%d %s", resp.StatusCode, raw)
+	}
+	for h := range resp.Header {
+		if strings.HasPrefix(h, "X-Ratelimit") {
+			t.Errorf("the upload host sends %s", h)
+		}
+	}
+}
+
 func TestGitHubUploadsRefused(t *testing.T) {
 	s := startGitHub(t, github.Options{MaxAssets: 2, MaxAssetSize: 10})
 	id, err := s.AddRelease(full, github.Release{Tag: "v1.0.0", Draft: true, Assets: []github.Asset{{Name: "a.yaml", State: github.Starter}}})
