@@ -171,23 +171,6 @@ func words(text string) string {
 	return text
 }
 
-func FuzzMetadata(f *testing.F) {
-	for _, content := range metadataCases() {
-		f.Add(content)
-	}
-	f.Fuzz(func(t *testing.T, content string) {
-		if content == missing {
-			return
-		}
-		r := release(t, map[string]string{"v1.2.3": content}, "v1.2.3")
-		_, want := generate(t, r, "foo:v1.2.3")
-		got := metadata.Check(yamldoc.NewFile("metadata.yaml", []byte(content)), foo, "v1.2.3")
-		if (want == nil) != (got == nil) {
-			t.Fatalf("clusterctl: %v\nthe tool:   %v", want, got)
-		}
-	})
-}
-
 // release writes a provider foo with the metadata of each version.
 func release(t testing.TB, metadata map[string]string, in string) real.Release {
 	t.Helper()
