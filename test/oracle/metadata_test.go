@@ -284,22 +284,6 @@ func latest(t testing.TB, r real.Release) (string, error) {
 	})
 }
 
-// TestLatestAtRandom compares the resolution of many made-up repositories with
-// the library.
-func TestLatestAtRandom(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 400 {
-		metadata := randomRepository(random)
-		r := release(t, metadata, "latest")
-		want, wantErr := defaultVersion(t, r)
-		got, err := latest(t, r)
-		if want != got || (wantErr == nil) != (err == nil) || err != nil && !strings.HasSuffix(wantErr.Error(), err.Error()) {
-			t.Fatalf("%v\nclusterctl: %s %v\nthe tool:   %s %v", files(t, filepath.Join(r.Root, r.Label())), want, wantErr, got, err)
-		}
-	}
-}
-
 // defaultVersion is the library's resolution of the version in the URL.
 func defaultVersion(t testing.TB, r real.Release) (string, error) {
 	t.Helper()
