@@ -467,6 +467,10 @@ func TestGitHubReads(t *testing.T) {
 	if err != nil || ref.Object.GetType() != "tag" {
 		t.Fatalf("%v %v", ref, err)
 	}
+	tag, _, err := c.Git.GetTag(ctx, owner, "tagged", ref.Object.GetSHA())
+	if err != nil || tag.Object.GetSHA() != sha {
+		t.Errorf("%v %v", tag, err)
+	}
 	if _, _, err := c.Git.GetRef(ctx, owner, "tagged", "tags/v3.0.0"); status(err) != 404 {
 		t.Errorf("absent tag: %v", err)
 	}

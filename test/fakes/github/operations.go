@@ -38,6 +38,7 @@ func operations() []operation {
 		row("upload-asset", roleUpload, post, "/releases/{release}/assets", Write, (*call).upload),
 		row("get-ref", roleAPI, get, "/git/ref/{ref...}", Read, (*call).getRef),
 		row("delete-ref", roleAPI, del, "/git/refs/{ref...}", Write, (*call).deleteRef),
+		row("get-tag-object", roleAPI, get, "/git/tags/{sha}", Read, (*call).getTagObject),
 		row("get-commit", roleAPI, get, "/commits/{ref...}", Read, (*call).getCommit),
 		row("get-immutable", roleAPI, get, "/immutable-releases", Admin, (*call).getImmutable),
 	}
@@ -524,6 +525,20 @@ func (c *call) deleteRef() reply {
 	}
 	c.repo.Tags = slices.DeleteFunc(c.repo.Tags, func(t Tag) bool { return t.Name == name })
 	return reply{Status: http.StatusNoContent}
+}
+
+func (c *call) getTagObject() reply {
+	for _, t := range c.repo.Tags {
+		if t.Annotated && AnnotatedSHA(c.repo.fullName(), t.Name) == c.vars["sha"] {
+			api := c.place.api + "/repos/" + c.repo.fullName() + "/git/"
+			return serve.OK(object{
+				"node_id": nodeID("Tag", 1), "tag": t.Name, "sha": c.vars["sha"], "url": api + "tags/" + c.vars["sha"], "message": t.Name,
+				"tagger": object{"name": "x", "email": "x@example.com", "date": stamp(c.repo.head().Date)},
+				"object": object{"sha": t.SHA, "type": "commit", "url": api + "commits/" + t.SHA},
+			})
+		}
+	}
+	return notFound()
 }
 
 func (c *call) getCommit() reply {
