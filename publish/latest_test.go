@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
 )
 
@@ -34,97 +30,6 @@ func series(version string, list ...string) *repo.Release {
 		r.Artifacts = append(r.Artifacts, repo.BytesArtifact(layouts.MetadataFile, []byte(text)))
 	}
 	return r
-}
-
-// upTo lists the series 1.0 to 1.most.
-func upTo(most int) []string {
-	var out []string
-	for minor := range most + 1 {
-		out = append(out, fmt.Sprintf("1.%d=v1beta2", minor))
-	}
-	return out
-}
-
-// resolves asks for "latest" among releases.
-func resolves(all []*repo.Release) error {
-	versions := phrase.List(all, func(r *repo.Release) string { return r.Version })
-	_, err := metadata.Latest(versions, func(version string) ([]byte, error) {
-		i := slices.IndexFunc(all, func(r *repo.Release) bool { return r.Version == version })
-		a := all[i].Artifact(layouts.MetadataFile)
-		if a == nil {
-			return nil, fs.ErrNotExist
-		}
-		return a.Bytes()
-	})
-	return err
-}
-
-// TestLatestKeepsWorking publishes ten versions with pre-releases in all orders,
-// some with metadata that lists later series. Whatever is refused, "latest" can
-// be resolved after every step. What a step does depends on what is there and not
-// on the order in which it came, so that each of the 1024 sets stands for all
-// orders that lead to it; test/oracle does the same with clusterctl.
-func TestLatestKeepsWorking(t *testing.T) {
-	ctx := context.Background()
-	versions := []string{"v1.0.0", "v1.0.1", "v1.1.0-alpha.1", "v1.1.0-rc.0", "v1.1.0", "v1.1.1", "v1.2.0-beta.0", "v1.2.0", "v1.3.0-rc.1", "v1.3.0"}
-	for name, later := range map[string]func(i int) bool{
-		"as they are":  func(int) bool { return false },
-		"one in three": func(i int) bool { return i%3 == 1 },
-		"all":          func(int) bool { return true },
-	} {
-		var releases []*repo.Release
-		for i, text := range versions {
-			v := given.Value(layouts.ParseVersion(text))(t)
-			most := int(v.Minor())
-			if later(i) {
-				most = min(3, most+1)
-			}
-			releases = append(releases, series(text, upTo(most)...))
-		}
-		seen := make([]bool, 1<<len(versions))
-		refused := 0
-		var walk func(set int)
-		walk = func(set int) {
-			if seen[set] {
-				return
-			}
-			seen[set] = true
-			place := &shelf{name: "place", held: map[string]*repo.Release{}}
-			var all []*repo.Release
-			for i, r := range releases {
-				if set&(1<<i) != 0 {
-					place.held[r.Version] = r
-					all = append(all, r)
-				}
-			}
-			if set != 0 {
-				if err := resolves(all); err != nil {
-					t.Fatalf("%s, with %010b: %v", name, set, err)
-				}
-			}
-			for i, r := range releases {
-				if set&(1<<i) != 0 {
-					continue
-				}
-				broken, err := publish.CheckLatest(ctx, []publish.Parcel{{To: place, Release: r, From: []*repo.Release{r}}})
-				given.NoError(t, err)
-				if len(broken) == 0 {
-					walk(set | 1<<i)
-					continue
-				}
-				if refused++; broken[0].Before {
-					t.Fatalf("%s, %s to %010b: %v", name, r.Version, set, broken[0])
-				}
-				if resolves(append(slices.Clone(all), r)) == nil {
-					t.Fatalf("%s, %s to %010b is refused without need: %v", name, r.Version, set, broken[0])
-				}
-			}
-		}
-		walk(0)
-		if (refused == 0) != (name == "as they are") {
-			t.Errorf("%s: %d refused", name, refused)
-		}
-	}
 }
 
 // rooted is a shelf that clusterctl reads as a folder.

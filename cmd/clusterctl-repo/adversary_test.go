@@ -956,7 +956,7 @@ func TestAdversaries(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			for j, l := range lines {
 				// Of no more parts than there are evils, so that each line meets one.
-				if part := min(share.Of(80, 4), len(evils)); i%part != j%part {
+				if part := min(share.Of(40, 4), len(evils)); i%part != j%part {
 					continue
 				}
 				for _, from := range attackedSteps(what, l, requests[l]) {

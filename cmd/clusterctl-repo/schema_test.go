@@ -390,19 +390,3 @@ func constantsOf(t *testing.T, of reflect.Type) (out []string) {
 	}
 	return out
 }
-
-// TestSchemasOfCorpus compares the documents about several released providers with
-// the schemas.
-func TestSchemasOfCorpus(t *testing.T) {
-	share.SkipInRace(t)
-	found := given.Value(filepath.Glob(filepath.Join(share.Corpus(t, "releases"), "*-*")))(t)
-	t.Chdir(t.TempDir())
-	for _, provider := range found[:min(len(found), 4)] {
-		for kind, args := range map[string][]string{
-			"lint": {"lint", provider}, "vars": {"vars", provider}, "images": {"images", provider},
-		} {
-			_, text, _ := runHere(t, "schema", kind)
-			fits(t, text, append(args, "-o", "json")...)
-		}
-	}
-}

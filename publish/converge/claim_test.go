@@ -106,7 +106,7 @@ func contest(b *board, r *rand.Rand, contents []string, mortal bool) []error {
 	return out
 }
 
-// TestContests: in 20,000 contests of up to five publishers with deaths and
+// TestContests: in contests of up to five publishers with deaths and
 // late comers there is never a second winner, and a rerun of the winner's
 // content, or else of any, wins.
 func TestContests(t *testing.T) {

@@ -247,3 +247,15 @@ func TestLastingLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalIsQuoted: what GitHub says can be shown, and does not repeat the token.
+func TestRefusalIsQuoted(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	body := fmt.Sprintf(`{"message": "\u001b[2J%s", "errors": [{"message": "\u202e%[1]s"}]}`, secret)
+	h.Faults.Add(rule("create-release", 1, fault.Always, fault.Fault{Status: http.StatusUnprocessableEntity, Body: body}))
+	_, err := h.open(t, h.fresh()).Put(t.Context(), sample("v1.0.0"))
+	if err == nil || !strings.Contains(err.Error(), "[2J") || strings.Contains(err.Error(), secret) || transport.Printable(err.Error()) != err.Error() {
+		t.Errorf("got %q", err)
+	}
+}

@@ -8,16 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish"
@@ -32,23 +29,6 @@ func TestMain(m *testing.M) { given.Main(m, publisher) }
 // publisher holds what a child process can do, by order. The first argument is
 // the root.
 var publisher = map[string]func(args []string) error{
-	// endless ROOT FIRST: publishes v1.FIRST.0 and so on.
-	"endless": func(args []string) error {
-		d, err := New(args[0])
-		if err != nil {
-			return err
-		}
-		first, err := strconv.Atoi(args[1])
-		if err != nil {
-			return err
-		}
-		fmt.Println("ready")
-		for v := first; ; v++ {
-			if _, err := d.Put(context.Background(), sample(fmt.Sprintf("v1.%d.0", v))); err != nil {
-				return err
-			}
-		}
-	},
 	// die ROOT STEP MOMENT: publishes v1.0.0 and kills itself there.
 	"die": func(args []string) error {
 		d, err := New(args[0])
@@ -90,21 +70,6 @@ var publisher = map[string]func(args []string) error{
 		}
 		return nil
 	},
-	// limited ROOT BYTES: publishes v1.0.0 while no file may grow larger.
-	"limited": func(args []string) error {
-		if err := given.LimitFiles(args[1]); err != nil {
-			return err
-		}
-		d, err := New(args[0])
-		if err != nil {
-			return err
-		}
-		_, err = d.Put(context.Background(), sample("v1.0.0"))
-		if !errors.Is(err, syscall.EFBIG) {
-			return fmt.Errorf("got %v, want EFBIG", err)
-		}
-		return nil
-	},
 }
 
 func TestKilledAtEveryStep(t *testing.T) {
@@ -125,47 +90,6 @@ func TestKilledAtEveryStep(t *testing.T) {
 				t.Errorf("%s %s: visible is %v, want %v", when, name, got, want)
 			}
 		}
-	}
-}
-
-func TestKilledAnywhere(t *testing.T) {
-	kills := share.Of(30, 200)
-	root := given.MemoryDir(t)
-	d := destination(t, root)
-	next, interrupted := 0, 0
-	began := time.Now()
-	for range kills {
-		cmd := given.Child(t, "endless", root, strconv.Itoa(next))
-		out := given.Value(cmd.StdoutPipe())(t)
-		given.NoError(t, cmd.Start())
-		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-			t.Fatalf("%q %v", line, err)
-		}
-		time.Sleep(rand.N(10 * time.Millisecond))
-		given.NoError(t, cmd.Process.Kill())
-		if err := cmd.Wait(); !given.Killed(err) {
-			t.Fatalf("the publisher ended by itself: %v", err)
-		}
-		versions := given.Value(d.Versions(t.Context(), foo))(t)
-		for ; next < len(versions); next++ {
-			if want := fmt.Sprintf("v1.%d.0", next); versions[next] != want {
-				t.Fatalf("version %d is %s, want %s", next, versions[next], want)
-			}
-			holds(t, d, sample(versions[next]))
-		}
-		left := given.Value(filepath.Glob(filepath.Join(root, "infrastructure-foo", layouts.WorkPrefix+"*")))(t)
-		if len(left) > 1 {
-			t.Fatalf("%d staging folders, but the last publisher had to leave at most its own", len(left))
-		}
-		interrupted += len(left)
-	}
-	settled(t, root, fmt.Sprintf("v1.%d.0", next))
-	if got, want := len(tree(t, root)), 1+5*(next+1); got != want {
-		t.Errorf("%d entries after %d versions, want %d", got, next+1, want)
-	}
-	t.Logf("%d kills in %v: %d in the middle of a publish, %d versions published whole", kills, time.Since(began).Round(time.Millisecond), interrupted, next)
-	if interrupted < kills/10 {
-		t.Errorf("only %d of %d kills met a publish: this test proves too little", interrupted, kills)
 	}
 }
 
@@ -232,22 +156,6 @@ func TestConcurrentPublishers(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A real system call fails in the middle of a file.
-func TestFileTooLargeForTheDisk(t *testing.T) {
-	root := given.MemoryDir(t)
-	for _, limit := range []string{"0", "100", "50000", "99999"} {
-		if out, err := given.Child(t, "limited", root, limit).CombinedOutput(); err != nil {
-			t.Errorf("limit %s: %v\n%s", limit, err, out)
-		}
-		if left := tree(t, root); len(left) > 0 {
-			t.Errorf("limit %s left %v", limit, left)
-		}
-	}
-	if settled(t, root, "v1.0.0") {
-		t.Error("it was published nevertheless")
 	}
 }
 

@@ -700,18 +700,6 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("the second run wrote %v", result.Written)
 	}
 	checkTargets(t, files)
-	// From the mirror to a mirror.
-	next := given.MemoryDir(t)
-	wants = nil
-	for _, p := range got.Providers {
-		wants = append(wants, Want{From: Provider(p), Near: true, Provider: p.Provider})
-	}
-	mirrored(t, wants, toFolder(t, next))
-	for name, content := range tree(t, next) {
-		if strings.Contains(name, "/") && files[name] != content {
-			t.Errorf("%s is different in the mirror of the mirror", name)
-		}
-	}
 }
 
 func TestNoSuchFolder(t *testing.T) {

@@ -18,20 +18,19 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
-	"github.com/clusterctl-repo/clusterctl-repo/test/rivals"
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // each runs a test at every kind of place. Start makes a fresh place.
 func each(t *testing.T, test func(t *testing.T, start func() publish.Destination)) {
-	for kind, place := range map[string]func(*testing.T) rivals.Place{
-		"GitHub": gitHubRivalry, "GitLab": gitLabRivalry, "OCI": ociRivalry,
-		"folder": func(t *testing.T) rivals.Place { return rivals.Place{URL: t.TempDir()} },
+	for kind, fresh := range map[string]func(*testing.T) place{
+		"GitHub": gitHub, "GitLab": gitLab, "OCI": oci,
+		"folder": func(t *testing.T) place { return place{url: t.TempDir()} },
 	} {
 		t.Run(kind, func(t *testing.T) {
 			test(t, func() publish.Destination {
-				at := place(t)
-				site, err := (&open.Places{Env: func(n string) (string, bool) { v, ok := at.Env[n]; return v, ok }}).Site(at.URL, open.Options{})
+				at := fresh(t)
+				site, err := (&open.Places{Env: func(n string) (string, bool) { v, ok := at.env[n]; return v, ok }}).Site(at.url, open.Options{})
 				given.NoError(t, err)
 				return given.Value(site.Of(layouts.Provider{Type: layouts.Infrastructure, Name: "foo"}))(t)
 			})

@@ -114,6 +114,34 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestBounded: no answer of an API is read beyond the limits, and of a refusal only the start.
+func TestBounded(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		text   string
+		times  int
+		read   int64
+		want   string
+	}{
+		{200, "{}", maxObjects, 2 * maxObjects, ""},
+		{200, "{}", maxObjects + 1, 0, "an answer with more than 100000 entries"},
+		{200, " ", maxAnswer, maxAnswer, ""},
+		{200, " ", maxAnswer + 1, 0, "an answer of more than 16 MiB"},
+		{400, "m", 2 * maxRefusal, maxRefusal, ""},
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(tt.status)
+			io.WriteString(w, strings.Repeat(tt.text, tt.times))
+		})
+		resp := given.Value(Bounded(New(nil, Policy{})).Do(request(t, "GET", s.URL, nil)))(t)
+		n, err := io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if IsExcess(err) != (tt.want != "") || tt.want == "" && (err != nil || n != tt.read) || !strings.Contains(fmt.Sprint(err), tt.want) {
+			t.Errorf("%d of %q: %d bytes, %v", tt.times, tt.text, n, err)
+		}
+	}
+}
+
 // Waits are measured with the clock of the server, whatever ours says.
 func TestRateLimit(t *testing.T) {
 	for _, skew := range []time.Duration{0, time.Hour, -time.Hour, -1000 * time.Hour} {

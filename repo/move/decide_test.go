@@ -65,17 +65,6 @@ func TestBest(t *testing.T) {
 	}
 }
 
-func TestOfKind(t *testing.T) {
-	a, b := &Node{ID: ID{Group: "g", Kind: "K"}}, &Node{ID: ID{Group: "h", Kind: "K"}}
-	all := []*Node{a, b, {ID: ID{Group: "g", Kind: "L"}}}
-	if got := ofKind(all, "", "K"); !slices.Equal(got, []*Node{a, b}) {
-		t.Errorf("any group: %v", got)
-	}
-	if got := ofKind(all, "g", "K"); !slices.Equal(got, []*Node{a}) {
-		t.Errorf("group g: %v", got)
-	}
-}
-
 func TestNamesOfCrowdsTellNothing(t *testing.T) {
 	b := &builder{byName: map[string][]*Node{"few": make([]*Node, crowd), "many": make([]*Node, crowd+1)}}
 	if len(b.named("few")) != crowd || b.named("many") != nil || b.named("none") != nil {

@@ -1,16 +1,9 @@
 package oracle
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
@@ -22,10 +15,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-var (
-	worlds = share.Of(1, 10) // ten versions with their metadata, that are published in all orders
-	orders = share.Of(3, 30) // random orders in which the program publishes ten versions
-)
+// worlds is how many ten versions with their metadata are published in all orders.
+var worlds = share.Of(1, 10)
 
 // How far clusterctl gets with "latest".
 const (
@@ -176,103 +167,4 @@ func TestLatestInAllOrders(t *testing.T) {
 	if verdicts["accepted"] == 0 || verdicts["refused"] == 0 {
 		t.Error("one verdict is missing")
 	}
-}
-
-// TestReleaseKeepsLatest lets the program publish ten versions in random orders,
-// with each command that publishes.
-func TestReleaseKeepsLatest(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(*seed, 16))
-	verdicts := map[string]int{}
-	for n := range orders {
-		names, metadata := tenVersions(random)
-		root, to := newFolder(t), newFolder(t)
-		put := func(name, text string) {
-			t.Helper()
-			path := filepath.Join(root, filepath.FromSlash(name))
-			given.File(t, path, text)
-		}
-		for name, text := range versions(metadata) {
-			put("built/"+name, text)
-		}
-		put("src/clusterctl-repo.yaml", "apiVersion: clusterctl-repo.dev/v1alpha1\nkind: Config\nproviders:\n- type: infrastructure\n  name: foo\n  components:\n    path: components.yaml\n")
-		put("src/components.yaml", namespaceOnly)
-		mirrors := n%3 == 2 // a mirror has its own list of what it holds
-		before := unresolved
-		for _, i := range random.Perm(len(names)) {
-			name := names[i]
-			var args []string
-			switch {
-			case mirrors:
-				args = []string{"mirror", filepath.Join(root, "built", "infrastructure-foo", name), "--to", to}
-			case metadata[name] != missing && random.IntN(2) == 0:
-				put("src/metadata.yaml", metadata[name])
-				args = []string{"release", filepath.Join(root, "src"), "--version", name, "--to", to}
-			default:
-				args = []string{"publish", filepath.Join(root, "built", "infrastructure-foo", name), "--to", to}
-			}
-			old := contents(t, to)
-			said, ok := talk(t, args...)
-			now := contents(t, to)
-			fail := func(text string) {
-				t.Helper()
-				t.Fatalf("-seed %d, order %d, %v to %v: %s\n%s\n%q", *seed, n, args, files(t, to), text, said, metadata)
-			}
-			_, there := now["infrastructure-foo/"+name+"/infrastructure-components.yaml"]
-			if !ok {
-				if verdicts["refused"]++; !reflect.DeepEqual(old, now) {
-					fail("it is refused, and changes the folder")
-				}
-				continue
-			}
-			if !there {
-				fail("it is not there")
-			}
-			verdicts["accepted"]++
-			after := reach(t, to)
-			worse, still := strings.Contains(said, "could no longer resolve"), strings.Contains(said, "even once this is published")
-			switch {
-			case after == usable && (worse || still):
-				fail("it says that latest does not work")
-			case after > usable && !worse && !still && !(mirrors && strings.Contains(said, "so clusterctl refuses it")):
-				fail("it does not say that latest does not work")
-			case len(old) > 0 && after > before && !mirrors:
-				fail("latest no longer works")
-			}
-			before = after
-		}
-	}
-	t.Logf("-seed %d: %v", *seed, verdicts)
-}
-
-// talk starts the program and returns what it says.
-func talk(t testing.TB, args ...string) (said string, ok bool) {
-	t.Helper()
-	path := given.Value(tool())(t)
-	cmd := exec.CommandContext(background, path, args...)
-	cmd.Env = []string{"HOME=" + filepath.Dir(path) + "/none"}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return out.String(), err == nil
-}
-
-// contents are the files below a folder.
-func contents(t testing.TB, root string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(filepath.Join(root, path))
-		out[path] = string(data)
-		return err
-	})
-	given.NoError(t, err)
-	return out
 }

@@ -33,35 +33,23 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
-// postponed are refusals that no rule reports yet: those about what the objects
-// are, for the families COMP (components), TPL (templates) and CC
-// (ClusterClasses). An entry goes when its rule comes.
-var postponed = []struct{ family, pattern, reason string }{}
-
 // agreement counts what both sides said.
 type agreement struct {
 	// Refusals of clusterctl: all, reported by lint, depending on values.
 	refused, reported, byValue atomic.Int32
-	// postponed counts them by entry of the table.
-	postponed []atomic.Int32
 	// Errors of lint with the proof clusterctl: confirmed by a refusal, by
 	// damage, and those about a file that is refused for another reason, so
-	// that nothing can be shown. Moves need a management cluster with owners, see
-	// TestRuleExamples and TestMoveSets.
-	refusals, damages, hidden, moves atomic.Int32
-	mu                               sync.Mutex
-	rules                            map[string]int
+	// that nothing can be shown.
+	refusals, damages, hidden atomic.Int32
+	mu                        sync.Mutex
+	rules                     map[string]int
 }
 
 func newAgreement(t *testing.T) *agreement {
-	a := &agreement{postponed: make([]atomic.Int32, len(postponed)), rules: map[string]int{}}
+	a := &agreement{rules: map[string]int{}}
 	t.Cleanup(func() {
-		later := int32(0)
-		for i := range a.postponed {
-			later += a.postponed[i].Load()
-		}
-		t.Logf("%d refusals: %d reported, %d depend on values, %d are for later rules; errors: %d confirmed by a refusal, %d by damage, %d hidden by another, %d about moves",
-			a.refused.Load(), a.reported.Load(), a.byValue.Load(), later, a.refusals.Load(), a.damages.Load(), a.hidden.Load(), a.moves.Load())
+		t.Logf("%d refusals: %d reported, %d depend on values; errors: %d confirmed by a refusal, %d by damage, %d hidden by another",
+			a.refused.Load(), a.reported.Load(), a.byValue.Load(), a.refusals.Load(), a.damages.Load(), a.hidden.Load())
 		t.Log("errors by rule:", a.rules)
 	})
 	return a
@@ -136,11 +124,9 @@ func (a *agreement) provider(t testing.TB, root string, p *repo.Provider, byPath
 			confirmed[path][refused.verdict] = true
 			reported = reported || slices.ContainsFunc(byPath[path], refuses)
 		}
-		switch i := laterRule(refused.err); {
+		switch {
 		case reported:
 			a.reported.Add(1)
-		case i >= 0:
-			a.postponed[i].Add(1)
 		case refused.onlySome():
 			a.byValue.Add(1)
 		default:
@@ -190,8 +176,6 @@ func (a *agreement) confirm(t testing.TB, p *repo.Provider, f lint.Finding, refu
 	switch {
 	case want:
 		a.refusals.Add(1)
-	case e.Oracle.Verdict == examples.MoveLeaves, e.Oracle.Verdict == examples.MoveRefuses:
-		a.moves.Add(1)
 	case e.Oracle.Verdict == examples.TemplateRefuses && fromFile(bytesOf(f.File), dummies(bytesOf(f.File))) != nil:
 		a.refusals.Add(1) // other files of the release ask for the variable that this one has a default for
 	case show != nil && show(claim{f, p.Provider, bytesOf(f.File)}):
@@ -212,14 +196,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	return out
 }
 
-// laterRule returns the entry of the table for an error, or -1.
-func laterRule(err error) int {
-	text := core(err)
-	return slices.IndexFunc(postponed, func(row struct{ family, pattern, reason string }) bool {
-		return regexp.MustCompile(row.pattern).MatchString(text)
-	})
-}
-
 // onlySome reports whether clusterctl accepts the file with other values, so
 // that it is not the file that is wrong, or can at least parse it with them.
 func (r refusal) onlySome() bool {
@@ -227,7 +203,7 @@ func (r refusal) onlySome() bool {
 		return false
 	}
 	settled := func(err error) bool {
-		return err == nil || laterRule(err) >= 0 || unreadable(r.err) && !unreadable(err)
+		return err == nil || unreadable(r.err) && !unreadable(err)
 	}
 	if settled(r.retry(lines)) {
 		return true
@@ -727,11 +703,6 @@ func TestLint(t *testing.T) {
 			})
 		}
 	})
-	for i, row := range postponed {
-		if a.postponed[i].Load() == 0 {
-			t.Errorf("nothing is refused with %q, or a rule reports it: remove the entry", row.pattern)
-		}
-	}
 }
 
 const madeUp = "infrastructure-foo/v1.2.3/"

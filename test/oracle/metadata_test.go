@@ -171,23 +171,6 @@ func words(text string) string {
 	return text
 }
 
-func FuzzMetadata(f *testing.F) {
-	for _, content := range metadataCases() {
-		f.Add(content)
-	}
-	f.Fuzz(func(t *testing.T, content string) {
-		if content == missing {
-			return
-		}
-		r := release(t, map[string]string{"v1.2.3": content}, "v1.2.3")
-		_, want := generate(t, r, "foo:v1.2.3")
-		got := metadata.Check(yamldoc.NewFile("metadata.yaml", []byte(content)), foo, "v1.2.3")
-		if (want == nil) != (got == nil) {
-			t.Fatalf("clusterctl: %v\nthe tool:   %v", want, got)
-		}
-	})
-}
-
 // release writes a provider foo with the metadata of each version.
 func release(t testing.TB, metadata map[string]string, in string) real.Release {
 	t.Helper()
@@ -299,22 +282,6 @@ func latest(t testing.TB, r real.Release) (string, error) {
 		}
 		return os.ReadFile(path)
 	})
-}
-
-// TestLatestAtRandom compares the resolution of many made-up repositories with
-// the library.
-func TestLatestAtRandom(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 400 {
-		metadata := randomRepository(random)
-		r := release(t, metadata, "latest")
-		want, wantErr := defaultVersion(t, r)
-		got, err := latest(t, r)
-		if want != got || (wantErr == nil) != (err == nil) || err != nil && !strings.HasSuffix(wantErr.Error(), err.Error()) {
-			t.Fatalf("%v\nclusterctl: %s %v\nthe tool:   %s %v", files(t, filepath.Join(r.Root, r.Label())), want, wantErr, got, err)
-		}
-	}
 }
 
 // defaultVersion is the library's resolution of the version in the URL.

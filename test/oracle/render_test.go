@@ -335,8 +335,6 @@ func compare(t testing.TB, what string, want []byte, wantErr error, got []byte, 
 	}
 }
 
-// FuzzManifest compares the whole way from text to text. Run it with -fuzz to
-// look for more.
 // TestVersions renders the kinds that clusterctl works on in every version of
 // Kubernetes' own types, and in versions that are none.
 func TestVersions(t *testing.T) {
@@ -363,16 +361,4 @@ func TestVersions(t *testing.T) {
 	if known == 0 {
 		t.Error("none of the kinds is known")
 	}
-}
-
-func FuzzManifest(f *testing.F) {
-	for _, text := range manifests() {
-		f.Add([]byte(text), "value")
-	}
-	f.Fuzz(func(t *testing.T, data []byte, value string) {
-		if len(data) > 4096 || bytes.Count(data, []byte("*")) > 20 || strings.ContainsRune(value, 0) {
-			t.Skip("too costly")
-		}
-		compareManifest(t, data, values{"A": value})
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -190,35 +189,4 @@ func TestSchemasThatStay(t *testing.T) {
 			t.Errorf("%.60q: %d hidden, want %d", schema, got, want)
 		}
 	}
-}
-
-// TestCorpusHiddenSchemas compares the builds of all kustomizations that refer to
-// CustomResourceDefinitions.
-func TestCorpusHiddenSchemas(t *testing.T) {
-	share.SkipInRace(t)
-	sources := given.Value(filepath.Glob(filepath.Join(share.Corpus(t, "sources"), "*")))(t)
-	found, builds, hidden := 0, 0, 0
-	for _, source := range sources {
-		err := filepath.WalkDir(source, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.Name() != "kustomization.yaml" {
-				return err
-			}
-			folder := filepath.Dir(path)
-			if base := filepath.Base(folder); base != "crd" && base != "default" {
-				return nil
-			}
-			rel, err := filepath.Rel(source, folder)
-			if err != nil {
-				return err
-			}
-			if found++; found%share.Of(9, 1) != 0 {
-				return nil
-			}
-			builds++
-			hidden += compareBuilds(t, source, rel)
-			return nil
-		})
-		given.NoError(t, err)
-	}
-	t.Logf("%d builds, %d files without their schemas", builds, hidden)
 }

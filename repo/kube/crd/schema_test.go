@@ -74,22 +74,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestDefaultsAndNulls(t *testing.T) {
-	const text = "s: {type: object, required: [a, b], minProperties: 2, properties: {a: {type: string, default: x}, b: {type: string}, c: {type: string}}}\nv: {b: z, c: null}\n"
-	for name, tc := range map[string]struct {
-		checker *crd.Checker
-		want    int
-	}{
-		"as it is": {new(crd.Checker), 2}, // a is missing, c is null
-		"filled":   {&crd.Checker{Filled: true}, 1},
-		"received": {&crd.Checker{Received: true}, 0},
-	} {
-		if got := check(t, tc.checker, text, true); len(got) != tc.want {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-}
-
 // TestAlternatives says what the alternatives of a schema see: the object after
 // the schema around them has dropped nulls and filled in defaults.
 func TestAlternatives(t *testing.T) {

@@ -3,10 +3,7 @@ package vars
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -17,7 +14,6 @@ import (
 	"github.com/drone/envsubst/v2/parse"
 
 	"github.com/clusterctl-repo/clusterctl-repo/test/given"
-	"github.com/clusterctl-repo/clusterctl-repo/test/share"
 )
 
 // The oracle: clusterctl's processing in terms of the library that clusterctl
@@ -525,44 +521,4 @@ func TestUsualSizesAreWithinLimits(t *testing.T) {
 			t.Errorf("%.40q: got %v, %.40q", text, err, got.Data)
 		}
 	}
-}
-
-// TestCorpus compares on the files of real providers.
-func TestCorpus(t *testing.T) {
-	files, found := 0, 0
-	err := filepath.WalkDir(share.Corpus(t, "releases"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		if files++; files%share.Of(3, 1) != 0 {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		required := map[string]bool{}
-		if tmpl, err := Parse(data); err == nil {
-			found += len(tmpl.Refs())
-			for _, v := range tmpl.Variables() {
-				required[v.Name] = v.Default == nil
-			}
-		}
-		compare(t, data, map[string]environment{
-			"nothing set": unset,
-			"all set":     func(name string) (string, bool) { return "v1-" + name, true },
-			"required set": func(name string) (string, bool) {
-				if required[name] {
-					return "dummy", true
-				}
-				return "", false
-			},
-		})
-		return nil
-	})
-	given.NoError(t, err)
-	if files == 0 || found == 0 {
-		t.Errorf("%d files with %d expressions: the corpus is empty", files, found)
-	}
-	t.Logf("%d files, %d expressions", files, found)
 }
