@@ -64,7 +64,7 @@ func classOf(o *manifest.Object) *yamldoc.Node {
 func classFiles(p *lint.Pass) []*lint.File {
 	var out []*lint.File
 	for _, c := range clusters(p.File) {
-		if f := p.Release.File(layouts.ClusterClassFile(classOf(c).Str())); f != nil && !slices.Contains(out, f) {
+		if f := p.Release.ClassFile(classOf(c).Str()); f != nil && !slices.Contains(out, f) {
 			out = append(out, f)
 		}
 	}
@@ -629,7 +629,7 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 	index := lint.NewIndex(all)
 	references(p.File, func(r objectRef) {
 		if index.Find(r.group, r.kind, r.name.Text()) != nil ||
-			p.Release.Installed().Find(r.group, r.kind, r.name.Text()) != nil {
+			p.Release.Brings(r.group, r.kind, r.name.Text()) {
 			return
 		}
 		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) ||
@@ -758,7 +758,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl refuses the template unless the management cluster already has the class. It looks neither in the template nor in other flavors.",
 	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release.",
-	Kinds:  templates, Check: classFileMissing,
+	Kinds:  templates, Release: true, Check: classFileMissing,
 })
 
 func classFileMissing(p *lint.Pass) {
@@ -872,7 +872,9 @@ func typedCluster(p *lint.Pass, o *manifest.Object) {
 			}
 			f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
 			f.Fix = view.MisfitFix(o, problem)
-			if p.Release.Provider.Type != layouts.Infrastructure {
+			if p.Release.Own {
+				f.Message = "the API server refuses this " + o.Kind + ": " + view.Misfit(problem)
+			} else if p.Release.Provider.Type != layouts.Infrastructure {
 				// Only --from reads this template, and does not look into it.
 				f.Severity = lint.Warning
 				f.Message = view.Misfit(problem)
