@@ -93,12 +93,16 @@ func (r *Release) ClassFile(name string) *File {
 	if f := r.File(file); f != nil || !r.Own {
 		return f
 	}
-	for _, f := range r.WithClasses() {
-		if slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
+	own := phrase.Only(r.WithClasses(), func(f *File) bool {
+		return strings.Contains(f.Raw.Data, name) && slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
 			return o.Kind == "ClusterClass" && o.Name == name
-		}) {
-			return f
-		}
+		})
+	})
+	switch {
+	case len(own) == 1:
+		return own[0]
+	case len(own) > 1:
+		return nil // which of them is meant is not known
 	}
 	for _, w := range r.with() {
 		if f := w.File(file); f != nil {

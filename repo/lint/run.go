@@ -318,7 +318,7 @@ func (r *part) open(release *Release) {
 			": no CRD given, fields not checked; name the releases that define them with --with")
 	}
 	if len(classes) > 0 {
-		r.report.Open = append(r.report.Open, fmt.Sprintf("ClusterClass %s: not given, topologies not checked against it", phrase.Few(classes, 12)))
+		r.report.Open = append(r.report.Open, fmt.Sprintf("ClusterClass %s: not given, or in several files; topologies not checked against it", phrase.Few(classes, 12)))
 	}
 }
 
