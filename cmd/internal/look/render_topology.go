@@ -16,7 +16,6 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -187,7 +186,7 @@ func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name st
 	var err error
 	if r.release.Own && r.class == "" {
 		for _, release := range append([]*repo.Release{r.release}, r.more...) {
-			if f, ok := inventory.ClassFile(release, name); ok {
+			if f, ok := clusterclass.FileIn(release, name); ok {
 				from.release, file = release, f
 				break
 			}

@@ -60,7 +60,7 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 	}
 	var checked *check.Result
 	var err error
-	if open.IsURL(name) {
+	if open.IsURL(name) || targets.Named(env, name) {
 		var t *targets.Target
 		if t, err = targets.Open(ctx, env, name, nil); err == nil {
 			o.Foreign = t.From != nil
@@ -79,6 +79,7 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 		if o.Source, err = s.source.Options(env); err == nil {
 			o.Source.Finished = true
 			checked, err = check.Folder(ctx, env.Short(env.Path(name)), o)
+			err = targets.NotOwn(ctx, env, name, err)
 		}
 	}
 	if err != nil {

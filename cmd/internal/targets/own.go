@@ -218,3 +218,17 @@ func Named(env *cli.Env, name string) bool {
 	}
 	return isConfig(env.Path(name))
 }
+
+// NotOwn adds to the error of a TARGET that it holds templates of users, which the verb does
+// not take.
+func NotOwn(ctx context.Context, env *cli.Env, name string, err error) error {
+	not, ok := errors.AsType[*folder.NotRepositoryError](err)
+	if !ok || !transform.MayBeOwn(env.Path(name), not) {
+		return err
+	}
+	if _, ownErr := transform.Own(ctx, env.Path(name), transform.Options{}); ownErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w\n%s holds templates of your own: lint, vars, images, move-plan, render cluster and render topology "+
+		"take them, but they are not the release of a provider", err, name)
+}

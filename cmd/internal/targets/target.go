@@ -119,7 +119,8 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 			}
 			return resolved(r)
 		}
-		return openComponents(ctx, env, name, err)
+		t, err := openComponents(ctx, env, name, err)
+		return t, NotOwn(ctx, env, name, err)
 	}
 	o, err := s.Options(env)
 	if err != nil {
@@ -130,7 +131,11 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	if err == nil {
 		return resolved(r)
 	}
-	return openComponents(ctx, env, name, err)
+	t, err := openComponents(ctx, env, name, err)
+	if !s.own {
+		err = NotOwn(ctx, env, name, err)
+	}
+	return t, err
 }
 
 // resolved is a target that is a folder.

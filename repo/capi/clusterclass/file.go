@@ -1,17 +1,16 @@
-package inventory
+package clusterclass
 
 import (
 	"slices"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
-	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
 
-// ClassFile names the file of a release that has a ClusterClass: the one that clusterctl
+// FileIn names the file of a release that has a ClusterClass: the one that clusterctl
 // requests, or the first that holds it.
-func ClassFile(r *repo.Release, class string) (string, bool) {
+func FileIn(r *repo.Release, class string) (string, bool) {
 	if file := layouts.ClusterClassFile(class); r.Artifact(file) != nil {
 		return file, true
 	}
@@ -21,7 +20,7 @@ func ClassFile(r *repo.Release, class string) (string, bool) {
 		}
 		data, err := a.Text()
 		if err == nil && slices.ContainsFunc(manifest.New(a, a.Kind(), data).Objects(), func(o *manifest.Object) bool {
-			return o.Is(clusterclass.Group, clusterclass.Kind) && o.Name == class
+			return o.Is(Group, Kind) && o.Name == class
 		}) {
 			return a.Name, true
 		}
