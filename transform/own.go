@@ -64,7 +64,7 @@ func OwnFiles(name string, all []*repo.Artifact) (*Resolved, error) {
 }
 
 var (
-	ofClusterAPI = phrase.Pattern(`(?m)^[ \t-]*["']?apiVersion["']?:[ \t]*["']?([a-z0-9-]+\.)*cluster\.x-k8s\.io/`)
+	ofClusterAPI = phrase.Pattern(`(?m)^[ \t-]*["']?apiVersion["']?:[ \t]*["']?((addons|bootstrap|controlplane|infrastructure|ipam|runtime|[a-z0-9-]+\.[a-z0-9.-]+)\.)?cluster\.x-k8s\.io/`)
 	ownClass     = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?ClusterClass\b`)
 	ownCluster   = phrase.Pattern(`(?m)^["']?kind["']?:[ \t]*["']?Cluster\b["']?[ \t]*(#.*)?$`)
 )
@@ -74,10 +74,10 @@ var (
 func ownKind(name, data string) layouts.FileKind {
 	is := func(p func() *regexp.Regexp) bool { return p().MatchString(data) }
 	switch kind := layouts.KindOfFile(name); {
-	case !is(ofClusterAPI):
-		return layouts.Asset
 	case kind == layouts.ClusterTemplate, kind == layouts.ClusterClass:
 		return kind
+	case !is(ofClusterAPI):
+		return layouts.Asset
 	case is(ownClass) && !is(ownCluster):
 		return layouts.ClusterClass
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 )
 
@@ -82,6 +83,8 @@ func Files(ctx context.Context, name string) ([]*repo.Artifact, []repo.Oddity, e
 			case len(out) >= mostFiles:
 				return fmt.Errorf("%s holds more than %d YAML files; name a folder in it", name, mostFiles)
 			case hidden(e.Name()):
+			case layouts.InRelease(at):
+				odd.add(repo.OddEntry, at, "is a release, not templates of your own; name it alone, or with --with")
 			case e.Type()&fs.ModeSymlink == 0 && e.IsDir():
 				if err := walk(at); err != nil {
 					return err

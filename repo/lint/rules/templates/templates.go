@@ -245,9 +245,16 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  templates, Check: commonVariables,
 })
 
+// plain reports whether a file of a user is no template, but what kubectl applies: it has neither
+// a variable nor the name of a template.
+func plain(p *lint.Pass) bool {
+	_, named := layouts.Flavor(p.File.Artifact.Name)
+	return p.Release.Own && !named && len(view.Refs(p.File)) == 0
+}
+
 func commonVariables(p *lint.Pass) {
 	list := clusters(p.File)
-	if len(list) == 0 {
+	if len(list) == 0 || plain(p) {
 		return
 	}
 	for _, c := range list {
@@ -441,6 +448,9 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func clusterWide(p *lint.Pass, o *manifest.Object) {
+	if plain(p) {
+		return
+	}
 	name := o.Get("metadata", "name")
 	crd := p.Release.CRD(o.Group, o.Kind)
 	switch {
@@ -482,6 +492,9 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func severalNamespaces(p *lint.Pass) {
+	if plain(p) {
+		return // kubectl applies each object in its own
+	}
 	var first *manifest.Object // that counts: without a namespace, in the target namespace, or in any
 	var own string
 	type place struct {
