@@ -42,6 +42,7 @@ type Release struct {
 	with      func() []*Release // that others than the authors of this one have made
 	files     func() map[string]*File
 	classes   func() []*File
+	parts     func() *Index
 	forgotten map[*File]bool
 	installed func() *Index
 	crds      func() []*crd.CRD
@@ -79,11 +80,19 @@ func (r *Release) Defines(group, kind string) (*crd.CRD, *Release) {
 }
 
 // Brings reports whether the components of the release, or of one in Options.With, hold
-// an object.
+// an object, or a file of users does that is a part of all others.
 func (r *Release) Brings(group, kind, name string) bool {
-	return slices.ContainsFunc(append(r.with(), r), func(r *Release) bool {
+	return r.parts().Find(group, kind, name) != nil || slices.ContainsFunc(append(r.with(), r), func(r *Release) bool {
 		return r.Installed().Find(group, kind, name) != nil
 	})
+}
+
+// IsPart reports whether a file of users holds objects for others next to it: it is not called
+// like a template, and has no Cluster.
+func (r *Release) IsPart(f *File) bool {
+	_, template := layouts.Flavor(f.Artifact.Name)
+	return r.Own && !template && f.Kind == layouts.ClusterTemplate &&
+		!slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool { return o.Kind == "Cluster" })
 }
 
 // ClassFile returns the file from which a ClusterClass comes: the one that clusterctl reads.
@@ -138,6 +147,15 @@ func (r *Release) index(profile contract.Profile) {
 	r.forgotten = map[*File]bool{}
 	r.classes = sync.OnceValue(func() []*File {
 		return phrase.Only(r.Files, func(f *File) bool { return !r.forgotten[f] && hasClass(f) })
+	})
+	r.parts = sync.OnceValue(func() *Index {
+		var all []*manifest.Object
+		for _, f := range r.Files {
+			if r.Own && r.IsPart(f) {
+				all = append(all, f.Objects()...)
+			}
+		}
+		return NewIndex(all)
 	})
 	r.installed = sync.OnceValue(func() *Index {
 		components := r.Components() // nil if several files may be it

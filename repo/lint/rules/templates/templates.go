@@ -660,6 +660,9 @@ func referenceTarget(p *lint.Pass) {
 	dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
 		f := lint.At(r.object.File, r.object.Doc, r.name,
 			"%s refers to %s %s, which the template does not define", r.field, r.kind, view.Spelling(r.object, r.name))
+		if p.Release.IsPart(p.File) {
+			f.Severity = lint.Warning // the file with the object may not have been given
+		}
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {
 			if view.DiffersByVariable(r.object, r.name, o) {
@@ -1041,7 +1044,7 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func noCluster(p *lint.Pass) {
-	if !p.File.Healthy() {
+	if !p.File.Healthy() || p.Release.IsPart(p.File) {
 		return // a document that cannot be read may be the Cluster
 	}
 	var class *manifest.Object
