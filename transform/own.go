@@ -21,7 +21,7 @@ var ErrNotOwn = errors.New("it holds no YAML file with an object of Cluster API"
 
 // Own takes files as templates, ClusterClasses and Clusters of users, each as what it holds:
 // one release that belongs to no provider. Of files without an object of Cluster API only the
-// number is said.
+// number is given.
 func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	all, odd, err := folder.Files(ctx, name)
 	if err != nil {
@@ -39,7 +39,7 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	if n < len(all) {
 		rest = "; not read, because they hold no object of Cluster API: " + phrase.Count(len(all)-n, "file")
 	}
-	o.note(false, "%s is taken for templates of your own (%s)%s", name, phrase.Count(n, "file"), rest)
+	o.note(false, "treating %s as templates of your own (%s)%s", name, phrase.Count(n, "file"), rest)
 	return out, nil
 }
 
