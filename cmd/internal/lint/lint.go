@@ -388,7 +388,7 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 	if err := t.Unlisted(); err != nil {
 		env.Warn("%v", err)
 	}
-	o.Foreign = o.Foreign || t.From != nil
+	o.Foreign = o.Foreign || t.Remote
 	if open.IsURL(name) && t.File != "" {
 		o.URL = name
 	}

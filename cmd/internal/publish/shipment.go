@@ -63,8 +63,8 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 	if open.IsURL(name) || targets.Named(env, name) {
 		var t *targets.Target
 		if t, err = targets.Open(ctx, env, name, nil); err == nil {
-			o.Foreign = t.From != nil
-			err = wholeReleases(ctx, t.Repository, t.From == nil, t.Wholes...)
+			o.Foreign = t.Remote
+			err = wholeReleases(ctx, t.Repository, !t.Remote, t.Wholes...)
 		}
 		if err == nil {
 			checked, err = check.Repository(ctx, t.Repository, t.Partial, o)

@@ -84,7 +84,11 @@ func openStream(ctx context.Context, env *cli.Env, name string) (*Target, error)
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", shown, err)
 	}
-	return resolved(r)
+	t, err := resolved(r)
+	if err == nil {
+		t.Remote = name != "-"
+	}
+	return t, err
 }
 
 // isWebFile tells the URL of a file from that of a release, as clusterctl generate cluster
@@ -201,6 +205,7 @@ func openConfig(ctx context.Context, env *cli.Env, name string) (*Target, error)
 			}
 		}
 		out.parts = append(out.parts, t)
+		out.Remote = out.Remote || t.Remote
 		out.Repository.Providers = append(out.Repository.Providers, t.Repository.Providers...)
 		out.Wholes = append(out.Wholes, t.Wholes...)
 	}

@@ -85,6 +85,8 @@ type Target struct {
 	// Flat is set if its files lie in one folder, without folders for provider and
 	// version, and Guessed if nothing tells which version it is.
 	Flat, Guessed bool
+	// Remote is set if others may have written it: it comes from a server.
+	Remote bool
 	// parts are the targets that a configuration of clusterctl names.
 	parts []*Target
 }
@@ -238,7 +240,7 @@ func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Locatio
 	for _, r := range releases {
 		Identify(r, l)
 	}
-	t := &Target{Repository: &repo.Repository{Path: raw}, Version: l.Version, Latest: latest, File: l.File, From: from, Wholes: []*repo.Release{whole}, Partial: true}
+	t := &Target{Repository: &repo.Repository{Path: raw}, Version: l.Version, Latest: latest, File: l.File, From: from, Wholes: []*repo.Release{whole}, Partial: true, Remote: true}
 	for _, r := range releases {
 		if l.File == "" || r.Artifact(l.File) != nil {
 			t.Repository.Providers = append(t.Repository.Providers, &repo.Provider{Provider: r.Provider, Path: whole.Path, Releases: []*repo.Release{r}})
@@ -305,16 +307,24 @@ func (t *Target) Components(r *repo.Release) *repo.Artifact {
 	return r.Components()
 }
 
+// Of is the target that names a release: an entry of a configuration of clusterctl, or t.
+func (t *Target) Of(r *repo.Release) *Target {
+	for _, part := range t.parts {
+		if slices.ContainsFunc(part.Repository.Providers, func(p *repo.Provider) bool { return slices.Contains(p.Releases, r) }) {
+			return part
+		}
+	}
+	return t
+}
+
 // Destination returns the place that holds a release of the target, as far as
 // it has one that clusterctl can read.
 func (t *Target) Destination(env *cli.Env, r *repo.Release) (publish.Destination, error) {
 	if t.From != nil {
 		return t.From, nil
 	}
-	for _, part := range t.parts {
-		if slices.ContainsFunc(part.Repository.Providers, func(p *repo.Provider) bool { return slices.Contains(p.Releases, r) }) {
-			return part.Destination(env, r)
-		}
+	if part := t.Of(r); part != t {
+		return part.Destination(env, r)
 	}
 	if t.Flat {
 		return nil, cli.Usagef("clusterctl does not read %s, a flat folder; publish it first: clusterctl-repo publish %[1]s --version %s --to FOLDER", t.Repository.Path, r.Version)
