@@ -117,7 +117,7 @@ func ParseProviderURL(raw string, p Provider) (Location, error) {
 
 // ParseURL takes the URL of a release apart for a reader that does not know the
 // provider yet. It accepts what ParseProviderURL does, and what clusterctl does
-// not read: oci://HOST/REPO:TAG, and the same paths on GitHub Enterprise and
+// not read: oci://HOST/REPO:TAG, what people paste from a browser, and the same paths on GitHub Enterprise and
 // other known servers. It refuses links to a download on GitHub,
 // which clusterctl treats as a release called "download".
 func ParseURL(raw string, servers Servers) (Location, error) {
@@ -126,6 +126,9 @@ func ParseURL(raw string, servers Servers) (Location, error) {
 	}
 	if u, err := url.Parse(raw); err == nil && (u.Scheme == "file" || u.Scheme == "") {
 		return parseLocal(raw, u)
+	}
+	if l, ok := parsePasted(raw, servers); ok {
+		return l, nil
 	}
 	l, err := ParseProviderURL(raw, Provider{})
 	if err != nil {
@@ -142,6 +145,36 @@ func ParseURL(raw string, servers Servers) (Location, error) {
 		}
 	}
 	return l, err
+}
+
+// parsePasted reads the address of a repository on GitHub, of its releases, or of one of them,
+// as it stands in a browser.
+func parsePasted(raw string, servers Servers) (Location, bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return Location{}, false
+	}
+	kind, root := forge(u, servers)
+	name, ok := strings.CutPrefix(u.Path, strings.TrimSuffix("/"+root, "/")+"/")
+	server := strings.TrimSuffix(u.Scheme+"://"+u.Host+"/"+root, "/")
+	parts := strings.Split(strings.Trim(name, "/"), "/")
+	if kind != GitHub || !ok || len(parts) < 2 || parts[0] == "" || len(parts) > 2 && parts[2] != "releases" ||
+		u.Scheme == "http" && server != servers.GitHub {
+		return Location{}, false
+	}
+	l := Location{Kind: GitHub, Owner: parts[0], Repository: strings.TrimSuffix(parts[1], ".git"), Version: Latest}
+	if server != "https://"+gitHubHost {
+		l.Host, l.Server = u.Host, server
+	}
+	switch {
+	case len(parts) > 4 && parts[3] == "tag":
+		l.Version = strings.Join(parts[4:], "/")
+	case len(parts) == 4 && parts[3] != "tag" && parts[3] != "download":
+		l.Version = parts[3]
+	case len(parts) > 3:
+		return Location{}, false
+	}
+	return l, true
 }
 
 // parseOther reads the URL of a release on a forge that clusterctl does not

@@ -275,6 +275,9 @@ type Release struct {
 	Path string
 	// Oddities lie next to the artifacts, sorted by path.
 	Oddities []Oddity
+	// Own is set for templates, classes and Clusters of users, which belong to no provider:
+	// their names, with slashes below the folder that holds them, say nothing.
+	Own bool
 	// Incomplete says why the place may hold more files than Artifacts, in words
 	// that follow the path; it is empty if the place lists all its files.
 	Incomplete string

@@ -47,6 +47,12 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 		return finished(r, &o)
 	}
 	not, ok := errors.AsType[*folder.NotRepositoryError](err)
+	own := ok && o.Own && MayBeOwn(dir, not)
+	if own && !not.Source {
+		if t, err := Own(ctx, dir, o); !errors.Is(err, ErrNotOwn) {
+			return t, err
+		}
+	}
 	switch {
 	case !ok:
 		return nil, err
@@ -60,6 +66,11 @@ func Resolve(ctx context.Context, dir string, o Options) (*Resolved, error) {
 	o.Tolerant = true
 	t, detectErr := Open(dir, o)
 	if detectErr != nil {
+		if own && not.Source {
+			if t, err := Own(ctx, dir, o); !errors.Is(err, ErrNotOwn) {
+				return t, err
+			}
+		}
 		if not.Source {
 			return nil, detectErr // it is one, and this is what is wrong with it
 		}

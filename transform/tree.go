@@ -58,6 +58,8 @@ type Options struct {
 	// AllowRemote lets kustomizations load bases from the network, if the
 	// configuration permits it.
 	AllowRemote bool
+	// Own lets Resolve take what is no repository for templates of users; see Own.
+	Own bool
 	// Finished makes Resolve refuse what has to be built first.
 	Finished bool
 	// Tolerant leaves what is wrong with objects and metadata to lint, and keeps the

@@ -146,6 +146,8 @@ type Report struct {
 	Suppressed []Suppressed
 	// Weighed are files among the judged ones that changed severities.
 	Weighed []Weighed
+	// Open are questions about files of users that were not judged, in words.
+	Open []string
 	// Failures are rules that did not work, and files that could not be read;
 	// the rest was checked all the same.
 	Failures []error
@@ -399,6 +401,7 @@ func (r *Report) Join(other *Report) {
 	r.Suppressed = append(r.Suppressed, other.Suppressed...)
 	r.Weighed = append(r.Weighed, other.Weighed...)
 	r.Failures = append(r.Failures, other.Failures...)
+	r.Open = append(r.Open, other.Open...)
 	r.Files += other.Files
 	r.Releases += other.Releases
 	r.Providers += other.Providers

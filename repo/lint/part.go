@@ -55,6 +55,7 @@ func (r *part) join(other *part) {
 	r.report.Files += other.report.Files
 	r.report.Releases += other.report.Releases
 	r.report.Providers += other.report.Providers
+	r.report.Open = append(r.report.Open, other.report.Open...)
 	r.ignores = append(r.ignores, other.ignores...)
 	for _, err := range other.report.Failures {
 		r.fail(err)
@@ -64,7 +65,9 @@ func (r *part) join(other *part) {
 // provider checks the releases of a provider, until ctx ends.
 func (r *part) provider(ctx context.Context, p *repo.Provider) {
 	view := &provider{Provider: p, Complete: !r.opts.Partial}
-	r.report.Providers++
+	if !isOwn(p) {
+		r.report.Providers++
+	}
 	for _, release := range p.Releases {
 		size := sizeOf(release)
 		r.room.enter(size)
@@ -76,7 +79,9 @@ func (r *part) provider(ctx context.Context, p *repo.Provider) {
 			return
 		}
 	}
-	r.apply(ScopeProvider, Pass{Repository: r.repository, Provider: view})
+	if !isOwn(p) {
+		r.apply(ScopeProvider, Pass{Repository: r.repository, Provider: view})
+	}
 }
 
 // kind is what findings are counted by.

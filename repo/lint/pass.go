@@ -39,8 +39,10 @@ type Release struct {
 	// of the definition. Only releases before the one at hand have it.
 	Stored map[string]string
 
+	with      func() []*Release // that others than the authors of this one have made
 	files     func() map[string]*File
 	classes   func() []*File
+	parts     func() *Index
 	forgotten map[*File]bool
 	installed func() *Index
 	crds      func() []*crd.CRD
@@ -64,8 +66,67 @@ func (r *Release) understood() bool {
 // tell which kind they define.
 func (r *Release) CRDs() []*crd.CRD { return r.crds() }
 
-// CRD returns the definition of a kind, or nil.
-func (r *Release) CRD(group, kind string) *crd.CRD { return r.byCRD()[[2]string{group, kind}] }
+// CRD returns the definition of a kind, also one in Options.With, or nil.
+func (r *Release) CRD(group, kind string) *crd.CRD {
+	c, _ := r.Defines(group, kind)
+	return c
+}
+
+// Defines is CRD with the release that has the definition.
+func (r *Release) Defines(group, kind string) (*crd.CRD, *Release) {
+	id := [2]string{group, kind}
+	if c := r.byCRD()[id]; c != nil {
+		return c, r
+	}
+	for _, w := range r.with() {
+		if c := w.byCRD()[id]; c != nil {
+			return c, w
+		}
+	}
+	return nil, nil
+}
+
+// Brings reports whether the components of the release, or of one in Options.With, hold
+// an object, or a file of users does that is a part of all others.
+func (r *Release) Brings(group, kind, name string) bool {
+	return r.parts().Find(group, kind, name) != nil || slices.ContainsFunc(append(r.with(), r), func(r *Release) bool {
+		return r.Installed().Find(group, kind, name) != nil
+	})
+}
+
+// IsPart reports whether a file of users holds objects for others next to it: it is not called
+// like a template, and has no Cluster.
+func (r *Release) IsPart(f *File) bool {
+	_, template := layouts.Flavor(f.Artifact.Name)
+	return r.Own && !template && f.Kind == layouts.ClusterTemplate &&
+		!slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool { return o.Kind == "Cluster" })
+}
+
+// ClassFile returns the file from which a ClusterClass comes: the one that clusterctl reads.
+// Files of users may have any name, and use classes of Options.With.
+func (r *Release) ClassFile(name string) *File {
+	file := layouts.ClusterClassFile(name)
+	if f := r.File(file); f != nil || !r.Own {
+		return f
+	}
+	own := phrase.Only(r.WithClasses(), func(f *File) bool {
+		return strings.Contains(f.Raw.Data, name) && slices.ContainsFunc(f.Objects(), func(o *manifest.Object) bool {
+			return o.Kind == "ClusterClass" && o.Name == name
+		})
+	})
+	switch {
+	case len(own) == 1:
+		return own[0]
+	case len(own) > 1:
+		return nil // which of them is meant is not known
+	}
+	for _, w := range r.with() {
+		if f := w.File(file); f != nil {
+			return f
+		}
+	}
+	return nil
+}
 
 // Roles are the definitions with their roles in the contracts, in the order of
 // CRDs. What templates and classes refer to decides, so that rules for these must not
@@ -73,7 +134,13 @@ func (r *Release) CRD(group, kind string) *crd.CRD { return r.byCRD()[[2]string{
 func (r *Release) Roles() []*contract.Kind { return r.roles() }
 
 // Role returns the definition of a kind with its role, or nil.
-func (r *Release) Role(group, kind string) *contract.Kind { return r.byRole()[[2]string{group, kind}] }
+func (r *Release) Role(group, kind string) *contract.Kind {
+	_, in := r.Defines(group, kind)
+	if in == nil {
+		return nil
+	}
+	return in.byRole()[[2]string{group, kind}]
+}
 
 // index sets up what is made of the files on demand.
 func (r *Release) index(profile contract.Profile) {
@@ -87,6 +154,15 @@ func (r *Release) index(profile contract.Profile) {
 	r.forgotten = map[*File]bool{}
 	r.classes = sync.OnceValue(func() []*File {
 		return phrase.Only(r.Files, func(f *File) bool { return !r.forgotten[f] && hasClass(f) })
+	})
+	r.parts = sync.OnceValue(func() *Index {
+		var all []*manifest.Object
+		for _, f := range r.Files {
+			if r.Own && r.IsPart(f) {
+				all = append(all, f.Objects()...)
+			}
+		}
+		return NewIndex(all)
 	})
 	r.installed = sync.OnceValue(func() *Index {
 		components := r.Components() // nil if several files may be it
@@ -299,6 +375,9 @@ func (p *Pass) Report(f Finding) {
 	in := p.File
 	if f.about != nil && f.about.in != nil {
 		in = f.about.in
+	}
+	if in != nil && slices.ContainsFunc(p.part.with(), func(r *Release) bool { return r.File(in.Artifact.Name) == in }) {
+		return // of Options.With, which is not judged
 	}
 	o := p.identify(&f)
 	if in != nil {

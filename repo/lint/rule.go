@@ -103,6 +103,9 @@ type Rule struct {
 	// every kind that is read.
 	Scope scope
 	Kinds []layouts.FileKind
+	// Release is set if the rule is about which file clusterctl reads in a release, which
+	// does not hold for the files of users.
+	Release bool
 	// Yields names the rules that explain the same fault better: a finding is left out
 	// if one of theirs is at the same place, or has the same cause, and is at least as severe.
 	Yields []string
@@ -136,6 +139,12 @@ func (f *Family) Add(r Rule) *Rule {
 	i, _ := slices.BinarySearchFunc(f.Rules, r.ID, func(r *Rule, id string) int { return cmp.Compare(r.ID, id) })
 	f.Rules = slices.Insert(f.Rules, i, &r)
 	return &r
+}
+
+// judgesOwn reports whether the rule is about what templates and classes hold, not about
+// their release and the names in it.
+func (r *Rule) judgesOwn() bool {
+	return !r.Release && (r.Scope == scopeFile || slices.Contains(r.Kinds, layouts.ClusterTemplate))
 }
 
 // applies reports whether the rule wants files of a kind.

@@ -7,14 +7,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/metadata"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/parallel"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -48,6 +51,9 @@ type Options struct {
 	// Foreign says that the files are those of others, who must not decide for the
 	// reader which errors count: comments suppress only warnings and infos.
 	Foreign bool
+	// With are releases of providers that the files use: what these define and bring is
+	// known, and is not judged.
+	With []*repo.Release
 	// Kustomizations are those that the files were built from.
 	Kustomizations []*yamldoc.Stream
 	// Images asks registries for images, and answers in their order. It may be called
@@ -101,6 +107,8 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 			run.byScope[rule.Scope] = append(run.byScope[rule.Scope], rule)
 		}
 	}
+	beside := &part{run: run}
+	run.with = sync.OnceValue(func() []*Release { return phrase.List(opts.With, beside.beside) })
 	for _, p := range r.Providers {
 		for _, release := range p.Releases {
 			kindOf := release.Kinds()
@@ -115,7 +123,10 @@ func Run(ctx context.Context, r *repo.Repository, opts Options) (*Report, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all.apply(ScopeRepository, Pass{Repository: r, Config: all.config()})
+	all.report.Failures = append(all.report.Failures, beside.report.Failures...)
+	if !slices.ContainsFunc(r.Providers, isOwn) {
+		all.apply(ScopeRepository, Pass{Repository: r, Config: all.config()})
+	}
 	if len(opts.Kustomizations) > 0 {
 		all.apply(ScopeKustomizations, Pass{Repository: r, Kustomizations: opts.Kustomizations})
 	}
@@ -186,7 +197,8 @@ type run struct {
 	places     *places
 	byScope    map[scope][]*Rule
 	room       *room
-	judged     atomic.Int64 // files, for Watch
+	with       func() []*Release // of Options.With
+	judged     atomic.Int64      // files, for Watch
 	all        int
 }
 
@@ -216,7 +228,8 @@ func (r *part) apply(to scope, passes ...Pass) {
 		var call Pass
 		for i := n * batch; i < (n+1)*batch; i++ {
 			pass, rule := &passes[i/len(rules)], rules[i%len(rules)]
-			if to == scopeFile && !rule.applies(pass.File.Kind) {
+			if to == scopeFile && !rule.applies(pass.File.Kind) ||
+				pass.Release != nil && pass.Release.Own && !rule.judgesOwn() {
 				continue
 			}
 			call = *pass
@@ -263,12 +276,62 @@ func (r *part) read(release *repo.Release) []*File {
 	return out
 }
 
+// beside is the view of a release of Options.With.
+func (r *part) beside(release *repo.Release) *Release {
+	view := &Release{Release: release, with: func() []*Release { return nil }}
+	view.Files = r.read(release)
+	view.index(r.opts.Profile)
+	return view
+}
+
+// isOwn reports whether a provider stands for the files of a user.
+func isOwn(p *repo.Provider) bool {
+	return slices.ContainsFunc(p.Releases, func(r *repo.Release) bool { return r.Own })
+}
+
+// open adds to the report what about files of users was not judged, because nothing defines it.
+func (r *part) open(release *Release) {
+	if !release.Own {
+		return
+	}
+	kinds := map[string]bool{}
+	var classes []string
+	for _, f := range release.Files {
+		for _, o := range f.Objects() {
+			topology := o.Get("spec", "topology")
+			class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
+			switch {
+			case !strings.HasSuffix("."+o.Group, "."+clusterclass.Group) || o.Kind == "":
+			case o.Kind == "Cluster" && class != "" && release.ClassFile(class) == nil && !slices.Contains(classes, class):
+				classes = append(classes, class)
+			default:
+				if _, core := contract.CoreSchema(o.Group, o.Kind, o.Version); !core && release.CRD(o.Group, o.Kind) == nil {
+					kinds[o.Kind] = true
+				}
+			}
+		}
+		if release.forgotten[f] {
+			f.Forget()
+		}
+	}
+	if len(kinds) > 0 {
+		r.report.Open = append(r.report.Open, phrase.Few(slices.Sorted(maps.Keys(kinds)), 12)+
+			": no CRD given, fields not checked; name the releases that define them with --with")
+	}
+	if len(classes) > 0 {
+		r.report.Open = append(r.report.Open, fmt.Sprintf("ClusterClass %s: not given, or in several files; topologies not checked against it", phrase.Few(classes, 12)))
+	}
+}
+
 func (r *part) release(provider *provider, release *repo.Release) *Release {
 	view := &Release{Release: release, Guessed: r.opts.Guessed}
 	view.Parsed, _ = layouts.ParseVersion(release.Version)
+	view.with = r.with
 	view.Files = r.read(release)
 	view.index(r.opts.Profile)
-	r.report.Releases++
+	if !release.Own {
+		r.report.Releases++
+	}
 	r.report.Files += len(view.Files)
 	if f := view.File(layouts.MetadataFile); f != nil {
 		view.Metadata, view.MetadataErr = metadata.ReadValid(f.Raw, release.Provider.Label())
@@ -279,6 +342,7 @@ func (r *part) release(provider *provider, release *repo.Release) *Release {
 
 	r.files(pass)
 	r.apply(ScopeRelease, pass)
+	r.open(view)
 	rest := &Release{Release: release, Parsed: view.Parsed, Metadata: view.Metadata, MetadataErr: view.MetadataErr}
 	if len(provider.Provider.Releases) > 1 {
 		rest.Stored = view.stored()

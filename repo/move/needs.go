@@ -219,6 +219,9 @@ func templateNeeds(r *repo.Release, carried contracts, g *Graph) []Need {
 			}
 		}
 	}
+	if r.Own {
+		return a.list()
+	}
 	return append([]Need{provider(r.Provider.Label(), r.Version, carried)}, a.list()...)
 }
 

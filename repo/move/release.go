@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 )
@@ -71,7 +72,11 @@ func EachTemplate(r *repo.Release, with Types, visit func(a *repo.Artifact, plan
 		}
 		objects := f.Objects()
 		for _, class := range Classes(objects) {
-			if c := r.Artifact(layouts.ClusterClassFile(class)); c != a {
+			file := layouts.ClusterClassFile(class)
+			if r.Own {
+				file, _ = clusterclass.FileIn(r, class)
+			}
+			if c := r.Artifact(file); c != a {
 				if f := fileOf(c, layouts.ClusterClass); f != nil {
 					objects = slices.Concat(objects, f.Objects())
 				}

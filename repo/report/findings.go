@@ -119,6 +119,9 @@ func findingsText(w io.Writer, r *lint.Report, o Options) error {
 		}
 	}
 	b.WriteString(kindsText(r.Kinds))
+	for _, open := range r.Open {
+		fmt.Fprintf(&b, "%s %s\n", paint.Yellow("open:"), OneLine(open))
+	}
 	fmt.Fprintf(&b, "%s in %s%s%s\n", verdict(r), scope(r), suppressedBy(r), incomplete(r))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -179,6 +182,9 @@ func scope(r *lint.Report) string {
 	if r.Subject != "" {
 		return phrase.Visible(r.Subject)
 	}
+	if r.Releases == 0 && r.Providers == 0 && r.Files > 0 {
+		return phrase.Count(r.Files, "file")
+	}
 	return fmt.Sprintf("%s of %s", phrase.Count(r.Files, "file"), phrase.Count(r.Releases, "release"))
 }
 
@@ -223,6 +229,7 @@ func place(file string, p yamldoc.Pos) string {
 type jsonReport struct {
 	Summary  jsonSummary   `json:"summary" doc:"how much was looked at and found"`
 	Findings []jsonFinding `json:"findings" doc:"what is wrong, sorted by file, line, column and rule"`
+	Open     []string      `json:"open,omitempty" doc:"questions about templates of users that were not judged, because --with names no release that answers them; absent if there are none"`
 	Kinds    []jsonKind    `json:"kinds,omitempty" doc:"the kinds that contract check found, in each of their roles; absent in other reports"`
 }
 
@@ -312,7 +319,7 @@ type jsonPosition struct {
 func findingsJSON(w io.Writer, r *lint.Report) error {
 	c := r.Count()
 	out := jsonReport{
-		Summary: jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject},
+		Summary: jsonSummary{c.Errors, c.Warnings, c.Infos, r.Files, r.Releases, r.Providers, r.Subject}, Open: r.Open,
 	}
 	for i := range r.Findings {
 		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))

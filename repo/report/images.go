@@ -42,8 +42,7 @@ func addImages(p *Page, r *repo.Release, images []inventory.Image) {
 		}
 		return
 	}
-	p.Para(Code(r.Provider.Label()), " ", Code(r.Version),
-		": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
+	p.Para(titleOf(r), ": ", phrase.Count(len(sameRef), "image"), " in ", phrase.Count(len(images), "container"))
 	if len(images) == 0 {
 		return
 	}

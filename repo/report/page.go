@@ -131,6 +131,9 @@ func (p *Page) Print(w io.Writer) error {
 		case at.kind != table:
 			b.WriteString(at.line + "\n")
 		case p.IsText():
+			if columns := Columns(w); columns > 0 {
+				at.rows = stack(at.rows, columns)
+			}
 			_ = WriteTable(b, at.rows, Columns(w)) // Flush says it too
 		default:
 			for i, row := range at.rows {
@@ -158,6 +161,39 @@ func Columns(w io.Writer) int {
 	return 0
 }
 
+// stack puts what follows the columns that a terminal has room for into lines of its own,
+// each behind what it is called, so that nothing of it is cut.
+func stack(rows [][]string, columns int) [][]string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	shown, room := 0, columns
+	for shown < len(widths) && room >= widths[shown] {
+		room -= widths[shown] + spacing
+		shown++
+	}
+	if shown == len(widths) {
+		return rows
+	}
+	shown = max(shown, 1)
+	out := [][]string{rows[0][:shown]}
+	for _, row := range rows[1:] {
+		out = append(out, row[:min(shown, len(row))])
+		for i := shown; i < len(row); i++ {
+			if row[i] != "" && row[i] != "-" {
+				out = append(out, []string{"    " + strings.ToLower(rows[0][i]) + ": " + row[i]})
+			}
+		}
+	}
+	return out
+}
+
 // fit shortens a cell to a width. An address stays whole, so that it can be copied.
 func fit(cell string, width int) string {
 	if strings.Contains(cell, "://") {
@@ -171,6 +207,9 @@ func fit(cell string, width int) string {
 func WriteTable(w io.Writer, rows [][]string, columns int) error {
 	var widths []int
 	for _, row := range rows {
+		if len(row) == 1 && len(rows[0]) > 1 {
+			continue // a line between rows; see stack
+		}
 		for i, cell := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)

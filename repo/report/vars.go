@@ -72,7 +72,7 @@ func inventoryPage[T any](format string, releases []Inventory[T], add func(p *Pa
 			p.Gap()
 		}
 		if !p.IsText() && len(releases) > 1 {
-			p.Heading(3, r.Release.Provider.Label()+" "+r.Release.Version)
+			p.Heading(3, Plain(titleOf(r.Release)...))
 		}
 		add(p, r.Release, r.Items)
 		if r.Offers != nil && !p.IsText() {
@@ -80,6 +80,14 @@ func inventoryPage[T any](format string, releases []Inventory[T], add func(p *Pa
 		}
 	}
 	return p
+}
+
+// titleOf names a release.
+func titleOf(r *repo.Release) []any {
+	if r.Own {
+		return []any{Code(r.Path)}
+	}
+	return []any{Code(r.Provider.Label()), " ", Code(r.Version)}
 }
 
 // shownPlaces is how many places of one thing are shown to people.
@@ -103,8 +111,7 @@ func addVariables(p *Page, r *repo.Release, variables []inventory.Variable) {
 			required++
 		}
 	}
-	p.Para(Code(r.Provider.Label()), " ", Code(r.Version),
-		": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
+	p.Para(titleOf(r), ": ", phrase.Count(len(variables), "variable"), ", ", strconv.Itoa(required), " required")
 	if len(variables) > 0 {
 		p.Gap()
 		p.Table("VARIABLE", "TYPE", "DEFAULT", "USED AT")

@@ -29,6 +29,8 @@ var elsewhere = []struct{ pattern, why string }{
 	{`(https|oci)://|images .*--check\b|--check-images`, "a server"},
 	{`^move-plan .*(crds\.json|dump/)`, "a dump of a cluster"},
 	{`--watch`, "it does not end"},
+	{`^lint .*--with infrastructure-aws`, "releases on GitHub"},
+	{`^lint - `, "a tree of the reader"},
 	{`^mirror .*(cluster-api|--config|/srv/mirror|infrastructure-)|^mirror\b`, "releases on GitHub"},
 	{`--verify-key|--sign|\bTARGET\b`, "keys"},
 	{`^extension (check|config)`, "a running extension"},
@@ -41,7 +43,7 @@ var elsewhere = []struct{ pattern, why string }{
 // stubs are programs of the reader's world. They do nothing here.
 var stubs = []string{
 	"clusterctl", "cosign", "openssl", "curl", "docker", "sudo", "brew", "gh", "nginx", "skopeo", "sha256sum",
-	"tar", "base64", "make", "go",
+	"tar", "base64", "make", "go", "kustomize",
 }
 
 // answers are stubs whose output the page uses.

@@ -338,7 +338,10 @@ func TestPreCommitHooks(t *testing.T) {
 	folders := map[string]string{ // for each hook, where it finds nothing wrong
 		"clusterctl-repo-lint":            filepath.Join(root, "examples/cluster-api-provider-acme"),
 		"clusterctl-repo-lint-repository": t.TempDir(),
+		"clusterctl-repo-lint-templates":  t.TempDir(),
 	}
+	given.NoError(t, os.CopyFS(filepath.Join(folders["clusterctl-repo-lint-templates"], "templates"),
+		os.DirFS(filepath.Join(folders["clusterctl-repo-lint"], "templates"))))
 	release := exec.CommandContext(t.Context(), built(t), "release", folders["clusterctl-repo-lint"], "--version", "v0.1.0", "--to", filepath.Join(folders["clusterctl-repo-lint-repository"], "repository"))
 	if out, err := release.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

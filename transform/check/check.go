@@ -45,6 +45,8 @@ type Options struct {
 	Watch func(done, all int)
 	// Partial says that there may be versions that a folder does not hold.
 	Partial bool
+	// With are releases of providers that the files use; see lint.Options.
+	With []*repo.Release
 	// Foreign says that the releases are those of others: comments in them suppress
 	// no errors, and no configuration holds but that of Source.
 	Foreign bool
@@ -309,7 +311,7 @@ func lost(ctx context.Context, s Succession, guessed bool, removed []string, opt
 
 // lint returns the options of a run under a configuration.
 func (o *Options) lint(c *config.Config) (lint.Options, error) {
-	out := lint.Options{Rules: o.Rules, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign, Images: o.Images, Watch: o.Watch}
+	out := lint.Options{Rules: o.Rules, Profile: o.Profile, Edits: o.edits, Foreign: o.Foreign, Images: o.Images, Watch: o.Watch, With: o.With}
 	if out.Rules == nil {
 		out.Rules = rules.All
 	}

@@ -100,7 +100,7 @@ var Glossary = map[string]string{
 	"--version":                   "print the version of this program", // not after a command, as other programs have it
 	"version":                     "give releases this `VERSION`, such as v1.2.3, or LABEL=VERSION for one provider; separate several with commas",
 	"watch":                       "run again after each change to a file",
-	"with":                        "take definitions of kinds from this `TARGET` or dump, too",
+	"with":                        "know what this `TARGET` (for move-plan, or dump) defines, too",
 	"worker-machine-count":        "set the `NUMBER` of worker machines",
 	"write-to":                    "write to this `FILE` instead of standard output",
 }

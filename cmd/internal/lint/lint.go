@@ -39,6 +39,7 @@ type flags struct {
 	platforms    []string
 	verification targets.Verification
 	suite        targets.Suite
+	with         targets.With
 	previous     string
 	choice       ruleChoice
 	// keys are those that have to have signed releases before lint reads them, if any.
@@ -94,6 +95,9 @@ templates, ClusterClasses, owners, and what clusterctl would make of it all,
 including how it resolves "latest" and what "upgrade plan" would say.
 ` + targets.Help + targets.SourceHelp + ` Findings then
 point at the lines of the source tree that cause them.
+` + targets.OwnHelp + ` Then only what they hold is judged,
+not how files are called. --with names the releases of the providers that they
+use, which are a TARGET, too; what cannot be judged without is listed.
 
 The E2EConfig of an e2e suite is judged with the repository that it describes:
 what the framework refuses or ignores on the line of the configuration (rules
@@ -125,6 +129,9 @@ findings at or above --fail-on.`,
   clusterctl-repo lint . -o json=baseline.json --fail-on never
   clusterctl-repo lint . --baseline baseline.json
 
+  # Templates of your own, against the providers that they use
+  clusterctl-repo lint templates/ --with infrastructure-aws --with cluster-api
+
   # While editing: what does each save change?
   clusterctl-repo lint . --watch
 
@@ -149,6 +156,7 @@ findings at or above --fail-on.`,
 	f.choice.flag(cmd)
 	f.source.Bind(cmd.Flags())
 	f.suite.Bind(cmd.Flags())
+	f.with.Bind(cmd.Flags())
 	f.out.Bind(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.minSeverity, "min-severity", "info", "")
@@ -194,7 +202,11 @@ func (f *flags) run(ctx context.Context, env *cli.Env, args []string) error {
 	if err != nil {
 		return err
 	}
+	options.Own = true
 	o := check.Options{Source: options, Profile: profile}
+	if o.With, err = f.with.Open(ctx, env); err != nil {
+		return err
+	}
 	o.Watch = func(done, all int) { env.Progress.Count("lint", done, all, "files") }
 	if o.Rules, err = f.choice.rules(); err != nil {
 		return err
@@ -355,13 +367,18 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 	if err := f.suite.Unused(); err != nil {
 		return nil, err
 	}
-	if !open.IsURL(name) {
+	if !open.IsURL(name) && name != "-" && !targets.Named(env, name) {
 		r, err := check.Folder(ctx, env.Short(env.Path(name)), o)
 		if err == nil || !targets.IsComponents(env, name, err) {
 			return r, err
 		}
 	}
-	t, err := targets.Open(ctx, env, name, nil)
+	t, err := targets.OpenOwn(ctx, env, name, nil)
+	if t != nil && t.Repository.Config != nil && err != nil { // the rules for its entries say more
+		if r, err := check.Repository(ctx, t.Repository, true, o); err != nil || r.Report.Worst() >= lint.Error {
+			return r, err
+		}
+	}
 	if err == nil && f.keys != nil {
 		err = targets.ApproveTarget(ctx, env, f.keys, t)
 	}
@@ -371,8 +388,8 @@ func (f *flags) check(ctx context.Context, env *cli.Env, name string, o check.Op
 	if err := t.Unlisted(); err != nil {
 		env.Warn("%v", err)
 	}
-	o.Foreign = o.Foreign || t.From != nil
-	if open.IsURL(name) {
+	o.Foreign = o.Foreign || t.Remote
+	if open.IsURL(name) && t.File != "" {
 		o.URL = name
 	}
 	return check.Repository(ctx, t.Repository, t.Partial, o)

@@ -84,7 +84,7 @@ registry.
 						}
 					}
 					version := "latest"
-					if static || pin || t.Version != "" && !t.Latest {
+					if named := t.Of(r); static || pin || named.Version != "" && !named.Latest {
 						version = r.Version
 					}
 					at, err := dest.URL(version, components.Name)

@@ -33,11 +33,15 @@ func inventoryCommand[T any](env *cli.Env, use, short, long, example string,
 	cmd := &cobra.Command{
 		Use:     use + " TARGET",
 		Short:   short,
-		Long:    long + "\n" + targets.Help + targets.SourceHelp,
+		Long:    long + "\n" + targets.Help + targets.SourceHelp + "\n" + targets.OwnHelp,
 		Example: strings.ReplaceAll(example, "COMMAND", "clusterctl-repo "+use),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			releases, err := targets.OpenNewest(cmd.Context(), env, args[0], &s)
+			t, err := targets.OpenOwn(cmd.Context(), env, args[0], &s)
+			if err != nil {
+				return err
+			}
+			releases, err := t.Newest()
 			if err != nil {
 				return err
 			}

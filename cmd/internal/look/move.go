@@ -145,6 +145,9 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 	}
 	t, err := targets.Open(ctx, m.env, name, nil)
 	if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && !errors.Is(err, fs.ErrNotExist) {
+		if releases, err := m.templates(ctx, name); releases != nil || err != nil {
+			return releases, nil, err
+		}
 		if !not.Source {
 			d, err := m.read(ctx, name)
 			return nil, d, err
@@ -158,6 +161,23 @@ func (m *mover) open(ctx context.Context, name string) ([]*repo.Release, *move.D
 	}
 	releases, err := t.Newest()
 	return releases, nil, err
+}
+
+// templates opens templates of users, which unlike a dump have variables; nil if there are none.
+func (m *mover) templates(ctx context.Context, name string) ([]*repo.Release, error) {
+	t, err := targets.OpenOwn(ctx, m.env, name, nil)
+	if err != nil {
+		return nil, nil // it may be a dump
+	}
+	releases, err := t.Newest()
+	for _, r := range releases {
+		for _, a := range r.Artifacts {
+			if text, _ := a.Text(); r.Own && strings.Contains(text, "${") {
+				return releases, err
+			}
+		}
+	}
+	return nil, nil
 }
 
 // plan plans what the arguments name.
@@ -185,6 +205,10 @@ func (m *mover) plan(ctx context.Context, args []string, target *move.Dump) erro
 				return
 			}
 			label := r.Provider.Label()
+			if r.Own {
+				m.plans = append(m.plans, report.MovePlan{Title: file.Path, Plan: plan, File: file.Name})
+				return
+			}
 			m.plans = append(m.plans, report.MovePlan{
 				Title: fmt.Sprintf("%s %s, %s", label, r.Version, file.Name), Plan: plan,
 				Provider: label, Version: r.Version, File: file.Name,

@@ -49,6 +49,7 @@ type rendering struct {
 	release    *repo.Release
 	components *repo.Artifact
 	values     *clusterctlconfig.Config
+	own        bool // TARGET may be templates of users
 	overrides  string
 	// url is where the components are, if not in a folder.
 	url string
@@ -62,7 +63,11 @@ func (r *rendering) bind(f *pflag.FlagSet) {
 
 // prepare opens the release and clusterctl's configuration.
 func (r *rendering) prepare(ctx context.Context, env *cli.Env, name string) error {
-	t, err := targets.Open(ctx, env, name, nil)
+	openTarget := targets.Open
+	if r.own {
+		openTarget = targets.OpenOwn
+	}
+	t, err := openTarget(ctx, env, name, nil)
 	if err != nil {
 		return err
 	}
@@ -124,7 +129,7 @@ func clusterctlConfig(env *cli.Env, name string) (*clusterctlconfig.Config, erro
 // file reads a file of the release, or the one that overrides it.
 func (r *rendering) file(env *cli.Env, name string) (*yamldoc.File, error) {
 	// The name may come from a template, which must not choose other folders.
-	if r.overrides != "" && !strings.ContainsAny(name, `/\`) {
+	if r.overrides != "" && !r.release.Own && !strings.ContainsAny(name, `/\`) {
 		path := filepath.Join(r.overrides, filepath.FromSlash(layouts.OverridePath(r.release.Provider, r.release.Version, name)))
 		data, err := cli.ReadDocuments(path)
 		if err == nil {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,6 +15,8 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
 )
@@ -36,13 +41,21 @@ func (c *clusterRendering) bind(f *pflag.FlagSet) {
 // prepare opens what TARGET and the flags name, and reads the template.
 func (c *clusterRendering) prepare(env *cli.Env, cmd *cobra.Command, target, name string) error {
 	there := func(name string) bool { _, err := os.Stat(env.Path(name)); return err == nil || open.IsURL(name) }
-	if !there(target) && there(name) {
+	if !there(target) && target != "-" && there(name) {
 		return cli.Usagef("%s does not exist; TARGET comes before NAME: render %s %s %[1]s", target, cmd.Name(), name)
 	}
+	c.own = true
 	if err := c.rendering.prepare(cmd.Context(), env, target); err != nil {
 		return err
 	}
-	f, err := c.file(env, layouts.TemplateFile(c.flavor))
+	template := layouts.TemplateFile(c.flavor)
+	if c.release.Own {
+		var err error
+		if template, err = ownTemplate(c.release, c.flavor); err != nil {
+			return err
+		}
+	}
+	f, err := c.file(env, template)
 	if err != nil {
 		return err
 	}
@@ -56,6 +69,36 @@ func (c *clusterRendering) prepare(env *cli.Env, cmd *cobra.Command, target, nam
 	return nil
 }
 
+// ownTemplate is the file of a user that a flavor names: with its name, or what is left of that
+// without the parts that clusterctl demands. Without a flavor it is the only one that is not
+// a ClusterClass.
+func ownTemplate(r *repo.Release, flavor string) (string, error) {
+	var names []string
+	for _, a := range r.Artifacts {
+		base := path.Base(a.Name)
+		switch {
+		case flavor != "" && slices.Contains([]string{a.Name, base, strings.TrimSuffix(base, path.Ext(base)), "cluster-template-" + base}, flavor),
+			flavor != "" && base == layouts.TemplateFile(flavor):
+			return a.Name, nil
+		case a.Kind() == layouts.ClusterTemplate:
+			names = append(names, a.Name)
+		}
+	}
+	if flavor == "" && len(names) == 1 {
+		return names[0], nil
+	}
+	if flavor == "" && slices.Contains(names, layouts.TemplateFile("")) {
+		return layouts.TemplateFile(""), nil
+	}
+	if len(names) == 0 {
+		return "", cli.Usagef("%s holds no cluster template, only ClusterClasses", r.Path)
+	}
+	if flavor != "" {
+		return "", cli.Usagef("%s holds no template %s%s", r.Path, flavor, phrase.Among(flavor, names))
+	}
+	return "", cli.Usagef("%s holds several templates; name one with --flavor: %s", r.Path, phrase.Few(names, 10))
+}
+
 func renderClusterCommand(env *cli.Env) *cobra.Command {
 	var r clusterRendering
 	var list bool
@@ -66,7 +109,8 @@ func renderClusterCommand(env *cli.Env) *cobra.Command {
 infrastructure provider, with the ClusterClasses that it uses. Variables come
 from the environment and from clusterctl's configuration file, by clusterctl's
 rules.
-` + targets.Help,
+` + targets.Help + "\n" + targets.OwnHelp + ` It is rendered as by
+"clusterctl generate cluster --from"; --flavor names the file in a folder.`,
 		Example: `  clusterctl-repo render cluster out/infrastructure-acme/v1.2.3 my-cluster \
       --kubernetes-version v1.34.0
 
@@ -79,7 +123,9 @@ rules.
 				return err
 			}
 			r.in.ListVariablesOnly = list
-			r.in.Class = func(name string) (*yamldoc.File, error) { return r.file(env, layouts.ClusterClassFile(name)) }
+			if !r.release.Own { // for which clusterctl does not look, as with --from
+				r.in.Class = func(name string) (*yamldoc.File, error) { return r.file(env, layouts.ClusterClassFile(name)) }
+			}
 			t, err := clusterctl.RenderCluster(cmd.Context(), r.in)
 			if err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
 	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/targets"
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/edit"
@@ -28,6 +29,9 @@ type topologyRendering struct {
 	// class is the flavor whose template has the ClusterClass.
 	class string
 	only  string
+	// given is --with, and more are its releases, whose classes templates of users may use.
+	given targets.With
+	more  []*repo.Release
 }
 
 func renderTopologyCommand(env *cli.Env) *cobra.Command {
@@ -50,7 +54,9 @@ on standard error: patches of runtime extensions are not applied, and CEL rules
 of variables are not evaluated. Templates are taken as they are in the files,
 without defaults of the API server and changes by webhooks. ` + extension.Random + ` in a name
 stands for random characters that Cluster API generates.
-` + targets.Help,
+` + targets.Help + "\n" + targets.OwnHelp + ` The ClusterClass may be
+in any file, or in a release that --with names; --flavor names the template in a
+folder.`,
 		Example: `  clusterctl-repo render topology out/infrastructure-acme/v1.2.3 my-cluster \
       --flavor topology --kubernetes-version v1.34.0
 
@@ -63,6 +69,10 @@ stands for random characters that Cluster API generates.
 				return cli.Unknown("value of --only", r.only, []string{"patched"})
 			}
 			if err := r.prepare(env, cmd, args[0], args[1]); err != nil {
+				return err
+			}
+			var err error
+			if r.more, err = r.given.Open(cmd.Context(), env); err != nil {
 				return err
 			}
 			states, err := r.topologies(cmd.Context(), env)
@@ -99,6 +109,7 @@ stands for random characters that Cluster API generates.
 		},
 	}
 	r.bind(cmd.Flags())
+	r.given.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&r.class, "class", "", "")
 	cmd.Flags().StringVar(&r.only, "only", "", "")
 	return cmd
@@ -171,11 +182,27 @@ func (r *clusterRendering) with(text string) (flavors []string) {
 // reads, or the template of a flavor.
 func (r *topologyRendering) classFrom(ctx context.Context, env *cli.Env, name string) ([]*manifest.Object, error) {
 	file, in := layouts.ClusterClassFile(name), r.in
-	if r.class != "" {
+	from := r.rendering
+	var err error
+	if r.release.Own && r.class == "" {
+		for _, release := range append([]*repo.Release{r.release}, r.more...) {
+			if f, ok := clusterclass.FileIn(release, name); ok {
+				from.release, file = release, f
+				break
+			}
+		}
+	} else if r.release.Own {
+		file, err = ownTemplate(r.release, r.class)
+	} else if r.class != "" {
 		file = layouts.TemplateFile(r.class)
 	}
-	var err error
-	if in.Template, err = r.file(env, file); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	if in.Template, err = from.file(env, file); err != nil {
+		if r.release.Own {
+			return nil, cli.Usagef("ClusterClass %q is not in %s; name the release that has it with --with", name, r.release.Path)
+		}
 		if flavors := r.with("kind: " + clusterclass.Kind); len(flavors) > 0 {
 			err = fmt.Errorf("%w; if another flavor has ClusterClass %q, name it with --class: %s", err, name, strings.Join(flavors, ", "))
 		}

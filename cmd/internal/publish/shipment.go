@@ -60,11 +60,11 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 	}
 	var checked *check.Result
 	var err error
-	if open.IsURL(name) {
+	if open.IsURL(name) || targets.Named(env, name) {
 		var t *targets.Target
 		if t, err = targets.Open(ctx, env, name, nil); err == nil {
-			o.Foreign = t.From != nil
-			err = wholeReleases(ctx, t.Repository, t.From == nil, t.Wholes...)
+			o.Foreign = t.Remote
+			err = wholeReleases(ctx, t.Repository, !t.Remote, t.Wholes...)
 		}
 		if err == nil {
 			checked, err = check.Repository(ctx, t.Repository, t.Partial, o)
@@ -79,6 +79,7 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 		if o.Source, err = s.source.Options(env); err == nil {
 			o.Source.Finished = true
 			checked, err = check.Folder(ctx, env.Short(env.Path(name)), o)
+			err = targets.NotOwn(ctx, env, name, err)
 		}
 	}
 	if err != nil {

@@ -30,6 +30,7 @@ type Source struct {
 	AllowExec   bool
 	AllowRemote bool
 	Cache       Cache
+	own         bool // see OpenOwn
 }
 
 // Bind adds the flags.
@@ -60,18 +61,23 @@ func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	o := transform.Options{
 		Version: version, Providers: s.Providers, Images: images, AsIs: s.AsIs, AddSeries: s.AddSeries,
 		AllowExec: s.AllowExec, AllowRemote: s.AllowRemote, Stderr: env.Err, Cache: s.Cache.Open(env),
-		Note: func(n transform.Note) {
-			if n.Detail {
-				env.Detail("%s", n.Text)
-			} else {
-				env.Say("info: %s", n.Text)
-			}
-		},
+		Note: note(env), Own: s.own,
 	}
 	if s.Config != "" {
 		o.Config = env.Short(s.Config)
 	}
 	return o, nil
+}
+
+// note tells the user what is no error.
+func note(env *cli.Env) func(transform.Note) {
+	return func(n transform.Note) {
+		if n.Detail {
+			env.Detail("%s", n.Text)
+		} else {
+			env.Say("info: %s", n.Text)
+		}
+	}
 }
 
 // Build makes the releases of a source tree in memory.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +33,17 @@ const Help = `
 TARGET is a folder: a repository <root>/<label>/<version>/<files>, a <label> or
 <version> folder in it, or the flat folder of files that make left. Or it is the
 URL of a release as clusterctl accepts it, such as
-file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml.`
+file:///srv/repository/infrastructure-foo/latest/infrastructure-components.yaml;
+the address of a repository or release on GitHub; the label of a provider that
+clusterctl knows, such as infrastructure-aws; or a clusterctl.yaml, which names
+its providers.`
+
+// Forms are the addresses of releases, for errors.
+const Forms = `The address of a release is one of
+  https://github.com/OWNER/REPO[/releases[/latest|/tag/TAG|/TAG/FILE]]
+  https://gitlab.HOST/api/v4/projects/ID/packages/generic/PACKAGE/VERSION/FILE
+  file:///FOLDER/LABEL/VERSION/FILE
+  oci://HOST/REPO[:TAG]`
 
 // GateHelp lists what a verb refuses whose verdicts are those of, and how it passes.
 func GateHelp(of func(check.Gate) check.Verdict) string {
@@ -74,6 +85,10 @@ type Target struct {
 	// Flat is set if its files lie in one folder, without folders for provider and
 	// version, and Guessed if nothing tells which version it is.
 	Flat, Guessed bool
+	// Remote is set if others may have written it: it comes from a server.
+	Remote bool
+	// parts are the targets that a configuration of clusterctl names.
+	parts []*Target
 }
 
 // Open opens a TARGET. Source trees are built if s is not nil.
@@ -86,6 +101,14 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 		return openLocation(ctx, env, name, l)
 	}
 	dir := env.Path(name)
+	switch _, err := os.Lstat(dir); {
+	case err != nil && !strings.ContainsAny(name, `/\`):
+		if t, err := labelled(ctx, env, name); t != nil || err != nil {
+			return t, err
+		}
+	case isConfig(dir):
+		return openConfig(ctx, env, name)
+	}
 	if s == nil {
 		r, err := folder.Open(ctx, env.Short(dir))
 		if err == nil {
@@ -98,7 +121,8 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 			}
 			return resolved(r)
 		}
-		return openComponents(ctx, env, name, err)
+		t, err := openComponents(ctx, env, name, err)
+		return t, NotOwn(ctx, env, name, err)
 	}
 	o, err := s.Options(env)
 	if err != nil {
@@ -109,7 +133,11 @@ func Open(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, e
 	if err == nil {
 		return resolved(r)
 	}
-	return openComponents(ctx, env, name, err)
+	t, err := openComponents(ctx, env, name, err)
+	if !s.own {
+		err = NotOwn(ctx, env, name, err)
+	}
+	return t, err
 }
 
 // resolved is a target that is a folder.
@@ -212,7 +240,7 @@ func openRemote(ctx context.Context, env *cli.Env, raw string, l layouts.Locatio
 	for _, r := range releases {
 		Identify(r, l)
 	}
-	t := &Target{Repository: &repo.Repository{Path: raw}, Version: l.Version, Latest: latest, File: l.File, From: from, Wholes: []*repo.Release{whole}, Partial: true}
+	t := &Target{Repository: &repo.Repository{Path: raw}, Version: l.Version, Latest: latest, File: l.File, From: from, Wholes: []*repo.Release{whole}, Partial: true, Remote: true}
 	for _, r := range releases {
 		if l.File == "" || r.Artifact(l.File) != nil {
 			t.Repository.Providers = append(t.Repository.Providers, &repo.Provider{Provider: r.Provider, Path: whole.Path, Releases: []*repo.Release{r}})
@@ -279,11 +307,24 @@ func (t *Target) Components(r *repo.Release) *repo.Artifact {
 	return r.Components()
 }
 
+// Of is the target that names a release: an entry of a configuration of clusterctl, or t.
+func (t *Target) Of(r *repo.Release) *Target {
+	for _, part := range t.parts {
+		if slices.ContainsFunc(part.Repository.Providers, func(p *repo.Provider) bool { return slices.Contains(p.Releases, r) }) {
+			return part
+		}
+	}
+	return t
+}
+
 // Destination returns the place that holds a release of the target, as far as
 // it has one that clusterctl can read.
 func (t *Target) Destination(env *cli.Env, r *repo.Release) (publish.Destination, error) {
 	if t.From != nil {
 		return t.From, nil
+	}
+	if part := t.Of(r); part != t {
+		return part.Destination(env, r)
 	}
 	if t.Flat {
 		return nil, cli.Usagef("clusterctl does not read %s, a flat folder; publish it first: clusterctl-repo publish %[1]s --version %s --to FOLDER", t.Repository.Path, r.Version)
@@ -333,7 +374,7 @@ func (t *Target) Release() (*repo.Release, error) {
 	if len(p.Releases) == 0 {
 		return nil, fmt.Errorf("%s holds no version", p.Path)
 	}
-	if t.Version == "" {
+	if t.Version == "" && !p.Releases[0].Own {
 		version, err := latest(p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: the latest version cannot be found: %w; name the folder of a version", p.Path, err)
@@ -423,6 +464,9 @@ func ParseURL(env *cli.Env, raw string) (layouts.Location, error) {
 	l, err := layouts.ParseURL(raw, env.Places().Servers())
 	if err != nil && !strings.Contains(err.Error(), raw) {
 		err = fmt.Errorf("%s: %w", raw, err)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, Forms)
 	}
 	return l, cli.UsageError(err)
 }

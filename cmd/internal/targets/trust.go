@@ -183,6 +183,14 @@ func approveBeside(
 
 // ApproveTarget puts approved content in the place of that of a target.
 func ApproveTarget(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, t *Target) error {
+	if t.parts != nil {
+		for _, part := range t.parts {
+			if err := ApproveTarget(ctx, env, keys, part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if t.Wholes == nil {
 		return ApproveRepository(ctx, env, keys, t.Repository)
 	}

@@ -293,7 +293,7 @@ func (r *reader) look(abs string) (shape, error) {
 		return isVersion, nil
 	case metadata && !folders:
 		return isFlat, nil
-	case versionErr == nil && files:
+	case versionErr == nil && metadata: // files of users are in folders of Kubernetes versions, too
 		return isVersion, nil
 	case len(entries) == 0:
 		return fail("the folder is empty")

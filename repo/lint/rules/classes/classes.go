@@ -890,7 +890,7 @@ var _ = classRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl fetches the file named after a Cluster's class and does not check its content. The Cluster then waits for a class that does not exist.",
 	Fix:    "Give the ClusterClass the name in the file name, or rename the file if no template uses the other class.",
-	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Check: classFileName,
+	Kinds:  []layouts.FileKind{layouts.ClusterClass}, Release: true, Check: classFileName,
 })
 
 func classFileName(p *lint.Pass) {

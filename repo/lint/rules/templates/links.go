@@ -181,7 +181,7 @@ func findMissing(p *lint.Pass) (out []link) {
 		links(o, func(l link) {
 			at := [2]string{l.kind, l.name.Text()}
 			if names[at] || seen[at] || l.kind == "" && others[at[1]] || patched[o.Kind] ||
-				p.Release.Installed().Find(l.group, l.kind, at[1]) != nil ||
+				p.Release.Brings(l.group, l.kind, at[1]) ||
 				l.kind == "ServiceAccount" && at[1] == view.DefaultAccount {
 				return
 			}
@@ -227,7 +227,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl provider contract, section Links to external objects",
 	Why:    "Clusters do not become ready without these objects, and clusterctl does not ask for them.",
 	Fix:    "Document how users create them, or add them to the template, with variables for what only users know. Ignore those that a controller creates.",
-	Scope:  lint.ScopeRelease, Check: objectsOfUsers,
+	Kinds:  rendered, Scope: lint.ScopeRelease, Check: objectsOfUsers,
 })
 
 // objectsOfUsers reports the objects of a release once, all together.

@@ -36,7 +36,7 @@ func graph(p *lint.Pass) *move.Graph {
 	}
 	objects := p.File.Objects()
 	for _, class := range move.Classes(objects) {
-		if f := p.Release.File(layouts.ClusterClassFile(class)); f != nil && f != p.File {
+		if f := p.Release.ClassFile(class); f != nil && f != p.File {
 			objects = slices.Concat(objects, f.Objects())
 		}
 	}

@@ -64,7 +64,7 @@ func classOf(o *manifest.Object) *yamldoc.Node {
 func classFiles(p *lint.Pass) []*lint.File {
 	var out []*lint.File
 	for _, c := range clusters(p.File) {
-		if f := p.Release.File(layouts.ClusterClassFile(classOf(c).Str())); f != nil && !slices.Contains(out, f) {
+		if f := p.Release.ClassFile(classOf(c).Str()); f != nil && !slices.Contains(out, f) {
 			out = append(out, f)
 		}
 	}
@@ -245,9 +245,16 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  templates, Check: commonVariables,
 })
 
+// plain reports whether a file of a user is no template, but what kubectl applies: it has neither
+// a variable nor the name of a template.
+func plain(p *lint.Pass) bool {
+	_, named := layouts.Flavor(p.File.Artifact.Name)
+	return p.Release.Own && !named && len(view.Refs(p.File)) == 0
+}
+
 func commonVariables(p *lint.Pass) {
 	list := clusters(p.File)
-	if len(list) == 0 {
+	if len(list) == 0 || plain(p) {
 		return
 	}
 	for _, c := range list {
@@ -441,6 +448,9 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func clusterWide(p *lint.Pass, o *manifest.Object) {
+	if plain(p) {
+		return
+	}
 	name := o.Get("metadata", "name")
 	crd := p.Release.CRD(o.Group, o.Kind)
 	switch {
@@ -482,6 +492,9 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func severalNamespaces(p *lint.Pass) {
+	if plain(p) {
+		return // kubectl applies each object in its own
+	}
 	var first *manifest.Object // that counts: without a namespace, in the target namespace, or in any
 	var own string
 	type place struct {
@@ -629,7 +642,7 @@ func dangling(p *lint.Pass, visit func(r objectRef, all []*manifest.Object, inde
 	index := lint.NewIndex(all)
 	references(p.File, func(r objectRef) {
 		if index.Find(r.group, r.kind, r.name.Text()) != nil ||
-			p.Release.Installed().Find(r.group, r.kind, r.name.Text()) != nil {
+			p.Release.Brings(r.group, r.kind, r.name.Text()) {
 			return
 		}
 		if view.Open(r.object, r.node.Get("kind")) || view.Open(r.object, r.node.Get("apiVersion")) ||
@@ -647,6 +660,9 @@ func referenceTarget(p *lint.Pass) {
 	dangling(p, func(r objectRef, all []*manifest.Object, index *lint.Index) {
 		f := lint.At(r.object.File, r.object.Doc, r.name,
 			"%s refers to %s %s, which the template does not define", r.field, r.kind, view.Spelling(r.object, r.name))
+		if p.Release.IsPart(p.File) {
+			f.Severity = lint.Warning // the file with the object may not have been given
+		}
 		candidates := index.Kind(r.group, r.kind)
 		for _, o := range candidates {
 			if view.DiffersByVariable(r.object, r.name, o) {
@@ -758,7 +774,7 @@ var _ = templateRules.Add(lint.Rule{
 	Source: "clusterctl client/clusterclass.go, fetchMissingClusterClassTemplates",
 	Why:    "clusterctl refuses the template unless the management cluster already has the class. It looks neither in the template nor in other flavors.",
 	Fix:    "Publish the class as clusterclass-NAME.yaml in the same release.",
-	Kinds:  templates, Check: classFileMissing,
+	Kinds:  templates, Release: true, Check: classFileMissing,
 })
 
 func classFileMissing(p *lint.Pass) {
@@ -873,7 +889,9 @@ func typedCluster(p *lint.Pass, o *manifest.Object) {
 			}
 			f := lint.On(o, problem.Node, "clusterctl refuses this %s: %s", o.Kind, view.Misfit(problem))
 			f.Fix = view.MisfitFix(o, problem)
-			if p.Release.Provider.Type != layouts.Infrastructure {
+			if p.Release.Own {
+				f.Message = "the API server refuses this " + o.Kind + ": " + view.Misfit(problem)
+			} else if p.Release.Provider.Type != layouts.Infrastructure {
 				// Only --from reads this template, and does not look into it.
 				f.Severity = lint.Warning
 				f.Message = view.Misfit(problem)
@@ -1028,7 +1046,7 @@ var _ = templateRules.Add(lint.Rule{
 })
 
 func noCluster(p *lint.Pass) {
-	if !p.File.Healthy() {
+	if !p.File.Healthy() || p.Release.IsPart(p.File) {
 		return // a document that cannot be read may be the Cluster
 	}
 	var class *manifest.Object

@@ -11,7 +11,6 @@ import (
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
@@ -106,7 +105,7 @@ func usedClass(p *lint.Pass, o *manifest.Object) *clusterclass.Class {
 		}
 		return nil
 	}
-	if c := cmp.Or(named(p.Release.File(layouts.ClusterClassFile(n.Text()))), named(p.File)); c != nil ||
+	if c := cmp.Or(named(p.Release.ClassFile(n.Text())), named(p.File)); c != nil ||
 		view.Variable(o, n) {
 		return c
 	}

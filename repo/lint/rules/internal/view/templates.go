@@ -40,6 +40,9 @@ func ClassTemplates(f *lint.File) map[*manifest.Object]bool {
 // Mutated reports whether a webhook of the release sees new objects of a kind
 // before the API server compares them with the schema.
 func Mutated(r *lint.Release, d *crd.CRD) bool {
+	if _, in := r.Defines(d.Group, d.Kind); in != nil {
+		r = in
+	}
 	for _, o := range r.Installed().Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration") {
 		for _, rule := range o.Get("webhooks").All("*", "rules", "*") {
 			if Holds(rule, "apiGroups", d.Group) && (Holds(rule, "resources", d.Plural) || Holds(rule, "resources", "*/*")) {

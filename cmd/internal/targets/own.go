@@ -1,0 +1,239 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterctl-repo/clusterctl-repo/cmd/internal/cli"
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/open"
+	"github.com/clusterctl-repo/clusterctl-repo/publish/transport"
+	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/source/folder"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
+	"github.com/clusterctl-repo/clusterctl-repo/transform"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/clusterctl"
+	"github.com/clusterctl-repo/clusterctl-repo/transform/localrepo"
+)
+
+// OwnHelp follows Help for commands that take templates of users.
+const OwnHelp = `
+Or TARGET is templates, ClusterClasses and Clusters of your own: a file, a folder
+with files of any name, "-" for standard input, or the https URL of a file, such
+as https://github.com/OWNER/REPO/blob/BRANCH/FILE.`
+
+// stdin is what messages call standard input.
+const stdin = "<stdin>"
+
+// OpenOwn is Open for verbs that also take templates of users; see OwnHelp.
+func OpenOwn(ctx context.Context, env *cli.Env, name string, s *Source) (*Target, error) {
+	if name == "-" || isWebFile(env, name) {
+		return openStream(ctx, env, name)
+	}
+	if s == nil && !open.IsURL(name) {
+		t, err := Open(ctx, env, name, nil)
+		if not, ok := errors.AsType[*folder.NotRepositoryError](err); ok && transform.MayBeOwn(env.Path(name), not) {
+			r, ownErr := transform.Own(ctx, env.Short(env.Path(name)), transform.Options{Note: note(env)})
+			if ownErr == nil {
+				return resolved(r)
+			}
+			if !errors.Is(ownErr, transform.ErrNotOwn) {
+				return nil, ownErr
+			}
+		}
+		return t, err
+	}
+	if s != nil {
+		own := *s
+		own.own = true
+		s = &own
+	}
+	return Open(ctx, env, name, s)
+}
+
+// openStream reads the one file of a pipe or of a web server.
+func openStream(ctx context.Context, env *cli.Env, name string) (*Target, error) {
+	var data []byte
+	var err error
+	shown := name
+	if name == "-" {
+		shown = stdin
+		data, err = io.ReadAll(io.LimitReader(env.In, repo.MaxFileSize+1))
+	} else {
+		at, _ := rawURL(name)
+		data, err = open.NewWeb(open.WebOptions{
+			Client: transport.New(env.Transport, env.Policy()),
+			Get:    func(string) ([]byte, bool) { return nil, false },
+			Put:    func(string, []byte) {},
+		}).Components(ctx, layouts.Provider{}, "", at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, err)
+	}
+	a := repo.BytesArtifact(shown, data)
+	r, err := transform.OwnFiles(shown, []*repo.Artifact{a})
+	if err != nil {
+		return nil, cli.Usagef("%s: %w", shown, err)
+	}
+	t, err := resolved(r)
+	if err == nil {
+		t.Remote = name != "-"
+	}
+	return t, err
+}
+
+// isWebFile tells the URL of a file from that of a release, as clusterctl generate cluster
+// --from takes it.
+func isWebFile(env *cli.Env, name string) bool {
+	_, ok := rawURL(name)
+	if !ok || open.WithoutSecret(name) != nil {
+		return false
+	}
+	_, err := layouts.ParseURL(name, env.Places().Servers())
+	return err != nil
+}
+
+// rawURL is where the content of a file is; a page of GitHub shows it.
+func rawURL(name string) (string, bool) {
+	u, err := url.Parse(name)
+	if err != nil || u.Scheme != "https" {
+		return "", false
+	}
+	if u.Host != "github.com" {
+		return name, true
+	}
+	parts := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	if len(parts) < 5 || parts[2] != "blob" && parts[2] != "raw" {
+		return "", false
+	}
+	return "https://raw.githubusercontent.com/" + strings.Join(append(parts[:2:2], parts[3:]...), "/"), true
+}
+
+// With is the flag --with: the releases of the providers that templates use.
+type With struct{ names []string }
+
+// Bind adds the flag.
+func (w *With) Bind(f *pflag.FlagSet) { f.StringArrayVar(&w.names, "with", nil, "") }
+
+// Open opens the newest release of each provider of the targets.
+func (w *With) Open(ctx context.Context, env *cli.Env) (out []*repo.Release, err error) {
+	for _, name := range w.names {
+		releases, err := OpenNewest(ctx, env, name, &Source{})
+		if err != nil {
+			return nil, fmt.Errorf("--with %s: %w", name, err)
+		}
+		out = append(out, releases...)
+	}
+	return out, nil
+}
+
+// labelled opens the release of a provider that clusterctl knows, by its label; nil if the name
+// is something else.
+func labelled(ctx context.Context, env *cli.Env, name string) (*Target, error) {
+	label, version, pinned := strings.Cut(name, "@")
+	p, err := layouts.ParseLabel(label)
+	e, known := layouts.EmbeddedProvider(p)
+	if err != nil || !known {
+		return nil, nil
+	}
+	l, err := ParseURL(env, e.URL())
+	if err != nil {
+		return nil, err
+	}
+	if pinned {
+		l = l.At(version)
+	}
+	env.Say("info: there is no folder %s; reading %s", name, l.URL())
+	return openLocation(ctx, env, l.URL(), l)
+}
+
+// isConfig reports whether a file is a configuration of clusterctl.
+func isConfig(name string) bool {
+	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) || localrepo.Is(name) {
+		return false
+	}
+	data, err := cli.ReadDocuments(name)
+	if err != nil {
+		return false
+	}
+	docs := yamldoc.Parse(yamldoc.NewFile(name, data)).Docs
+	if len(docs) != 1 || docs[0].Err != nil || docs[0].Root.Get("kind") != nil {
+		return filepath.Base(name) == layouts.ConfigFile
+	}
+	return filepath.Base(name) == layouts.ConfigFile || docs[0].Root.Get("providers").Is(yamldoc.List)
+}
+
+// openConfig opens what the providers of a configuration of clusterctl name.
+func openConfig(ctx context.Context, env *cli.Env, name string) (*Target, error) {
+	data, err := env.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	a := repo.BytesArtifact(layouts.ConfigFile, data)
+	a.Path = env.Short(env.Path(name))
+	out := &Target{Repository: &repo.Repository{Path: a.Path, Config: a}, Partial: true}
+	config, err := clusterctl.Read(name, data, clusterctl.Env(env.LookupEnv))
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	providers, err := config.Providers()
+	if err != nil {
+		return out, cli.UsageError(err)
+	}
+	for _, p := range providers {
+		l, err := ParseURL(env, p.URL)
+		if err != nil {
+			return out, err
+		}
+		t, err := openLocation(ctx, env, p.URL, l)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for _, of := range t.Repository.Providers {
+			of.Provider = p.Provider // as the configuration calls it
+			for _, r := range of.Releases {
+				r.Provider = p.Provider
+			}
+		}
+		out.parts = append(out.parts, t)
+		out.Remote = out.Remote || t.Remote
+		out.Repository.Providers = append(out.Repository.Providers, t.Repository.Providers...)
+		out.Wholes = append(out.Wholes, t.Wholes...)
+	}
+	return out, nil
+}
+
+// Named reports whether a TARGET is neither a folder nor a file of templates, but names releases
+// that lie elsewhere: the label of a provider, or a clusterctl.yaml.
+func Named(env *cli.Env, name string) bool {
+	if _, err := os.Lstat(env.Path(name)); err != nil {
+		label, _, _ := strings.Cut(name, "@")
+		p, err := layouts.ParseLabel(label)
+		_, known := layouts.EmbeddedProvider(p)
+		return err == nil && known
+	}
+	return isConfig(env.Path(name))
+}
+
+// NotOwn adds to the error of a TARGET that it holds templates of users, which the verb does
+// not take.
+func NotOwn(ctx context.Context, env *cli.Env, name string, err error) error {
+	not, ok := errors.AsType[*folder.NotRepositoryError](err)
+	if !ok || !transform.MayBeOwn(env.Path(name), not) {
+		return err
+	}
+	if _, ownErr := transform.Own(ctx, env.Path(name), transform.Options{}); ownErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w\n%s holds templates of your own: lint, vars, images, move-plan, render cluster and render topology "+
+		"take them, but they are not the release of a provider", err, name)
+}
