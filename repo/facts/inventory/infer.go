@@ -75,7 +75,7 @@ func sitesOf(s *source, schemas schemas) []site {
 		}
 	}
 	comments := s.comments()
-	whole := s.file.Healthy()
+	whole := s.file.Parses()
 	for i, r := range refs {
 		switch {
 		case r.Depth > 0:

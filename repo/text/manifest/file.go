@@ -287,10 +287,13 @@ func healthy(s *yamldoc.Stream) bool {
 	return true
 }
 
+// Parses reports whether all documents can be read.
+func (f *File) Parses() bool { return healthy(f.Docs()) }
+
 // Healthy reports whether all documents can be read and tell which object they are.
 // In a file that is not, something may be where it seems to be missing.
 func (f *File) Healthy() bool {
-	return healthy(f.Docs()) && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
+	return f.Parses() && !slices.ContainsFunc(f.Docs().Docs, func(d *yamldoc.Document) bool { return !Identified(d) })
 }
 
 // Identified reports whether a document tells its kind and its name, and is not a list of

@@ -202,14 +202,15 @@ func goneImages(p *lint.Pass, o *manifest.Object) {
 		return
 	}
 	view.Each(o.Doc.Root, func(n *yamldoc.Node) {
-		for _, f := range n.Fields() {
-			switch text := f.Value.Text(); {
-			case !f.Value.Is(yamldoc.String), view.Open(o, f.Value):
-			case f.Name == "imageRepository":
+		for i := range n.Fields() {
+			f := &n.Fields()[i]
+			switch text := f.Value.Str(); {
+			case text == "":
+			case f.Name == "imageRepository" && !view.Open(o, f.Value):
 				judge(f.Value, f.Name, strings.TrimSuffix(text, "/")+"/image", text)
-			case f.Name == "image":
+			case f.Name == "image" && !view.Open(o, f.Value):
 				judge(f.Value, f.Name, text, "")
-			case strings.Contains(text, "image:"):
+			case len(text) > len("image: a/b") && strings.Contains(text, "image:"):
 				for _, m := range images().FindAllStringSubmatch(text, -1) {
 					judge(f.Value, "image", m[1], "")
 				}

@@ -390,6 +390,9 @@ var assignment = phrase.Pattern(`(?m)^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:exp
 
 // isAssigned reports whether a script in a file sets a variable.
 func isAssigned(f *lint.File, name string) bool {
+	if !strings.Contains(f.Raw.Data, name+"=") && !strings.Contains(f.Raw.Data, "for "+name+" in ") {
+		return false
+	}
 	type key struct{}
 	return f.Memo(key{}, func() any {
 		out := map[string]bool{}
