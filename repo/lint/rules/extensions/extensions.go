@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/pem"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -223,6 +224,8 @@ func extensionAddress(p *lint.Pass, o *manifest.Object) {
 			p.On(o, at, "%s is not a port", port)
 		} else if u.User != nil || strings.ContainsAny(at.Text(), "?#") {
 			p.Report(lint.On(o, at, "the URL has more than scheme, host, port and path").As(lint.Warning))
+		} else if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+			p.On(o, at, "%s is the pod of Cluster API itself, which has no extension", u.Hostname())
 		}
 	}
 }
