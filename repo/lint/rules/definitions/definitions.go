@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -364,7 +365,7 @@ func staleContractVersion(k *contract.Kind, note func(n *yamldoc.Node, text stri
 			case c == k.Contract && name == k.Chosen && k.Role.Referenced():
 				// an error of its own
 			case version == nil:
-				note(label, fmt.Sprintf("the label for contract %s lists %s, which the CRD lacks", c, name))
+				note(label, fmt.Sprintf("the label for contract %s lists %s, which the CRD lacks", c, cmp.Or(name, `""`)))
 			case !version.Served:
 				note(label, fmt.Sprintf("the label for contract %s lists %s, which is not served", c, name))
 			}

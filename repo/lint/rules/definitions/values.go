@@ -116,6 +116,9 @@ func refusedValues(p *lint.Pass) {
 			if !ok || s.Type() != f.Type {
 				continue
 			}
+			if n := fixedFrom(k.Judged.Schema, f.Path); n != nil && f.Filled && f.Section == contract.ProviderIDList {
+				view.Accuse(p, k, n, 0, "the schema forbids changes of %s in %s, although the list must be kept up to date", f.Path, named(k))
+			}
 			for _, r := range f.Refused(s) {
 				view.Accuse(p, k, r.Keyword.Value, 0, "%s of %s does not accept %s, because of its %s", f.Path, named(k), r.Value, r.Keyword.Name)
 				break
@@ -127,6 +130,24 @@ func refusedValues(p *lint.Pass) {
 			}
 		}
 	}
+}
+
+// fixedFrom returns an expression, at the field or around it, that keeps the field as it is.
+func fixedFrom(s crd.Schema, field string) *yamldoc.Node {
+	names := strings.Split(field, ".")
+	for i := 0; i <= len(names); i++ {
+		at, ok := s.At(names[:i]...)
+		if ok != crd.Present {
+			return nil
+		}
+		for _, rule := range at.Node.Get("x-kubernetes-validations").List() {
+			rest := strings.Join(append([]string{""}, names[i:]...), ".")
+			if fixed, ok := fixedField(rule.Get("rule").Str()); ok && (fixed == "" || fixed == rest || strings.HasPrefix(rest, fixed+".")) {
+				return rule.Get("rule")
+			}
+		}
+	}
+	return nil
 }
 
 var _ = definitionRules.Add(lint.Rule{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/pem"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -80,6 +81,8 @@ func extensionServiceType(p *lint.Pass, s server) {
 	for _, service := range s.services {
 		if n := service.Get("spec", "type"); n.Str() == "LoadBalancer" || n.Str() == "NodePort" {
 			p.On(service, n, "the Service has type %s, so the extension can be reached from outside the cluster", n.Text())
+		} else if n.Str() == "ExternalName" {
+			p.On(service, n, "the Service has type ExternalName, so calls leave the cluster for %s", cmp.Or(service.Get("spec", "externalName").Str(), "another host"))
 		} else if n := service.Get("spec", "externalIPs"); len(n.List()) > 0 {
 			p.On(service, n, "the Service has externalIPs, so the extension can be reached from outside the cluster")
 		}
@@ -223,6 +226,8 @@ func extensionAddress(p *lint.Pass, o *manifest.Object) {
 			p.On(o, at, "%s is not a port", port)
 		} else if u.User != nil || strings.ContainsAny(at.Text(), "?#") {
 			p.Report(lint.On(o, at, "the URL has more than scheme, host, port and path").As(lint.Warning))
+		} else if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+			p.On(o, at, "%s is the pod of Cluster API itself, which has no extension", u.Hostname())
 		}
 	}
 }

@@ -270,7 +270,14 @@ func commonVariables(p *lint.Pass) {
 	for _, o := range p.File.Objects() {
 		n := o.Get("metadata", "namespace")
 		if from, variable := view.From(o, n); variable && !comesFrom(o, n, "NAMESPACE") {
-			p.On(o, n, "the namespace comes from ${%s}, but clusterctl replaces it by that of --target-namespace, ${NAMESPACE}", from.Name)
+			f := lint.On(o, n, "the namespace comes from ${%s}, but clusterctl replaces it by that of --target-namespace, ${NAMESPACE}", from.Name)
+			if slices.ContainsFunc(p.File.Objects(), func(other *manifest.Object) bool {
+				at := other.Get("metadata", "namespace")
+				return !layouts.ClusterScoped(other.Group, other.Kind) && other.Kind != "Namespace" && view.Spelling(other, at) != view.Spelling(o, n)
+			}) {
+				f.Severity = lint.Error // all objects MUST be in one namespace
+			}
+			p.Report(f)
 			break // once is enough
 		}
 	}

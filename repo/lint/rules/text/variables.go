@@ -308,8 +308,8 @@ func differentDefaults(p *lint.Pass) {
 }
 
 var _ = variableRules.Add(lint.Rule{
-	ID: "VAR008", Name: "function-as-default", Severity: lint.Warning, Proof: lint.Clusterctl,
-	Title:  "The first use of a required variable should not have a function with arguments",
+	ID: "VAR008", Name: "function-as-default", Severity: lint.Info, Proof: lint.Clusterctl,
+	Title:  "The first use of a required variable has no function with arguments",
 	Source: "clusterctl client/yamlprocessor/simple_processor.go, inspectVariables",
 	Why:    "Users are told that the variable is optional, and without a value it becomes empty: clusterctl treats the argument of any function as a default.",
 	Fix:    "Use the variable without a function on an earlier line, for example in an annotation.",
