@@ -81,7 +81,11 @@ func (f *initFlags) releases(ctx context.Context, env *cli.Env, dir string) (out
 			return len(p.Releases) == 0
 		})
 		if len(t.Repository.Providers) == 0 {
-			return out, cli.Usagef("%s has no version %s%s", f.like, f.version, phrase.Among(f.version, there))
+			err := fmt.Errorf("%s has no version %s%s", f.like, f.version, phrase.Among(f.version, there))
+			if t.From == nil {
+				err = cli.UsageError(err)
+			}
+			return out, err
 		}
 	}
 	out.Each, err = t.Newest()
