@@ -160,7 +160,7 @@ func (c *losses) identity() {
 	was, _ := namespace(c.old)
 	is, at := namespace(c.new)
 	if was != "" && is != was && is != "" {
-		c.add(at, at.Get("metadata", "name"), LostNamespace, was, "keep the namespace: users who apply the file, or install with the operator, get a second controller beside the old one",
+		c.add(at, at.Get("metadata", "name"), LostNamespace, was, "keep the namespace: users who apply the file, or install with the operator, get a second controller next to the old one",
 			"the Namespace is %s; %s has %s", is, c.old.Version, was)
 	}
 }
