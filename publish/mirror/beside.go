@@ -355,7 +355,7 @@ func (m *run) load() error {
 	if err := m.loadImages(); err != nil {
 		return err
 	}
-	entries, found, err := m.loadJournal()
+	entries, found, err := m.beside.loadJournal()
 	if err != nil {
 		return err
 	}
@@ -423,8 +423,8 @@ func (m *run) settle(last Settings) {
 
 // loadJournal reads the entries of a run that was stopped. What is not whole is
 // left out.
-func (m *run) loadJournal() (entries []entry, found bool, err error) {
-	data, err := m.beside.read(journalFile)
+func (b beside) loadJournal() (entries []entry, found bool, err error) {
+	data, err := b.read(journalFile)
 	if data == nil || err != nil {
 		return nil, false, err
 	}
@@ -436,6 +436,20 @@ func (m *run) loadJournal() (entries []entry, found bool, err error) {
 		entries = append(entries, e)
 	}
 	return entries, true, nil
+}
+
+// begun returns the releases that a run which was stopped has copied, and a lock lacks.
+func (b beside) begun(l *Lock) (out []Locked, err error) {
+	entries, _, err := b.loadJournal()
+	book := NewBook()
+	book.Add(l)
+	for _, e := range entries {
+		if r := e.Release; book.Release(r.Provider, r.Version) == nil {
+			book.Add(&Lock{Releases: []Locked{r}})
+			out = append(out, r)
+		}
+	}
+	return out, err
 }
 
 // loadImages reads the images that were found in earlier runs, if the checksums say
