@@ -368,6 +368,7 @@ func (m *run) load() error {
 				continue
 			}
 			delete(m.vouched, e.Release.ReleaseName)
+			m.adopted[e.Release.ReleaseName] = old == nil
 		}
 		if m.Sign != nil {
 			e.Images = nil // no signature covers them, so they are looked for again
@@ -438,9 +439,10 @@ func (b beside) loadJournal() (entries []entry, found bool, err error) {
 	return entries, true, nil
 }
 
-// begun returns the releases that a run which was stopped has copied, and a lock lacks.
-func (b beside) begun(l *Lock) (out []Locked, err error) {
-	entries, _, err := b.loadJournal()
+// Begun returns the releases in the folder of a mirror that a run which was stopped has
+// copied, and that a lock lacks.
+func Begun(dir string, l *Lock) (out []Locked, err error) {
+	entries, _, err := beside{dir}.loadJournal()
 	book := NewBook()
 	book.Add(l)
 	for _, e := range entries {

@@ -105,7 +105,7 @@ func OriginOf(dir string) (*Origin, error) {
 		err = c.lists()
 	}
 	if err == nil && c.report.Lock != nil {
-		begun, err = b.begun(c.report.Lock)
+		begun, err = Begun(dir, c.report.Lock)
 	}
 	if err != nil {
 		return nil, err
