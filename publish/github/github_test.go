@@ -353,6 +353,22 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestPublishedFor: a branch moves on after its head was published, a tag does not.
+func TestPublishedFor(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	for target, same := range map[string]bool{"main": true, "v1.0.0": true, older: true, "v2.0.0": false, younger: false} {
+		at := h.fresh(commits, func(r *fake.Repository) {
+			r.Tags = []fake.Tag{{Name: "v1.0.0", SHA: older}, {Name: "v2.0.0", SHA: younger}}
+		})
+		given.Value(h.AddRelease("acme/"+at, fake.Release{Tag: "v1.0.0", Assets: assets(t, sample("v1.0.0"))}))(t)
+		_, err := h.open(t, at, func(o *Options) { o.Target = target }).Put(t.Context(), sample("v1.0.0"))
+		if (err == nil) != same {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+}
+
 // TestDrafts begins with what other runs and other people left.
 func TestDrafts(t *testing.T) {
 	t.Parallel()
