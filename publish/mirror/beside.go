@@ -66,9 +66,12 @@ func plain(root *os.Root, name string) error {
 // openFile opens a plain file without waiting, and again makes sure that it is
 // one.
 func openFile(root *os.Root, name string, flag int) (*os.File, error) {
-	if ready := path.Join(readyDir, name); flag == os.O_RDONLY {
+	if ready := path.Join(readyDir, name); flag == os.O_RDONLY && !strings.HasPrefix(name, readyDir) {
 		if _, err := root.Lstat(ready); err == nil {
-			name = ready // a run was stopped before it moved it
+			// A run was stopped before it moved it, or is about to.
+			if f, err := openFile(root, ready, flag); !errors.Is(err, fs.ErrNotExist) {
+				return f, err
+			}
 		}
 	}
 	if err := plain(root, name); err != nil {
@@ -197,6 +200,9 @@ func (b beside) commit() error {
 	}
 	for _, dir := range dirs {
 		syncDir(root, dir)
+		if err := root.MkdirAll(path.Clean("./"+strings.TrimPrefix(dir, stagedDir)), 0o777); err != nil {
+			return b.failed("write", dir, err) // before anything is in its place
+		}
 	}
 	if err := root.Rename(stagedDir, readyDir); err != nil {
 		return b.failed("write", readyDir, err)
