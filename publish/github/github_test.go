@@ -239,7 +239,10 @@ func TestLatest(t *testing.T) {
 		put(t, h.open(t, at), sample("v0.9.0"))
 		for version, want := range map[string]string{"v0.9.0": "v1.0.0", "v1.0.0": "v1.1.0", "v1.1.0": "v1.1.0"} {
 			h.mark(t, at, "v1.0.0")
-			put(t, h.open(t, at), sample(version))
+			notes := put(t, h.open(t, at), sample(version)).Notes
+			if said := strings.Join(notes, " "); strings.Contains(said, "v1.1.0 was not marked") != (want == "v1.1.0") {
+				t.Errorf("%s again: %s", version, said)
+			}
 			if got := h.Latest("acme/" + at); got != want {
 				t.Errorf("%s again: the latest is %s", version, got)
 			}

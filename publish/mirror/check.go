@@ -431,7 +431,7 @@ func (c *checker) walk(ctx context.Context) error {
 		case name == ".", c.wanted[name] != nil, pending[name], name == layouts.ChecksumFile, name == layouts.SignatureFile:
 			return nil
 		case base == journalFile:
-			c.add(unfinished, name, "a run of mirror was interrupted; run it again to finish it")
+			c.add(unfinished, name, "a run of mirror was interrupted; run it again to finish it, or remove what it copied with mirror prune --unlisted")
 			return nil
 		case strings.HasPrefix(base, layouts.WorkPrefix):
 			if base != local.OccupiedFile {
