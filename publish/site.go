@@ -87,7 +87,7 @@ func (p Parcel) Publish(ctx context.Context) (Result, error) {
 func Unmixed(releases []*repo.Release) error {
 	for _, r := range releases {
 		if len(releases) > 1 && r.Artifact(layouts.SignatureFile) != nil {
-			return fmt.Errorf("%s is signed, and would lose its signature in a place that it shares with others; give every provider its own place by writing {provider} in the name of the repository, or let publish --sign-key sign the shared release", cmp.Or(r.Path, Name(r)))
+			return fmt.Errorf("%s is signed, and would lose its signature in a place that it shares with others; give every provider its own place by writing {provider} in the name of the repository", cmp.Or(r.Path, Name(r)))
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func Merge(ctx context.Context, releases []*repo.Release) (*repo.Release, error)
 		return releases[0], nil
 	}
 	if err := Unmixed(releases); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w, or let publish --sign-key sign the shared release", err)
 	}
 	out := &repo.Release{Version: releases[0].Version, Path: releases[0].Version}
 	sums := false

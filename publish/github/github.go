@@ -42,7 +42,7 @@ type Options struct {
 
 	// Target is the commit that the tag has or gets: a SHA, a branch or a tag. If it
 	// is empty, it is Commit, which is what the release was made of as far as is known,
-	// for a version that is not published yet. If both are, a tag that exists stays
+	// for a version that is not published yet. If both are empty, a tag that exists stays
 	// where it is, and a new one is created at the target of the adopted draft, or at
 	// the head of the default branch.
 	Target, Commit string

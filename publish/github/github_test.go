@@ -239,7 +239,10 @@ func TestLatest(t *testing.T) {
 		put(t, h.open(t, at), sample("v0.9.0"))
 		for version, want := range map[string]string{"v0.9.0": "v1.0.0", "v1.0.0": "v1.1.0", "v1.1.0": "v1.1.0"} {
 			h.mark(t, at, "v1.0.0")
-			put(t, h.open(t, at), sample(version))
+			notes := put(t, h.open(t, at), sample(version)).Notes
+			if said := strings.Join(notes, " "); strings.Contains(said, "v1.1.0 was not marked") != (want == "v1.1.0") {
+				t.Errorf("%s again: %s", version, said)
+			}
 			if got := h.Latest("acme/" + at); got != want {
 				t.Errorf("%s again: the latest is %s", version, got)
 			}
@@ -350,6 +353,22 @@ func TestRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPublishedFor: a branch moves on after its head was published, a tag does not.
+func TestPublishedFor(t *testing.T) {
+	t.Parallel()
+	h := start(t, fake.Options{})
+	for target, same := range map[string]bool{"main": true, "v1.0.0": true, older: true, "v2.0.0": false, younger: false} {
+		at := h.fresh(commits, func(r *fake.Repository) {
+			r.Tags = []fake.Tag{{Name: "v1.0.0", SHA: older}, {Name: "v2.0.0", SHA: younger}}
+		})
+		given.Value(h.AddRelease("acme/"+at, fake.Release{Tag: "v1.0.0", Assets: assets(t, sample("v1.0.0"))}))(t)
+		_, err := h.open(t, at, func(o *Options) { o.Target = target }).Put(t.Context(), sample("v1.0.0"))
+		if (err == nil) != same {
+			t.Errorf("%s: %v", target, err)
+		}
 	}
 }
 

@@ -363,7 +363,13 @@ func (j *job) compare(ctx context.Context, s *state) error {
 			s.conflict = fmt.Errorf("it was published for the commit %s, but its tag is at %s: another user created or moved the tag; delete the release and the tag and publish again, or publish under a new version", m.commit, s.commit)
 		} else if j.opt.Target != "" {
 			var want string
-			if want, err = j.resolve(ctx, j.opt.Target); err == nil && s.commit != want {
+			want, err = j.resolve(ctx, j.opt.Target)
+			fixed := strings.HasPrefix(want, strings.ToLower(j.opt.Target))
+			if err == nil && s.commit != want && !fixed { // a branch moves on
+				tag, tagErr := j.commitOf(ctx, j.opt.Target)
+				fixed, err = tag != "", tagErr
+			}
+			if err == nil && s.commit != want && fixed {
 				s.conflict = fmt.Errorf("it is published, and its tag is at the commit %s, not at %s; a published version never changes, so publish that commit under a new version", s.commit, want)
 			}
 		}

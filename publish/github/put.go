@@ -45,7 +45,11 @@ func (d *Repository) Put(ctx context.Context, r *repo.Release) (publish.Result, 
 	}
 	result := publish.Result{Unchanged: !j.mine, Where: j.page(r.Version), Notes: j.notes(ctx, s)}
 	result.Notes = append(result.Notes, j.discard(ctx, s.discard)...)
-	if err := j.markLatest(ctx); err != nil {
+	moved, err := j.markLatest(ctx)
+	if moved != "" {
+		result.Notes = append(result.Notes, moved+" was not marked as the latest release; it is now")
+	}
+	if err != nil {
 		result.Notes = append(result.Notes, fmt.Sprintf("the highest version may not be marked as the latest release: %v; the same command tries again", err))
 	}
 	if ctx.Err() != nil {
@@ -174,9 +178,9 @@ func (j *job) discard(ctx context.Context, drafts []*release) (notes []string) {
 // the highest, and lacks the mark. Of several runs the last one to publish gets the mark,
 // whatever its version; but all see by now what is higher, and so does a rerun. Who moved
 // the mark looks again, because a still higher version may have been published meanwhile.
-func (j *job) markLatest(ctx context.Context) error {
+func (j *job) markLatest(ctx context.Context) (moved string, err error) {
 	if prerelease(j.r.Version) {
-		return nil
+		return "", nil
 	}
 	mine := []string{j.r.Version}
 	const tries = 5
@@ -190,22 +194,22 @@ func (j *job) markLatest(ctx context.Context) error {
 			return false
 		})
 		if err != nil || highest.ID == 0 {
-			return err
+			return moved, err
 		}
 		var marked release
 		if err := j.get(ctx, "releases/latest", &marked); err != nil && !refused(err, http.StatusNotFound) {
-			return err
+			return moved, err
 		}
 		if marked.Tag == highest.Tag || highest.Tag != j.r.Version && !slices.Contains(mine, marked.Tag) {
-			return nil
+			return moved, nil
 		}
 		latest := "true"
 		if _, err := j.call(ctx, http.MethodPatch, fmt.Sprintf("releases/%d", highest.ID), sdk.RepositoryRelease{MakeLatest: &latest}, nil); err != nil {
-			return err
+			return moved, err
 		}
-		mine = append(mine, highest.Tag)
+		mine, moved = append(mine, highest.Tag), highest.Tag
 	}
-	return errors.New("GitHub does not move the mark")
+	return moved, errors.New("GitHub does not move the mark")
 }
 
 const (

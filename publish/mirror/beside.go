@@ -66,9 +66,12 @@ func plain(root *os.Root, name string) error {
 // openFile opens a plain file without waiting, and again makes sure that it is
 // one.
 func openFile(root *os.Root, name string, flag int) (*os.File, error) {
-	if ready := path.Join(readyDir, name); flag == os.O_RDONLY {
+	if ready := path.Join(readyDir, name); flag == os.O_RDONLY && !strings.HasPrefix(name, readyDir) {
 		if _, err := root.Lstat(ready); err == nil {
-			name = ready // a run was stopped before it moved it
+			// A run was stopped before it moved it, or is about to.
+			if f, err := openFile(root, ready, flag); !errors.Is(err, fs.ErrNotExist) {
+				return f, err
+			}
 		}
 	}
 	if err := plain(root, name); err != nil {
@@ -197,6 +200,9 @@ func (b beside) commit() error {
 	}
 	for _, dir := range dirs {
 		syncDir(root, dir)
+		if err := root.MkdirAll(path.Clean("./"+strings.TrimPrefix(dir, stagedDir)), 0o777); err != nil {
+			return b.failed("write", dir, err) // before anything is in its place
+		}
 	}
 	if err := root.Rename(stagedDir, readyDir); err != nil {
 		return b.failed("write", readyDir, err)
@@ -355,7 +361,7 @@ func (m *run) load() error {
 	if err := m.loadImages(); err != nil {
 		return err
 	}
-	entries, found, err := m.loadJournal()
+	entries, found, err := m.beside.loadJournal()
 	if err != nil {
 		return err
 	}
@@ -368,6 +374,7 @@ func (m *run) load() error {
 				continue
 			}
 			delete(m.vouched, e.Release.ReleaseName)
+			m.adopted[e.Release.ReleaseName] = old == nil
 		}
 		if m.Sign != nil {
 			e.Images = nil // no signature covers them, so they are looked for again
@@ -423,8 +430,8 @@ func (m *run) settle(last Settings) {
 
 // loadJournal reads the entries of a run that was stopped. What is not whole is
 // left out.
-func (m *run) loadJournal() (entries []entry, found bool, err error) {
-	data, err := m.beside.read(journalFile)
+func (b beside) loadJournal() (entries []entry, found bool, err error) {
+	data, err := b.read(journalFile)
 	if data == nil || err != nil {
 		return nil, false, err
 	}
@@ -436,6 +443,21 @@ func (m *run) loadJournal() (entries []entry, found bool, err error) {
 		entries = append(entries, e)
 	}
 	return entries, true, nil
+}
+
+// Begun returns the releases in the folder of a mirror that a run which was stopped has
+// copied, and that a lock lacks.
+func Begun(dir string, l *Lock) (out []Locked, err error) {
+	entries, _, err := beside{dir}.loadJournal()
+	book := NewBook()
+	book.Add(l)
+	for _, e := range entries {
+		if r := e.Release; book.Release(r.Provider, r.Version) == nil {
+			book.Add(&Lock{Releases: []Locked{r}})
+			out = append(out, r)
+		}
+	}
+	return out, err
 }
 
 // loadImages reads the images that were found in earlier runs, if the checksums say

@@ -68,7 +68,7 @@ func (m *copier) open(ctx context.Context, c *cargo) error {
 		chosen, err := p.choose(split)
 		if err != nil {
 			if err := c.whole.Readable(); err != nil {
-				return err // so nothing shows whose it is
+				return err // what cannot be read does not say whose it is
 			}
 			return fmt.Errorf("%s: %w", c.listed.Path, err)
 		}

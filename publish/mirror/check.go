@@ -411,6 +411,16 @@ func (c *checker) walk(ctx context.Context) error {
 			releases[releasePath(c.report.Lock, l)] = l
 		}
 	}
+	begun, _, err := c.beside.loadJournal()
+	if err != nil {
+		return err
+	}
+	pending := map[string]bool{}
+	for _, e := range begun {
+		for _, f := range e.Release.Files {
+			pending[releasePath(cmp.Or(c.report.Lock, &Lock{}), &e.Release)+"/"+f.Name] = true
+		}
+	}
 	return fs.WalkDir(c.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		base := path.Base(name)
 		switch {
@@ -418,10 +428,10 @@ func (c *checker) walk(ctx context.Context) error {
 			return context.Cause(ctx)
 		case err != nil:
 			return fmt.Errorf("read %s: %w", c.beside.path(name), files.Cause(err))
-		case name == ".", c.wanted[name] != nil, name == layouts.ChecksumFile, name == layouts.SignatureFile:
+		case name == ".", c.wanted[name] != nil, pending[name], name == layouts.ChecksumFile, name == layouts.SignatureFile:
 			return nil
 		case base == journalFile:
-			c.add(unfinished, name, "a run of mirror was interrupted; run it again to finish it")
+			c.add(unfinished, name, "a run of mirror was interrupted; run it again to finish it, or remove what it copied with mirror prune --unlisted")
 			return nil
 		case strings.HasPrefix(base, layouts.WorkPrefix):
 			if base != local.OccupiedFile {

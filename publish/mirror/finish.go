@@ -119,6 +119,14 @@ func (m *run) finish(ctx context.Context) (err error) {
 	}
 	other := "" // the first file that is not what the signature is about
 	put := func(name string, data []byte) error {
+		old, err := m.beside.read(name)
+		if err != nil {
+			return err
+		}
+		if m.Repair && m.mayChange("") != nil && !bytes.Equal(old, data) && name != layouts.ChecksumFile && listedIn(m.sums, name, old) {
+			m.note("%s was not changed, because the signature covers it; add --sign-key to make it fit this place", name)
+			data = old
+		}
 		changed, err := m.beside.stage(name, data)
 		if changed {
 			m.result.Written = append(m.result.Written, name)

@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -180,8 +181,7 @@ func work(ctx context.Context, opts Options, do func(m *run) error) (*Result, er
 		defer claim.Close()
 	}
 	if !opts.DryRun {
-		cleanSpools(opts.Dir)
-		if err := (beside{opts.Dir}).settle(); err != nil {
+		if err := errors.Join(cleanSpools(opts.Dir), beside{opts.Dir}.settle()); err != nil {
 			return nil, err
 		}
 	}
@@ -212,6 +212,7 @@ func newRun(opts Options) (*run, error) {
 		vouched: map[ReleaseName]bool{},
 		judged:  map[ReleaseName]bool{},
 		lost:    map[ReleaseName]bool{},
+		adopted: map[ReleaseName]bool{},
 	}
 	if r := opts.Settings.ImageRegistry; r != "" {
 		if err := CheckRegistry(r); err != nil {
@@ -261,6 +262,9 @@ type run struct {
 	// resumed says that the journal of a run that was stopped was there, and begun that
 	// it is left to that run to finish what is in it.
 	resumed, begun bool
+	// adopted are the releases in that journal that differ from the lock; true if that
+	// lacks them.
+	adopted map[ReleaseName]bool
 	// judged releases of earlier runs may be signed, and lost ones are in the lock, but
 	// not in the mirror.
 	judged, lost map[ReleaseName]bool

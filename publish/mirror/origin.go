@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +20,10 @@ import (
 type Origin struct {
 	dir  string
 	lock *Lock
+	// begun are releases of a run that was interrupted, which nothing else lists: they do not
+	// count where the signature has to cover all, which is then Signed.
+	begun  []Locked
+	Signed bool
 	// Checksums is the content of SHA256SUMS, which fits the lock file, and Signature that
 	// of its signature, or nil.
 	Checksums, Signature []byte
@@ -31,8 +37,9 @@ const deepest = 8
 // or one release, it holds; empty if there is none.
 func around(dir string) string {
 	dir, err := filepath.Abs(dir)
+	dir = Real(dir)
 	for i, at := 0, dir; err == nil && i <= deepest; i, at = i+1, filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, layouts.LockFile)); err != nil {
+		if !isRoot(at) {
 			continue
 		}
 		l, _, err := beside{at}.readLockFile()
@@ -45,6 +52,31 @@ func around(dir string) string {
 		}
 	}
 	return ""
+}
+
+// isRoot reports whether a folder is the root of a mirror, which may have lost its lock file
+// or never got one.
+func isRoot(dir string) bool {
+	b := beside{dir}
+	for _, name := range []string{layouts.LockFile, journalFile} {
+		if _, err := os.Lstat(b.path(name)); err == nil {
+			return true
+		}
+		if data, err := b.read(name); err == nil && data != nil {
+			return true // a run was stopped before it moved it
+		}
+	}
+	sums, _ := b.read(layouts.ChecksumFile) // what cannot be read lists nothing
+	return bytes.Contains(sums, []byte("  "+layouts.LockFile+"\n"))
+}
+
+// Real follows the symbolic links of a path, the last parts of which need not exist.
+func Real(name string) string {
+	to, err := filepath.EvalSymlinks(name)
+	if dir := filepath.Dir(name); err != nil && dir != name {
+		return filepath.Join(Real(dir), filepath.Base(name))
+	}
+	return cmp.Or(to, name)
 }
 
 // IsMirror reports whether a folder is a mirror or lies in one, so that only mirror may
@@ -64,9 +96,16 @@ func OriginOf(dir string) (*Origin, error) {
 	defer root.Close()
 	b := beside{dir}
 	c := &checker{beside: b, root: root, read: b.read, wanted: map[string]*wanted{}, again: "run mirror repair", remake: "run mirror repair", report: &Report{}}
+	var begun []Locked
 	_, data, err := b.readLockFile()
+	if err == nil && data == nil {
+		err = fmt.Errorf("the mirror %s has no %s; run mirror again if its first run was interrupted, or else restore it from a copy of the mirror", dir, layouts.LockFile)
+	}
 	if err == nil {
 		err = c.lists()
+	}
+	if err == nil && c.report.Lock != nil {
+		begun, err = Begun(dir, c.report.Lock)
 	}
 	if err != nil {
 		return nil, err
@@ -74,21 +113,18 @@ func OriginOf(dir string) (*Origin, error) {
 	if w := c.wanted[layouts.LockFile]; len(c.report.Problems) == 0 && (w == nil || w.sum != sumOf(data)) {
 		c.add(Damaged, layouts.LockFile, "%s has another checksum of it; %s", layouts.ChecksumFile, c.again)
 	}
-	if left, err := b.read(journalFile); err == nil && left != nil {
-		return nil, fmt.Errorf("a run of mirror in %s is under way, or was interrupted; run it again to finish it", dir)
-	}
 	if len(c.report.Problems) > 0 {
 		p := c.report.Problems[0]
 		return nil, fmt.Errorf("the mirror %s is damaged: %s: %s", dir, p.Path, p.Message)
 	}
-	return &Origin{dir, c.report.Lock, c.report.Checksums, c.report.Signature}, nil
+	return &Origin{dir: dir, lock: c.report.Lock, begun: begun, Checksums: c.report.Checksums, Signature: c.report.Signature}, nil
 }
 
 // within is the path of a folder below that of the releases, with slashes.
 func (o *Origin) within(dir string) (string, bool) {
 	at, err := filepath.Abs(dir)
 	if err == nil {
-		at, err = filepath.Rel(filepath.Join(o.dir, filepath.FromSlash(o.lock.Settings.Folder)), at)
+		at, err = filepath.Rel(filepath.Join(o.dir, filepath.FromSlash(o.lock.Settings.Folder)), Real(at))
 	}
 	return filepath.ToSlash(at), err == nil && filepath.IsLocal(at) && o.lock.Settings.To == ""
 }
@@ -101,11 +137,15 @@ func (o *Origin) Pin(r *repo.Release) error {
 	if !inside || strings.Count(at, "/") != 1 {
 		return nil // no release of a mirror lies there
 	}
-	i := slices.IndexFunc(o.lock.Releases, func(l Locked) bool { return l.Provider+"/"+l.Version == at })
+	known := slices.Concat(o.lock.Releases, o.begun)
+	i := slices.IndexFunc(known, func(l Locked) bool { return l.Provider+"/"+l.Version == at })
 	if i < 0 {
 		return fmt.Errorf("%s lies in the mirror %s, but %s does not list it: it was not put there by mirror; move it away, and mirror it from there", r.Path, o.dir, layouts.LockFile)
 	}
-	l := &o.lock.Releases[i]
+	if o.Signed && i >= len(o.lock.Releases) {
+		return fmt.Errorf("%s was copied by a run of mirror that was interrupted, and no signature covers it; run mirror again to finish", r.Path)
+	}
+	l := &known[i]
 	d := l.Differences(r, nil)
 	for _, odd := range r.Oddities {
 		if odd.Kind != repo.OddHidden {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,14 @@ func (m *run) prune(ctx context.Context, gone []Locked, unlisted func() ([]strin
 			return err
 		}
 	}
+	change := ""
 	for i := range gone {
 		l := &gone[i]
-		m.book.Forget(l)
+		if m.book.Forget(l); m.adopted[l.ReleaseName] {
+			delete(m.adopted, l.ReleaseName)
+		} else {
+			change = "this run would remove releases from it"
+		}
 		if delete(m.images, l.ReleaseName); !m.Apart {
 			continue
 		}
@@ -39,9 +45,12 @@ func (m *run) prune(ctx context.Context, gone []Locked, unlisted func() ([]strin
 			return err
 		}
 	}
+	for name := range m.adopted {
+		change = cmp.Or(change, fmt.Sprintf("this run would list %s %s, which an interrupted run copied", name.Provider, name.Version))
+	}
 	// What cannot be signed is found before anything is removed.
-	if len(gone) > 0 {
-		if err := m.mayChange("this run would remove releases from it"); err != nil {
+	if change != "" {
+		if err := m.mayChange(change); err != nil {
 			return err
 		}
 	}

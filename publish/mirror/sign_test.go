@@ -188,3 +188,49 @@ func TestRefusedToSign(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnfinishedRelease: what an interrupted run copied is not taken for the file of another
+// program, and can be removed with and without the key; a signed mirror that was moved can
+// be repaired.
+func TestUnfinishedRelease(t *testing.T) {
+	_, own := twoPlaces()
+	old, other := Want{From: own, Provider: foo, Version: selector(t, "v0.9.0")}, given.MemoryDir(t)
+	mirrored(t, []Want{{From: own, Provider: foo, Version: selector(t, "v1.2.0")}}, toFolder(t, other))
+	added := given.Value(ReadLock(other))(t)
+	for name, with := range map[string][2]func(Options) Options{
+		"unsigned": {same, same}, "signed": {signing, signing}, "without key": {signing, same},
+	} {
+		dir := given.MemoryDir(t)
+		mirrored(t, []Want{old}, with[0](toFolder(t, dir)))
+		want, release := tree(t, dir), filepath.Join(foo.Label(), "v1.2.0")
+		given.NoError(t, os.CopyFS(filepath.Join(dir, release), os.DirFS(filepath.Join(other, release))))
+		line := given.Value(json.Marshal(entry{Listing: added.Sources[0], Release: added.Releases[0]}))(t)
+		given.NoError(t, os.WriteFile(filepath.Join(dir, journalFile), line, 0o644))
+		sound(t, dir, unfinished)
+		if origin, err := OriginOf(dir); err != nil || len(origin.begun) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Prune(t.Context(), nil, nil, with[1](toFolder(t, dir))); (err == nil) != (name == "unsigned") {
+			t.Errorf("%s: %v", name, err)
+		}
+		begun := given.Value(Begun(dir, given.Value(ReadLock(dir))(t)))(t)
+		if name == "unsigned" {
+			begun = added.Releases // the run above has finished it
+		}
+		given.Value(Prune(t.Context(), begun, nil, with[1](toFolder(t, dir))))(t)
+		if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		moved := filepath.Join(given.MemoryDir(t), "moved")
+		given.NoError(t, os.CopyFS(moved, os.DirFS(dir)))
+		opts := with[1](toFolder(t, moved))
+		opts.Repair = true
+		result := mirrored(t, nil, opts)
+		if kept := strings.Contains(strings.Join(result.Notes, " "), "clusterctl.yaml was not changed"); kept != (name == "without key") {
+			t.Errorf("%s: %v", name, result.Notes)
+		}
+		sound(t, moved)
+	}
+}
+
+func same(opts Options) Options { return opts }

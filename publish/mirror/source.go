@@ -103,7 +103,7 @@ func (s Selector) Of(l *Lock, p layouts.Provider) []Locked {
 }
 
 // choose returns the versions that are meant, oldest first, and all of the source if it
-// was asked for them. Metadata reads the metadata.yaml of a version.
+// was asked for them. Read reads the metadata.yaml of a version.
 func (s Selector) choose(ctx context.Context, from Source, read func(version string) ([]byte, error)) (found, versions []string, err error) {
 	if s.exact != "" {
 		return []string{s.exact}, nil, nil
@@ -281,7 +281,7 @@ func (m *planner) resolve(ctx context.Context, wants []Want) ([]*task, error) {
 	return out, nil
 }
 
-// withdrawn tells of releases that their source no longer has, given all that it has. They
+// withdrawn tells of releases that are missing from their source, given all that it has. They
 // stay in the mirror, although their project may have had a reason to remove them. A folder
 // may just hold what was built last.
 func (m *planner) withdrawn(w Want, all []string) {
@@ -291,7 +291,7 @@ func (m *planner) withdrawn(w Want, all []string) {
 	}
 	for _, l := range m.book.Sorted() {
 		if l.Source == w.From.String() && !slices.Contains(all, l.Version) {
-			tell("%s no longer has %s %s, but the mirror keeps it; if it was withdrawn, remove it with mirror prune %s %s@%s", l.Source, l.Provider, l.Version, m.Dir, l.Provider, l.Version)
+			tell("%s %s is missing from %s, where it was mirrored from, and stays in the mirror; if it was withdrawn, remove it with mirror prune %s %[1]s@%[2]s", l.Provider, l.Version, l.Source, m.Dir)
 		}
 	}
 }

@@ -75,10 +75,16 @@ func (m *copier) copy(ctx context.Context, tasks []*task) error {
 	// What cannot share a place is found before anything is copied.
 	for i, chain := range chains {
 		for at, u := range chain {
+			if len(u.tasks) > 1 {
+				ahead(i, at)
+			}
+		}
+	}
+	for _, chain := range chains {
+		for _, u := range chain {
 			if len(u.tasks) == 1 {
 				continue
 			}
-			ahead(i, at)
 			<-u.looked
 			if !slices.ContainsFunc(u.cargos, func(c *cargo) bool { return c.known == nil }) {
 				continue

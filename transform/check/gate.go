@@ -21,7 +21,7 @@ type Gate struct {
 // Verdict is what a verb does at a gate.
 type Verdict string
 
-// The verdicts. Passed is also that of what cannot be, or cannot be known.
+// The verdicts. Passed also stands where the reason cannot occur, or cannot be found out.
 const (
 	Refused  Verdict = "refused"
 	Reported Verdict = "reported"
@@ -38,11 +38,11 @@ var Gates = []Gate{
 	{"checksums", "SHA256SUMS lists another checksum, a missing file, or not every file", "", Passed, Refused, Refused},
 	{"findings", "lint has findings at or above --fail-on", "correct them, or pass --fail-on never", Refused, Refused, Reported},
 	{"losses", "it has less than the last one: the highest lower version at the destination, or --previous", "list what is gone under removed in clusterctl-repo.yaml, or pass --allow removal", Refused, Refused, Passed},
-	{"latest", "clusterctl could then not resolve latest there", "correct metadata.yaml, or pass --allow broken-latest", Refused, Refused, Reported},
+	{"latest", "clusterctl could then not resolve latest there", "correct metadata.yaml, or pass --allow broken-latest, which --fail-on never includes", Refused, Refused, Reported},
 	{"content", "the version is published there with other content", "publish a new version", Refused, Refused, Refused},
 	{"images", "the image of the provider's controller is not set, and its tag is not the version", "pass --image OLD=NEW:TAG, or set it under images, with keep: true if it is intended", Refused, Passed, Passed},
 	{"versions", "the version is not a release version, or lacks the leading v", "publish it as vX.Y.Z; of a tree, set version.tagPattern and version.stripPrefix", Refused, Refused, Passed},
-	{"series", "metadata.yaml does not list the release series of the version", "pass --add-series, or add the series to metadata.yaml", Refused, Refused, Reported},
+	{"series", "metadata.yaml does not list the release series of the version", "add the series to metadata.yaml; of a tree, --add-series does; of a finished release it is a finding, so --fail-on never lets it pass", Refused, Refused, Reported},
 }
 
 // Refusals returns why a build must not be released: the images of its controllers that

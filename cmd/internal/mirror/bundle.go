@@ -41,25 +41,14 @@ func bundleTo(env *cli.Env, f *flags) (string, error) {
 		return "", cli.Usagef("--to %s: the symbolic link leads nowhere; is the disk mounted?", f.to)
 	}
 	if f.dryRun {
-		return bundle, local.Writable(filepath.Dir(real(bundle)))
+		return bundle, local.Writable(filepath.Dir(mirror.Real(bundle)))
 	}
 	return bundle, nil
 }
 
-// real follows the symbolic links of a path, of which the last part need not exist.
-func real(name string) string {
-	if to, err := filepath.EvalSymlinks(name); err == nil {
-		return to
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
-		return filepath.Join(dir, filepath.Base(name))
-	}
-	return name
-}
-
 // outside refuses a bundle in the folder of its own mirror.
 func outside(env *cli.Env, dir, bundle string) error {
-	if rel, err := filepath.Rel(real(env.Path(dir)), real(bundle)); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(mirror.Real(env.Path(dir)), mirror.Real(bundle)); err == nil && filepath.IsLocal(rel) {
 		return cli.Usagef("%s lies in the mirror that it would hold; write it elsewhere", env.Short(bundle))
 	}
 	return nil

@@ -264,6 +264,12 @@ func (j *judgement) judge(env *cli.Env, f *cli.Findings, opts *mirror.Options) {
 			j.faulty = append(j.faulty, name)
 		}
 		found.Findings = phrase.Only(found.Findings, func(one lint.Finding) bool { return one.Severity >= f.Level })
+		if f.Level > lint.Error { // nothing is refused
+			for _, failure := range found.Failures {
+				env.Warn("%s: lint: %v", name, failure)
+			}
+			found.Failures = nil
+		}
 		if len(found.Findings)+len(found.Failures) == 0 {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,11 @@ lists.`,
 				return err
 			}
 			bringImages(env, &flags{}, &opts)
-			gone, err := pruned(lock, args[1:], keep)
+			begun, err := mirror.Begun(opts.Dir, lock)
+			if err != nil {
+				return err
+			}
+			gone, err := pruned(lock, begun, args[1:], keep, unlisted)
 			if err != nil {
 				return err
 			}
@@ -101,8 +106,10 @@ lists.`,
 	return cmd
 }
 
-// pruned are the releases that the arguments of prune mean, each once.
-func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, err error) {
+// pruned are the releases that the arguments of prune mean, each once; those that an
+// interrupted run has begun can be named, and are not listed.
+func pruned(lock *mirror.Lock, begun []mirror.Locked, args []string, keep int, unlisted bool) (out []mirror.Locked, err error) {
+	all := &mirror.Lock{Releases: slices.Concat(lock.Releases, begun)}
 	seen := map[mirror.ReleaseName]bool{}
 	add := func(list []mirror.Locked) {
 		for _, l := range list {
@@ -125,7 +132,7 @@ func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, er
 		if !named || s.IsLatest() {
 			return nil, cli.Usagef("%s: name the versions to remove, such as %s@v1.2.3 or %s@<2.0", arg, label, label)
 		}
-		found := s.Of(lock, p)
+		found := s.Of(all, p)
 		if len(found) == 0 {
 			return nil, cli.Usagef("%s: the mirror does not have this version", arg)
 		}
@@ -133,6 +140,9 @@ func pruned(lock *mirror.Lock, args []string, keep int) (out []mirror.Locked, er
 	}
 	if keep > 0 {
 		add(lock.Keep(keep))
+	}
+	if unlisted {
+		add(begun)
 	}
 	return out, nil
 }

@@ -52,7 +52,7 @@ func wants(ctx context.Context, env *cli.Env, f *flags, args []string, opts *mir
 		var more []mirror.Want
 		var err error
 		if localrepo.Is(env.Path(arg)) {
-			more, err = wantsOfSuite(ctx, env, arg, opts)
+			more, err = wantsOfSuite(ctx, env, arg, &f.verify, opts)
 		} else {
 			var isBundle bool
 			if more, isBundle, err = wantsOfBundle(env, f, arg, opts); err == nil && !isBundle {
@@ -191,7 +191,7 @@ func wantsOf(ctx context.Context, env *cli.Env, arg string, urls map[layouts.Pro
 }
 
 // wantsOfSuite reads an E2EConfig: the versions by URL, and the images to load.
-func wantsOfSuite(ctx context.Context, env *cli.Env, name string, opts *mirror.Options) (out []mirror.Want, err error) {
+func wantsOfSuite(ctx context.Context, env *cli.Env, name string, verify *targets.Verification, opts *mirror.Options) (out []mirror.Want, err error) {
 	s, err := (&targets.Suite{}).Open(ctx, env, &targets.Source{}, name, false)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func wantsOfSuite(ctx context.Context, env *cli.Env, name string, opts *mirror.O
 	}
 	for _, v := range remote {
 		// The framework takes the link to a download, clusterctl the URL of a release.
-		w, err := wantURL(env, strings.Replace(v.URL, "/releases/download/", "/releases/", 1), v.Provider, v.Version, &targets.Verification{})
+		w, err := wantURL(env, strings.Replace(v.URL, "/releases/download/", "/releases/", 1), v.Provider, v.Version, verify)
 		if err != nil {
 			return nil, s.Config.Errorf(v.At, "%w", err)
 		}

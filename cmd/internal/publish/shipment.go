@@ -95,8 +95,19 @@ func (s *shipment) finished(ctx context.Context, env *cli.Env, name string, plan
 // not go anywhere; before they were taken apart by provider they were the others.
 func wholeReleases(ctx context.Context, r *repo.Repository, near bool, before ...*repo.Release) (err error) {
 	for _, release := range before {
-		if _, err := publish.Whole(ctx, release, near); err != nil {
+		whole, err := publish.Whole(ctx, release, near)
+		if err != nil {
 			return fmt.Errorf("%w; nothing was published", err)
+		}
+		for _, p := range r.Providers {
+			for _, part := range p.Releases {
+				for i, a := range part.Artifacts {
+					if same := whole.Artifact(a.Name); same != nil && part.Path == whole.Path {
+						sum, _ := same.Stated() // so it need not be read again
+						part.Artifacts[i] = a.Stating(sum)
+					}
+				}
+			}
 		}
 	}
 	for _, p := range r.Providers {

@@ -98,6 +98,9 @@ func Approve(
 // mirror approves all releases in it. Without keys, only what a mirror recorded counts.
 func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey, r *repo.Repository) error {
 	origin, signed, err := Recorded(r, keys)
+	if err == nil && origin != nil && len(keys) == 0 {
+		err = sumAll(ctx, r) // also what nothing else reads
+	}
 	if err != nil || len(keys) == 0 {
 		return err
 	}
@@ -142,6 +145,20 @@ func ApproveRepository(ctx context.Context, env *cli.Env, keys []*sign.PublicKey
 				approved.ComponentsFile = ""
 				if err := approved.Identify(); err != nil {
 					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sumAll compares the files of all releases with what a mirror recorded.
+func sumAll(ctx context.Context, r *repo.Repository) error {
+	for _, p := range r.Providers {
+		for _, release := range p.Releases {
+			for _, a := range release.Artifacts {
+				if _, err := a.Sum(ctx); err != nil {
+					return fmt.Errorf("%w; run mirror verify, or mirror repair", err)
 				}
 			}
 		}
@@ -227,14 +244,11 @@ func Recorded(r *repo.Repository, keys []*sign.PublicKey) (origin *mirror.Origin
 	if origin == nil || err != nil {
 		return nil, false, err
 	}
-	if err := origin.PinAll(r); err != nil {
-		return nil, false, err
+	if signed, err = Signed(origin.Checksums, origin.Signature, keys); err != nil {
+		return origin, false, cli.Exit(cli.ExitFindings, fmt.Errorf("%s: %w", r.Path, err))
 	}
-	signed, err = Signed(origin.Checksums, origin.Signature, keys)
-	if err != nil {
-		err = cli.Exit(cli.ExitFindings, fmt.Errorf("%s: %w", r.Path, err))
-	}
-	return origin, signed, err
+	origin.Signed = signed
+	return origin, signed, origin.PinAll(r)
 }
 
 // Signed reports whether the checksums of a mirror have a signature by one of the
