@@ -182,7 +182,7 @@ func (c *classifier) roles(k *Kind) []Role {
 	var fit, misfit []Role
 	for _, role := range used {
 		switch {
-		case role == k.Role:
+		case role == k.Role, role == IPPool: // a field for pools is only known by its name
 		case c.keeps(k, role):
 			fit = append(fit, role)
 		case !c.uses[[2]string{k.Group, k.Base()}][role].class:
