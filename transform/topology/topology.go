@@ -37,6 +37,8 @@ type State struct {
 	Objects []*Object
 	// Notes say what is not known.
 	Notes []string
+	// Unpatched says that patches could not be applied.
+	Unpatched bool
 }
 
 // Object is one that the controller creates or, for the Cluster, changes.
@@ -95,6 +97,11 @@ func (g *generator) note(format string, args ...any) {
 
 // classes checks that the class has the classes of the workers.
 func (g *generator) classes() {
+	own := part(g.cluster, "metadata")["namespace"]
+	if in := part(g.topology(), "classRef")["namespace"]; in != nil && in != own {
+		g.note("Cluster %s names ClusterClass %s of namespace %v, which is not at hand: the one in namespace %v stands for it",
+			g.Cluster.Name, g.Class.Name(), in, own)
+	}
 	seen := map[string]bool{}
 	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
 		for _, n := range g.Cluster.Get("spec", "topology", "workers", list).List() {
@@ -175,6 +182,7 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template, part
 		}
 		generate, validate, _ := g.Class.Handlers(p)
 		if generate != nil {
+			g.state.Unpatched = true
 			g.note("external patch %q (%s) is not applied: only the running extension knows what it changes", p.Name, generate.Text())
 		}
 		if validate != nil {
@@ -192,6 +200,7 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template, part
 		text = fmt.Sprintf("patch %q fails for %v %v: %s", f.Patch, o["kind"], part(o, "metadata")["name"], text)
 		if f.Unsure {
 			pos := g.Class.Object.Doc.Pos(f.Node)
+			g.state.Unpatched = true
 			g.note("%s:%d:%d: not applied, because %s", g.Class.Object.Doc.File.Name, pos.Line, pos.Column, text)
 			continue
 		}

@@ -45,7 +45,7 @@ With --only patched, it prints only what the patches change, step by step: each
 value before (-) and after (+), with the patch and the variables that it reads.
 
 It needs neither a cluster nor the network; "clusterctl alpha topology plan",
-which clusterctl no longer has, needed a cluster. What cannot be known is listed
+which clusterctl has removed, needed a cluster. What cannot be known is listed
 on standard error: patches of runtime extensions are not applied, and CEL rules
 of variables are not evaluated. Templates are taken as they are in the files,
 without defaults of the API server and changes by webhooks. ` + extension.Random + ` in a name
@@ -70,7 +70,11 @@ stands for random characters that Cluster API generates.
 				return err
 			}
 			var out bytes.Buffer
+			could := ""
 			for _, s := range states {
+				if s.Unpatched {
+					could = " that could be applied"
+				}
 				for _, note := range s.Notes {
 					env.Say("info: %s", note)
 				}
@@ -91,7 +95,7 @@ stands for random characters that Cluster API generates.
 			}
 			switch {
 			case out.Len() == 0:
-				env.Say("info: the patches change nothing")
+				env.Say("info: the patches%s change nothing", could)
 			case bytes.Contains(out.Bytes(), []byte("-"+extension.Random)):
 				env.Say("info: %s in names stands for the random characters that Cluster API generates", extension.Random)
 			}
