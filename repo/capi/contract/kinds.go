@@ -371,5 +371,5 @@ var classes = [...]struct {
 	{addon, "it is a proxy of an add-on provider", func(c *candidate) bool {
 		return c.place("addons") && (strings.HasSuffix(c.Kind, "ChartProxy") || strings.HasSuffix(c.Kind, "ReleaseProxy"))
 	}},
-	{Aux, "neither its name nor its fields are those of a role, and nothing refers to it", func(*candidate) bool { return true }},
+	{Aux, "neither its name nor its fields are those of a role, and nothing that was read refers to it", func(*candidate) bool { return true }},
 }
