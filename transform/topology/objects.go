@@ -29,14 +29,6 @@ type object = map[string]any
 
 // read makes Cluster and class what the API server makes of them in v1beta2.
 func (g *generator) read() {
-	for _, o := range []*manifest.Object{g.Cluster, g.Class.Object} {
-		if _, ok := contract.CoreSchema(o.Group, o.Kind, o.Version); !ok {
-			g.refuse(o, o.Get("apiVersion"), "%s %s is in version %s, which Cluster API does not read", o.Kind, o.Name, o.Version)
-		}
-	}
-	if len(g.errs) > 0 {
-		return
-	}
 	g.cluster = converted(g, g.Cluster, g.Value, clusterv1beta1.Convert_v1beta1_Cluster_To_v1beta2_Cluster)
 	g.class = converted(g, g.Class.Object, g.Class.Object.Doc.Root.Value(), clusterv1beta1.Convert_v1beta1_ClusterClass_To_v1beta2_ClusterClass)
 	if g.Cluster.Version == clusterclass.V1Beta1 { // what its webhook for conversion does in addition
@@ -52,15 +44,15 @@ func (g *generator) read() {
 	if version, _ := g.topology()["version"].(string); !strings.HasPrefix(version, "v") {
 		extension.Put(g.cluster, "v"+version, "spec", "topology", "version")
 	}
-	if len(g.errs) == 0 {
-		g.admit(g.Cluster)
-		g.admit(g.Class.Object)
-	}
 }
 
 // admit compares an object with what the API server and the webhooks of Cluster API take.
 func (g *generator) admit(o *manifest.Object) {
-	schema, _ := contract.CoreSchema(o.Group, o.Kind, o.Version)
+	schema, ok := contract.CoreSchema(o.Group, o.Kind, o.Version)
+	if !ok {
+		g.refuse(o, o.Get("apiVersion"), "%s %s is in version %s, which Cluster API does not read", o.Kind, o.Name, o.Version)
+		return
+	}
 	checker := crd.Checker{Received: true}
 	for _, v := range checker.CheckObject(schema, o.Doc.Root) {
 		switch {

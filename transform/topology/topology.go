@@ -51,6 +51,15 @@ type Object struct {
 	Changes []Change
 }
 
+// Admit returns what the API server and the webhooks of Cluster API refuse of Cluster and
+// class before the controller sees them, and notes about what they drop.
+func Admit(in Input) (notes []string, err error) {
+	g := &generator{Input: in, state: &State{}}
+	g.admit(g.Cluster)
+	g.admit(g.Class.Object)
+	return g.state.Notes, errors.Join(g.errs...)
+}
+
 // Generate computes the objects of a Cluster (cluster-api exp/topology/desiredstate,
 // Generate, and what the controller does before). All refusals are returned, each a
 // *yamldoc.Error where it has a place.

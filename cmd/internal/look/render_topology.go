@@ -129,9 +129,9 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 		return nil, err
 	}
 	for i, o := range template {
-		in := o.Get("spec", "topology")
-		name := cmp.Or(in.Get("classRef", "name").Str(), in.Get("class").Str())
-		if !o.Is(clusterclass.Group, "Cluster") || in.Given() == nil || in.Is(yamldoc.Map) && len(in.Fields()) == 0 {
+		spec := o.Get("spec", "topology")
+		name := cmp.Or(spec.Get("classRef", "name").Str(), spec.Get("class").Str())
+		if !o.Is(clusterclass.Group, "Cluster") || spec.Given() == nil || spec.Is(yamldoc.Map) && len(spec.Fields()) == 0 {
 			continue
 		}
 		all := template
@@ -142,12 +142,16 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 			}
 			all = append(slices.Clip(more), template...)
 		}
-		s, err := topology.Generate(topology.Input{
-			Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != "",
-		})
+		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != ""}
+		notes, err := topology.Admit(in)
 		if err != nil {
 			return nil, err
 		}
+		s, err := topology.Generate(in)
+		if err != nil {
+			return nil, err
+		}
+		s.Notes = append(notes, s.Notes...)
 		out = append(out, s)
 	}
 	if len(out) == 0 {
