@@ -129,6 +129,11 @@ func TestPlan(t *testing.T) {
 			"add the objects of kind Bar.bar.example.com and its definition to the dump",
 		},
 		{
+			"an owner of a kind of Kubernetes that the dump does not hold", x([]string{"v1 ConfigMap b u-b"}, ""),
+			Unclear, false, false, "ownerReference 1 points to ConfigMap b, and the input holds no object of that kind",
+			"add the objects of kind ConfigMap to the dump",
+		},
+		{
 			"an owner that was made anew",
 			x(append(byCluster[:1:1], prov+" FooMachine y u-old"), "") +
 				existing(prov, "FooMachine ns/y", "u-new", byCluster, ""),
