@@ -2,7 +2,6 @@ package look
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -129,8 +128,7 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 		return nil, err
 	}
 	for i, o := range template {
-		spec := o.Get("spec", "topology")
-		name := cmp.Or(spec.Get("classRef", "name").Str(), spec.Get("class").Str())
+		spec, name := o.Get("spec", "topology"), clusterclass.Named(o)
 		if !o.Is(clusterclass.Group, "Cluster") || spec.Given() == nil || spec.Is(yamldoc.Map) && len(spec.Fields()) == 0 {
 			continue
 		}

@@ -74,8 +74,7 @@ func OffersOf(r *repo.Release, variables []Variable) *Offers {
 		flavor.Name, _ = layouts.Flavor(a.Name)
 		files := []string{a.Name}
 		for _, o := range f.Objects() {
-			topology := o.Get("spec", "topology")
-			class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
+			class := clusterclass.Named(o)
 			if isCluster(o) && class != "" && !slices.Contains(flavor.Classes, f.Written(class)) {
 				flavor.Classes = append(flavor.Classes, f.Written(class))
 				files = append(files, layouts.ClusterClassFile(class))
