@@ -28,8 +28,8 @@ type Topology struct {
 	Class *clusterclass.Class
 	// Cluster is as a person would write it, in either version of the API.
 	Cluster object
-	// templates are the objects of the class by kind and name.
-	templates map[[2]string]object
+	// templates are the objects of the class by group, kind and name.
+	templates map[[3]string]object
 }
 
 // ReadTopology returns the topology of a ClusterClass and a Cluster in the files; what they
@@ -37,7 +37,7 @@ type Topology struct {
 // of a class without one has each class of workers once. The error says which file
 // cannot be used.
 func ReadTopology(files ...*manifest.File) (*Topology, error) {
-	t := &Topology{templates: map[[2]string]object{}}
+	t := &Topology{templates: map[[3]string]object{}}
 	for _, f := range files {
 		if err := f.Err(); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Artifact.Path, err)
@@ -81,13 +81,13 @@ var ordinary = sync.OnceValue(func() []*manifest.Object {
 // TopologyOf returns the topology of a ClusterClass with its templates among the objects.
 // The Cluster is the one that is built in, with each class of workers once.
 func TopologyOf(class *clusterclass.Class, objects []*manifest.Object) *Topology {
-	t := &Topology{Class: class, templates: map[[2]string]object{}}
+	t := &Topology{Class: class, templates: map[[3]string]object{}}
 	for _, o := range objects {
 		if o.Kind == clusterclass.Kind || o.Is(clusterclass.Group, "Cluster") {
 			continue
 		}
 		if value, ok := o.Doc.Root.Value().(object); ok {
-			t.templates[[2]string{o.Kind, o.Name}] = value
+			t.templates[[3]string{o.Group, o.Kind, o.Name}] = value
 		}
 	}
 	for _, o := range ordinary() {
@@ -125,7 +125,7 @@ func (t *Topology) add(o *manifest.Object) error {
 		}
 		t.Cluster = value
 	default:
-		t.templates[[2]string{o.Kind, o.Name}] = value
+		t.templates[[3]string{o.Group, o.Kind, o.Name}] = value
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (t *Topology) reference(r object, version contract.Contract) object {
 // template returns the object that a reference names, with what Cluster API makes
 // sure is there. A class may come without its templates: then it is an empty one.
 func (t *Topology) template(r clusterclass.Reference) object {
-	o, ok := t.templates[[2]string{r.Kind, r.Name}]
+	o, ok := t.templates[[3]string{r.Group(), r.Kind, r.Name}]
 	if ok {
 		o = copied(o).(object)
 	} else {
@@ -273,7 +273,7 @@ func (t *Topology) template(r clusterclass.Reference) object {
 
 // Has reports whether the object that a reference names is there.
 func (t *Topology) Has(r clusterclass.Reference) bool {
-	_, ok := t.templates[[2]string{r.Kind, r.Name}]
+	_, ok := t.templates[[3]string{r.Group(), r.Kind, r.Name}]
 	return ok
 }
 

@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -219,7 +220,8 @@ func (r *Release) samples(kinds []*contract.Kind) bool {
 	kinds = phrase.Only(kinds, func(k *contract.Kind) bool { return k.Role == contract.Aux })
 	found := false
 	for _, a := range r.Artifacts {
-		if len(kinds) == 0 || a.Kind() != layouts.Asset || !strings.HasSuffix(a.Name, ".yaml") || strings.Contains(a.Path, "://") || a.Size > largestSample {
+		if len(kinds) == 0 || a.Kind() != layouts.Asset ||
+			!slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(a.Name)) || strings.Contains(a.Path, "://") || a.Size > largestSample {
 			continue
 		}
 		data, err := a.Text()

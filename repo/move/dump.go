@@ -526,8 +526,8 @@ func (b *planner) names() {
 }
 
 // kindsOf are those that a name may be of: the one that stands next to it, or the one
-// after which its field is called. There are none for kinds of Kubernetes that always
-// stay, and of who knows whom.
+// after which its field is called. There are none for kinds of Kubernetes, which always
+// stay, and none if neither tells one.
 func (b *planner) kindsOf(name *Name) []groupKind {
 	field := strings.ToLower(strings.TrimSuffix(name.Field, ".name"))
 	field = field[strings.LastIndexByte(field, '.')+1:]

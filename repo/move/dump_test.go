@@ -129,6 +129,11 @@ func TestPlan(t *testing.T) {
 			"add the objects of kind Bar.bar.example.com and its definition to the dump",
 		},
 		{
+			"an owner of a kind of Kubernetes that the dump does not hold", x([]string{"v1 ConfigMap b u-b"}, ""),
+			Unclear, false, false, "ownerReference 1 points to ConfigMap b, and the input holds no object of that kind",
+			"add the objects of kind ConfigMap to the dump",
+		},
+		{
 			"an owner that was made anew",
 			x(append(byCluster[:1:1], prov+" FooMachine y u-old"), "") +
 				existing(prov, "FooMachine ns/y", "u-new", byCluster, ""),
@@ -429,7 +434,7 @@ func TestNeeds(t *testing.T) {
 		definitionOf("cluster.x-k8s.io", "v1beta2", "MachinePool", "Namespaced", byClusterctl) +
 		existing(core, "ClusterClass ns/cc", "u-cc", nil, "spec: {patches: [{external: {generatePatchesExtension: a.b}}]}\n") +
 		existing(core, "Cluster ns/d", "u-d", nil, "spec: {topology: {classRef: {name: cc}}}\n") +
-		existing(core, "MachinePool ns/p", "u-mp", []string{core + " Cluster c u-c"}, "") +
+		existing(core, "MachinePool ns/p", "u-mp", []string{core + " Cluster c u-c"}, "spec: {template: {spec: {taints: [{key: a}]}}}\n") +
 		existing(prov, "FooPool ns/p", "u-fp", []string{core + " Cluster c u-c"}, "") +
 		definitionOf(controlPlaneGroup, "v1beta2", "KubeadmControlPlaneTemplate", "Namespaced", byClusterctl) +
 		existing(controlPlaneGroup+"/v1beta2", "KubeadmControlPlaneTemplate ns/t", "u-t", []string{core + " ClusterClass cc u-cc"},
@@ -457,6 +462,23 @@ func TestNeeds(t *testing.T) {
 			"in a variable", source + manager(`"--feature-gates=$(GATES)"`), "the feature gate ClusterTopology of cluster-api",
 			"not known", "do not tell all gates",
 		},
+		{
+			"in a script", source + manager(`sh, -c, "exec /manager ${ARGS}"`), "the feature gate MachinePool of cluster-api",
+			"not known", "do not tell all gates",
+		},
+		{
+			"in an argument of another name", source + manager(`"--namespace=$(NS)"`), "the feature gate MachinePool of cluster-api",
+			"met", "",
+		},
+		{
+			"beside a Deployment of the provider", source + strings.ReplaceAll(manager(""), `name: "capi-controller-manager"`, "name: other\n  labels: {cluster.x-k8s.io/provider: cluster-api}") +
+				manager(`"--feature-gates=MachinePool=false"`), "the feature gate MachinePool of cluster-api", "missing", "",
+		},
+		{
+			"in one of two", source + manager("") + strings.ReplaceAll(manager(`"--feature-gates=MachinePool=false"`), "capi-system", "b"),
+			"the feature gate MachinePool of cluster-api", "not known", "differ",
+		},
+		{"taints", whole, "the feature gate MachineTaintPropagation of cluster-api", "missing", "off by default"},
 		{
 			"of another provider", whole, "the feature gate ClusterTopology of control-plane-kubeadm", "not known",
 			"does not hold the Deployment capi-kubeadm-control-plane-controller-manager",
@@ -497,6 +519,7 @@ func TestNeeds(t *testing.T) {
 			strings.ReplaceAll(whole, inventory, existing("operator.cluster.x-k8s.io/v1alpha2", "InfrastructureProvider foo-system/foo", "u-o", nil, "spec: {version: v1.0.0}\n")),
 			"infrastructure-foo v1.0.0 or newer, contract v1beta2", "missing", "refuses to move",
 		},
+		{"no definitions", inventory, "infrastructure-foo v1.0.0 or newer, contract v1beta2", "not known", "holds no definition"},
 		{"no definitions", inventory, "the API foo.cluster.x-k8s.io/v1", "not known", "holds no definition"},
 		{"one definition less", base, "the API foo.cluster.x-k8s.io/v1", "missing", "does not define FooPool"},
 		{

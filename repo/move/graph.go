@@ -1,9 +1,9 @@
 package move
 
 import (
-	"cmp"
 	"slices"
 
+	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -219,9 +219,7 @@ func Classes(objects []*manifest.Object) []string {
 		if !o.Is("cluster.x-k8s.io", "Cluster") {
 			continue
 		}
-		topology := o.Get("spec", "topology")
-		if class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str()); class != "" &&
-			!slices.Contains(out, class) {
+		if class := clusterclass.Named(o); class != "" && !slices.Contains(out, class) {
 			out = append(out, class)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
@@ -62,24 +63,46 @@ var (
 			"spec.template.spec.format", "ignition",
 		},
 		{
-			ofControlPlane, ignition, false, groupKind{controlPlaneGroup, "KubeadmControlPlane"},
+			ofControlPlane, ignition, false, kubeadmControlPlane,
 			"spec.kubeadmConfigSpec.format", "ignition",
 		},
 		{
-			ofControlPlane, ignition, false, groupKind{controlPlaneGroup, "KubeadmControlPlaneTemplate"},
+			ofControlPlane, ignition, false, kubeadmControlPlaneTemplate,
 			"spec.template.spec.kubeadmConfigSpec.format", "ignition",
 		},
-		{ofControlPlane, "ClusterTopology", false, groupKind{controlPlaneGroup, "KubeadmControlPlaneTemplate"}, "", ""},
+		{ofControlPlane, "ClusterTopology", false, kubeadmControlPlaneTemplate, "", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "Machine"}, "spec.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "MachineSet"}, "spec.template.spec.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "MachineDeployment"}, "spec.template.spec.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "MachinePool"}, "spec.template.spec.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "Cluster"}, "spec.topology.controlPlane.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "Cluster"}, "spec.topology.workers.machineDeployments.*.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "Cluster"}, "spec.topology.workers.machinePools.*.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "ClusterClass"}, "spec.controlPlane.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "ClusterClass"}, "spec.workers.machineDeployments.*.taints.*", ""},
+		{ofCore, taints, false, groupKind{coreGroup, "ClusterClass"}, "spec.workers.machinePools.*.taints.*", ""},
+		// In v1beta2, and in v1beta1.
+		{ofControlPlane, taints, false, kubeadmControlPlane, "spec.machineTemplate.spec.taints.*", ""},
+		{ofControlPlane, taints, false, kubeadmControlPlane, "spec.machineTemplate.taints.*", ""},
+		{ofControlPlane, taints, false, kubeadmControlPlaneTemplate, "spec.template.spec.machineTemplate.spec.taints.*", ""},
+		{ofControlPlane, taints, false, kubeadmControlPlaneTemplate, "spec.template.spec.machineTemplate.taints.*", ""},
 	}
+
+	kubeadmControlPlane         = groupKind{controlPlaneGroup, "KubeadmControlPlane"}
+	kubeadmControlPlaneTemplate = groupKind{controlPlaneGroup, "KubeadmControlPlaneTemplate"}
 )
 
-const ignition = "KubeadmBootstrapFormatIgnition"
+const (
+	ignition = "KubeadmBootstrapFormatIgnition"
+	taints   = "MachineTaintPropagation"
+)
 
 // String is how the plan names it.
 func (g *gate) String() string { return "the feature gate " + g.name + " of " + g.webhooks.provider }
 
 // gatesOf returns those that an object needs, whose value is only asked for if it decides.
 func gatesOf(kind groupKind, object func() any) []*gate {
+	object = sync.OnceValue(object)
 	return phrase.Only(gates, func(g *gate) bool {
 		return g.refuses == kind && (g.field == "" || set(object(), strings.Split(g.field, "."), g.value))
 	})
@@ -199,6 +222,9 @@ func provider(label, version string, carried contracts) Need {
 		if lack := t.contract(carried); lack != "" {
 			return missing, lack
 		}
+		if len(carried) > 0 && len(t.definitions) == 0 {
+			return NotKnown, noDefinitions
+		}
 		return status, found
 	}
 	return n
@@ -297,12 +323,14 @@ func Check(plans []*Plan, d *Dump) {
 // (client/cluster/inventory.go, CheckCAPIContract).
 const contractVersion = "v1beta2"
 
+const noDefinitions = "the dump of the target holds no definition (CRD)"
+
 // serves reports whether the kind of an object is there in a version.
 func (t *target) serves(n *Node, version string) (status, found string) {
 	o := t.definitions[groupKind{n.Group, n.Kind}]
 	if o == nil {
 		if len(t.definitions) == 0 {
-			return NotKnown, "the dump of the target holds no definition (CRD)"
+			return NotKnown, noDefinitions
 		}
 		return missing, "the target does not define " + n.Kind
 	}
@@ -378,31 +406,52 @@ func (t *target) contract(carried contracts) string {
 	return ""
 }
 
-// gate reports whether a feature gate is on.
+// gate reports whether a feature gate is on: in the Deployments of that name, or else in
+// those of the provider, of which not all need have the webhooks.
 func (t *target) gate(g *gate) (status, found string) {
+	var named, labelled []*Object
 	for i := range t.d.Objects {
 		o := &t.d.Objects[i]
-		m, ok := o.Detail.(*Manager)
-		if !ok || o.Labels[providerLabel] != g.webhooks.provider && o.Name != g.webhooks.manager {
-			continue
+		switch _, ok := o.Detail.(*Manager); {
+		case ok && o.Name == g.webhooks.manager:
+			named = append(named, o)
+		case ok && o.Labels[providerLabel] == g.webhooks.provider:
+			labelled = append(labelled, o)
 		}
-		stage := "AllAlpha"
-		if g.on {
-			stage = "AllBeta"
-		}
-		on, set := m.Gates[g.name]
-		if !set {
-			on, set = m.Gates[stage]
-		}
-		switch {
-		case m.Unread:
-			return NotKnown, fmt.Sprintf("the arguments of %s do not tell all gates", idOf(o))
-		case set && on, !set && g.on:
-			return met, ""
-		case set:
-			return missing, fmt.Sprintf("%s has --feature-gates=%s=false", idOf(o), g.name)
-		}
-		return missing, fmt.Sprintf("%s does not set it, and it is off by default", idOf(o))
 	}
-	return NotKnown, "the dump of the target does not hold the Deployment " + g.webhooks.manager
+	if len(named) == 0 {
+		named = labelled
+	}
+	for i, o := range named {
+		s, f := g.in(o)
+		if i > 0 && s != status {
+			return NotKnown, fmt.Sprintf("%s and %s differ", idOf(named[0]), idOf(o))
+		}
+		status, found = s, f
+	}
+	if len(named) == 0 {
+		return NotKnown, "the dump of the target does not hold the Deployment " + g.webhooks.manager
+	}
+	return status, found
+}
+
+// in reports whether a Deployment has the gate on.
+func (g *gate) in(o *Object) (status, found string) {
+	m, stage := o.Detail.(*Manager), "AllAlpha"
+	if g.on {
+		stage = "AllBeta"
+	}
+	on, set := m.Gates[g.name]
+	if !set {
+		on, set = m.Gates[stage]
+	}
+	switch {
+	case m.Unread:
+		return NotKnown, fmt.Sprintf("the arguments of %s do not tell all gates", idOf(o))
+	case set && on, !set && g.on:
+		return met, ""
+	case set:
+		return missing, fmt.Sprintf("%s has --feature-gates=%s=false", idOf(o), g.name)
+	}
+	return missing, fmt.Sprintf("%s does not set it, and it is off by default", idOf(o))
 }

@@ -186,7 +186,11 @@ func manager(m map[string]any) any {
 		for i, arg := range args {
 			value, ok := strings.CutPrefix(text(arg), "--feature-gates")
 			if !ok { // a variable may hold the flag, or a script of the shell
-				out.Unread = out.Unread || strings.HasPrefix(text(arg), "$") || strings.Contains(text(arg), "feature-gates")
+				flag := text(arg)
+				if strings.HasPrefix(flag, "-") {
+					flag, _, _ = strings.Cut(flag, "=")
+				}
+				out.Unread = out.Unread || strings.Contains(flag, "$") || strings.Contains(text(arg), "feature-gates")
 				continue
 			}
 			if value == "" && i+1 < len(args) {

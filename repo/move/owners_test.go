@@ -48,6 +48,9 @@ var theCluster = object(core, "Cluster", "c", "spec: {paused: false}\n")
 func TestTemplate(t *testing.T) {
 	label := func(l string) string { return "  labels: {" + l + ": \"\"}\n" }
 	secret := func(rest string) string { return object("v1", "Secret", "x", rest) }
+	byVariable := func(more string) string {
+		return object(core, "ClusterClass", "cc", "spec: {variables: [{name: v, schema: {openAPIV3Schema: {type: string, "+more+"}}}], patches: [{name: p, definitions: [{jsonPatches: [{op: add, path: /spec/a, valueFrom: {variable: v}}]}]}]}\n")
+	}
 	md := func(api, field string) string {
 		return object(api, "MachineDeployment", "md", "spec: {clusterName: c, template: {spec: "+field+"}}\n")
 	}
@@ -161,6 +164,18 @@ func TestTemplate(t *testing.T) {
 		{
 			"variable of a topology", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, variables: [{name: v, value: {secret: {name: x}}}]}}\n") + secret(""),
 			Unclear, mayBeOwned, "spec.topology.variables.0.value.secret",
+		},
+		{
+			"value of a variable that a patch writes", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}, variables: [{name: v, value: x}]}}\n") + byVariable("") + secret(""),
+			Unclear, mayBeOwned, "Cluster c, spec.topology: patches and templates of the ClusterClass decide",
+		},
+		{
+			"default of a variable that a patch writes", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}}}\n") + byVariable("default: x") + secret(""),
+			Unclear, mayBeOwned, "Cluster c, spec.topology: patches and templates of the ClusterClass decide",
+		},
+		{
+			"another value of a variable", object(core, "Cluster", "c", "spec: {topology: {classRef: {name: cc}}}\n") + byVariable("default: y") + secret(""),
+			Left, Unowned, "nothing refers to it",
 		},
 		{
 			"a class takes its Clusters with it", object(core, "ClusterClass", "cc", "  ownerReferences: [{apiVersion: fleet/v1, kind: Bundle, name: b, uid: u}]\nspec: {}\n") + object(old, "Cluster", "x", "spec: {topology: {class: cc}}\n"),

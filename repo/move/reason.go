@@ -205,6 +205,9 @@ func (n *Node) Fix() string {
 		case from.Missing && from.Namesake:
 			return "use the output of kubectl get as it is, with every metadata.uid"
 		case from.Missing:
+			if from.ofKubernetes() {
+				return fmt.Sprintf("add the objects of kind %s to the dump", from.Kind)
+			}
 			return fmt.Sprintf("add the objects of kind %s.%s and its definition to the dump", from.Kind, from.Group)
 		}
 	case mayBeIgnored:

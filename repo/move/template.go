@@ -358,43 +358,48 @@ func (b *builder) softOwners() {
 // classDecides gives objects that nothing names to the Clusters with a topology whose
 // class may compute names.
 func (b *builder) classDecides(named int) {
-	var managed *Node
-	for _, n := range b.byKind[groupKind{coreGroup, "Cluster"}] {
-		if n.Object.Get("spec", "topology") != nil && b.computes(n) {
-			managed = n
-			break
+	for _, c := range b.byKind[groupKind{coreGroup, "Cluster"}] {
+		topology := c.Object.Get("spec", "topology")
+		if topology == nil {
+			continue
 		}
-	}
-	if managed == nil {
-		return
-	}
-	for _, n := range b.Nodes[:named] {
-		if len(n.In) == 0 && (n.data() || n.foreign()) {
-			b.Link(&Edge{From: managed, To: n, Link: MayOwn, By: managed, Field: "spec.topology", At: managed.Object.Get("spec", "topology"), Why: whyTopology})
+		all, values := b.computes(c)
+		for _, n := range b.Nodes[:named] {
+			if len(n.In) == 0 && (n.data() || n.foreign()) && (all || values[n.Name]) {
+				b.Link(&Edge{From: c, To: n, Link: MayOwn, By: c, Field: "spec.topology", At: topology, Why: whyTopology})
+			}
 		}
 	}
 }
 
 // computes reports whether the class of a Cluster may compute names, by a template, from the name
-// of the Cluster, or in an extension. One that is not at hand may.
-func (b *builder) computes(n *Node) bool {
+// of the Cluster, or in an extension; one that is not at hand may. Else it returns the values
+// that its patches may take from variables.
+func (b *builder) computes(n *Node) (all bool, values map[string]bool) {
+	values = map[string]bool{}
+	note := func(_ yamldoc.Path, n *yamldoc.Node) bool {
+		values[n.Text()] = true
+		return true
+	}
 	for _, name := range Classes([]*manifest.Object{n.Object}) {
 		class := b.Find(ID{Group: coreGroup, Kind: "ClusterClass", Name: name})
 		if class == nil {
-			return true
+			return true, nil
 		}
 		for _, p := range class.Object.Get("spec", "patches").List() {
 			if p.Get("external") != nil {
-				return true
+				return true, nil
 			}
 			for _, from := range p.All("definitions", "*", "jsonPatches", "*", "valueFrom") {
 				if from.Get("template") != nil || strings.HasPrefix(from.Get("variable").Str(), "builtin") {
-					return true
+					return true, nil
 				}
+				n.Object.Get("spec", "topology").Walk(note)
+				class.Object.Get("spec", "variables").Walk(note)
 			}
 		}
 	}
-	return false
+	return false, values
 }
 
 // empty reports whether a label selector has no requirement.

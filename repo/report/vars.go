@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/facts/inventory"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
@@ -152,6 +153,9 @@ func addOffers(p *Page, r *repo.Release, offers *inventory.Offers) {
 			command, name := "clusterctl generate cluster NAME --infrastructure "+r.Provider.Name, any("(default)")
 			if f.Name != "" {
 				command, name = command+" --flavor "+f.Name, Code(f.Name)
+			}
+			if r.Provider.Type != layouts.Infrastructure { // clusterctl looks for flavors in no other provider
+				command = "clusterctl generate cluster NAME --from " + f.File
 			}
 			p.Row(name, Code(command), codes(f.Classes), codes(f.Required), codes(f.Optional))
 		}

@@ -174,6 +174,15 @@ File: ´clusterclass-quick.yaml´. Used by: ´cluster-template.yaml´.
 		}
 	}
 	var b strings.Builder
+	other := *r
+	other.Provider.Type = layouts.ControlPlane
+	releases := one(&other, variables)
+	releases[0].Offers = inventory.OffersOf(r, variables)
+	given.NoError(t, report.WriteVariables(&b, "markdown", releases))
+	if !strings.Contains(b.String(), "`clusterctl generate cluster NAME --from cluster-template.yaml`") {
+		t.Errorf("of another provider:\n%s", &b)
+	}
+	b.Reset()
 	given.NoError(t, report.WriteVariables(&b, "json", one(r, variables)))
 	var got struct{ Variables []inventory.Variable }
 	given.NoError(t, json.Unmarshal([]byte(b.String()), &got))

@@ -15,11 +15,14 @@ import (
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/contract"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/patch"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/extension"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/kube/crd"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
 type object = map[string]any
@@ -40,6 +43,38 @@ func (g *generator) read() {
 	}
 	if version, _ := g.topology()["version"].(string); !strings.HasPrefix(version, "v") {
 		extension.Put(g.cluster, "v"+version, "spec", "topology", "version")
+	}
+}
+
+// admit compares an object with what the API server and the webhooks of Cluster API take.
+func (g *generator) admit(o *manifest.Object) {
+	schema, ok := contract.CoreSchema(o.Group, o.Kind, o.Version)
+	if !ok {
+		g.refuse(o, o.Get("apiVersion"), "%s %s is in version %s, which Cluster API does not read", o.Kind, o.Name, o.Version)
+		return
+	}
+	checker := crd.Checker{Received: true}
+	for _, v := range checker.CheckObject(schema, o.Doc.Root) {
+		switch {
+		case strings.HasPrefix(v.Path, "status"):
+		case v.Fault == crd.Unknown:
+			pos := o.Doc.Pos(v.Node)
+			g.note("%s:%d:%d: %s is left out: a %s of %s has no such field", o.Doc.File.Name, pos.Line, pos.Column, v.Path, o.Kind, o.Version)
+		default:
+			g.refuse(o, v.Node, "%s %s", v.Path, v.Message)
+		}
+	}
+	topology := o.Get("spec", "topology")
+	for _, metadata := range slices.Concat([]*yamldoc.Node{o.Get("metadata"), topology.Get("controlPlane", "metadata")},
+		topology.All("workers", clusterclass.Deployments, "*", "metadata"), topology.All("workers", clusterclass.Pools, "*", "metadata")) {
+		for _, p := range crd.Problems(metadata) {
+			g.refuse(o, p.Node, "%s", p.Says(p.Node.Text()))
+		}
+	}
+	if n := topology.Get("version"); n.Str() != "" {
+		if _, err := layouts.ParseVersion("v" + strings.TrimPrefix(n.Str(), "v")); err != nil {
+			g.refuse(o, n, "spec.topology.version %q is not a version such as v1.34.0", n.Str())
+		}
 	}
 }
 

@@ -37,6 +37,8 @@ type State struct {
 	Objects []*Object
 	// Notes say what is not known.
 	Notes []string
+	// Unpatched says that patches could not be applied.
+	Unpatched bool
 }
 
 // Object is one that the controller creates or, for the Cluster, changes.
@@ -47,6 +49,15 @@ type Object struct {
 	Template string
 	// Changes are what patches make of it, in their order.
 	Changes []Change
+}
+
+// Admit returns what the API server and the webhooks of Cluster API refuse of Cluster and
+// class before the controller sees them, and notes about what they drop.
+func Admit(in Input) (notes []string, err error) {
+	g := &generator{Input: in, state: &State{}}
+	g.admit(g.Cluster)
+	g.admit(g.Class.Object)
+	return g.state.Notes, errors.Join(g.errs...)
 }
 
 // Generate computes the objects of a Cluster (cluster-api exp/topology/desiredstate,
@@ -95,6 +106,11 @@ func (g *generator) note(format string, args ...any) {
 
 // classes checks that the class has the classes of the workers.
 func (g *generator) classes() {
+	own := part(g.cluster, "metadata")["namespace"]
+	if in := part(g.topology(), "classRef")["namespace"]; in != nil && in != own {
+		g.note("Cluster %s names ClusterClass %s of namespace %v, which is not at hand: the one in namespace %v stands for it",
+			g.Cluster.Name, g.Class.Name(), in, own)
+	}
 	seen := map[string]bool{}
 	for _, list := range [...]string{clusterclass.Deployments, clusterclass.Pools} {
 		for _, n := range g.Cluster.Get("spec", "topology", "workers", list).List() {
@@ -175,6 +191,7 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template, part
 		}
 		generate, validate, _ := g.Class.Handlers(p)
 		if generate != nil {
+			g.state.Unpatched = true
 			g.note("external patch %q (%s) is not applied: only the running extension knows what it changes", p.Name, generate.Text())
 		}
 		if validate != nil {
@@ -192,6 +209,7 @@ func (g *generator) patch(global patch.Values, templates []*patch.Template, part
 		text = fmt.Sprintf("patch %q fails for %v %v: %s", f.Patch, o["kind"], part(o, "metadata")["name"], text)
 		if f.Unsure {
 			pos := g.Class.Object.Doc.Pos(f.Node)
+			g.state.Unpatched = true
 			g.note("%s:%d:%d: not applied, because %s", g.Class.Object.Doc.File.Name, pos.Line, pos.Column, text)
 			continue
 		}

@@ -2,7 +2,6 @@ package look
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,7 +48,7 @@ With --only patched, it prints only what the patches change, step by step: each
 value before (-) and after (+), with the patch and the variables that it reads.
 
 It needs neither a cluster nor the network; "clusterctl alpha topology plan",
-which clusterctl no longer has, needed a cluster. What cannot be known is listed
+which clusterctl has removed, needed a cluster. What cannot be known is listed
 on standard error: patches of runtime extensions are not applied, and CEL rules
 of variables are not evaluated. Templates are taken as they are in the files,
 without defaults of the API server and changes by webhooks. ` + extension.Random + ` in a name
@@ -80,7 +79,11 @@ folder.`,
 				return err
 			}
 			var out bytes.Buffer
+			could := ""
 			for _, s := range states {
+				if s.Unpatched {
+					could = " that could be applied"
+				}
 				for _, note := range s.Notes {
 					env.Say("info: %s", note)
 				}
@@ -101,7 +104,7 @@ folder.`,
 			}
 			switch {
 			case out.Len() == 0:
-				env.Say("info: the patches change nothing")
+				env.Say("info: the patches%s change nothing", could)
 			case bytes.Contains(out.Bytes(), []byte("-"+extension.Random)):
 				env.Say("info: %s in names stands for the random characters that Cluster API generates", extension.Random)
 			}
@@ -136,9 +139,8 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 		return nil, err
 	}
 	for i, o := range template {
-		in := o.Get("spec", "topology")
-		name := cmp.Or(in.Get("classRef", "name").Str(), in.Get("class").Str())
-		if !o.Is(clusterclass.Group, "Cluster") || in.Given() == nil || in.Is(yamldoc.Map) && len(in.Fields()) == 0 {
+		spec, name := o.Get("spec", "topology"), clusterclass.Named(o)
+		if !o.Is(clusterclass.Group, "Cluster") || spec.Given() == nil || spec.Is(yamldoc.Map) && len(spec.Fields()) == 0 {
 			continue
 		}
 		all := template
@@ -149,12 +151,16 @@ func (r *topologyRendering) topologies(ctx context.Context, env *cli.Env) (out [
 			}
 			all = append(slices.Clip(more), template...)
 		}
-		s, err := topology.Generate(topology.Input{
-			Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != "",
-		})
+		in := topology.Input{Cluster: o, Value: t.Objects[i].Object, Class: classOf(all, name), Templates: all, Changes: r.only != ""}
+		notes, err := topology.Admit(in)
 		if err != nil {
 			return nil, err
 		}
+		s, err := topology.Generate(in)
+		if err != nil {
+			return nil, err
+		}
+		s.Notes = append(notes, s.Notes...)
 		out = append(out, s)
 	}
 	if len(out) == 0 {

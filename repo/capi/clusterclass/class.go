@@ -7,6 +7,7 @@
 package clusterclass
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"sync"
@@ -86,6 +87,12 @@ func (c *Class) Name() string { return c.Object.Name }
 
 // old reports whether the fields have the names of v1beta1.
 func (c *Class) old() bool { return c.Version == V1Beta1 }
+
+// Named returns the name of the class that a Cluster names, in either version of the API.
+func Named(cluster *manifest.Object) string {
+	topology := cluster.Get("spec", "topology")
+	return cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
+}
 
 // Reference is a place for a reference to a template.
 type Reference struct {

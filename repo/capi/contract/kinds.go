@@ -182,7 +182,7 @@ func (c *classifier) roles(k *Kind) []Role {
 	var fit, misfit []Role
 	for _, role := range used {
 		switch {
-		case role == k.Role:
+		case role == k.Role, role == IPPool: // a field for pools is only known by its name
 		case c.keeps(k, role):
 			fit = append(fit, role)
 		case !c.uses[[2]string{k.Group, k.Base()}][role].class:
@@ -371,5 +371,5 @@ var classes = [...]struct {
 	{addon, "it is a proxy of an add-on provider", func(c *candidate) bool {
 		return c.place("addons") && (strings.HasSuffix(c.Kind, "ChartProxy") || strings.HasSuffix(c.Kind, "ReleaseProxy"))
 	}},
-	{Aux, "neither its name nor its fields are those of a role, and nothing refers to it", func(*candidate) bool { return true }},
+	{Aux, "neither its name nor its fields are those of a role, and nothing that was read refers to it", func(*candidate) bool { return true }},
 }

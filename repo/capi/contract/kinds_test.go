@@ -95,6 +95,26 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: %s, want %s", kinds[i].Kind, kinds[i].Role, want)
 		}
 	}
+	// A field for pools only tells of addresses if it is called so, and never against a name.
+	for _, tc := range []struct {
+		spec, kind string
+		role       Role
+	}{
+		{"poolRef: %s", "FooRange", IPPool},
+		{"nics: [{ipv4PoolRef: %s}]", "FooRange", IPPool},
+		{"ipamConfig: {rangePoolRef: %s}", "FooRange", IPPool},
+		{"resourcePoolRef: %s", "FooRange", Aux},
+		{"machinePoolRef: %s", "FooMachinePool", InfraMachinePool},
+		{"poolRef: %s", "FooMachinePool", InfraMachinePool},
+	} {
+		ref := fmt.Sprintf(tc.spec, fmt.Sprintf("{apiGroup: %s, kind: %s, name: y}", infra, tc.kind))
+		user := "apiVersion: " + infra + "/v1\nkind: FooMachinePoolMachine\nmetadata: {name: x}\nspec: {" + ref + "}\n"
+		uses := Uses{}
+		uses.Add("x.yaml", manifest.New(repo.BytesArtifact("x.yaml", nil), layouts.Components, []byte(user)).Objects())
+		if k := DefaultProfile().Kinds(definitions(t, definition(infra, tc.kind, "", "", "")), uses)[0]; k.Role != tc.role {
+			t.Errorf("%s to %s: %s, want %s", tc.spec, tc.kind, k.Role, tc.role)
+		}
+	}
 }
 
 func TestChoose(t *testing.T) {

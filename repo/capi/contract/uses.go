@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
@@ -75,41 +76,52 @@ func (u Uses) Add(file string, objects []*manifest.Object) {
 		if !strings.HasSuffix(o.Group, apiGroup) {
 			continue
 		}
-		note := func(role Role) func(*yamldoc.Node) {
-			return func(ref *yamldoc.Node) {
-				u.add(ref, role, use{"a " + o.Kind + " in " + file + " refers to it", o.Kind == "ClusterClass"})
+		by := use{"a " + o.Kind + " in " + file + " refers to it", o.Kind == "ClusterClass"}
+		note := func(role Role, paths ...string) {
+			for _, path := range paths {
+				for _, ref := range o.Doc.Root.All(strings.Split(path, ".")...) {
+					u.add(ref, role, by)
+				}
 			}
 		}
 		rows, ok := references[[2]string{o.Group, o.Kind}]
 		for _, row := range rows {
-			for _, path := range row.fields {
-				each(o.Doc.Root, path, note(row.role))
-			}
+			note(row.role, row.fields...)
 		}
 		if !ok {
-			for _, path := range ofControlPlanes {
-				each(o.Doc.Root, path, note(InfraMachine))
-			}
-			addresses(o.Doc.Root.Get("spec"), note(IPPool))
+			note(InfraMachine, ofControlPlanes...)
+			addresses(o.Doc.Root.Get("spec"), poolOfAddresses, func(ref *yamldoc.Node) { u.add(ref, IPPool, by) })
 		}
 	}
 }
 
-// addresses visits what a provider's object says about pools of addresses. The field has
-// another name with each provider, but ends in the same way.
-func addresses(n *yamldoc.Node, visit func(*yamldoc.Node)) {
+// The fields that refer to pools: of addresses, by their own name, and any below a field
+// for addresses. Other pools are of machines, resources or storage.
+var (
+	poolOfAddresses = regexp.MustCompile(`^(from)?[pP]oolRef$|(^ip|IP)(v[46])?PoolRef$|[aA]ddress(es)?PoolRef$`)
+	anyPool         = regexp.MustCompile(`[pP]oolRef$`)
+	forAddresses    = regexp.MustCompile(`^ip(am|v[46]|s$|[A-Z])|^address|IP(AM|v[46]|s?$|[A-Z])|Address`)
+)
+
+// addresses visits what a provider's object says about pools of addresses, in fields whose
+// names differ between providers.
+func addresses(n *yamldoc.Node, pool *regexp.Regexp, visit func(*yamldoc.Node)) {
 	for _, f := range n.Fields() {
 		switch {
-		case strings.HasSuffix(f.Name, "oolRef"):
+		case pool.MatchString(f.Name):
 			visit(f.Value)
 		case f.Name == "addressesFromPools":
-			each(f.Value, "*", visit)
+			for _, ref := range f.Value.List() {
+				visit(ref)
+			}
+		case forAddresses.MatchString(f.Name):
+			addresses(f.Value, anyPool, visit)
 		default:
-			addresses(f.Value, visit)
+			addresses(f.Value, pool, visit)
 		}
 	}
 	for _, item := range n.List() {
-		addresses(item, visit)
+		addresses(item, pool, visit)
 	}
 }
 
@@ -133,22 +145,4 @@ func (u Uses) add(ref *yamldoc.Node, role Role, by use) {
 // of returns the roles of a kind in their order.
 func (u Uses) of(group, base string) []Role {
 	return phrase.Only(roles[:], func(r Role) bool { return u[[2]string{group, base}][r].why != "" })
-}
-
-// each visits the values at a path.
-func each(n *yamldoc.Node, path string, visit func(*yamldoc.Node)) {
-	key, rest, more := strings.Cut(path, ".")
-	next := []*yamldoc.Node{n.Get(key)}
-	if key == "*" {
-		next = n.List()
-	}
-	for _, n := range next {
-		switch {
-		case n == nil:
-		case more:
-			each(n, rest, visit)
-		default:
-			visit(n)
-		}
-	}
 }

@@ -41,9 +41,11 @@ func (e *engine) apply(list *pending) (at *yamldoc.Node, err error) {
 	if err != nil {
 		return list.culprit()
 	}
-	if s.Object, err = Keep(s.Object, after, e.minor); err != nil {
+	kept, err := Keep(s.Object, after, e.minor)
+	if err != nil {
 		return first, err
 	}
+	s.Object = kept
 	s.Writes = append(s.Writes, list.writes...)
 	return nil, nil
 }

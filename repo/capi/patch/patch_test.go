@@ -49,6 +49,7 @@ func TestFailures(t *testing.T) {
 		"absent path":     {selector + "      - {op: replace, path: /spec/template/spec/b, value: 1}\n", "/spec/template/spec/b", "missing key", Apply},
 		"absent parent":   {selector + "      - {op: add, path: /spec/template/spec/b/c, value: 1}\n", "/spec/template/spec/b/c", "missing path", Apply},
 		"second of two":   {selector + "      - {op: add, path: /spec/template/spec/b, value: 1}\n      - {op: remove, path: /spec/template/spec/c}\n", "/spec/template/spec/c", "", Apply},
+		"no kind":         {selector + "      - {op: remove, path: /kind}\n", "/kind", "not an object with a kind", Apply},
 		"no such field":   {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: net.mtuu}}\n", "net.mtuu", `"net.mtuu" has no value`, value},
 		"no such element": {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {variable: 'zones[1]'}}\n", "zones[1]", "has only 1 elements", value},
 		"not YAML":        {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: 'a: b: c'}}\n", "a: b: c", "which is not YAML", value},
@@ -56,8 +57,9 @@ func TestFailures(t *testing.T) {
 		"nil":             {selector + "      - {op: add, path: /spec/template/spec/b, valueFrom: {template: '{{ .zones.deep }}'}}\n", "{{ .zones.deep }}", "can't evaluate field deep", value},
 		"condition":       {strings.Replace(selector, "name: p", "name: p\n    enabledIf: '{{ .zones.deep }}'", 1) + "      - {op: remove, path: /spec/template/spec/a}\n", "{{ .zones.deep }}", "can't evaluate field deep", EnabledIf},
 	} {
-		failures := Run(class(t, c.patches), values, []*Template{foo()}, 14)
-		if len(failures) != 1 || failures[0].Node.Str() != c.at || failures[0].Stage != c.stage || !strings.Contains(failures[0].Err.Error(), c.message) {
+		template := foo()
+		failures := Run(class(t, c.patches), values, []*Template{template}, 14)
+		if len(failures) != 1 || len(template.Object) == 0 || failures[0].Node.Str() != c.at || failures[0].Stage != c.stage || !strings.Contains(failures[0].Err.Error(), c.message) {
 			t.Errorf("%s: %+v", name, failures)
 		}
 	}

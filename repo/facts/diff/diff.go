@@ -132,7 +132,8 @@ type side struct {
 	files    map[string]*manifest.File
 	failures []error
 	unread   []*repo.Artifact
-	skip     map[string]bool // files that are not compared, by name
+	skip     map[string]bool    // files that are not compared, by name
+	roles    map[[2]string]bool // by kind and name; nil until asked for
 }
 
 // loadBoth parses the files of two releases that can be compared.

@@ -41,9 +41,15 @@ const checkRole = "look up what the role allows: the release does not tell"
 // so that nothing is known of its rights.
 func (s *side) foreignRole(o *manifest.Object) bool {
 	ref := o.Get("roleRef")
-	return ref != nil && !slices.ContainsFunc(s.components(), func(role *manifest.Object) bool {
-		return role.Is(rbacGroup, ref.Get("kind").Str()) && role.Name == ref.Get("name").Str()
-	})
+	if ref != nil && s.roles == nil {
+		s.roles = map[[2]string]bool{}
+		for _, role := range s.components() {
+			if role.Group == rbacGroup {
+				s.roles[[2]string{role.Kind, role.Name}] = true
+			}
+		}
+	}
+	return ref != nil && !s.roles[[2]string{ref.Get("kind").Str(), ref.Get("name").Str()}]
 }
 
 // others are the objects that no other area compares.

@@ -89,7 +89,7 @@ func compareSchemas(a, b *yamldoc.Node, path string) []schemaChange {
 		add(schemaChange{kind: Added, impact: Attention, node: b, message: "the values are now described", advice: refused})
 		return out
 	case b == nil:
-		const message = "the values are no longer described"
+		const message = "the new schema does not describe the values"
 		add(schemaChange{kind: Removed, impact: Attention, node: a, inOld: true, message: message})
 		return out
 	}
@@ -133,7 +133,7 @@ func keysChange(a, b *yamldoc.Node) (s schemaChange, ok bool) {
 		s = schemaChange{kind: Removed, impact: Breaking, node: x, inOld: true, message: "keys of the user's choice are no longer allowed",
 			advice: "the API server drops all keys that are not properties, or refuses them when fields are checked strictly"}
 		if (crd.Schema{Node: b}).Open() {
-			s.impact, s.message, s.advice = Attention, "the values of keys are no longer described", ""
+			s.impact, s.message, s.advice = Attention, "the new schema does not describe the values of keys", ""
 		}
 	case x == nil:
 		s = schemaChange{kind: Added, node: y, message: "keys of the user's choice are allowed"}
@@ -250,7 +250,7 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 	}
 	for _, n := range b.Get("required").List() {
 		if name := n.Str(); required[name] == 2 && y.Get(name) == nil {
-			out = append(out, schemaChange{path: join(path, name), kind: Changed, impact: Breaking, node: n, message: "the field is now required, and no longer described", advice: refused})
+			out = append(out, schemaChange{path: join(path, name), kind: Changed, impact: Breaking, node: n, message: "the field is now required, and the new schema does not describe it", advice: refused})
 		}
 	}
 	pairs(x.Fields(), y.Fields(), func(f yamldoc.Field) string { return f.Name }, func(name string, old, new *yamldoc.Field) {
@@ -267,7 +267,7 @@ func fieldChanges(a, b *yamldoc.Node, path string) []schemaChange {
 			s := schemaChange{path: at, kind: Removed, impact: Breaking, node: old.Key(), inOld: true, message: "the field is gone",
 				advice: "the API server drops the field from objects that have it, or refuses it when fields are checked strictly; remove it from manifests"}
 			if (crd.Schema{Node: b}).Open() || value(b, "additionalProperties") != nil {
-				s.impact, s.message, s.advice = Attention, "the field is no longer described", ""
+				s.impact, s.message, s.advice = Attention, "the new schema does not describe the field", ""
 			}
 			out = append(out, s)
 			return

@@ -515,3 +515,22 @@ func FuzzInventory(f *testing.F) {
 		check(t, release(componentsFile, a, templateFile, b, "clusterclass-x.yaml", class))
 	})
 }
+
+// TestMeaning takes a comment for what a variable means only if it speaks about it.
+func TestMeaning(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: ${V} # The zone. More.":                               "The zone",
+		"a: '${V}' # Zones, hosts etc. of the cloud":              "Zones, hosts etc. of the cloud",
+		"a: \"${V} #5 of ${W}\"":                                  "a",
+		"a: '${V} it''s #5' # The zone":                           "The zone",
+		"a: ${V} # TODO fix this":                                 "a",
+		"b:\n  # Where the machines\n  # are. Or not.\n  a: ${V}": "Where the machines are",
+		"b:\n# End of the section\na: ${V}":                       "a",
+		"b:\n  # About b only\na: ${V}":                           "a",
+		"# About all of it\n\na: ${V}":                            "a",
+	} {
+		if got := variables(t, release(templateFile, text))["V"].Meaning; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

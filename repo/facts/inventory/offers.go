@@ -10,6 +10,7 @@ import (
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/capi/clusterclass"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/manifest"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
 
@@ -73,8 +74,7 @@ func OffersOf(r *repo.Release, variables []Variable) *Offers {
 		flavor.Name, _ = layouts.Flavor(a.Name)
 		files := []string{a.Name}
 		for _, o := range f.Objects() {
-			topology := o.Get("spec", "topology")
-			class := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
+			class := clusterclass.Named(o)
 			if isCluster(o) && class != "" && !slices.Contains(flavor.Classes, f.Written(class)) {
 				flavor.Classes = append(flavor.Classes, f.Written(class))
 				files = append(files, layouts.ClusterClassFile(class))
@@ -126,11 +126,14 @@ func classVariable(f *manifest.File, v *clusterclass.Variable) ClassVariable {
 	return out
 }
 
+// abbreviated ends a text whose next point does not end a sentence.
+var abbreviated = phrase.Pattern(`\b(e\.g|i\.e|etc|vs)$`)
+
 // sentence is the first sentence of a description, on one line.
 func sentence(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for i := range text {
-		if text[i] == '.' && (i+1 == len(text) || text[i+1] == ' ') && !strings.HasSuffix(text[:i], "e.g") && !strings.HasSuffix(text[:i], "i.e") {
+		if text[i] == '.' && (i+1 == len(text) || text[i+1] == ' ') && !abbreviated().MatchString(text[:i]) {
 			return text[:i]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterctl-repo/clusterctl-repo/layouts"
 	"github.com/clusterctl-repo/clusterctl-repo/repo"
+	"github.com/clusterctl-repo/clusterctl-repo/repo/text/phrase"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/vars"
 	"github.com/clusterctl-repo/clusterctl-repo/repo/text/yamldoc"
 )
@@ -135,24 +136,65 @@ func (v *variable) means(s *source, r *vars.Ref, at site) {
 	}
 }
 
-// remark is the comment after an expression on its line, or alone on the line above. Lines
-// that are YAML but for the mark are none.
+// remark is the comment after an expression on its line, or alone on the lines directly above,
+// as far in as its line. Lines that are YAML but for the mark are none, nor are notes of authors.
 func (s *source) remark(r *vars.Ref) string {
 	const near = 400 // bytes; remarks in longer lines are not for people
 	from := max(r.Start-near, 0)
 	start := from + strings.LastIndexByte(s.content[from:r.Start], '\n') + 1
-	line, _, _ := strings.Cut(s.content[r.End:min(r.End+near, len(s.content))], "\n")
-	if start == from && from > 0 || strings.Contains(s.content[start:r.Start], "#") {
+	rest, _, _ := strings.Cut(s.content[r.End:min(r.End+near, len(s.content))], "\n")
+	before := s.content[start:r.Start]
+	if start == from && from > 0 || strings.Contains(before, "#") {
 		return ""
 	}
-	if _, text, ok := strings.Cut(line, " #"); ok {
-		return sentence(strings.Clone(text))
+	if text, ok := comment(before + "x" + rest); ok {
+		return told(text)
 	}
-	above := s.content[max(start-near, 0):max(start-1, 0)]
-	above = strings.TrimSpace(above[strings.LastIndexByte(above, '\n')+1:])
-	text, ok := strings.CutPrefix(above, "#")
+	indent := before[:len(before)-len(strings.TrimLeft(before, " "))]
+	var block []string
+	lines := strings.Split(s.content[max(start-near, 0):max(start-1, 0)], "\n")
+	for _, line := range slices.Backward(lines) {
+		text, ok := strings.CutPrefix(line, indent+"#")
+		if !ok {
+			break
+		}
+		block = append(block, text)
+	}
+	slices.Reverse(block)
+	text := strings.Join(block, "\n")
 	words := strings.Fields(text)
-	if !ok || len(words) < 3 || strings.Contains(words[0], ":") || words[0] == "-" || strings.HasPrefix(words[0], "clusterctl-repo:") {
+	if len(words) < 3 || strings.Contains(words[0], ":") || words[0] == "-" || strings.HasPrefix(words[0], "clusterctl-repo:") {
+		return ""
+	}
+	return told(text)
+}
+
+// comment returns the comment that ends a line, of which quotes may hold the mark.
+func comment(line string) (text string, ok bool) {
+	var quote byte
+	for i := 0; i < len(line); i++ {
+		c, begins := line[i], i == 0 || strings.IndexByte(" \t[{,", line[i-1]) >= 0
+		switch {
+		case quote == '"' && c == '\\', quote == '\'' && strings.HasPrefix(line[i:], "''"):
+			i++
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+		case begins && (c == '"' || c == '\''):
+			quote = c
+		case begins && c == '#':
+			return line[i+1:], true
+		}
+	}
+	return "", false
+}
+
+// forAuthors begins comments that do not tell what a value is for.
+var forAuthors = phrase.Pattern(`(?i)^\W*(todo|fixme|xxx|hack|(begin|start|end) of)\b`)
+
+// told is the sentence of a comment for users.
+func told(text string) string {
+	if forAuthors().MatchString(text) {
 		return ""
 	}
 	return sentence(strings.Clone(text))

@@ -64,7 +64,7 @@ func Of(o *manifest.Object) *CRD {
 			Subresources: cmp.Or(n.Get("subresources"), spec.Get("subresources")),
 		})
 	}
-	// Older definitions in apiextensions.k8s.io/v1beta1 only have the name of one.
+	// In apiextensions.k8s.io/v1beta1 spec.version may name the only version.
 	if name := spec.Get("version").Str(); name != "" && len(c.Versions) == 0 {
 		schema := Schema{spec.Get("validation", "openAPIV3Schema")}
 		c.Versions = []Version{{name, true, true, spec, schema, spec.Get("subresources")}}

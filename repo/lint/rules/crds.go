@@ -61,7 +61,7 @@ func CheckCRDs(ctx context.Context, all []CRDFile, o CRDOptions) (*lint.Report, 
 	// The files are no longer needed once they are joined, so that a caller
 	// who does not need them either has them in memory once.
 	o.Profile.Uses = contract.Uses{}
-	holding, kinds := definitionsOf(all, o.Profile.Uses)
+	holding, kinds, unread := definitionsOf(all, o.Profile.Uses)
 	names, starts, text := join(holding)
 	artifact := repo.BytesArtifact("infrastructure-components.yaml", text)
 	if len(kinds) == 0 {
@@ -107,6 +107,7 @@ func CheckCRDs(ctx context.Context, all []CRDFile, o CRDOptions) (*lint.Report, 
 			}
 		}
 	}
+	r.Failures = append(r.Failures, unread...)
 	r.Rename(func(name string) string { return name }) // sorts, and makes fingerprints of the new names
 	r.Files, r.Releases, r.Providers = len(names), 0, 0
 	for _, k := range o.Profile.Kinds(kinds, o.Profile.Uses) {
@@ -139,21 +140,35 @@ func join(all []CRDFile) (names []string, starts []int, text []byte) {
 }
 
 // definitionsOf returns the files with definitions, and these; all others may be samples,
-// which use the kinds.
-func definitionsOf(all []CRDFile, uses contract.Uses) (holding []CRDFile, out []*crd.CRD) {
+// which use the kinds. What cannot be read of these might give a kind another role.
+func definitionsOf(all []CRDFile, uses contract.Uses) (holding []CRDFile, out []*crd.CRD, unread []error) {
 	for _, f := range all {
-		objects := manifest.New(repo.BytesArtifact(f.Name, f.Data), layouts.ClusterTemplate, f.Data).Objects()
-		uses.Add(f.Name, objects)
-		for _, o := range objects {
+		file := manifest.New(repo.BytesArtifact(f.Name, f.Data), layouts.ClusterTemplate, f.Data)
+		uses.Add(f.Name, file.Objects())
+		for _, o := range file.Objects() {
 			if o.Is(crd.Group, crd.Kind) {
 				out = append(out, crd.Of(o))
 			}
 		}
 		if bytes.Contains(f.Data, []byte(crd.Kind)) {
 			holding = append(holding, f)
+		} else if !file.Healthy() {
+			unread = append(unread, fmt.Errorf("%s cannot be read: %w", f.Name, fault(file)))
 		}
 	}
-	return holding, out
+	return holding, out, unread
+}
+
+// fault is the first error of a file that is not healthy.
+func fault(f *manifest.File) error {
+	s := f.Docs()
+	switch {
+	case s == nil:
+		return f.Err()
+	case s.Err != nil:
+		return s.Err
+	}
+	return s.Docs[slices.IndexFunc(s.Docs, func(d *yamldoc.Document) bool { return d.Err != nil })].Err
 }
 
 // closest is the contract of which the fewest fields are missing, the newer one of two.

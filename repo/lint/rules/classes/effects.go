@@ -2,7 +2,6 @@ package classes
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -204,8 +203,7 @@ func clustersOf(p *lint.Pass, c *clusterclass.Class) (out []*manifest.Object) {
 			byClass := map[string][]*manifest.Object{}
 			for _, o := range f.Objects() {
 				if o.Is(clusterclass.Group, "Cluster") {
-					topology := o.Get("spec", "topology")
-					name := cmp.Or(topology.Get("classRef", "name").Str(), topology.Get("class").Str())
+					name := clusterclass.Named(o)
 					byClass[name] = append(byClass[name], o)
 				}
 			}
