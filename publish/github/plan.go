@@ -34,7 +34,7 @@ type job struct {
 	all bool
 	// mine is true once this run may have made something visible.
 	mine bool
-	// guess says that a new tag is where nobody asked for it.
+	// guess says that a new tag is at a commit that the user did not choose.
 	guess string
 	// read are the checksums of assets for which GitHub states none.
 	read map[int64]repo.Sum

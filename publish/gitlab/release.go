@@ -33,8 +33,8 @@ func (p *Package) planRelease(ctx context.Context, r *repo.Release) ([]string, e
 	return steps, nil
 }
 
-// tagged refuses a release of the project that could not be made, because there
-// is no tag and no commit for it, and one whose tag is at another commit than was
+// tagged refuses a release of the project that could not be made, because it has
+// neither a tag nor a commit, and one whose tag is at another commit than was
 // asked for. A token that may not look is let through.
 func (p *Package) tagged(ctx context.Context, r *repo.Release) error {
 	s, err := p.lookAtRelease(ctx, r)

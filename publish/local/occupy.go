@@ -73,7 +73,7 @@ func (o *occupancy) enter() error {
 	}
 	info, statErr := root.Lstat(OccupiedFile)
 	if errors.Is(err, errors.ErrUnsupported) {
-		_ = root.Remove(OccupiedFile) // it keeps nobody out
+		_ = root.Remove(OccupiedFile) // without locks it keeps no other run out
 	}
 	root.Close()
 	switch {

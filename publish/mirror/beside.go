@@ -461,7 +461,7 @@ func Begun(dir string, l *Lock) (out []Locked, err error) {
 }
 
 // loadImages reads the images that were found in earlier runs, if the checksums say
-// that nobody changed the file. What is signed rests only on checksums that were.
+// that the file has not changed. What is signed rests only on checksums that were.
 func (m *run) loadImages() error {
 	data, err := m.beside.read(layouts.ImageInventoryFile)
 	if data == nil || err != nil || m.Sign != nil && len(m.vouched) == 0 {

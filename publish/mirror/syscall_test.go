@@ -303,7 +303,7 @@ func TestKilledAtEveryChange(t *testing.T) {
 					t.Errorf("at %d of %d: it lost what was there and has %v", at, total, before)
 				}
 				if dead {
-					// Whoever repairs first, with the key or without, is in nobody's way.
+					// A repair first, with the key or without, is not in the way.
 					if kind == "signed" && rounds%3 > 0 {
 						if err := repairScene(where, rounds%3 == 1); err != nil {
 							t.Fatalf("at %d of %d: repair fails: %v", at, total, err)

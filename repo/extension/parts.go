@@ -274,7 +274,7 @@ func (t *Topology) own(r clusterclass.Reference, name string) object {
 	if annotations, ok := o["metadata"].(object)["annotations"].(object); ok {
 		delete(annotations, lastApplied)
 	}
-	return t.anew(o, name)
+	return t.fresh(o, name)
 }
 
 // made is an object made from a template: a DockerCluster from a DockerClusterTemplate.
@@ -290,11 +290,11 @@ func (t *Topology) made(r clusterclass.Reference, name string) object {
 	if text(o, "kind") == "" {
 		o["kind"] = strings.TrimSuffix(text(template, "kind"), contract.Suffix)
 	}
-	return t.anew(o, name)
+	return t.fresh(o, name)
 }
 
-// anew removes from an object what belongs to the one that it is made from.
-func (t *Topology) anew(o object, name string) object {
+// fresh removes from an object what belongs to the one that it is made from.
+func (t *Topology) fresh(o object, name string) object {
 	metadata := child(o, "metadata")
 	for _, key := range []string{"resourceVersion", "finalizers", "uid", "selfLink"} {
 		delete(metadata, key)

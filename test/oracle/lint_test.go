@@ -93,7 +93,7 @@ func (a *agreement) agree(t testing.TB, root, dir string) {
 	}
 	byPath := map[string][]lint.Finding{}
 	for _, f := range report.Findings {
-		// Without a Namespace clusterctl wants a flag, which is no error of the release.
+		// Without a Namespace clusterctl asks for a flag; the document says SHOULD.
 		if f.Severity == lint.Error || f.Rule.ID == "COMP001" {
 			byPath[f.File] = append(byPath[f.File], f)
 		}

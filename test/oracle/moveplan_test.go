@@ -260,7 +260,7 @@ func (m *maker) make(t *testing.T) {
 		}
 		c := m.define(k.group, k.version, k.kind)
 		if k.group != fooGroup && k.group != "bar.example.com" {
-			if bad(30) { // somebody else installed it
+			if bad(30) { // installed by other means
 				delete(c.Labels, v1alpha3.ClusterctlLabel)
 			}
 			continue

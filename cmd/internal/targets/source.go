@@ -69,7 +69,7 @@ func (s *Source) Options(env *cli.Env) (transform.Options, error) {
 	return o, nil
 }
 
-// note tells the user what is no error.
+// note tells the user what does not stop the build.
 func note(env *cli.Env) func(transform.Note) {
 	return func(n transform.Note) {
 		if n.Detail {

@@ -245,8 +245,8 @@ var _ = templateRules.Add(lint.Rule{
 	Kinds:  templates, Check: commonVariables,
 })
 
-// plain reports whether a file of a user is no template, but what kubectl applies: it has neither
-// a variable nor the name of a template.
+// plain reports whether a file of a user is what kubectl applies, and not a template: it has
+// neither a variable nor the name of a template.
 func plain(p *lint.Pass) bool {
 	_, named := layouts.Flavor(p.File.Artifact.Name)
 	return p.Release.Own && !named && len(view.Refs(p.File)) == 0
