@@ -3,6 +3,7 @@ package transform
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +30,9 @@ func Own(ctx context.Context, name string, o Options) (*Resolved, error) {
 	}
 	out, err := OwnFiles(name, all)
 	for _, entry := range odd {
+		if entry.Kind == repo.OddUnreadable {
+			return nil, fmt.Errorf("%s %s", entry.Path, entry.Why) // what was not read is not in order
+		}
 		o.note(false, "%s %s", entry.Path, entry.Why)
 	}
 	if err != nil {

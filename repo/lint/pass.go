@@ -90,7 +90,7 @@ func (r *Release) Defines(group, kind string) (*crd.CRD, *Release) {
 // Brings reports whether the components of the release, or of one in Options.With, hold
 // an object, or a file of users does that is a part of all others.
 func (r *Release) Brings(group, kind, name string) bool {
-	return r.parts().Find(group, kind, name) != nil || slices.ContainsFunc(append(r.with(), r), func(r *Release) bool {
+	return r.parts().Find(group, kind, name) != nil || slices.ContainsFunc(append(slices.Clip(r.with()), r), func(r *Release) bool {
 		return r.Installed().Find(group, kind, name) != nil
 	})
 }

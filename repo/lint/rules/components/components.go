@@ -444,7 +444,14 @@ func undefinedKinds(p *lint.Pass) {
 	report := func(o *manifest.Object, n *yamldoc.Node, group, kind string) {
 		if id := [2]string{group, kind}; kind != "" && !said[id] && p.Release.CRD(group, kind) == nil && !view.Open(o, n) {
 			said[id] = true
-			p.Report(lint.On(o, n, "the components have no CRD for %s in group %s", kind, group).Lacks(contract.CRDName(group, kind)))
+			f := lint.On(o, n, "the components have no CRD for %s in group %s", kind, group).Lacks(contract.CRDName(group, kind))
+			// Providers share the group, and a template may use kinds of another one. Those of
+			// one provider begin alike.
+			alike := func(c *crd.CRD) bool { return len(kind) > 3 && strings.HasPrefix(c.Kind, kind[:3]) }
+			if strings.HasSuffix("."+group, "."+clusterGroup) && !slices.ContainsFunc(crds, alike) {
+				f = f.As(lint.Warning)
+			}
+			p.Report(f)
 		}
 	}
 	for _, o := range p.File.Objects() {

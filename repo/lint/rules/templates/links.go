@@ -194,10 +194,11 @@ func findMissing(p *lint.Pass) (out []link) {
 }
 
 // elsewhere returns another file of the release that has an object; nil if there is none. It only
-// looks for the first links of a file, so that many are no more work.
+// looks for the first links of a file, and not among thousands of files, so that the work stays
+// small; then all that is lost is the name of that file.
 func elsewhere(p *lint.Pass, l *link) *lint.File {
-	const most = 20
-	if l.number > most {
+	const most, looks = 20, 2000
+	if l.number > most || l.number*len(p.Release.Files) > looks {
 		return nil
 	}
 	for _, f := range p.Release.Files {
