@@ -108,13 +108,13 @@ var (
 func addresses(n *yamldoc.Node, pool *regexp.Regexp, visit func(*yamldoc.Node)) {
 	for _, f := range n.Fields() {
 		switch {
-		case pool.MatchString(f.Name):
+		case strings.HasSuffix(f.Name, "oolRef") && pool.MatchString(f.Name): // most names are neither
 			visit(f.Value)
 		case f.Name == "addressesFromPools":
 			for _, ref := range f.Value.List() {
 				visit(ref)
 			}
-		case forAddresses.MatchString(f.Name):
+		case (strings.HasPrefix(f.Name, "ip") || strings.Contains(f.Name, "IP") || strings.Contains(f.Name, "ddress")) && forAddresses.MatchString(f.Name):
 			addresses(f.Value, anyPool, visit)
 		default:
 			addresses(f.Value, pool, visit)

@@ -3,54 +3,55 @@ package patch
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 )
 
-// kept are the parts of a template in which Cluster API keeps changes, and the
-// minor version since which it does (core/reconcilers/topology/cluster/patches,
-// applyPatchToRequest).
-var kept = []struct {
-	path  []string
-	since int
-}{
-	{[]string{"spec"}, 0},
-	{[]string{"metadata", "labels"}, 14},
-	{[]string{"metadata", "annotations"}, 14},
-}
+// keptOfMetadata is since when Cluster API keeps changes of labels and annotations, and not
+// only of spec: a minor version.
+const keptOfMetadata = 14
 
 // Keep returns an object with what a minor version of Cluster API takes over from
-// it after a patch. A part that the patch removed stays as it was.
+// it after a patch (core/reconcilers/topology/cluster/patches, applyPatchToRequest). A part
+// that the patch removed stays as it was.
 func Keep(before, after []byte, minor int) ([]byte, error) {
-	var a, b any
-	if err := decode(before, &a); err != nil {
-		return nil, err
-	}
-	if err := decode(after, &b); err != nil {
-		return nil, err
-	}
 	if err := Identified(after); err != nil {
 		return nil, err
 	}
-	for _, k := range kept {
-		if k.since > minor {
-			continue
-		}
-		value, ok := b, true
-		for _, name := range k.path {
-			object, _ := value.(map[string]any)
-			if value, ok = object[name]; !ok {
-				break
-			}
-		}
-		if !ok {
-			continue
-		}
-		if err := set(a, k.path, value); err != nil {
-			return nil, err
+	from, to := fields(after), fields(before)
+	keep := func(to, from map[string]json.RawMessage, name string) {
+		if value, ok := from[name]; ok {
+			to[name] = value
 		}
 	}
-	return json.Marshal(a)
+	if to == nil {
+		return nil, errors.New("spec cannot be set")
+	}
+	keep(to, from, "spec")
+	if from = fields(from["metadata"]); minor < keptOfMetadata || from["labels"] == nil && from["annotations"] == nil {
+		return json.Marshal(to)
+	}
+	metadata := map[string]json.RawMessage{}
+	if was, ok := to["metadata"]; ok {
+		metadata = fields(was)
+	}
+	if metadata == nil {
+		return nil, errors.New("metadata cannot be set")
+	}
+	keep(metadata, from, "labels")
+	keep(metadata, from, "annotations")
+	data, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, err
+	}
+	to["metadata"] = data
+	return json.Marshal(to)
+}
+
+// fields are those of an object; nil if the JSON is not one.
+func fields(data json.RawMessage) (out map[string]json.RawMessage) {
+	if json.Unmarshal(data, &out) != nil {
+		return nil
+	}
+	return out
 }
 
 // Identified returns an error for JSON that is not an object with a kind.
@@ -59,25 +60,5 @@ func Identified(object []byte) error {
 	if err := json.Unmarshal(object, &identity); err != nil || identity.Kind == "" {
 		return errors.New("the result is not an object with a kind")
 	}
-	return nil
-}
-
-// set puts a value at a path of an object and makes the objects above it.
-func set(object any, path []string, value any) error {
-	for _, name := range path[:len(path)-1] {
-		m, ok := object.(map[string]any)
-		if !ok {
-			break
-		}
-		if _, there := m[name]; !there {
-			m[name] = map[string]any{}
-		}
-		object = m[name]
-	}
-	m, ok := object.(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s cannot be set", strings.Join(path, "."))
-	}
-	m[path[len(path)-1]] = value
 	return nil
 }

@@ -53,10 +53,10 @@ type known struct {
 	checked map[checkedKey][]crd.Violation
 }
 
-// checkedKey is an object, as JSON, and what it is compared with.
+// checkedKey is the spec of an object, as JSON, and what it is compared with.
 type checkedKey struct {
-	schema         *yamldoc.Node
-	prefix, object string
+	schema       *yamldoc.Node
+	prefix, spec string
 }
 
 // rounds are how often values are made up; what goes wrong with all of them is
@@ -536,26 +536,28 @@ func definitionOf(p *lint.Pass, t *patch.Template) (s crd.Schema, prefix []strin
 	return s, nil, false, false
 }
 
-// check compares an object with a schema, unless it is known.
+// check compares the spec of an object with that in a schema, unless it is known; its
+// metadata differ between the parts of a Cluster. Paths are those in the template.
 func (k *known) check(s crd.Schema, object json.RawMessage, prefix []string) []crd.Violation {
+	for _, name := range prefix {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(object, &fields) != nil {
+			return nil
+		}
+		object = fields[name]
+	}
 	key := checkedKey{s.Node, crd.Join(prefix), string(object)}
 	found, ok := k.checked[key]
 	if !ok {
-		found = checked(s, object, prefix)
+		var value *yamldoc.Node
+		if docs := yamldoc.Parse(yamldoc.NewFile("object", object)).Docs; len(docs) > 0 {
+			value = docs[0].Root
+		}
+		checker := crd.Checker{Received: true}
+		found = checker.Check(crd.Schema{Node: s.Node.Get("properties", "spec")}, value, true, prefix...)
 		k.checked[key] = found
 	}
 	return found
-}
-
-// checked compares an object with a schema. Paths are those in the template.
-func checked(s crd.Schema, object json.RawMessage, prefix []string) []crd.Violation {
-	docs := yamldoc.Parse(yamldoc.NewFile("object", object)).Docs
-	if len(docs) == 0 {
-		return nil
-	}
-	checker := crd.Checker{Received: true}
-	spec, value := crd.Schema{Node: s.Node.Get("properties", "spec")}, docs[0].Root.Get(prefix...)
-	return checker.Check(spec, value, true, prefix...)
 }
 
 // blame returns the text of the patch that causes a violation: what the last

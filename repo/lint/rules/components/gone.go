@@ -175,7 +175,7 @@ var _ = componentRules.Add(lint.Rule{
 })
 
 // images are lines of manifests of pods in files for the machines of a cluster.
-var images = phrase.Pattern(`(?m)^[ \t-]*image:[ \t]*["']?([^\s"'#]+)`)
+var images = phrase.Pattern(`^[ \t-]*image:[ \t]*["']?([^\s"'#]+)`)
 
 // goneImages looks at the images of pods, and in the objects of clusters at every field that
 // names an image or a repository of images.
@@ -210,9 +210,11 @@ func goneImages(p *lint.Pass, o *manifest.Object) {
 				judge(f.Value, f.Name, strings.TrimSuffix(text, "/")+"/image", text)
 			case f.Name == "image" && !view.Open(o, f.Value):
 				judge(f.Value, f.Name, text, "")
-			case len(text) > len("image: a/b") && strings.Contains(text, "image:"):
-				for _, m := range images().FindAllStringSubmatch(text, -1) {
-					judge(f.Value, "image", m[1], "")
+			case len(text) > len("image: a/b"):
+				for line := range phrase.LinesWith(text, "image:") {
+					if m := images().FindStringSubmatch(line); m != nil {
+						judge(f.Value, "image", m[1], "")
+					}
 				}
 			}
 		}

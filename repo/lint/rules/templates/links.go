@@ -20,6 +20,10 @@ type link struct {
 	group, kind string
 	name        *yamldoc.Node
 	number      int // among the missing ones of a file
+	// in is the file of the release that has the object, and released says that the release
+	// should have it: its authors know what is in it, or have made it.
+	in       *lint.File
+	released bool
 }
 
 // linkFields are the kinds of what a field names without a kind, by the end of the name of
@@ -187,6 +191,7 @@ func findMissing(p *lint.Pass) (out []link) {
 			}
 			seen[at] = true
 			l.number = len(seen)
+			l.find(p)
 			out = append(out, l)
 		})
 	}
@@ -211,15 +216,14 @@ func elsewhere(p *lint.Pass, l *link) *lint.File {
 	return nil
 }
 
-// released returns the file that has an object which a template lacks, and whether the release
-// should have it: its authors know what is in it, or have made it.
-func (l *link) released(p *lint.Pass) (in *lint.File, should bool) {
+// find sets what a missing link says of the release.
+func (l *link) find(p *lint.Pass) {
 	from, variable := view.From(l.object, l.name)
 	if l.kind == "" || variable && !l.object.File.IsOption(from.Name) { // users say what it is called
-		return nil, false
+		return
 	}
-	in = elsewhere(p, l)
-	return in, in != nil || l.kind == "ConfigMap" || l.kind == "ServiceAccount" || l.kind == "Role"
+	l.in = elsewhere(p, l)
+	l.released = l.in != nil || l.kind == "ConfigMap" || l.kind == "ServiceAccount" || l.kind == "Role"
 }
 
 var _ = templateRules.Add(lint.Rule{
@@ -243,7 +247,7 @@ func objectsOfUsers(p *lint.Pass) {
 		of := *p
 		of.File = f
 		missingLinks(&of, func(l link) {
-			if _, should := l.released(&of); should && f.Kind != layouts.ClusterClass {
+			if l.released && f.Kind != layouts.ClusterClass {
 				return // TPL007
 			}
 			what := strings.TrimSpace(l.kind + " " + view.Spelling(l.object, l.name))

@@ -691,13 +691,12 @@ func referenceTarget(p *lint.Pass) {
 		p.Report(f)
 	})
 	missingLinks(p, func(l link) {
-		in, should := l.released(p)
-		if !should {
+		if !l.released {
 			return // TPL017
 		}
 		f := lint.On(l.object, l.name, "%s refers to %s %s, which the template does not define", l.field, l.kind, view.Spelling(l.object, l.name)).As(lint.Warning)
-		if in != nil {
-			f.Message += "; it is in " + in.Artifact.Name
+		if l.in != nil {
+			f.Message += "; it is in " + l.in.Artifact.Name
 		}
 		f.Object = "" // one finding for all templates of a release
 		p.Report(f)

@@ -386,21 +386,19 @@ func variableCase(p *lint.Pass) {
 }
 
 // assignment is a line with a command of a shell that sets a variable, and to what.
-var assignment = phrase.Pattern(`(?m)^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|local|readonly|do|then|for)[ \t]+))([A-Z_][A-Z0-9_]*)(?:=[^=]|[ \t]+in[ \t])(.*)`)
+var assignment = phrase.Pattern(`^(?:[ \t-]*|[^#\n]*?(?:[;&|][ \t]*|\b(?:export|local|readonly|do|then|for)[ \t]+))([A-Z_][A-Z0-9_]*)(?:=[^=]|[ \t]+in[ \t])(.*)`)
 
 // isAssigned reports whether a script in a file sets a variable.
 func isAssigned(f *lint.File, name string) bool {
-	if !strings.Contains(f.Raw.Data, name+"=") && !strings.Contains(f.Raw.Data, "for "+name+" in ") {
-		return false
-	}
-	type key struct{}
-	return f.Memo(key{}, func() any {
-		out := map[string]bool{}
-		for _, m := range assignment().FindAllStringSubmatch(f.Raw.Data, -1) {
-			out[m[1]] = out[m[1]] || !strings.Contains(m[2], "{"+m[1]) // which hands on the user's value
+	for _, start := range [...]string{name + "=", "for " + name + " in "} {
+		for line := range phrase.LinesWith(f.Raw.Data, start) {
+			m := assignment().FindStringSubmatch(line)
+			if m != nil && m[1] == name && !strings.Contains(m[2], "{"+name) { // which hands on the user's value
+				return true
+			}
 		}
-		return out
-	}).(map[string]bool)[name]
+	}
+	return false
 }
 
 var _ = variableRules.Add(lint.Rule{
