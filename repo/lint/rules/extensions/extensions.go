@@ -652,7 +652,7 @@ var _ = extensionRules.Add(lint.Rule{
 	Title:  "The pods of a runtime extension should be replicated and hardened",
 	Source: "Cluster API proposal 20220221-runtime-SDK, sections Availability and Security Model",
 	Why:    "Users can neither create nor change clusters that use the extension while its only pod is down.",
-	Fix:    "Set replicas: 2. Also set readOnlyRootFilesystem: true, and add a NetworkPolicy, where they are missing.",
+	Fix:    "Set readOnlyRootFilesystem: true, and add a NetworkPolicy, where they are missing.",
 	Scope:  lint.ScopeRelease, Check: view.ForEach(servers, extensionHardening),
 })
 
@@ -661,7 +661,9 @@ func extensionHardening(p *lint.Pass, s server) {
 	n := o.Get("spec", "replicas")
 	if v, ok := n.Int(); (n == nil || ok && v < 2) && !view.Open(o, n) && (o.Kind == "Deployment" || o.Kind == "StatefulSet") &&
 		len(all.Kind("autoscaling", "HorizontalPodAutoscaler")) == 0 {
-		p.On(o, cmp.Or(n, o.Get("metadata", "name")), "the extension has no second replica")
+		f := lint.On(o, cmp.Or(n, o.Get("metadata", "name")), "the extension has no second replica")
+		f.Fix = "Set replicas: 2."
+		p.Report(f)
 	}
 	var missing []string
 	if !slices.ContainsFunc(view.ContainersOf(o), func(c *yamldoc.Node) bool {
