@@ -237,13 +237,7 @@ func defaultOf(v *inventory.Variable) []any {
 
 // few are the first few of some names.
 func few(names []string) []any {
-	var parts []any
-	for i, n := range names[:min(len(names), shownPlaces)] {
-		if i > 0 {
-			parts = append(parts, ", ")
-		}
-		parts = append(parts, Code(n))
-	}
+	parts := codes(names[:min(len(names), shownPlaces)])
 	if n := len(names) - shownPlaces; n > 0 {
 		parts = append(parts, fmt.Sprintf(" and %d more", n))
 	}
