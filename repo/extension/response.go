@@ -70,7 +70,6 @@ type Handler struct {
 	FailurePolicy  *string     `json:"failurePolicy"`
 }
 
-// requestHook names a hook.
 type requestHook struct {
 	APIVersion string `json:"apiVersion"`
 	Hook       string `json:"hook"`

@@ -113,7 +113,6 @@ func inline(parts []any, plain, quoted, bold func(string) string) string {
 	return b.String()
 }
 
-// Print prints the page.
 func (p *Page) Print(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	last := gap
